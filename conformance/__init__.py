@@ -1,0 +1,1 @@
+"""Judging clients: scenarios are run against a client, verdicts are drawn from the journal."""

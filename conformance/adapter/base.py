@@ -1,0 +1,302 @@
+"""One client under test behind its adapter, whatever carries the lines."""
+
+from __future__ import annotations
+
+import asyncio
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Generator, Mapping
+from typing import Any
+
+import msgspec
+
+from conformance.adapter.messages import (
+    PROTOCOL_VERSION,
+    BadLine,
+    Event,
+    Hello,
+    Message,
+    Request,
+    Response,
+    deadline_ms,
+    decode,
+    patience_ms,
+)
+from conformance.adapter.result import Result
+from conformance.adapter.transcript import Inbox, Transcript
+from fakebrokers.errors import FakeBrokerError, UsageError
+
+HELLO_DEADLINE_MS = 15_000.0  #: runtimes are slow to start on a loaded machine
+CLOCK_PROBES = 3
+
+
+class AdapterFailed(FakeBrokerError):
+    """The adapter itself does not work: it did not start, said no to the hello, or broke the protocol."""
+
+
+class Facts(msgspec.Struct, frozen=True):
+    """A child process from outside; None where the system does not tell.
+
+    Attributes:
+        cpu_s: User and system time so far, in seconds.
+        rss_bytes: Resident memory.
+        exit_code: None while it runs; negative for a signal.
+    """
+
+    pid: int
+    exit_code: int | None = None
+    cpu_s: float | None = None
+    rss_bytes: int | None = None
+    fds: int | None = None
+    threads: int | None = None
+
+
+class Call:
+    """An op that has been sent. Await it for its `Result`; it ends by itself, at the latest with ``hang``."""
+
+    def __init__(self, request: Request, begun_ns: int, ended: asyncio.Future[Result]) -> None:
+        self.id = request.id
+        self.op = request.op
+        self.begun_ns = begun_ns
+        self._request = request
+        self._ended = ended
+
+    @property
+    def done(self) -> bool:
+        """Whether the result is there."""
+        return self._ended.done()
+
+    def __await__(self) -> Generator[Any, None, Result]:
+        return asyncio.shield(self._ended).__await__()
+
+
+class Adapter(ABC):
+    """The runner's side of the protocol. `ProcessAdapter` and `InProcessAdapter` carry the lines.
+
+    Attributes:
+        hello: What the adapter said about itself; there after `start`.
+        violations: How the adapter broke the protocol, one sentence each.
+        clock_offset_ms: Add it to an adapter's ``t`` to get the runner's clock, in milliseconds.
+    """
+
+    hello: Hello
+    clock_offset_ms: float = 0.0
+
+    def __init__(self, protocol: str) -> None:
+        self.protocol = protocol
+        self._fresh()
+
+    def _fresh(self) -> None:
+        self.transcript = Transcript()
+        self.inbox = Inbox()
+        self.violations: list[str] = []
+        self._next_id = 1
+        self._lines = 0
+        self._pending: dict[int, tuple[Call, asyncio.TimerHandle]] = {}
+        self._given_up: dict[int, Result] = {}
+
+    # Life.
+
+    async def start(self) -> Hello:
+        """Get the adapter going and say hello. Raises `AdapterFailed` if that does not work."""
+        self._fresh()
+        await self._open()
+        args = {"version": PROTOCOL_VERSION, "protocol": self.protocol}
+        answer = await self.call("hello", args, HELLO_DEADLINE_MS)
+        if not answer.ok:
+            await self.kill()
+            raise AdapterFailed(f"no hello from the adapter: {answer}{self.last_words()}")
+        try:
+            self.hello = msgspec.convert(answer.value, Hello)
+        except msgspec.ValidationError as error:
+            await self.kill()
+            raise AdapterFailed(f"the hello does not fit the protocol: {error}") from None
+        await self._compare_clocks()
+        return self.hello
+
+    async def restart(self) -> Hello:
+        """End the adapter by force and start a new one; a step of scenarios, too."""
+        await self.kill()
+        return await self.start()
+
+    async def reset(self) -> Result:
+        """Back to the state after hello; events, messages and transcript begin anew."""
+        result = await self.call("reset")
+        self.inbox.clear()
+        self.transcript = Transcript()
+        return result
+
+    @abstractmethod
+    async def shutdown(self) -> int | None:
+        """Ask it to end, and see to it that it has. Returns the exit code, None in process."""
+
+    @abstractmethod
+    async def kill(self) -> None:
+        """End it now. Harmless if it has ended."""
+
+    @property
+    @abstractmethod
+    def alive(self) -> bool:
+        """Whether it can still answer."""
+
+    # Ops.
+
+    def begin(self, op: str, args: Mapping[str, Any] | None = None, timeout_ms: float | None = None) -> Call:
+        """Send an op without waiting; `await` the call for its result."""
+        request = Request(self._next_id, op, dict(args or {}), timeout_ms)
+        self._next_id += 1
+        loop = asyncio.get_running_loop()
+        call = Call(request, self.now_ns(), loop.create_future())
+        deadline = deadline_ms(getattr(self, "hello", None), op, request.args, timeout_ms)
+        timer = loop.call_later(patience_ms(deadline) / 1000, self._give_up, call)
+        self._pending[request.id] = (call, timer)
+        self.transcript.add(call.begun_ns, "out", msgspec.to_builtins(request))
+        if self.alive:
+            self._send(request)
+        else:
+            self._end(call, crashed=True)
+        return call
+
+    async def call(
+        self, op: str, args: Mapping[str, Any] | None = None, timeout_ms: float | None = None
+    ) -> Result:
+        """Send an op and wait for its end; never raises for what the client does."""
+        return await self.begin(op, args, timeout_ms)
+
+    async def cancel(self, call: Call) -> Result:
+        """Ask the adapter to cancel a running op."""
+        return await self.call("cancel", {"id": call.id})
+
+    # What came.
+
+    @property
+    def events(self) -> list[Event]:
+        """All events since the last reset; `len` of it is a mark for ``after``."""
+        return self.inbox.events
+
+    async def event(
+        self,
+        name: str,
+        where: Callable[[Event], bool] | None = None,
+        *,
+        timeout_s: float,
+        after: int = 0,
+        **fields: Any,
+    ) -> Event | None:
+        """The first event that fits (see `Inbox.find`), waiting up to `timeout_s` for it; None if none came."""
+        await self.inbox.until(lambda: self.inbox.find(name, where, after=after, **fields) is not None, timeout_s)
+        return self.inbox.find(name, where, after=after, **fields)
+
+    def messages(self, sub: str) -> list[Message]:
+        """The messages of a subscription since the last reset, in the client's order."""
+        return self.inbox.messages(sub)
+
+    async def wait_messages(self, sub: str, count: int, timeout_s: float) -> list[Message]:
+        """The messages of a subscription as soon as there are `count`, or what there is after `timeout_s`."""
+        await self.inbox.until(lambda: len(self.inbox.messages(sub)) >= count, timeout_s)
+        return self.inbox.messages(sub)
+
+    # The process, where there is one.
+
+    def facts(self) -> Facts | None:
+        """The process from outside; None in process."""
+        return None
+
+    def stderr(self, since: int = 0) -> str:
+        """What it wrote to stderr from position `since` on, as far as it was kept."""
+        return ""
+
+    @property
+    def stderr_mark(self) -> int:
+        """The position up to which stderr has come."""
+        return 0
+
+    def last_words(self) -> str:
+        """The end of stderr, as a paragraph for error messages."""
+        tail = self.stderr()[-2000:].strip()
+        return f"\n{tail}" if tail else ""
+
+    def pause(self) -> None:
+        """Stop the process (SIGSTOP). Raises `UsageError` in process."""
+        raise UsageError("only a child process can be stopped")
+
+    def resume(self) -> None:
+        """Let it go on (SIGCONT). Raises `UsageError` in process."""
+        raise UsageError("only a child process can be continued")
+
+    # For those who carry the lines.
+
+    @abstractmethod
+    async def _open(self) -> None:
+        """Begin to carry lines."""
+
+    @abstractmethod
+    def _send(self, request: Request) -> None:
+        """Carry one request to the adapter."""
+
+    def now_ns(self) -> int:
+        """The runner's monotonic clock: that of the running loop."""
+        return int(asyncio.get_running_loop().time() * 1e9)
+
+    def _receive(self, raw: bytes | Mapping[str, Any]) -> None:
+        """Take in one line of the adapter."""
+        line = decode(raw)
+        if isinstance(line, BadLine):
+            self.transcript.add(self.now_ns(), "in", {"bad": line.text})
+            self.violations.append(f"not a line of the protocol ({line.problem}): {line.text}")
+            return
+        self._lines += 1
+        if line.n != self._lines:
+            self.violations.append(f"line {self._lines} has n {line.n}")
+            self._lines = line.n
+        self.transcript.add(self.now_ns(), "in", msgspec.to_builtins(line))
+        if isinstance(line, Response):
+            self._answered(line)
+            return
+        try:
+            self.inbox.add(line)
+        except msgspec.ValidationError as error:
+            self.violations.append(f"a message event that is none: {error}")
+
+    def _answered(self, line: Response) -> None:
+        if line.id in self._given_up:
+            self._given_up.pop(line.id).late = line
+        elif line.id not in self._pending:
+            self.violations.append(f"an answer to {line.id}, which is not open")
+        else:
+            call, _ = self._pending[line.id]
+            if call.op == "next" and line.ok:
+                for message in line.result.get("messages", ()):
+                    self.inbox.add_message(msgspec.convert(message, Message))
+            self._end(call, answer=line)
+
+    def _give_up(self, call: Call) -> None:
+        self._given_up[call.id] = self._end(call, hang=True)
+
+    def _gone(self) -> None:
+        """The adapter has ended: so has everything that was open."""
+        for call, _ in list(self._pending.values()):
+            self._end(call, crashed=True)
+        self.inbox.close()
+
+    def _end(
+        self, call: Call, *, answer: Response | None = None, hang: bool = False, crashed: bool = False
+    ) -> Result:
+        _, timer = self._pending.pop(call.id)
+        timer.cancel()
+        result = Result(call.id, call.op, False, call.begun_ns, self.now_ns(), hang=hang, crashed=crashed)
+        if answer is not None:
+            result.ok, result.value, result.error, result.n = answer.ok, answer.result, answer.error, answer.n
+        call._ended.set_result(result)
+        return result
+
+    async def _compare_clocks(self) -> None:
+        """The offset of the adapter's clock, from the quickest of three round trips."""
+        best = float("inf")
+        for _ in range(CLOCK_PROBES):
+            result = await self.call("state", {"session": "clock"})
+            answers = [line for line in self.transcript.lines if line.line.get("id") == result.id]
+            if result.n is None or result.elapsed_ms >= best:
+                continue
+            best = result.elapsed_ms
+            middle_ms = (result.begun_ns + result.ended_ns) / 2e6
+            self.clock_offset_ms = middle_ms - answers[-1].line["t"]

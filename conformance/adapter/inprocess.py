@@ -1,0 +1,55 @@
+"""A client in the suite's own process: the same adapter class, on the same loop, virtual clocks included."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+
+from conformance.adapter.base import Adapter
+from conformance.adapter.kit import AdapterBase
+from conformance.adapter.messages import Request
+
+
+class InProcessAdapter(Adapter):
+    """Runs an adapter class without a process; `make` is called once per start.
+
+    Lines are handed over as values. Steps on the process (`pause`, `facts`) do not exist here.
+    """
+
+    def __init__(self, make: Callable[[], AdapterBase], protocol: str) -> None:
+        super().__init__(protocol)
+        self._make = make
+        self._adapter: AdapterBase | None = None
+
+    async def _open(self) -> None:
+        self._adapter = self._make()
+        loop = asyncio.get_running_loop()
+
+        def write(line: Mapping[str, Any]) -> None:
+            loop.call_soon_threadsafe(self._receive, line)
+
+        self._adapter.start(write)
+
+    def _send(self, request: Request) -> None:
+        assert self._adapter is not None
+        self._adapter.receive(msgspec.to_builtins(request))
+
+    @property
+    def alive(self) -> bool:
+        return self._adapter is not None
+
+    async def shutdown(self) -> None:
+        """Let the client close everything."""
+        if self.alive:
+            await self.call("shutdown")
+            await self.kill()
+
+    async def kill(self) -> None:
+        """Drop the client. What it left on the loop is ended by its own `clear`."""
+        if self._adapter is not None:
+            adapter, self._adapter = self._adapter, None
+            await adapter.attempt({"op": "reset"})
+            self._gone()

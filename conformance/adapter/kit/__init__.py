@@ -1,0 +1,38 @@
+"""Write an adapter for a Python library: everything but the library. Standard library only, Python 3.11 or newer.
+
+    class MyAdapter(AdapterBase):
+        library = "mylib"
+        protocols = ("rabbitmq-stream",)
+        roles = ("publisher",)
+
+        @op("connect")
+        async def connect(self, session, endpoints, options=None, timeout_ms=None): ...
+
+    if __name__ == "__main__":
+        run(MyAdapter())
+
+`run` serves stdin and stdout; the same class also runs inside the suite's own process. The folder may be
+copied next to an adapter that lives elsewhere. The protocol is described in ``conformance/ADAPTER.md``.
+"""
+
+from .base import VERSION, AdapterBase
+from .bodies import body_bytes, number, report_body
+from .failure import CallbackError, Failure
+from .helpers import host_port, op, tls_context
+from .stdio import run
+from .subscription import Subscription
+
+__all__ = [
+    "VERSION",
+    "AdapterBase",
+    "CallbackError",
+    "Failure",
+    "Subscription",
+    "body_bytes",
+    "host_port",
+    "number",
+    "op",
+    "report_body",
+    "run",
+    "tls_context",
+]

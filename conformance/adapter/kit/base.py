@@ -1,0 +1,226 @@
+"""The adapter's side of the protocol, without the library and without stdin and stdout."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import itertools
+import sys
+import threading
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any
+
+from .bodies import body_bytes, report_body
+from .failure import CallbackError, Failure
+from .helpers import op
+from .subscription import Subscription
+
+VERSION = 1
+THREADS_MAX = 128  #: ops of a synchronous library that can run at the same time
+
+Json = dict[str, Any]
+
+
+class AdapterBase:
+    """Subclass it, fill in the facts, add methods marked with `op`."""
+
+    adapter = "adapter"
+    adapter_version = "1"
+    library = ""
+    library_version = ""
+    protocols: tuple[str, ...] = ()
+    roles: tuple[str, ...] = ()
+    caps: Mapping[str, bool] = {}
+    limits: Mapping[str, int] = {}
+    settles = "none"
+    restart = "never"
+    formats: tuple[str, ...] = ()  #: RabbitMQ Stream: how a body becomes a record, the default first
+    callbacks: tuple[str, ...] = ("message",)  #: the kinds of callback that call `trip`
+
+    loop: asyncio.AbstractEventLoop
+
+    def __init__(self) -> None:
+        members = [getattr(self, name) for name in dir(type(self)) if not name.startswith("__")]
+        self.ops: dict[str, Callable[..., Any]] = {m.op: m for m in members if hasattr(m, "op")}
+        if not self.caps.get("callback_raise"):
+            del self.ops["raise_next"]
+        self.subs: dict[str, Subscription] = {}
+        self.stopping = asyncio.Event()
+        self._armed: dict[str, int] = {}
+        self._running: dict[int, asyncio.Task[None]] = {}
+        self._cancelled: set[int] = set()
+        self._harness: set[asyncio.Task[Any]] | None = None
+        self._threads: ThreadPoolExecutor | None = None
+        self._lock = threading.Lock()
+        self._lines = itertools.count(1)
+        self._refs = itertools.count(1)
+
+    # What adapters override.
+
+    async def clear(self) -> None:
+        """Drop everything that is connected to a broker, fast and without goodbye. Part of ``reset``."""
+
+    def classify(self, error: Exception) -> Failure:
+        """The `Failure` for what the library raised."""
+        text = f"{type(error).__name__}: {error}"
+        if isinstance(error, TimeoutError):
+            return Failure("timeout", text)
+        if isinstance(error, OSError | EOFError):
+            return Failure("connection", text, definite=isinstance(error, ConnectionRefusedError))
+        return Failure("internal", text)
+
+    # What adapters call.
+
+    def emit(self, event: str, **fields: Any) -> None:
+        """Write an event line; from any thread."""
+        self._write({"event": event, **fields})
+
+    def trip(self, callback: str) -> None:
+        """Raise if ``raise_next`` armed this kind of callback; call it inside each callback of the library."""
+        if self._armed.get(callback, 0) > 0:
+            self._armed[callback] -= 1
+            raise CallbackError(f"raise_next {callback}")
+
+    def next_ref(self) -> str:
+        """A new message reference."""
+        return f"m{next(self._refs)}"
+
+    def subscription(self, sub: str) -> Subscription:
+        """The subscription of that name, or `Failure` (closed)."""
+        if sub not in self.subs:
+            raise Failure("closed", f"no subscription {sub!r}", definite=True)
+        return self.subs[sub]
+
+    async def attempt(self, request: Json) -> Json:
+        """Carry out one op; never raises. Returns ``ok`` and ``result`` or ``error``."""
+        try:
+            return {"ok": True, "result": await self._perform(request) or {}}
+        except asyncio.CancelledError:
+            ours = request.get("id") in self._cancelled
+            failure = Failure("cancelled") if ours else Failure("internal", "the library cancelled the op")
+        except Failure as error:
+            failure = error
+        except Exception as error:
+            failure = self.classify(error)
+        return {"ok": False, "error": failure.report()}
+
+    # The protocol.
+
+    def start(self, write: Callable[[Json], None], *, own_process: bool = False) -> None:
+        """Begin, on the running loop.
+
+        Args:
+            write: Takes every line; may be called from any thread.
+            own_process: Every task that the library leaves behind may be ended by ``reset``.
+        """
+        self.loop = asyncio.get_running_loop()
+        self._epoch = self.loop.time()
+        self._sink = write
+        self._harness = set(asyncio.all_tasks()) if own_process else None
+
+    def receive(self, request: Json) -> None:
+        """Start one request; does not wait for it."""
+        request_id = request["id"]
+        task = self.loop.create_task(self._answer(request))
+        self._running[request_id] = task
+        task.add_done_callback(lambda _: self._forget(request_id))
+
+    def _forget(self, request_id: int) -> None:
+        self._running.pop(request_id, None)
+        self._cancelled.discard(request_id)
+
+    async def _answer(self, request: Json) -> None:
+        answer = await self.attempt(request)
+        self._write({"id": request["id"], **answer})
+        if request["op"] == "shutdown":
+            self.stopping.set()
+
+    async def _perform(self, request: Json) -> Any:
+        name = str(request["op"])
+        if name not in self.ops:
+            raise Failure("unsupported", f"no op {name!r}")
+        method, given = self.ops[name], request.get("args") or {}
+        context = {"timeout_ms": request.get("timeout_ms"), "request_id": request.get("id")}
+        parameters = inspect.signature(method).parameters
+        taken = {key: value for key, value in {**given, **context}.items() if key in parameters}
+        missing = [key for key, p in parameters.items() if key not in taken and p.default is p.empty]
+        if missing:
+            raise Failure("invalid", f"{name} needs {', '.join(missing)}")
+        if inspect.iscoroutinefunction(method):
+            return await method(**taken)
+        if self._threads is None:
+            self._threads = ThreadPoolExecutor(THREADS_MAX)
+        return await self.loop.run_in_executor(self._threads, partial(method, **taken))
+
+    def _write(self, line: Json) -> None:
+        with self._lock:
+            stamp = round((self.loop.time() - self._epoch) * 1000, 3)
+            self._sink({"n": next(self._lines), "t": stamp, **line})
+
+    @op("hello")
+    async def _hello(self, version: int, protocol: str) -> Json:
+        if version != VERSION or protocol not in self.protocols:
+            raise Failure("unsupported", f"version {VERSION} for {', '.join(self.protocols)} only")
+        return {
+            "version": VERSION,
+            "adapter": self.adapter,
+            "adapter_version": self.adapter_version,
+            "library": self.library,
+            "library_version": self.library_version,
+            "language": "python",
+            "runtime": ".".join(map(str, sys.version_info[:3])),
+            "protocols": list(self.protocols),
+            "roles": list(self.roles),
+            "ops": sorted(self.ops),
+            "caps": {"concurrent": True, **self.caps},
+            "limits": dict(self.limits),
+            "settles": self.settles,
+            "restart": self.restart,
+            "formats": list(self.formats),
+        }
+
+    @op("echo")
+    async def _echo(self, body: Json) -> Json:
+        return {"body": report_body(body_bytes(body))}
+
+    @op("next")
+    async def _next(self, sub: str, max: int = 1, wait_ms: float = 0) -> Json:
+        return {"messages": await self.subscription(sub).take(max, wait_ms)}
+
+    @op("cancel")
+    async def _cancel(self, id: int) -> None:
+        if task := self._running.get(id):
+            self._cancelled.add(id)
+            task.cancel()
+
+    @op("raise_next")
+    async def _raise_next(self, callback: str, times: int = 1) -> Json:
+        armed = callback in self.callbacks
+        if armed:
+            self._armed[callback] = times
+        return {"armed": armed}
+
+    @op("stats")
+    async def _stats(self) -> Json:
+        return {"threads": threading.active_count(), "tasks": len(asyncio.all_tasks())}
+
+    @op("reset")
+    async def _reset(self, request_id: int | None = None) -> None:
+        await self.clear()
+        self._cancelled.update(key for key in self._running if key != request_id)
+        doomed: set[asyncio.Task[Any]] = {self._running[key] for key in self._cancelled if key in self._running}
+        if self._harness is not None:
+            doomed |= {task for task in asyncio.all_tasks() if task not in self._harness}
+            doomed -= {asyncio.current_task()}  # type: ignore[arg-type]
+        for task in doomed:
+            task.cancel()
+        if doomed:
+            await asyncio.wait(doomed, timeout=1)
+        self.subs.clear()
+        self._armed.clear()
+
+    @op("shutdown")
+    async def _shutdown(self, request_id: int | None = None) -> None:
+        await self._reset(request_id)

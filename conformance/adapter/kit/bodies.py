@@ -1,0 +1,49 @@
+"""Bodies and integers as the lines carry them."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Mapping
+from typing import Any
+
+from .failure import Failure
+
+INLINE_BYTES_MAX = 4096  #: reports above this size are a digest
+EXACT_INTEGER_MAX = 2**53  #: above it a JSON number loses digits in some languages
+
+
+def body_bytes(body: Mapping[str, Any]) -> bytes:
+    """The bytes that a body stands for. Raises `Failure` (invalid) for anything else."""
+    if "text" in body:
+        return str(body["text"]).encode()
+    if "b64" in body:
+        return base64.b64decode(body["b64"])
+    if body.get("gen") == "zero":
+        return bytes(int(body["len"]))
+    if body.get("gen") == "rand":
+        return random_bytes(int(body["seed"]), int(body["len"]))
+    raise Failure("invalid", f"a body has text, b64 or gen zero|rand, not {sorted(body)}")
+
+
+def random_bytes(seed: int, size: int) -> bytes:
+    """SHA-256 in counter mode over the seed and a counter, 8 bytes big-endian each, cut to `size` bytes."""
+    head = hashlib.sha256(seed.to_bytes(8, "big"))
+    blocks = []
+    for counter in range(-(-size // head.digest_size)):
+        block = head.copy()
+        block.update(counter.to_bytes(8, "big"))
+        blocks.append(block.digest())
+    return b"".join(blocks)[:size]
+
+
+def report_body(data: bytes) -> dict[str, Any]:
+    """How bytes are reported: base64 up to 4096 bytes, above that digest and length."""
+    if len(data) <= INLINE_BYTES_MAX:
+        return {"b64": base64.b64encode(data).decode()}
+    return {"sha256": hashlib.sha256(data).hexdigest(), "len": len(data)}
+
+
+def number(value: int) -> int | str:
+    """An integer for JSON: a string of digits where a number would not be exact everywhere."""
+    return value if abs(value) <= EXACT_INTEGER_MAX else str(value)

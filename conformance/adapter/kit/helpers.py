@@ -1,0 +1,36 @@
+"""Small things that most adapters need."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def op(name: str) -> Callable[[F], F]:
+    """Mark a method as the implementation of an op. Only marked ops are declared in the hello.
+
+    The method takes the members of ``args`` as keyword arguments and, if it asks for them, ``timeout_ms`` and
+    ``request_id``; it returns the ``result`` object and raises `Failure` or whatever the library raised.
+    ``async def`` runs on the loop, ``def`` in a thread.
+    """
+
+    def mark(function: F) -> F:
+        function.op = name  # type: ignore[attr-defined]
+        return function
+
+    return mark
+
+
+def host_port(endpoint: str) -> tuple[str, int]:
+    """``127.0.0.1:5552`` or ``[::1]:5552`` in two parts."""
+    host, _, port = endpoint.rpartition(":")
+    return host.strip("[]"), int(port)
+
+
+def tls_context(options: Mapping[str, Any]) -> ssl.SSLContext | None:
+    """The client context for ``options.tls``, or None without it."""
+    tls = options.get("tls")
+    return ssl.create_default_context(cafile=tls.get("ca_file")) if tls else None

@@ -1,0 +1,107 @@
+"""Messages on their way to the runner: buffered or reported at once, settled, delayed, refused."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from .bodies import report_body
+from .failure import CallbackError
+
+if TYPE_CHECKING:
+    from .base import AdapterBase
+
+
+class Subscription:
+    """What the script wants done with the messages of one subscription (``on_message``).
+
+    Attributes:
+        native: By ref, what the library needs to settle a message; the adapter removes what it has settled.
+    """
+
+    def __init__(
+        self, adapter: AdapterBase, sub: str, target: str, on_message: Mapping[str, Any] | None = None
+    ) -> None:
+        self.sub = sub
+        self.target = target
+        self.native: dict[str, Any] = {}
+        self._adapter = adapter
+        self._plan = on_message or {}
+        self._ordinals = itertools.count(1)
+        self._buffer: list[dict[str, Any]] = []
+        self._filled = asyncio.Event()
+
+    def record(self, body: bytes, *, native: Any = None, **details: Any) -> tuple[str, int]:
+        """Report one message, from any thread. Returns its ref and its ordinal, which counts from 1.
+
+        Details are the other members of the message: position, key, headers, redelivered, ts, meta.
+        """
+        ref, ordinal = self._adapter.next_ref(), next(self._ordinals)
+        if native is not None:
+            self.native[ref] = native
+        message = {
+            "ref": ref,
+            "sub": self.sub,
+            "target": self.target,
+            "body": report_body(body),
+            "headers": {},
+            "redelivered": None,
+            "ts": None,
+            "position": None,
+            "meta": {},
+            **details,
+        }
+        if self._plan.get("mode") == "event":
+            self._adapter.emit("message", **message)
+        else:
+            self._buffer.append(message)
+            self._adapter.loop.call_soon_threadsafe(self._filled.set)
+        return ref, ordinal
+
+    async def deliver(self, body: bytes, *, native: Any = None, **details: Any) -> None:
+        """Report one message and do what the script wants; await it inside the library's async callback."""
+        ref, ordinal = self.record(body, native=native, **details)
+        seconds = self._plan.get("sleep_ms", 0) / 1000
+        if self._plan.get("block"):
+            time.sleep(seconds)  # on the library's thread, because the script asked for just that
+        elif seconds:
+            await asyncio.sleep(seconds)
+        await self._inner_ops(ref)
+        self._raise_if_wanted(ordinal)
+
+    def deliver_blocking(self, body: bytes, *, native: Any = None, **details: Any) -> None:
+        """The same for a library that calls back on a thread of its own."""
+        ref, ordinal = self.record(body, native=native, **details)
+        time.sleep(self._plan.get("sleep_ms", 0) / 1000)
+        asyncio.run_coroutine_threadsafe(self._inner_ops(ref), self._adapter.loop).result()
+        self._raise_if_wanted(ordinal)
+
+    async def take(self, limit: int, wait_ms: float) -> list[dict[str, Any]]:
+        """Up to `limit` buffered messages: at once if there are any, else as soon as one comes in `wait_ms`."""
+        try:
+            await asyncio.wait_for(self._until_filled(), wait_ms / 1000)
+        except TimeoutError:
+            return []
+        taken, self._buffer = self._buffer[:limit], self._buffer[limit:]
+        return taken
+
+    async def _until_filled(self) -> None:
+        while not self._buffer:
+            self._filled.clear()
+            await self._filled.wait()
+
+    async def _inner_ops(self, ref: str) -> None:
+        wanted = list(self._plan.get("do", ()))
+        if self._plan.get("auto_settle") == "ack":
+            wanted.append({"op": "settle", "args": {"sub": self.sub, "ref": ref, "how": "ack"}})
+        for index, inner in enumerate(wanted):
+            answer = await self._adapter.attempt(inner)
+            self._adapter.emit("done", sub=self.sub, ref=ref, index=index, op=inner["op"], **answer)
+
+    def _raise_if_wanted(self, ordinal: int) -> None:
+        if ordinal in self._plan.get("raise_on", ()):
+            raise CallbackError(f"raise_on {ordinal}")
+        self._adapter.trip("message")

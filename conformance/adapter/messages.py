@@ -1,0 +1,258 @@
+"""The lines between runner and adapter as values: requests, responses, events and what is inside them.
+
+``schema.json`` beside this file says the same for other languages; ``ADAPTER.md`` says it in words.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Any, Literal
+
+import msgspec
+
+from conformance.adapter.kit.bodies import INLINE_BYTES_MAX, body_bytes, report_body
+
+PROTOCOL_VERSION = 1
+LINE_BYTES_MAX = 8 << 20
+
+Outcome = Literal["acked", "nacked", "unknown"]
+
+
+class Kind(StrEnum):
+    """Why an op did not work out."""
+
+    INVALID = "invalid"  #: rejected locally, nothing was sent
+    UNSUPPORTED = "unsupported"  #: adapter or library has no such feature
+    REFUSED = "refused"  #: the peer said no; code and text are those of the wire
+    AUTH = "auth"  #: authentication or authorisation failed
+    CLOSED = "closed"  #: session, queue or subscription is closed
+    CONNECTION = "connection"  #: not connected, or lost
+    TIMEOUT = "timeout"  #: the library's own deadline passed
+    PROTOCOL = "protocol"  #: the library saw a malformed or unexpected answer
+    CANCELLED = "cancelled"  #: by the runner
+    INTERNAL = "internal"  #: anything else
+
+
+#: The error codes of Maelstrom, for histories: (definite, indefinite).
+MAELSTROM: Mapping[Kind, tuple[int, int]] = {
+    Kind.TIMEOUT: (0, 0),
+    Kind.UNSUPPORTED: (10, 10),
+    Kind.CONNECTION: (11, 1002),
+    Kind.INVALID: (12, 12),
+    Kind.INTERNAL: (13, 13),
+    Kind.REFUSED: (14, 14),
+    Kind.AUTH: (1000, 1000),
+    Kind.CLOSED: (1001, 1001),
+    Kind.PROTOCOL: (1003, 1003),
+    Kind.CANCELLED: (1004, 1004),
+}
+
+
+class Error(msgspec.Struct, frozen=True):
+    """The ``error`` of a response.
+
+    Attributes:
+        definite: The op did not and will not take effect.
+        code: The number or word on the wire, if there was one.
+        type: Name of a remote error (Moleculer).
+    """
+
+    kind: Kind
+    definite: bool
+    code: int | str | None = None
+    text: str = ""
+    type: str | None = None
+
+    @property
+    def maelstrom_code(self) -> int:
+        """The code that Maelstrom's histories use for it."""
+        definite, indefinite = MAELSTROM[self.kind]
+        return definite if self.definite else indefinite
+
+
+class Request(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One op; `timeout_ms` goes to the library's own time-out where it has one."""
+
+    id: int
+    op: str
+    args: dict[str, Any] = {}
+    timeout_ms: float | None = None
+
+
+class Response(msgspec.Struct, frozen=True):
+    """The answer to one request. `n` counts the adapter's lines, `t` is its clock in milliseconds."""
+
+    n: int
+    t: float
+    id: int
+    ok: bool
+    result: Any = None
+    error: Error | None = None
+
+
+class Message(msgspec.Struct, frozen=True):
+    """A message that the application got.
+
+    Attributes:
+        ref: The adapter's name for it, valid for the session generation in which it came.
+        body: A reported body; a list of them where the protocol has multi-part bodies.
+        redelivered: None if the protocol has no such flag.
+        ts: Milliseconds since the epoch as the wire gives them, or None.
+        position: Offset, GUID, ack id or message id.
+        key: Id that the publisher gave, where the wire carries one.
+    """
+
+    ref: str
+    sub: str
+    target: str
+    body: Any
+    headers: dict[str, Any] = {}
+    redelivered: bool | None = None
+    ts: int | float | str | None = None
+    position: Any = None
+    key: Any = None
+    meta: dict[str, Any] = {}
+
+
+class Event(msgspec.Struct, frozen=True):
+    """Something that nobody asked for; `fields` are the other members of the line."""
+
+    n: int
+    t: float
+    event: str
+    fields: dict[str, Any]
+
+    def __getitem__(self, name: str) -> Any:
+        return self.fields.get(name)
+
+    @property
+    def message(self) -> Message:
+        """The message of a ``message`` event. Raises `msgspec.ValidationError` if it is none."""
+        return msgspec.convert(self.fields, Message)
+
+    @property
+    def error(self) -> Error:
+        """The error of an ``error`` event. Raises `msgspec.ValidationError` if it has none."""
+        return msgspec.convert(self.fields.get("error"), Error)
+
+
+class BadLine(msgspec.Struct, frozen=True):
+    """A line that breaks the protocol: its first bytes and what is wrong with it."""
+
+    text: str
+    problem: str
+
+
+class Hello(msgspec.Struct, frozen=True):
+    """What an adapter says about itself; see ADAPTER.md, Start-up and capabilities."""
+
+    adapter: str
+    library: str
+    library_version: str
+    language: str
+    protocols: list[str]
+    roles: list[str]
+    ops: list[str]
+    version: int = 1
+    adapter_version: str = ""
+    runtime: str = ""
+    caps: dict[str, bool] = {}
+    limits: dict[str, float] = {}
+    settles: Literal["auto", "manual", "none"] = "none"
+    restart: Literal["never", "per_scenario"] = "never"
+    formats: list[str] = []
+    transporters: list[str] = []
+    serializers: list[str] = []
+
+    def can(self, need: str) -> bool:
+        """Whether a capability is declared; overlapping ops are taken for granted unless denied."""
+        return self.caps.get(need, need == "concurrent")
+
+
+#: Ops that need no broker: their deadline is short and no time-out of the library applies.
+LOCAL_OPS = frozenset(
+    {"cancel", "echo", "hello", "raise_next", "reset", "set_clock", "set_counter", "shutdown", "state", "stats"}
+)
+DEFAULT_DEADLINE_MS = 10_000.0
+FIXED_DEADLINE_MAX_MS = 30_000.0
+_LIMIT_OF = {"connect": "connect", "close": "close", "publish": "publish", "publish_many": "publish"}
+
+
+def deadline_ms(hello: Hello | None, op: str, args: Mapping[str, Any], timeout_ms: float | None) -> float:
+    """The deadline D of an op: what the library fixes itself (``limits``), else `timeout_ms`.
+
+    A fixed value above 30 s is cut to that; without either, D is 10 s. ``next`` waits ``wait_ms`` longer.
+    """
+    if op == "next":
+        return float(args.get("wait_ms", 0)) + (timeout_ms or 0)
+    if op not in LOCAL_OPS and hello is not None:
+        fixed = hello.limits.get(f"{_LIMIT_OF.get(op, 'request')}_timeout_ms")
+        if fixed is not None:
+            return min(float(fixed), FIXED_DEADLINE_MAX_MS)
+    return DEFAULT_DEADLINE_MS if timeout_ms is None else float(timeout_ms)
+
+
+def patience_ms(deadline: float) -> float:
+    """How long the runner waits for an op with that deadline before it records ``hang``."""
+    return deadline * 1.2 + 250
+
+
+def decode(line: bytes | Mapping[str, Any]) -> Response | Event | BadLine:
+    """One line of the adapter; never raises."""
+    try:
+        data = msgspec.json.decode(line, type=dict[str, Any]) if isinstance(line, bytes) else dict(line)
+        if "event" not in data:
+            return msgspec.convert(data, Response)
+        head = {name: data.pop(name, None) for name in ("n", "t", "event")}
+        return msgspec.convert({**head, "fields": data}, Event)
+    except msgspec.MsgspecError as error:
+        shown = line[:256].decode(errors="replace") if isinstance(line, bytes) else repr(line)[:256]
+        return BadLine(shown, str(error))
+
+
+def encode(request: Request) -> bytes:
+    """One line for the adapter, with its line feed."""
+    return msgspec.json.encode(request) + b"\n"
+
+
+def request_body(data: bytes) -> dict[str, Any]:
+    """A body for a request: text where that is possible, else base64."""
+    try:
+        return {"text": data.decode()}
+    except UnicodeDecodeError:
+        return {"b64": base64.b64encode(data).decode()}
+
+
+def same_body(reported: Mapping[str, Any], expected: bytes) -> bool:
+    """Whether a reported body stands for exactly these bytes."""
+    if "sha256" in reported:
+        digest = hashlib.sha256(expected).hexdigest()
+        return reported.get("len") == len(expected) and reported["sha256"] == digest
+    return body_bytes(reported) == expected
+
+
+__all__ = [
+    "INLINE_BYTES_MAX",
+    "LINE_BYTES_MAX",
+    "PROTOCOL_VERSION",
+    "BadLine",
+    "Error",
+    "Event",
+    "Hello",
+    "Kind",
+    "Message",
+    "Outcome",
+    "Request",
+    "Response",
+    "body_bytes",
+    "deadline_ms",
+    "decode",
+    "encode",
+    "patience_ms",
+    "report_body",
+    "request_body",
+    "same_body",
+]

@@ -1,0 +1,25 @@
+"""Fake message brokers that live in your test process and break on purpose.
+
+    with fakebrokers.RabbitMQStream() as broker:
+        ...  # point a client at broker.url
+
+The server classes are loaded when they are first asked for, so ``import fakebrokers`` costs nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from fakebrokers.rabbitmq_stream.server import RabbitMQStream as RabbitMQStream
+
+__version__ = "0.1.0"
+
+
+def __getattr__(name: str) -> Any:
+    from fakebrokers.protocols import PROTOCOLS
+
+    for protocol in PROTOCOLS.values():
+        if protocol.server == name:
+            return protocol.load()
+    raise AttributeError(f"module 'fakebrokers' has no attribute {name!r}")

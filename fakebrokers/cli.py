@@ -1,0 +1,220 @@
+"""The command ``fakebrokers``: ``serve`` and ``doctor``, and what other packages add (see `commands`)."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import warnings
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from threading import Event
+from traceback import format_exc
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import click
+
+from fakebrokers import __version__
+from fakebrokers.commands import ExitCode, ExtraCommands, extra_commands
+from fakebrokers.errors import FakeBrokerError, PlanError, UsageError
+from fakebrokers.protocols import PROTOCOLS, ProtocolInfo, find_protocol, instead_of
+
+if TYPE_CHECKING:
+    from fakebrokers.server import FakeServer
+
+#: What can carry Moleculer's packets, and the usual port of each; nodes that use TCP take a free one.
+TRANSPORTERS = {"nats": 4222, "redis": 6379, "mqtt": 1883, "tcp": 0}
+
+PROTOCOL_LIST = "\b\nProtocols:\n" + "\n".join(
+    f"  {info.name:16} {info.about} (usual port {info.port})" for info in PROTOCOLS.values()
+)
+
+
+class Commands(click.Group):
+    """Own commands, and those of other packages, which are loaded only when one of them is asked for."""
+
+    @cached_property
+    def extra(self) -> ExtraCommands:
+        return extra_commands()
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return [*self.commands, *(name for name in self.extra.commands if name not in self.commands)]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        return self.commands.get(cmd_name) or self.extra.commands.get(cmd_name)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name = args[0]
+        if not name.startswith("-") and self.get_command(ctx, name) is None:
+            if self.extra.problems:
+                problems = " ".join(self.extra.problems)
+                raise click.ClickException(f"there is no command {name!r} here. {problems}")
+            ctx.fail(f"there is no command {name!r}{instead_of(name, self.list_commands(ctx))}")
+        return super().resolve_command(ctx, args)
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        super().format_epilog(ctx, formatter)
+        for problem in self.extra.problems:
+            formatter.write_paragraph()
+            formatter.write_text(problem)
+
+
+def _protocol(ctx: click.Context, param: click.Parameter, value: str) -> ProtocolInfo:
+    """The protocol of that name."""
+    try:
+        return find_protocol(value)
+    except UsageError as error:
+        raise click.BadParameter(str(error)) from None
+
+
+def _port(ctx: click.Context, param: click.Parameter, value: str) -> int | None:
+    """A TCP port, 0 for any free one, or None where the protocol's usual one is asked for."""
+    if value == "default":
+        return None
+    if not (value.isdecimal() and int(value) < 1 << 16):
+        raise click.BadParameter(f"{value!r} is no port: 0 to 65535 (0 takes any free one) or 'default'")
+    return int(value)
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, message="fakebrokers %(version)s")
+def cli() -> None:
+    """Fake message brokers for tests, and a judge for the clients that talk to the real ones.
+
+    Start a fake with 'fakebrokers serve PROTOCOL', or use the pytest fixture of the same name. Not sure
+    whether everything is in place? 'fakebrokers doctor' tells.
+    """
+
+
+@cli.command(epilog=PROTOCOL_LIST)
+@click.argument("protocol", callback=_protocol)
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
+@click.option(
+    "--port",
+    callback=_port,
+    default="0",
+    metavar="N|0|default",
+    help="0, unless given: any free port. 'default': the one that a real broker uses.",
+)
+@click.option(
+    "--profile",
+    default="real",
+    show_default=True,
+    metavar="real|seed|VERSION",
+    help="Behave like the newest real server, the protocol's written document, or an older version.",
+)
+@click.option(
+    "--transporter",
+    type=click.Choice(list(TRANSPORTERS)),
+    help="Only for moleculer: what carries its packets.",
+)
+@click.option(
+    "--faults",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="plan.toml",
+    help="What to break, and when.",
+)
+@click.option(
+    "--journal",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Write down every frame in this folder.",
+)
+def serve(
+    protocol: ProtocolInfo,
+    host: str,
+    port: int | None,
+    profile: str,
+    transporter: str | None,
+    faults: Path | None,
+    journal: Path | None,
+) -> int:
+    """Run a fake broker until Ctrl-C or SIGTERM.
+
+    As soon as it accepts connections it prints one line: READY, the protocol, the url, and name=url for
+    each further address.
+    """
+    options: dict[str, Any] = {"host": host, "profile": profile, "faults": faults}
+    options["port"] = protocol.port if port is None else port
+    if transporter is not None:
+        if protocol.name != "moleculer":
+            raise click.BadOptionUsage("--transporter", "--transporter is only for moleculer")
+        options["transporter"] = transporter
+        if port is None:
+            options["port"] = TRANSPORTERS[transporter]
+    if journal is not None:
+        options["journal_dir"] = journal
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        server = protocol.load()(**options)
+    for warning in caught:
+        click.echo(f"warning: {warning.message}", err=True)
+    return _run(protocol, server)
+
+
+@cli.command()
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
+def doctor(as_json: bool) -> int:
+    """Say what is installed, what is missing, and how to get it.
+
+    The exit code is 0 when the fakes can run, whatever else is missing, and 3 when they cannot.
+    """
+    from fakebrokers.doctor import examine, print_json, print_tables
+
+    findings = examine()
+    (print_json if as_json else print_tables)(findings)
+    return ExitCode.OK if findings.healthy else ExitCode.HARNESS
+
+
+def main(args: Sequence[str] | None = None) -> NoReturn:
+    """Run the command line and leave with the exit codes of `ExitCode`."""
+    try:
+        code = cli.main(args, prog_name="fakebrokers", standalone_mode=False)
+    except click.UsageError as error:
+        error.show()
+        code = ExitCode.USAGE
+    except click.ClickException as error:
+        error.show()
+        code = ExitCode.HARNESS
+    except (PlanError, UsageError) as error:
+        click.echo(f"Error: {error}", err=True)
+        code = ExitCode.USAGE
+    except FakeBrokerError as error:
+        click.echo(f"Error: {error}", err=True)
+        code = ExitCode.HARNESS
+    except click.Abort:
+        code = 128 + signal.SIGINT
+    sys.exit(code or 0)
+
+
+def _run(protocol: ProtocolInfo, server: FakeServer) -> int:
+    """Start the server, say so, and stop it when the process is told to end."""
+    asked_to_end = Event()
+    for name in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(name, lambda *_: asked_to_end.set())
+    try:
+        server.start()
+    except OSError as error:
+        raise click.ClickException(f"cannot listen: {error}. --port 0 takes any free port") from None
+    code = ExitCode.OK
+    try:
+        extra = [f"{name}={url}" for name, url in server.urls.items()]
+        click.echo(" ".join(["READY", protocol.name, server.url, *extra]))
+        while not asked_to_end.wait(0.5):  # the time limit lets Ctrl-C through on Windows
+            if not _sound(server):
+                code = ExitCode.HARNESS
+    finally:
+        server.stop()
+    return code if _sound(server) else ExitCode.HARNESS
+
+
+def _sound(server: FakeServer) -> bool:
+    """Whether nothing went wrong inside the fake since the last look; tells what did."""
+    try:
+        server.check()
+    except Exception:
+        click.echo(f"a defect of fakebrokers {__version__}, please report it:\n{format_exc()}", err=True)
+        return False
+    return True

@@ -1,0 +1,105 @@
+"""How other packages add commands to ``fakebrokers``, and the exit codes that all commands share.
+
+A package lists its commands in the entry-point group ``fakebrokers.commands``; each entry names a
+sequence of `click.Command`. A command returns its exit code, or None for 0.
+
+`conformance` and `scenarios` are generic names, and a project under test may have folders called the
+same. So the packages of our own distribution are loaded by place, beside this package, and a foreign
+one that was there first is an error, never used by mistake.
+"""
+
+from __future__ import annotations
+
+import sys
+from enum import IntEnum
+from importlib.machinery import PathFinder
+from importlib.metadata import EntryPoint, entry_points
+from importlib.util import module_from_spec
+from pathlib import Path
+from types import ModuleType
+from typing import NamedTuple
+
+import click
+
+from fakebrokers.errors import UsageError
+
+GROUP = "fakebrokers.commands"
+OWN_DISTRIBUTION = "fakebrokers"
+OWN_PACKAGES = ("conformance", "scenarios")
+
+
+class ExitCode(IntEnum):
+    """What a command tells the shell; of several that apply, the first of 64, 3, 1, 2, 4."""
+
+    OK = 0  #: done; conformant
+    FAILED = 1  #: a MUST failed
+    INCONCLUSIVE = 2  #: a requirement was never exercised
+    HARNESS = 3  #: this program's own failure, or its installation's
+    REGRESSION = 4  #: worse than the baseline
+    USAGE = 64  #: wrong usage
+
+
+class ExtraCommands(NamedTuple):
+    """What the entry points gave: commands by name, and a sentence for each that failed to load."""
+
+    commands: dict[str, click.Command]
+    problems: list[str]
+
+
+def extra_commands() -> ExtraCommands:
+    """Load the commands of all installed packages."""
+    found = ExtraCommands({}, [])
+    for entry in entry_points(group=GROUP):
+        try:
+            if _distribution(entry) == OWN_DISTRIBUTION:
+                for name in OWN_PACKAGES:
+                    own_package(name)
+            commands = entry.load()
+        except Exception as error:  # whatever a foreign package raises must not break the other commands
+            found.problems.append(_problem(entry, error))
+        else:
+            found.commands.update({command.name: command for command in commands})
+    return found
+
+
+def own_package(name: str) -> ModuleType:
+    """The package `name` of our own distribution, whatever the current folder or PYTHONPATH offer.
+
+    Raises:
+        ModuleNotFoundError: The installation lacks it.
+        UsageError: Another package of that name was imported before.
+    """
+    root = Path(__file__).resolve().parent.parent
+    if name not in sys.modules:
+        spec = PathFinder.find_spec(name, [str(root)])
+        if spec is None or spec.loader is None:
+            raise ModuleNotFoundError(f"there is no package {name!r} in {root}", name=name)
+        module = sys.modules[name] = module_from_spec(spec)
+        spec.loader.exec_module(module)
+    module = sys.modules[name]
+    place = Path(next(iter(module.__path__))).resolve()
+    if place.parent != root:
+        raise UsageError(f"a foreign package {name!r} was imported from {place}; ours is in {root}")
+    return module
+
+
+def _problem(entry: EntryPoint, error: Exception) -> str:
+    """One sentence on what failed, and one on the cure."""
+    distribution = _distribution(entry)
+    missing = (error.name or "").partition(".")[0] if isinstance(error, ModuleNotFoundError) else ""
+    if distribution != OWN_DISTRIBUTION:
+        cure = f"Update {distribution}, or uninstall it."
+    elif missing and missing not in OWN_PACKAGES:
+        cure = f"Install what it needs: pip install '{OWN_DISTRIBUTION}[suite]'"
+    elif isinstance(error, UsageError):
+        cure = "Start fakebrokers from another folder, without PYTHONPATH."
+    else:
+        cure = f"Install it again: pip install --force-reinstall {OWN_DISTRIBUTION}"
+    return (
+        f"The commands in {entry.value!r} of the package {distribution} could not be loaded: "
+        f"{type(error).__name__}: {error}. {cure}"
+    )
+
+
+def _distribution(entry: EntryPoint) -> str:
+    return entry.dist.name if entry.dist else "(unknown)"

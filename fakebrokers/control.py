@@ -1,0 +1,84 @@
+"""What a test says to the faults of a fake."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+from fakebrokers.engine import Engine
+from fakebrokers.faults.plan import Fault, Plan, load_plan
+
+T = TypeVar("T")
+
+
+class _Server(Protocol):
+    engine: Engine
+
+    def call(self, act: Callable[..., T], *arguments: Any) -> T: ...
+
+    def released(self, fault: str) -> None: ...
+
+
+class FaultControl:
+    """The faults of a running fake: ``broker.faults``. Safe from any thread."""
+
+    def __init__(self, server: _Server) -> None:
+        self._server = server
+        self._injector = server.engine.injector
+
+    def add(self, *faults: Fault) -> str:
+        """Put faults to work; returns the name of the last one.
+
+        Raises:
+            PlanError: where one makes no sense, or this protocol's wire cannot do it.
+        """
+        return self._server.call(self._add, faults)
+
+    def _add(self, faults: tuple[Fault, ...]) -> str:
+        name = ""
+        for fault in faults:
+            name = self._injector.add(fault, self._server.engine.now)
+        return name
+
+    def load(self, plan: Plan | Mapping[str, Any] | str | Path) -> None:
+        """Put a whole plan to work, with its seed."""
+        loaded = load_plan(plan)
+        self._injector.seed = loaded.seed
+        self.add(*loaded.faults)
+
+    def remove(self, name: str) -> None:
+        """Take a fault out, and let go what it holds back."""
+
+        def act() -> None:
+            self._release(name)
+            self._injector.remove(name)
+
+        self._server.call(act)
+
+    def clear(self) -> None:
+        """Take all faults out, and let go what they hold back."""
+
+        def act() -> None:
+            for name in tuple(self._injector.names()):
+                self._release(name)
+            self._injector.clear()
+
+        self._server.call(act)
+
+    def release(self, name: str) -> None:
+        """Let go what a fault holds back: parked frames, silence, a stall, closed listeners."""
+        self._server.call(self._release, name)
+
+    def _release(self, name: str) -> None:
+        self._server.engine.release(name, self._server.engine.now)
+        self._server.released(name)
+
+    def fired(self, name: str) -> int:
+        """How often a fault took place."""
+        return self._injector.find(name).fired
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The faults at work, in the order in which they act."""
+        return tuple(self._injector.names())

@@ -1,0 +1,63 @@
+"""Every exception that this package raises on purpose.
+
+    FakeBrokerError
+    ├── WireError          bytes that do not follow the protocol
+    │   └── FrameTooLarge  a size prefix above the agreed maximum
+    ├── PlanError          a fault plan that cannot be carried out
+    ├── UsageError         the fake was asked for something it cannot do
+    └── WaitTimeout        what a test waited for did not happen
+"""
+
+from __future__ import annotations
+
+
+class FakeBrokerError(Exception):
+    """Base of all errors of this package."""
+
+
+class WireError(FakeBrokerError):
+    """Bytes that do not follow the protocol.
+
+    Args:
+        expected: What the protocol asks for at this place.
+        got: What was there.
+        at: Byte offset inside the frame, or None where there is no single place.
+    """
+
+    def __init__(self, expected: str, got: str, at: int | None = None) -> None:
+        self.expected = expected
+        self.got = got
+        self.at = at
+        place = "" if at is None else f" at byte {at}"
+        super().__init__(f"expected {expected}{place}, got {got}")
+
+
+class FrameTooLarge(WireError):
+    """A size prefix above the agreed maximum; both sizes in bytes."""
+
+    def __init__(self, size: int, limit: int) -> None:
+        self.size = size
+        self.limit = limit
+        super().__init__(f"a frame of at most {limit} bytes", f"a size prefix of {size}", 0)
+
+
+class PlanError(FakeBrokerError):
+    """A fault plan that cannot be carried out.
+
+    Args:
+        path: Where in the plan, such as ``faults[0].effect.type``.
+        problem: What was expected there, and what came.
+    """
+
+    def __init__(self, path: str, problem: str) -> None:
+        self.path = path
+        self.problem = problem
+        super().__init__(f"{path}: {problem}")
+
+
+class UsageError(FakeBrokerError):
+    """The fake was asked for something that it cannot do; the text says what to do instead."""
+
+
+class WaitTimeout(FakeBrokerError, TimeoutError):
+    """What a test waited for did not happen in time; the text ends with the last journal lines."""

@@ -1,0 +1,70 @@
+"""Faults in one line of Python: ``drop(role="confirm", nth=3)``.
+
+Each function is named like its effect. Arguments named like a setting of the effect go to the effect,
+``name`` and ``realism`` to the fault, all others to the `Match`; the effect's first setting may be
+given by position: ``latency(0.3, jitter=0.1, role="confirm")``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from fakebrokers.errors import PlanError
+from fakebrokers.faults import effects
+from fakebrokers.faults.effect import Effect, Realism
+from fakebrokers.faults.match import Match
+from fakebrokers.faults.plan import Fault, _convert, _only
+
+
+def fault(*acts: Effect, name: str = "", realism: Realism | None = None, **match: Any) -> Fault:
+    """Several effects in one step: ``fault(Truncate(), Rst(), role="confirm", nth=2)``."""
+    _only(match, Match.__struct_fields__, "match")
+    built = Fault(name=name, match=_convert(match, Match, "match"), effects=acts, realism=realism)
+    built.check(name or "fault")
+    return built
+
+
+def _maker(kind: type[Effect]) -> Callable[..., Fault]:
+    tag = str(kind.__struct_config__.tag)
+
+    def make(*args: Any, name: str = "", realism: Realism | None = None, **options: Any) -> Fault:
+        settings = dict(zip(kind.__struct_fields__, args, strict=False))
+        if len(args) > len(kind.__struct_fields__):
+            raise PlanError(tag, f"expected at most {len(kind.__struct_fields__)} settings, got {len(args)}")
+        settings.update({k: options.pop(k) for k in kind.__struct_fields__ if k in options})
+        missing = [f.name for f in msgspec.structs.fields(kind) if f.required and f.name not in settings]
+        if missing:
+            raise PlanError(tag, f"expected {', '.join(missing)}, got nothing for it")
+        return fault(_convert(settings, kind, tag), name=name, realism=realism, **options)
+
+    make.__name__ = make.__qualname__ = tag.replace("-", "_")
+    make.__doc__ = kind.__doc__
+    return make
+
+
+black_hole = _maker(effects.BlackHole)
+coalesce = _maker(effects.Coalesce)
+corrupt = _maker(effects.Corrupt)
+crash = _maker(effects.Crash)
+delay = _maker(effects.Delay)
+drop = _maker(effects.Drop)
+duplicate = _maker(effects.Duplicate)
+fin = _maker(effects.Fin)
+half_open = _maker(effects.HalfOpen)
+hold = _maker(effects.Hold)
+inject = _maker(effects.Inject)
+latency = _maker(effects.Latency)
+refuse = _maker(effects.Refuse)
+reorder = _maker(effects.Reorder)
+reply = _maker(effects.Reply)
+rewrite = _maker(effects.Rewrite)
+rst = _maker(effects.Rst)
+shift_clock = _maker(effects.ShiftClock)
+silent = _maker(effects.Silent)
+slice_ = _maker(effects.Slice)
+stall = _maker(effects.Stall)
+throttle = _maker(effects.Throttle)
+truncate = _maker(effects.Truncate)

@@ -1,0 +1,41 @@
+"""The effects that every protocol has; a protocol's own are in its ``faults.py``."""
+
+from fakebrokers.faults.effects.corrupt import Corrupt
+from fakebrokers.faults.effects.delay import Delay, Latency
+from fakebrokers.faults.effects.drop import Drop
+from fakebrokers.faults.effects.duplicate import Duplicate
+from fakebrokers.faults.effects.end import Fin, HalfOpen, Rst, Stall
+from fakebrokers.faults.effects.hold import Hold
+from fakebrokers.faults.effects.host import BlackHole, Crash, Refuse, ShiftClock
+from fakebrokers.faults.effects.inject import Inject, Reply
+from fakebrokers.faults.effects.reorder import Reorder
+from fakebrokers.faults.effects.rewrite import Rewrite
+from fakebrokers.faults.effects.silent import Silent
+from fakebrokers.faults.effects.slice import Coalesce, Slice, Throttle
+from fakebrokers.faults.effects.truncate import Truncate
+
+__all__ = [
+    "BlackHole",
+    "Coalesce",
+    "Corrupt",
+    "Crash",
+    "Delay",
+    "Drop",
+    "Duplicate",
+    "Fin",
+    "HalfOpen",
+    "Hold",
+    "Inject",
+    "Latency",
+    "Refuse",
+    "Reorder",
+    "Reply",
+    "Rewrite",
+    "Rst",
+    "ShiftClock",
+    "Silent",
+    "Slice",
+    "Stall",
+    "Throttle",
+    "Truncate",
+]

@@ -1,0 +1,22 @@
+"""The frame comes more than once."""
+
+from __future__ import annotations
+
+from fakebrokers.errors import PlanError
+from fakebrokers.faults.effect import Effect, Passage, Realism
+
+
+class Duplicate(Effect, frozen=True, tag="duplicate"):
+    """The frame comes again, `times` times, right behind itself."""
+
+    realism = Realism.ILLEGAL
+    times: int = 1
+
+    def apply(self, passage: Passage) -> None:
+        assert passage.frame is not None
+        for _ in range(self.times + 1):
+            passage.pass_on(passage.frame)
+
+    def check(self, path: str) -> None:
+        if self.times < 1:
+            raise PlanError(f"{path}.times", f"expected a count from 1, got {self.times}")

@@ -1,0 +1,70 @@
+"""A frame that nobody asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from fakebrokers.errors import PlanError
+from fakebrokers.faults.effect import Effect, Passage, Realism
+
+
+class Inject(Effect, frozen=True, tag="inject"):
+    """Says a frame, or raw bytes, that the broker never meant to say.
+
+    Attributes:
+        kind: The protocol's name of the frame, with `fields`.
+        fields: Its fields.
+        hex: Or raw bytes instead, in hexadecimal digits.
+        place: Before or behind the frame that matched.
+        times: How often.
+    """
+
+    needs_frame = False
+    realism = Realism.ILLEGAL
+    kind: str = ""
+    fields: Mapping[str, Any] = {}
+    hex: str = ""
+    place: Literal["before", "after"] = "after"
+    times: int = 1
+
+    def apply(self, passage: Passage) -> None:
+        if self.place == "after" and passage.frame is not None:
+            passage.pass_on(passage.frame)
+        for _ in range(self.times):
+            if self.hex:
+                passage.say_raw(bytes.fromhex(self.hex))
+            else:
+                passage.answer(passage.build(self.kind, self.fields))
+        if self.place == "before" and passage.frame is not None:
+            passage.pass_on(passage.frame)
+
+    def check(self, path: str) -> None:
+        if bool(self.kind) == bool(self.hex):
+            raise PlanError(path, 'expected either "kind" or "hex"')
+        try:
+            bytes.fromhex(self.hex)
+        except ValueError:
+            raise PlanError(f"{path}.hex", f"expected hexadecimal digits, got {self.hex!r}") from None
+
+
+class Reply(Effect, frozen=True, tag="reply"):
+    """The broker never sees the request; the client gets this error code for it.
+
+    Attributes:
+        code: The protocol's own code.
+        pass_request: Let the broker see it all the same (its own answer is then a second one).
+    """
+
+    direction = "in"
+    realism = Realism.LEGAL
+    code: int
+    pass_request: bool = False
+
+    def apply(self, passage: Passage) -> None:
+        assert passage.frame is not None
+        answer = passage.refusal(self.code)
+        if answer is not None:
+            passage.answer(answer)
+        if answer is None or self.pass_request:
+            passage.pass_on(passage.frame)

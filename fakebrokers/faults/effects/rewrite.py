@@ -1,0 +1,47 @@
+"""Fields of the frame change."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from fakebrokers.errors import PlanError
+from fakebrokers.faults.effect import Effect, Passage, Realism
+
+
+class Rewrite(Effect, frozen=True, tag="rewrite"):
+    """Fields get other values.
+
+    Attributes:
+        fields: Name to new value; a dotted name looks inside (``chunk.crc``). ``{"add": n}`` as a
+            value adds to what is there.
+    """
+
+    realism = Realism.ILLEGAL
+    fields: Mapping[str, Any]
+
+    def apply(self, passage: Passage) -> None:
+        frame = passage.frame
+        for name, value in self.fields.items():
+            frame = _replace(frame, name.split("."), value, f"rewrite of {type(frame).__name__}")
+        assert frame is not None
+        passage.pass_on(frame)
+
+    def check(self, path: str) -> None:
+        if not self.fields:
+            raise PlanError(f"{path}.fields", "expected at least one field, got none")
+
+
+def _replace(value: Any, names: list[str], new: Any, path: str) -> Any:
+    if not names:
+        return value + new["add"] if isinstance(new, Mapping) and set(new) == {"add"} else new
+    name, *inner = names
+    if isinstance(value, Mapping):
+        return {**value, name: _replace(value.get(name), inner, new, f"{path}.{name}")}
+    fields = getattr(value, "__struct_fields__", ())
+    if name not in fields:
+        raise PlanError(f"{path}.{name}", f"expected one of {', '.join(fields) or 'no fields'}")
+    changed = _replace(getattr(value, name), inner, new, f"{path}.{name}")
+    return msgspec.structs.replace(value, **{name: changed})

@@ -1,0 +1,136 @@
+"""Which frame, or which moment, a fault is for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Any, Literal
+
+import msgspec
+
+from fakebrokers.errors import PlanError
+from fakebrokers.frames import Frame, Role
+
+Direction = Literal["in", "out"]
+
+
+class Moment(StrEnum):
+    """A moment of a connection that a fault can wait for instead of a frame."""
+
+    ACCEPT = "accept"  #: the connection was accepted, nothing was read yet
+    READY = "ready"  #: the client is set up: the handshake is done
+    IDLE = "idle"  #: nothing went over the wire for `after_s`
+
+
+class Match(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """What has to fit before an effect takes place. Everything that is given must fit.
+
+    Attributes:
+        direction: ``in`` (client to broker) or ``out`` (broker to client); None is both.
+        role: A `Role`, such as ``confirm``.
+        kind: The protocol's own name of the frame, such as ``PublishConfirm``.
+        where: Fields and their values; or comparisons such as ``{"code": {"ge": 2}}`` with
+            ``eq ne lt le gt ge in``. ``key`` is the correlation key, whatever the field's name.
+        on: A `Moment` instead of a frame.
+        connection: Only on this connection: ``c1`` is the first that came.
+        nth: Only the n-th that fits, from 1.
+        first: Only the first so many that fit.
+        every: Only each n-th that fits.
+        after_s: Only later than this; seconds since the connection (or, with scope ``run``, since the
+            fault was added). With ``on = "idle"``: for how long nothing happened.
+        probability: Of those that fit, this share (0..1), drawn from the plan's seed.
+        unit: What is counted: whole frames, or the single messages of a batch.
+        scope: Whether each connection counts for itself, or all count together.
+    """
+
+    direction: Direction | None = None
+    role: Role | None = None
+    kind: str | None = None
+    where: Mapping[str, Any] = {}
+    on: Moment | None = None
+    connection: str | None = None
+    nth: int | None = None
+    first: int | None = None
+    every: int | None = None
+    after_s: float | None = None
+    probability: float | None = None
+    unit: Literal["frame", "item"] = "frame"
+    scope: Literal["connection", "run"] = "connection"
+
+    def check(self, path: str) -> None:
+        """Raise `PlanError` where values make no sense."""
+        for name in ("nth", "first", "every"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise PlanError(f"{path}.{name}", f"expected a count from 1, got {value}")
+        if self.probability is not None and not 0 <= self.probability <= 1:
+            raise PlanError(f"{path}.probability", f"expected 0..1, got {self.probability}")
+        if self.after_s is not None and self.after_s < 0:
+            raise PlanError(f"{path}.after_s", f"expected seconds from 0, got {self.after_s}")
+        if self.on is not None and (self.role or self.kind or self.where or self.unit == "item"):
+            raise PlanError(f"{path}.on", f'"{self.on}" is a moment: no role, kind, where or unit with it')
+        if self.on is Moment.IDLE and not self.after_s:
+            raise PlanError(f"{path}.after_s", 'expected seconds above 0 with on = "idle", got none')
+        for name, wanted in self.where.items():
+            _check_predicate(wanted, f"{path}.where.{name}")
+
+    def position_fits(self, n: int) -> bool:
+        """Whether the n-th that fits is meant (nth, first, every)."""
+        return (
+            (self.nth is None or n == self.nth)
+            and (self.first is None or n <= self.first)
+            and (self.every is None or n % self.every == 0)
+        )
+
+
+_COMPARE: Mapping[str, Any] = {
+    "eq": lambda a, b: a == b,
+    "ne": lambda a, b: a != b,
+    "lt": lambda a, b: a < b,
+    "le": lambda a, b: a <= b,
+    "gt": lambda a, b: a > b,
+    "ge": lambda a, b: a >= b,
+    "in": lambda a, b: a in b,
+}
+
+_MISSING = object()
+
+
+def _check_predicate(wanted: Any, path: str) -> None:
+    if isinstance(wanted, Mapping):
+        for name in wanted:
+            if name not in _COMPARE:
+                raise PlanError(path, f"expected one of {', '.join(_COMPARE)}, got {name!r}")
+
+
+def field_fits(value: Any, wanted: Any) -> bool:
+    """Whether a field's value is what `where` asks for."""
+    if value is _MISSING:
+        return False
+    if not isinstance(wanted, Mapping):
+        return bool(value == wanted)
+    try:
+        return all(_COMPARE[name](value, other) for name, other in wanted.items())
+    except TypeError:
+        return False
+
+
+def fields_fit(frame: Frame, where: Mapping[str, Any], key: Any = _MISSING) -> bool:
+    """Whether all fields of `frame` fit; `key` stands in for the name ``key``.
+
+    A dotted name looks inside: ``chunk.first_offset``, ``properties.name``.
+    """
+    for name, wanted in where.items():
+        value = key if name == "key" else _look_up(frame, name)
+        if not field_fits(value, wanted):
+            return False
+    return True
+
+
+def _look_up(value: Any, dotted: str) -> Any:
+    for part in dotted.split("."):
+        if isinstance(value, Mapping):
+            value = value.get(part, _MISSING)
+        else:
+            value = getattr(value, part, _MISSING)
+    return value

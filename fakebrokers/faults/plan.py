@@ -1,0 +1,207 @@
+"""Fault plans: values that can be written in Python, TOML or JSON, printed, and read back."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from fakebrokers.errors import PlanError
+from fakebrokers.faults.effect import Effect, Realism
+from fakebrokers.faults.match import Match
+
+PLAN_VERSION = 1
+
+
+class Fault(msgspec.Struct, frozen=True, kw_only=True):
+    """One disturbance: what has to fit, and what is done then.
+
+    Attributes:
+        match: See `Match`.
+        effects: One, or several that act in one step, in this order.
+        name: For `release`, `remove` and the journal; made up if empty.
+        realism: Who could cause it; None takes the worst of its effects.
+    """
+
+    match: Match
+    effects: tuple[Effect, ...]
+    name: str = ""
+    realism: Realism | None = None
+
+    @property
+    def direction(self) -> str:
+        """``in``, ``out``, or "" for both."""
+        if self.match.direction is not None:
+            return self.match.direction
+        return next((e.direction for e in self.effects if e.direction), "")
+
+    @property
+    def kind_of_fault(self) -> Realism:
+        """The realism: as stated, or the worst of the effects."""
+        order = list(Realism)
+        return self.realism or max((e.realism for e in self.effects), key=order.index)
+
+    def check(self, path: str) -> None:
+        """Raise `PlanError` where it makes no sense."""
+        self.match.check(f"{path}.match")
+        if not self.effects:
+            raise PlanError(f"{path}.effect", "expected at least one effect, got none")
+        for effect in self.effects:
+            effect.check(f"{path}.effect")
+            kind = effect.__struct_config__.tag
+            if self.match.on is not None and effect.needs_frame:
+                raise PlanError(f"{path}.effect", f'"{kind}" needs a frame, but the match is a moment')
+            if effect.direction and self.match.direction not in (None, effect.direction):
+                raise PlanError(
+                    f"{path}.match.direction",
+                    f'expected "{effect.direction}" with "{kind}", got "{self.match.direction}"',
+                )
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """A seed and the faults that it governs. Same seed, same decisions."""
+
+    seed: int = 0
+    faults: tuple[Fault, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The plan as plain values, as they stand in a TOML or JSON file."""
+        return {
+            "version": PLAN_VERSION,
+            "seed": self.seed,
+            "faults": [_fault_to_dict(fault) for fault in self.faults],
+        }
+
+
+def _fault_to_dict(fault: Fault) -> dict[str, Any]:
+    effects = [msgspec.to_builtins(effect) for effect in fault.effects]
+    row: dict[str, Any] = {"name": fault.name} if fault.name else {}
+    row["match"] = msgspec.to_builtins(fault.match)
+    row["effect"] = effects[0] if len(effects) == 1 else effects
+    if fault.realism is not None:
+        row["realism"] = str(fault.realism)
+    return row
+
+
+def effect_types() -> dict[str, type[Effect]]:
+    """All effects there are, by the name that plans use."""
+    from fakebrokers.faults import effects  # noqa: F401, PLC0415 - registers the built-in ones
+
+    found: dict[str, type[Effect]] = {}
+    pending = list(Effect.__subclasses__())
+    while pending:
+        kind = pending.pop()
+        pending.extend(kind.__subclasses__())
+        found[str(kind.__struct_config__.tag)] = kind
+    return dict(sorted(found.items()))
+
+
+def load_plan(source: Plan | Mapping[str, Any] | str | Path) -> Plan:
+    """Read a plan from a TOML or JSON file, or from plain values.
+
+    Raises:
+        PlanError: with the path inside the plan, the value, and what was expected.
+    """
+    if isinstance(source, Plan):
+        return source
+    if isinstance(source, Mapping):
+        return _plan_from(source)
+    path = Path(source)
+    try:
+        text = path.read_text(encoding="utf-8")
+        data = msgspec.json.decode(text) if path.suffix == ".json" else tomllib.loads(text)
+    except OSError as error:
+        raise PlanError(str(path), f"cannot be read: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise PlanError(str(path), f"expected a TOML or JSON file, got: {error}") from None
+    try:
+        return _plan_from(data)
+    except PlanError as error:
+        raise PlanError(f"{path}: {error.path}", error.problem) from None
+
+
+def _plan_from(data: Any) -> Plan:
+    _only(data, ("version", "seed", "faults"), "plan")
+    version = data.get("version", PLAN_VERSION)
+    if version != PLAN_VERSION:
+        raise PlanError("version", f"expected {PLAN_VERSION}, got {version!r}")
+    seed = data.get("seed", 0)
+    if not isinstance(seed, int) or isinstance(seed, bool):
+        raise PlanError("seed", f"expected a whole number, got {seed!r}")
+    rows = data.get("faults", [])
+    if not isinstance(rows, Sequence) or isinstance(rows, str):
+        raise PlanError("faults", f"expected a list of faults, got {rows!r}")
+    return Plan(seed=seed, faults=tuple(_fault_from(row, f"faults[{i}]") for i, row in enumerate(rows)))
+
+
+def _fault_from(row: Any, path: str) -> Fault:
+    if isinstance(row, Fault):
+        return row
+    _only(row, ("name", "match", "effect", "realism"), path)
+    effects = row.get("effect", [])
+    listed = isinstance(effects, Sequence) and not isinstance(effects, str)
+    built = tuple(
+        effect_from(each, f"{path}.effect[{i}]" if listed else f"{path}.effect")
+        for i, each in enumerate(effects if listed else [effects])
+    )
+    fault = Fault(
+        name=_convert(row.get("name", ""), str, f"{path}.name"),
+        match=_convert(row.get("match", {}), Match, f"{path}.match"),
+        effects=built,
+        realism=_convert(row.get("realism"), Realism | None, f"{path}.realism"),
+    )
+    fault.check(path)
+    return fault
+
+
+def effect_from(value: Any, path: str) -> Effect:
+    """An effect from its plain values."""
+    types = effect_types()
+    if not isinstance(value, Mapping) or "type" not in value:
+        raise PlanError(path, f'expected a table with a "type", got {value!r}')
+    kind = types.get(str(value["type"]))
+    if kind is None:
+        raise PlanError(f"{path}.type", f"expected {_one_of(list(types), value['type'])}")
+    effect: Effect = _convert(value, kind, path)
+    return effect
+
+
+def _convert(value: Any, kind: Any, path: str) -> Any:
+    if isinstance(value, Mapping) and hasattr(kind, "__struct_fields__"):
+        _only(value, (*kind.__struct_fields__, *(("type",) if issubclass(kind, Effect) else ())), path)
+    try:
+        return msgspec.convert(value, kind)
+    except msgspec.ValidationError as error:
+        problem, _, where = str(error).partition(" - at `$")
+        inner = where.rstrip("`")
+        got = _value_at(value, inner)
+        raise PlanError(path + inner, f"{problem[0].lower()}{problem[1:]} ({got!r})") from None
+
+
+def _value_at(value: Any, path: str) -> Any:
+    for name in path.replace("[", ".[").strip(".").split("."):
+        if not name:
+            continue
+        try:
+            value = value[int(name[1:-1])] if name.startswith("[") else value[name]
+        except (KeyError, IndexError, TypeError, ValueError):
+            break
+    return value
+
+
+def _only(value: Any, names: Sequence[str], path: str) -> None:
+    if not isinstance(value, Mapping):
+        raise PlanError(path, f"expected a table, got {value!r}")
+    for name in value:
+        if name not in names:
+            raise PlanError(f"{path}.{name}", f"expected {_one_of(names, name)}")
+
+
+def _one_of(names: Sequence[str], got: Any) -> str:
+    close = get_close_matches(str(got), names, n=1)
+    hint = f" (did you mean {close[0]!r}?)" if close else ""
+    return f"one of {', '.join(names)}; got {got!r}{hint}"

@@ -1,0 +1,155 @@
+"""The journal that a fake keeps in memory: bounded, cheap to write, expanded when it is read."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from itertools import islice
+from typing import Any
+
+import msgspec
+
+from fakebrokers.frames import MALFORMED_SPEC, Frame, FrameSpec, FrameTable, Malformed
+from fakebrokers.journal.record import Record, Tap
+
+#: (at, connection, tap, frame class or state name, frame, keys or note, size, fault)
+_Entry = tuple[float, str, Tap, Any, Frame | None, Any, int, str]
+
+REDACTED = b"***"
+
+
+class Journal:
+    """What went over the wire, in order.
+
+    Args:
+        frames: The protocol's frame table.
+        limit: Records kept; the oldest go first. `dropped` counts those.
+        body_limit: Frames of more bytes than this that carry message bodies are kept without
+            the frame itself: kind, keys and size stay.
+    """
+
+    def __init__(self, frames: FrameTable, *, limit: int = 100_000, body_limit: int = 1024) -> None:
+        self._frames: dict[type[Frame], FrameSpec] = {Malformed: MALFORMED_SPEC, **frames}
+        self._entries: deque[_Entry] = deque(maxlen=limit)
+        self._added = 0
+        self._started: float | None = None
+        self._body_limit = body_limit
+        self._careful = {kind for kind, spec in self._frames.items() if spec.secret or spec.bulk}
+        self._watchers: list[Callable[[Record], None]] = []
+
+    # writing
+
+    def add(self, now: float, connection: str, tap: Tap, frame: Frame, size: int, fault: str = "") -> None:
+        """Append a frame; `now` in monotonic seconds, `size` in bytes on the wire."""
+        kind = type(frame)
+        keys = None
+        kept: Frame | None = frame
+        if kind in self._careful:
+            spec = self._frames[kind]
+            if spec.bulk and size > self._body_limit:
+                kept, keys = None, _raw_keys(frame, spec)
+            elif spec.secret:
+                kept = msgspec.structs.replace(frame, **dict.fromkeys(spec.secret, REDACTED))
+        self._append((now, connection, tap, kind, kept, keys, size, fault))
+
+    def state(self, now: float, connection: str, what: str, note: str = "", fault: str = "") -> None:
+        """Append something that is no frame: ``accepted``, ``fin``, ``restart`` ..."""
+        self._append((now, connection, Tap.STATE, what, None, note, 0, fault))
+
+    def _append(self, entry: _Entry) -> None:
+        if self._started is None:
+            self._started = entry[0]
+        self._entries.append(entry)
+        self._added += 1
+        if self._watchers:
+            record = self._record(self._added, entry)
+            for watcher in tuple(self._watchers):
+                watcher(record)
+
+    # reading
+
+    @property
+    def dropped(self) -> int:
+        """Records that were given up because of `limit`."""
+        return self._added - len(self._entries)
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __iter__(self) -> Iterator[Record]:
+        return iter(self.records())
+
+    def records(self, since: int = 0) -> list[Record]:
+        """All records that are kept, with a `seq` above `since`; in order."""
+        skip = max(0, since - self.dropped)
+        first = self.dropped + skip + 1
+        entries = list(islice(tuple(self._entries), skip, None))
+        return [self._record(first + i, entry) for i, entry in enumerate(entries)]
+
+    def select(
+        self,
+        *,
+        kind: str | None = None,
+        role: str | None = None,
+        tap: Tap | None = None,
+        connection: str | None = None,
+        since: int = 0,
+    ) -> list[Record]:
+        """The records that fit all that is given; `tap` asks for any of its flags."""
+        return [
+            r
+            for r in self.records(since)
+            if (kind is None or r.kind == kind)
+            and (role is None or r.role == role)
+            and (tap is None or r.tap & tap)
+            and (connection is None or r.connection == connection)
+        ]
+
+    def excerpt(self, lines: int = 20) -> str:
+        """The last `lines` records as text, one per line."""
+        return "\n".join(str(r) for r in self.records(since=max(0, self._added - lines)))
+
+    def watch(self, watcher: Callable[[Record], None]) -> Callable[[], None]:
+        """Call `watcher` with every record from now on; returns what ends that."""
+        self._watchers.append(watcher)
+        return lambda: self._watchers.remove(watcher)
+
+    def _record(self, seq: int, entry: _Entry) -> Record:
+        at, connection, tap, kind, frame, extra, size, fault = entry
+        at -= self._started or 0.0
+        if tap is Tap.STATE:
+            return Record(seq, at, connection, tap, kind, fault=fault, note=extra)
+        spec = self._frames[kind]
+        if frame is not None and spec.items is not None:
+            keys = tuple(spec.items.keys(frame))
+        else:
+            keys = _expand(extra if frame is None else _raw_keys(frame, spec), spec)
+        status = getattr(frame, spec.status) if frame is not None and spec.status else None
+        return Record(
+            seq,
+            at,
+            connection,
+            tap,
+            kind.__name__,
+            spec.role,
+            keys,
+            size,
+            None if status is None else int(status),
+            fault,
+            frame,
+            frame.problem if isinstance(frame, Malformed) else "",
+        )
+
+
+def _raw_keys(frame: Frame, spec: FrameSpec) -> Any:
+    """The correlation keys as the frame holds them; packed ids stay packed."""
+    return getattr(frame, spec.key) if spec.key else None
+
+
+def _expand(keys: Any, spec: FrameSpec) -> tuple[Any, ...]:
+    """One key, or the ids of a batch that are packed as big-endian u64."""
+    if keys is None:
+        return ()
+    if isinstance(keys, bytes) and spec.items is not None:
+        return tuple(int.from_bytes(keys[i : i + 8], "big") for i in range(0, len(keys), 8))
+    return keys if isinstance(keys, tuple) else (keys,)

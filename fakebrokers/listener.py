@@ -1,0 +1,224 @@
+"""TCP listeners on the loop thread: the sockets between clients and an `Engine`."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import math
+import socket
+import ssl
+import struct
+from collections.abc import Callable
+from typing import Any
+
+from fakebrokers.connection import Connection
+from fakebrokers.engine import Engine
+from fakebrokers.session import Codec, HangUp, Session
+
+#: Bytes in a connection's write buffer from which the fake stops reading and pushing.
+WRITE_BUFFER_LIMIT = 4 * 1024 * 1024
+_LINGER_0 = struct.pack("ii", 1, 0)
+
+
+class Driver:
+    """Keeps an engine's timers on an asyncio loop."""
+
+    def __init__(self, engine: Engine, loop: asyncio.AbstractEventLoop) -> None:
+        self.engine = engine
+        self.loop = loop
+        self._timer: asyncio.TimerHandle | None = None
+        self._armed = math.inf
+
+    def settle(self) -> None:
+        """End a step: write what is due, set the timer."""
+        self.engine.flush(self.loop.time())
+        deadline = self.engine.next_deadline()
+        if deadline < self._armed:
+            if self._timer is not None:
+                self._timer.cancel()
+            self._armed = deadline
+            self._timer = self.loop.call_at(deadline, self._wake)
+
+    def _wake(self) -> None:
+        self._armed = math.inf
+        # the loop may call a timer up to its clock's resolution early
+        self.engine.handle_timers(max(self.loop.time(), self._deadline_reached()))
+        self.settle()
+
+    def _deadline_reached(self) -> float:
+        deadline = self.engine.next_deadline()
+        return deadline if deadline - self.loop.time() < 0.001 else -math.inf
+
+    def stop(self) -> None:
+        """Set no timer any more."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        self._armed = -math.inf
+
+
+class TcpTransport(asyncio.Protocol):
+    """One accepted socket; implements `connection.Transport`."""
+
+    def __init__(self, listener: TcpListener) -> None:
+        self._listener = listener
+        self._driver = listener.driver
+        self._engine = listener.driver.engine
+        self._connection: Connection | None = None
+        self._socket: asyncio.Transport | None = None
+        self._paused = False
+
+    # asyncio.Protocol
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._socket = transport
+        transport.set_write_buffer_limits(WRITE_BUFFER_LIMIT)
+        sock = transport.get_extra_info("socket")
+        with contextlib.suppress(OSError):
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._listener.transports.add(self)
+        host, port = (transport.get_extra_info("peername") or ("", 0))[:2]
+        session, codec = self._listener.welcome(transport)
+        now = self._driver.loop.time()
+        self._engine.now = now
+        self._connection = self._engine.accept(session, codec, self, now, f"{host}:{port}")
+        self._driver.settle()
+
+    def data_received(self, data: bytes) -> None:
+        if self._connection is not None:
+            self._engine.receive(self._connection, data, self._driver.loop.time())
+            self._driver.settle()
+
+    def eof_received(self) -> bool:
+        return False
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self._listener.transports.discard(self)
+        if self._connection is not None:
+            how = "reset by client" if isinstance(error, ConnectionError) else "closed by client"
+            self._engine.lost(self._connection, self._driver.loop.time(), how)
+            self._driver.settle()
+
+    def pause_writing(self) -> None:
+        if self._connection is not None:
+            self._engine.set_writable(self._connection, False, self._driver.loop.time())
+
+    def resume_writing(self) -> None:
+        if self._connection is not None:
+            self._engine.set_writable(self._connection, True, self._driver.loop.time())
+            self._driver.settle()
+
+    # connection.Transport
+
+    def write(self, units: list[Any]) -> None:
+        if self._socket is not None:
+            self._socket.write(units[0] if len(units) == 1 else b"".join(units))
+
+    def hang_up(self, how: HangUp) -> None:
+        if self._socket is None:
+            return
+        if how is HangUp.FIN:
+            self._socket.close()
+            return
+        with contextlib.suppress(OSError):
+            sock = self._socket.get_extra_info("socket")
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _LINGER_0)
+        self._socket.abort()
+
+    def stop_reading(self) -> None:
+        if self._socket is not None:
+            self._socket.pause_reading()
+
+    def resume_reading(self) -> None:
+        if self._socket is not None and not self._socket.is_closing():
+            self._socket.resume_reading()
+
+    def drop(self) -> None:
+        """End it without a word to the engine (the fake stops)."""
+        if self._socket is not None:
+            self._socket.abort()
+
+
+class TcpListener:
+    """A listening socket; can be closed and opened again on the same port.
+
+    Args:
+        driver: Whose engine gets the connections.
+        welcome: Makes session and codec for an accepted transport.
+        tls: The server's side of TLS, if this listener speaks it.
+    """
+
+    def __init__(
+        self,
+        driver: Driver,
+        welcome: Callable[[asyncio.Transport], tuple[Session, Codec]],
+        host: str,
+        port: int,
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
+        self.driver = driver
+        self.welcome = welcome
+        self.host = host
+        self.port = port
+        self.tls = tls
+        self.transports: set[TcpTransport] = set()
+        self._server: asyncio.Server | None = None
+        self._socket: socket.socket | None = None
+        self._fillers: list[socket.socket] = []
+
+    def bind(self) -> None:
+        """Take the port (any free one for 0) and let the kernel queue connects. Any thread."""
+        family = socket.AF_INET6 if ":" in self.host else socket.AF_INET
+        sock = socket.socket(family, socket.SOCK_STREAM)
+        try:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            sock.bind((self.host, self.port))
+            sock.listen(512)
+        except OSError:
+            sock.close()
+            raise
+        sock.setblocking(False)
+        self.port = sock.getsockname()[1]
+        self._socket = sock
+
+    async def serve(self) -> None:
+        """Accept from now on. On the loop."""
+        if self._socket is None:
+            self.bind()
+        assert self._socket is not None
+        self._server = await self.driver.loop.create_server(
+            lambda: TcpTransport(self), sock=self._socket, ssl=self.tls
+        )
+
+    def close(self) -> None:
+        """Refuse new connections; those that stand go on. On the loop."""
+        for filler in self._fillers:
+            filler.close()
+        self._fillers.clear()
+        if self._server is not None:
+            self._server.close()
+            self._server = None
+        elif self._socket is not None:
+            self._socket.close()
+        self._socket = None
+
+    def black_hole(self) -> None:
+        """Fill the accept queue: connects from now on hang instead of being refused or accepted."""
+        self.close()
+        family = socket.AF_INET6 if ":" in self.host else socket.AF_INET
+        sock = socket.socket(family, socket.SOCK_STREAM)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        sock.bind((self.host, self.port))
+        sock.listen(0)
+        self._fillers.append(sock)
+        for _ in range(4):  # the kernel rounds the length of the queue up
+            filler = socket.socket(family, socket.SOCK_STREAM)
+            filler.setblocking(False)
+            filler.connect_ex((self.host, self.port))
+            self._fillers.append(filler)
+
+    def drop_all(self) -> None:
+        """Cut every connection. On the loop."""
+        for transport in tuple(self.transports):
+            transport.drop()

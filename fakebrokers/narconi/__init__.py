@@ -1,0 +1,1 @@
+"""Narconi: queues over HTTP and WebSocket, as a fake without RabbitMQ behind it."""

@@ -1,0 +1,264 @@
+"""HTTP/1.x as a server reads and writes it: bytes to requests, and both kinds of message to bytes.
+
+The size rule is Narconi's (protocol notes, Size). It counts pieces: here a piece is a chunk, or the
+whole body of a request with a length. TCP segments play no part, so that runs repeat.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from http import HTTPStatus
+from typing import NamedTuple
+
+from fakebrokers.narconi.frames import Headers
+
+#: Bytes of a request line and all headers (the limit of node 0.10).
+HEAD_LIMIT = 80 * 1024
+_CHUNK_LINE_LIMIT = 1024
+_METHODS = frozenset(
+    "CONNECT COPY DELETE GET HEAD LOCK MERGE MKCOL MOVE OPTIONS PATCH POST PROPFIND PROPPATCH PUT "
+    "REPORT SEARCH SUBSCRIBE TRACE UNLOCK UNSUBSCRIBE".split()
+)
+_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+\Z")
+_BLANK_LINE = re.compile(rb"\r?\n\r?\n")
+#: Headers that carry credentials. Narconi has no use for them, so they are not kept.
+_SECRET = frozenset({"authorization", "proxy-authorization", "cookie"})
+_REASONS = {status.value: status.phrase for status in HTTPStatus}
+
+
+class Request(NamedTuple):
+    """A request that has arrived whole; `size` is its bytes on the wire."""
+
+    method: str
+    target: str
+    headers: Headers
+    minor: int
+    body: bytes = b""
+    too_large: bool = False
+    size: int = 0
+
+    def values(self, name: str) -> list[str]:
+        """All values of a header; `name` in lower case."""
+        return [value for key, value in self.headers if key.lower() == name]
+
+    @property
+    def upgrades(self) -> bool:
+        """Whether it asks for WebSocket, so that the bytes behind it are no HTTP."""
+        return self.method == "GET" and any(v.lower() == "websocket" for v in self.values("upgrade"))
+
+
+class ContinueExpected(NamedTuple):
+    """A head with ``Expect: 100-continue``; the client waits before it sends the body."""
+
+
+class BadRequest(NamedTuple):
+    """Bytes that are no request; nothing behind them can be read."""
+
+    data: bytes
+    problem: str
+
+
+class _Bad(Exception):
+    """Ends the reading; the text says what was expected and what came."""
+
+
+Event = Request | ContinueExpected | BadRequest
+
+
+class RequestReader:
+    """Bytes to requests.
+
+    Args:
+        limit: Bytes of a body that are kept.
+        cut: Whether the count stops once a piece has ended exactly at the limit, so that the rest
+            is cut off and the request accepted.
+    """
+
+    def __init__(self, limit: int, cut: bool) -> None:
+        self._limit = limit
+        self._cut = cut
+        self._buffer = bytearray()
+        self._step: Callable[[], bool] | None = self._read_head
+        self._events: list[Event] = []
+        self._head = Request("", "", (), 1)
+        self._parts: list[bytes] = []
+        self._kept = 0
+        self._keep = True
+        self._left = 0
+        self._too_large = False
+        self._size = 0
+
+    @property
+    def partial(self) -> int:
+        """Bytes of a request that has not arrived whole."""
+        return self._size + len(self._buffer)
+
+    def feed(self, data: bytes) -> list[Event]:
+        """Take in bytes; everything that is complete now."""
+        if self._step is None:
+            return []
+        self._buffer += data
+        try:
+            while self._step is not None and self._step():
+                pass
+        except _Bad as bad:
+            self._events.append(BadRequest(bytes(self._buffer[:256]), str(bad)))
+            self._buffer.clear()
+            self._step = None
+        events, self._events = self._events, []
+        return events
+
+    def take_rest(self) -> bytes:
+        """The bytes behind a request that upgrades."""
+        rest = bytes(self._buffer)
+        self._buffer.clear()
+        return rest
+
+    # steps; each returns whether it got on
+
+    def _take(self, size: int) -> bytes:
+        data = bytes(self._buffer[:size])
+        del self._buffer[:size]
+        self._size += size
+        return data
+
+    def _read_head(self) -> bool:
+        while self._buffer[:1] in (b"\r", b"\n"):
+            del self._buffer[:1]
+        end = _BLANK_LINE.search(self._buffer)
+        if end is None or end.end() > HEAD_LIMIT:
+            if len(self._buffer) > HEAD_LIMIT:
+                raise _Bad(f"a head of at most {HEAD_LIMIT} bytes, got more")
+            return False
+        self._head = _parse_head(bytes(self._buffer[: end.start()]))
+        self._take(end.end())
+        self._start_body()
+        return True
+
+    def _start_body(self) -> None:
+        head = self._head
+        self._parts, self._kept, self._keep, self._too_large = [], 0, True, False
+        coding = ",".join(head.values("transfer-encoding")).lower()
+        lengths = set(head.values("content-length"))
+        if coding and coding.split(",")[-1].strip() != "chunked":
+            raise _Bad(f"a chunked transfer encoding, got {coding!r}")
+        if not coding and (len(lengths) > 1 or not all(n.isascii() and n.isdigit() for n in lengths)):
+            raise _Bad(f"one Content-Length, got {', '.join(sorted(lengths))!r}")
+        if head.minor and (coding or lengths) and "100-continue" in head.values("expect"):
+            self._events.append(ContinueExpected())
+        if coding:
+            self._step = self._read_chunk_size
+            return
+        self._begin_piece(int(lengths.pop()) if lengths else 0)
+        self._step = self._read_whole
+        if not self._left:
+            self._finish()
+
+    def _begin_piece(self, size: int) -> None:
+        """Decide whether the next piece is kept."""
+        self._left = size
+        self._keep = not self._too_large and not (self._cut and self._kept == self._limit)
+        if self._keep and self._kept + size > self._limit:
+            self._too_large, self._keep = True, False
+            self._parts.clear()
+
+    def _read_piece(self) -> bool:
+        """Whether the piece is complete."""
+        data = self._take(min(self._left, len(self._buffer)))
+        self._left -= len(data)
+        if self._keep:
+            self._parts.append(data)
+            self._kept += len(data)
+        return not self._left
+
+    def _read_whole(self) -> bool:
+        if not self._read_piece():
+            return False
+        self._finish()
+        return True
+
+    def _line(self) -> bytes | None:
+        end = self._buffer.find(b"\n")
+        if end < 0:
+            if len(self._buffer) > _CHUNK_LINE_LIMIT:
+                raise _Bad(f"a line of at most {_CHUNK_LINE_LIMIT} bytes, got more")
+            return None
+        return self._take(end + 1).rstrip(b"\r\n")
+
+    def _read_chunk_size(self) -> bool:
+        line = self._line()
+        if line is None:
+            return False
+        digits = line.split(b";")[0].strip()
+        if not re.fullmatch(rb"[0-9A-Fa-f]{1,15}", digits):
+            raise _Bad(f"the size of a chunk, got {digits[:40]!r}")
+        self._begin_piece(int(digits, 16))
+        self._step = self._read_chunk if self._left else self._read_trailer
+        return True
+
+    def _read_chunk(self) -> bool:
+        if not self._read_piece():
+            return False
+        self._step = self._read_chunk_end
+        return True
+
+    def _read_chunk_end(self) -> bool:
+        line = self._line()
+        if line:
+            raise _Bad(f"the end of a chunk, got {line[:40]!r}")
+        if line is None:
+            return False
+        self._step = self._read_chunk_size
+        return True
+
+    def _read_trailer(self) -> bool:
+        line = self._line()
+        if line is None:
+            return False
+        if not line:
+            self._finish()
+        elif self._size > self._kept + 2 * HEAD_LIMIT:
+            raise _Bad("the end of the trailer, got more lines")
+        return True
+
+    def _finish(self) -> None:
+        request = self._head._replace(
+            body=b"".join(self._parts), too_large=self._too_large, size=self._size
+        )
+        self._parts, self._size = [], 0
+        self._events.append(request)
+        self._step = None if request.upgrades else self._read_head
+
+
+def _parse_head(data: bytes) -> Request:
+    first, *lines = data.decode("utf-8", "replace").replace("\r\n", "\n").split("\n")
+    parts = first.split(" ")
+    if len(parts) != 3 or parts[0] not in _METHODS or parts[2] not in ("HTTP/1.1", "HTTP/1.0"):
+        raise _Bad(f"a request line of HTTP/1, got {first[:80]!r}")
+    headers = []
+    for line in lines:
+        name, colon, value = line.partition(":")
+        if not colon or not _TOKEN.match(name):
+            raise _Bad(f"a header, got {line[:80]!r}")
+        headers.append((name, "***" if name.lower() in _SECRET else value.strip(" \t")))
+    return Request(parts[0], parts[1], tuple(headers), int(parts[2][-1]))
+
+
+def encode_request(method: str, target: str, headers: Headers, body: bytes, minor: int = 1) -> bytes:
+    """A request; its headers say how the body is framed."""
+    return _encode(f"{method} {target} HTTP/1.{minor}", headers, body)
+
+
+def encode_response(status: int, reason: str, headers: Headers, body: bytes) -> bytes:
+    """A response; its headers say how the body is framed."""
+    return _encode(f"HTTP/1.1 {status} {reason or _REASONS.get(status, 'Unknown')}", headers, body)
+
+
+def _encode(first: str, headers: Headers, body: bytes) -> bytes:
+    lines = [first, *[f"{name}: {value}" for name, value in headers], "", ""]
+    head = "\r\n".join(lines).encode("utf-8", "replace")
+    if ("Transfer-Encoding", "chunked") not in headers:
+        return head + body
+    chunk = b"%x\r\n%b\r\n" % (len(body), body) if body else b""
+    return b"%b%b0\r\n\r\n" % (head, chunk)

@@ -1,0 +1,207 @@
+"""pytest plugin: a fresh fake broker per test, and what it saw when the test fails.
+
+    def test_orders(rabbitmq_stream):
+        shop = Shop(rabbitmq_stream.url)
+
+    @pytest.mark.fakebrokers(faults="lost_confirm.toml", seed=7)
+    def test_orders_on_a_bad_day(rabbitmq_stream): ...
+
+    def test_moving_house(rabbitmq_stream_factory):
+        old, new = rabbitmq_stream_factory(), rabbitmq_stream_factory(profile="seed")
+
+pytest loads this module in every project where fakebrokers is installed, so it imports next to nothing;
+a server is loaded when a test asks for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pytest
+
+from fakebrokers import __version__
+from fakebrokers.protocols import ProtocolInfo, find_protocol
+
+if TYPE_CHECKING:
+    from fakebrokers.rabbitmq_stream.server import RabbitMQStream
+    from fakebrokers.server import FakeServer
+
+MARKER = """\
+fakebrokers(*protocols, faults=None, profile="real", seed=None, **options): \
+set up the fakes that this test, class or module uses; the keywords are those of the server classes, \
+`faults` is a list of faults, a plan, or a plan's path beside the test file. \
+With names of protocols, only for these. The marker closest to the test wins, keyword by keyword."""
+
+
+class Settings(NamedTuple):
+    """The options of the command line and the ini file.
+
+    Attributes:
+        seed: For the decisions of all faults; None leaves it to the plan.
+        profile: Which server the fakes resemble.
+        journal_lines: How much of a journal a failure report shows; 0 for none.
+    """
+
+    seed: int | None
+    profile: str
+    journal_lines: int
+
+
+SETTINGS = pytest.StashKey[Settings]()
+#: The fakes that a test has started: their titles in reports, and the fakes.
+STARTED = pytest.StashKey[list[tuple[str, "FakeServer"]]]()
+
+OPTIONS = (
+    ("seed", "N", "", "seed of the faults' random decisions (default: the one in the fault plan)"),
+    ("profile", "NAME", "real", "which server the fakes resemble (default: real)"),
+    ("journal-lines", "N", "30", "journal lines shown for a failed test (default: 30; 0: none)"),
+)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("fakebrokers", "fake message brokers")
+    for name, metavar, default, text in OPTIONS:
+        group.addoption(f"--fakebrokers-{name}", metavar=metavar, help=text)
+        parser.addini(f"fakebrokers_{name.replace('-', '_')}", text, default=default)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", MARKER)
+    config.stash[SETTINGS] = Settings(
+        seed=_number(config, "seed"),
+        profile=_option(config, "profile"),
+        journal_lines=_number(config, "journal-lines") or 0,
+    )
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    settings = config.stash[SETTINGS]
+    seed = "" if settings.seed is None else f", seed {settings.seed}"
+    return f"fakebrokers: {__version__}, profile {settings.profile}{seed}"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Add what each fake saw to the report of a failure."""
+    report = yield
+    lines = item.config.stash[SETTINGS].journal_lines
+    if report.failed and lines:
+        for title, server in item.stash.get(STARTED, []):
+            report.sections.append((f"fakebrokers journal: {title}", server.journal_excerpt(lines)))
+    return report
+
+
+def _option(config: pytest.Config, name: str) -> str:
+    given = config.getoption(f"--fakebrokers-{name}")
+    return str(config.getini(f"fakebrokers_{name.replace('-', '_')}") if given is None else given)
+
+
+def _number(config: pytest.Config, name: str) -> int | None:
+    text = _option(config, name)
+    if not text:
+        return None
+    if not text.isdecimal():
+        raise pytest.UsageError(f"--fakebrokers-{name} or its ini twin: expected a number, got {text!r}")
+    return int(text)
+
+
+def _marked_options(item: pytest.Item, protocol: ProtocolInfo) -> dict[str, Any]:
+    """The keywords of all markers that apply to a test, the closest last."""
+    options: dict[str, Any] = {}
+    for marker in reversed(list(item.iter_markers("fakebrokers"))):
+        if not marker.args or protocol in [find_protocol(name) for name in marker.args]:
+            options.update(marker.kwargs)
+    return options
+
+
+def _factory(request: pytest.FixtureRequest, name: str) -> Iterator[Callable[..., Any]]:
+    """Yield a function that starts fakes; stop them afterwards, which raises the errors they kept."""
+    protocol = find_protocol(name)
+    item: pytest.Item = request.node
+    settings = item.config.stash[SETTINGS]
+    defaults: dict[str, Any] = {"profile": settings.profile, **_marked_options(item, protocol)}
+    if settings.seed is not None:
+        defaults.setdefault("seed", settings.seed)
+    started = item.stash.setdefault(STARTED, [])
+    count = 0
+
+    def start(**options: Any) -> FakeServer:
+        nonlocal count
+        options = {**defaults, **options}
+        faults = options.get("faults")
+        if isinstance(faults, str | Path):
+            options["faults"] = item.path.parent / faults
+        elif isinstance(faults, list | tuple):
+            options["faults"] = {"faults": faults}
+        server = stack.enter_context(protocol.load()(**options))
+        count += 1
+        started.append((protocol.fixture if count == 1 else f"{protocol.fixture} ({count})", server))
+        return server
+
+    with ExitStack() as stack:
+        yield start
+
+
+@pytest.fixture
+def rabbitmq_stream_factory(request: pytest.FixtureRequest) -> Iterator[Callable[..., RabbitMQStream]]:
+    """Starts as many RabbitMQ Stream fakes as you call it; keywords as for `RabbitMQStream`."""
+    yield from _factory(request, "rabbitmq-stream")
+
+
+@pytest.fixture
+def rabbitmq_stream(rabbitmq_stream_factory: Callable[..., RabbitMQStream]) -> RabbitMQStream:
+    """A fresh RabbitMQ Stream fake."""
+    return rabbitmq_stream_factory()
+
+
+@pytest.fixture
+def blazingmq_factory(request: pytest.FixtureRequest) -> Iterator[Callable[..., FakeServer]]:
+    """Starts as many BlazingMQ fakes as you call it; keywords as for `BlazingMQ`."""
+    yield from _factory(request, "blazingmq")
+
+
+@pytest.fixture
+def blazingmq(blazingmq_factory: Callable[..., FakeServer]) -> FakeServer:
+    """A fresh BlazingMQ fake."""
+    return blazingmq_factory()
+
+
+@pytest.fixture
+def pzq_factory(request: pytest.FixtureRequest) -> Iterator[Callable[..., FakeServer]]:
+    """Starts as many PZQ fakes as you call it; keywords as for `PZQ`."""
+    yield from _factory(request, "pzq")
+
+
+@pytest.fixture
+def pzq(pzq_factory: Callable[..., FakeServer]) -> FakeServer:
+    """A fresh PZQ fake."""
+    return pzq_factory()
+
+
+@pytest.fixture
+def narconi_factory(request: pytest.FixtureRequest) -> Iterator[Callable[..., FakeServer]]:
+    """Starts as many Narconi fakes as you call it; keywords as for `Narconi`."""
+    yield from _factory(request, "narconi")
+
+
+@pytest.fixture
+def narconi(narconi_factory: Callable[..., FakeServer]) -> FakeServer:
+    """A fresh Narconi fake."""
+    return narconi_factory()
+
+
+@pytest.fixture
+def moleculer_factory(request: pytest.FixtureRequest) -> Iterator[Callable[..., FakeServer]]:
+    """Starts as many Moleculer fakes as you call it; keywords as for `Moleculer`."""
+    yield from _factory(request, "moleculer")
+
+
+@pytest.fixture
+def moleculer(moleculer_factory: Callable[..., FakeServer]) -> FakeServer:
+    """A fresh Moleculer fake."""
+    return moleculer_factory()

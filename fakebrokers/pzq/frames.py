@@ -1,0 +1,144 @@
+"""Every multipart message of PZQ.
+
+Sources: protocol notes, sections "Producer", "Consumer" and "Monitor"; seed, "PZQ Sockets & Formats".
+
+The routing id that a ROUTER socket puts in front belongs to the socket and stands in no frame. Wherever
+a message has a delimiter (the first empty part), None for what follows it means that the delimiter is
+missing too: so every shape that a fault may need can be written down as a frame.
+"""
+
+from __future__ import annotations
+
+from fakebrokers.frames import Frame, FrameSpec, FrameTable, Role
+
+#: A multipart message: its parts in order, without routing id.
+Parts = tuple[bytes, ...]
+
+
+class Produce(Frame, frozen=True, gc=False):
+    """Producer to broker, receive socket: ``[id][headers...][][body...]``.
+
+    Attributes:
+        id: The producer's own name for the message; any bytes, may be empty.
+        headers: Parts before the delimiter, none of them empty.
+        body: Parts behind the delimiter, empty ones included; None without a delimiter.
+    """
+
+    id: bytes
+    headers: Parts = ()
+    body: Parts | None = ()
+
+
+class ProduceAck(Frame, frozen=True, gc=False):
+    """Broker to producer: the message is stored. ``[id][1][headers...][][texts...]``.
+
+    Attributes:
+        id: The producer's id, bytewise.
+        status: ``1``; None leaves the part out.
+        headers: Further protocol parts; the daemon sends none, the seed announces them.
+        texts: Descriptive messages behind the delimiter; None without a delimiter.
+    """
+
+    id: bytes
+    status: bytes | None = b"1"
+    headers: Parts = ()
+    texts: Parts | None = ()
+
+    @property
+    def code(self) -> int:
+        """1: stored."""
+        return 1
+
+
+class ProduceNack(Frame, frozen=True, gc=False):
+    """Broker to producer: the message is not stored. ``[id][0][headers...][][reason]``.
+
+    Attributes:
+        id: The producer's id, bytewise.
+        status: ``0``; None leaves the part out.
+        headers: Further protocol parts; the daemon sends none, the seed announces them.
+        texts: Behind the delimiter: the reason, as text; None without a delimiter.
+    """
+
+    id: bytes
+    status: bytes | None = b"0"
+    headers: Parts = ()
+    texts: Parts | None = ()
+
+    @property
+    def code(self) -> int:
+        """0: not stored."""
+        return 0
+
+
+class Delivery(Frame, frozen=True, gc=False):
+    """Broker to consumer, send socket: ``[key][sent][timeout][headers...][][body...]``.
+
+    Attributes:
+        key: The store's identity of the message; the consumer acknowledges with it.
+        sent: Time of this delivery in microseconds since 1970, ASCII decimal on the wire. Bytes are
+            sent as they are; None leaves the part out.
+        timeout: Ack timeout in microseconds; as `sent`.
+        headers: Further protocol parts; the daemon sends none, the seed announces them.
+        body: Parts behind the delimiter; None without a delimiter.
+    """
+
+    key: bytes
+    sent: int | bytes | None
+    timeout: int | bytes | None
+    headers: Parts = ()
+    body: Parts | None = ()
+
+
+class ConsumerAck(Frame, frozen=True, gc=False):
+    """Consumer to broker, send socket: ``[key][status]``.
+
+    Attributes:
+        key: As it was delivered.
+        status: Exactly ``1`` is positive; everything else is negative.
+        extra: Parts behind the status; ignored.
+    """
+
+    key: bytes
+    status: bytes
+    extra: Parts = ()
+
+    @property
+    def code(self) -> int:
+        """1: processed; 0: anything else."""
+        return int(self.status == b"1")
+
+
+class MonitorRequest(Frame, frozen=True, gc=False):
+    """Client to broker, monitor socket: only the last part counts.
+
+    Attributes:
+        command: The last part; ``MONITOR`` is the only one that is answered.
+        envelope: The parts before it: the empty one that a REQ socket puts there.
+    """
+
+    command: bytes
+    envelope: Parts = ()
+
+
+class MonitorReply(Frame, frozen=True, gc=False):
+    """Broker to client, monitor socket: ``[][text]``.
+
+    Attributes:
+        text: Lines ``key: value``.
+        extra: Parts behind the text; the daemon sends none.
+    """
+
+    text: bytes
+    extra: Parts = ()
+
+
+FRAMES: FrameTable = {
+    Produce: FrameSpec(Role.PUBLISH, key="id", bulk=("body",)),
+    ProduceAck: FrameSpec(Role.CONFIRM, key="id", status="code"),
+    ProduceNack: FrameSpec(Role.REJECT, key="id", status="code"),
+    Delivery: FrameSpec(Role.DELIVER, key="key", bulk=("body",)),
+    ConsumerAck: FrameSpec(Role.ACK, key="key", status="code"),
+    MonitorRequest: FrameSpec(Role.REQUEST),
+    MonitorReply: FrameSpec(Role.RESPONSE),
+}

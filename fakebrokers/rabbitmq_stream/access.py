@@ -1,0 +1,130 @@
+"""Who may do what: users, permissions, virtual hosts and limits on connections."""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+from fakebrokers.rabbitmq_stream.codes import Code
+from fakebrokers.rabbitmq_stream.refusals import Refused
+
+Right = Literal["configure", "write", "read"]
+
+
+class Permission:
+    """What a user may do in a virtual host: a regular expression per right, searched in the name.
+
+    The empty expression allows nothing.
+    """
+
+    def __init__(self, configure: str = ".*", write: str = ".*", read: str = ".*") -> None:
+        self.configure = configure
+        self.write = write
+        self.read = read
+
+    def allows(self, right: Right, resource: str) -> bool:
+        """Whether the right covers a stream or super stream of that name."""
+        return re.search(getattr(self, right) or "^$", resource) is not None
+
+
+class User:
+    """A user.
+
+    Attributes:
+        name: As in SASL.
+        password: In clear; this is a test double.
+        permissions: By virtual host; no entry: no access to it.
+        loopback_only: May log in from the same machine only (code 11 otherwise).
+        max_connections: None: any number.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        password: str,
+        *,
+        permissions: dict[str, Permission] | None = None,
+        loopback_only: bool = False,
+        max_connections: int | None = None,
+    ) -> None:
+        self.name = name
+        self.password = password
+        self.permissions = {"/": Permission()} if permissions is None else permissions
+        self.loopback_only = loopback_only
+        self.max_connections = max_connections
+
+    def may(self, right: Right, virtual_host: str, resource: str) -> bool:
+        """Whether the user has a right on a stream or super stream."""
+        permission = self.permissions.get(virtual_host)
+        return permission is not None and permission.allows(right, resource)
+
+
+class Access:
+    """All users and virtual hosts of a broker.
+
+    Attributes:
+        users: By name; ``guest`` with password ``guest`` to begin with.
+        virtual_hosts: Largest number of connections by name; None: any number.
+        max_connections: Of the node, over all virtual hosts; None: any number.
+        anonymous: The user that ANONYMOUS logs in as.
+    """
+
+    def __init__(self) -> None:
+        self.users = {"guest": User("guest", "guest", loopback_only=True)}
+        self.virtual_hosts: dict[str, int | None] = {"/": None}
+        self.max_connections: int | None = None
+        self.anonymous = "guest"
+
+    def add_user(self, user: User) -> User:
+        """Add or replace a user."""
+        self.users[user.name] = user
+        return user
+
+    def authenticate(self, name: str, password: str, *, loopback: bool) -> User:
+        """The user of that name.
+
+        Raises:
+            Refused: No such user or wrong password: code 8. From another machine: code 11.
+        """
+        user = self.users.get(name)
+        if user is None or user.password != password:
+            raise Refused(Code.AUTHENTICATION_FAILURE)
+        if user.loopback_only and not loopback:
+            raise Refused(Code.AUTHENTICATION_FAILURE_LOOPBACK)
+        return user
+
+    def check_virtual_host(self, user: User, virtual_host: str, open_connections: list[tuple[str, str]]) -> None:
+        """Let a connection into a virtual host.
+
+        Args:
+            user: Who wants in.
+            virtual_host: Where to.
+            open_connections: User name and virtual host of each connection that is open already.
+
+        Raises:
+            Refused: It does not exist, the user has no access, or a limit is reached: code 12.
+        """
+        here = sum(1 for _, other in open_connections if other == virtual_host)
+        own = sum(1 for other, _ in open_connections if other == user.name)
+        if (
+            virtual_host not in self.virtual_hosts
+            or virtual_host not in user.permissions
+            or _reached(self.virtual_hosts[virtual_host], here)
+            or _reached(user.max_connections, own)
+            or _reached(self.max_connections, len(open_connections))
+        ):
+            raise Refused(Code.VIRTUAL_HOST_ACCESS_FAILURE)
+
+
+def _reached(limit: int | None, number: int) -> bool:
+    return limit is not None and number >= limit
+
+
+def require(user: User, right: Right, virtual_host: str, resource: str) -> None:
+    """Demand a right.
+
+    Raises:
+        Refused: The user does not have it: code 16.
+    """
+    if not user.may(right, virtual_host, resource):
+        raise Refused(Code.ACCESS_REFUSED)

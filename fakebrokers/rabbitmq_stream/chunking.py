@@ -1,0 +1,70 @@
+"""Where the writer draws the line between chunks.
+
+A real writer puts whatever it finds in its mailbox into one chunk, so boundaries follow timing and no
+client may rely on them (protocol notes, section 7). Here they follow a rule that a test can choose.
+"""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Protocol
+
+
+class Chunking(Protocol):
+    """A rule for chunk boundaries.
+
+    Attributes:
+        linger_s: How long a chunk that was left open waits for more, in seconds.
+    """
+
+    linger_s: float
+
+    def cut(self, count: int) -> list[int]:
+        """How many entries of a Publish with `count` go into each chunk; adds up to `count`."""
+
+    def leave_open(self) -> bool:
+        """Whether the last of them waits for the next Publish."""
+
+
+class PerPublish:
+    """One chunk per Publish, the default."""
+
+    linger_s = 0.0
+
+    def cut(self, count: int) -> list[int]:
+        """Everything in one."""
+        return [count]
+
+    def leave_open(self) -> bool:
+        """Never."""
+        return False
+
+
+class PerMessage(PerPublish):
+    """One chunk per entry."""
+
+    def cut(self, count: int) -> list[int]:
+        """Each on its own."""
+        return [1] * count
+
+
+class Seeded:
+    """Splits and merges at random, the same way for the same seed and the same order of Publishes."""
+
+    def __init__(self, seed: int, longest: int = 8, linger_s: float = 0.01) -> None:
+        self.linger_s = linger_s
+        self._longest = longest
+        self._random = Random(seed)
+
+    def cut(self, count: int) -> list[int]:
+        """Pieces of 1 to `longest` entries."""
+        sizes = []
+        while count:
+            size = min(count, self._random.randint(1, self._longest))
+            sizes.append(size)
+            count -= size
+        return sizes
+
+    def leave_open(self) -> bool:
+        """Every other time."""
+        return self._random.random() < 0.5

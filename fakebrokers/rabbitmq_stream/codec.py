@@ -1,0 +1,260 @@
+"""Bytes to frames and back, for both sides of a connection (protocol notes, sections 2 and 3).
+
+A server reads as strictly as RabbitMQ 4.3.6; a client skips bytes behind what it knows, as every
+well-made client does. What cannot be read comes out as `Malformed` with one of these codes:
+
+    too-large   size prefix above `max_frame`; nothing behind it is read any more
+    empty       a frame of size 0
+    unknown     key, version or shape that the receiver does not know: a server answers Close 13
+    crash       a server's process would crash: the connection ends without a frame
+    bad-offset  likewise, because of an offset type that does not exist
+    malformed   client side only: a known frame of the wrong shape
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import cache, partial
+from struct import Struct, error
+from typing import Any, ClassVar, Literal, NamedTuple, get_args, get_type_hints
+
+from fakebrokers.errors import WireError
+from fakebrokers.frames import Frame, FrameTable, Malformed, kind_of
+from fakebrokers.rabbitmq_stream.chunk import HEADER_SIZE, Chunk
+from fakebrokers.rabbitmq_stream.frames import (
+    FRAMES,
+    RESPONSE_BIT,
+    Deliver,
+    Partitions,
+    PartitionsResponse,
+    Publish,
+    Request,
+    Response,
+    Route,
+    RouteResponse,
+    SaslAuthenticate,
+    StreamFrame,
+    Tune,
+)
+from fakebrokers.rabbitmq_stream.publishing import read_publish_v1, read_publish_v2, write_publish
+from fakebrokers.rabbitmq_stream.wiretypes import BadOffset, Crash, Wire
+from fakebrokers.session import Codec
+from fakebrokers.wire import Reader
+
+Side = Literal["server", "client"]
+
+_SIZE = Struct(">I")
+_HEAD = Struct(">HH")
+_DELIVER_V1 = Struct(">IHHB")
+_DELIVER_V2 = Struct(">IHHBQ")
+
+_EXCERPT = 256  #: bytes of a malformed frame that are kept
+_ANSWER_HEAD = 10  #: bytes of key, version, correlation id and response code
+
+
+class _Field(NamedTuple):
+    name: str
+    wire: Wire
+
+
+@cache
+def _layout(kind: type[StreamFrame]) -> tuple[_Field, ...]:
+    """The fields in wire order, from the annotations of the class."""
+    hints = get_type_hints(kind, include_extras=True)
+    wires = ((name, get_args(hints[name])[1:]) for name in kind.__struct_fields__)
+    return tuple([_Field(name, wire[0]) for name, wire in wires])
+
+
+def _read(kind: type[StreamFrame], strict: bool, body: bytes) -> StreamFrame:
+    reader = Reader(body, 4)
+    values: list[Any] = []
+    for _, wire in _layout(kind):
+        values.append(wire.read(reader, values[-1]) if wire.behind else wire.read(reader))
+    if strict:
+        reader.finish()
+    return kind(*values)
+
+
+def _read_deliver(version: int, body: bytes) -> Deliver:
+    reader = Reader(body, 4)
+    subscription_id = reader.u8()
+    committed = reader.u64() if version == 2 else None
+    return Deliver(subscription_id, Chunk.parse(body, reader.pos), committed)
+
+
+def _readers(side: Side) -> dict[tuple[int, int], Callable[[bytes], StreamFrame]]:
+    """(key, version) to what reads the body of such a frame on this side."""
+    senders = ("client", "both") if side == "server" else ("server", "both")
+    readers: dict[tuple[int, int], Callable[[bytes], StreamFrame]] = {
+        (kind.KEY, 1): partial(_read, kind, side == "server")
+        for kind in FRAMES
+        if issubclass(kind, StreamFrame) and kind.SENDER in senders
+    }
+    if side == "server":
+        readers[Publish.KEY, 1] = read_publish_v1
+        readers[Publish.KEY, 2] = read_publish_v2
+        readers[Tune.KEY | RESPONSE_BIT, 1] = readers[Tune.KEY, 1]
+    else:
+        readers[Deliver.KEY, 1] = partial(_read_deliver, 1)
+        readers[Deliver.KEY, 2] = partial(_read_deliver, 2)
+        # 3.10 answers these two with the key of the request
+        readers[Route.KEY, 1] = readers[RouteResponse.KEY, 1]
+        readers[Partitions.KEY, 1] = readers[PartitionsResponse.KEY, 1]
+    return readers
+
+
+_READERS = {side: _readers(side) for side in get_args(Side)}
+
+
+class StreamCodec(Codec):
+    """One connection's codec.
+
+    Attributes:
+        max_frame: Largest size field (bytes) that is let in; 0 for no limit. May be set at any time:
+            it holds from the next frame on, also within a unit that was fed already.
+    """
+
+    frames: ClassVar[FrameTable] = FRAMES
+
+    def __init__(self, side: Side = "server", max_frame: int = 0, *, response_bit_on_routes: bool = True):
+        """
+        Args:
+            side: Whose incoming frames are decoded. Both sides encode every frame.
+            max_frame: See the attribute.
+            response_bit_on_routes: False writes the answers to Route and Partitions as 3.10 does.
+        """
+        self.max_frame = max_frame
+        self._side: Side = side
+        self._readers = _READERS[side]
+        self._bit_on_routes = response_bit_on_routes
+        self._buffer = bytearray()
+        self._pos = 0  # in the buffer: everything before it has come out as frames
+        self._lost = False
+
+    @property
+    def partial(self) -> int:
+        """Bytes of a frame that has not arrived whole."""
+        return len(self._buffer) - self._pos
+
+    def feed(self, unit: bytes) -> Iterator[tuple[Frame, int]]:
+        """Take in bytes at once; what comes out as they are iterated over: see `Codec.feed`.
+
+        Frames that are not fetched wait for the next call.
+        """
+        if not self._lost:
+            self._compact()
+            self._buffer += unit
+        return self._complete_frames()
+
+    def _compact(self) -> None:
+        del self._buffer[: self._pos]
+        self._pos = 0
+
+    def _complete_frames(self) -> Iterator[tuple[Frame, int]]:
+        buffer = self._buffer
+        while len(buffer) - self._pos >= _SIZE.size:
+            (size,) = _SIZE.unpack_from(buffer, self._pos)
+            if 0 < self.max_frame < size:
+                yield self._too_large(size), len(buffer) - self._pos
+                return
+            start = self._pos + _SIZE.size
+            if size > len(buffer) - start:
+                break
+            self._pos = start + size
+            yield self.decode(bytes(buffer[start : self._pos])), _SIZE.size + size
+        self._compact()
+
+    def _too_large(self, size: int) -> Malformed:
+        """Where the next frame begins is unknown from here on."""
+        arrived = bytes(self._buffer[self._pos : self._pos + _EXCERPT])
+        problem = f"expected a frame of at most {self.max_frame} bytes, got a size prefix of {size}"
+        self._lost = True
+        self._buffer.clear()
+        self._pos = 0
+        return Malformed(_without_secrets(arrived), problem, "too-large")
+
+    def decode(self, body: bytes) -> Frame:
+        """The frame with this body (all but the size prefix). Never raises."""
+        if not body:
+            return Malformed(
+                bytes(_SIZE.size), "expected a key and a version, got a frame of size 0", "empty"
+            )
+        try:
+            return self._readers[_HEAD.unpack_from(body)](body)
+        except KeyError:
+            problem: WireError = WireError("a key and version that this side knows", "another", 0)
+            code = "unknown"
+        except error:
+            problem = WireError("a key and a version", f"{len(body)} bytes", 0)
+            code = "unknown"
+        except WireError as exception:
+            problem = exception
+            code = self._code(exception, body)
+        excerpt = (_SIZE.pack(len(body)) + body)[:_EXCERPT]
+        return Malformed(_without_secrets(excerpt), f"{_label(body)}: {problem}", code)
+
+    def _code(self, problem: WireError, body: bytes) -> str:
+        if self._side == "client":
+            return "malformed"
+        if isinstance(problem, BadOffset):
+            return "bad-offset"
+        # An answer is first tried as a bare code; any other length has to fit its command.
+        is_long_answer = body[0] & 0x80 and len(body) > _ANSWER_HEAD
+        return "crash" if isinstance(problem, Crash) or is_long_answer else "unknown"
+
+    def encode(self, frame: Frame) -> bytes:
+        """The bytes of one frame, as it stands: nothing is corrected.
+
+        Raises:
+            WireError: A field does not fit its place on the wire, or this is no frame of this protocol.
+        """
+        if isinstance(frame, Malformed):
+            return frame.data
+        if not isinstance(frame, StreamFrame):
+            raise WireError("a frame of RabbitMQ Stream", kind_of(frame))
+        try:
+            if isinstance(frame, Deliver):
+                return _write_deliver(frame)
+            parts = write_publish(frame) if isinstance(frame, Publish) else _write(frame, self._key(frame))
+        except (error, TypeError, AttributeError, ValueError) as problem:
+            raise WireError(f"a {kind_of(frame)} that fits the wire ({problem})", repr(frame)) from None
+        return b"".join([_SIZE.pack(sum(map(len, parts))), *parts])
+
+    def _key(self, frame: StreamFrame) -> int:
+        is_route = isinstance(frame, RouteResponse | PartitionsResponse)
+        return frame.KEY if self._bit_on_routes or not is_route else frame.KEY ^ RESPONSE_BIT
+
+
+def _write(frame: StreamFrame, key: int) -> list[bytes]:
+    return [_HEAD.pack(key, 1), *[wire.pack(getattr(frame, name)) for name, wire in _layout(type(frame))]]
+
+
+def _write_deliver(frame: Deliver) -> bytes:
+    """The chunk's data is copied once, from the chunk into the frame."""
+    chunk, committed = frame.chunk, frame.committed_chunk_id
+    if committed is None:
+        size = _DELIVER_V1.size - _SIZE.size + HEADER_SIZE + len(chunk.data)
+        head = _DELIVER_V1.pack(size, frame.KEY, 1, frame.subscription_id)
+    else:
+        size = _DELIVER_V2.size - _SIZE.size + HEADER_SIZE + len(chunk.data)
+        head = _DELIVER_V2.pack(size, frame.KEY, 2, frame.subscription_id, committed)
+    return b"".join((head, chunk.header(), chunk.data))
+
+
+def _label(body: bytes) -> str:
+    """The name, key, version and correlation id of a frame that could not be read, as far as they go."""
+    if len(body) < _HEAD.size:
+        return f"a frame of {len(body)} bytes"
+    key, version = _HEAD.unpack_from(body)
+    kind = next((kind for kind in FRAMES if getattr(kind, "KEY", None) == key), None)
+    name = kind.__name__ if kind else "a frame"
+    label = f"{name} (key 0x{key:04x}, version {version}"
+    if kind and issubclass(kind, Request | Response) and len(body) >= 8:
+        label += f", correlation id {_SIZE.unpack_from(body, 4)[0]}"
+    return label + ")"
+
+
+def _without_secrets(data: bytes) -> bytes:
+    """Of an unreadable SaslAuthenticate only what stands in front of the credentials."""
+    is_secret = data[4:6] == _HEAD.pack(SaslAuthenticate.KEY, 0)[:2]
+    return data[:12] if is_secret else data

@@ -1,0 +1,52 @@
+"""Deduplication by publishing id (protocol notes, section 6): what is not above the last id is dropped."""
+
+from __future__ import annotations
+
+import sys
+from array import array
+from operator import lt
+
+import msgspec
+
+
+class Sifted(msgspec.Struct, frozen=True):
+    """The publishing ids of one Publish, sorted out.
+
+    Attributes:
+        duplicates: Ids of the dropped messages, packed as they came.
+        fresh: Ids of the others, packed as they came.
+        kept: Positions of the fresh ones; None: nothing was dropped.
+        highest: The highest id so far.
+    """
+
+    duplicates: bytes
+    fresh: bytes
+    kept: list[int] | None
+    highest: int
+
+
+def sift(publishing_ids: bytes, last: int) -> Sifted:
+    """Tell new messages from duplicates, message by message.
+
+    Args:
+        publishing_ids: Packed u64, big endian.
+        last: The highest id that was written before; -1: none.
+    """
+    ids = array("Q", publishing_ids)
+    if sys.byteorder == "little":
+        ids.byteswap()
+    if ids and ids[0] > last and all(map(lt, ids, ids[1:])):
+        return Sifted(b"", publishing_ids, None, ids[-1])
+    kept: list[int] = []
+    dropped: list[int] = []
+    for index, publishing_id in enumerate(ids):
+        if publishing_id > last:
+            kept.append(index)
+            last = publishing_id
+        else:
+            dropped.append(index)
+    return Sifted(_pick(publishing_ids, dropped), _pick(publishing_ids, kept), kept, last)
+
+
+def _pick(publishing_ids: bytes, indices: list[int]) -> bytes:
+    return b"".join([publishing_ids[8 * index : 8 * index + 8] for index in indices])

@@ -1,0 +1,73 @@
+"""The entries inside Publish frames and chunks (protocol notes, section 6): cutting and reading them.
+
+An entry is a simple one (u32 length with top bit 0, body) or a sub-entry batch (u8 ``0x80 | compression
+<< 4``, u16 records, u32 uncompressed size, u32 data size, data). The broker itself never looks into a
+batch; `messages` does, for tests that want to see what was stored.
+"""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from collections.abc import Iterable, Iterator
+from struct import Struct, error
+from typing import NamedTuple
+
+_U32 = Struct(">I")
+_BATCH = Struct(">BHII")
+
+#: bytes in front of the body of a simple entry, and of the data of a batch
+SIMPLE_HEADER, BATCH_HEADER = 4, 11
+#: the u16 in a chunk's header
+MAX_ENTRIES = 65_535
+
+
+class Span(NamedTuple):
+    """Where an entry lies, and how many records it stands for."""
+
+    start: int
+    end: int
+    records: int
+
+
+def spans(entries: bytes, start: int = 0) -> Iterator[Span]:
+    """Where the entries are; they were checked when they came in."""
+    end = len(entries)
+    while start < end:
+        if entries[start] & 0x80:
+            _, records, _, size = _BATCH.unpack_from(entries, start)
+            stop = start + BATCH_HEADER + size
+        else:
+            records = 1
+            stop = start + SIMPLE_HEADER + int(_U32.unpack_from(entries, start)[0])
+        yield Span(start, stop, records)
+        start = stop
+
+
+def simple_entries(bodies: Iterable[bytes]) -> bytes:
+    """Bodies as simple entries, back to back."""
+    return b"".join([part for body in bodies for part in (_U32.pack(len(body)), body)])
+
+
+def messages(entries: bytes) -> Iterator[tuple[int, bytes]]:
+    """Each record's index and body, batches opened.
+
+    A batch that cannot be opened (snappy, lz4, zstd, or damaged) gives one body: its data as stored.
+    """
+    index = 0
+    for start, end, records in spans(entries):
+        if entries[start] & 0x80:
+            yield from enumerate(_open_batch(entries[start] >> 4 & 0b111, entries[start + BATCH_HEADER : end]), index)
+        else:
+            yield index, entries[start + SIMPLE_HEADER : end]
+        index += records
+
+
+def _open_batch(compression: int, data: bytes) -> list[bytes]:
+    if compression > 1:
+        return [data]
+    try:
+        plain = gzip.decompress(data) if compression else data
+        return [plain[inner.start + SIMPLE_HEADER : inner.end] for inner in spans(plain)]
+    except (OSError, EOFError, zlib.error, error):
+        return [data]

@@ -1,0 +1,41 @@
+"""What all frames of this protocol have in common.
+
+A class is the wire layout: its fields stand in wire order behind key and version, each with its wire
+type (see `wiretypes`). Only `Publish` and `Deliver` are read and written by hand, because they carry the
+load.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+from fakebrokers.frames import Frame
+from fakebrokers.rabbitmq_stream.wiretypes import U16, U32
+
+Sender = Literal["client", "server", "both"]
+
+RESPONSE_BIT = 0x8000
+
+
+class StreamFrame(Frame, frozen=True, gc=False):
+    """A frame of this protocol. `KEY` is the u16 it begins with; the version is 1 unless a field says."""
+
+    KEY: ClassVar[int]
+    SENDER: ClassVar[Sender] = "client"
+
+
+class Correlated(StreamFrame, frozen=True):
+    """A question or an answer: both carry the id that the asking side chose."""
+
+    correlation_id: U32
+
+
+class Request(Correlated, frozen=True):
+    """Expects an answer with the same correlation id."""
+
+
+class Response(Correlated, frozen=True):
+    """Answers the request with this correlation id; `code` is one of `codes.Code`."""
+
+    SENDER: ClassVar[Sender] = "server"
+    code: U16

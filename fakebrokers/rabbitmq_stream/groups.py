@@ -1,0 +1,117 @@
+"""Single active consumer: one of the consumers with the same name reads (protocol notes, section 8).
+
+On a plain stream the one that came first is active until it goes. On a partition of a super stream it is
+the one at *index of the partition modulo number of consumers*, so the partitions spread over the group:
+
+    who is active should change -> the active one is told to step down -> it answers -> the new one is told
+
+A consumer only learns that it is active; that it waits goes without saying.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Protocol
+
+
+class Member(Protocol):
+    """A single active consumer, as its connection shows it to the coordinator."""
+
+    def activate(self, now: float) -> None:
+        """It is the active one from now on."""
+
+    def step_down(self, now: float) -> None:
+        """It is not any more; `Coordinator.stepped_down` has to be called when its client has answered."""
+
+
+class GroupKey(NamedTuple):
+    """What consumers have to share to be one group."""
+
+    virtual_host: str
+    stream: str
+    name: str
+
+
+class Group:
+    """The consumers of one group.
+
+    Attributes:
+        partition: Index of the partition in its super stream; None: a plain stream.
+        members: In the order in which they came.
+        active: The member that was told to read; None while one steps down.
+        stepping_down: The member that was told to stop and has not answered.
+    """
+
+    def __init__(self, partition: int | None) -> None:
+        self.partition = partition
+        self.members: list[Member] = []
+        self.active: Member | None = None
+        self.stepping_down: Member | None = None
+
+    def chosen(self) -> Member | None:
+        """Who should be active."""
+        if not self.members:
+            return None
+        return self.members[(self.partition or 0) % len(self.members)]
+
+    def rebalance(self, now: float) -> None:
+        """Bring who is active closer to who should be."""
+        chosen = self.chosen()
+        if self.stepping_down is not None or chosen is self.active:
+            return
+        former, self.active = self.active, None
+        if former is None:
+            self.active = chosen
+            if chosen is not None:
+                chosen.activate(now)
+        else:
+            self.stepping_down = former
+            former.step_down(now)
+
+
+class Coordinator:
+    """All groups of a broker."""
+
+    def __init__(self) -> None:
+        self.groups: dict[GroupKey, Group] = {}
+
+    def register(self, key: GroupKey, member: Member, partition: int | None) -> None:
+        """Add a consumer; nobody is told before `settle`, so its Subscribe can be answered first."""
+        group = self.groups.setdefault(key, Group(partition))
+        group.members.append(member)
+
+    def settle(self, key: GroupKey, now: float) -> None:
+        """Tell whoever has to be told after a change."""
+        group = self.groups.get(key)
+        if group is not None:
+            group.rebalance(now)
+
+    def unregister(self, key: GroupKey, member: Member, now: float) -> None:
+        """Remove a consumer that has gone; nothing happens if it is not known."""
+        group = self.groups.get(key)
+        if group is None or member not in group.members:
+            return
+        group.members.remove(member)
+        if group.active is member:
+            group.active = None
+        if group.stepping_down is member:
+            group.stepping_down = None
+        if group.members:
+            group.rebalance(now)
+        else:
+            del self.groups[key]
+
+    def stepped_down(self, key: GroupKey, member: Member, now: float) -> None:
+        """The client of a consumer has answered that it does not read any more."""
+        group = self.groups.get(key)
+        if group is not None and group.stepping_down is member:
+            group.stepping_down = None
+            group.rebalance(now)
+
+    def forget_stream(self, virtual_host: str, stream: str) -> None:
+        """Drop the groups of a stream that is gone; nobody is told."""
+        for key in [key for key in self.groups if key[:2] == (virtual_host, stream)]:
+            del self.groups[key]
+
+    def clear(self) -> None:
+        """Drop all groups."""
+        self.groups.clear()

@@ -1,0 +1,161 @@
+"""One append-only log: chunks in segments, found by offset or time (protocol notes, section 7).
+
+A chunk is kept as its bytes on the wire (header and data) and turned into a `Chunk` when it is read, so
+a million small messages cost little more than their bytes.
+"""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
+from struct import Struct
+
+from fakebrokers.rabbitmq_stream.arguments import DEFAULT_SEGMENT_SIZE
+from fakebrokers.rabbitmq_stream.chunk import Chunk, ChunkType
+from fakebrokers.rabbitmq_stream.filters import ChunkFilter
+
+_TIMESTAMP = Struct(">q")
+_TIMESTAMP_AT = 8
+_TYPE_AT = 1
+
+
+def _timestamp(raw: bytes) -> int:
+    return int(_TIMESTAMP.unpack_from(raw, _TIMESTAMP_AT)[0])
+
+
+class Log:
+    """The chunks of one stream.
+
+    Attributes:
+        next_offset: What the next record gets.
+        segment_size: Bytes after which a new segment is begun.
+        size: Bytes of all retained chunks.
+    """
+
+    def __init__(self, segment_size: int = DEFAULT_SEGMENT_SIZE) -> None:
+        self.segment_size = segment_size
+        self.next_offset = 0
+        self.size = 0
+        self._ids = array("Q")
+        self._chunks: list[bytes] = []
+        self._segments = [0]  # chunk id with which each segment begins
+        self._segment_bytes = [0]
+        self._filters: dict[int, ChunkFilter] = {}
+        self._last_user: int | None = None
+        self._in_time_order = True
+
+    def __len__(self) -> int:
+        return len(self._chunks)
+
+    @property
+    def first_offset(self) -> int | None:
+        """Offset of the oldest retained record."""
+        return self._ids[0] if self._ids else None
+
+    @property
+    def last_chunk_id(self) -> int | None:
+        """Id of the newest chunk of any type."""
+        return self._ids[-1] if self._ids else None
+
+    @property
+    def last_user_chunk_id(self) -> int | None:
+        """Id of the newest chunk that holds messages."""
+        return self._last_user
+
+    @property
+    def segments(self) -> int:
+        """How many segments are retained; one at least."""
+        return len(self._segments)
+
+    @property
+    def segment_is_full(self) -> bool:
+        """The next chunk belongs into a new segment."""
+        return self._segment_bytes[-1] >= self.segment_size
+
+    def append(self, chunk: Chunk, values: ChunkFilter | None = None) -> None:
+        """Write a chunk, whose id has to be `next_offset`, with the filter values in it."""
+        raw = chunk.header() + chunk.data
+        if self._chunks and chunk.timestamp_ms < _timestamp(self._chunks[-1]):
+            self._in_time_order = False
+        if values is not None:
+            self._filters[chunk.first_offset] = values
+        self._ids.append(chunk.first_offset)
+        self._chunks.append(raw)
+        self.next_offset = chunk.next_offset
+        self.size += len(raw)
+        self._segment_bytes[-1] += len(raw)
+        if chunk.chunk_type == ChunkType.USER:
+            self._last_user = chunk.first_offset
+
+    def begin_segment(self) -> None:
+        """Close the newest segment; empty ones are never left behind."""
+        if self._segment_bytes[-1]:
+            self._segments.append(self.next_offset)
+            self._segment_bytes.append(0)
+
+    def locate(self, offset: int) -> int:
+        """Id of the chunk that contains `offset`; below all: of the first; above all: `next_offset`."""
+        if offset >= self.next_offset or not self._ids:
+            return self.next_offset
+        return self._ids[max(bisect_right(self._ids, offset) - 1, 0)]
+
+    def locate_time(self, timestamp_ms: int) -> int:
+        """Id of the first chunk of any type that is at least as young; `next_offset` if there is none."""
+        if self._in_time_order:
+            index = bisect_left(self._chunks, timestamp_ms, key=_timestamp)
+        else:  # the clock went back once: read them all, like a real log does
+            ages = (i for i, raw in enumerate(self._chunks) if _timestamp(raw) >= timestamp_ms)
+            index = next(ages, len(self._chunks))
+        return self._ids[index] if index < len(self._ids) else self.next_offset
+
+    def read(self, chunk_id: int) -> Chunk:
+        """The chunk of that id; there has to be one (see `next_id`)."""
+        return Chunk.parse(self._chunks[bisect_left(self._ids, chunk_id)])
+
+    def next_id(self, at_least: int) -> int | None:
+        """Id of the first chunk at or behind an offset."""
+        index = bisect_left(self._ids, at_least)
+        return self._ids[index] if index < len(self._ids) else None
+
+    def is_user(self, chunk_id: int) -> bool:
+        """Whether the chunk of that id holds messages, not tracking data."""
+        return self._chunks[bisect_left(self._ids, chunk_id)][_TYPE_AT] == ChunkType.USER
+
+    def filter_of(self, chunk_id: int) -> ChunkFilter | None:
+        """The filter values in the chunk of that id; None: all its messages have none."""
+        return self._filters.get(chunk_id)
+
+    def __iter__(self) -> Iterator[Chunk]:
+        """All retained chunks, oldest first."""
+        return map(Chunk.parse, list(self._chunks))
+
+    def retain(self, max_bytes: int | None, oldest_ms: int | None) -> None:
+        """Drop the oldest whole segments, never the newest one.
+
+        Args:
+            max_bytes: Drop while more than this is kept; None: any size.
+            oldest_ms: Drop segments whose newest chunk is older than this; None: any age.
+        """
+        while len(self._segments) > 1:
+            end = bisect_left(self._ids, self._segments[1])
+            too_old = oldest_ms is not None and _timestamp(self._chunks[end - 1]) < oldest_ms
+            if not too_old and (max_bytes is None or self.size <= max_bytes):
+                return
+            self._drop_front(end)
+
+    def truncate(self, offset: int) -> None:
+        """Drop all chunks in front of the one that contains `offset`, whatever segment they are in."""
+        self._drop_front(bisect_left(self._ids, self.locate(offset)))
+
+    def _drop_front(self, count: int) -> None:
+        for raw in self._chunks[:count]:
+            self.size -= len(raw)
+            self._segment_bytes[0] -= len(raw)
+            if len(self._segments) > 1 and not self._segment_bytes[0]:
+                del self._segments[0], self._segment_bytes[0]
+        for chunk_id in self._ids[:count]:
+            self._filters.pop(chunk_id, None)
+        del self._ids[:count], self._chunks[:count]
+        if self._last_user is not None and (not self._ids or self._ids[0] > self._last_user):
+            self._last_user = None

@@ -1,0 +1,141 @@
+"""Publish frames: read and written by hand, for they carry the load (protocol notes, sections 3 and 6).
+
+On the wire publishing ids, filter values and entries alternate; a `Publish` holds them apart, so that
+the entries can go into a chunk and the ids into a confirm as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from struct import Struct, error, pack, unpack
+
+from fakebrokers.errors import WireError
+from fakebrokers.rabbitmq_stream.entries import simple_entries, spans
+from fakebrokers.rabbitmq_stream.frames_messages import Publish
+from fakebrokers.rabbitmq_stream.wiretypes import Crash
+from fakebrokers.wire import Reader, pack_string
+
+_HEAD = Struct(">HHBI")
+_U16 = Struct(">H")
+_U32 = Struct(">I")
+
+_BATCH_BIT = 0x80000000
+_BATCH_HEADER = 11
+
+
+def pack_ids(ids: Sequence[int]) -> bytes:
+    """Publishing ids as `Publish` and `PublishConfirm` hold them: one big-endian u64 each."""
+    return pack(f">{len(ids)}Q", *ids)
+
+
+def unpack_ids(packed: bytes) -> tuple[int, ...]:
+    """The counterpart of `pack_ids`."""
+    return unpack(f">{len(packed) // 8}Q", packed)
+
+
+def publish(
+    publisher_id: int, messages: Iterable[tuple[int, bytes]], filter_values: Sequence[str | None] = ()
+) -> Publish:
+    """A Publish of simple entries from pairs of publishing id and body; version 2 with filter values."""
+    pairs = list(messages)
+    return Publish(
+        publisher_id=publisher_id,
+        count=len(pairs),
+        publishing_ids=pack_ids([publishing_id for publishing_id, _ in pairs]),
+        entries=simple_entries([body for _, body in pairs]),
+        records=len(pairs),
+        filter_values=tuple(filter_values),
+        version=2 if filter_values else 1,
+    )
+
+
+def read_publish_v1(body: bytes) -> Publish:
+    """A Publish without filter values.
+
+    Raises:
+        WireError: The fixed part is incomplete: the server calls the frame unknown.
+        Crash: An entry runs past the frame.
+    """
+    publisher_id = _read_head(body)
+    pos, end = _HEAD.size, len(body)
+    ids: list[bytes] = []
+    entries: list[bytes] = []
+    batches = inner_records = 0
+    unpack_size = _U32.unpack_from
+    try:
+        while pos < end:
+            start = pos + 8
+            ids.append(body[pos:start])
+            (size,) = unpack_size(body, start)
+            if size < _BATCH_BIT:
+                pos = start + 4 + size
+            else:
+                batches += 1
+                inner_records += _U16.unpack_from(body, start + 1)[0]
+                pos = start + _BATCH_HEADER + unpack_size(body, start + 7)[0]
+            entries.append(body[start:pos])
+    except error:
+        raise Crash("a whole entry", f"{end - pos} bytes", pos) from None
+    if pos > end:
+        raise Crash("a whole entry", f"{pos - end} bytes too few", end)
+    count = len(ids)
+    return Publish(
+        publisher_id=publisher_id,
+        count=count,
+        publishing_ids=b"".join(ids),
+        entries=b"".join(entries),
+        records=count - batches + inner_records,
+        batches=batches,
+    )
+
+
+def read_publish_v2(body: bytes) -> Publish:
+    """A Publish with a filter value in front of each entry; batches are not allowed here.
+
+    Raises:
+        WireError, Crash: See `read_publish_v1`.
+    """
+    publisher_id = _read_head(body)
+    reader = Reader(body, _HEAD.size)
+    ids: list[bytes] = []
+    values: list[str | None] = []
+    entries: list[bytes] = []
+    try:
+        while reader.left:
+            ids.append(reader.take(8))
+            values.append(reader.string())
+            start = reader.pos
+            reader.take(reader.u32())
+            entries.append(body[start : reader.pos])
+    except WireError as problem:
+        raise Crash(problem.expected, problem.got, problem.at) from None
+    return Publish(
+        publisher_id=publisher_id,
+        count=len(ids),
+        publishing_ids=b"".join(ids),
+        entries=b"".join(entries),
+        records=len(ids),
+        filter_values=tuple(values),
+        version=2,
+    )
+
+
+def _read_head(body: bytes) -> int:
+    """The publisher id; the count that follows it is not trusted."""
+    reader = Reader(body, 4)
+    publisher_id = reader.u8()
+    reader.u32()
+    return publisher_id
+
+
+def write_publish(frame: Publish) -> list[bytes]:
+    """The frame's body in pieces."""
+    ids, entries = frame.publishing_ids, frame.entries
+    parts = [_HEAD.pack(frame.KEY, frame.version, frame.publisher_id, frame.count)]
+    values = frame.filter_values if frame.version == 2 else ()
+    for index, (start, end, _) in enumerate(spans(entries)):
+        parts.append(ids[8 * index : 8 * index + 8])
+        if frame.version == 2:
+            parts.append(pack_string(values[index] if index < len(values) else None))
+        parts.append(entries[start:end])
+    return parts

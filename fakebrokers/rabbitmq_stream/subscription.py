@@ -1,0 +1,110 @@
+"""A consumer's place in a stream: what it is sent next, and when (protocol notes, section 8)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+from fakebrokers.rabbitmq_stream.chunk import Chunk
+from fakebrokers.rabbitmq_stream.codes import OffsetType
+from fakebrokers.rabbitmq_stream.filters import parse_filter
+
+if TYPE_CHECKING:
+    from fakebrokers.rabbitmq_stream.stream import Stream
+
+
+class Subscription:
+    """One subscription of one connection.
+
+    Attributes:
+        stream: What it reads.
+        subscription_id: The client's number for it.
+        properties: As they came with Subscribe.
+        spec: Where Subscribe wanted to start: offset type and value.
+        credit: Chunks that may still be sent.
+        send_limit: Nothing new is begun while the credit is not above this.
+        position: Offset of what is read next; None: no reader, as with an inactive single active consumer.
+        wake: Called with the subscription and `now` when there may be something to send.
+    """
+
+    def __init__(
+        self,
+        stream: Stream,
+        subscription_id: int,
+        spec: tuple[OffsetType, int],
+        credit: int,
+        send_limit: int,
+        properties: Mapping[str, str],
+        wake: Callable[[Subscription, float], None],
+    ) -> None:
+        self.stream = stream
+        self.subscription_id = subscription_id
+        self.spec = spec
+        self.credit = credit
+        self.send_limit = send_limit
+        self.properties = dict(properties)
+        self.wake = wake
+        self.position: int | None = None
+        self._filter = parse_filter(self.properties)
+        self._tracking_chunks = self.properties.get("chunk_selector") == "all"
+        self._sending = False
+
+    @property
+    def name(self) -> str | None:
+        """The consumer's name, the same for a whole group."""
+        return self.properties.get("name")
+
+    @property
+    def active(self) -> bool:
+        """Whether it has a reader."""
+        return self.position is not None
+
+    def attach(self, spec: tuple[OffsetType, int] | None, now: float) -> None:
+        """Begin to read at an offset specification; None: at the one of Subscribe."""
+        kind, value = self.spec if spec is None or spec[0] == OffsetType.NONE else spec
+        self.position = self.stream.resolve(kind, value, now)
+        self._sending = False
+
+    def detach(self) -> None:
+        """Stop reading; the credit stays."""
+        self.position = None
+        self._sending = False
+
+    def add_credit(self, credit: int) -> None:
+        """Take credit, which may also be negative."""
+        self.credit += credit
+
+    def next_chunk(self) -> Chunk | None:
+        """The next chunk that may be sent, for one credit; None: nothing for now.
+
+        Once begun, chunks are given out until the credit or the stream is at its end; to begin, the
+        credit has to be above `send_limit`.
+        """
+        if self.position is None or self.credit <= (0 if self._sending else self.send_limit):
+            self._sending = False
+            return None
+        chunk_id = self._find(self.position)
+        if chunk_id is None:
+            self._sending = False
+            return None
+        chunk = self.stream.log.read(chunk_id)
+        self.position = chunk.next_offset
+        self.credit -= 1
+        self._sending = True
+        return chunk
+
+    def _find(self, position: int) -> int | None:
+        log, end = self.stream.log, self.stream.committed_offset
+        while (chunk_id := log.next_id(position)) is not None and chunk_id < end:
+            if self._wants(chunk_id):
+                return chunk_id
+            position = self.position = chunk_id + 1
+        return None
+
+    def _wants(self, chunk_id: int) -> bool:
+        if not self.stream.log.is_user(chunk_id):
+            return self._tracking_chunks
+        if self._filter is None:
+            return True
+        values = self.stream.log.filter_of(chunk_id)
+        return (values is not None and self.stream.false_positives) or self._filter.accepts(values)

@@ -1,0 +1,61 @@
+"""Super streams: an exchange, partitions and the bindings between them (protocol notes, section 9)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from fakebrokers.rabbitmq_stream.arguments import parse_name
+from fakebrokers.rabbitmq_stream.codes import Code
+from fakebrokers.rabbitmq_stream.refusals import Refused
+
+
+class Binding(msgspec.Struct, frozen=True):
+    """A partition and a routing key that leads to it."""
+
+    partition: str
+    key: str
+
+
+class SuperStream:
+    """One super stream.
+
+    Attributes:
+        name: Its name, which no other super stream of the virtual host has.
+        bindings: In the order of the partitions.
+    """
+
+    def __init__(self, name: str, bindings: Sequence[Binding]) -> None:
+        self.name = name
+        self.bindings = list(bindings)
+
+    @property
+    def partitions(self) -> list[str]:
+        """Names of the partitions, in order, each once."""
+        return list(dict.fromkeys(binding.partition for binding in self.bindings))
+
+    def route(self, key: str) -> list[str]:
+        """Partitions for exactly this key."""
+        return [binding.partition for binding in self.bindings if binding.key == key]
+
+    def index(self, partition: str) -> int | None:
+        """Place of a partition; None: it is none of this super stream."""
+        names = self.partitions
+        return names.index(partition) if partition in names else None
+
+    def unbind(self, partition: str) -> None:
+        """The partition was deleted."""
+        self.bindings = [binding for binding in self.bindings if binding.partition != partition]
+
+
+def parse_bindings(partitions: Sequence[str], keys: Sequence[str]) -> list[Binding]:
+    """The bindings that CreateSuperStream asks for.
+
+    Raises:
+        Refused: The counts differ, there are none, or a name comes twice or is not valid: code 17.
+    """
+    names = [parse_name(partition) for partition in partitions]
+    if not names or len(names) != len(keys) or len(set(names)) != len(names):
+        raise Refused(Code.PRECONDITION_FAILED)
+    return [Binding(name, key) for name, key in zip(names, keys, strict=True)]

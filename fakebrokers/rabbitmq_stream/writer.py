@@ -1,0 +1,232 @@
+"""The writer of a stream: batches of entries into chunks (protocol notes, sections 6 and 7).
+
+It knows two kinds of time: `now` (monotonic seconds) says what is due, the wall clock stamps the chunks.
+What shares a moment shares a chunk: a stored offset that comes at the same `now` as a Publish behind it
+goes into that chunk's trailer; otherwise it becomes a tracking chunk of its own and takes an offset.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from struct import pack
+
+import msgspec
+
+from fakebrokers.rabbitmq_stream.arguments import StreamArguments
+from fakebrokers.rabbitmq_stream.chunk import Chunk, ChunkType
+from fakebrokers.rabbitmq_stream.chunking import Chunking
+from fakebrokers.rabbitmq_stream.dedup import sift
+from fakebrokers.rabbitmq_stream.entries import MAX_ENTRIES, spans
+from fakebrokers.rabbitmq_stream.filters import chunk_filter
+from fakebrokers.rabbitmq_stream.log import Log
+from fakebrokers.rabbitmq_stream.tracking import Tracking
+
+#: wall clock: seconds since the Unix epoch for a monotonic `now`
+Wall = Callable[[float], float]
+
+#: told packed publishing ids and `now` once they are stored on a majority
+Confirm = Callable[[bytes, float], None]
+
+
+class Batch(msgspec.Struct, frozen=True, gc=False):
+    """The messages of one Publish, untouched.
+
+    Attributes:
+        publishing_ids: Packed u64, big endian, one per entry.
+        entries: The entries back to back, as a chunk stores them.
+        count: How many entries.
+        records: How many messages, sub-entry batches expanded.
+        filter_values: One per entry, None for none; empty if no entry has one.
+    """
+
+    publishing_ids: bytes
+    entries: bytes
+    count: int
+    records: int
+    filter_values: tuple[str | None, ...] = ()
+
+    def pieces(self, sizes: list[int]) -> Iterator[Batch]:
+        """Cut into batches of so many entries each."""
+        if len(sizes) == 1:
+            yield self
+            return
+        where = list(spans(self.entries))
+        start = 0
+        for size in sizes:
+            end = start + size
+            yield Batch(
+                self.publishing_ids[8 * start : 8 * end],
+                self.entries[where[start].start : where[end - 1].end],
+                size,
+                sum(span.records for span in where[start:end]),
+                self.filter_values[start:end],
+            )
+            start = end
+
+    def select(self, kept: list[int], publishing_ids: bytes) -> Batch:
+        """Only the entries at these positions, whose ids are given."""
+        where = list(spans(self.entries))
+        return Batch(
+            publishing_ids,
+            b"".join([self.entries[where[index].start : where[index].end] for index in kept]),
+            len(kept),
+            sum(where[index].records for index in kept),
+            tuple([self.filter_values[index] for index in kept]) if self.filter_values else (),
+        )
+
+
+class Writer:
+    """Appends to a log.
+
+    Attributes:
+        chunking: Where chunks end; may be exchanged at any time.
+        epoch: Goes into every chunk.
+        flush_at: When pending tracking data, or a chunk that was left open, has to be written.
+    """
+
+    def __init__(
+        self,
+        log: Log,
+        tracking: Tracking,
+        arguments: StreamArguments,
+        wall: Wall,
+        chunking: Chunking,
+        written: Callable[[list[tuple[Confirm, bytes]], float], None],
+    ) -> None:
+        self.chunking = chunking
+        self.epoch = 1
+        self.flush_at: float | None = None
+        self._log = log
+        self._tracking = tracking
+        self._arguments = arguments
+        self._wall = wall
+        self._written = written
+        self._open: list[tuple[Batch, Confirm]] = []
+
+    def publish(self, batch: Batch, reference: str, confirm: Confirm, now: float) -> None:
+        """Write a batch; `confirm` is called for each chunk that it goes into, and for duplicates.
+
+        Args:
+            batch: What to write.
+            reference: The publisher's; empty: no deduplication.
+            confirm: Whom to tell.
+            now: Monotonic seconds.
+        """
+        self.settle(now)
+        if reference:
+            batch = self._sift(batch, reference, confirm, now)
+        if not batch.count:
+            return
+        sizes = [part for size in self.chunking.cut(batch.count) for part in _limited(size)]
+        pieces = list(batch.pieces(sizes))
+        for piece in pieces:
+            if self._open and sum(part.count for part, _ in self._open) + piece.count > MAX_ENTRIES:
+                self._flush(now)
+            self._open.append((piece, confirm))
+            if piece is pieces[-1] and self.chunking.leave_open():
+                self.flush_at = now + self.chunking.linger_s
+            else:
+                self._flush(now)
+
+    def store_offset(self, reference: str, offset: int, now: float) -> None:
+        """Store a consumer's offset; it can be read back at once and is written soon."""
+        self.settle(now)
+        self._tracking.put_offset(reference, offset)
+        if self.flush_at is None:
+            self.flush_at = now
+
+    def settle(self, now: float) -> None:
+        """Write what should have been written before `now`."""
+        if self.flush_at is not None and self.flush_at < now:
+            self._flush(now)
+
+    def handle_timer(self, now: float) -> None:
+        """Write what is due at `now`."""
+        if self.flush_at is not None and self.flush_at <= now:
+            self._flush(now)
+
+    def expire(self, now: float) -> None:
+        """Close the newest segment and apply the retention rules, as if a new one had begun."""
+        self._log.begin_segment()
+        self._retain(now)
+
+    def crashed(self) -> None:
+        """Lose what was not written; the next leader has a higher epoch."""
+        self.flush_at = None
+        self._open.clear()
+        self._tracking.forget_pending()
+        self.epoch += 1
+
+    def _sift(self, batch: Batch, reference: str, confirm: Confirm, now: float) -> Batch:
+        last = self._tracking.sequences.get(reference, -1)
+        sifted = sift(batch.publishing_ids, last)
+        if sifted.duplicates:
+            confirm(sifted.duplicates, now)
+        if sifted.fresh:
+            self._tracking.put_sequence(reference, sifted.highest)
+        return batch if sifted.kept is None else batch.select(sifted.kept, sifted.fresh)
+
+    def _flush(self, now: float) -> None:
+        self.flush_at = None
+        if self._log.segment_is_full:
+            self._begin_segment(now)
+        parts, self._open = self._open, []
+        tracked = self._tracking.take()
+        if parts:
+            self._write_messages([batch for batch, _ in parts], len(tracked), now)
+        elif tracked:
+            self._write_tracking(tracked, ChunkType.TRACKING_DELTA, now)
+        else:
+            return
+        self._written([(confirm, batch.publishing_ids) for batch, confirm in parts], now)
+
+    def _write_messages(self, parts: list[Batch], trailer_length: int, now: float) -> None:
+        values = [value for part in parts for value in part.filter_values or (None,)]
+        found = chunk_filter(values)
+        chunk = Chunk.build(
+            parts[0].entries if len(parts) == 1 else b"".join([part.entries for part in parts]),
+            entries=sum(part.count for part in parts),
+            records=sum(part.records for part in parts),
+            first_offset=self._log.next_offset,
+            timestamp_ms=self._wall_ms(now),
+            epoch=self.epoch,
+            trailer_length=trailer_length,
+            bloom_size=0 if found is None else self._arguments.filter_size,
+        )
+        self._log.append(chunk, found)
+
+    def _write_tracking(self, items: bytes, chunk_type: ChunkType, now: float) -> None:
+        chunk = Chunk.build(
+            pack(">I", len(items)) + items,
+            entries=1,
+            records=1,
+            first_offset=self._log.next_offset,
+            timestamp_ms=self._wall_ms(now),
+            epoch=self.epoch,
+            chunk_type=chunk_type,
+        )
+        self._log.append(chunk)
+
+    def _begin_segment(self, now: float) -> None:
+        self._log.begin_segment()
+        first = self._log.first_offset
+        snapshot = self._tracking.snapshot(0 if first is None else first)
+        if snapshot:
+            self._write_tracking(snapshot, ChunkType.TRACKING_SNAPSHOT, now)
+        self._retain(now)
+
+    def _retain(self, now: float) -> None:
+        limit, age = self._arguments.max_length, self._arguments.max_age_s
+        self._log.retain(
+            None if limit is None or limit < 0 else limit,
+            None if age is None else self._wall_ms(now) - 1000 * age,
+        )
+
+    def _wall_ms(self, now: float) -> int:
+        return int(self._wall(now) * 1000)
+
+
+def _limited(size: int) -> list[int]:
+    """A chunk has at most `MAX_ENTRIES` entries."""
+    full, rest = divmod(size, MAX_ENTRIES)
+    return [MAX_ENTRIES] * full + ([rest] if rest else [])

@@ -1,0 +1,462 @@
+"""The front door of every fake: start and stop, faults, journal, waiting, inspecting.
+
+    with RabbitMQStream() as broker:
+        connect_your_client(broker.url)
+        broker.wait_for(role="confirm", count=3)
+
+All methods are blocking and safe from any thread; those that wait have an async twin
+(``wait_for_async`` ...), and ``async with`` works like ``with``. The work itself happens on the
+process's loop thread.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import time
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from pathlib import Path
+from types import TracebackType
+from typing import Any, ClassVar, TypeVar
+
+from fakebrokers.control import FaultControl
+from fakebrokers.engine import Clock, Engine
+from fakebrokers.errors import UsageError, WaitTimeout
+from fakebrokers.faults.plan import Plan, load_plan
+from fakebrokers.frames import FrameTable
+from fakebrokers.journal import Journal, Record, Tap
+from fakebrokers.listener import Driver, TcpListener
+from fakebrokers.loop import Home, InsideLoop, loop_thread
+from fakebrokers.memory import MemoryLink
+from fakebrokers.session import Broker, HangUp
+
+T = TypeVar("T")
+Self = TypeVar("Self", bound="FakeServer")
+
+
+class FakeServer(ABC):
+    """Base of the five fakes.
+
+    Args:
+        host: Address to listen on; anything but loopback is warned about.
+        port: TCP port; 0 takes a free one.
+        profile: ``real`` (the newest server that was measured), ``seed`` (the letter of the protocol
+            document), or the version of a server.
+        faults: A fault plan: a `Plan`, plain values, or the path of a TOML or JSON file.
+        seed: Random seed of the faults; overrides that of the plan.
+        journal_limit: Records that the journal keeps.
+        body_limit: Frames with message bodies above this many bytes are journalled without them.
+        memory: Listen on no socket at all; clients connect with `connect_memory` on the running loop.
+    """
+
+    protocol: ClassVar[str]
+    scheme: ClassVar[str]
+    default_port: ClassVar[int]
+    frames: ClassVar[FrameTable]
+    stream: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        *,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        profile: str = "real",
+        faults: Plan | Mapping[str, Any] | str | Path | None = None,
+        seed: int | None = None,
+        journal_limit: int = 100_000,
+        body_limit: int = 1024,
+        memory: bool = False,
+    ) -> None:
+        if not _is_loopback(host):
+            warnings.warn(
+                f"{self.protocol}: listening on {host}: everyone who reaches this address can use the fake",
+                stacklevel=3,
+            )
+        self.host = host
+        self.profile = profile
+        self._wanted_port = port
+        self._memory = memory
+        plan = load_plan(faults) if faults is not None else Plan()
+        if seed is not None:
+            plan = Plan(seed=seed, faults=plan.faults)
+        self.journal = Journal(self.frames, limit=journal_limit, body_limit=body_limit)
+        self.clock = Clock(time.time() - time.monotonic())
+        self.broker = self.make_broker(self.clock)
+        self.engine = Engine(
+            self.frames,
+            self.broker,
+            stream=self.stream,
+            plan=plan,
+            journal=self.journal,
+            clock=self.clock,
+        )
+        self.engine.host = self
+        self.faults = FaultControl(self)
+        self.listeners: list[TcpListener] = []
+        self._home: Home | None = None
+        self._driver: Driver | None = None
+        self._handles: dict[str, asyncio.TimerHandle] = {}
+        self._down = False
+
+    # what a protocol supplies
+
+    @abstractmethod
+    def make_broker(self, clock: Clock) -> Broker:
+        """The broker model for `self.profile`."""
+
+    @abstractmethod
+    def make_listeners(self, driver: Driver) -> list[TcpListener]:
+        """The sockets to listen on; the first one's port is `port`."""
+
+    # life
+
+    def start(self: Self) -> Self:
+        """Listen. On return clients can connect."""
+        if self._home is not None:
+            raise UsageError(f"this {self.protocol} fake runs already, at {self.url}")
+        if self._memory:
+            self._home = InsideLoop(asyncio.get_running_loop())
+            self._driver = Driver(self.engine, self._home.loop)
+            return self
+        home = loop_thread()
+        self._driver = Driver(self.engine, home.loop)
+        self.listeners = self.make_listeners(self._driver)
+        try:
+            for listener in self.listeners:
+                listener.bind()
+            self._home = home
+            self.bound()
+            home.run(self._serve())
+        except BaseException:
+            home.call(self._close)
+            self._home = None
+            raise
+        return self
+
+    def bound(self) -> None:  # noqa: B027 - optional hook
+        """The ports are known; nobody was accepted yet."""
+
+    async def _serve(self) -> None:
+        for listener in self.listeners:
+            await listener.serve()
+
+    def stop(self) -> None:
+        """End all connections and give the port back. Safe to call twice."""
+        if self._home is not None:
+            self._home.call(self._close)
+            self._home = None
+
+    def _close(self) -> None:
+        for handle in self._handles.values():
+            handle.cancel()
+        self._handles.clear()
+        for listener in self.listeners:
+            listener.close()
+            listener.drop_all()
+        if self._driver is not None:
+            self._driver.stop()
+
+    def check(self) -> None:
+        """Raise what went wrong inside the fake, if anything did."""
+        if self.engine.errors:
+            errors, self.engine.errors = self.engine.errors, []
+            if len(errors) == 1:
+                raise errors[0]
+            raise BaseExceptionGroup(f"{len(errors)} errors in the {self.protocol} fake", errors)
+
+    def __enter__(self: Self) -> Self:
+        return self.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+        if error is None:
+            self.check()
+
+    async def start_async(self: Self) -> Self:
+        """`start`; it takes about a millisecond."""
+        return self.start()
+
+    async def stop_async(self) -> None:
+        """`stop`, for async code."""
+        self.stop()
+
+    async def __aenter__(self: Self) -> Self:
+        return self.start()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.__exit__(kind, error, trace)
+
+    # addresses
+
+    @property
+    def port(self) -> int:
+        """The port that clients connect to."""
+        if not self.listeners:
+            raise UsageError(f"this {self.protocol} fake does not listen: start() it, or use `with`")
+        return self.listeners[0].port
+
+    @property
+    def url(self) -> str:
+        """Where clients connect, such as ``rabbitmq-stream://127.0.0.1:41231``."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{self.scheme}://{host}:{self.port}"
+
+    @property
+    def urls(self) -> dict[str, str]:
+        """Further addresses by name (TLS, management ...)."""
+        return {}
+
+    # on the loop
+
+    @property
+    def now(self) -> float:
+        """Monotonic seconds, on the clock of the journal's producer."""
+        return self._driver.loop.time() if self._driver is not None else 0.0
+
+    def call(self, act: Callable[..., T], *arguments: Any) -> T:
+        """Run `act` where the fake lives, then write what it made the fake say."""
+        if self._home is None or self._driver is None:
+            return act(*arguments)
+        driver = self._driver
+
+        def step() -> T:
+            self.engine.now = driver.loop.time()
+            try:
+                return act(*arguments)
+            finally:
+                driver.settle()
+
+        return self._home.call(step)
+
+    # waiting
+
+    def wait_for(
+        self,
+        condition: Callable[[Record], bool] | None = None,
+        *,
+        kind: str | None = None,
+        role: str | None = None,
+        tap: Tap | None = None,
+        connection: str | None = None,
+        count: int = 1,
+        since: int = 0,
+        timeout: float = 5.0,
+    ) -> list[Record]:
+        """Wait until the journal holds `count` records that fit; returns them.
+
+        Args:
+            condition: Asked for each record.
+            kind, role, tap, connection: As in `Journal.select`.
+            since: Only records with a higher `seq`.
+            timeout: Seconds; then `WaitTimeout` with the last journal lines.
+        """
+        future = self._waiter(condition, kind, role, tap, connection, count, since)
+        try:
+            return future.result(timeout)
+        except TimeoutError:
+            raise self._timed_out(kind, role, count, timeout) from None
+        finally:
+            future.cancel()
+
+    async def wait_for_async(
+        self,
+        condition: Callable[[Record], bool] | None = None,
+        *,
+        kind: str | None = None,
+        role: str | None = None,
+        tap: Tap | None = None,
+        connection: str | None = None,
+        count: int = 1,
+        since: int = 0,
+        timeout: float = 5.0,
+    ) -> list[Record]:
+        """`wait_for`, for async code."""
+        future = self._waiter(condition, kind, role, tap, connection, count, since)
+        try:
+            return await asyncio.wait_for(asyncio.wrap_future(future), timeout)
+        except TimeoutError:
+            raise self._timed_out(kind, role, count, timeout) from None
+        finally:
+            future.cancel()
+
+    def _waiter(
+        self,
+        condition: Callable[[Record], bool] | None,
+        kind: str | None,
+        role: str | None,
+        tap: Tap | None,
+        connection: str | None,
+        count: int,
+        since: int,
+    ) -> Future[list[Record]]:
+        def fits(r: Record) -> bool:
+            return (
+                (kind is None or r.kind == kind)
+                and (role is None or r.role == role)
+                and (tap is None or bool(r.tap & tap))
+                and (connection is None or r.connection == connection)
+                and (condition is None or condition(r))
+            )
+
+        future: Future[list[Record]] = Future()
+
+        def start() -> None:
+            found = [r for r in self.journal.records(since) if fits(r)]
+            if len(found) >= count:
+                future.set_result(found)
+                return
+
+            def look(record: Record) -> None:
+                if future.done():
+                    stop()
+                elif record.seq > since and fits(record):
+                    found.append(record)
+                    if len(found) >= count:
+                        stop()
+                        future.set_result(found)
+
+            stop = self.journal.watch(look)
+            future.add_done_callback(lambda _: self._post(stop))
+
+        self.call(start)
+        return future
+
+    def _post(self, act: Callable[[], None]) -> None:
+        if self._home is not None:
+            self._home.post(act)
+
+    def _timed_out(self, kind: str | None, role: str | None, count: int, timeout: float) -> WaitTimeout:
+        what = kind or role or "record"
+        return WaitTimeout(
+            f"expected {count} x {what} within {timeout} s; the last journal lines:\n{self.journal_excerpt()}"
+        )
+
+    # looking and breaking
+
+    def journal_excerpt(self, lines: int = 20) -> str:
+        """The last journal lines as text."""
+        return self.journal.excerpt(lines)
+
+    @property
+    def connections(self) -> list[dict[str, Any]]:
+        """The connections that stand: name, peer, state, bytes, and what the session tells."""
+        return self.call(
+            lambda: [
+                {
+                    "name": c.name,
+                    "peer": c.peer,
+                    "received_bytes": c.received_bytes,
+                    "sent_bytes": c.sent_bytes,
+                    **c.session.describe(),
+                }
+                for c in self.engine.connections.values()
+            ]
+        )
+
+    def kill(self, connection: str | None = None, how: HangUp | str = HangUp.FIN) -> None:
+        """End one connection (``c1``), or all of them, as an operator or a network would."""
+
+        def act() -> None:
+            names = list(self.engine.connections) if connection is None else [connection]
+            for name in names:
+                if name not in self.engine.connections:
+                    there = ", ".join(self.engine.connections) or "none"
+                    raise UsageError(f"expected a connection that stands ({there}), got {name!r}")
+                self.engine.kill(self.engine.connections[name], HangUp(how), self.engine.now)
+
+        self.call(act)
+
+    def crash(self, how: HangUp | str = HangUp.RST, *, keep_state: bool = True) -> None:
+        """Die: all connections end, nothing listens until `restart`."""
+
+        def act() -> None:
+            self.down(None, "")
+            self.engine.crash(HangUp(how), keep_state, self.engine.now)
+
+        self.call(act)
+
+    def restart(self) -> None:
+        """Listen again on the same ports."""
+        if self._home is not None:
+            self._home.run(self._listen_again())
+
+    async def _listen_again(self) -> None:
+        self._down = False
+        for listener in self.listeners:
+            listener.close()
+            await listener.serve()
+        self.journal.state(self.engine.now, "", "listening")
+
+    # engine.Host
+
+    def refuse(self, for_s: float | None, fault: str) -> None:
+        """Close the listeners for a while."""
+        for listener in self.listeners:
+            listener.close()
+        self._back_in(for_s, fault)
+
+    def black_hole(self, for_s: float | None, fault: str) -> None:
+        """Let new connects hang for a while."""
+        for listener in self.listeners:
+            listener.black_hole()
+        self._back_in(for_s, fault)
+
+    def down(self, restart_s: float | None, fault: str) -> None:
+        """Close the listeners because the broker died."""
+        self._down = True
+        for listener in self.listeners:
+            listener.close()
+        self._back_in(restart_s, fault)
+
+    def released(self, fault: str) -> None:
+        """A fault was released by hand: undo what it did to the listeners."""
+        handle = self._handles.pop(fault, None)
+        if handle is not None:
+            handle.cancel()
+            self._restart_soon()
+
+    def _back_in(self, seconds: float | None, fault: str) -> None:
+        if self._driver is None:
+            return
+        loop = self._driver.loop
+        if seconds is not None:
+            self._handles[fault] = loop.call_later(seconds, self._restart_soon)
+        elif fault:
+            self._handles[fault] = loop.call_later(10**9, self._restart_soon)
+
+    def _restart_soon(self) -> None:
+        if self._home is not None:
+            self._home.loop.create_task(self._listen_again()).add_done_callback(self._note_error)
+
+    def _note_error(self, task: asyncio.Task[None]) -> None:
+        error = task.exception()
+        if error is not None:
+            self.engine.errors.append(error)
+
+    # memory
+
+    def connect_memory(self, client: asyncio.Protocol) -> MemoryLink:
+        """Join a client protocol to this fake without sockets (``memory=True``)."""
+        if not self._memory or self._driver is None:
+            raise UsageError("connect_memory needs a fake that was made with memory=True and started")
+        if self._down:
+            raise ConnectionRefusedError("the fake is down")
+        return MemoryLink(self._driver, self.welcome_memory, client)
+
+    def welcome_memory(self) -> Any:
+        """Session and codec of a client that connects through memory."""
+        raise UsageError(f"{self.protocol} has no connections through memory")
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

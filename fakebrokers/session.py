@@ -1,0 +1,138 @@
+"""What a protocol has to supply: a `Codec`, a `Session` and a `Broker`; none of them does any IO.
+
+    connection.receive(unit, now) -> codec.feed -> faults in -> session.handle(frame, now)
+    transport.write(units)        <- codec.encode <- faults out <- link.say(frame)
+
+Time is an argument everywhere: `now` is monotonic seconds, as a float, from whoever drives the core.
+A *unit* is what the wire moves at once: `bytes` for TCP; where a library owns the wire, a tuple of
+message parts (ZeroMQ), or a request or message object (HTTP, WebSocket).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from enum import StrEnum
+from typing import Any, ClassVar, Protocol
+
+from fakebrokers.frames import Frame, FrameTable
+
+
+class Codec(ABC):
+    """Units to frames and back, one object per connection."""
+
+    frames: ClassVar[FrameTable]
+
+    @abstractmethod
+    def feed(self, unit: Any) -> Iterable[tuple[Frame, int]]:
+        """Take in one unit; yield each complete frame with its size in bytes on the wire.
+
+        Never raises on foreign bytes: what cannot be read comes out as `Malformed`.
+        """
+
+    @abstractmethod
+    def encode(self, frame: Frame) -> Any:
+        """The unit of one frame."""
+
+    def fresh(self) -> Codec:
+        """A codec of the same settings with nothing in its buffer (for units that a fault rewrote)."""
+        return type(self)()
+
+    def mend(self, unit: Any) -> Any:
+        """The unit with its checksum made right; as it is where the protocol has none."""
+        return unit
+
+    @property
+    def partial(self) -> int:
+        """Bytes of a frame that has not arrived whole."""
+        return 0
+
+
+class HangUp(StrEnum):
+    """How a connection ends on the broker's side."""
+
+    FIN = "fin"  #: orderly TCP end, after everything that was written
+    RST = "rst"  #: reset: SO_LINGER 0
+    HALF_OPEN = "half-open"  #: neither reads nor writes any more, and tells nobody
+
+
+class Link(Protocol):
+    """What a session may do to its own connection (implemented by `Connection`)."""
+
+    name: str
+    peer: str
+
+    def say(self, frame: Frame) -> None:
+        """Send a frame; it passes the fault pipe first."""
+
+    def hang_up(self, how: HangUp = HangUp.FIN) -> None:
+        """End the connection behind everything that was said."""
+
+    def ready(self) -> None:
+        """Tell that the client is set up (handshake done): the moment ``ready`` of fault plans."""
+
+    def stop_reading(self) -> None:
+        """Apply back pressure to the client (flow control of the broker)."""
+
+    def resume_reading(self) -> None:
+        """Undo `stop_reading`."""
+
+    @property
+    def writable(self) -> bool:
+        """False while the client does not read fast enough; push nothing then."""
+
+
+class Session(ABC):
+    """One connection's state machine. `link` is set before `opened` is called."""
+
+    link: Link
+    state: str = "new"
+
+    def opened(self, now: float) -> None:  # noqa: B027 - optional hook
+        """The connection was accepted."""
+
+    @abstractmethod
+    def handle(self, frame: Frame, now: float) -> None:
+        """A frame came out of the incoming fault pipe; `Malformed` included."""
+
+    def unfinished(self, size: int, now: float) -> None:  # noqa: B027 - optional hook
+        """A unit ended in the middle of a frame, `size` bytes of it have arrived."""
+
+    def writable(self, now: float) -> None:  # noqa: B027 - optional hook
+        """The client reads again: push what was kept back."""
+
+    def next_deadline(self) -> float | None:
+        """When `handle_timer` wants to be called next, on the clock of `now`."""
+        return None
+
+    def handle_timer(self, now: float) -> None:  # noqa: B027 - optional hook
+        """A deadline has passed."""
+
+    def closed(self, now: float) -> None:  # noqa: B027 - optional hook
+        """The connection is gone, for whatever reason. Called exactly once."""
+
+    def refusal(self, frame: Frame, code: int) -> Frame | None:
+        """The answer to `frame` that carries the error `code`, or None if it has no answer."""
+        return None
+
+    def describe(self) -> dict[str, Any]:
+        """What an inspector shows: state, user, publishers, ..."""
+        return {"state": self.state}
+
+
+class Broker(ABC):
+    """What all connections share. Knows no frames."""
+
+    def next_deadline(self) -> float | None:
+        """When `handle_timer` wants to be called next."""
+        return None
+
+    def handle_timer(self, now: float) -> None:  # noqa: B027 - optional hook
+        """A deadline has passed."""
+
+    @abstractmethod
+    def reset(self) -> None:
+        """Forget everything: the state of a fresh start (a crash that lost its disk)."""
+
+    def restarted(self, now: float) -> None:  # noqa: B027 - optional hook
+        """The broker came back with its state: what a restart changes (epochs, in-flight marks)."""

@@ -1,0 +1,1 @@
+"""What a client has to survive: one folder per protocol, one file per section of the catalogue."""

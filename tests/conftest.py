@@ -1,0 +1,37 @@
+"""For all tests: on CI nothing that could have been installed may be skipped."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator
+
+import pytest
+
+#: A test that needs something which can be installed skips with a reason that starts like this.
+MISSING = "missing:"
+
+
+def forbid_skip(report: pytest.TestReport | pytest.CollectReport) -> None:
+    """Turn a skip for want of something installable into a failure."""
+    if not (report.skipped and isinstance(report.longrepr, tuple)):
+        return
+    path, line, reason = report.longrepr
+    reason = reason.removeprefix("Skipped: ")
+    if reason.startswith(MISSING):
+        report.outcome = "failed"
+        report.longrepr = f"{path}:{line}: skipped although CI is set; {reason}"
+
+
+if os.environ.get("CI"):
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        report = yield
+        forbid_skip(report)
+        return report
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+        report = yield
+        forbid_skip(report)
+        return report

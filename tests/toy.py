@@ -1,0 +1,206 @@
+"""A toy protocol of text lines, to test the core without any real one.
+
+    client                      broker
+    hello NAME                  welcome
+    put KEY[,KEY...] [BODY]     stored KEY[,KEY...]
+    get KEY                     value KEY BODY
+    beat                        (nothing)
+    bye                         bye, then FIN
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from typing import Any, ClassVar
+
+from fakebrokers.engine import Clock
+from fakebrokers.frames import Frame, FrameSpec, FrameTable, Malformed, Role
+from fakebrokers.listener import Driver, TcpListener
+from fakebrokers.server import FakeServer
+from fakebrokers.session import Broker, Codec, Session
+
+
+class Hello(Frame, frozen=True):
+    name: str
+
+
+class Welcome(Frame, frozen=True):
+    pass
+
+
+class Put(Frame, frozen=True):
+    keys: tuple[str, ...]
+    body: str = ""
+
+
+class Stored(Frame, frozen=True):
+    keys: tuple[str, ...]
+
+
+class Refused(Frame, frozen=True):
+    key: str
+    code: int
+
+
+class Get(Frame, frozen=True):
+    key: str
+
+
+class Value(Frame, frozen=True):
+    key: str
+    body: str
+
+
+class Beat(Frame, frozen=True):
+    pass
+
+
+class Bye(Frame, frozen=True):
+    pass
+
+
+class KeyItems:
+    def count(self, frame: Any) -> int:
+        return len(frame.keys)
+
+    def keys(self, frame: Any) -> Sequence[str]:
+        return tuple(frame.keys)
+
+    def select(self, frame: Any, indices: Sequence[int]) -> Any:
+        return type(frame)(tuple(frame.keys[i] for i in indices))
+
+
+FRAMES: FrameTable = {
+    Hello: FrameSpec(Role.HANDSHAKE, secret=("name",)),
+    Welcome: FrameSpec(Role.HANDSHAKE),
+    Put: FrameSpec(Role.PUBLISH, "keys", KeyItems(), bulk=("body",)),
+    Stored: FrameSpec(Role.CONFIRM, "keys", KeyItems()),
+    Refused: FrameSpec(Role.REJECT, "key", status="code"),
+    Get: FrameSpec(Role.REQUEST, "key"),
+    Value: FrameSpec(Role.DELIVER, "key", bulk=("body",)),
+    Beat: FrameSpec(Role.HEARTBEAT),
+    Bye: FrameSpec(Role.CLOSE),
+}
+BY_WORD = {kind.__name__.lower(): kind for kind in FRAMES}
+
+
+class ToyCodec(Codec):
+    frames: ClassVar[FrameTable] = FRAMES
+
+    def __init__(self) -> None:
+        self._buffer = b""
+
+    def feed(self, unit: bytes) -> Iterable[tuple[Frame, int]]:
+        *lines, self._buffer = (self._buffer + unit).split(b"\n")
+        for line in lines:
+            yield decode(line), len(line) + 1
+
+    def encode(self, frame: Frame) -> bytes:
+        fields = [getattr(frame, name) for name in frame.__struct_fields__]
+        words = [",".join(f) if isinstance(f, tuple) else str(f) for f in fields]
+        return (" ".join([type(frame).__name__.lower(), *words]).rstrip() + "\n").encode()
+
+    @property
+    def partial(self) -> int:
+        return len(self._buffer)
+
+
+def decode(line: bytes) -> Frame:
+    word, *rest = line.decode("latin-1").split(" ")
+    kind = BY_WORD.get(word)
+    if kind is None:
+        return Malformed(line[:256], f"expected one of {', '.join(BY_WORD)}, got {word!r}")
+    try:
+        return kind(*[tuple(r.split(",")) if f == "keys" else r for f, r in zip(kind.__struct_fields__, rest, strict=False)])
+    except TypeError:
+        return Malformed(line[:256], f"expected {len(kind.__struct_fields__)} words, got {len(rest)}")
+
+
+class ToyBroker(Broker):
+    def __init__(self) -> None:
+        self.values: dict[str, str] = {}
+        self.restarts = 0
+
+    def reset(self) -> None:
+        self.values.clear()
+
+    def restarted(self, now: float) -> None:
+        self.restarts += 1
+
+
+class ToySession(Session):
+    """Beats every second once the client said hello; ends after 10 s without a hello."""
+
+    def __init__(self, broker: ToyBroker) -> None:
+        self.broker = broker
+        self.deadline: float | None = None
+
+    def opened(self, now: float) -> None:
+        self.deadline = now + 10
+
+    def handle(self, frame: Frame, now: float) -> None:
+        match frame:
+            case Hello():
+                self.state = "open"
+                self.deadline = now + 1
+                self.link.say(Welcome())
+                self.link.ready()
+            case Put(keys, body):
+                if body == "boom":
+                    raise RuntimeError("boom")
+                self.broker.values.update(dict.fromkeys(keys, body))
+                self.link.say(Stored(keys))
+            case Get(key):
+                self.link.say(Value(key, self.broker.values.get(key, "")))
+            case Bye():
+                self.link.say(Bye())
+                self.link.hang_up()
+            case Malformed():
+                self.link.hang_up()
+
+    def next_deadline(self) -> float | None:
+        return self.deadline
+
+    def handle_timer(self, now: float) -> None:
+        if self.state == "open":
+            self.link.say(Beat())
+            self.deadline = now + 1
+        else:
+            self.link.hang_up()
+
+    def refusal(self, frame: Frame, code: int) -> Frame | None:
+        return Refused(frame.keys[0], code) if isinstance(frame, Put) else None
+
+
+class Toy(FakeServer):
+    """The toy's front door."""
+
+    protocol = "toy"
+    scheme = "toy"
+    default_port = 9
+    frames = FRAMES
+    broker: ToyBroker
+
+    def make_broker(self, clock: Clock) -> ToyBroker:
+        return ToyBroker()
+
+    def make_listeners(self, driver: Driver) -> list[TcpListener]:
+        return [TcpListener(driver, lambda _: self.welcome_memory(), self.host, self._wanted_port)]
+
+    def welcome_memory(self) -> tuple[Session, Codec]:
+        return ToySession(self.broker), ToyCodec()
+
+
+class Lines(asyncio.Protocol):
+    """A client on memory or sockets that keeps what it hears."""
+
+    def __init__(self) -> None:
+        self.heard = b""
+        self.ended: str = ""
+
+    def data_received(self, data: bytes) -> None:
+        self.heard += data
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self.ended = "rst" if error else "fin"
