@@ -54,11 +54,9 @@ def extra_commands() -> ExtraCommands:
             if _distribution(entry) == OWN_DISTRIBUTION:
                 for name in OWN_PACKAGES:
                     own_package(name)
-            commands = entry.load()
+            found.commands.update({command.name: command for command in entry.load()})
         except Exception as error:  # whatever a foreign package raises must not break the other commands
             found.problems.append(_problem(entry, error))
-        else:
-            found.commands.update({command.name: command for command in commands})
     return found
 
 

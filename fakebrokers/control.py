@@ -79,6 +79,11 @@ class FaultControl:
         return self._injector.find(name).fired
 
     @property
+    def plan(self) -> Plan:
+        """Seed and all faults that were ever added, as a plan that can be written down and loaded again."""
+        return Plan(seed=self._injector.seed, faults=tuple(self._injector.history))
+
+    @property
     def names(self) -> tuple[str, ...]:
         """The faults at work, in the order in which they act."""
         return tuple(self._injector.names())

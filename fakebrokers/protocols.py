@@ -91,5 +91,5 @@ def instead_of(word: str, valid: Iterable[str]) -> str:
 
     words = list(valid)
     close = get_close_matches(word.lower().replace("_", "-"), words, n=1, cutoff=0.5)
-    hint = f"; did you mean {close[0]!r}?" if close else ";"
+    hint = f"; did you mean {close[0]!r}?" if close else "."
     return f"{hint} Choose from: {', '.join(words)}"

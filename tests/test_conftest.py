@@ -1,4 +1,4 @@
-"""On CI a skip for want of something installable is a failure; elsewhere, and for other reasons, it is not."""
+"""On CI a skip for want of something installable is a failure; elsewhere it is not."""
 
 from __future__ import annotations
 
@@ -29,7 +29,9 @@ MODULE = """
 """
 
 
-@pytest.mark.parametrize(("ci", "outcomes"), [("", {"skipped": 3}), ("true", {"failed": 1, "errors": 1, "skipped": 1})])
+@pytest.mark.parametrize(
+    ("ci", "outcomes"), [("", {"skipped": 3}), ("true", {"failed": 1, "errors": 1, "skipped": 1})]
+)
 def test_skipped_tests(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, ci: str, outcomes: dict[str, int]
 ) -> None:

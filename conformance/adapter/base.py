@@ -50,6 +50,10 @@ class Facts(msgspec.Struct, frozen=True):
     threads: int | None = None
 
 
+class _Taken(msgspec.Struct, frozen=True):
+    messages: list[Message]
+
+
 class Call:
     """An op that has been sent. Await it for its `Result`; it ends by itself, at the latest with ``hang``."""
 
@@ -255,7 +259,7 @@ class Adapter(ABC):
         try:
             self.inbox.add(line)
         except msgspec.ValidationError as error:
-            self.violations.append(f"a message event that is none: {error}")
+            self.violations.append(f"line {line.n} is not a message: {error}")
 
     def _answered(self, line: Response) -> None:
         if line.id in self._given_up:
@@ -265,9 +269,15 @@ class Adapter(ABC):
         else:
             call, _ = self._pending[line.id]
             if call.op == "next" and line.ok:
-                for message in line.result.get("messages", ()):
-                    self.inbox.add_message(msgspec.convert(message, Message))
+                self._take(line)
             self._end(call, answer=line)
+
+    def _take(self, line: Response) -> None:
+        try:
+            for message in msgspec.convert(line.result, _Taken).messages:
+                self.inbox.add_message(message)
+        except msgspec.ValidationError as error:
+            self.violations.append(f"line {line.n} is not a list of messages: {error}")
 
     def _give_up(self, call: Call) -> None:
         self._given_up[call.id] = self._end(call, hang=True)

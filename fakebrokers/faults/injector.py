@@ -79,6 +79,7 @@ class Injector:
         plan = plan or Plan()
         self.seed = plan.seed
         self.rules: list[Rule] = []
+        self.history: list[Fault] = []
         self.generation = 0
         self.on_request: Callable[[str, str, Mapping[str, Any]], None] | None = None
         self._frames = frames
@@ -113,6 +114,7 @@ class Injector:
             raise PlanError(f"{path}.name", f"expected a name of its own, got {rule.name!r} a second time")
         self._added += 1
         self.rules.append(rule)
+        self.history.append(fault)
         self.generation += 1
         return rule.name
 

@@ -7,6 +7,7 @@ one frame, and so is a delivery.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from fakebrokers.frames import Frame, FrameSpec, FrameTable, Role
@@ -160,7 +161,7 @@ class WsPublish(Frame, frozen=True, gc=False):
 
     number: int
     payload: bytes
-    metadata: dict[str, Any] = {}
+    metadata: Mapping[str, Any] = {}
     form: str = "binary"
     text: bool = False
 
@@ -249,7 +250,7 @@ class WsDeliver(Frame, frozen=True, gc=False):
     timestamp: int | None = None
     redelivered: bool | None = False
     ack_id: str | None = None
-    headers: dict[str, Any] = {}
+    headers: Mapping[str, Any] = {}
     encoding: str | None = None
     text: bool = False
 

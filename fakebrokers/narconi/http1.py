@@ -16,10 +16,7 @@ from fakebrokers.narconi.frames import Headers
 #: Bytes of a request line and all headers (the limit of node 0.10).
 HEAD_LIMIT = 80 * 1024
 _CHUNK_LINE_LIMIT = 1024
-_METHODS = frozenset(
-    "CONNECT COPY DELETE GET HEAD LOCK MERGE MKCOL MOVE OPTIONS PATCH POST PROPFIND PROPPATCH PUT "
-    "REPORT SEARCH SUBSCRIBE TRACE UNLOCK UNSUBSCRIBE".split()
-)
+_METHOD = re.compile(r"[A-Z][A-Z-]*\Z")
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+\Z")
 _BLANK_LINE = re.compile(rb"\r?\n\r?\n")
 #: Headers that carry credentials. Narconi has no use for them, so they are not kept.
@@ -79,7 +76,7 @@ class RequestReader:
         self._limit = limit
         self._cut = cut
         self._buffer = bytearray()
-        self._step: Callable[[], bool] | None = self._read_head
+        self._step: Callable[[], bool] = self._read_head
         self._events: list[Event] = []
         self._head = Request("", "", (), 1)
         self._parts: list[bytes] = []
@@ -96,16 +93,16 @@ class RequestReader:
 
     def feed(self, data: bytes) -> list[Event]:
         """Take in bytes; everything that is complete now."""
-        if self._step is None:
+        if self._step == self._ended:
             return []
         self._buffer += data
         try:
-            while self._step is not None and self._step():
+            while self._step():
                 pass
         except _Bad as bad:
             self._events.append(BadRequest(bytes(self._buffer[:256]), str(bad)))
             self._buffer.clear()
-            self._step = None
+            self._step = self._ended
         events, self._events = self._events, []
         return events
 
@@ -117,6 +114,9 @@ class RequestReader:
 
     # steps; each returns whether it got on
 
+    def _ended(self) -> bool:
+        return False
+
     def _take(self, size: int) -> bytes:
         data = bytes(self._buffer[:size])
         del self._buffer[:size]
@@ -124,7 +124,7 @@ class RequestReader:
         return data
 
     def _read_head(self) -> bool:
-        while self._buffer[:1] in (b"\r", b"\n"):
+        while self._buffer.startswith((b"\r", b"\n")):
             del self._buffer[:1]
         end = _BLANK_LINE.search(self._buffer)
         if end is None or end.end() > HEAD_LIMIT:
@@ -145,7 +145,7 @@ class RequestReader:
             raise _Bad(f"a chunked transfer encoding, got {coding!r}")
         if not coding and (len(lengths) > 1 or not all(n.isascii() and n.isdigit() for n in lengths)):
             raise _Bad(f"one Content-Length, got {', '.join(sorted(lengths))!r}")
-        if head.minor and (coding or lengths) and "100-continue" in head.values("expect"):
+        if head.minor and "100-continue" in head.values("expect"):
             self._events.append(ContinueExpected())
         if coding:
             self._step = self._read_chunk_size
@@ -223,18 +223,16 @@ class RequestReader:
         return True
 
     def _finish(self) -> None:
-        request = self._head._replace(
-            body=b"".join(self._parts), too_large=self._too_large, size=self._size
-        )
+        request = self._head._replace(body=b"".join(self._parts), too_large=self._too_large, size=self._size)
         self._parts, self._size = [], 0
         self._events.append(request)
-        self._step = None if request.upgrades else self._read_head
+        self._step = self._ended if request.upgrades else self._read_head
 
 
 def _parse_head(data: bytes) -> Request:
     first, *lines = data.decode("utf-8", "replace").replace("\r\n", "\n").split("\n")
     parts = first.split(" ")
-    if len(parts) != 3 or parts[0] not in _METHODS or parts[2] not in ("HTTP/1.1", "HTTP/1.0"):
+    if len(parts) != 3 or not _METHOD.match(parts[0]) or parts[2] not in ("HTTP/1.1", "HTTP/1.0"):
         raise _Bad(f"a request line of HTTP/1, got {first[:80]!r}")
     headers = []
     for line in lines:

@@ -77,13 +77,17 @@ class MessageReader:
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._buffer = bytearray()
-        self._skip = 0  # bytes of a too large frame that are still to come
-        self._opcode = 0  # of the fragmented message under way
-        self._fragments = bytearray()
+        self._out: list[Message | BadFrame] = []
+        self._dead = False
+        # the message under way
+        self._opcode = CONTINUATION
+        self._parts: list[bytes] = []
+        self._kept = 0
         self._size = 0
         self._too_large = False
-        self._final = True
-        self._dead = False
+        # the frame that is read over
+        self._skip = 0
+        self._skipped_final = True
 
     @property
     def partial(self) -> int:
@@ -92,43 +96,98 @@ class MessageReader:
 
     def feed(self, data: bytes) -> list[Message | BadFrame]:
         """Take in bytes; everything that is complete now."""
-        out: list[Message | BadFrame] = []
         if self._dead:
-            return out
-        buffer = self._buffer
-        buffer += data
+            return []
+        self._buffer += data
         pos = 0
-        while True:
-            if self._skip:
-                step = min(self._skip, len(buffer) - pos)
-                pos += step
-                self._skip -= step
-                if self._skip:
-                    break
-                self._end_frame(out)
-            at, end, first, key = _head(buffer, pos)
-            if at < 0:
+        while not self._dead:
+            after = self._read_over(pos) if self._skip else self._read_frame(pos)
+            if after == pos:
                 break
-            problem = self._check(first, end - at)
-            if problem:
-                out.append(BadFrame(bytes(buffer[pos : pos + 256]), problem, PROTOCOL_ERROR))
-                self._dead = True
-                break
-            if first & 0x0F < CLOSE:
-                if not self._start_frame(first, end - pos, end - at):
-                    self._skip = end - at
-                    pos = at
-                    continue
-                if end > len(buffer):
-                    self._size -= end - pos
-                    break
-                self._fragments += _xor(buffer[at:end], key) if key else buffer[at:end]
-                self._end_frame(out)
-            elif end > len(buffer):
-                break
-            else:
-                payload = bytes(buffer[at:end])
-                out.append(Message(first & 0x0F, _xor(payload, key) if key else payload, end - pos))
-            pos = end
-        del buffer[:pos]
+            pos = after
+        del self._buffer[:pos]
+        out, self._out = self._out, []
         return out
+
+    def _read_frame(self, pos: int) -> int:
+        """Read the frame that begins at `pos`; returns where the next one begins."""
+        buffer = self._buffer
+        there = len(buffer) - pos
+        if there < 2:
+            return pos
+        first, second = buffer[pos], buffer[pos + 1]
+        size, at = second & 0x7F, pos + 2
+        if size >= 126:
+            width = 2 if size == 126 else 8
+            if there < 2 + width:
+                return pos
+            size, at = int.from_bytes(buffer[at : at + width], "big"), at + width
+        body = at + 4 if second & 0x80 else at
+        if problem := self._problem(first, size):
+            return self._fail(pos, problem, PROTOCOL_ERROR)
+        if first & 0x0F < CLOSE and self._kept + size > self._limit:
+            if len(buffer) < body:
+                return pos
+            return self._start_over(first, size, body, body - pos)
+        end = body + size
+        if len(buffer) < end:
+            return pos
+        payload = bytes(buffer[body:end])
+        if body > at:
+            payload = _xor(payload, bytes(buffer[at:body]))
+        self._take(first, payload, end - pos)
+        return end
+
+    def _problem(self, first: int, size: int) -> str:
+        """What is wrong with a frame's head; "" if nothing."""
+        opcode, final = first & 0x0F, first & 0x80
+        if first & 0x70:
+            return f"reserved bits that are zero, got {(first & 0x70) >> 4:03b}"
+        if opcode in (CLOSE, PING, PONG):
+            return "" if final and size < 126 else "a control frame of at most 125 bytes, in one piece"
+        if opcode not in (CONTINUATION, TEXT, BINARY):
+            return f"an opcode of RFC 6455, got {opcode}"
+        if (opcode == CONTINUATION) != (self._opcode != CONTINUATION):
+            return f"{'a continuation' if self._opcode else 'the start of a message'}, got opcode {opcode}"
+        return ""
+
+    def _fail(self, pos: int, problem: str, code: int) -> int:
+        self._out.append(BadFrame(bytes(self._buffer[pos : pos + 256]), f"expected {problem}", code))
+        self._dead = True
+        return len(self._buffer)
+
+    def _start_over(self, first: int, size: int, body: int, head: int) -> int:
+        """The frame is too large: read over it, and over the rest of its message."""
+        self._too_large = True
+        self._parts.clear()
+        self._opcode = self._opcode or first & 0x0F
+        self._size += head
+        self._skip, self._skipped_final = size, bool(first & 0x80)
+        return body
+
+    def _read_over(self, pos: int) -> int:
+        step = min(self._skip, len(self._buffer) - pos)
+        self._skip -= step
+        self._size += step
+        if not self._skip and self._skipped_final:
+            self._finish()
+        return pos + step
+
+    def _take(self, first: int, payload: bytes, size: int) -> None:
+        opcode = first & 0x0F
+        if opcode >= CLOSE:
+            self._out.append(Message(opcode, payload, size))
+            return
+        self._opcode = self._opcode or opcode
+        self._size += size
+        if not self._too_large:
+            self._parts.append(payload)
+            self._kept += len(payload)
+        if first & 0x80:
+            self._finish()
+
+    def _finish(self) -> None:
+        payload = b"".join(self._parts)
+        self._out.append(Message(self._opcode, payload, self._size, self._too_large))
+        self._opcode, self._kept, self._size, self._too_large = CONTINUATION, 0, 0, False
+        self._parts.clear()

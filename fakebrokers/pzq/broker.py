@@ -10,6 +10,7 @@ from collections.abc import Callable
 from math import floor
 from random import Random
 from typing import NamedTuple, Protocol
+from uuid import UUID
 
 from fakebrokers.pzq.frames import Parts
 from fakebrokers.pzq.inflight import InFlight
@@ -54,7 +55,7 @@ class PzqBroker(Broker):
         options: The daemon's settings.
         store: Where messages are kept; what it holds already is delivered.
         wall: The clock that it reports: seconds since 1970 for a monotonic `now`.
-        seed: What the UUIDs in the keys are drawn from.
+        seed: What the UUIDs in the keys are drawn from; None: they are never the same.
     """
 
     def __init__(
@@ -64,7 +65,7 @@ class PzqBroker(Broker):
         store: Store | None = None,
         *,
         wall: Callable[[float], float] = float,
-        seed: int = 0,
+        seed: int | None = None,
     ) -> None:
         self.profile = profile
         self.options = options = options or Options()
@@ -122,9 +123,8 @@ class PzqBroker(Broker):
         if epoch != self._epoch:  # somebody set the clock: the stamps may go back
             self._epoch, self._last_stamp = epoch, 0
         self._last_stamp = stamp = max(self._last_stamp + 1, self.microseconds(now))
-        digits = f"{self._random.getrandbits(128) & ~(0xF << 76) & ~(0x3 << 62) | 0x4 << 76 | 0x2 << 62:032x}"
-        uuid = f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
-        return b"%d|%s" % (stamp, uuid.encode())
+        uuid = UUID(int=self._random.getrandbits(128), version=4)
+        return f"{stamp}|{uuid}".encode()
 
     # consumers
 

@@ -80,51 +80,41 @@ class Access:
         self.users[user.name] = user
         return user
 
-    def authenticate(self, name: str, password: str, *, loopback: bool) -> User:
-        """The user of that name.
+    def authenticate(self, name: str, password: str | None, *, loopback: bool) -> User:
+        """The user of that name; no password: it is not asked for.
 
         Raises:
             Refused: No such user or wrong password: code 8. From another machine: code 11.
         """
         user = self.users.get(name)
-        if user is None or user.password != password:
+        if user is None or password not in (None, user.password):
             raise Refused(Code.AUTHENTICATION_FAILURE)
         if user.loopback_only and not loopback:
-            raise Refused(Code.AUTHENTICATION_FAILURE_LOOPBACK)
+            raise Refused(Code.SASL_AUTHENTICATION_FAILURE_LOOPBACK)
         return user
 
-    def check_virtual_host(self, user: User, virtual_host: str, open_connections: list[tuple[str, str]]) -> None:
+    def check_virtual_host(self, user: User, virtual_host: str, opened: list[tuple[str, str]]) -> None:
         """Let a connection into a virtual host.
 
         Args:
             user: Who wants in.
             virtual_host: Where to.
-            open_connections: User name and virtual host of each connection that is open already.
+            opened: User name and virtual host of each connection that is open already.
 
         Raises:
             Refused: It does not exist, the user has no access, or a limit is reached: code 12.
         """
-        here = sum(1 for _, other in open_connections if other == virtual_host)
-        own = sum(1 for other, _ in open_connections if other == user.name)
+        here = sum(1 for _, other in opened if other == virtual_host)
+        own = sum(1 for other, _ in opened if other == user.name)
         if (
             virtual_host not in self.virtual_hosts
             or virtual_host not in user.permissions
             or _reached(self.virtual_hosts[virtual_host], here)
             or _reached(user.max_connections, own)
-            or _reached(self.max_connections, len(open_connections))
+            or _reached(self.max_connections, len(opened))
         ):
             raise Refused(Code.VIRTUAL_HOST_ACCESS_FAILURE)
 
 
 def _reached(limit: int | None, number: int) -> bool:
     return limit is not None and number >= limit
-
-
-def require(user: User, right: Right, virtual_host: str, resource: str) -> None:
-    """Demand a right.
-
-    Raises:
-        Refused: The user does not have it: code 16.
-    """
-    if not user.may(right, virtual_host, resource):
-        raise Refused(Code.ACCESS_REFUSED)

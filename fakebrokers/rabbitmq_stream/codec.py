@@ -9,6 +9,8 @@ well-made client does. What cannot be read comes out as `Malformed` with one of 
     crash       a server's process would crash: the connection ends without a frame
     bad-offset  likewise, because of an offset type that does not exist
     malformed   client side only: a known frame of the wrong shape
+
+Places in the texts (``at byte 10``) count from the key, without the size prefix.
 """
 
 from __future__ import annotations
@@ -82,24 +84,24 @@ def _read_deliver(version: int, body: bytes) -> Deliver:
     return Deliver(subscription_id, Chunk.parse(body, reader.pos), committed)
 
 
-def _readers(side: Side) -> dict[tuple[int, int], Callable[[bytes], StreamFrame]]:
-    """(key, version) to what reads the body of such a frame on this side."""
+def _readers(side: Side) -> dict[bytes, Callable[[bytes], StreamFrame]]:
+    """Key and version, as they are on the wire, to what reads such a frame's body on this side."""
     senders = ("client", "both") if side == "server" else ("server", "both")
-    readers: dict[tuple[int, int], Callable[[bytes], StreamFrame]] = {
-        (kind.KEY, 1): partial(_read, kind, side == "server")
+    readers: dict[bytes, Callable[[bytes], StreamFrame]] = {
+        _HEAD.pack(kind.KEY, 1): partial(_read, kind, side == "server")
         for kind in FRAMES
         if issubclass(kind, StreamFrame) and kind.SENDER in senders
     }
     if side == "server":
-        readers[Publish.KEY, 1] = read_publish_v1
-        readers[Publish.KEY, 2] = read_publish_v2
-        readers[Tune.KEY | RESPONSE_BIT, 1] = readers[Tune.KEY, 1]
+        readers[_HEAD.pack(Publish.KEY, 1)] = read_publish_v1
+        readers[_HEAD.pack(Publish.KEY, 2)] = read_publish_v2
+        readers[_HEAD.pack(Tune.KEY | RESPONSE_BIT, 1)] = readers[_HEAD.pack(Tune.KEY, 1)]
     else:
-        readers[Deliver.KEY, 1] = partial(_read_deliver, 1)
-        readers[Deliver.KEY, 2] = partial(_read_deliver, 2)
+        readers[_HEAD.pack(Deliver.KEY, 1)] = partial(_read_deliver, 1)
+        readers[_HEAD.pack(Deliver.KEY, 2)] = partial(_read_deliver, 2)
         # 3.10 answers these two with the key of the request
-        readers[Route.KEY, 1] = readers[RouteResponse.KEY, 1]
-        readers[Partitions.KEY, 1] = readers[PartitionsResponse.KEY, 1]
+        readers[_HEAD.pack(Route.KEY, 1)] = readers[_HEAD.pack(RouteResponse.KEY, 1)]
+        readers[_HEAD.pack(Partitions.KEY, 1)] = readers[_HEAD.pack(PartitionsResponse.KEY, 1)]
     return readers
 
 
@@ -142,27 +144,24 @@ class StreamCodec(Codec):
         Frames that are not fetched wait for the next call.
         """
         if not self._lost:
-            self._compact()
             self._buffer += unit
         return self._complete_frames()
-
-    def _compact(self) -> None:
-        del self._buffer[: self._pos]
-        self._pos = 0
 
     def _complete_frames(self) -> Iterator[tuple[Frame, int]]:
         buffer = self._buffer
         while len(buffer) - self._pos >= _SIZE.size:
             (size,) = _SIZE.unpack_from(buffer, self._pos)
             if 0 < self.max_frame < size:
-                yield self._too_large(size), len(buffer) - self._pos
+                arrived = len(buffer) - self._pos
+                yield self._too_large(size), arrived
                 return
             start = self._pos + _SIZE.size
             if size > len(buffer) - start:
                 break
             self._pos = start + size
             yield self.decode(bytes(buffer[start : self._pos])), _SIZE.size + size
-        self._compact()
+        del buffer[: self._pos]
+        self._pos = 0
 
     def _too_large(self, size: int) -> Malformed:
         """Where the next frame begins is unknown from here on."""
@@ -175,23 +174,16 @@ class StreamCodec(Codec):
 
     def decode(self, body: bytes) -> Frame:
         """The frame with this body (all but the size prefix). Never raises."""
-        if not body:
-            return Malformed(
-                bytes(_SIZE.size), "expected a key and a version, got a frame of size 0", "empty"
+        read = self._readers.get(body[: _HEAD.size])
+        if read is None:
+            problem = WireError(
+                "a key and a version that this side knows", body[: _HEAD.size].hex() or "none", 0
             )
+            return _malformed(body, problem, "unknown" if body else "empty")
         try:
-            return self._readers[_HEAD.unpack_from(body)](body)
-        except KeyError:
-            problem: WireError = WireError("a key and version that this side knows", "another", 0)
-            code = "unknown"
-        except error:
-            problem = WireError("a key and a version", f"{len(body)} bytes", 0)
-            code = "unknown"
-        except WireError as exception:
-            problem = exception
-            code = self._code(exception, body)
-        excerpt = (_SIZE.pack(len(body)) + body)[:_EXCERPT]
-        return Malformed(_without_secrets(excerpt), f"{_label(body)}: {problem}", code)
+            return read(body)
+        except WireError as problem:
+            return _malformed(body, problem, self._code(problem, body))
 
     def _code(self, problem: WireError, body: bytes) -> str:
         if self._side == "client":
@@ -239,6 +231,11 @@ def _write_deliver(frame: Deliver) -> bytes:
         size = _DELIVER_V2.size - _SIZE.size + HEADER_SIZE + len(chunk.data)
         head = _DELIVER_V2.pack(size, frame.KEY, 2, frame.subscription_id, committed)
     return b"".join((head, chunk.header(), chunk.data))
+
+
+def _malformed(body: bytes, problem: WireError, code: str) -> Malformed:
+    excerpt = (_SIZE.pack(len(body)) + body[:_EXCERPT])[:_EXCERPT]
+    return Malformed(_without_secrets(excerpt), f"{_label(body)}: {problem}", code)
 
 
 def _label(body: bytes) -> str:

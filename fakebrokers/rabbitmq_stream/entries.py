@@ -57,7 +57,8 @@ def messages(entries: bytes) -> Iterator[tuple[int, bytes]]:
     index = 0
     for start, end, records in spans(entries):
         if entries[start] & 0x80:
-            yield from enumerate(_open_batch(entries[start] >> 4 & 0b111, entries[start + BATCH_HEADER : end]), index)
+            bodies = _open_batch(entries[start] >> 4 & 0b111, entries[start + BATCH_HEADER : end])
+            yield from enumerate(bodies, index)
         else:
             yield index, entries[start + SIMPLE_HEADER : end]
         index += records

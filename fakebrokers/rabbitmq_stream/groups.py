@@ -74,18 +74,13 @@ class Coordinator:
     def __init__(self) -> None:
         self.groups: dict[GroupKey, Group] = {}
 
-    def register(self, key: GroupKey, member: Member, partition: int | None) -> None:
-        """Add a consumer; nobody is told before `settle`, so its Subscribe can be answered first."""
+    def join(self, key: GroupKey, member: Member, partition: int | None, now: float) -> None:
+        """Add a consumer whose Subscribe has been answered, and tell whoever has to be told."""
         group = self.groups.setdefault(key, Group(partition))
         group.members.append(member)
+        group.rebalance(now)
 
-    def settle(self, key: GroupKey, now: float) -> None:
-        """Tell whoever has to be told after a change."""
-        group = self.groups.get(key)
-        if group is not None:
-            group.rebalance(now)
-
-    def unregister(self, key: GroupKey, member: Member, now: float) -> None:
+    def leave(self, key: GroupKey, member: Member, now: float) -> None:
         """Remove a consumer that has gone; nothing happens if it is not known."""
         group = self.groups.get(key)
         if group is None or member not in group.members:

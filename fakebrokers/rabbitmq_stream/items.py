@@ -4,20 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import accumulate
-from struct import unpack
+from struct import error
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from fakebrokers.rabbitmq_stream.chunk import Chunk
-from fakebrokers.rabbitmq_stream.entries import spans
+from fakebrokers.rabbitmq_stream.entries import Span, spans
+from fakebrokers.rabbitmq_stream.publishing import unpack_ids
 
 if TYPE_CHECKING:
     from fakebrokers.rabbitmq_stream.frames_messages import Deliver, Publish, PublishConfirm, PublishError
 
 
-def _unpack_ids(packed: bytes) -> tuple[int, ...]:
-    return unpack(f">{len(packed) // 8}Q", packed)
+def _whole_entries(entries: bytes) -> list[Span]:
+    """The entries up to the first that is not whole; a fault may have cut them."""
+    found = []
+    try:
+        for span in spans(entries):
+            if span.end > len(entries):
+                break
+            found.append(span)
+    except error:
+        pass
+    return found
 
 
 def _pick_ids(packed: bytes, indices: Sequence[int]) -> bytes:
@@ -31,10 +41,10 @@ class PublishedItems:
         return frame.count
 
     def keys(self, frame: Publish) -> Sequence[int]:
-        return _unpack_ids(frame.publishing_ids)
+        return unpack_ids(frame.publishing_ids)
 
     def select(self, frame: Publish, indices: Sequence[int]) -> Publish:
-        entries = list(spans(frame.entries))
+        entries = _whole_entries(frame.entries)
         chosen = [entries[i] for i in indices]
         values = frame.filter_values
         return replace(
@@ -55,7 +65,7 @@ class ConfirmedItems:
         return len(frame.publishing_ids) // 8
 
     def keys(self, frame: PublishConfirm) -> Sequence[int]:
-        return _unpack_ids(frame.publishing_ids)
+        return unpack_ids(frame.publishing_ids)
 
     def select(self, frame: PublishConfirm, indices: Sequence[int]) -> PublishConfirm:
         return replace(frame, publishing_ids=_pick_ids(frame.publishing_ids, indices))
@@ -88,13 +98,13 @@ class DeliveredItems:
         chunk = frame.chunk
         if chunk.entries == chunk.records:
             return range(chunk.first_offset, chunk.first_offset + chunk.records)
-        records = [entry.records for entry in spans(chunk.data)]
+        records = [entry.records for entry in _whole_entries(chunk.data)]
         return tuple(accumulate(records[:-1], initial=chunk.first_offset))
 
     def select(self, frame: Deliver, indices: Sequence[int]) -> Deliver:
         chunk = frame.chunk
-        entries = list(spans(chunk.data))
-        chosen = [entries[i] for i in indices]
+        entries = _whole_entries(chunk.data)
+        chosen = [entries[i] for i in indices if i < len(entries)]
         selection = Chunk.build(
             b"".join([chunk.data[entry.start : entry.end] for entry in chosen]),
             entries=len(chosen),

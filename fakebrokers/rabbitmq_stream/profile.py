@@ -35,6 +35,7 @@ class Profile(msgspec.Struct, frozen=True):
         split_handshake: A handshake frame may arrive in several segments; else the server closes.
         early_heartbeat: A Heartbeat before authentication is ignored; else the server closes.
         empty_frame_close: A frame of size 0 is answered with Close 13; else with a bare end.
+        reauthentication: SaslAuthenticate is known on an open connection.
         closes_on_failed_reauthentication: A failed re-authentication ends the connection.
         response_bit_on_routes: The answers to Route and Partitions carry bit 15 of the key.
         committed_offset_stat: StreamStats has the key ``committed_offset``.
@@ -47,7 +48,6 @@ class Profile(msgspec.Struct, frozen=True):
         heartbeat_s: What the server's Tune offers.
         unconfirmed_max: Messages without confirm at which the server stops reading the socket.
         unconfirmed_resume: It reads again below this number.
-        subscriptions_max: Subscriptions per connection.
     """
 
     name: str
@@ -67,6 +67,7 @@ class Profile(msgspec.Struct, frozen=True):
     split_handshake: bool = True
     early_heartbeat: bool = True
     empty_frame_close: bool = True
+    reauthentication: bool = True
     closes_on_failed_reauthentication: bool = True
     response_bit_on_routes: bool = True
     committed_offset_stat: bool = True
@@ -79,7 +80,6 @@ class Profile(msgspec.Struct, frozen=True):
     heartbeat_s: int = 60
     unconfirmed_max: int = 50_000
     unconfirmed_resume: int = 37_500
-    subscriptions_max: int = 256
 
     def with_delays(self) -> Profile:
         """The same profile with the real server's delay in front of failed logins."""
@@ -91,7 +91,8 @@ class Profile(msgspec.Struct, frozen=True):
 
     def reference_fits(self, reference: str) -> bool:
         """Whether a publisher reference or consumer name is short enough."""
-        return self.max_reference is None or len(reference.encode()) <= self.max_reference
+        size = len(reference.encode(errors="surrogateescape"))
+        return self.max_reference is None or size <= self.max_reference
 
 
 V4_3 = Profile(
@@ -132,6 +133,7 @@ V3_10 = msgspec.structs.replace(
     single_active_consumer=False,
     low_water_mark=False,
     max_reference=None,
+    reauthentication=False,
     response_bit_on_routes=False,
     measured_failure_delay_s=0.0,
 )
@@ -149,6 +151,7 @@ SEED = msgspec.structs.replace(
     low_water_mark=False,
     no_offset_code=False,
     max_reference=256,
+    reauthentication=False,
     measured_failure_delay_s=0.0,
 )
 

@@ -7,13 +7,13 @@ the entries can go into a chunk and the ids into a confirm as they are.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from struct import Struct, error, pack, unpack
+from itertools import chain, zip_longest
+from struct import Struct, error, pack, unpack_from
 
-from fakebrokers.errors import WireError
-from fakebrokers.rabbitmq_stream.entries import simple_entries, spans
+from fakebrokers.rabbitmq_stream.entries import simple_entries
 from fakebrokers.rabbitmq_stream.frames_messages import Publish
 from fakebrokers.rabbitmq_stream.wiretypes import Crash
-from fakebrokers.wire import Reader, pack_string
+from fakebrokers.wire import NULL_STRING, Reader, pack_string
 
 _HEAD = Struct(">HHBI")
 _U16 = Struct(">H")
@@ -30,7 +30,7 @@ def pack_ids(ids: Sequence[int]) -> bytes:
 
 def unpack_ids(packed: bytes) -> tuple[int, ...]:
     """The counterpart of `pack_ids`."""
-    return unpack(f">{len(packed) // 8}Q", packed)
+    return unpack_from(f">{len(packed) // 8}Q", packed)
 
 
 def publish(
@@ -96,19 +96,28 @@ def read_publish_v2(body: bytes) -> Publish:
         WireError, Crash: See `read_publish_v1`.
     """
     publisher_id = _read_head(body)
-    reader = Reader(body, _HEAD.size)
+    pos, end = _HEAD.size, len(body)
     ids: list[bytes] = []
     values: list[str | None] = []
     entries: list[bytes] = []
+    unpack_length, unpack_size = _U16.unpack_from, _U32.unpack_from
     try:
-        while reader.left:
-            ids.append(reader.take(8))
-            values.append(reader.string())
-            start = reader.pos
-            reader.take(reader.u32())
-            entries.append(body[start : reader.pos])
-    except WireError as problem:
-        raise Crash(problem.expected, problem.got, problem.at) from None
+        while pos < end:
+            ids.append(body[pos : pos + 8])
+            (length,) = unpack_length(body, pos + 8)
+            start = pos + 10
+            if length == NULL_STRING:
+                values.append(None)
+            else:
+                values.append(body[start : start + length].decode(errors="surrogateescape"))
+                start += length
+            # the top bit would be a batch: as a size it runs past every frame
+            pos = start + 4 + unpack_size(body, start)[0]
+            entries.append(body[start:pos])
+    except error:
+        raise Crash("a whole entry", f"{end - pos} bytes", pos) from None
+    if pos > end:
+        raise Crash("a whole entry", f"{pos - end} bytes too few", end)
     return Publish(
         publisher_id=publisher_id,
         count=len(ids),
@@ -129,13 +138,26 @@ def _read_head(body: bytes) -> int:
 
 
 def write_publish(frame: Publish) -> list[bytes]:
-    """The frame's body in pieces."""
-    ids, entries = frame.publishing_ids, frame.entries
-    parts = [_HEAD.pack(frame.KEY, frame.version, frame.publisher_id, frame.count)]
-    values = frame.filter_values if frame.version == 2 else ()
-    for index, (start, end, _) in enumerate(spans(entries)):
-        parts.append(ids[8 * index : 8 * index + 8])
-        if frame.version == 2:
-            parts.append(pack_string(values[index] if index < len(values) else None))
-        parts.append(entries[start:end])
-    return parts
+    """The frame's body in pieces; ids and filter values that are missing are left out."""
+    ids = frame.publishing_ids
+    columns = [[ids[at : at + 8] for at in range(0, len(ids), 8)], _split(frame.entries)]
+    if frame.version == 2:
+        columns.insert(1, [pack_string(value) for value in frame.filter_values])
+    rows = chain.from_iterable(zip_longest(*columns, fillvalue=b""))
+    return [_HEAD.pack(frame.KEY, frame.version, frame.publisher_id, frame.count), *rows]
+
+
+def _split(entries: bytes) -> list[bytes]:
+    """The entries, one by one: the same as `entries.spans`, but without an object for each."""
+    pieces: list[bytes] = []
+    pos, end = 0, len(entries)
+    unpack_size = _U32.unpack_from
+    while pos < end:
+        start = pos
+        (size,) = unpack_size(entries, start)
+        if size < _BATCH_BIT:
+            pos += 4 + size
+        else:
+            pos += _BATCH_HEADER + unpack_size(entries, start + 7)[0]
+        pieces.append(entries[start:pos])
+    return pieces

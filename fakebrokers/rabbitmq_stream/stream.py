@@ -49,25 +49,35 @@ class Watcher(Protocol):
         """The stream is gone or has lost its member: all publishers and subscriptions on it are too."""
 
 
+class PublisherOwner(Protocol):
+    """The connection that declared a publisher."""
+
+    def confirmed(self, publisher: Publisher, publishing_ids: bytes, now: float) -> None:
+        """These messages (packed u64) are stored, or were before."""
+
+
 class Publisher:
     """One declared publisher of one connection.
 
     Attributes:
+        owner: Told what is stored.
         stream: Where it writes.
         publisher_id: The client's number for it.
         reference: Its name for deduplication; empty: none.
-        confirm: Told which publishing ids are stored.
     """
 
-    def __init__(self, stream: Stream, publisher_id: int, reference: str, confirm: Confirm) -> None:
+    def __init__(self, owner: PublisherOwner, stream: Stream, publisher_id: int, reference: str) -> None:
+        self.owner = owner
         self.stream = stream
         self.publisher_id = publisher_id
         self.reference = reference
-        self.confirm = confirm
 
     def publish(self, batch: Batch, now: float) -> None:
-        """Write a batch; `confirm` is called once it is committed, and at once for duplicates."""
-        self.stream.writer.publish(batch, self.reference, self.confirm, now)
+        """Write a batch; the owner is told once it is committed, and at once of duplicates."""
+        self.stream.writer.publish(batch, self.reference, self._confirm, now)
+
+    def _confirm(self, publishing_ids: bytes, now: float) -> None:
+        self.owner.confirmed(self, publishing_ids, now)
 
 
 class Stream:
@@ -121,6 +131,11 @@ class Stream:
         return sum(chunk.records for chunk in self.log if chunk.chunk_type == ChunkType.USER)
 
     @property
+    def committed_chunk_id(self) -> int:
+        """Id of the newest chunk that consumers may see; -1: none yet."""
+        return self._committed_chunk_id
+
+    @property
     def epoch(self) -> int:
         """1 for a new stream, one more for each leader election or restart."""
         return self.writer.epoch
@@ -132,9 +147,7 @@ class Stream:
                 for index, body in messages(chunk.data):
                     yield Message(chunk.first_offset + index, body, chunk.timestamp_ms)
 
-    def publish(
-        self, bodies: Sequence[bytes], now: float, filter_values: Sequence[str | None] = ()
-    ) -> None:
+    def publish(self, bodies: Sequence[bytes], now: float, filter_values: Sequence[str | None] = ()) -> None:
         """Write messages from the test's side, as one Publish without reference."""
         count = len(bodies)
         batch = Batch(bytes(8 * count), simple_entries(bodies), count, count, tuple(filter_values))
@@ -185,12 +198,17 @@ class Stream:
 
     def lost(self, now: float) -> None:
         """Tell the watchers that the stream, or its member, is gone; nobody uses it afterwards."""
-        watchers, self.watchers = list(self.watchers), {}
-        self._unconfirmed.clear()
+        watchers = list(self.watchers)
+        self.abandon()
         for watcher in watchers:
             watcher.stream_lost(self, now)
+
+    def abandon(self) -> None:
+        """Forget all users of the stream without a word; what was not confirmed never will be."""
+        self.watchers.clear()
         self.publishers.clear()
         self.subscriptions.clear()
+        self._unconfirmed.clear()
 
     def elect(self, now: float) -> None:
         """A new leader took over: what the old one had not written is lost, the epoch rises."""

@@ -22,11 +22,13 @@ class SuperStream:
     """One super stream.
 
     Attributes:
-        name: Its name, which no other super stream of the virtual host has.
+        virtual_host: Where it lives.
+        name: Its name.
         bindings: In the order of the partitions.
     """
 
-    def __init__(self, name: str, bindings: Sequence[Binding]) -> None:
+    def __init__(self, virtual_host: str, name: str, bindings: Sequence[Binding]) -> None:
+        self.virtual_host = virtual_host
         self.name = name
         self.bindings = list(bindings)
 

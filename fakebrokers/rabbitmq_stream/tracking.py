@@ -68,5 +68,5 @@ class Tracking:
 
 
 def _item(kind: int, reference: str, value: int) -> bytes:
-    name = reference.encode()[:255]
+    name = reference.encode(errors="surrogateescape")[:255]
     return pack(">BB", kind, len(name)) + name + pack(">Q", value)

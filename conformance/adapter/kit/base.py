@@ -46,6 +46,7 @@ class AdapterBase:
         self.ops: dict[str, Callable[..., Any]] = {m.op: m for m in members if hasattr(m, "op")}
         if not self.caps.get("callback_raise"):
             del self.ops["raise_next"]
+        self.sessions: dict[str, Any] = {}  #: by name, whatever the library has for a session
         self.subs: dict[str, Subscription] = {}
         self.stopping = asyncio.Event()
         self._armed: dict[str, int] = {}
@@ -86,6 +87,12 @@ class AdapterBase:
     def next_ref(self) -> str:
         """A new message reference."""
         return f"m{next(self._refs)}"
+
+    def session(self, name: str) -> Any:
+        """The session of that name, or `Failure` (closed)."""
+        if name not in self.sessions:
+            raise Failure("closed", f"no session {name!r}", definite=True)
+        return self.sessions[name]
 
     def subscription(self, sub: str) -> Subscription:
         """The subscription of that name, or `Failure` (closed)."""
@@ -218,6 +225,7 @@ class AdapterBase:
             task.cancel()
         if doomed:
             await asyncio.wait(doomed, timeout=1)
+        self.sessions.clear()
         self.subs.clear()
         self._armed.clear()
 

@@ -19,6 +19,7 @@ class Subscription:
     """What the script wants done with the messages of one subscription (``on_message``).
 
     Attributes:
+        handle: Whatever the library has for the subscription.
         native: By ref, what the library needs to settle a message; the adapter removes what it has settled.
     """
 
@@ -27,6 +28,7 @@ class Subscription:
     ) -> None:
         self.sub = sub
         self.target = target
+        self.handle: Any = None
         self.native: dict[str, Any] = {}
         self._adapter = adapter
         self._plan = on_message or {}

@@ -1,0 +1,56 @@
+"""A starting point for an adapter: a folder that passes the self-test before anything was changed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib.resources import files
+from pathlib import Path
+
+from conformance.adapter.profile import ROLE_OPS
+from fakebrokers.errors import UsageError
+
+
+#: Files to write per language: name in the new folder -> where it lies in the package `conformance`.
+_FILES: Mapping[str, Mapping[str, str]] = {
+    "python": {"adapter.py": "adapter/templates/python/adapter.py", "kit": "adapter/kit"},
+    "node": {
+        "adapter.mjs": "adapter/templates/node/adapter.mjs",
+        "package.json": "adapter/templates/node/package.json",
+        "kit.mjs": "adapters/_node/kit.mjs",
+    },
+}
+LANGUAGES = tuple(_FILES)
+COMMANDS: Mapping[str, str] = {"python": "python adapter.py", "node": "node adapter.mjs"}
+
+
+#: What the templates have, besides the ops that every adapter has.
+_READY_OPS = frozenset({"next", "publish", "subscribe", "unsubscribe"})
+
+
+def _ready_roles(protocol: str) -> list[str]:
+    """The roles for which a template is complete; the others wait for the ops of their protocol."""
+    return [role for role, ops in ROLE_OPS[protocol].items() if ops <= _READY_OPS]
+
+
+def new(language: str, folder: Path, protocol: str) -> list[Path]:
+    """Write the files; returns them in order. Raises `UsageError` if one of them exists."""
+    package = files("conformance")
+    roles = ", ".join(f'"{role}"' for role in _ready_roles(protocol))
+    if language == "python" and roles:
+        roles += ","
+    wanted: dict[Path, str] = {}
+    for name, source in _FILES[language].items():
+        found = package.joinpath(source)
+        if found.is_dir():
+            parts = [part for part in found.iterdir() if part.name.endswith(".py")]
+            wanted |= {folder / name / part.name: part.read_text("utf-8") for part in parts}
+        else:
+            text = found.read_text("utf-8")
+            wanted[folder / name] = text.replace("@PROTOCOL@", protocol).replace("@ROLES@", roles)
+    taken = [str(path) for path in wanted if path.exists()]
+    if taken:
+        raise UsageError(f"already there: {', '.join(sorted(taken))}")
+    for path, text in wanted.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, "utf-8")
+    return list(wanted)

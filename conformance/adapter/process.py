@@ -1,0 +1,221 @@
+"""A client behind an adapter that is a child process of its own.
+
+The process leads its own session: Ctrl-C does not reach it, and everything that it has started can be killed
+with it. It ends on EOF; where the system can do it, it also dies with the suite.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shlex
+import shutil
+import signal
+import sys
+from asyncio.subprocess import PIPE, Process
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from conformance.adapter.base import Adapter, AdapterFailed, Facts
+from conformance.adapter.messages import LINE_BYTES_MAX, PROTOCOL_VERSION, Request, encode
+
+EOF_GRACE_S = 2.0  #: from EOF to exit
+STDERR_BYTES_MAX = 1 << 20
+_TICKS_PER_S = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
+_PAGE_BYTES = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
+
+
+class _Tail:
+    """The last bytes of an endless text, addressed by their position in the whole."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._data = bytearray()
+        self.size = 0
+
+    def add(self, data: bytes) -> None:
+        self.size += len(data)
+        self._data += data
+        if len(self._data) > 2 * self._limit:
+            del self._data[: -self._limit]
+
+    def since(self, position: int) -> str:
+        dropped = self.size - len(self._data)
+        return self._data[max(0, position - dropped) :].decode(errors="replace")
+
+
+class ProcessAdapter(Adapter):
+    """Runs the command of an adapter; lines go over its stdin and stdout.
+
+    Args:
+        command: The argument vector, or a line in the manner of the shell (no shell is involved).
+        env: Added to the environment.
+        cwd: Working directory.
+    """
+
+    def __init__(
+        self,
+        command: str | Sequence[str],
+        protocol: str,
+        *,
+        env: Mapping[str, str] | None = None,
+        cwd: str | Path | None = None,
+    ) -> None:
+        super().__init__(protocol)
+        self.command = shlex.split(command) if isinstance(command, str) else list(command)
+        self._env = dict(env or {})
+        self._cwd = cwd
+        self._process: Process | None = None
+        self._tasks: list[asyncio.Task[None]] = []
+        self._stderr = _Tail(STDERR_BYTES_MAX)
+
+    # Life.
+
+    async def _open(self) -> None:
+        if shutil.which(self.command[0], path=self._env.get("PATH")) is None:
+            raise AdapterFailed(f"cannot start {shlex.join(self.command)}: no such program")
+        self._stderr = _Tail(STDERR_BYTES_MAX)
+        environment = {
+            **os.environ,
+            **self._env,
+            "FAKEBROKERS_PROTOCOL": self.protocol,
+            "FAKEBROKERS_ADAPTER_VERSION": str(PROTOCOL_VERSION),
+        }
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *_dying_with_us(self.command),
+                stdin=PIPE,
+                stdout=PIPE,
+                stderr=PIPE,
+                limit=LINE_BYTES_MAX,
+                env=environment,
+                cwd=self._cwd,
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise AdapterFailed(f"cannot start {shlex.join(self.command)}: {error.strerror}") from None
+        self._process = process
+        self._tasks = [
+            asyncio.create_task(self._read_lines(process)),
+            asyncio.create_task(self._read_stderr(process)),
+        ]
+
+    async def shutdown(self) -> int | None:
+        """Send ``shutdown``, wait 2 s for the exit, then kill. Returns the exit code."""
+        if self.alive:
+            await self.call("shutdown")
+            await self._exit_within(EOF_GRACE_S)
+        return await self._finish()
+
+    async def end_of_input(self) -> int | None:
+        """Close stdin and wait 2 s for the exit. Returns the exit code, None if it had to be killed."""
+        assert self._process is not None
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        in_time = await self._exit_within(EOF_GRACE_S)
+        code = await self._finish()
+        return code if in_time else None
+
+    async def kill(self) -> None:
+        await self._finish()
+
+    async def _exit_within(self, seconds: float) -> bool:
+        assert self._process is not None
+        waiting = asyncio.ensure_future(self._process.wait())
+        await asyncio.wait({waiting}, timeout=seconds)
+        if not waiting.done():
+            waiting.cancel()
+        return waiting.done() and not waiting.cancelled()
+
+    async def _finish(self) -> int | None:
+        """Kill what is left of the process group, close the pipes, collect the exit code."""
+        if self._process is None:
+            return None
+        self._signal(signal.SIGKILL)
+        code = await self._process.wait()
+        _, late = await asyncio.wait(self._tasks, timeout=1)
+        for task in late:  # a grandchild outside the group still holds a pipe
+            task.cancel()
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        with suppress(OSError):
+            await self._process.stdin.wait_closed()
+        self._process._transport.close()  # type: ignore[attr-defined] # asyncio closes pipes late otherwise
+        self._gone()
+        return code
+
+    @property
+    def alive(self) -> bool:
+        return self._process is not None and self._process.returncode is None
+
+    @property
+    def exit_code(self) -> int | None:
+        """None while it runs; negative for a signal."""
+        return None if self._process is None else self._process.returncode
+
+    # Lines.
+
+    def _send(self, request: Request) -> None:
+        assert self._process is not None
+        assert self._process.stdin is not None
+        self._process.stdin.write(encode(request))
+
+    async def _read_lines(self, process: Process) -> None:
+        assert process.stdout is not None
+        try:
+            while line := await process.stdout.readline():
+                self._receive(line)
+        except ValueError:
+            self.violations.append(f"a line of more than {LINE_BYTES_MAX} bytes")
+            self._signal(signal.SIGKILL)
+        await process.wait()
+        self._gone()
+
+    async def _read_stderr(self, process: Process) -> None:
+        assert process.stderr is not None
+        while data := await process.stderr.read(1 << 16):
+            self._stderr.add(data)
+
+    def stderr(self, since: int = 0) -> str:
+        return self._stderr.since(since)
+
+    @property
+    def stderr_mark(self) -> int:
+        return self._stderr.size
+
+    # The process.
+
+    def _signal(self, number: signal.Signals) -> None:
+        assert self._process is not None
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, number)
+
+    def pause(self) -> None:
+        self._signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        self._signal(signal.SIGCONT)
+
+    def facts(self) -> Facts | None:
+        if self._process is None:
+            return None
+        return process_facts(self._process.pid, self._process.returncode)
+
+
+def process_facts(pid: int, exit_code: int | None = None) -> Facts:
+    """What /proc tells about a process; only the exit code if it has ended or there is no /proc."""
+    root = Path("/proc", str(pid))
+    try:
+        fields = (root / "stat").read_text().rpartition(")")[2].split()  # the name may hold spaces
+        fds = len(os.listdir(root / "fd"))
+    except OSError:
+        return Facts(pid, exit_code)
+    user, system, threads, pages = (int(fields[index]) for index in (11, 12, 17, 21))
+    return Facts(pid, exit_code, (user + system) / _TICKS_PER_S, pages * _PAGE_BYTES, fds, threads)
+
+
+def _dying_with_us(command: Sequence[str]) -> list[str]:
+    """The command, killed by the kernel when the suite ends without saying so (Linux)."""
+    setpriv = shutil.which("setpriv") if sys.platform == "linux" else None
+    return [setpriv, "--pdeathsig", "KILL", "--", *command] if setpriv else list(command)

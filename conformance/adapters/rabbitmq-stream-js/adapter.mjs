@@ -1,0 +1,216 @@
+// rabbitmq-stream-js-client (https://www.npmjs.com/package/rabbitmq-stream-js-client) behind the adapter protocol.
+//
+// A session is one Client. The library has no time-out for requests and confirms, so nothing here has one.
+// Its confirms carry publishing ids only; they are matched within one publisher, as an application would do it.
+
+import { createRequire } from "node:module"
+import { AdapterBase, Failure, Subscription, bodyBytes, dropSockets, hostPort, number, run, tlsOptions } from "../_node/kit.mjs"
+
+const require = createRequire(import.meta.url)
+const library = "rabbitmq-stream-js-client"
+const { Offset, connect } = require(library)
+const { CompressionType } = require(`${library}/dist/compression`)
+const { creditsOnChunkCompleted } = require(`${library}/dist/consumer_credit_policy`)
+
+const AUTH_CODES = [7, 8, 9, 10, 11]
+const COMPRESSION = { none: CompressionType.None, gzip: CompressionType.Gzip }
+const SETTINGS = { frame_max: "frameMax", heartbeat_s: "heartbeat", mechanism: "mechanism" }
+const CAPS = "callback_raise callback_sleep named_publisher reentrant sac subentry tls".split(" ")
+
+function offsetOf({ type, value }) {
+  if (type === "offset") return Offset.offset(BigInt(value))
+  return type === "timestamp" ? Offset.timestamp(new Date(Number(value))) : Offset[type]()
+}
+
+const address = (broker) => (broker ? `${broker.host}:${broker.port}` : null)
+
+/** A publisher and the messages that wait for their confirm. */
+class Tracked {
+  #open = new Map()
+
+  constructor(adapter, publisher) {
+    this.publisher = publisher
+    publisher.on("publish_confirm", (code, ids) => {
+      for (const key of [...ids, "batch"]) {
+        this.#open.get(key)?.({ outcome: code === null ? "acked" : "nacked", key: number(ids[0] ?? 0n), code })
+        this.#open.delete(key)
+      }
+      adapter.trip("confirm")
+    })
+  }
+
+  /** Settles with the outcome, if there ever is one. */
+  end(key) {
+    return new Promise((resolve) => this.#open.set(key, (end) => resolve(key === "batch" ? end : { ...end, key: number(key) })))
+  }
+
+  async send({ body, key, headers }) {
+    const options = headers ? { applicationProperties: headers } : {}
+    const data = bodyBytes(body)
+    const sent = await (key === undefined ? this.publisher.send(data, options) : this.publisher.basicSend(BigInt(key), data, options))
+    return sent.publishingId
+  }
+}
+
+class Adapter extends AdapterBase {
+  facts = {
+    adapter: "rabbitmq-stream-js",
+    library,
+    library_version: require(`${library}/package.json`).version,
+    protocols: ["rabbitmq-stream"],
+    roles: ["publisher", "consumer", "admin"],
+    formats: ["amqp"],
+    caps: Object.fromEntries(CAPS.map((cap) => [cap, true])),
+  }
+  callbacks = ["message", "confirm", "session"]
+
+  ops = {
+    connect: async ({ session, endpoints, options = {} }, { timeoutMs }) => {
+      const { host: hostname, port } = hostPort(endpoints[0])
+      const { user: username = "guest", password = "guest", vhost = "/", listen = true } = options
+      const params = { hostname, port, username, password, vhost, ssl: tlsOptions(options) }
+      for (const [ours, theirs] of Object.entries(SETTINGS)) if (ours in options) params[theirs] = options[ours]
+      if (timeoutMs) params.socketTimeout = timeoutMs
+      const closed = listen ? () => this.lost(session) : undefined
+      const listeners = listen ? { connection_closed: closed, metadata_update: (news) => this.changed(session, news) } : {}
+      const found = { publishers: new Map(), closed }
+      this.sessions.set(session, found)
+      found.client = await connect({ ...params, listeners })
+    },
+
+    state: ({ session }) => ({ open: this.sessions.get(session)?.client?.getConnectionInfo().ready ?? false, pending: null }),
+
+    close: ({ session }) => this.client(session).close(),
+
+    publish: async ({ session, target, name, wait = true, ...message }, { id }) => {
+      const tracked = await this.publisher(session, target, name)
+      const key = await tracked.send(message)
+      const end = tracked.end(key)
+      if (!wait) {
+        end.then((outcome) => this.emit("outcome", { id, ...outcome }))
+        return { outcome: "sent", key: number(key), meta: {} }
+      }
+      const { outcome, code } = await end
+      if (outcome === "nacked") throw new Failure("refused", `publish error ${code}`, { code })
+      return { outcome, key: number(key), meta: {} }
+    },
+
+    publish_many: async ({ session, target, messages, name, wait = true, subentry }, { id }) => {
+      const tracked = await this.publisher(session, target, name)
+      const keys = []
+      if (subentry) {
+        const records = messages.map(({ body }) => ({ content: bodyBytes(body) }))
+        await tracked.publisher.sendSubEntries(records, COMPRESSION[subentry])
+        keys.push("batch") // the library does not say which id it has: the next confirm is taken for its own
+      } else for (const message of messages) keys.push(await tracked.send(message))
+      const ends = keys.map((key) => tracked.end(key))
+      for (const end of ends) end.then((outcome) => this.emit("outcome", { id, ...outcome }))
+      if (wait) return { outcomes: await Promise.all(subentry ? messages.map(() => ends[0]) : ends) }
+      return { outcomes: messages.map((_, at) => ({ outcome: "sent", key: subentry ? null : number(keys[at]) })) }
+    },
+
+    subscribe: async ({ session, sub, target, options = {}, on_message }) => {
+      const { closed } = this.session(session)
+      const client = this.client(session)
+      const { offset = { type: "first" }, credit, name, properties = {} } = options
+      const params = { stream: target, offset: offsetOf(offset), consumerRef: name ?? properties.name, consumerTag: properties.identifier }
+      if (credit !== undefined) params.creditPolicy = creditsOnChunkCompleted(credit, 1)
+      params.singleActive = properties["single-active-consumer"] === "true"
+      const subscription = new Subscription(this, sub, target, on_message)
+      this.subs.set(sub, subscription)
+      const consumer = await client.declareConsumer({ ...params, connectionClosedListener: closed }, (message) =>
+        subscription.deliver(message.content, { position: String(message.offset), headers: message.applicationProperties ?? {} })
+      )
+      subscription.handle = { client, consumer }
+    },
+
+    unsubscribe: async ({ sub }) => {
+      const { client, consumer } = this.subscription(sub).handle
+      await client.closeConsumer(consumer.extendedId)
+    },
+
+    "rmqs.create": async ({ session, target, arguments: given }) => {
+      await this.client(session).createStream({ stream: target, arguments: given })
+    },
+
+    "rmqs.delete": async ({ session, target }) => {
+      await this.client(session).deleteStream({ stream: target })
+    },
+
+    "rmqs.metadata": async ({ session, targets }) => {
+      const found = await this.client(session).queryMetadata({ streams: targets })
+      const describe = ({ streamName: name, responseCode: code, leader, replicas }) =>
+        ({ name, code, exists: code === 1, leader: address(leader), replicas: (replicas ?? []).map(address) })
+      return { streams: found.map(describe) }
+    },
+
+    "rmqs.declare_publisher": async ({ session, target, name }) => {
+      await this.publisher(session, target, name)
+    },
+
+    "rmqs.delete_publisher": async ({ session, target, name }) => {
+      const { publisher } = await this.publisher(session, target, name)
+      this.session(session).publishers.delete(JSON.stringify([target, name]))
+      await this.client(session).deletePublisher(publisher.extendedId)
+    },
+
+    "rmqs.query_sequence": async ({ session, target, name }) => {
+      const { publisher } = await this.publisher(session, target, name)
+      return { sequence: number(await publisher.getLastPublishingId()) }
+    },
+
+    "rmqs.query_offset": async ({ session, target, name }) =>
+      ({ offset: number(await this.client(session).queryOffset({ stream: target, reference: name })) }),
+
+    "rmqs.store_offset": async ({ target, name, offset }) => {
+      const mine = [...this.subs.values()].find((s) => s.target === target && s.handle?.consumer.consumerRef === name)
+      if (!mine) throw new Failure("invalid", "the library stores an offset through a consumer of that name")
+      await mine.handle.consumer.storeOffset(BigInt(offset))
+    },
+  }
+
+  client(session) {
+    const { client } = this.session(session)
+    if (!client) throw new Failure("closed", "not connected yet", { definite: true })
+    return client
+  }
+
+  async publisher(session, target, name) {
+    const { publishers, closed } = this.session(session)
+    const key = JSON.stringify([target, name])
+    if (!publishers.has(key)) {
+      const params = { stream: target, publisherRef: name, connectionClosedListener: closed }
+      publishers.set(key, this.client(session).declarePublisher(params).then((publisher) => new Tracked(this, publisher)))
+      publishers.get(key).catch(() => publishers.delete(key))
+    }
+    return publishers.get(key)
+  }
+
+  lost(session) {
+    this.emit("session", { session, what: "connection_lost" })
+    this.trip("session")
+  }
+
+  changed(session, { metadataInfo }) {
+    this.emit("session", { session, what: "target_closed", targets: [metadataInfo.stream], code: metadataInfo.code })
+    this.trip("session")
+  }
+
+  async clear() {
+    dropSockets()
+  }
+
+  classify(error) {
+    const text = error instanceof Error ? error.message : String(error)
+    const code = Number(/(?:code|->) (\d+)|^(\d+)$/.exec(text)?.slice(1).find(Boolean) ?? NaN)
+    if (code) return new Failure(AUTH_CODES.includes(code) ? "auth" : "refused", text, { code })
+    if (/mechanism/.test(text)) return new Failure("auth", text)
+    if (/not found on any node/.test(text)) return new Failure("refused", text)
+    if (/^Timeout/.test(text)) return new Failure("timeout", text)
+    if (/has been closed|does not exist/.test(text)) return new Failure("closed", text, { definite: true })
+    if (error?.constructor?.name === "FrameSizeException" || /must be defined|mandatory/.test(text)) return new Failure("invalid", text)
+    return super.classify(error)
+  }
+}
+
+run(new Adapter())

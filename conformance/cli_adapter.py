@@ -1,0 +1,84 @@
+"""``fakebrokers adapter check CMD``, ``fakebrokers adapter new python|node`` and ``fakebrokers clients``."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from conformance.adapter.new import COMMANDS, LANGUAGES, new
+from conformance.adapter.profile import ROLE_OPS
+from fakebrokers.errors import UsageError
+
+EXIT_FAILED = 1
+
+PROTOCOLS = click.Choice(list(ROLE_OPS))
+
+
+@click.group("adapter")
+def adapter() -> None:
+    """Adapters let the suite drive a client library in any language."""
+
+
+@adapter.command("check")
+@click.argument("command")
+@click.option("--protocol", type=PROTOCOLS, help="What to say hello with; by default whatever it takes.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON document instead of text.")
+def check_command(command: str, protocol: str | None, as_json: bool) -> None:
+    """Try whether the adapter COMMAND speaks the protocol. Exit code 1 if it does not."""
+    from conformance.adapter.check import check
+
+    report = asyncio.run(check(command, protocol))
+    if as_json:
+        click.echo(json.dumps(report.as_json(), indent=2))
+    else:
+        console = Console(highlight=False)
+        for item in report.checks:
+            mark = "[green]ok[/]    " if item.ok else "[red]failed[/]"
+            console.print(f"{mark} {item.name:<14} {item.asks}")
+            if item.problem:
+                console.print(f"       {item.problem}", markup=False, style="red")
+        if report.hello is not None:
+            known = report.hello
+            console.print(f"{known.library} {known.library_version} ({known.language}), roles: {', '.join(known.roles)}")
+    if not report.ok:
+        raise SystemExit(EXIT_FAILED)
+
+
+@adapter.command("new")
+@click.argument("language", type=click.Choice(LANGUAGES))
+@click.argument("folder", type=click.Path(path_type=Path, file_okay=False), default=Path())
+@click.option("--protocol", type=PROTOCOLS, default="rabbitmq-stream", show_default=True)
+def new_command(language: str, folder: Path, protocol: str) -> None:
+    """Write a starting point for an adapter into FOLDER; it passes the check as it is."""
+    try:
+        written = new(language, folder, protocol)
+    except UsageError as error:
+        raise click.UsageError(str(error)) from None
+    for path in written:
+        click.echo(path)
+    click.echo(f'\nTry it:  cd {folder} && fakebrokers adapter check "{COMMANDS[language]}"')
+
+
+@click.command("clients")
+@click.option("--json", "as_json", is_flag=True, help="One JSON document instead of a table.")
+def clients(as_json: bool) -> None:
+    """List the bundled client adapters, what they need, and whether they can run here."""
+    from conformance.adapters.registry import bundled
+
+    found = bundled()
+    if as_json:
+        click.echo(json.dumps([client.as_json() for client in found], indent=2))
+        return
+    table = Table("client", "version", "language", "protocols", "here", box=None, header_style="bold")
+    for client in found:
+        here = "[green]yes[/]" if client.runnable else "[yellow]" + "; ".join(client.missing) + "[/]"
+        table.add_row(client.name, client.version or "-", client.language, ", ".join(client.protocols), here)
+    Console(highlight=False).print(table)
+
+
+commands: tuple[click.Command, ...] = (adapter, clients)

@@ -1,0 +1,164 @@
+"""What one conformance run of one client found, as values and as ``results.json``.
+
+The runner writes it, gate and report read it. ``results.schema.json`` beside this file says the same for
+other languages. Adding a member with a default keeps the version; anything else needs a new one and a
+converter in `load`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from fakebrokers.errors import UsageError
+
+RESULTS_VERSION = 1
+
+Level = Literal["MUST", "SHOULD", "MAY"]
+
+
+class Verdict(StrEnum):
+    """How a scenario ended."""
+
+    PASS = "pass"  #: every criterion is met
+    NON_STRICT = "non-strict"  #: differs in a way that the criteria list as tolerated
+    FAIL = "fail"  #: a criterion is violated; see the tags for hangs and crashes
+    UNSUPPORTED = "skipped: unsupported"  #: the adapter lacks a capability that is needed
+    PROFILE = "skipped: profile"  #: not for these roles, this variant of the wire, or this profile
+    INCONCLUSIVE = "inconclusive"  #: the requirement was never exercised
+    HARNESS_ERROR = "harness error"  #: fake or runner failed; counts neither for nor against the client
+
+
+class Step(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One arrow of a sequence diagram.
+
+    Attributes:
+        t: Seconds since the scenario began.
+        dir: ``in`` is client to broker, ``out`` broker to client; empty for what is no frame.
+        kind: The protocol's name of the frame, or of the state (``fin``, ``accepted`` ...).
+        label: Keys, status and the like; a few words.
+        fault: Names of the faults that touched it; empty if none did.
+        connection: ``c1``, ``c2`` ...
+        lost: It never arrived on the other side.
+    """
+
+    t: float
+    dir: Literal["in", "out", ""]
+    kind: str
+    label: str = ""
+    fault: str = ""
+    connection: str = ""
+    lost: bool = False
+
+
+class Result(msgspec.Struct, frozen=True):
+    """The verdict on one scenario. Its key is (`id`, `protocol`, `variant`).
+
+    Attributes:
+        variant: Transporter, profile or server version; empty if there is none.
+        tags: ``hang``, ``crashed``, ``flaky``, ``expected`` ...
+        seconds: Wall time.
+        reason: One sentence: why it is no plain pass.
+        basis: Codes of the requirements, such as ``R7``.
+        requirement: The requirement, as one sentence.
+        source: The sentence of the specification that it comes from, and where that stands.
+        acceptable: Every outcome that would have passed.
+        actual: What happened instead, or which of them it was.
+        diagram: The frames around the verdict.
+        journal: Lines of the wire journal around the verdict.
+        plan: The fault plan, as in a plan file.
+        replay: The command that repeats exactly this.
+        reproducer: A pytest file that shows the same without this suite; empty if there is none.
+        run: Name of the run in the journal folder; empty if none was written.
+        revision: Of the scenario; raised when its criteria change.
+    """
+
+    id: str
+    protocol: str
+    variant: str
+    level: Level
+    verdict: Verdict
+    title: str = ""
+    tags: tuple[str, ...] = ()
+    seconds: float = 0.0
+    reason: str = ""
+    basis: tuple[str, ...] = ()
+    requirement: str = ""
+    source: str = ""
+    acceptable: tuple[str, ...] = ()
+    actual: str = ""
+    diagram: tuple[Step, ...] = ()
+    journal: tuple[str, ...] = ()
+    plan: dict[str, Any] = {}
+    replay: str = ""
+    reproducer: str = ""
+    run: str = ""
+    revision: int = 1
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """What names it in expectation files and baselines."""
+        return self.id, self.protocol, self.variant
+
+
+class Results(msgspec.Struct, frozen=True):
+    """One run of one client.
+
+    Attributes:
+        seed: Of all random decisions.
+        started: RFC 3339, UTC.
+        seconds: Wall time.
+        summary: How often each verdict came; see `summarize`.
+        exit_code: As the command line returned it.
+    """
+
+    client: str
+    client_version: str
+    suite_version: str
+    seed: int
+    started: str
+    seconds: float
+    results: tuple[Result, ...]
+    summary: dict[str, int] = {}
+    exit_code: int = 0
+    version: int = RESULTS_VERSION
+
+
+def summarize(results: Iterable[Result]) -> dict[str, int]:
+    """How often each verdict came, in the order of `Verdict`; those that never came are left out."""
+    counts = Counter(result.verdict for result in results)
+    return {verdict.value: counts[verdict] for verdict in Verdict if counts[verdict]}
+
+
+def dump(results: Results) -> bytes:
+    """The content of ``results.json``."""
+    return msgspec.json.format(msgspec.json.encode(results), indent=1) + b"\n"
+
+
+def load(path: Path) -> Results:
+    """Read a ``results.json``; members that this version does not know are ignored.
+
+    Raises:
+        UsageError: It is not there, no results file, or of another version.
+    """
+    try:
+        data = msgspec.json.decode(path.read_bytes())
+        version = data.get("version", RESULTS_VERSION) if isinstance(data, dict) else None
+        if version != RESULTS_VERSION:
+            raise UsageError(f"{path}: expected results of version {RESULTS_VERSION}, got version {version}")
+        return msgspec.convert(data, Results)
+    except (OSError, msgspec.MsgspecError) as error:
+        raise UsageError(f"{path}: expected a results file: {error}") from None
+
+
+def json_schema() -> dict[str, Any]:
+    """The JSON Schema of a results file; ``results.schema.json`` holds it."""
+    schema = msgspec.json.schema(Results)
+    schema["$defs"]["Results"]["properties"]["version"]["const"] = RESULTS_VERSION
+    dialect = "https://json-schema.org/draft/2020-12/schema"
+    return {"$schema": dialect, "title": "fakebrokers results", **schema}

@@ -1,0 +1,61 @@
+"""Allure results: one JSON file per scenario, for `allure serve` and for servers that collect them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from uuid import NAMESPACE_URL, uuid5
+
+from conformance.results import Result, Results, Verdict
+
+_STATUS = {
+    Verdict.PASS: "passed",
+    Verdict.NON_STRICT: "passed",
+    Verdict.FAIL: "failed",
+    Verdict.HARNESS_ERROR: "broken",
+}
+_SEVERITY = {"MUST": "critical", "SHOULD": "normal", "MAY": "minor"}
+
+
+def write_allure(results: Results, folder: Path) -> None:
+    """Write the folder ``allure-results``.
+
+    Raises:
+        ModuleNotFoundError: the extra ``suite`` is not installed.
+    """
+    from allure_commons.logger import AllureFileLogger
+    from allure_commons.model2 import Attachment, Label, StatusDetails, TestResult
+    from allure_commons.types import AttachmentType
+
+    logger = AllureFileLogger(str(folder), clean=True)
+    begun_ms = 0
+    for row in results.results:
+        name = f"{row.id}[{row.protocol}{'/' + row.variant if row.variant else ''}]"
+        test = TestResult(
+            uuid=str(uuid5(NAMESPACE_URL, f"{results.client}/{results.started}/{name}")),
+            fullName=f"{results.client}: {name}",
+            name=f"{row.id} {row.title}",
+            historyId=str(uuid5(NAMESPACE_URL, f"{results.client}/{name}")),
+            status=_STATUS.get(row.verdict, "skipped"),
+            statusDetails=StatusDetails(message=row.reason, trace=_trace(row)),
+            description=row.requirement,
+            start=begun_ms,
+            stop=begun_ms + int(row.seconds * 1000),
+            labels=[
+                Label(name="parentSuite", value=row.protocol),
+                Label(name="suite", value=results.client),
+                Label(name="subSuite", value=row.id.partition(".")[0]),
+                Label(name="severity", value=_SEVERITY[row.level]),
+                *(Label(name="tag", value=tag) for tag in (row.level, *row.tags)),
+            ],
+        )
+        if row.journal:
+            source = f"{test.uuid}-journal-attachment.txt"
+            logger.report_attached_data("\n".join(row.journal), source)
+            test.attachments.append(
+                Attachment(name="wire journal", source=source, type=AttachmentType.TEXT.mime_type)
+            )
+        logger.report_result(test)
+
+
+def _trace(row: Result) -> str:
+    return f"Required: {row.requirement}\nActual: {row.actual}\nAgain: {row.replay}"

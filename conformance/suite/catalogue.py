@@ -1,0 +1,113 @@
+"""The requirements: ids, levels, what is done to the client and what it must do then.
+
+They stand in ``scenarios/catalogue/*.toml``, one file per family; ids never change.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+from typing import Literal
+
+import msgspec
+
+from fakebrokers.errors import UsageError
+from fakebrokers.protocols import instead_of
+
+Level = Literal["MUST", "SHOULD", "MAY"]
+
+
+class Requirement(msgspec.Struct, frozen=True, kw_only=True):
+    """What a scenario demands, in words.
+
+    Attributes:
+        id: Such as ``RMQS-3.09``; never changes, never used again.
+        basis: Codes of the source sentences it rests on; `Family.basis` has the sentences.
+        needs: Capabilities that the adapter must have declared.
+        applies: For which protocols, where the family covers several.
+        profile: For which profiles of the fake, if not for ``real``.
+        fault: What the broker or the network does.
+        passes: What the client must do; the tolerated outcomes too.
+        seen: Issues of real clients that show the need.
+    """
+
+    id: str
+    title: str
+    level: Level
+    severity: str
+    basis: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()
+    applies: str = ""
+    profile: str = ""
+    fault: str = ""
+    passes: str = ""
+    seen: tuple[str, ...] = ()
+
+    @property
+    def section(self) -> str:
+        """``RMQS-3`` of ``RMQS-3.09``."""
+        return self.id.partition(".")[0]
+
+    @property
+    def family(self) -> str:
+        """``RMQS`` of ``RMQS-3.09``."""
+        return self.id.partition("-")[0]
+
+
+class Section(msgspec.Struct, frozen=True):
+    """A chapter of a family."""
+
+    id: str
+    title: str
+
+
+class Family(msgspec.Struct, frozen=True, kw_only=True):
+    """One file of the catalogue.
+
+    Attributes:
+        protocol: The protocol that all of it is for; empty if it covers several.
+        basis: Code to paraphrased sentence of the protocol document.
+    """
+
+    family: str
+    title: str
+    protocol: str = ""
+    basis: Mapping[str, str] = {}
+    sections: tuple[Section, ...] = ()
+    scenarios: tuple[Requirement, ...] = ()
+
+
+@cache
+def families() -> Mapping[str, Family]:
+    """All families by name."""
+    found = {}
+    for file in sorted(files("scenarios").joinpath("catalogue").iterdir(), key=lambda f: f.name):
+        if file.name.endswith(".toml"):
+            family = msgspec.convert(tomllib.loads(file.read_text(encoding="utf-8")), Family)
+            found[family.family] = family
+    return found
+
+
+@cache
+def requirements() -> Mapping[str, Requirement]:
+    """All requirements by id."""
+    return {each.id: each for family in families().values() for each in family.scenarios}
+
+
+def requirement(scenario_id: str) -> Requirement:
+    """The requirement with that id. `UsageError` if there is none."""
+    try:
+        return requirements()[scenario_id]
+    except KeyError:
+        raise UsageError(
+            f"there is no scenario {scenario_id!r}{instead_of(scenario_id.upper(), ())}"
+            f"Run `fakebrokers list` for all ids."
+        ) from None
+
+
+def sources(item: Requirement) -> tuple[str, ...]:
+    """The source sentences of a requirement: ``R7: Publish has no answer ...``."""
+    basis = families()[item.family].basis
+    return tuple(f"{code}: {basis[code]}" for code in item.basis if code in basis)

@@ -1,0 +1,207 @@
+"""The client under test as scripts see it: ops of the adapter protocol with the names filled in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from conformance.adapter.base import Adapter, Call, Facts
+from conformance.adapter.messages import Event, Hello, Message, request_body
+from conformance.adapter.result import Result
+from conformance.suite.expect import Expect
+
+DEFAULT_TIMEOUT_S = 5.0
+
+
+class Client:
+    """One client process (or object) behind its adapter.
+
+    Ops never raise for what the client does: they return a `Result`. The ``begin_*`` forms start an op
+    and return at once; await the `Call` for its result. Times are seconds.
+
+    Args:
+        adapter: Speaks the adapter protocol.
+        endpoint: ``host:port`` of the fake (or the real broker) of this run.
+        expect: Judges the steps that only prepare.
+        connect_options: Options of every connect (user, password ... of a real broker).
+    """
+
+    def __init__(
+        self,
+        adapter: Adapter,
+        endpoint: str,
+        expect: Expect,
+        connect_options: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.adapter = adapter
+        self.endpoint = endpoint
+        self._expect = expect
+        self._connect_options = dict(connect_options or {})
+        self.results: list[Result] = []
+
+    @property
+    def hello(self) -> Hello:
+        """What the adapter declared."""
+        return self.adapter.hello
+
+    def can(self, need: str) -> bool:
+        """Whether a capability is declared."""
+        return self.hello.can(need)
+
+    def has(self, op: str) -> bool:
+        """Whether an op is declared."""
+        return op in self.hello.ops
+
+    def has_role(self, role: str) -> bool:
+        """Whether a role is declared."""
+        return role in self.hello.roles
+
+    def deadline_s(self, kind: str, timeout_s: float) -> float:
+        """The deadline D of ops of a kind (``connect``, ``request``): the library's own, else what is given."""
+        fixed = self.hello.limits.get(f"{kind}_timeout_ms")
+        return timeout_s if fixed is None else min(fixed, 30_000.0) / 1000
+
+    # any op
+
+    def begin(self, op: str, timeout: float = DEFAULT_TIMEOUT_S, **args: Any) -> Call:
+        """Start an op."""
+        return self.adapter.begin(op, args, timeout * 1000)
+
+    async def op(self, op: str, timeout: float = DEFAULT_TIMEOUT_S, **args: Any) -> Result:
+        """Run an op to its end."""
+        result = await self.begin(op, timeout, **args)
+        self.results.append(result)
+        return result
+
+    async def prepare(self, op: str, timeout: float = DEFAULT_TIMEOUT_S, **args: Any) -> Any:
+        """An op that only prepares: it must work. Returns its value."""
+        return self._expect.prepared(await self.op(op, timeout, **args))
+
+    # connections
+
+    def begin_connect(
+        self,
+        session: str = "s1",
+        *,
+        endpoints: Sequence[str] | None = None,
+        timeout: float = DEFAULT_TIMEOUT_S,
+        **options: Any,
+    ) -> Call:
+        """Start to connect."""
+        return self.begin(
+            "connect",
+            timeout,
+            session=session,
+            endpoints=list(endpoints or [self.endpoint]),
+            options={**self._connect_options, **options},
+        )
+
+    async def connect(self, session: str = "s1", **options: Any) -> Result:
+        """Connect; see `begin_connect`."""
+        result = await self.begin_connect(session, **options)
+        self.results.append(result)
+        return result
+
+    async def connected(self, session: str = "s1", **options: Any) -> None:
+        """Connect as a step that only prepares."""
+        self._expect.prepared(await self.connect(session, **options))
+
+    async def close(self, session: str = "s1", timeout: float = DEFAULT_TIMEOUT_S) -> Result:
+        """Close gracefully."""
+        return await self.op("close", timeout, session=session)
+
+    async def state(self, session: str = "s1") -> Mapping[str, Any]:
+        """``{"open": bool, "pending": n or None}``."""
+        value: Mapping[str, Any] = self._expect.prepared(await self.op("state", 5.0, session=session))
+        return value
+
+    # publishing
+
+    def begin_publish(
+        self,
+        target: str,
+        body: bytes | str | Mapping[str, Any] = b"hello",
+        *,
+        session: str = "s1",
+        timeout: float = DEFAULT_TIMEOUT_S,
+        wait: bool = True,
+        **more: Any,
+    ) -> Call:
+        """Start a publish; `body` may be a body of the adapter protocol."""
+        return self.begin(
+            "publish", timeout, session=session, target=target, body=as_body(body), wait=wait, **more
+        )
+
+    async def publish(self, target: str, body: bytes | str | Mapping[str, Any] = b"hello", **more: Any) -> Result:
+        """Publish one message and wait for its outcome."""
+        result = await self.begin_publish(target, body, **more)
+        self.results.append(result)
+        return result
+
+    # consuming
+
+    async def subscribe(
+        self,
+        target: str,
+        sub: str = "c1",
+        *,
+        session: str = "s1",
+        timeout: float = DEFAULT_TIMEOUT_S,
+        on_message: Mapping[str, Any] | None = None,
+        **options: Any,
+    ) -> Result:
+        """Subscribe; messages are events unless `on_message` says otherwise."""
+        return await self.op(
+            "subscribe",
+            timeout,
+            session=session,
+            sub=sub,
+            target=target,
+            options=options,
+            on_message=dict(on_message or {"mode": "event"}),
+        )
+
+    async def subscribed(self, target: str, sub: str = "c1", **options: Any) -> None:
+        """Subscribe as a step that only prepares."""
+        self._expect.prepared(await self.subscribe(target, sub, **options))
+
+    async def unsubscribe(self, sub: str = "c1", *, drain: bool = False, timeout: float = 5.0) -> Result:
+        """End a subscription."""
+        return await self.op("unsubscribe", timeout, sub=sub, drain=drain)
+
+    def messages(self, sub: str = "c1") -> list[Message]:
+        """What the application got on a subscription so far, in order."""
+        return self.adapter.messages(sub)
+
+    async def wait_messages(self, count: int, sub: str = "c1", within_s: float = 5.0) -> list[Message]:
+        """The messages as soon as there are `count`, or what there is then."""
+        return await self.adapter.wait_messages(sub, count, within_s)
+
+    # events and facts
+
+    @property
+    def events(self) -> list[Event]:
+        """All events so far; its length is a mark for `event(after=...)`."""
+        return self.adapter.events
+
+    async def event(self, name: str, within_s: float, after: int = 0, **fields: Any) -> Event | None:
+        """The first event that fits, or None."""
+        return await self.adapter.event(name, timeout_s=within_s, after=after, **fields)
+
+    @property
+    def alive(self) -> bool:
+        """Whether the process runs."""
+        return self.adapter.alive
+
+    def facts(self) -> Facts | None:
+        """The process from outside; None in process."""
+        look = getattr(self.adapter, "facts", None)
+        facts: Facts | None = None if look is None else look()
+        return facts
+
+
+def as_body(body: bytes | str | Mapping[str, Any]) -> dict[str, Any]:
+    """A body of the adapter protocol."""
+    if isinstance(body, bytes):
+        return request_body(body)
+    return {"text": body} if isinstance(body, str) else dict(body)

@@ -1,0 +1,177 @@
+"""Runs one scenario once: fake, client, script, verdict."""
+
+from __future__ import annotations
+
+import asyncio
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from conformance.adapter.base import Adapter
+from conformance.adapter.messages import Hello
+from conformance.results import Verdict
+from conformance.suite.client import Client
+from conformance.suite.expect import Expect, Inconclusive, SetupFailed, Unsupported, Violated
+from conformance.suite.lag import LagMeter
+from conformance.suite.scenario import Scenario
+from fakebrokers.errors import WaitTimeout
+from fakebrokers.journal import Record
+
+#: A failure by time alone is the harness's fault when its own loop stood still for so long (seconds).
+LAG_LIMIT_S = 0.15
+
+
+class Judgement(msgspec.Struct):
+    """What came of one run of one scenario.
+
+    Attributes:
+        criterion: The criterion that decided, in words.
+        actual: What happened.
+        records: The wire journal.
+        plan: The faults at the end of the script, as in a plan file.
+        lag_s: The longest time for which the runner's loop stood still.
+    """
+
+    scenario: Scenario
+    verdict: Verdict
+    criterion: str = ""
+    actual: str = ""
+    reason: str = ""
+    tags: tuple[str, ...] = ()
+    seconds: float = 0.0
+    notes: tuple[str, ...] = ()
+    tolerated: tuple[str, ...] = ()
+    records: tuple[Record, ...] = ()
+    plan: dict[str, Any] = {}
+    transcript: tuple[bytes, ...] = ()
+    stderr: str = ""
+    lag_s: float = 0.0
+    timing: bool = False
+
+    @property
+    def kills(self) -> bool:
+        """Whether this is a failure of the requirement itself, not of a step that prepares it."""
+        return self.verdict is Verdict.FAIL and "setup" not in self.tags
+
+
+def unfit(scenario: Scenario, hello: Hello, *, in_process: bool = False, target: bool = False) -> Judgement | None:
+    """The verdict on a scenario that this client is not for; None if it is."""
+    missing = [role for role in scenario.roles if role not in hello.roles]
+    if missing:
+        return Judgement(scenario, Verdict.PROFILE, reason=f"not for this client: it is no {', '.join(missing)}")
+    if scenario.protocol not in hello.protocols:
+        return Judgement(scenario, Verdict.PROFILE, reason=f"this client does not speak {scenario.protocol}")
+    lacking = [need for need in scenario.needs if not hello.can(need)]
+    lacking += [op for op in scenario.ops if op not in hello.ops]
+    if lacking:
+        return Judgement(
+            scenario, Verdict.UNSUPPORTED, reason=f"the adapter does not declare {', '.join(lacking)}"
+        )
+    if scenario.process and in_process:
+        return Judgement(scenario, Verdict.UNSUPPORTED, reason="needs a client in a process of its own")
+    if target and not scenario.target:
+        return Judgement(scenario, Verdict.PROFILE, reason="needs a fake that can be told to misbehave")
+    return None
+
+
+async def judge(
+    scenario: Scenario,
+    adapter: Adapter,
+    make_broker: Callable[[Scenario], Any],
+    *,
+    endpoint: Callable[[Any], str] | None = None,
+    connect_options: dict[str, Any] | None = None,
+) -> Judgement:
+    """Run the script once.
+
+    Args:
+        adapter: A client that has said hello and was reset.
+        make_broker: Makes the fake, not started; or something in its place for a real broker.
+        endpoint: Tells where clients connect; default ``host:port`` of the fake.
+    """
+    loop = asyncio.get_running_loop()
+    expect = Expect(wire=endpoint is None)
+    begun = loop.time()
+    mark = adapter.stderr_mark
+    broker = make_broker(scenario)
+    lag = LagMeter()
+    verdict = Verdict.PASS
+    details: dict[str, Any] = {}
+    plan: dict[str, Any] = {}
+    try:
+        async with lag:
+            broker.start()
+            try:
+                where = endpoint(broker) if endpoint else f"{broker.host}:{broker.port}"
+                client = Client(adapter, where, expect, connect_options)
+                async with asyncio.timeout(scenario.timeout_s):
+                    await scenario.script(broker, client, expect)
+                _look_around(client)
+            finally:
+                plan = broker.faults.plan.to_dict() if hasattr(broker, "faults") else {}
+                broker.stop()
+            broker.check()
+        if expect.tolerated:
+            verdict = Verdict.NON_STRICT
+            details = {"reason": "; ".join(expect.tolerated)}
+    except Exception as error:
+        verdict, details = _verdict_of(error, adapter, lag.worst_s)
+    if adapter.violations and verdict is not Verdict.FAIL:
+        verdict = Verdict.HARNESS_ERROR
+        details = {"reason": f"the adapter broke its protocol: {adapter.violations[0]}"}
+    return Judgement(
+        scenario,
+        verdict,
+        seconds=loop.time() - begun,
+        notes=tuple(expect.notes),
+        tolerated=tuple(expect.tolerated),
+        records=tuple(broker.journal.records()) if hasattr(broker, "journal") else (),
+        plan=plan,
+        transcript=tuple(adapter.transcript.dump()),
+        stderr=adapter.stderr(mark),
+        lag_s=lag.worst_s,
+        **details,
+    )
+
+
+def _look_around(client: Client) -> None:
+    """What counts even if the script did not look: a client that died, an op that never ended."""
+    if not client.alive:
+        raise Violated("the client's process lives on", "it ended", tags=("crashed",))
+    for result in client.results:
+        if result.hang:
+            raise Violated(f"{result.op} ends by its deadline", str(result), tags=("hang",))
+
+
+def _verdict_of(error: Exception, adapter: Adapter, lag_s: float) -> tuple[Verdict, dict[str, Any]]:
+    if isinstance(error, Inconclusive):
+        return Verdict.INCONCLUSIVE, {"reason": str(error)}
+    if isinstance(error, Unsupported):
+        return Verdict.UNSUPPORTED, {"reason": str(error)}
+    if isinstance(error, Violated):
+        tags = [*error.tags, *(["setup"] if isinstance(error, SetupFailed) else [])]
+        if not adapter.alive and "crashed" not in tags:
+            tags.append("crashed")
+        if error.timing and lag_s > LAG_LIMIT_S:
+            return Verdict.INCONCLUSIVE, {
+                "reason": f"{error}; but the harness itself stood still for {lag_s:.2f} s"
+            }
+        return Verdict.FAIL, {
+            "criterion": error.criterion,
+            "actual": error.actual,
+            "reason": str(error),
+            "tags": tuple(tags),
+            "timing": error.timing,
+        }
+    if isinstance(error, WaitTimeout | TimeoutError):
+        crashed = () if adapter.alive else ("crashed",)
+        return Verdict.FAIL, {
+            "criterion": "the client does in time what the script waits for",
+            "actual": str(error).splitlines()[0] if str(error) else "nothing came within the script's limit",
+            "reason": str(error) or "the script ran into its own time limit",
+            "tags": ("waited", *crashed),
+        }
+    text = "".join(traceback.format_exception(error)[-3:])
+    return Verdict.HARNESS_ERROR, {"reason": f"{type(error).__name__}: {error}", "actual": text}

@@ -1,0 +1,60 @@
+"""JUnit XML of a run: failures of the client and errors of the harness kept apart."""
+
+from __future__ import annotations
+
+import re
+from xml.etree import ElementTree
+
+from conformance.results import Result, Results, Verdict
+
+_FORBIDDEN = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def junit(results: Results) -> bytes:
+    """The content of ``junit.xml``."""
+    rows = results.results
+    suite = ElementTree.Element(
+        "testsuite",
+        name=f"{results.client} {results.client_version}",
+        tests=str(len(rows)),
+        failures=str(sum(_is_failure(r) for r in rows)),
+        errors=str(sum(r.verdict is Verdict.HARNESS_ERROR for r in rows)),
+        skipped=str(sum(_is_skipped(r) for r in rows)),
+        time=f"{results.seconds:.3f}",
+        timestamp=results.started,
+    )
+    for row in rows:
+        suite.append(_case(row))
+    root = ElementTree.Element("testsuites")
+    root.append(suite)
+    ElementTree.indent(root)
+    return ElementTree.tostring(root, encoding="utf-8", xml_declaration=True) + b"\n"
+
+
+def _case(row: Result) -> ElementTree.Element:
+    where = "/".join(part for part in (row.protocol, row.variant) if part)
+    case = ElementTree.Element(
+        "testcase", classname=where, name=f"{row.id} {row.title}", time=f"{row.seconds:.3f}"
+    )
+    text = _clean("\n".join(["Required: " + row.requirement, "Actual: " + row.actual, "", *row.journal]))
+    if row.verdict is Verdict.HARNESS_ERROR:
+        ElementTree.SubElement(case, "error", message=_clean(row.reason)).text = text
+    elif _is_failure(row):
+        ElementTree.SubElement(case, "failure", message=_clean(row.reason), type=row.level).text = text
+    elif _is_skipped(row):
+        ElementTree.SubElement(case, "skipped", message=_clean(f"{row.verdict.value}: {row.reason}"))
+    return case
+
+
+def _is_failure(row: Result) -> bool:
+    return row.verdict is Verdict.FAIL and "expected" not in row.tags
+
+
+def _is_skipped(row: Result) -> bool:
+    expected = row.verdict is Verdict.FAIL and "expected" in row.tags
+    return expected or row.verdict in (Verdict.UNSUPPORTED, Verdict.PROFILE, Verdict.INCONCLUSIVE)
+
+
+def _clean(text: str) -> str:
+    """Without the characters that XML cannot hold at all."""
+    return _FORBIDDEN.sub("\ufffd", text)

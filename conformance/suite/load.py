@@ -1,0 +1,80 @@
+"""Finds the scenarios, and picks those that a run is for."""
+
+from __future__ import annotations
+
+import pkgutil
+from collections.abc import Iterable, Sequence
+from functools import cache
+from importlib import import_module
+
+from conformance.suite.catalogue import families
+from conformance.suite.scenario import Scenario, registered
+from fakebrokers.errors import UsageError
+from fakebrokers.protocols import instead_of
+
+SETS = ("smoke", "gate", "full", "soak")
+
+
+@cache
+def all_scenarios() -> tuple[Scenario, ...]:
+    """Every scenario there is, in the order of the catalogue."""
+    import scenarios
+
+    for module in pkgutil.walk_packages(scenarios.__path__, "scenarios."):
+        import_module(module.name)
+    return tuple(registered())
+
+
+def select(
+    items: Iterable[Scenario],
+    *,
+    protocol: str | None = None,
+    variant: str | None = None,
+    level: str | None = None,
+    which: str = "full",
+    ids: Sequence[str] = (),
+) -> list[Scenario]:
+    """The scenarios of a run, in the order of the catalogue.
+
+    Args:
+        which: ``smoke`` (the first two of every section), ``gate`` (all MUST), ``full`` (all but the
+            long ones) or ``soak`` (only the long ones). Ids given by name are taken whatever the set.
+        ids: Ids or sections (``RMQS-3``) or families (``NET``).
+
+    Raises:
+        UsageError: an id that does not exist; the message names close ones.
+    """
+    pool = [
+        s
+        for s in items
+        if protocol in (None, s.protocol) and variant in (None, s.variant) and level in (None, s.level)
+    ]
+    if ids:
+        return _named(pool, ids)
+    if which == "soak":
+        return [s for s in pool if s.soak]
+    pool = [s for s in pool if not s.soak]
+    if which == "gate":
+        return [s for s in pool if s.level == "MUST"]
+    if which == "smoke":
+        first = {
+            each.id
+            for family in families().values()
+            for section in family.sections
+            for each in [r for r in family.scenarios if r.section == section.id][:2]
+        }
+        return [s for s in pool if s.id in first]
+    return pool
+
+
+def _named(pool: list[Scenario], ids: Sequence[str]) -> list[Scenario]:
+    known = {s.id for s in pool}
+    wanted = [word.upper() for word in ids]
+    for word in wanted:
+        if not any(_fits(s, word) for s in pool):
+            raise UsageError(f"there is no scenario {word!r} here{instead_of(word, sorted(known)[:400])[:400]}")
+    return [s for s in pool if any(_fits(s, word) for word in wanted)]
+
+
+def _fits(item: Scenario, word: str) -> bool:
+    return word in (item.id, item.requirement.section, item.requirement.family)

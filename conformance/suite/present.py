@@ -1,0 +1,98 @@
+"""From a judgement to what reports, files and people get."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+
+from conformance.results import Result, Step, Verdict
+from conformance.suite.catalogue import sources
+from conformance.suite.judge import Judgement
+from conformance.suite.reproducer import reproducer
+from fakebrokers.journal import Record, Tap
+
+DIAGRAM_STEPS = 40
+JOURNAL_LINES = 60
+
+
+def to_result(judgement: Judgement, *, client: str, seed: int) -> Result:
+    """Everything that is known about one scenario's run."""
+    item = judgement.scenario
+    wanted = item.requirement
+    failed = judgement.verdict in (Verdict.FAIL, Verdict.HARNESS_ERROR)
+    return Result(
+        id=item.id,
+        protocol=item.protocol,
+        variant=item.variant,
+        level=wanted.level,
+        verdict=judgement.verdict,
+        title=wanted.title,
+        tags=judgement.tags,
+        seconds=round(judgement.seconds, 3),
+        reason=judgement.reason,
+        basis=wanted.basis,
+        requirement=wanted.passes,
+        source="; ".join(sources(wanted)),
+        acceptable=tuple(_outcomes(wanted.passes)),
+        actual=judgement.actual or "; ".join((*judgement.tolerated, *judgement.notes)),
+        diagram=tuple(diagram(judgement.records)),
+        journal=tuple(str(r) for r in judgement.records[-JOURNAL_LINES:]),
+        plan=judgement.plan,
+        replay=replay_command(judgement, client=client, seed=seed),
+        reproducer=reproducer(judgement) if failed else "",
+        revision=item.revision,
+    )
+
+
+def _outcomes(passes: str) -> list[str]:
+    return [part.strip() for part in passes.split(";") if part.strip()]
+
+
+def replay_command(judgement: Judgement, *, client: str, seed: int) -> str:
+    """The command that runs exactly this again."""
+    item = judgement.scenario
+    words = ["fakebrokers", "conform", "--client", client, "--protocol", item.protocol, "--seed", str(seed)]
+    return shlex.join([*words, item.id])
+
+
+def diagram(records: Sequence[Record]) -> list[Step]:
+    """The frames as arrows: those around the faults, and the last ones."""
+    steps = [_step(r, records) for r in records if not (r.tap & Tap.SENT and not r.tap & Tap.SAID and not r.fault)]
+    if len(steps) <= DIAGRAM_STEPS:
+        return steps
+    marked = [i for i, step in enumerate(steps) if step.fault]
+    kept = {i + d for i in marked[:5] for d in range(-4, 5)} | set(range(len(steps) - 20, len(steps)))
+    return [step for i, step in enumerate(steps) if i in kept][-DIAGRAM_STEPS:]
+
+
+def _step(record: Record, records: Sequence[Record]) -> Step:
+    direction = record.tap.direction
+    label = ", ".join(
+        [
+            *(str(k) for k in record.keys[:3]),
+            *(["..."] if len(record.keys) > 3 else []),
+            *([f"code {record.status}"] if record.status is not None else []),
+            *([record.note] if record.note else []),
+        ]
+    )
+    return Step(
+        t=round(record.at, 4),
+        dir=direction if direction in ("in", "out") else "",  # type: ignore[arg-type]
+        kind=record.kind,
+        label=label,
+        fault=record.fault,
+        connection=record.connection,
+        lost=_lost(record, records),
+    )
+
+
+def _lost(record: Record, records: Sequence[Record]) -> bool:
+    """Whether a frame was said and never left, or came in and was never heard."""
+    if not record.fault or record.tap not in (Tap.SAID, Tap.RECEIVED):
+        return False
+    other = Tap.SENT if record.tap is Tap.SAID else Tap.HEARD
+    return not any(
+        r.seq > record.seq and r.tap is other and r.kind == record.kind and r.connection == record.connection
+        and r.keys == record.keys
+        for r in records
+    )

@@ -1,0 +1,158 @@
+"""The Narconi fake: a server process and the RabbitMQ behind it, in one.
+
+with Narconi() as narconi:
+    narconi.ensure("gold", "orders")
+    requests.post(narconi.messages_url("gold", "orders"), data=b"hello")
+    assert narconi.messages("gold", "orders")[0].payload == b"hello"
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from fakebrokers.engine import Clock
+from fakebrokers.frames import FrameTable
+from fakebrokers.listener import Driver, TcpListener
+from fakebrokers.narconi import frames as f
+from fakebrokers.narconi.broker import Message, NarconiBroker
+from fakebrokers.narconi.codec import NarconiCodec
+from fakebrokers.narconi.config import Config
+from fakebrokers.narconi.profile import find_profile
+from fakebrokers.narconi.session import NarconiSession
+from fakebrokers.server import FakeServer
+from fakebrokers.session import Codec, Session
+
+
+class Narconi(FakeServer):
+    """A Narconi server.
+
+    Args:
+        config: Limits and behaviour, see `Config`; its port plays no part.
+        options: Those of `FakeServer`. Profiles: ``real`` (0.1.0 on node 0.10), ``node20``,
+            ``0.2.0-pre``, ``seed``.
+    """
+
+    protocol: ClassVar[str] = "narconi"
+    scheme: ClassVar[str] = "http"
+    default_port: ClassVar[int] = 8080
+    frames: ClassVar[FrameTable] = f.FRAMES
+    broker: NarconiBroker
+
+    def __init__(self, *, config: Config | None = None, profile: str = "real", **options: Any) -> None:
+        self.config = config or Config()
+        self._behaviour = find_profile(profile)
+        super().__init__(profile=profile, **options)
+
+    @classmethod
+    def options_from_environ(cls, environ: Mapping[str, str]) -> dict[str, Any]:
+        """Keywords for the settings that a real Narconi takes from its environment.
+
+        ``PORT``, ``NARCONI_MAX_MESSAGE_SIZE``, ``NARCONI_MAX_MESSAGE_TTL``, ``NARCONI_DEFAULT_LIMIT``
+        and ``NARCONI_AMQP_URI`` (which is not used).
+        """
+        config = Config.from_environ(environ)
+        return {"config": config, **({"port": config.port} if "PORT" in environ else {})}
+
+    def make_broker(self, clock: Clock) -> NarconiBroker:
+        broker = NarconiBroker(clock.wall)
+        broker.on_crash = lambda: self.down(self.config.crash_s, "")
+        return broker
+
+    def make_listeners(self, driver: Driver) -> list[TcpListener]:
+        return [TcpListener(driver, self._welcome, self.host, self._wanted_port)]
+
+    def _welcome(self, transport: asyncio.Transport) -> tuple[Session, Codec]:
+        return self.welcome_memory()
+
+    def welcome_memory(self) -> tuple[Session, Codec]:
+        """Session and codec of a new connection."""
+        session = NarconiSession(self.broker, self._behaviour, self.config)
+        return session, NarconiCodec(self._behaviour, self.config)
+
+    # addresses
+
+    @property
+    def urls(self) -> dict[str, str]:
+        """``ws``: the same port, for WebSocket clients."""
+        return {"ws": f"ws{self.url.removeprefix('http')}"}
+
+    def queue_url(self, project: str, queue: str) -> str:
+        """The URL of a queue, for PUT and DELETE."""
+        return f"{self.url}/v2/{project}/queues/{queue}"
+
+    def messages_url(self, project: str, queue: str) -> str:
+        """The URL of a queue's messages, for POST and DELETE."""
+        return f"{self.queue_url(project, queue)}/messages"
+
+    def websocket_url(self, project: str, queue: str) -> str:
+        """The URL of a queue's messages, for upgrades."""
+        return f"ws{self.messages_url(project, queue).removeprefix('http')}"
+
+    # queues
+
+    def ensure(self, project: str, queue: str) -> None:
+        """Make a queue if there is none."""
+        self.call(self.broker.ensure, f"{project}_{queue}")
+
+    def delete(self, project: str, queue: str) -> None:
+        """Delete a queue under whoever uses it."""
+        self.call(self.broker.delete, f"{project}_{queue}")
+
+    def put(
+        self,
+        project: str,
+        queue: str,
+        payload: bytes,
+        *,
+        content_type: str = f.DEFAULT_CONTENT_TYPE,
+        headers: Mapping[str, Any] | None = None,
+        redelivered: bool = False,
+    ) -> None:
+        """Store a message as another publisher would; larger ones than the limit are fine too."""
+
+        def act() -> None:
+            timestamp = int(self.clock.wall(self.engine.now) * 1000)
+            message = Message(payload, content_type, dict(headers or {}), timestamp)
+            message.redelivered = redelivered
+            self.broker.ensure(f"{project}_{queue}")
+            self.broker.publish(f"{project}_{queue}", message, self.engine.now)
+
+        self.call(act)
+
+    def messages(self, project: str, queue: str) -> list[Message]:
+        """What waits in a queue, oldest first; without what consumers have and did not acknowledge."""
+        return self.call(lambda: list(self.broker.queues[f"{project}_{queue}"].ready))
+
+    def unacked(self, project: str, queue: str) -> int:
+        """How many messages consumers have and did not acknowledge."""
+        return self.call(lambda: self.broker.queues[f"{project}_{queue}"].unacked)
+
+    @property
+    def queues(self) -> list[str]:
+        """All queues, as ``project_queue``."""
+        return self.call(lambda: list(self.broker.queues))
+
+    # the backend
+
+    def lose_backend(self, *, down: bool = False) -> None:
+        """Break the AMQP connection: WebSocket connections end with an error.
+
+        Args:
+            down: Whether it stays down: requests and upgrades get 500 until `restore_backend`.
+        """
+
+        def act() -> None:
+            self.broker.backend_up = not down
+            self.broker.lose_backend(self.engine.now)
+
+        self.call(act)
+
+    def restore_backend(self) -> None:
+        """RabbitMQ accepts connections again."""
+
+        def act() -> None:
+            self.broker.backend_up = True
+
+        self.call(act)

@@ -1,0 +1,199 @@
+"""PZQ's front door."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from fakebrokers.engine import Clock
+from fakebrokers.errors import UsageError
+from fakebrokers.listener import Driver
+from fakebrokers.pzq.broker import PzqBroker
+from fakebrokers.pzq.codec import MonitorCodec, ReceiveCodec
+from fakebrokers.pzq.frames import FRAMES, Parts
+from fakebrokers.pzq.profile import Options, find_profile
+from fakebrokers.pzq.session import MonitorSession, ReceiveSession, SendSession
+from fakebrokers.pzq.sockets import DealerListener, RouterListener
+from fakebrokers.pzq.store import SqliteStore, Store
+from fakebrokers.server import FakeServer
+
+#: What one pipe of each socket holds, in messages.
+RECEIVE_MARK, SEND_MARK, MONITOR_MARK = 10, 1, 1
+
+
+class StoredMessage(NamedTuple):
+    """A message as a test sees it.
+
+    Attributes:
+        key: What consumers know it by.
+        body: Its parts.
+        in_flight: It was delivered, and neither settled nor expired.
+    """
+
+    key: bytes
+    body: Parts
+    in_flight: bool
+
+
+class PZQ(FakeServer):
+    """A PZQ daemon with its three sockets.
+
+        with PZQ() as pzq:
+            producer.connect(pzq.receive_url)
+            consumer.connect(pzq.send_url)
+
+    Args:
+        port: Of the receive socket; 0 takes free ports for all three. With the usual port, 11131, the
+            monitor is at its usual place too.
+        send_port: Of the send socket; None: free if `port` is 0, else the one behind it.
+        monitor: Endpoint of the monitor socket, such as ``ipc:///tmp/pzq-monitor``; None: any free port.
+        ack_timeout: Microseconds until an unacknowledged delivery expires.
+        reaper_frequency: Microseconds between two looks for expired ones; 0: each comes again exactly in
+            time. None: as the profile has it (real: 2 500 000, seed: 0).
+        inflight_size: Bytes of the in-flight table.
+        order: ``strict`` delivers by key; ``skip`` as the real daemon with a backlog.
+        database: A file that keeps the messages; None: they live in memory, and survive `crash` and
+            `restart` of this object only.
+        options: Those of `FakeServer`.
+    """
+
+    protocol = "pzq"
+    scheme = "tcp"
+    default_port = 11131
+    frames = FRAMES
+    stream = False
+    broker: PzqBroker
+    listeners: list[Any]
+
+    def __init__(
+        self,
+        *,
+        port: int = 0,
+        send_port: int | None = None,
+        monitor: str | None = None,
+        ack_timeout: int = 5_000_000,
+        reaper_frequency: int | None = None,
+        inflight_size: int = 31_457_280,
+        order: Literal["strict", "skip"] = "strict",
+        database: str | Path | None = None,
+        profile: str = "real",
+        **options: Any,
+    ) -> None:
+        self._profile = find_profile(profile)
+        self._options = Options(
+            ack_timeout=ack_timeout,
+            reaper_frequency=reaper_frequency,
+            inflight_size=inflight_size,
+            order=order,
+        )
+        self._database = database
+        self._send_port = send_port if send_port is not None else port and port + 1
+        usual = "ipc:///tmp/pzq-monitor" if port == self.default_port else None
+        self._monitor = monitor or usual
+        super().__init__(port=port, profile=profile, **options)
+
+    def make_broker(self, clock: Clock) -> PzqBroker:
+        store = Store() if self._database is None else SqliteStore(self._database)
+        return PzqBroker(self._profile, self._options, store, wall=clock.wall)
+
+    def make_listeners(self, driver: Driver) -> list[Any]:
+        host = f"tcp://[{self.host}]" if ":" in self.host else f"tcp://{self.host}"
+        return [
+            RouterListener(
+                driver,
+                f"{host}:{self._wanted_port}",
+                RECEIVE_MARK,
+                lambda: (ReceiveSession(self.broker), ReceiveCodec()),
+            ),
+            DealerListener(
+                driver,
+                f"{host}:{self._send_port}",
+                SEND_MARK,
+                lambda room: SendSession(self.broker, room),
+                self._profile.identity,
+            ),
+            RouterListener(
+                driver,
+                self._monitor or f"{host}:0",
+                MONITOR_MARK,
+                lambda: (MonitorSession(self.broker), MonitorCodec()),
+            ),
+        ]
+
+    def _close(self) -> None:
+        super()._close()
+        self.broker.store.close()
+
+    def down(self, restart_s: float | None, fault: str) -> None:
+        """The daemon died: its sockets are gone, and with them the connections that nobody spoke on."""
+        super().down(restart_s, fault)
+        for listener in self.listeners:
+            listener.drop(0)
+
+    # addresses
+
+    @property
+    def receive_url(self) -> str:
+        """Where producers connect."""
+        return self._endpoint(0)
+
+    @property
+    def send_url(self) -> str:
+        """Where consumers connect."""
+        return self._endpoint(1)
+
+    @property
+    def monitor_url(self) -> str:
+        """Where monitoring clients connect."""
+        return self._endpoint(2)
+
+    def _endpoint(self, number: int) -> str:
+        if not self.listeners:
+            return self.url  # raises
+        endpoint: str = self.listeners[number].endpoint
+        return endpoint
+
+    @property
+    def urls(self) -> dict[str, str]:
+        return {"receive": self.receive_url, "send": self.send_url, "monitor": self.monitor_url}
+
+    # looking and acting
+
+    @property
+    def messages(self) -> list[StoredMessage]:
+        """What is stored, in the order of delivery."""
+        return self.call(self._messages)
+
+    def _messages(self) -> list[StoredMessage]:
+        flying = set(self.broker.in_flight)
+        stored = sorted(self.broker.store, key=lambda message: message.place)
+        return [StoredMessage(m.key, m.body, m.key in flying) for m in stored]
+
+    @property
+    def statistics(self) -> dict[str, int]:
+        """What the monitor tells, under the names of the profile."""
+        numbers = self.call(self.broker.statistics)
+        return dict(zip(self._profile.monitor_keys, numbers, strict=True))
+
+    @property
+    def lost_acknowledgements(self) -> int:
+        """Acknowledgements that a producer's full pipe lost, as with the daemon."""
+        listeners: list[RouterListener] = self.listeners[:1]
+        return sum(listener.lost_messages for listener in listeners)
+
+    def put(self, *body: bytes, key: bytes | None = None) -> bytes:
+        """Store a message as if a producer had sent it; returns its key.
+
+        With a `key` of a message that was acknowledged, it is what a killed daemon does that had not
+        yet written the removal down: the message is back. `UsageError` if that key is stored.
+        """
+
+        def act() -> bytes:
+            now = self.engine.now
+            if key is not None and self.broker.store.get(key) is not None:
+                raise UsageError(f"expected a key that no stored message has, got {key!r}")
+            made = self.broker.put(body, now, id=key or b"", replica=key is not None)
+            self.broker.turn(now)
+            return made
+
+        return self.call(act)

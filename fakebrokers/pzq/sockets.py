@@ -1,0 +1,377 @@
+"""The broker's ZeroMQ sockets on the loop thread (protocol notes, "Sockets").
+
+libzmq keeps the TCP connections to itself. What is a connection here:
+
+* on a ROUTER (receive, monitor) each routing id, from its first message on;
+* on the DEALER (send) the socket as a whole, as long as it is bound.
+
+A ROUTER cannot end the connection of one peer. `hang_up` therefore closes the socket, with all that hang
+on it, and binds again at once; ZeroMQ clients come back by themselves.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+import zmq
+
+from fakebrokers.connection import Connection
+from fakebrokers.listener import Driver, TcpListener
+from fakebrokers.pzq.codec import PzqCodec, SendCodec
+from fakebrokers.pzq.frames import Parts
+from fakebrokers.session import HangUp, Session
+
+LINGER_MS = 1000  #: how long messages that were sent outlive their socket
+_BATCH = 64  #: messages in a row before other work of the loop gets its turn
+_BIND_TRIES = 500  #: libzmq gives a port back in the background
+
+_contexts: dict[int, zmq.Context[zmq.Socket[bytes]]] = {}
+
+
+def _context() -> zmq.Context[zmq.Socket[bytes]]:
+    """libzmq's threads for this process; a forked child gets its own."""
+    pid = os.getpid()
+    if pid not in _contexts:
+        _contexts[pid] = zmq.Context()
+        _contexts[pid].max_sockets = 8192
+    return _contexts[pid]
+
+
+class ZmqListener(ABC):
+    """One bound ZeroMQ socket.
+
+    Args:
+        driver: Whose engine gets the connections.
+        endpoint: Where to bind: ``tcp://127.0.0.1:0`` (0 takes a free port) or ``ipc:///path``.
+        high_water_mark: Messages that a pipe holds, in both directions.
+        identity: The socket's own routing id; b"" for none.
+    """
+
+    kind: int
+
+    def __init__(self, driver: Driver, endpoint: str, high_water_mark: int, identity: bytes = b"") -> None:
+        self.driver = driver
+        self.engine = driver.engine
+        self.endpoint = endpoint
+        self._high_water_mark = high_water_mark
+        self._identity = identity
+        self._socket: zmq.Socket[bytes] | None = None
+        self._bound = False
+        self._reading = True
+        self._draining = False
+        self._again: asyncio.Handle | None = None
+        self._hole: TcpListener | None = None
+
+    @property
+    def port(self) -> int:
+        """The TCP port; 0 for an ``ipc`` endpoint."""
+        return int(self.endpoint.rpartition(":")[2]) if self.endpoint.startswith("tcp:") else 0
+
+    # listening
+
+    def bind(self) -> None:
+        """Take the endpoint. Any thread; `OSError` if it is in use."""
+        socket = self._socket or self._open()
+        try:
+            socket.bind(self.endpoint.removesuffix(":0") + ":*" if self._any_port else self.endpoint)
+        except zmq.ZMQError as error:
+            if self._socket is None:
+                socket.close(linger=0)
+            raise OSError(error.errno, f"{error.strerror}: {self.endpoint}") from None
+        self.endpoint = bytes(socket.getsockopt(zmq.LAST_ENDPOINT)).rstrip(b"\0").decode()
+        self._socket = socket
+        self._bound = True
+
+    @property
+    def _any_port(self) -> bool:
+        return self.endpoint.startswith("tcp:") and self.endpoint.endswith(":0")
+
+    def _open(self) -> zmq.Socket[bytes]:
+        socket = _context().socket(self.kind)
+        socket.linger = LINGER_MS
+        socket.sndhwm = socket.rcvhwm = self._high_water_mark
+        socket.ipv6 = "[" in self.endpoint
+        if self._identity:
+            socket.routing_id = self._identity
+        return socket
+
+    async def serve(self) -> None:
+        """Take clients from now on. On the loop."""
+        if self._hole is not None:
+            self._hole.close()
+            self._hole = None
+        for tries_left in range(_BIND_TRIES, -1, -1):
+            if self._bound:
+                break
+            try:
+                self.bind()
+            except OSError:
+                if not tries_left:
+                    raise
+                await asyncio.sleep(0.002)
+        assert self._socket is not None
+        self.driver.loop.add_reader(int(self._socket.getsockopt(zmq.FD)), self._drain)
+        self.opened()
+        self._later()
+
+    def opened(self) -> None:  # noqa: B027 - optional hook
+        """The socket is bound."""
+
+    def close(self) -> None:
+        """Refuse new connections; those that stand go on. On the loop."""
+        if self._hole is not None:
+            self._hole.close()
+            self._hole = None
+        if self._bound and self._socket is not None:
+            self._socket.unbind(self.endpoint)
+        self._bound = False
+
+    def black_hole(self) -> None:
+        """New connects hang instead of being refused or accepted. TCP endpoints only."""
+        self.close()
+        host = self.endpoint.partition("//")[2].rpartition(":")[0].strip("[]")
+        self._hole = TcpListener(self.driver, _nobody, host, self.port)
+        self._hole.black_hole()
+
+    def drop_all(self) -> None:
+        """Cut every connection. On the loop."""
+        self.drop(LINGER_MS)
+
+    def drop(self, linger_ms: int) -> None:
+        """Close the socket; what was sent may leave for so long. On the loop."""
+        if self._again is not None:
+            self._again.cancel()
+            self._again = None
+        if self._socket is not None:
+            self.driver.loop.remove_reader(int(self._socket.getsockopt(zmq.FD)))
+            self._socket.close(linger=linger_ms)
+            self._socket = None
+        self._bound = False
+        self._reading = True
+
+    def hang_up(self, how: HangUp) -> None:
+        """End the connections of this socket; if it was bound, it is again at once."""
+        was_bound = self._bound
+        self.drop(0 if how is HangUp.RST else LINGER_MS)
+        if was_bound:
+            self.driver.loop.create_task(self.serve())
+
+    # reading
+
+    def stop_reading(self) -> None:
+        """Let the clients' messages pile up."""
+        self._reading = False
+
+    def resume_reading(self) -> None:
+        """Read on."""
+        self._reading = True
+        self._later()
+
+    def _later(self) -> None:
+        if self._again is None:
+            self._again = self.driver.loop.call_soon(self._drain)
+
+    def _drain(self) -> None:
+        """Read what has come. libzmq signals changes only, so nothing may stay behind."""
+        if self._again is not None:
+            self._again.cancel()
+            self._again = None
+        self._draining = True
+        try:
+            for _ in range(_BATCH):
+                if self._socket is None or not (self._events() & zmq.POLLIN and self._reading):
+                    break
+                self._receive(self._socket)
+                self.driver.settle()
+            else:
+                self._later()
+        finally:
+            self._draining = False
+        if self._socket is not None:
+            self.drained()
+
+    def drained(self) -> None:  # noqa: B027 - optional hook
+        """Everything that had come was read."""
+
+    def _events(self) -> int:
+        """What the socket can do now. As asking eats the signal, a drain is due when there is more."""
+        assert self._socket is not None
+        events = int(self._socket.getsockopt(zmq.EVENTS))
+        if events & zmq.POLLIN and self._reading and not self._draining:
+            self._later()
+        return events
+
+    @abstractmethod
+    def _receive(self, socket: zmq.Socket[bytes]) -> None:
+        """Read one message."""
+
+    def _send(self, parts: Parts) -> bool:
+        """Send one message; False if there is no room for it, or nobody."""
+        socket = self._socket
+        if socket is None:
+            return False
+        last = len(parts) - 1
+        try:
+            for index, part in enumerate(parts):
+                socket.send(part, zmq.NOBLOCK | (zmq.SNDMORE if index < last else 0))
+        except zmq.ZMQError as error:
+            if error.errno in (zmq.EAGAIN, zmq.EHOSTUNREACH):
+                return False
+            raise
+        return True
+
+
+class RouterListener(ZmqListener):
+    """A ROUTER socket: one connection for each routing id.
+
+    Args:
+        welcome: Makes session and codec for a new peer.
+    """
+
+    kind = zmq.ROUTER
+
+    def __init__(
+        self,
+        driver: Driver,
+        endpoint: str,
+        high_water_mark: int,
+        welcome: Callable[[], tuple[Session, PzqCodec]],
+    ) -> None:
+        super().__init__(driver, endpoint, high_water_mark)
+        self.lost_messages = 0  #: dropped because a peer's pipe was full, or the peer gone
+        self._welcome = welcome
+        self._peers: dict[bytes, Connection] = {}
+
+    def drop(self, linger_ms: int) -> None:
+        super().drop(linger_ms)
+        peers, self._peers = self._peers, {}
+        for connection in peers.values():
+            self.engine.lost(connection, self.driver.loop.time(), "socket closed")
+
+    def _receive(self, socket: zmq.Socket[bytes]) -> None:
+        routing_id = socket.recv(zmq.NOBLOCK)
+        connection = self._peers.get(routing_id)
+        parts = []
+        if connection is None or not connection.alive:
+            first = socket.recv(zmq.NOBLOCK, copy=False)
+            parts.append(first.bytes)
+            connection = self._peers[routing_id] = self._accept(routing_id, _who(first))
+        while socket.getsockopt(zmq.RCVMORE):
+            parts.append(socket.recv(zmq.NOBLOCK))
+        self.engine.receive(connection, tuple(parts), self.driver.loop.time())
+
+    def _accept(self, routing_id: bytes, who: str) -> Connection:
+        session, codec = self._welcome()
+        now = self.driver.loop.time()
+        return self.engine.accept(session, codec, _Peer(self, routing_id), now, who)
+
+    def send_to(self, routing_id: bytes, units: list[Parts]) -> None:
+        """Send to one peer. As with the daemon, what finds its pipe full is lost."""
+        for unit in units:
+            if not self._send((routing_id, *unit)):
+                self.lost_messages += 1
+        if not self._draining and self._socket is not None:
+            self._events()
+
+
+class _Peer:
+    """One routing id of a ROUTER; implements `connection.Transport`."""
+
+    def __init__(self, listener: RouterListener, routing_id: bytes) -> None:
+        self._listener = listener
+        self._routing_id = routing_id
+        self.hang_up = listener.hang_up
+        self.stop_reading = listener.stop_reading
+        self.resume_reading = listener.resume_reading
+
+    def write(self, units: list[Any]) -> None:
+        self._listener.send_to(self._routing_id, units)
+
+
+class DealerListener(ZmqListener):
+    """A DEALER socket: one connection for all peers, among which libzmq deals out what is sent.
+
+    Implements `connection.Transport`.
+
+    Args:
+        welcome: Makes the session; it is given the question whether the socket has room.
+    """
+
+    kind = zmq.DEALER
+
+    def __init__(
+        self,
+        driver: Driver,
+        endpoint: str,
+        high_water_mark: int,
+        welcome: Callable[[Callable[[], bool]], Session],
+        identity: bytes = b"",
+    ) -> None:
+        super().__init__(driver, endpoint, high_water_mark, identity)
+        self._welcome = welcome
+        self._connection: Connection | None = None
+        self._backlog: deque[Parts] = deque()  # what a fault let go while there was no room
+        self._seen: list[str] = []
+
+    def opened(self) -> None:
+        if self._connection is None:
+            session = self._welcome(self.room)
+            now = self.driver.loop.time()
+            self._connection = self.engine.accept(session, SendCodec(), self, now, self.endpoint)
+            self.driver.settle()
+
+    def drop(self, linger_ms: int) -> None:
+        super().drop(linger_ms)
+        self._backlog.clear()
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            self.engine.lost(connection, self.driver.loop.time(), "socket closed")
+
+    def room(self) -> bool:
+        """Whether one more message can leave at once; hands over first what was said."""
+        if self._connection is not None and self._connection.dirty:
+            self._connection.flush(self.engine.now)
+        return self._socket is not None and not self._backlog and bool(self._events() & zmq.POLLOUT)
+
+    def write(self, units: list[Any]) -> None:
+        self._backlog.extend(units)
+        self._write_backlog()
+        if not self._draining and self._socket is not None:
+            self._events()
+
+    def _write_backlog(self) -> None:
+        while self._backlog and self._send(self._backlog[0]):
+            self._backlog.popleft()
+
+    def drained(self) -> None:
+        self._write_backlog()
+        if self._connection is not None and self.room():
+            self.engine.set_writable(self._connection, True, self.driver.loop.time())
+            self.driver.settle()
+
+    def _receive(self, socket: zmq.Socket[bytes]) -> None:
+        first = socket.recv(zmq.NOBLOCK, copy=False)
+        parts = [first.bytes]
+        while socket.getsockopt(zmq.RCVMORE):
+            parts.append(socket.recv(zmq.NOBLOCK))
+        if self._connection is not None:
+            who = _who(first)
+            if who not in self._seen:
+                self._seen.append(who)
+                self._connection.peer = ", ".join(self._seen)
+                self.engine.journal.state(self.driver.loop.time(), self._connection.name, "peer", who)
+            self.engine.receive(self._connection, tuple(parts), self.driver.loop.time())
+
+
+def _who(frame: zmq.Frame) -> str:
+    """Socket type and address of a message's sender, from ZMTP's metadata: ``DEALER 127.0.0.1``."""
+    return f"{frame.get('Socket-Type')} {frame.get('Peer-Address')}"
+
+
+def _nobody(transport: object) -> tuple[Session, PzqCodec]:
+    raise AssertionError("a full accept queue accepts nobody")

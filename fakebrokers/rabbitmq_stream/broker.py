@@ -1,0 +1,312 @@
+"""What all connections of a fake RabbitMQ share: streams, super streams, groups, nodes and users.
+
+Knows no frames. Says no with `Refused`, whose code goes into the answer. `now` is monotonic seconds.
+Protocol notes, sections 6 to 9.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Protocol
+
+from fakebrokers.errors import UsageError
+from fakebrokers.rabbitmq_stream.access import Access, User
+from fakebrokers.rabbitmq_stream.arguments import parse_arguments, parse_name
+from fakebrokers.rabbitmq_stream.chunking import Chunking, PerPublish
+from fakebrokers.rabbitmq_stream.cluster import Cluster, Node
+from fakebrokers.rabbitmq_stream.codes import Code
+from fakebrokers.rabbitmq_stream.groups import Coordinator
+from fakebrokers.rabbitmq_stream.profile import V4_3, Profile
+from fakebrokers.rabbitmq_stream.refusals import Refused
+from fakebrokers.rabbitmq_stream.stream import Stream, Watcher
+from fakebrokers.rabbitmq_stream.superstreams import SuperStream, parse_bindings
+from fakebrokers.rabbitmq_stream.writer import Wall
+from fakebrokers.session import Broker
+
+
+class Client(Watcher, Protocol):
+    """A connection, as the broker sees it.
+
+    Attributes:
+        user: None before the login.
+        virtual_host: None before Open.
+        node: The node it is connected to.
+    """
+
+    user: User | None
+    virtual_host: str | None
+    node: Node
+
+    def kick(self, now: float) -> None:
+        """End the connection without a Close frame, as an operator or a dying node does."""
+
+
+class StreamBroker(Broker):
+    """The broker model.
+
+    Attributes:
+        profile: Which server version it is.
+        wall: Wall clock: seconds since the Unix epoch for a monotonic `now`.
+        cluster: The nodes; one, unless the test gives more.
+        access: Users, virtual hosts and limits.
+        streams: By virtual host and name.
+        super_streams: By virtual host and name.
+        coordinator: The groups of single active consumers.
+        clients: All connections that are open or opening.
+        disk_alarm: Publishers are refused (code 17).
+        new_chunking: Makes the chunk rule of each new stream.
+    """
+
+    def __init__(
+        self,
+        profile: Profile = V4_3,
+        *,
+        wall: Wall,
+        cluster: Cluster | None = None,
+        new_chunking: Callable[[], Chunking] = PerPublish,
+    ) -> None:
+        self.profile = profile
+        self.wall = wall
+        self.cluster = cluster or Cluster([Node("rabbit@localhost")])
+        self.access = Access()
+        self.streams: dict[tuple[str, str], Stream] = {}
+        self.super_streams: dict[tuple[str, str], SuperStream] = {}
+        self.coordinator = Coordinator()
+        self.clients: dict[Client, None] = {}
+        self.disk_alarm = False
+        self.new_chunking = new_chunking
+
+    # --- life ---------------------------------------------------------------------------------
+
+    def next_deadline(self) -> float | None:
+        """When the first stream has something to write."""
+        times = [stream.writer.flush_at for stream in self.streams.values()]
+        return min((time for time in times if time is not None), default=None)
+
+    def handle_timer(self, now: float) -> None:
+        """Write what is due."""
+        for stream in list(self.streams.values()):
+            stream.writer.handle_timer(now)
+
+    def reset(self) -> None:
+        """Forget all streams, super streams and groups; nodes and users belong to the test and stay."""
+        self.streams.clear()
+        self.super_streams.clear()
+        self.coordinator.clear()
+        self.disk_alarm = False
+
+    def restarted(self, now: float) -> None:
+        """The broker came back with its disk: no connections, and each stream in a new epoch."""
+        self.coordinator.clear()
+        for stream in self.streams.values():
+            stream.abandon()
+            stream.elect(now)
+
+    # --- connections --------------------------------------------------------------------------
+
+    def connected(self, client: Client) -> None:
+        """A connection was accepted."""
+        self.clients[client] = None
+
+    def disconnected(self, client: Client) -> None:
+        """A connection has ended; it has let go of its streams and groups itself."""
+        self.clients.pop(client, None)
+
+    def check_virtual_host(self, user: User, virtual_host: str) -> None:
+        """Let a connection of `user` into a virtual host.
+
+        Raises:
+            Refused: No such virtual host, no access, or too many connections: code 12.
+        """
+        opened = [
+            (client.user.name, client.virtual_host)
+            for client in self.clients
+            if client.user is not None and client.virtual_host is not None
+        ]
+        self.access.check_virtual_host(user, virtual_host, opened)
+
+    # --- streams ------------------------------------------------------------------------------
+
+    def create(self, virtual_host: str, name: str, arguments: Mapping[str, str], node: Node) -> Stream:
+        """Declare a stream from a connection to `node`.
+
+        Raises:
+            Refused: Bad name or argument, or it exists with others: code 17. It exists: code 5.
+            Crashed: An argument that is no number.
+        """
+        key = virtual_host, parse_name(name)
+        parsed = parse_arguments(arguments, self.profile)
+        there = self.streams.get(key)
+        if there is not None:
+            same = there.arguments == parsed
+            raise Refused(Code.STREAM_ALREADY_EXISTS if same else Code.PRECONDITION_FAILED)
+        led = [stream.membership.leader for stream in self.streams.values()]
+        membership = self.cluster.place(parsed, node, led)
+        stream = self.streams[key] = Stream(*key, parsed, membership, self.wall, self.new_chunking())
+        return stream
+
+    def remove(self, virtual_host: str, name: str) -> Stream:
+        """Delete a stream; its users are told by `announce`, after the answer to the one who deletes.
+
+        Raises:
+            Refused: There is none: code 2.
+        """
+        stream = self.find(virtual_host, name)
+        del self.streams[virtual_host, name]
+        self.coordinator.forget_stream(virtual_host, name)
+        for super_stream in self.super_streams.values():
+            if super_stream.virtual_host == virtual_host:
+                super_stream.unbind(name)
+        return stream
+
+    def announce(self, streams: Iterable[Stream], now: float) -> None:
+        """Tell everybody who uses these streams that they are gone."""
+        for stream in streams:
+            stream.lost(now)
+
+    def find(self, virtual_host: str, name: str) -> Stream:
+        """The stream of that name.
+
+        Raises:
+            Refused: There is none: code 2.
+        """
+        stream = self.streams.get((virtual_host, name))
+        if stream is None:
+            raise Refused(Code.STREAM_DOES_NOT_EXIST)
+        return stream
+
+    def find_led(self, virtual_host: str, name: str) -> Stream:
+        """The stream of that name, if it has a leader.
+
+        Raises:
+            Refused: There is none: code 2. No leader: code 6.
+        """
+        stream = self.find(virtual_host, name)
+        if not stream.membership.can_write:
+            raise Refused(Code.STREAM_NOT_AVAILABLE)
+        return stream
+
+    def find_member(self, virtual_host: str, name: str, node: Node) -> Stream:
+        """The stream of that name, if it has a member on `node`.
+
+        Raises:
+            Refused: There is none: code 2. No member there: code 6.
+        """
+        stream = self.find(virtual_host, name)
+        if not stream.membership.has_member_on(node):
+            raise Refused(Code.STREAM_NOT_AVAILABLE)
+        return stream
+
+    # --- super streams ------------------------------------------------------------------------
+
+    def create_super_stream(
+        self,
+        virtual_host: str,
+        name: str,
+        partitions: Sequence[str],
+        keys: Sequence[str],
+        arguments: Mapping[str, str],
+        node: Node,
+    ) -> SuperStream:
+        """Declare a super stream and its partitions; their default locator is ``balanced``.
+
+        Raises:
+            Refused: Differing counts, bad names or arguments: code 17. It, or a partition, exists: code 5.
+            Crashed: An argument that is no number.
+        """
+        name = parse_name(name)
+        bindings = parse_bindings(partitions, keys)
+        arguments = {"queue-leader-locator": "balanced", **arguments}
+        parse_arguments(arguments, self.profile)
+        taken = any((virtual_host, binding.partition) in self.streams for binding in bindings)
+        if taken or (virtual_host, name) in self.super_streams:
+            raise Refused(Code.STREAM_ALREADY_EXISTS)
+        for binding in bindings:
+            self.create(virtual_host, binding.partition, arguments, node)
+        super_stream = self.super_streams[virtual_host, name] = SuperStream(virtual_host, name, bindings)
+        return super_stream
+
+    def remove_super_stream(self, virtual_host: str, name: str) -> list[Stream]:
+        """Delete a super stream with its partitions, which are handed to `announce` afterwards.
+
+        Raises:
+            Refused: There is none: code 2.
+        """
+        partitions = self.find_super_stream(virtual_host, name).partitions
+        del self.super_streams[virtual_host, name]
+        return [self.remove(virtual_host, partition) for partition in partitions]
+
+    def find_super_stream(self, virtual_host: str, name: str) -> SuperStream:
+        """The super stream of that name.
+
+        Raises:
+            Refused: There is none: code 2.
+        """
+        super_stream = self.super_streams.get((virtual_host, name))
+        if super_stream is None:
+            raise Refused(Code.STREAM_DOES_NOT_EXIST)
+        return super_stream
+
+    def partition_index(self, virtual_host: str, super_stream: str, partition: str) -> int | None:
+        """Place of a stream in a super stream; None: it has none there."""
+        found = self.super_streams.get((virtual_host, super_stream))
+        return None if found is None else found.index(partition)
+
+    # --- the test's side ----------------------------------------------------------------------
+
+    def stream(self, name: str, virtual_host: str = "/") -> Stream:
+        """The stream of that name.
+
+        Raises:
+            UsageError: There is none.
+        """
+        try:
+            return self.streams[virtual_host, name]
+        except KeyError:
+            there = ", ".join(sorted(other for host, other in self.streams if host == virtual_host)) or "none"
+            raise UsageError(f"no stream {name!r} in {virtual_host!r}; there are: {there}") from None
+
+    def publish(self, name: str, bodies: Sequence[bytes], now: float, virtual_host: str = "/") -> None:
+        """Write messages as if a client had published them in one frame.
+
+        Raises:
+            UsageError: There is no such stream.
+        """
+        self.stream(name, virtual_host).publish(bodies, now)
+
+    def delete(self, name: str, now: float, virtual_host: str = "/") -> None:
+        """Delete a stream as an operator does.
+
+        Raises:
+            UsageError: There is no such stream.
+        """
+        self.announce([self.remove(virtual_host, self.stream(name, virtual_host).name)], now)
+
+    def move_leader(self, name: str, node: Node | None, now: float, virtual_host: str = "/") -> None:
+        """Elect another leader, or none: the epoch rises, and whoever uses the stream is told.
+
+        Raises:
+            UsageError: There is no such stream.
+        """
+        stream = self.stream(name, virtual_host)
+        self.coordinator.forget_stream(virtual_host, name)
+        stream.membership.lead(node)
+        stream.lost(now)
+        stream.elect(now)
+
+    def stop_node(self, node: Node, now: float) -> None:
+        """A node dies: its connections end, and what it led gets another leader, if a member is left."""
+        node.up = False
+        for client in [client for client in self.clients if client.node is node]:
+            client.kick(now)
+        for stream in list(self.streams.values()):
+            if stream.membership.leader is node:
+                heirs = [member for member in stream.membership.replicas if member.up]
+                self.move_leader(stream.name, heirs[0] if heirs else None, now, stream.virtual_host)
+
+    def start_node(self, node: Node, now: float) -> None:
+        """A node comes back; streams without leader that have a member there get it as leader."""
+        node.up = True
+        for stream in list(self.streams.values()):
+            if stream.membership.leader is None and node in stream.membership.members:
+                self.move_leader(stream.name, node, now, stream.virtual_host)

@@ -1,0 +1,64 @@
+"""Signs of life in both directions (protocol notes, section 5, "Heartbeats").
+
+The server looks twice per interval whether it has sent anything, and says a Heartbeat if not; so an idle
+connection gets one at T/2 and then every T. It looks once per interval whether anything was received,
+and gives up at the second look without: a client that falls silent right after Open is dropped at 3 T.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+
+
+class Due(Enum):
+    """What has to be done."""
+
+    NOTHING = 0
+    SEND = 1  #: a Heartbeat
+    DROP = 2  #: the connection
+
+
+class Heartbeats:
+    """The timers of one connection; `interval` in seconds."""
+
+    def __init__(self, interval: float, now: float) -> None:
+        self._interval = interval
+        self._send_check = now + interval / 2
+        self._receive_check = now + interval
+        self._sent = False
+        self._received = True  # what made the connection open
+        self._silent_checks = 0
+        self._paused = False
+
+    def sent(self) -> None:
+        """The server has sent something."""
+        self._sent = True
+
+    def received(self) -> None:
+        """Bytes have come from the client, a whole frame or not."""
+        self._received = True
+
+    def pause(self, paused: bool) -> None:
+        """Do not expect anything while the server itself does not read."""
+        self._paused = paused
+        self._received = True
+
+    def next_deadline(self) -> float:
+        """When `check` has to be called next."""
+        return min(self._send_check, self._receive_check)
+
+    def check(self, now: float) -> Due:
+        """Look at what has passed since the last looks."""
+        if self._receive_check <= now and self._client_is_gone(now):
+            return Due.DROP
+        if self._send_check > now:
+            return Due.NOTHING
+        self._send_check = now + self._interval / 2
+        idle, self._sent = not self._sent, False
+        return Due.SEND if idle else Due.NOTHING
+
+    def _client_is_gone(self, now: float) -> bool:
+        self._receive_check = now + self._interval
+        alive, self._received = self._received or self._paused, False
+        self._silent_checks = 0 if alive else self._silent_checks + 1
+        return self._silent_checks >= 2

@@ -1,0 +1,54 @@
+"""SASL mechanisms: who is it, and with which password (protocol notes, section 5)."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from fakebrokers.errors import WireError
+from fakebrokers.rabbitmq_stream.codes import Code
+from fakebrokers.rabbitmq_stream.refusals import Refused
+from fakebrokers.wire import Reader
+
+
+class Credentials(NamedTuple):
+    """What a client has shown; no password: it asked to come in as anybody."""
+
+    user: str
+    password: str | None
+
+
+def parse_credentials(mechanism: str, data: bytes | None, anonymous: str) -> Credentials:
+    """Read the data of SaslAuthenticate.
+
+    Args:
+        mechanism: One that the server offers.
+        data: As it came.
+        anonymous: The user for ANONYMOUS.
+
+    Raises:
+        Refused: The data is malformed: code 9.
+    """
+    if mechanism == "ANONYMOUS":
+        return Credentials(anonymous, None)
+    try:
+        return _plain(data or b"") if mechanism == "PLAIN" else _amqplain(data or b"")
+    except (ValueError, KeyError, WireError):
+        raise Refused(Code.SASL_ERROR) from None
+
+
+def _plain(data: bytes) -> Credentials:
+    """NUL user NUL password."""
+    _, user, password = data.decode().split("\0")
+    return Credentials(user, password)
+
+
+def _amqplain(data: bytes) -> Credentials:
+    """A field table without its length: short string name, type ``S``, long string value."""
+    reader = Reader(data)
+    fields: dict[bytes, bytes] = {}
+    while reader.left:
+        name = reader.take(reader.u8())
+        if reader.u8() != ord("S"):
+            raise WireError("a long string", "another type", reader.pos - 1)
+        fields[name] = reader.take(reader.u32())
+    return Credentials(fields[b"LOGIN"].decode(), fields[b"PASSWORD"].decode())

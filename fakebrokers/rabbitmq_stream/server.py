@@ -1,0 +1,172 @@
+"""RabbitMQ Stream's front door."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import msgspec
+
+from fakebrokers.engine import Clock
+from fakebrokers.errors import UsageError
+from fakebrokers.listener import Driver, TcpListener
+from fakebrokers.rabbitmq_stream.broker import StreamBroker
+from fakebrokers.rabbitmq_stream.cluster import Cluster, Node
+from fakebrokers.rabbitmq_stream.codec import StreamCodec
+from fakebrokers.rabbitmq_stream.frames import FRAMES
+from fakebrokers.rabbitmq_stream.profile import Profile, find_profile
+from fakebrokers.rabbitmq_stream.session import StreamSession
+from fakebrokers.rabbitmq_stream.stream import Message, Stream
+from fakebrokers.server import FakeServer
+from fakebrokers.session import Codec, Session
+
+
+class RabbitMQStream(FakeServer):
+    """A RabbitMQ broker, or a small cluster of them, that speaks the stream protocol.
+
+        with RabbitMQStream() as broker:
+            broker.create_stream("orders")
+            ...                                     # a client connects to broker.host, broker.port
+            assert [m.body for m in broker.messages("orders")] == [b"hello"]
+
+    Args:
+        profile: ``real`` (4.3), ``4.3``, ``4.0``, ``3.10`` or ``seed``.
+        nodes: Brokers of the cluster; each listens on a port of its own.
+        load_balancer: Connections go to the nodes in turn, whatever address they used.
+        advertised_host: Host that clients are told to connect to; None: the one listened on.
+        heartbeat_s, frame_max: What the server's Tune offers (seconds, bytes); None: as the profile.
+        real_delays: Hold back the answer to a failed login for 3 s, as 4.x does.
+        switches: Further fields of `Profile` to change, such as ``{"request_timeout_s": 1.0}``.
+        options: Those of `FakeServer`.
+    """
+
+    protocol = "rabbitmq-stream"
+    scheme = "rabbitmq-stream"
+    default_port = 5552
+    frames = FRAMES
+    broker: StreamBroker
+
+    def __init__(
+        self,
+        *,
+        profile: str = "real",
+        nodes: int = 1,
+        load_balancer: bool = False,
+        advertised_host: str | None = None,
+        heartbeat_s: int | None = None,
+        frame_max: int | None = None,
+        real_delays: bool = False,
+        switches: Mapping[str, Any] | None = None,
+        **options: Any,
+    ) -> None:
+        if nodes < 1:
+            raise UsageError(f"expected 1 node or more, got {nodes}")
+        self.switches = _switched(profile, heartbeat_s, frame_max, real_delays, switches or {})
+        self._advertised_host = advertised_host
+        self._cluster = Cluster(
+            [Node(f"rabbit@node{number + 1}") for number in range(nodes)], load_balancer=load_balancer
+        )
+        super().__init__(profile=profile, **options)
+
+    def make_broker(self, clock: Clock) -> StreamBroker:
+        """A broker whose timestamps follow `clock`."""
+        return StreamBroker(self.switches, wall=clock.wall, cluster=self._cluster)
+
+    def make_listeners(self, driver: Driver) -> list[TcpListener]:
+        """One per node; the first has the port that was asked for, the others take free ones."""
+        return [
+            TcpListener(driver, partial(self._welcome, node), self.host, 0 if number else self._wanted_port)
+            for number, node in enumerate(self._cluster.nodes)
+        ]
+
+    def bound(self) -> None:
+        """Tell each node its address."""
+        for node, listener in zip(self._cluster.nodes, self.listeners, strict=True):
+            node.host = self._advertised_host or self.host
+            node.port = listener.port
+
+    def _welcome(self, node: Node, transport: asyncio.Transport) -> tuple[Session, Codec]:
+        return self._new_session(node)
+
+    def _new_session(self, node: Node) -> tuple[Session, Codec]:
+        codec = StreamCodec(side="server")
+        return StreamSession(self.broker, codec, node), codec
+
+    def welcome_memory(self) -> tuple[Session, Codec]:
+        """A client through memory reaches the first node."""
+        return self._new_session(self._cluster.nodes[0])
+
+    # addresses
+
+    @property
+    def urls(self) -> dict[str, str]:
+        """The further nodes: ``node2``, ``node3`` ..."""
+        return {
+            f"node{number}": f"{self.scheme}://{self.host}:{listener.port}"
+            for number, listener in enumerate(self.listeners[1:], start=2)
+        }
+
+    @property
+    def nodes(self) -> list[Node]:
+        """The brokers of the cluster."""
+        return self._cluster.nodes
+
+    # what tests do to streams; `name` is that of a stream in the virtual host "/"
+
+    def create_stream(self, name: str, **arguments: str | int) -> None:
+        """Create a stream; arguments with underscores (``max_age="1h"``) become ``max-age``."""
+        wire = {key.replace("_", "-"): str(value) for key, value in arguments.items()}
+        self.call(lambda: self.broker.create("/", name, wire, self._cluster.nodes[0]))
+
+    def delete_stream(self, name: str) -> None:
+        """Delete a stream; its users get a MetadataUpdate."""
+        self.call(lambda: self.broker.delete(name, self.engine.now))
+
+    def publish(self, name: str, bodies: Sequence[bytes]) -> None:
+        """Append messages to a stream, as one chunk."""
+        self.call(lambda: self.broker.publish(name, bodies, self.engine.now))
+
+    def messages(self, name: str) -> list[Message]:
+        """All messages of a stream."""
+        return self.call(lambda: list(self.broker.stream(name).messages()))
+
+    def stream_named(self, name: str) -> Stream:
+        """The stream itself: chunks, stored offsets, sequences ... Look, do not touch, from other threads."""
+        return self.call(lambda: self.broker.stream(name))
+
+    @property
+    def stream_names(self) -> list[str]:
+        """The streams of the virtual host "/"."""
+        return self.call(lambda: [name for host, name in self.broker.streams if host == "/"])
+
+    def move_leader(self, name: str, node: int | None) -> None:
+        """Let another node (by number, from 1) lead a stream, or none; its users get a MetadataUpdate."""
+        target = None if node is None else self._cluster.nodes[node - 1]
+        self.call(lambda: self.broker.move_leader(name, target, self.engine.now))
+
+    def stop_node(self, node: int) -> None:
+        """A node (by number, from 1) goes down: its connections end, its streams lose that member."""
+        self.call(lambda: self.broker.stop_node(self._cluster.nodes[node - 1], self.engine.now))
+
+    def start_node(self, node: int) -> None:
+        """The node comes back."""
+        self.call(lambda: self.broker.start_node(self._cluster.nodes[node - 1], self.engine.now))
+
+
+def _switched(
+    name: str, heartbeat_s: int | None, frame_max: int | None, real_delays: bool, switches: Mapping[str, Any]
+) -> Profile:
+    profile = find_profile(name)
+    if real_delays:
+        profile = profile.with_delays()
+    changes = dict(switches)
+    if heartbeat_s is not None:
+        changes["heartbeat_s"] = heartbeat_s
+    if frame_max is not None:
+        changes["frame_max"] = frame_max
+    unknown = [key for key in changes if key not in Profile.__struct_fields__]
+    if unknown:
+        raise UsageError(f"no switch {unknown[0]!r}; there are: {', '.join(Profile.__struct_fields__)}")
+    return msgspec.structs.replace(profile, **changes)

@@ -1,0 +1,263 @@
+"""One connection to the fake RabbitMQ: states, who handles which frame, and timers.
+
+    connected -> introduced -> authenticating -> tuning -> tuned -> open -> (closing ->) ended
+
+Protocol notes, section 5. The handshake's transition table is `Handshake.steps`; an open connection
+looks frames up in the handlers of its parts.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fakebrokers.frames import Frame, Malformed
+from fakebrokers.rabbitmq_stream.broker import StreamBroker
+from fakebrokers.rabbitmq_stream.cluster import Node
+from fakebrokers.rabbitmq_stream.codec import StreamCodec
+from fakebrokers.rabbitmq_stream.codes import Code
+from fakebrokers.rabbitmq_stream.frames import (
+    RESPONSE_BIT,
+    Close,
+    CloseResponse,
+    Deliver,
+    ExchangeCommandVersions,
+    ExchangeCommandVersionsResponse,
+    Heartbeat,
+    MetadataUpdate,
+    Publish,
+    Request,
+    SaslAuthenticate,
+    StreamFrame,
+    answer,
+)
+from fakebrokers.rabbitmq_stream.heartbeat import Due
+from fakebrokers.rabbitmq_stream.refusals import Crashed, Refused
+from fakebrokers.rabbitmq_stream.session_admin import Admin
+from fakebrokers.rabbitmq_stream.session_base import Handlers, SessionBase, State
+from fakebrokers.rabbitmq_stream.session_consuming import Consuming
+from fakebrokers.rabbitmq_stream.session_handshake import Handshake
+from fakebrokers.rabbitmq_stream.session_publishing import Publishing
+from fakebrokers.rabbitmq_stream.stream import Stream
+from fakebrokers.rabbitmq_stream.wiretypes import CommandVersions
+
+#: keys in the server's list of command versions, before those that a profile does not know are left out
+_LISTED = (1, 2, 5, 6, 7, 9, 10, 11, 12, 13, 14, 15, 22, 23, 24, 25, 28, 29, 30, 31)
+
+_TWO_VERSIONS = frozenset({Publish.KEY})
+
+_DEAF = frozenset({State.REFUSING, State.ENDED})
+
+
+class StreamSession(SessionBase):
+    """The state machine of one connection; also `broker.Client` for its broker.
+
+    Args:
+        broker: What all connections share.
+        codec: Of this connection.
+        listener: The node whose address the client has used; None: the first one.
+    """
+
+    def __init__(self, broker: StreamBroker, codec: StreamCodec, listener: Node | None = None) -> None:
+        super().__init__(broker, codec, listener or broker.cluster.nodes[0])
+        self.handshake = Handshake(self, self._evaluate_rights)
+        self.publishing = Publishing(self)
+        self.consuming = Consuming(self)
+        self._handlers: Handlers = {
+            **self.publishing.handlers,
+            **self.consuming.handlers,
+            **Admin(self).handlers,
+            ExchangeCommandVersions: self._exchange_versions,
+            Close: self._close,
+            Heartbeat: self._nothing,
+        }
+        if self.profile.reauthentication:
+            self._handlers = {**self._handlers, SaslAuthenticate: self.handshake.authenticate_again}
+
+    # --- what the connection reports ----------------------------------------------------------
+
+    def opened(self, now: float) -> None:
+        """The connection was accepted."""
+        self.codec.max_frame = self.profile.initial_frame_max or 0
+        self.deadline = now + self.profile.step_timeout_s
+        self.broker.connected(self)
+        if not self.node.up:
+            self.end()
+
+    def handle(self, frame: Frame, now: float) -> None:
+        """A frame came."""
+        if self.heartbeats is not None:
+            self.heartbeats.received()
+        if self.state in _DEAF:
+            return
+        if self.state is State.CLOSING:
+            if isinstance(frame, CloseResponse):
+                self.end()
+        elif self.state is State.OPEN:
+            self._handle_open(frame, now)
+        elif isinstance(frame, Heartbeat) and self.profile.early_heartbeat:
+            return
+        else:
+            self.handshake.handle(frame, now)
+
+    def unfinished(self, size: int, now: float) -> None:
+        """A part of a frame came."""
+        if self.heartbeats is not None:
+            self.heartbeats.received()
+        self.handshake.unfinished()
+        if self.virtual_host is None and not self.profile.split_handshake and self.state not in _DEAF:
+            self.end()
+
+    def writable(self, now: float) -> None:
+        """The client reads again."""
+        self.consuming.push_all(now)
+
+    def closed(self, now: float) -> None:
+        """The connection is gone."""
+        self.state = State.ENDED
+        self.deadline = None
+        self.publishing.drop_all()
+        self.consuming.drop_all(now)
+        for stream in list(self.broker.streams.values()):
+            stream.watchers.pop(self, None)
+        self.broker.disconnected(self)
+
+    def next_deadline(self) -> float | None:
+        """The next of the step's limit, the heartbeats and the ConsumerUpdates without an answer."""
+        if self.state is State.ENDED:
+            return None
+        times = [self.deadline, self.consuming.next_deadline() if self.state is State.OPEN else None]
+        if self.heartbeats is not None and self.state is State.OPEN:
+            times.append(self.heartbeats.next_deadline())
+        return min((time for time in times if time is not None), default=None)
+
+    def handle_timer(self, now: float) -> None:
+        """Something is due."""
+        if self.state is State.ENDED:
+            return
+        if self.deadline is not None and self.deadline <= now:
+            if self.refusal_held is not None:
+                self.say(self.refusal_held)
+            self.end()
+        elif self.state is State.OPEN:
+            unanswered = self.consuming.next_deadline()
+            due = Due.NOTHING if self.heartbeats is None else self.heartbeats.check(now)
+            if due is Due.DROP or (unanswered is not None and unanswered <= now):
+                self.end()
+            elif due is Due.SEND:
+                self.say(Heartbeat())
+
+    # --- what the broker reports --------------------------------------------------------------
+
+    def stream_lost(self, stream: Stream, now: float) -> None:
+        """A stream is gone from here with all its publishers and subscriptions; the client is told."""
+        self.publishing.drop(stream)
+        self.consuming.drop(stream, now)
+        self.say(MetadataUpdate(Code.STREAM_NOT_AVAILABLE, stream.name))
+
+    def kick(self, now: float) -> None:
+        """End the connection as an operator does: without a Close frame."""
+        self.end()
+
+    # --- what others ask ----------------------------------------------------------------------
+
+    def refusal(self, frame: Frame, code: int) -> Frame | None:
+        """The answer to a request that carries the error `code`."""
+        return answer(frame, code)
+
+    def unwatch_if_unused(self, stream: Stream) -> None:
+        """Do not be told about a stream any more that has no publisher or subscription here."""
+        if not self.publishing.uses(stream) and not self.consuming.uses(stream):
+            stream.watchers.pop(self, None)
+
+    def describe(self) -> dict[str, Any]:
+        """State, identity, publishers and subscriptions."""
+        return {
+            "state": self.state.value,
+            "node": self.node.name,
+            "user": None if self.user is None else self.user.name,
+            "virtual_host": self.virtual_host,
+            "client_properties": self.client_properties,
+            "frame_max": self.frame_max,
+            "heartbeat_s": self.heartbeat_s,
+            "unconfirmed": self.publishing.unconfirmed,
+            "publishers": {
+                number: {"stream": one.stream.name, "reference": one.reference}
+                for number, one in self.publishing.publishers.items()
+            },
+            "subscriptions": {
+                number: {
+                    "stream": one.stream.name,
+                    "name": one.name,
+                    "credit": one.credit,
+                    "position": one.position,
+                }
+                for number, one in self.consuming.subscriptions.items()
+            },
+        }
+
+    # --- frames on an open connection ---------------------------------------------------------
+
+    def _handle_open(self, frame: Frame, now: float) -> None:
+        if isinstance(frame, Malformed):
+            self._handle_malformed(frame, now)
+            return
+        handler = self._handlers.get(type(frame))
+        if handler is None or not self._knows(frame):
+            self.close_unknown(now)
+            return
+        try:
+            handler(frame, now)
+        except Refused as refused:
+            if isinstance(frame, Request):
+                self.answer(frame, refused.code)
+        except Crashed:
+            self.end()
+
+    def _handle_malformed(self, frame: Malformed, now: float) -> None:
+        if frame.code == "too-large":
+            self.close(Code.FRAME_TOO_LARGE, "frame too large", now)
+        elif frame.code == "unknown" or (frame.code == "empty" and self.profile.empty_frame_close):
+            self.close_unknown(now)
+        else:
+            self.end()
+
+    def _knows(self, frame: Frame) -> bool:
+        """Whether a server of this profile has the command."""
+        if isinstance(frame, Publish) and frame.version == 2:
+            return self.profile.filters
+        return isinstance(frame, StreamFrame) and frame.KEY & ~RESPONSE_BIT <= self.profile.last_command
+
+    def _exchange_versions(self, frame: ExchangeCommandVersions, now: float) -> None:
+        listed = tuple(
+            [
+                CommandVersions(key, 1, 2 if key in _TWO_VERSIONS else 1)
+                for key in _LISTED
+                if key <= self.profile.last_command
+            ]
+        )
+        self.say(ExchangeCommandVersionsResponse(frame.correlation_id, Code.OK, listed))
+        if any(row.key == Deliver.KEY and row.max_version == 2 for row in frame.commands):
+            self.consuming.deliver_v2 = True
+
+    def _close(self, frame: Close, now: float) -> None:
+        self.answer(frame)
+        self.end()
+
+    def _nothing(self, frame: Frame, now: float) -> None:
+        """A sign of life has done its work by coming."""
+
+    def _evaluate_rights(self, now: float) -> None:
+        """After a new login: streams that the user may not use any more are lost."""
+        user = self.user
+        lost = {
+            one.stream: None
+            for one in self.publishing.publishers.values()
+            if user is None or not user.may("write", self.host, one.stream.name)
+        } | {
+            one.stream: None
+            for one in self.consuming.subscriptions.values()
+            if user is None or not user.may("read", self.host, one.stream.name)
+        }
+        for stream in lost:
+            stream.watchers.pop(self, None)
+            self.stream_lost(stream, now)

@@ -1,0 +1,135 @@
+"""What the parts of a session share: the connection's identity, its answers and its end."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Mapping
+from enum import StrEnum
+from typing import Any
+
+from fakebrokers.frames import Frame
+from fakebrokers.rabbitmq_stream.access import Right, User
+from fakebrokers.rabbitmq_stream.broker import StreamBroker
+from fakebrokers.rabbitmq_stream.cluster import Node
+from fakebrokers.rabbitmq_stream.codec import StreamCodec
+from fakebrokers.rabbitmq_stream.codes import Code
+from fakebrokers.rabbitmq_stream.frames import Close, Request, answer
+from fakebrokers.rabbitmq_stream.heartbeat import Heartbeats
+from fakebrokers.rabbitmq_stream.refusals import Refused
+from fakebrokers.rabbitmq_stream.stream import Stream
+from fakebrokers.session import HangUp, Session
+
+
+class State(StrEnum):
+    """Where a connection is in its life (protocol notes, section 5)."""
+
+    CONNECTED = "connected"  #: TCP only
+    INTRODUCED = "introduced"  #: peer properties exchanged
+    AUTHENTICATING = "authenticating"  #: mechanisms told
+    TUNING = "tuning"  #: authenticated, the server's Tune is out
+    TUNED = "tuned"  #: the client's Tune is in
+    OPEN = "open"  #: in a virtual host
+    REFUSING = "refusing"  #: a refusal is held back; nothing is read any more
+    CLOSING = "closing"  #: the server's Close waits for its answer
+    ENDED = "ended"  #: nothing is said any more
+
+
+Handlers = Mapping[type[Frame], Callable[[Any, float], None]]
+
+
+class SessionBase(Session):
+    """The core that handlers work with.
+
+    Attributes:
+        broker: What all connections share.
+        profile: Which server version this is.
+        codec: Of this connection; its largest frame depends on the state.
+        node: The node that the connection has reached.
+        user: Set by the login.
+        virtual_host: Set by Open.
+        mechanism: The SASL mechanism of the login.
+        client_properties: What the client told about itself.
+        frame_max: Largest frame the client may send, bytes; 0: any.
+        heartbeat_s: Interval that the client chose; 0: none.
+        heartbeats: Their timers, once the connection is open.
+    """
+
+    def __init__(self, broker: StreamBroker, codec: StreamCodec, listener: Node) -> None:
+        self.broker = broker
+        self.profile = broker.profile
+        self.codec = codec
+        self.node = broker.cluster.accept(listener)
+        self.user: User | None = None
+        self.virtual_host: str | None = None
+        self.mechanism = ""
+        self.client_properties: dict[str, str] = {}
+        self.frame_max = self.profile.frame_max
+        self.heartbeat_s = self.profile.heartbeat_s
+        self.heartbeats: Heartbeats | None = None
+        self.state: State = State.CONNECTED
+        self.deadline: float | None = None  #: of the present step, whatever that is
+        self.refusal_held: Frame | None = None
+
+    @abstractmethod
+    def stream_lost(self, stream: Stream, now: float) -> None:
+        """The stream is gone or has lost its member (see `stream.Watcher`)."""
+
+    @abstractmethod
+    def unwatch_if_unused(self, stream: Stream) -> None:
+        """Do not be told about a stream any more that has no publisher or subscription here."""
+
+    def watch(self, stream: Stream) -> None:
+        """Be told when the stream goes away: the connection has cached its leader."""
+        stream.watchers[self] = None
+
+    @property
+    def host(self) -> str:
+        """The virtual host of an open connection."""
+        return self.virtual_host or ""
+
+    def say(self, frame: Frame) -> None:
+        """Send a frame."""
+        if self.heartbeats is not None:
+            self.heartbeats.sent()
+        self.link.say(frame)
+
+    def answer(self, request: Request, code: int = Code.OK) -> None:
+        """Answer a request with nothing but a code."""
+        response = answer(request, code)
+        if response is not None:
+            self.say(response)
+
+    def end(self) -> None:
+        """End the connection without a Close frame, behind everything that was said."""
+        self.state = State.ENDED
+        self.deadline = None
+        self.link.hang_up(HangUp.FIN)
+
+    def close(self, code: Code, reason: str, now: float) -> None:
+        """Say Close; the connection ends with its answer, or without after `close_timeout_s`."""
+        self.state = State.CLOSING
+        self.deadline = now + self.profile.close_timeout_s
+        self.say(Close(1, code, reason))
+
+    def close_unknown(self, now: float) -> None:
+        """What came is no frame, or none that may come now."""
+        self.close(Code.UNKNOWN_FRAME, "unknown frame", now)
+
+    def refuse_and_end(self, refusal: Frame, now: float, delay_s: float = 0.0) -> None:
+        """Say no, after a while, and end the connection; nothing is read in between."""
+        if delay_s > 0:
+            self.state = State.REFUSING
+            self.refusal_held = refusal
+            self.deadline = now + delay_s
+        else:
+            self.say(refusal)
+            self.end()
+
+    def require(self, right: Right, resource: str) -> None:
+        """Demand a right of the user on a stream or super stream.
+
+        Raises:
+            Refused: Code 16.
+        """
+        if self.user is None or not self.user.may(right, self.host, resource):
+            raise Refused(Code.ACCESS_REFUSED)

@@ -1,0 +1,269 @@
+"""The consuming half of a session (protocol notes, section 8)."""
+
+from __future__ import annotations
+
+import msgspec
+
+from fakebrokers.rabbitmq_stream.codes import Code, OffsetType
+from fakebrokers.rabbitmq_stream.frames import (
+    ConsumerUpdate,
+    ConsumerUpdateResponse,
+    Credit,
+    CreditResponse,
+    Deliver,
+    QueryOffset,
+    QueryOffsetResponse,
+    ResolveOffsetSpec,
+    ResolveOffsetSpecResponse,
+    StoreOffset,
+    Subscribe,
+    Unsubscribe,
+)
+from fakebrokers.rabbitmq_stream.groups import GroupKey
+from fakebrokers.rabbitmq_stream.refusals import Crashed, Refused
+from fakebrokers.rabbitmq_stream.session_base import Handlers, SessionBase
+from fakebrokers.rabbitmq_stream.stream import Stream
+from fakebrokers.rabbitmq_stream.subscription import Subscription
+
+#: longest name of a consumer group and reference of a stored offset, bytes
+_MAX_NAME = 255
+
+
+class GroupMember:
+    """A single active consumer: implements `groups.Member`.
+
+    Attributes:
+        key: Its group.
+        subscription: What it reads with while it is active.
+        active: What the coordinator wants.
+    """
+
+    def __init__(self, consuming: Consuming, key: GroupKey, subscription: Subscription) -> None:
+        self.key = key
+        self.subscription = subscription
+        self.active = False
+        self._consuming = consuming
+
+    def activate(self, now: float) -> None:
+        """Ask the client where to read from; its answer starts the delivery."""
+        self.active = True
+        self._consuming.ask(self, now)
+
+    def step_down(self, now: float) -> None:
+        """Stop delivering and tell the client; its answer lets the group go on."""
+        self.active = False
+        self.subscription.detach()
+        self._consuming.ask(self, now)
+
+
+class _Question(msgspec.Struct, frozen=True):
+    """A ConsumerUpdate without an answer yet."""
+
+    member: GroupMember
+    active: bool
+    deadline: float
+
+
+class Consuming:
+    """Subscriptions of one connection.
+
+    Attributes:
+        subscriptions: By the client's id.
+        members: Those that are single active consumers.
+        deliver_v2: The client understands Deliver version 2.
+    """
+
+    def __init__(self, session: SessionBase) -> None:
+        self.subscriptions: dict[int, Subscription] = {}
+        self.members: dict[int, GroupMember] = {}
+        self.deliver_v2 = False
+        self.handlers: Handlers = {
+            Subscribe: self._subscribe,
+            Credit: self._credit,
+            Unsubscribe: self._unsubscribe,
+            StoreOffset: self._store_offset,
+            QueryOffset: self._query_offset,
+            ResolveOffsetSpec: self._resolve,
+            ConsumerUpdateResponse: self._updated,
+        }
+        self._session = session
+        self._questions: dict[int, _Question] = {}
+        self._next_question = 0
+
+    def next_deadline(self) -> float | None:
+        """When the client has to have answered a ConsumerUpdate."""
+        return min((question.deadline for question in self._questions.values()), default=None)
+
+    def uses(self, stream: Stream) -> bool:
+        """Whether a subscription reads from `stream`."""
+        return any(one.stream is stream for one in self.subscriptions.values())
+
+    def drop(self, stream: Stream, now: float) -> None:
+        """Forget the subscriptions of a stream."""
+        for subscription in [one for one in self.subscriptions.values() if one.stream is stream]:
+            self._leave(self._forget(subscription), now)
+
+    def drop_all(self, now: float) -> None:
+        """The connection is gone."""
+        for subscription in list(self.subscriptions.values()):
+            self._leave(self._forget(subscription), now)
+
+    def push_all(self, now: float) -> None:
+        """The client reads again."""
+        for subscription in list(self.subscriptions.values()):
+            self._push(subscription, now)
+
+    def ask(self, member: GroupMember, now: float) -> None:
+        """Send a ConsumerUpdate; the ids are the server's own, from 0."""
+        question, self._next_question = self._next_question, self._next_question + 1
+        deadline = now + self._session.profile.request_timeout_s
+        self._questions[question] = _Question(member, member.active, deadline)
+        self._session.say(ConsumerUpdate(question, member.subscription.subscription_id, member.active))
+
+    # --- frames -------------------------------------------------------------------------------
+
+    def _subscribe(self, frame: Subscribe, now: float) -> None:
+        session = self._session
+        session.require("read", frame.stream)
+        properties = dict(frame.properties or {})
+        single = session.profile.single_active_consumer and properties.get("single-active-consumer") == "true"
+        name = properties.get("name")
+        if name is not None and _too_long(name):
+            raise Refused(Code.PRECONDITION_FAILED)
+        stream = session.broker.find_member(session.host, frame.stream, session.node)
+        if frame.subscription_id in self.subscriptions:
+            raise Refused(Code.SUBSCRIPTION_ID_ALREADY_EXISTS)
+        if single and name is None:
+            raise Refused(Code.PRECONDITION_FAILED)
+        if not session.profile.filters:
+            properties = {key: text for key, text in properties.items() if not key.startswith("filter.")}
+        subscription = Subscription(
+            stream,
+            frame.subscription_id,
+            _spec(frame),
+            frame.credit,
+            session.profile.send_limit(frame.credit),
+            properties,
+            self._push,
+        )
+        self.subscriptions[frame.subscription_id] = subscription
+        stream.subscriptions.append(subscription)
+        session.watch(stream)
+        session.answer(frame)
+        if single:
+            self._join(subscription, name or "", now)
+        else:
+            subscription.attach(None, now)
+            self._push(subscription, now)
+
+    def _credit(self, frame: Credit, now: float) -> None:
+        subscription = self.subscriptions.get(frame.subscription_id)
+        if subscription is None:
+            code = Code.SUBSCRIPTION_ID_DOES_NOT_EXIST
+            self._session.say(CreditResponse(code, frame.subscription_id))
+            return
+        subscription.add_credit(frame.credit)
+        if subscription.active:
+            self._push(subscription, now)
+        else:
+            self._session.say(CreditResponse(Code.PRECONDITION_FAILED, frame.subscription_id))
+
+    def _unsubscribe(self, frame: Unsubscribe, now: float) -> None:
+        subscription = self.subscriptions.get(frame.subscription_id)
+        if subscription is None:
+            raise Refused(Code.SUBSCRIPTION_ID_DOES_NOT_EXIST)
+        member = self._forget(subscription)
+        self._session.unwatch_if_unused(subscription.stream)
+        self._session.answer(frame)
+        self._leave(member, now)
+
+    def _store_offset(self, frame: StoreOffset, now: float) -> None:
+        """Fire and forget: whatever is wrong is silently ignored."""
+        session = self._session
+        try:
+            session.require("read", frame.stream)
+            stream = session.broker.find_led(session.host, frame.stream)
+        except Refused:
+            return
+        session.watch(stream)
+        if not _too_long(frame.reference):
+            stream.writer.store_offset(frame.reference, frame.offset, now)
+
+    def _query_offset(self, frame: QueryOffset, now: float) -> None:
+        session = self._session
+        session.require("read", frame.stream)
+        stream = session.broker.find_led(session.host, frame.stream)
+        session.watch(stream)
+        offset = stream.tracking.offsets.get(frame.reference)
+        code = Code.NO_OFFSET if offset is None and session.profile.no_offset_code else Code.OK
+        session.say(QueryOffsetResponse(frame.correlation_id, code, offset or 0))
+
+    def _resolve(self, frame: ResolveOffsetSpec, now: float) -> None:
+        session = self._session
+        session.require("read", frame.stream)
+        stream = session.broker.find_member(session.host, frame.stream, session.node)
+        offset = stream.resolve(*_spec(frame), now)
+        session.say(ResolveOffsetSpecResponse(frame.correlation_id, Code.OK, OffsetType.OFFSET, offset))
+
+    def _updated(self, frame: ConsumerUpdateResponse, now: float) -> None:
+        """The answer to a ConsumerUpdate; one with an unknown id is ignored, and so is its code."""
+        question = self._questions.pop(frame.correlation_id, None)
+        if question is None:
+            return
+        member = question.member
+        if not question.active:
+            self._session.broker.coordinator.stepped_down(member.key, member, now)
+        elif member.active:
+            member.subscription.attach(_spec(frame), now)
+            self._push(member.subscription, now)
+
+    # --- the rest -----------------------------------------------------------------------------
+
+    def _join(self, subscription: Subscription, name: str, now: float) -> None:
+        session, stream = self._session, subscription.stream
+        super_stream = subscription.properties.get("super-stream")
+        partition = (
+            None
+            if super_stream is None
+            else session.broker.partition_index(session.host, super_stream, stream.name)
+        )
+        member = GroupMember(self, GroupKey(session.host, stream.name, name), subscription)
+        self.members[subscription.subscription_id] = member
+        session.broker.coordinator.join(member.key, member, partition, now)
+
+    def _forget(self, subscription: Subscription) -> GroupMember | None:
+        subscription.detach()
+        del self.subscriptions[subscription.subscription_id]
+        if subscription in subscription.stream.subscriptions:
+            subscription.stream.subscriptions.remove(subscription)
+        member = self.members.pop(subscription.subscription_id, None)
+        self._questions = {
+            number: question for number, question in self._questions.items() if question.member is not member
+        }
+        return member
+
+    def _leave(self, member: GroupMember | None, now: float) -> None:
+        if member is not None:
+            self._session.broker.coordinator.leave(member.key, member, now)
+
+    def _push(self, subscription: Subscription, now: float) -> None:
+        session = self._session
+        while session.link.writable and (chunk := subscription.next_chunk()) is not None:
+            committed = subscription.stream.committed_chunk_id if self.deliver_v2 else None
+            session.say(Deliver(subscription.subscription_id, chunk, committed))
+
+
+def _spec(frame: Subscribe | ResolveOffsetSpec | ConsumerUpdateResponse) -> tuple[OffsetType, int]:
+    """The offset specification in a frame.
+
+    Raises:
+        Crashed: There is no such offset type.
+    """
+    try:
+        return OffsetType(frame.offset_type), frame.offset or 0
+    except ValueError:
+        raise Crashed(f"expected an offset type, got {frame.offset_type}") from None
+
+
+def _too_long(name: str) -> bool:
+    return len(name.encode(errors="surrogateescape")) > _MAX_NAME

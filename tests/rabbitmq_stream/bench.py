@@ -1,0 +1,183 @@
+"""A broker and connections to it without sockets, clocks or faults: bytes in, bytes out, time by hand.
+
+bench = Bench()
+client = bench.connect()
+client.open()
+client.send(Create(5, "orders", {}))
+assert client.frames() == [CreateResponse(5, Code.OK)]
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, TypeVar
+
+from fakebrokers.frames import Frame
+from fakebrokers.rabbitmq_stream.broker import StreamBroker
+from fakebrokers.rabbitmq_stream.cluster import Cluster, Node
+from fakebrokers.rabbitmq_stream.codec import StreamCodec
+from fakebrokers.rabbitmq_stream.frames import (
+    Open,
+    PeerProperties,
+    SaslAuthenticate,
+    SaslHandshake,
+    Tune,
+)
+from fakebrokers.rabbitmq_stream.profile import V4_3, Profile
+from fakebrokers.rabbitmq_stream.session import StreamSession
+from fakebrokers.session import HangUp
+
+F = TypeVar("F", bound=Frame)
+
+EOF = b""
+PLAIN = b"\0guest\0guest"
+
+#: frames of a handshake, and the states in front of each
+HANDSHAKE = (
+    ("connected", PeerProperties(1, {"product": "bench"})),
+    ("introduced", SaslHandshake(2)),
+    ("authenticating", SaslAuthenticate(3, "PLAIN", PLAIN)),
+    ("tuning", Tune(1_048_576, 60)),
+    ("tuned", Open(4, "/")),
+)
+
+
+class Sent(NamedTuple):
+    """What the fake did: when, and the bytes of one frame; no bytes: it hung up."""
+
+    at: float
+    data: bytes
+
+
+class Client:
+    """The client's end of a connection; for the session it is the `Link`."""
+
+    def __init__(self, bench: Bench, node: Node | None = None, peer: str = "127.0.0.1:50000") -> None:
+        self.name = "c1"
+        self.peer = peer
+        self.sent: list[Sent] = []
+        self.ended = False
+        self.is_ready = False
+        self.reading = True
+        self.writable = True
+        self.bench = bench
+        self.codec = StreamCodec(response_bit_on_routes=bench.broker.profile.response_bit_on_routes)
+        self.session = StreamSession(bench.broker, self.codec, node)
+        self.session.link = self
+        self._reader = StreamCodec("client")
+        self.session.opened(bench.now)
+
+    # Link
+
+    def say(self, frame: Frame) -> None:
+        assert not self.ended, f"{frame} after the end"
+        self.sent.append(Sent(self.bench.now, self.codec.encode(frame)))
+
+    def hang_up(self, how: HangUp = HangUp.FIN) -> None:
+        assert how is HangUp.FIN
+        if not self.ended:
+            self.ended = True
+            self.sent.append(Sent(self.bench.now, EOF))
+
+    def ready(self) -> None:
+        self.is_ready = True
+
+    def stop_reading(self) -> None:
+        self.reading = False
+
+    def resume_reading(self) -> None:
+        self.reading = True
+
+    # the client
+
+    def send(self, *frames: Frame | bytes) -> None:
+        """Send frames, or raw bytes, each in a segment of its own."""
+        for frame in frames:
+            self.send_bytes(frame if isinstance(frame, bytes) else self._reader.encode(frame))
+
+    def send_bytes(self, data: bytes) -> None:
+        """One segment; what follows the end of the connection is lost, as in `Connection.receive`."""
+        if self.ended:
+            return
+        for frame, _ in self.codec.feed(data):
+            self.session.handle(frame, self.bench.now)
+            if self.ended:
+                return
+        if self.codec.partial:
+            self.session.unfinished(self.codec.partial, self.bench.now)
+        self.bench.run_broker()
+
+    def handshake(self, until: str = "open", frame_max: int = 1_048_576, heartbeat: int = 60) -> Client:
+        """Go on to a state, and forget what the fake has said on the way."""
+        for state, frame in HANDSHAKE:
+            if state == until:
+                break
+            if self.session.state == state:
+                self.send(Tune(frame_max, heartbeat) if isinstance(frame, Tune) else frame)
+        assert self.session.state == until
+        self.sent.clear()
+        return self
+
+    def frames(self) -> list[Frame]:
+        """The frames that came since the last call."""
+        taken, self.sent = [sent for sent in self.sent if sent.data], [s for s in self.sent if not s.data]
+        return [frame for sent in taken for frame, _ in self._reader.feed(sent.data)]
+
+    def only(self, kind: type[F]) -> F:
+        """The one frame that came since the last call."""
+        (frame,) = self.frames()
+        assert isinstance(frame, kind), frame
+        return frame
+
+    def leave(self) -> None:
+        """The connection is gone."""
+        self.ended = True
+        self.session.closed(self.bench.now)
+
+
+class Bench:
+    """One broker; `now` is monotonic seconds, `wall_offset` puts the wall clock at 1970 + that."""
+
+    def __init__(self, profile: Profile = V4_3, nodes: list[Node] | None = None) -> None:
+        self.now = 0.0
+        self.wall_offset = 1_700_000_000.0
+        self.broker = StreamBroker(
+            profile, wall=lambda now: self.wall_offset + now, cluster=Cluster(nodes) if nodes else None
+        )
+        self.clients: list[Client] = []
+
+    def connect(self, node: Node | None = None, peer: str = "127.0.0.1:50000") -> Client:
+        """A new connection, nothing said yet."""
+        client = Client(self, node, peer)
+        self.clients.append(client)
+        return client
+
+    def open(self, node: Node | None = None, frame_max: int = 1_048_576, heartbeat: int = 60) -> Client:
+        """A new connection, ready to use."""
+        return self.connect(node).handshake(frame_max=frame_max, heartbeat=heartbeat)
+
+    def run_broker(self) -> None:
+        """What is due at once."""
+        deadline = self.broker.next_deadline()
+        if deadline is not None and deadline <= self.now:
+            self.broker.handle_timer(self.now)
+
+    def advance(self, seconds: float) -> None:
+        """Let time pass, timer by timer."""
+        self.advance_to(self.now + seconds)
+
+    def advance_to(self, end: float) -> None:
+        """Let time pass until `end`."""
+        while (due := min(self._deadlines(), default=end)) <= end:
+            self.now = max(self.now, due)
+            self.run_broker()
+            for client in self.clients:
+                deadline = client.session.next_deadline()
+                if deadline is not None and deadline <= self.now:
+                    client.session.handle_timer(self.now)
+            if due == end:
+                break
+        self.now = max(self.now, end)
+
+    def _deadlines(self) -> list[float]:
+        times = [self.broker.next_deadline(), *[client.session.next_deadline() for client in self.clients]]
+        return [time for time in times if time is not None]

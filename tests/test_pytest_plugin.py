@@ -1,0 +1,377 @@
+"""The pytest plugin, with the toy protocol behind all fixtures; the real ones use it in their own tests."""
+
+from __future__ import annotations
+
+import statistics
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from toy import Toy
+
+from fakebrokers.protocols import PROTOCOLS, ProtocolInfo
+
+LOAD = ProtocolInfo.load
+
+CLIENT = """
+    import asyncio, socket
+    import pytest
+
+    def talk(broker, *lines):
+        "Say lines to the toy; return the last answer."
+        answer = ""
+        with socket.create_connection(("127.0.0.1", broker.port), timeout=5) as connection:
+            with connection.makefile("rw") as file:
+                for line in ["hello me", *lines]:
+                    file.write(line + "\\n")
+                    file.flush()
+                    answer = file.readline().strip()
+        return answer
+"""
+
+
+@pytest.fixture(autouse=True)
+def toys(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every protocol is the toy here."""
+    monkeypatch.setattr(ProtocolInfo, "load", lambda self: Toy)
+
+
+@pytest.fixture
+def run(pytester: pytest.Pytester):
+    """Run tests in a project of their own."""
+
+    def run(tests: str, *args: str, ini: str = "") -> pytest.RunResult:
+        pytester.makeini(f"[pytest]\nfilterwarnings = error\n{ini}")
+        pytester.makepyfile(CLIENT + tests)
+        return pytester.runpytest("-p", "no:cacheprovider", *args)
+
+    return run
+
+
+def passes(result: pytest.RunResult, count: int) -> None:
+    result.assert_outcomes(passed=count)
+
+
+# fixtures
+
+
+@pytest.mark.parametrize("info", PROTOCOLS.values(), ids=lambda info: info.fixture)
+def test_each_protocol_has_a_fixture_and_a_factory(run, info: ProtocolInfo) -> None:
+    tests = """
+    def test_one(NAME):
+        assert talk(NAME, "put a") == "stored a"
+
+    def test_several(NAME_factory):
+        one, other = NAME_factory(), NAME_factory(profile="seed")
+        assert one.port != other.port
+        assert (one.profile, other.profile) == ("real", "seed")
+        assert talk(one, "put a 1", "get a") == "value a 1"
+        assert talk(other, "get a") == "value a"
+    """
+    passes(run(tests.replace("NAME", info.fixture)), 2)
+
+
+def test_each_test_gets_a_fresh_broker_that_is_stopped_afterwards(run) -> None:
+    tests = """
+    ports = []
+
+    @pytest.mark.parametrize("n", range(2))
+    def test_fresh(rabbitmq_stream, n):
+        ports.append(rabbitmq_stream.port)
+        assert talk(rabbitmq_stream, "get a") == "value a"
+        talk(rabbitmq_stream, "put a 1")
+
+    def test_stopped():
+        for port in ports:
+            with pytest.raises(ConnectionRefusedError):
+                socket.create_connection(("127.0.0.1", port))
+    """
+    passes(run(tests), 3)
+
+
+def test_async_code_needs_no_plugin(run) -> None:
+    tests = """
+    async def ask(broker):
+        reader, writer = await asyncio.open_connection("127.0.0.1", broker.port)
+        writer.write(b"hello me\\n")
+        answer = await reader.readline()
+        await broker.wait_for_async(kind="Hello")
+        writer.close()
+        await writer.wait_closed()
+        return answer
+
+    def test_async(rabbitmq_stream):
+        assert asyncio.run(ask(rabbitmq_stream)) == b"welcome\\n"
+    """
+    passes(run(tests), 1)
+
+
+def test_unittest_classes(run) -> None:
+    tests = """
+    import unittest
+
+    class TestOrders(unittest.TestCase):
+        @pytest.fixture(autouse=True)
+        def broker(self, rabbitmq_stream):
+            self.broker = rabbitmq_stream
+
+        def test_put(self):
+            self.assertEqual(talk(self.broker, "put a"), "stored a")
+    """
+    passes(run(tests), 1)
+
+
+def test_parallel_workers(run) -> None:
+    tests = """
+    @pytest.mark.parametrize("n", range(8))
+    def test_put(rabbitmq_stream_factory, n):
+        for _ in range(3):
+            assert talk(rabbitmq_stream_factory(), f"put {n}") == f"stored {n}"
+    """
+    # In workers nothing is patched: they are processes of their own.
+    workers = f"""
+    import sys
+    sys.path.insert(0, {str(Path(__file__).parent)!r})
+    from toy import Toy
+    from fakebrokers.protocols import ProtocolInfo
+    ProtocolInfo.load = lambda self: Toy
+    """
+    passes(run(workers + tests, "-n", "2"), 8)
+
+
+# errors and failure reports
+
+
+def test_an_error_inside_the_fake_is_an_error_of_the_test(run) -> None:
+    tests = """
+    def test_boom(rabbitmq_stream):
+        talk(rabbitmq_stream, "put a boom")
+    """
+    result = run(tests)
+    result.assert_outcomes(passed=1, errors=1)
+    result.stdout.fnmatch_lines(
+        ["E *RuntimeError: boom", "* fakebrokers journal: rabbitmq_stream *", "* Put *"]
+    )
+
+
+def test_every_fake_is_stopped_even_if_one_has_an_error(run) -> None:
+    tests = """
+    ports = []
+
+    def test_boom(rabbitmq_stream_factory):
+        for _ in range(3):
+            broker = rabbitmq_stream_factory()
+            ports.append(broker.port)
+            talk(broker, "put a boom")
+
+    def test_stopped():
+        assert len(ports) == 3
+        for port in ports:
+            with pytest.raises(ConnectionRefusedError):
+                socket.create_connection(("127.0.0.1", port))
+    """
+    run(tests).assert_outcomes(passed=2, errors=1)
+
+
+FAILING = """
+    def test_two(rabbitmq_stream_factory, pzq):
+        talk(rabbitmq_stream_factory(), "put first")
+        talk(rabbitmq_stream_factory(), "put second")
+        talk(pzq, "get third")
+        assert False
+"""
+
+
+def test_a_failure_shows_the_journal_of_each_fake(run) -> None:
+    result = run(FAILING)
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines_random(
+        [
+            "*- fakebrokers journal: pzq -*",
+            "*- fakebrokers journal: rabbitmq_stream -*",
+            "*- fakebrokers journal: rabbitmq_stream (2) -*",
+            "* c1 -> Put *#first*",
+            "* c1 <- Stored *#first*",
+            "* c1 -> Put *#second*",
+            "* c1 -> Get *#third*",
+        ]
+    )
+
+
+def test_the_journal_gets_through_from_a_worker(run) -> None:
+    tests = """
+    def test_lost(rabbitmq_stream_factory):
+        assert False, rabbitmq_stream_factory
+    """
+    result = run(tests, "-n", "1")
+    result.assert_outcomes(failed=1)
+
+
+def test_a_pass_shows_no_journal(run) -> None:
+    result = run("    def test_put(pzq): talk(pzq, 'put a')\n", "-rA")
+    passes(result, 1)
+    result.stdout.no_fnmatch_line("*journal*")
+
+
+@pytest.mark.parametrize("lines", [0, 2])
+def test_the_length_of_the_journal(run, lines: int) -> None:
+    tests = """
+    def test_long(pzq):
+        talk(pzq, *["put a"] * 20)
+        pzq.kill()
+        assert False
+    """
+    result = run(tests, f"--fakebrokers-journal-lines={lines}")
+    shown = [line for line in result.outlines if " c1 -> " in line or " c1 <- " in line or " c1 -- " in line]
+    assert len(shown) == lines
+    assert any("fakebrokers journal" in line for line in result.outlines) == bool(lines)
+
+
+# settings
+
+
+def test_settings_of_the_command_line_beat_those_of_the_ini_file(run) -> None:
+    tests = """
+    def test_settings(pzq):
+        assert (pzq.profile, pzq.engine.injector.seed) == ("seed", 7)
+    """
+    ini = "fakebrokers_seed = 3\nfakebrokers_profile = seed\n"
+    result = run(tests, "--fakebrokers-seed=7", ini=ini)
+    passes(result, 1)
+    result.stdout.fnmatch_lines(["fakebrokers: *, profile seed, seed 7"])
+
+
+def test_settings_when_nothing_is_said(run) -> None:
+    tests = """
+    def test_settings(pzq):
+        assert (pzq.profile, pzq.engine.injector.seed) == ("real", 0)
+    """
+    result = run(tests)
+    passes(result, 1)
+    result.stdout.re_match_lines([r"fakebrokers: [\d.]+, profile real$"])
+
+
+@pytest.mark.parametrize("option", ["seed", "journal-lines"])
+def test_a_setting_that_is_no_number(run, option: str) -> None:
+    result = run("    def test_nothing(): ...\n", f"--fakebrokers-{option}=many")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines([f"*--fakebrokers-{option} or its ini twin: expected a number, got 'many'"])
+
+
+# the marker
+
+
+def test_the_closest_marker_wins_keyword_by_keyword(run) -> None:
+    tests = """
+    @pytest.mark.fakebrokers(profile="seed", seed=1)
+    class TestMarked:
+        def test_class(self, pzq):
+            assert (pzq.profile, pzq.engine.injector.seed) == ("seed", 1)
+
+        @pytest.mark.fakebrokers(seed=2)
+        def test_method(self, pzq, pzq_factory):
+            assert (pzq.profile, pzq.engine.injector.seed) == ("seed", 2)
+            assert pzq_factory(seed=3).engine.injector.seed == 3
+
+    @pytest.mark.fakebrokers("pzq", "narconi", seed=4)
+    def test_for_some_protocols(pzq, narconi, blazingmq):
+        assert [b.engine.injector.seed for b in (pzq, narconi, blazingmq)] == [4, 4, 9]
+    """
+    passes(run(tests, "--fakebrokers-seed=9"), 3)
+
+
+def test_faults_as_a_list_a_plan_and_a_file_beside_the_test(run, pytester: pytest.Pytester) -> None:
+    folder = pytester.mkdir("sub")
+    (folder / "plan.toml").write_text(
+        'seed = 5\n[[faults]]\nmatch = { kind = "Stored", nth = 2 }\neffect = { type = "drop" }\n'
+    )
+    tests = """
+    from fakebrokers.faults import Plan, drop
+
+    def check(broker):
+        assert talk(broker, "put a", "get b") == "value b"
+        broker.faults.add(drop(kind="Stored", nth=1))
+
+    second = drop(kind="Stored", nth=2)
+
+    @pytest.mark.parametrize("source", [
+        pytest.param("list", marks=pytest.mark.fakebrokers(faults=[second])),
+        pytest.param("plan", marks=pytest.mark.fakebrokers(faults=Plan(faults=(second,)))),
+        pytest.param("file", marks=pytest.mark.fakebrokers(faults="plan.toml")),
+    ])
+    def test_second_confirm_is_lost(pzq, source):
+        assert talk(pzq, "put a") == "stored a"
+        assert pzq.faults.fired(pzq.faults.names[0]) == 0
+        with pytest.raises(TimeoutError):
+            talk_briefly(pzq)
+        assert pzq.faults.fired(pzq.faults.names[0]) == 1
+
+    def talk_briefly(broker):
+        with socket.create_connection(("127.0.0.1", broker.port)) as connection:
+            connection.sendall(b"hello me\\nput a\\nput b\\n")
+            connection.settimeout(0.2)
+            assert connection.recv(100) == b"welcome\\nstored a\\n"
+            connection.recv(100)
+    """
+    (folder / "test_faults.py").write_text(_dedent(CLIENT + tests))
+    passes(pytester.runpytest("sub"), 3)
+
+
+def test_a_marker_for_a_protocol_that_does_not_exist(run) -> None:
+    tests = """
+    @pytest.mark.fakebrokers("rabitmq", seed=1)
+    def test_typo(pzq): ...
+    """
+    result = run(tests)
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(
+        ["E *UsageError: there is no protocol 'rabitmq'; did you mean 'rabbitmq-stream'*"]
+    )
+
+
+def test_the_marker_is_registered(run) -> None:
+    tests = """
+    @pytest.mark.fakebrokers(seed=1)
+    def test_marked(): ...
+    """
+    passes(run(tests, "--strict-markers"), 1)
+    run("", "--markers").stdout.fnmatch_lines(["@pytest.mark.fakebrokers(*protocols, faults=None*"])
+
+
+def test_a_protocol_that_this_version_lacks(run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ProtocolInfo, "load", LOAD)
+    monkeypatch.setattr(ProtocolInfo, "available", False)
+    result = run("    def test_early(narconi): ...\n")
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(["E *UsageError: this version of fakebrokers cannot fake narconi; it can: *"])
+
+
+# what it costs
+
+
+def test_importing_the_plugin_is_cheap() -> None:
+    """Under 20 ms on top of pytest, and nothing of weight."""
+    code = (
+        "import pytest, sys, time; before = set(sys.modules); start = time.perf_counter();"
+        "import fakebrokers.pytest_plugin;"
+        "print(time.perf_counter() - start, *sorted(set(sys.modules) - before))"
+    )
+    seconds = []
+    for _ in range(3):
+        done = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=30
+        )
+        elapsed, *modules = done.stdout.split()
+        seconds.append(float(elapsed))
+    assert {name.partition(".")[0] for name in modules} == {"fakebrokers"}
+    assert not [
+        name for name in modules if name in ("fakebrokers.server", "fakebrokers.frames", "fakebrokers.faults")
+    ]
+    assert statistics.median(seconds) < 0.020
+
+
+def _dedent(text: str) -> str:
+    from textwrap import dedent
+
+    return dedent(text)
