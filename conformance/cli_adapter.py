@@ -12,9 +12,8 @@ from rich.table import Table
 
 from conformance.adapter.new import COMMANDS, LANGUAGES, new
 from conformance.adapter.profile import ROLE_OPS
+from fakebrokers.commands import ExitCode
 from fakebrokers.errors import UsageError
-
-EXIT_FAILED = 1
 
 PROTOCOLS = click.Choice(list(ROLE_OPS))
 
@@ -36,7 +35,7 @@ def check_command(command: str, protocol: str | None, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(report.as_json(), indent=2))
     else:
-        console = Console(highlight=False)
+        console = Console(highlight=False, soft_wrap=True)
         for item in report.checks:
             mark = "[green]ok[/]    " if item.ok else "[red]failed[/]"
             console.print(f"{mark} {item.name:<14} {item.asks}")
@@ -44,9 +43,10 @@ def check_command(command: str, protocol: str | None, as_json: bool) -> None:
                 console.print(f"       {item.problem}", markup=False, style="red")
         if report.hello is not None:
             known = report.hello
-            console.print(f"{known.library} {known.library_version} ({known.language}), roles: {', '.join(known.roles)}")
+            roles = ", ".join(known.roles) or "none yet"
+            console.print(f"{known.library} {known.library_version} ({known.language}), roles: {roles}")
     if not report.ok:
-        raise SystemExit(EXIT_FAILED)
+        raise SystemExit(ExitCode.FAILED)
 
 
 @adapter.command("new")

@@ -78,6 +78,8 @@ class FrameSpec(NamedTuple):
         status: Name of the field that holds the wire's result code, if there is one.
         secret: Names of the fields that carry credentials; never written to a journal.
         bulk: Names of the fields that hold message bodies; left out of the journal when large.
+        scope: Name of the field in whose scope the key counts (a publisher's id), if that is not the
+            whole connection.
     """
 
     role: Role
@@ -86,6 +88,7 @@ class FrameSpec(NamedTuple):
     status: str | None = None
     secret: tuple[str, ...] = ()
     bulk: tuple[str, ...] = ()
+    scope: str | None = None
 
 
 FrameTable = Mapping[type[Frame], FrameSpec]

@@ -30,8 +30,9 @@ class Driver:
         self._armed = math.inf
 
     def settle(self) -> None:
-        """End a step: write what is due, set the timer."""
+        """End a step: write what is due, take it down, set the timer."""
         self.engine.flush(self.loop.time())
+        self.engine.journal.flush()
         deadline = self.engine.next_deadline()
         if deadline < self._armed:
             if self._timer is not None:

@@ -21,13 +21,14 @@ from concurrent.futures import Future
 from pathlib import Path
 from types import TracebackType
 from typing import Any, ClassVar, TypeVar
+from uuid import uuid4
 
 from fakebrokers.control import FaultControl
 from fakebrokers.engine import Clock, Engine
 from fakebrokers.errors import UsageError, WaitTimeout
 from fakebrokers.faults.plan import Plan, load_plan
 from fakebrokers.frames import FrameTable
-from fakebrokers.journal import Journal, Record, Tap
+from fakebrokers.journal import Journal, Record, RunJournal, Tap
 from fakebrokers.listener import Driver, TcpListener
 from fakebrokers.loop import Home, InsideLoop, loop_thread
 from fakebrokers.memory import MemoryLink
@@ -49,6 +50,7 @@ class FakeServer(ABC):
         seed: Random seed of the faults; overrides that of the plan.
         journal_limit: Records that the journal keeps.
         body_limit: Frames with message bodies above this many bytes are journalled without them.
+        journal_dir: Folder in which everything is written down besides, from `start` to `stop`.
         memory: Listen on no socket at all; clients connect with `connect_memory` on the running loop.
     """
 
@@ -68,6 +70,7 @@ class FakeServer(ABC):
         seed: int | None = None,
         journal_limit: int = 100_000,
         body_limit: int = 1024,
+        journal_dir: str | Path | None = None,
         memory: bool = False,
     ) -> None:
         if not _is_loopback(host):
@@ -83,6 +86,8 @@ class FakeServer(ABC):
         if seed is not None:
             plan = Plan(seed=seed, faults=plan.faults)
         self.journal = Journal(self.frames, limit=journal_limit, body_limit=body_limit)
+        self._journal_dir = None if journal_dir is None else Path(journal_dir)
+        self._written: RunJournal | None = None
         self.clock = Clock(time.time() - time.monotonic())
         self.broker = self.make_broker(self.clock)
         self.engine = Engine(
@@ -117,6 +122,7 @@ class FakeServer(ABC):
         """Listen. On return clients can connect."""
         if self._home is not None:
             raise UsageError(f"this {self.protocol} fake runs already, at {self.url}")
+        self._write_down()
         if self._memory:
             self._home = InsideLoop(asyncio.get_running_loop())
             self._driver = Driver(self.engine, self._home.loop)
@@ -158,6 +164,23 @@ class FakeServer(ABC):
             listener.drop_all()
         if self._driver is not None:
             self._driver.stop()
+        if self._written is not None:
+            self.journal.sink = None
+            self._written.close()
+            self._written = None
+
+    def _write_down(self) -> None:
+        """Open the journal on disk, if one is wanted."""
+        if self._journal_dir is not None:
+            run = f"{self.protocol}-{time.strftime('%Y%m%dT%H%M%S')}-{uuid4().hex[:8]}"
+            self._written = RunJournal(
+                self._journal_dir,
+                run,
+                protocol=self.protocol,
+                profile=self.profile,
+                seed=self.engine.injector.seed,
+            )
+            self.journal.sink = self._written
 
     def check(self) -> None:
         """Raise what went wrong inside the fake, if anything did."""

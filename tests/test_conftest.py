@@ -8,6 +8,9 @@ import pytest
 
 CONFTEST = Path(__file__).with_name("conftest.py").read_text()
 
+#: pytester imports all plugins again for every run; these are slow to import, and not needed.
+QUICK = ("-p", "no:allure_pytest", "-p", "no:hypothesispytest")
+
 TESTS = """
     import pytest
 
@@ -38,7 +41,7 @@ def test_skipped_tests(
     monkeypatch.setenv("CI", ci)
     pytester.makeconftest(CONFTEST)
     pytester.makepyfile(TESTS)
-    result = pytester.runpytest()
+    result = pytester.runpytest(*QUICK)
     result.assert_outcomes(passed=1, **outcomes)
     if ci:
         result.stdout.fnmatch_lines(["*skipped although CI is set; missing: node (apt-get install nodejs)"])
@@ -51,4 +54,4 @@ def test_skipped_modules(
     monkeypatch.setenv("CI", ci)
     pytester.makeconftest(CONFTEST)
     pytester.makepyfile(MODULE)
-    pytester.runpytest().assert_outcomes(**outcomes)
+    pytester.runpytest(*QUICK).assert_outcomes(**outcomes)

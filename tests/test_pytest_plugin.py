@@ -6,6 +6,7 @@ import statistics
 import subprocess
 import sys
 from pathlib import Path
+from textwrap import dedent
 
 import pytest
 from toy import Toy
@@ -13,6 +14,18 @@ from toy import Toy
 from fakebrokers.protocols import PROTOCOLS, ProtocolInfo
 
 LOAD = ProtocolInfo.load
+
+#: pytester imports all plugins again for every run; these are slow to import, and not needed.
+QUICK = ("-p", "no:allure_pytest", "-p", "no:hypothesispytest", "-p", "no:cacheprovider")
+
+#: Processes of their own, such as xdist's workers, know nothing of the patch in `toys`.
+IN_WORKERS = f"""
+    import sys
+    sys.path.insert(0, {str(Path(__file__).parent)!r})
+    from toy import Toy
+    from fakebrokers.protocols import ProtocolInfo
+    ProtocolInfo.load = lambda self: Toy
+"""
 
 CLIENT = """
     import asyncio, socket
@@ -44,7 +57,7 @@ def run(pytester: pytest.Pytester):
     def run(tests: str, *args: str, ini: str = "") -> pytest.RunResult:
         pytester.makeini(f"[pytest]\nfilterwarnings = error\n{ini}")
         pytester.makepyfile(CLIENT + tests)
-        return pytester.runpytest("-p", "no:cacheprovider", *args)
+        return pytester.runpytest(*QUICK, *args)
 
     return run
 
@@ -129,15 +142,7 @@ def test_parallel_workers(run) -> None:
         for _ in range(3):
             assert talk(rabbitmq_stream_factory(), f"put {n}") == f"stored {n}"
     """
-    # In workers nothing is patched: they are processes of their own.
-    workers = f"""
-    import sys
-    sys.path.insert(0, {str(Path(__file__).parent)!r})
-    from toy import Toy
-    from fakebrokers.protocols import ProtocolInfo
-    ProtocolInfo.load = lambda self: Toy
-    """
-    passes(run(workers + tests, "-n", "2"), 8)
+    passes(run(IN_WORKERS + tests, "-n", "2"), 8)
 
 
 # errors and failure reports
@@ -146,7 +151,8 @@ def test_parallel_workers(run) -> None:
 def test_an_error_inside_the_fake_is_an_error_of_the_test(run) -> None:
     tests = """
     def test_boom(rabbitmq_stream):
-        talk(rabbitmq_stream, "put a boom")
+        with pytest.raises(ConnectionResetError):
+            talk(rabbitmq_stream, "put a boom")
     """
     result = run(tests)
     result.assert_outcomes(passed=1, errors=1)
@@ -163,7 +169,8 @@ def test_every_fake_is_stopped_even_if_one_has_an_error(run) -> None:
         for _ in range(3):
             broker = rabbitmq_stream_factory()
             ports.append(broker.port)
-            talk(broker, "put a boom")
+            with pytest.raises(ConnectionResetError):
+                talk(broker, "put a boom")
 
     def test_stopped():
         assert len(ports) == 3
@@ -200,18 +207,15 @@ def test_a_failure_shows_the_journal_of_each_fake(run) -> None:
 
 
 def test_the_journal_gets_through_from_a_worker(run) -> None:
-    tests = """
-    def test_lost(rabbitmq_stream_factory):
-        assert False, rabbitmq_stream_factory
-    """
-    result = run(tests, "-n", "1")
+    result = run(IN_WORKERS + FAILING, "-n", "1")
     result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["*- fakebrokers journal: rabbitmq_stream (2) -*", "* c1 -> Put *#second*"])
 
 
 def test_a_pass_shows_no_journal(run) -> None:
     result = run("    def test_put(pzq): talk(pzq, 'put a')\n", "-rA")
     passes(result, 1)
-    result.stdout.no_fnmatch_line("*journal*")
+    result.stdout.no_fnmatch_line("*fakebrokers journal*")
 
 
 @pytest.mark.parametrize("lines", [0, 2])
@@ -314,8 +318,8 @@ def test_faults_as_a_list_a_plan_and_a_file_beside_the_test(run, pytester: pytes
             assert connection.recv(100) == b"welcome\\nstored a\\n"
             connection.recv(100)
     """
-    (folder / "test_faults.py").write_text(_dedent(CLIENT + tests))
-    passes(pytester.runpytest("sub"), 3)
+    (folder / "test_faults.py").write_text(dedent(CLIENT + tests))
+    passes(pytester.runpytest(*QUICK, "sub"), 3)
 
 
 def test_a_marker_for_a_protocol_that_does_not_exist(run) -> None:
@@ -369,9 +373,3 @@ def test_importing_the_plugin_is_cheap() -> None:
         name for name in modules if name in ("fakebrokers.server", "fakebrokers.frames", "fakebrokers.faults")
     ]
     assert statistics.median(seconds) < 0.020
-
-
-def _dedent(text: str) -> str:
-    from textwrap import dedent
-
-    return dedent(text)

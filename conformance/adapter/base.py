@@ -186,9 +186,13 @@ class Adapter(ABC):
         after: int = 0,
         **fields: Any,
     ) -> Event | None:
-        """The first event that fits (see `Inbox.find`), waiting up to `timeout_s` for it; None if none came."""
-        await self.inbox.until(lambda: self.inbox.find(name, where, after=after, **fields) is not None, timeout_s)
-        return self.inbox.find(name, where, after=after, **fields)
+        """The first event that fits (see `Inbox.find`), waiting up to `timeout_s` for it, or None."""
+
+        def found() -> Event | None:
+            return self.inbox.find(name, where, after=after, **fields)
+
+        await self.inbox.until(lambda: found() is not None, timeout_s)
+        return found()
 
     def messages(self, sub: str) -> list[Message]:
         """The messages of a subscription since the last reset, in the client's order."""

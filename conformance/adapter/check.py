@@ -23,7 +23,7 @@ LONG_LINE_BYTES = 4 << 20
 BODIES: tuple[Mapping[str, Any], ...] = (
     {"text": ""},
     {"text": "hi"},
-    {"text": "naïve \u20ac \U0001f407 \u0000 \\ \" \n"},
+    {"text": 'naïve \u20ac \U0001f407 \u0000 \\ " \n'},
     {"b64": base64.b64encode(bytes(range(256))).decode()},
     {"gen": "zero", "len": 4096},
     {"gen": "zero", "len": 4097},
@@ -84,7 +84,7 @@ async def check(
     env: Mapping[str, str] | None = None,
     cwd: str | Path | None = None,
 ) -> Report:
-    """Start the adapter, try everything, end it. Without `protocol` each known one is offered to it in turn."""
+    """Start the adapter, try everything, end it. Without `protocol` it is offered each one in turn."""
     checks: list[Check] = []
     begun = time.monotonic()
     adapter, problem = None, ""
@@ -141,7 +141,7 @@ async def _concurrency(adapter: ProcessAdapter) -> str:
     if wrong:
         return f"{len(wrong)} of {CONCURRENT} failed, the first: {wrong[0]}"
     if any(result.value.get("open") is not False for result in results):
-        return "the state of a session that does not exist is {\"open\": false}"
+        return 'the state of a session that does not exist is {"open": false}'
     return ""
 
 
@@ -158,7 +158,8 @@ async def _honesty(adapter: ProcessAdapter) -> str:
         result = await adapter.call(op, {"session": "none", "id": 0}, DEADLINE_MS)
         if result.kind is not Kind.UNSUPPORTED or result.error is None or not result.error.definite:
             return f"{op} is not declared, so it must fail unsupported (definite): {result}"
-    for args in ({"version": 999, "protocol": adapter.protocol}, {"version": 1, "protocol": "no-such-protocol"}):
+    for version, protocol in ((999, adapter.protocol), (1, "no-such-protocol")):
+        args = {"version": version, "protocol": protocol}
         result = await adapter.call("hello", args, DEADLINE_MS)
         if result.kind is not Kind.UNSUPPORTED:
             return f"hello {args} must fail unsupported: {result}"
@@ -177,7 +178,8 @@ async def _long_line(adapter: ProcessAdapter) -> str:
 
 @_asks("extra members", "ignores members that it does not know")
 async def _extra_members(adapter: ProcessAdapter) -> str:
-    result = await adapter.call("echo", {"body": {"text": "hi"}, "from_the_future": [1, {"a": None}]}, DEADLINE_MS)
+    args = {"body": {"text": "hi"}, "from_the_future": [1, {"a": None}]}
+    result = await adapter.call("echo", args, DEADLINE_MS)
     return "" if result.ok else str(result)
 
 

@@ -173,9 +173,7 @@ class Hello(msgspec.Struct, frozen=True):
 
 
 #: Ops that need no broker: their deadline is short and no time-out of the library applies.
-LOCAL_OPS = frozenset(
-    {"cancel", "echo", "hello", "raise_next", "reset", "set_clock", "set_counter", "shutdown", "state", "stats"}
-)
+LOCAL_OPS = frozenset({"cancel", "echo", "hello", "raise_next", "reset", "shutdown", "state", "stats"})
 DEFAULT_DEADLINE_MS = 10_000.0
 FIXED_DEADLINE_MAX_MS = 30_000.0
 _LIMIT_OF = {"connect": "connect", "close": "close", "publish": "publish", "publish_many": "publish"}
@@ -188,7 +186,7 @@ def deadline_ms(hello: Hello | None, op: str, args: Mapping[str, Any], timeout_m
     """
     if op == "next":
         return float(args.get("wait_ms", 0)) + (timeout_ms or 0)
-    if op not in LOCAL_OPS and hello is not None:
+    if hello is not None and op not in LOCAL_OPS and not op.startswith("set_"):
         fixed = hello.limits.get(f"{_LIMIT_OF.get(op, 'request')}_timeout_ms")
         if fixed is not None:
             return min(float(fixed), FIXED_DEADLINE_MAX_MS)

@@ -9,13 +9,12 @@ from pathlib import Path
 from conformance.adapter.profile import ROLE_OPS
 from fakebrokers.errors import UsageError
 
-
 #: Files to write per language: name in the new folder -> where it lies in the package `conformance`.
 _FILES: Mapping[str, Mapping[str, str]] = {
-    "python": {"adapter.py": "adapter/templates/python/adapter.py", "kit": "adapter/kit"},
+    "python": {"adapter.py": "adapter/templates/adapter.py.in", "kit": "adapter/kit"},
     "node": {
-        "adapter.mjs": "adapter/templates/node/adapter.mjs",
-        "package.json": "adapter/templates/node/package.json",
+        "adapter.mjs": "adapter/templates/adapter.mjs.in",
+        "package.json": "adapter/templates/package.json.in",
         "kit.mjs": "adapters/_node/kit.mjs",
     },
 }

@@ -63,7 +63,7 @@ OPTIONAL_OPS = frozenset(
     }
 )
 
-ALL_OPS = CORE_OPS | OPTIONAL_OPS | {op for roles in ROLE_OPS.values() for ops in roles.values() for op in ops}
+ALL_OPS = CORE_OPS.union(OPTIONAL_OPS, *(ops for roles in ROLE_OPS.values() for ops in roles.values()))
 
 CAPABILITIES = frozenset(
     {

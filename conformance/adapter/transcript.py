@@ -34,7 +34,7 @@ class Transcript:
     def dump(self) -> Iterator[bytes]:
         """JSON lines. Credentials are blotted out, long bodies replaced by their digest."""
         for line in self.lines:
-            yield msgspec.json.encode({"at_ns": line.at_ns, "way": line.way, "line": _presentable(line.line)}) + b"\n"
+            yield msgspec.json.encode(Line(line.at_ns, line.way, _presentable(line.line))) + b"\n"
 
 
 def _presentable(value: Any) -> Any:
@@ -89,9 +89,9 @@ class Inbox:
     ) -> Event | None:
         """The first event of that name behind position `after` whose members equal `fields`."""
         for event in self.events[after:]:
-            if event.event == name and all(event[key] == value for key, value in fields.items()):
-                if where is None or where(event):
-                    return event
+            fits = event.event == name and all(event[key] == value for key, value in fields.items())
+            if fits and (where is None or where(event)):
+                return event
         return None
 
     async def until(self, condition: Callable[[], bool], timeout_s: float) -> bool:

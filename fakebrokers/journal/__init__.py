@@ -1,6 +1,7 @@
 """The journal: what went over the wire, in order, on one clock."""
 
-from fakebrokers.journal.memory import Journal
+from fakebrokers.journal.memory import Journal, Sink
 from fakebrokers.journal.record import Record, Tap
+from fakebrokers.journal.run import RunJournal, value_id
 
-__all__ = ["Journal", "Record", "Tap"]
+__all__ = ["Journal", "Record", "RunJournal", "Sink", "Tap", "value_id"]

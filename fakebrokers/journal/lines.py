@@ -1,14 +1,16 @@
 """The lines of a journal file: what they hold, how they become bytes, how they are read again.
 
-A file is `MAGIC` and then lines: four bytes of length, little-endian, and that many bytes of msgpack.
-Each line is an array whose first element says what it is. A length of zero, a length beyond the end, or
-bytes that are no line end the file: what a process that was killed left behind. ``SCHEMA.md`` has the rules.
+A file is `MAGIC` and then blocks: four bytes of length, little-endian, and that many bytes of msgpack, an
+array of lines. Each line is an array whose first element says what it is. A length of zero, a length beyond
+the end, or bytes that are no lines end the file: what a process that was killed left behind. ``SCHEMA.md``
+has the rules.
 """
 
 from __future__ import annotations
 
+import mmap
 import struct
-from collections.abc import Iterator
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -34,7 +36,7 @@ class FrameLine(msgspec.Struct, frozen=True, array_like=True, tag=FRAME):
     key: Any
     items: int
     size: int
-    status: int | None
+    status: Any
     fault: str
     scope: Any
     frame: str | None = None
@@ -92,54 +94,49 @@ class RunLine(msgspec.Struct, frozen=True, array_like=True, tag=RUN):
 Line = FrameLine | StateLine | OpLine | EventLine | MetricLine | RunLine
 
 _encoder = msgspec.msgpack.Encoder(enc_hook=str)
-_decoder: msgspec.msgpack.Decoder[Line] = msgspec.msgpack.Decoder(Line)
+_decoder: msgspec.msgpack.Decoder[list[Line]] = msgspec.msgpack.Decoder(list[Line])
 
 
-def encode(line: tuple[Any, ...]) -> bytes:
-    """The msgpack of a line. What msgpack cannot hold (a huge integer, half a surrogate) becomes text."""
+def encode(lines: Sequence[tuple[Any, ...]]) -> bytes:
+    """A block. What msgpack cannot hold (a huge integer, half a surrogate) becomes text."""
     try:
-        return _encoder.encode(line)
+        return _encoder.encode(lines)
     except (OverflowError, UnicodeEncodeError):
-        return _encoder.encode([_plain(field) for field in line])
+        return _encoder.encode(_plain(lines))
 
 
-def decode(data: bytes) -> Line:
-    """One line. Raises `msgspec.MsgspecError` if it is none."""
-    return _decoder.decode(data)
+def decode(block: bytes) -> list[Line]:
+    """The lines of a block. Raises `msgspec.MsgspecError` if it is none."""
+    return _decoder.decode(block)
 
 
-def split(content: bytes, name: str) -> tuple[list[Line], bool]:
+def split(content: bytes | mmap.mmap, name: str) -> tuple[list[Line], bool]:
     """All lines of a file, and whether it ends torn.
 
     Raises:
         UsageError: It is no journal file, or one of another version.
     """
-    if not content.startswith(MAGIC[:-1]):
-        if MAGIC.startswith(content.rstrip(b"\0")):
+    head = content[: len(MAGIC)]
+    if head[:-1] != MAGIC[:-1]:
+        if not head.rstrip(b"\0"):
             return [], True  # killed before the first line
-        raise UsageError(f"{name}: expected a journal file, got bytes that begin with {content[:8]!r}")
-    version = content[len(MAGIC) - 1]
+        raise UsageError(f"{name}: expected a journal file, got bytes that begin with {head!r}")
+    version = head[-1]
     if version != SCHEMA_VERSION:
         raise UsageError(f"{name}: expected a journal of version {SCHEMA_VERSION}, got version {version}")
     lines: list[Line] = []
-    for start, end in _spans(content):
-        try:
-            lines.append(_decoder.decode(content[start:end]))
-        except msgspec.MsgspecError:
-            return lines, True
-    end = end if lines else len(MAGIC)
-    return lines, end < len(content)
-
-
-def _spans(content: bytes) -> Iterator[tuple[int, int]]:
     at, size = len(MAGIC), len(content)
     while at + LENGTH.size < size:
         length = LENGTH.unpack_from(content, at)[0]
         start = at + LENGTH.size
+        if length == 0 or start + length > size:
+            return lines, True
+        try:
+            lines += decode(content[start : start + length])
+        except msgspec.MsgspecError:
+            return lines, True
         at = start + length
-        if length == 0 or at > size:
-            return
-        yield start, at
+    return lines, at < size
 
 
 def _plain(field: Any) -> Any:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 
@@ -16,6 +16,18 @@ from fakebrokers.journal.record import Record, Tap
 _Entry = tuple[float, str, Tap, Any, Frame | None, Any, int, str]
 
 REDACTED = b"***"
+
+
+#: What a sink gets: (at, connection, tap, frame, size, fault), or a state: (at, connection, tap, what, note,
+#: fault).
+TapeEntry = tuple[float, str, Tap, Frame | str, int | str, str]
+
+
+class Sink(Protocol):
+    """Where everything is written down besides (`RunJournal`)."""
+
+    def write(self, tape: Sequence[TapeEntry], frames: FrameTable) -> None:
+        """Take down what happened in one turn of the loop. Frames still hold their secrets."""
 
 
 class Journal:
@@ -36,12 +48,16 @@ class Journal:
         self._body_limit = body_limit
         self._careful = {kind for kind, spec in self._frames.items() if spec.secret or spec.bulk}
         self._watchers: list[Callable[[Record], None]] = []
+        self._sink: Sink | None = None
+        self._tape: list[TapeEntry] = []
 
     # writing
 
     def add(self, now: float, connection: str, tap: Tap, frame: Frame, size: int, fault: str = "") -> None:
         """Append a frame; `now` in monotonic seconds, `size` in bytes on the wire."""
         kind = type(frame)
+        if self._sink is not None:
+            self._tape.append((now, connection, tap, frame, size, fault))
         keys = None
         kept: Frame | None = frame
         if kind in self._careful:
@@ -54,6 +70,8 @@ class Journal:
 
     def state(self, now: float, connection: str, what: str, note: str = "", fault: str = "") -> None:
         """Append something that is no frame: ``accepted``, ``fin``, ``restart`` ..."""
+        if self._sink is not None:
+            self._tape.append((now, connection, Tap.STATE, what, note, fault))
         self._append((now, connection, Tap.STATE, what, None, note, 0, fault))
 
     def _append(self, entry: _Entry) -> None:
@@ -65,6 +83,22 @@ class Journal:
             record = self._record(self._added, entry)
             for watcher in tuple(self._watchers):
                 watcher(record)
+
+    @property
+    def sink(self) -> Sink | None:
+        """Where everything is written down besides, on this thread; None for nowhere."""
+        return self._sink
+
+    @sink.setter
+    def sink(self, sink: Sink | None) -> None:
+        self.flush()
+        self._sink = sink
+
+    def flush(self) -> None:
+        """Hand the sink what came since the last flush; at the end of every turn of the loop."""
+        if self._tape and self._sink is not None:
+            tape, self._tape = self._tape, []
+            self._sink.write(tape, self._frames)
 
     # reading
 

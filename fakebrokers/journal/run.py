@@ -9,16 +9,17 @@ from __future__ import annotations
 import hashlib
 import re
 import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
 import msgspec
 
 from fakebrokers.errors import UsageError
-from fakebrokers.frames import Frame, FrameSpec
-from fakebrokers.journal.lines import EVENT, FRAME, METRIC, OP, RUN, STATE, decode, encode
+from fakebrokers.frames import Frame, FrameSpec, FrameTable
+from fakebrokers.journal.lines import EVENT, FRAME, METRIC, OP, RUN, STATE, Line, decode, encode
+from fakebrokers.journal.memory import TapeEntry
 from fakebrokers.journal.reader import RunLog, assemble
-from fakebrokers.journal.record import Tap
 from fakebrokers.journal.rows import RunRow
 from fakebrokers.journal.segment import Segment
 
@@ -27,15 +28,15 @@ Outcome = Literal["invoke", "ok", "fail", "info"]
 REDACTED = "***"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@+,=-]{0,199}")
 _ATTRIBUTES = frozenset(RunRow.__struct_fields__) - {"run"}
-#: kind, role, name of the key, whether it is a batch, its counter, name of the status, name of the scope
-_Plan = tuple[str, str, str | None, bool, Any, str | None, str | None]
+#: kind, role, name of the key, what counts the items of a batch, name of the status, name of the scope
+_Plan = tuple[str, str, str | None, Callable[[Any], int] | None, str | None, str | None]
 
 
-class Lines(Protocol):
-    """Where lines go: a `Segment`, or memory."""
+class Blocks(Protocol):
+    """Where blocks of lines go: a `Segment`, or memory."""
 
-    def append(self, line: tuple[Any, ...]) -> None:
-        """Take one line."""
+    def append(self, lines: Sequence[tuple[Any, ...]]) -> None:
+        """Take a block of lines."""
 
     def close(self) -> None:
         """Nothing more will come."""
@@ -45,11 +46,15 @@ class _Memory:
     def __init__(self) -> None:
         self.kept: list[bytes] = []
 
-    def append(self, line: tuple[Any, ...]) -> None:
-        self.kept.append(encode(line))
+    def append(self, lines: Sequence[tuple[Any, ...]]) -> None:
+        self.kept.append(encode(lines))
 
     def close(self) -> None:
         pass
+
+    @property
+    def lines(self) -> list[Line]:
+        return [line for block in self.kept for line in decode(block)]
 
 
 class RunJournal:
@@ -82,8 +87,8 @@ class RunJournal:
         self._frames = frames
         self._body_limit = body_limit
         self._plans: dict[type[Frame], _Plan] = {}
-        self._wire: Lines
-        self._ops: Lines
+        self._wire: Blocks
+        self._ops: Blocks
         if folder is None:
             self._wire, self._ops = _Memory(), _Memory()
         else:
@@ -93,45 +98,42 @@ class RunJournal:
                 self._ops = Segment(folder / f"{run}.ops", window=1 << 16)
             except FileExistsError:
                 raise UsageError(f"{folder}: there is a run {run!r} already") from None
-        self._put = self._wire.append
         self.attributes(started_ms=int(time.time() * 1000), **attributes)
 
-    # what the fake saw; on the loop thread
+    # what the fake saw; on the loop thread (see `memory.Sink`)
 
-    def frame(
-        self, now: float, connection: str, tap: Tap, frame: Frame, spec: FrameSpec, size: int, fault: str
-    ) -> None:
-        """A frame came by. `now` in monotonic seconds, `size` in bytes."""
-        kind = type(frame)
-        plan = self._plans.get(kind)
-        if plan is None:
-            plan = self._plans[kind] = _plan(kind, spec)
-        name, role, key, batch, count, status, scope = plan
-        keys = None if key is None else getattr(frame, key)
-        items = 1
-        if batch:
-            items = 0 if type(keys) is bytes else count(frame)
-        self._put(
-            (
-                FRAME,
-                now,
-                connection,
-                tap._value_,
-                name,
-                role,
-                keys,
-                items,
-                size,
-                None if status is None else getattr(frame, status),
-                fault,
-                None if scope is None else getattr(frame, scope),
-                self._shown(frame, spec) if self._frames else None,
+    def write(self, tape: Sequence[TapeEntry], frames: FrameTable) -> None:
+        """Take down one turn of the loop."""
+        plans = self._plans
+        lines: list[tuple[Any, ...]] = []
+        for at, connection, tap, frame, size, fault in tape:
+            if isinstance(frame, str):
+                lines.append((STATE, at, connection, frame, size, fault))
+                continue
+            kind = type(frame)
+            plan = plans.get(kind)
+            if plan is None:
+                plan = plans[kind] = _plan(kind, frames[kind])
+            name, role, key, count, status, scope = plan
+            keys = None if key is None else getattr(frame, key)
+            lines.append(
+                (
+                    FRAME,
+                    at,
+                    connection,
+                    tap._value_,
+                    name,
+                    role,
+                    keys,
+                    1 if count is None else 0 if type(keys) is bytes else count(frame),
+                    size,
+                    None if status is None else getattr(frame, status),
+                    fault,
+                    None if scope is None else getattr(frame, scope),
+                    self._shown(frame, frames[kind]) if self._frames else None,
+                )
             )
-        )
-
-    def state(self, now: float, connection: str, what: str, note: str, fault: str) -> None:
-        """Something that is no frame came by."""
-        self._put((STATE, now, connection, what, note, fault))
+        self._wire.append(lines)
 
     # what the client did, and how the harness fared; on the runner's thread
 
@@ -161,22 +163,23 @@ class RunJournal:
             wire_key: `key_text` of the correlation key, where the client tells it.
             error: Kind of the error; ``hang`` if the runner gave up waiting.
         """
-        self._ops.append((OP, now, process, op_id, f, outcome, key, value, offset, wire_key, error, note))
+        line = (OP, now, process, op_id, f, outcome, key, value, offset, wire_key, error, note)
+        self._ops.append([line])
 
     def event(self, now: float, process: str, what: str, note: str = "") -> None:
         """The client told something unasked: ``connection_lost``, ``reconnected`` ..."""
-        self._ops.append((EVENT, now, process, what, note))
+        self._ops.append([(EVENT, now, process, what, note)])
 
     def metric(self, now: float, name: str, value: float) -> None:
         """A measurement: ``loop_lag_ms``, ``cpu_steal`` ..."""
-        self._ops.append((METRIC, now, name, value))
+        self._ops.append([(METRIC, now, name, value)])
 
     def attributes(self, **attributes: Any) -> None:
         """Set attributes of the run; see `RunRow`. Raises `UsageError` for names that it does not have."""
         unknown = attributes.keys() - _ATTRIBUTES
         if unknown:
             raise UsageError(f"expected attributes of a run, got {', '.join(sorted(unknown))}")
-        self._ops.append((RUN, attributes))
+        self._ops.append([(RUN, attributes)])
 
     def close(self, **attributes: Any) -> None:
         """The run came to its end. Without this, readers know that it was broken off."""
@@ -188,8 +191,8 @@ class RunJournal:
         """Everything so far. Only where nothing is written to disk."""
         if not (isinstance(self._wire, _Memory) and isinstance(self._ops, _Memory)):
             raise UsageError("this run is written to disk: read it from there")
-        wire = [decode(data) for data in self._wire.kept]
-        return assemble(self.run, wire, [decode(data) for data in self._ops.kept], torn=False)
+        wire, ops = self._wire.lines, self._ops.lines
+        return assemble(self.run, wire, ops, torn=False)
 
     def _shown(self, frame: Frame, spec: FrameSpec) -> str:
         fields = {name: getattr(frame, name) for name in frame.__struct_fields__}
@@ -209,7 +212,7 @@ def value_id(body: bytes) -> str:
 def _plan(kind: type[Frame], spec: FrameSpec) -> _Plan:
     items = spec.items
     count = None if items is None else items.count
-    return kind.__name__, str(spec.role), spec.key, items is not None, count, spec.status, spec.scope
+    return kind.__name__, str(spec.role), spec.key, count, spec.status, spec.scope
 
 
 def _shortened(body: Any, limit: int) -> Any:

@@ -1,7 +1,7 @@
 """A file that only grows and that survives the death of its writer.
 
-Lines are copied into a shared mapping of the file, so they outlive a ``kill -9`` (not a power cut). The
-length in front of a line is written after the line itself: a line that was cut short has none.
+Blocks are copied into a shared mapping of the file, so they outlive a ``kill -9`` (not a power cut). The
+length in front of a block is written after the block itself: one that was cut short has none.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import mmap
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -42,15 +43,15 @@ class Segment:
         if fcntl is not None:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         self._base = 0  # where in the file the window begins
-        self._at = 0  # where in the window the next line goes
+        self._at = 0  # where in the window the next block goes
         self._map = self._mapped(self._window)
         self._size = self._window
         self._map[: len(MAGIC)] = MAGIC
         self._at = len(MAGIC)
 
-    def append(self, line: tuple[Any, ...]) -> None:
-        """Write one line; see `lines` for the elements."""
-        data = encode(line)
+    def append(self, lines: Sequence[tuple[Any, ...]]) -> None:
+        """Write a block; see `lines` for the elements."""
+        data = encode(lines)
         start = self._at + _HEAD
         end = start + len(data)
         if end > self._size:
@@ -77,7 +78,7 @@ class Segment:
         self._map.close()
         self._base += skip
         self._at -= skip
-        self._size = 0  # should the next step fail, no line fits until it works
+        self._size = 0  # should the next step fail, nothing fits until it works
         self._map = self._mapped(size)
         self._size = size
 

@@ -209,7 +209,7 @@ class StreamCodec(Codec):
                 return _write_deliver(frame)
             parts = write_publish(frame) if isinstance(frame, Publish) else _write(frame, self._key(frame))
         except (error, TypeError, AttributeError, ValueError) as problem:
-            raise WireError(f"a {kind_of(frame)} that fits the wire ({problem})", repr(frame)) from None
+            raise WireError(f"a {kind_of(frame)} that fits the wire", str(problem)) from None
         return b"".join([_SIZE.pack(sum(map(len, parts))), *parts])
 
     def _key(self, frame: StreamFrame) -> int:

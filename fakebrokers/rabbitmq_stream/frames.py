@@ -102,16 +102,20 @@ FRAMES: FrameTable = {
     ExchangeCommandVersionsResponse: _answer(Role.HANDSHAKE),
     DeclarePublisher: _question(Role.OPEN),
     DeclarePublisherResponse: _answer(),
-    Publish: FrameSpec(Role.PUBLISH, key="publishing_ids", items=PublishedItems(), bulk=("entries",)),
-    PublishConfirm: FrameSpec(Role.CONFIRM, key="publishing_ids", items=ConfirmedItems()),
-    PublishError: FrameSpec(Role.REJECT, key="publishing_ids", items=FailedItems()),
+    Publish: FrameSpec(
+        Role.PUBLISH, "publishing_ids", PublishedItems(), bulk=("entries",), scope="publisher_id"
+    ),
+    PublishConfirm: FrameSpec(Role.CONFIRM, "publishing_ids", ConfirmedItems(), scope="publisher_id"),
+    PublishError: FrameSpec(Role.REJECT, "publishing_ids", FailedItems(), scope="publisher_id"),
     QueryPublisherSequence: _question(Role.REQUEST),
     QueryPublisherSequenceResponse: _answer(),
     DeletePublisher: _question(Role.SHUT),
     DeletePublisherResponse: _answer(),
     Subscribe: _question(Role.OPEN),
     SubscribeResponse: _answer(),
-    Deliver: FrameSpec(Role.DELIVER, key="first_offset", items=DeliveredItems(), bulk=("chunk",)),
+    Deliver: FrameSpec(
+        Role.DELIVER, "first_offset", DeliveredItems(), bulk=("chunk",), scope="subscription_id"
+    ),
     Credit: FrameSpec(Role.FLOW, key="subscription_id"),
     CreditResponse: FrameSpec(Role.FLOW, key="subscription_id", status="code"),
     StoreOffset: FrameSpec(Role.ACK, key="offset"),

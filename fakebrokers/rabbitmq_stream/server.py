@@ -91,7 +91,7 @@ class RabbitMQStream(FakeServer):
         return self._new_session(node)
 
     def _new_session(self, node: Node) -> tuple[Session, Codec]:
-        codec = StreamCodec(side="server")
+        codec = StreamCodec(response_bit_on_routes=self.switches.response_bit_on_routes)
         return StreamSession(self.broker, codec, node), codec
 
     def welcome_memory(self) -> tuple[Session, Codec]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import socket
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,7 +15,8 @@ from fakebrokers.narconi.broker import NarconiBroker
 from fakebrokers.narconi.codec import NarconiCodec
 from fakebrokers.narconi.config import Config
 from fakebrokers.narconi.frames import FRAMES
-from fakebrokers.narconi.profile import find_profile
+from fakebrokers.narconi.profile import Profile, find_profile
+from fakebrokers.narconi.server import Narconi
 from fakebrokers.narconi.session import NarconiSession
 from fakebrokers.narconi.websocket import encode_frame
 from fakebrokers.session import HangUp
@@ -49,37 +52,22 @@ class Reply(NamedTuple):
     payload: bytes
 
 
-class Socket:
-    """A client's socket: what it wrote goes in at once, what came back waits in `data`."""
+class Socket(ABC):
+    """A raw client. Whatever the server does about a call has been done when it returns."""
 
-    def __init__(self, server: Server) -> None:
-        self._server = server
-        self.data = bytearray()
-        self.ended: HangUp | None = None
-        self._connection = server.engine.accept(*server.welcome(), self, server.now, "test")
-        server.engine.flush(server.now)
+    data: bytearray  #: what came and was not looked at yet
+    ended: HangUp | None = None  #: how the server ended it
 
-    # connection.Transport
+    @abstractmethod
+    def send(self, data: bytes) -> None: ...
 
-    def write(self, units: list[bytes]) -> None:
-        self.data += b"".join(units)
-
-    def hang_up(self, how: HangUp) -> None:
-        self.ended = how
-
-    def stop_reading(self) -> None: ...
-
-    def resume_reading(self) -> None: ...
-
-    # the client
-
-    def send(self, data: bytes) -> None:
-        self._server.engine.receive(self._connection, data, self._server.now)
-        self._server.engine.flush(self._server.now)
-
+    @abstractmethod
     def drop(self) -> None:
-        self._server.engine.lost(self._connection, self._server.now)
-        self._server.engine.flush(self._server.now)
+        """End it without a word."""
+
+    @abstractmethod
+    def look(self) -> None:
+        """Take in what has come."""
 
     def send_frame(self, opcode: int, payload: bytes, fin: bool = True) -> None:
         self.send(encode_frame(opcode, payload, fin=fin, masked=True))
@@ -98,6 +86,7 @@ class Socket:
 
     def answer(self, method: str = "GET") -> Answer:
         """The next HTTP answer, which must be there."""
+        self.look()
         head, blank, rest = bytes(self.data).partition(b"\r\n\r\n")
         assert blank, "no answer"
         status_line, *lines = head.decode().split("\r\n")
@@ -108,6 +97,7 @@ class Socket:
 
     def frames(self) -> Iterator[Reply]:
         """The WebSocket frames that are there; they are taken."""
+        self.look()
         while self.data:
             first, size, at = self.data[0], self.data[1], 2
             assert not size & 0x80, "a server must not mask"
@@ -137,23 +127,23 @@ def _body(headers: dict[str, str], rest: bytes, method: str) -> tuple[bytes, byt
     return rest[:size], rest[size:]
 
 
-class Server:
-    """The fake's core, without sockets; `now` is moved by hand."""
+class Server(ABC):
+    """A fake that recordings can be played against."""
 
-    def __init__(self, profile: str = "real", config: Config | None = None) -> None:
-        self.profile = find_profile(profile)
-        self.config = config or Config()
-        self.now = 0.0
-        clock = Clock(1_795_189_277.0)
-        self.broker = NarconiBroker(clock.wall)
-        self.engine = Engine(FRAMES, self.broker, clock=clock)
+    broker: NarconiBroker
+    profile: Profile
+    now: float = 0.0  #: monotonic seconds; where it can be moved, it is moved by hand
 
-    def welcome(self) -> tuple[NarconiSession, NarconiCodec]:
-        session = NarconiSession(self.broker, self.profile, self.config)
-        return session, NarconiCodec(self.profile, self.config)
+    @abstractmethod
+    def connect(self) -> Socket: ...
 
-    def connect(self) -> Socket:
-        return Socket(self)
+    @abstractmethod
+    def call(self, act: Callable[..., None], *arguments: Any) -> None:
+        """Do something to the broker."""
+
+    @property
+    @abstractmethod
+    def errors(self) -> list[BaseException]: ...
 
     def websocket(self, target: str, protocol: str) -> Socket:
         """A socket behind a good handshake."""
@@ -172,6 +162,131 @@ class Server:
         )
         assert answer.status_line == "HTTP/1.1 101 Switching Protocols"
         return socket
+
+
+class Core(Server):
+    """The fake's core without IO."""
+
+    def __init__(self, profile: str = "real", config: Config | None = None) -> None:
+        self.profile = find_profile(profile)
+        self.config = config or Config()
+        clock = Clock(1_795_189_277.0)
+        self.broker = NarconiBroker(clock.wall)
+        self.engine = Engine(FRAMES, self.broker, clock=clock)
+
+    def connect(self) -> CoreSocket:
+        return CoreSocket(self)
+
+    def call(self, act: Callable[..., None], *arguments: Any) -> None:
+        act(*arguments)
+        self.engine.flush(self.now)
+
+    @property
+    def errors(self) -> list[BaseException]:
+        return self.engine.errors
+
+
+class CoreSocket(Socket):
+    """Implements `connection.Transport`: the client's end is the same object."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+        self.data = bytearray()
+        session = NarconiSession(core.broker, core.profile, core.config)
+        codec = NarconiCodec(core.profile, core.config)
+        self.connection = core.engine.accept(session, codec, self, core.now, "test")
+        core.engine.flush(core.now)
+
+    def write(self, units: list[bytes]) -> None:
+        self.data += b"".join(units)
+
+    def hang_up(self, how: HangUp) -> None:
+        self.ended = how
+
+    def stop_reading(self) -> None: ...
+
+    def resume_reading(self) -> None: ...
+
+    def look(self) -> None: ...
+
+    def send(self, data: bytes) -> None:
+        self._core.engine.receive(self.connection, data, self._core.now)
+        self._core.engine.flush(self._core.now)
+
+    def drop(self) -> None:
+        self._core.engine.lost(self.connection, self._core.now)
+        self._core.engine.flush(self._core.now)
+
+
+class Live(Server):
+    """The fake on a socket; its time passes by itself."""
+
+    def __init__(self, narconi: Narconi) -> None:
+        self.narconi = narconi
+        self.broker = narconi.broker
+        self.profile = find_profile(narconi.profile)
+        self._sockets: list[LiveSocket] = []
+
+    def __enter__(self) -> Live:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for client in self._sockets:
+            client.socket.close()
+
+    def connect(self) -> LiveSocket:
+        client = LiveSocket(self)
+        self._sockets.append(client)
+        return client
+
+    def call(self, act: Callable[..., None], *arguments: Any) -> None:
+        self.narconi.call(act, *arguments)
+
+    @property
+    def errors(self) -> list[BaseException]:
+        return self.narconi.engine.errors
+
+    def settle(self) -> None:
+        """Let the loop thread deal with what is in its sockets already."""
+        for _ in range(8):
+            self.narconi.call(lambda: None)
+
+
+class LiveSocket(Socket):
+    """A TCP socket."""
+
+    def __init__(self, live: Live) -> None:
+        self._live = live
+        self.data = bytearray()
+        self.socket = socket.create_connection((live.narconi.host, live.narconi.port))
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.socket.setblocking(False)
+        live.settle()
+
+    def look(self) -> None:
+        self._live.settle()
+        while self.ended is None and self.socket.fileno() >= 0:
+            try:
+                data = self.socket.recv(1 << 20)
+            except BlockingIOError:
+                return
+            except ConnectionResetError:
+                self.ended = HangUp.RST
+                return
+            if not data:
+                self.ended = HangUp.FIN
+                return
+            self.data += data
+
+    def send(self, data: bytes) -> None:
+        self.socket.setblocking(True)
+        self.socket.sendall(data)
+        self.socket.setblocking(False)
+        self._live.settle()
+
+    def drop(self) -> None:
+        self.socket.close()
+        self._live.settle()
 
 
 def request_body(record: Record) -> bytes | list[bytes]:

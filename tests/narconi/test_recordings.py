@@ -19,9 +19,12 @@ from typing import Any
 import pytest
 
 from fakebrokers.narconi.config import Config
+from fakebrokers.narconi.server import Narconi
 from fakebrokers.session import HangUp
 from tests.narconi.recording import (
     Answer,
+    Core,
+    Live,
     Record,
     Reply,
     Server,
@@ -75,10 +78,8 @@ def _fixed_text(text: str) -> str:
 class Player:
     """Plays one scenario record by record."""
 
-    def __init__(self, version: str, scenario: str, profile: str) -> None:
-        crashes = any("exited with code" in r.get("desc", "") for r in recordings()[version, scenario])
-        self.server = Server(profile, Config(faithful_crashes=crashes))
-        self.crashes = crashes
+    def __init__(self, server: Server, version: str, scenario: str) -> None:
+        self.server = server
         self.scenario = scenario
         self.version = version
         self.http: Socket | None = None
@@ -110,10 +111,10 @@ class Player:
         for name, socket in self.sockets.items():
             assert not self.left(name), name
             assert not socket.data
-        assert not self.server.engine.errors
+        assert not self.server.errors
 
     def ensure(self) -> None:
-        self.server.broker.ensure(f"gold_{self.scenario}")
+        self.server.call(self.server.broker.ensure, f"gold_{self.scenario}")
 
     # HTTP
 
@@ -213,6 +214,7 @@ class Player:
     def ws_none(self, record: Record) -> None:
         self.checked += 1
         assert not self.left(record["conn"])
+        self.sockets[record["conn"]].look()
         assert self.sockets[record["conn"]].ended is None
 
     def ws_eof(self, record: Record) -> None:
@@ -226,15 +228,14 @@ class Player:
         elif "still running" in record["desc"]:
             assert self.server.broker.crashes == 0
         elif "closes every AMQP connection" in record["desc"]:
-            self.server.broker.lose_backend(self.server.now)
-            self.server.engine.flush(self.server.now)
+            self.server.call(self.server.broker.lose_backend, self.server.now)
 
 
 class DocumentPlayer(Player):
     """Profile ``seed``: ack ids are never used twice, so the recorded ones are translated."""
 
-    def __init__(self, version: str, scenario: str, profile: str) -> None:
-        super().__init__(version, scenario, profile)
+    def __init__(self, server: Server, version: str, scenario: str) -> None:
+        super().__init__(server, version, scenario)
         self.ids: dict[tuple[str, str], str] = {}
 
     def ws_s2c(self, record: Record) -> None:
@@ -264,19 +265,33 @@ class DocumentPlayer(Player):
         return payload
 
 
-@pytest.mark.parametrize(("version", "scenario"), list(recordings()))
-def test_real(version: str, scenario: str) -> None:
-    player = Player(version, scenario, version)
+def _config(version: str, scenario: str) -> Config:
+    crashes = any("exited with code" in r.get("desc", "") for r in recordings()[version, scenario])
+    return Config(faithful_crashes=crashes)
+
+
+EVERY = pytest.mark.parametrize(("version", "scenario"), list(recordings()))
+
+
+@EVERY
+def test_core(version: str, scenario: str) -> None:
+    player = Player(Core(version, _config(version, scenario)), version, scenario)
+    player.play()
+    assert player.checked
+
+
+@EVERY
+def test_sockets(version: str, scenario: str) -> None:
+    with Narconi(profile=version, config=_config(version, scenario)) as narconi, Live(narconi) as live:
+        Player(live, version, scenario).play()
+
+
+@pytest.mark.parametrize("scenario", IN_DOCUMENT)
+def test_core_as_in_the_document(scenario: str) -> None:
+    player = DocumentPlayer(Core("seed"), "0.1.0", scenario)
     player.play()
     assert player.checked
 
 
 def test_all_are_there() -> None:
     assert sum(map(len, recordings().values())) == 1034
-
-
-@pytest.mark.parametrize("scenario", IN_DOCUMENT)
-def test_seed(scenario: str) -> None:
-    player = DocumentPlayer("0.1.0", scenario, "seed")
-    player.play()
-    assert player.checked

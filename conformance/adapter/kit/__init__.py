@@ -1,4 +1,4 @@
-"""Write an adapter for a Python library: everything but the library. Standard library only, Python 3.11 or newer.
+"""Everything that an adapter for a Python library needs besides the library. Python 3.11, no dependencies.
 
     class MyAdapter(AdapterBase):
         library = "mylib"

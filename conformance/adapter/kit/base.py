@@ -14,11 +14,13 @@ from typing import Any
 
 from .bodies import body_bytes, report_body
 from .failure import CallbackError, Failure
-from .helpers import op
+from .helpers import drop_sockets, op
 from .subscription import Subscription
 
 VERSION = 1
 THREADS_MAX = 128  #: ops of a synchronous library that can run at the same time
+CANCEL_TRIES = 20
+CANCEL_WAIT_S = 0.05
 
 Json = dict[str, Any]
 
@@ -32,7 +34,7 @@ class AdapterBase:
     library_version = ""
     protocols: tuple[str, ...] = ()
     roles: tuple[str, ...] = ()
-    caps: Mapping[str, bool] = {}
+    caps = ""  #: capabilities, separated by spaces
     limits: Mapping[str, int] = {}
     settles = "none"
     restart = "never"
@@ -44,7 +46,7 @@ class AdapterBase:
     def __init__(self) -> None:
         members = [getattr(self, name) for name in dir(type(self)) if not name.startswith("__")]
         self.ops: dict[str, Callable[..., Any]] = {m.op: m for m in members if hasattr(m, "op")}
-        if not self.caps.get("callback_raise"):
+        if "callback_raise" not in self.caps.split():
             del self.ops["raise_next"]
         self.sessions: dict[str, Any] = {}  #: by name, whatever the library has for a session
         self.subs: dict[str, Subscription] = {}
@@ -61,7 +63,11 @@ class AdapterBase:
     # What adapters override.
 
     async def clear(self) -> None:
-        """Drop everything that is connected to a broker, fast and without goodbye. Part of ``reset``."""
+        """Forget what the sessions hold; part of ``reset``.
+
+        In a child process the tasks and sockets of asyncio are ended for you. In the suite's own process this
+        has to drop the connections, fast and without goodbye.
+        """
 
     def classify(self, error: Exception) -> Failure:
         """The `Failure` for what the library raised."""
@@ -79,7 +85,7 @@ class AdapterBase:
         self._write({"event": event, **fields})
 
     def trip(self, callback: str) -> None:
-        """Raise if ``raise_next`` armed this kind of callback; call it inside each callback of the library."""
+        """Raise if ``raise_next`` armed this kind of callback; call it in each callback of the library."""
         if self._armed.get(callback, 0) > 0:
             self._armed[callback] -= 1
             raise CallbackError(f"raise_next {callback}")
@@ -181,7 +187,7 @@ class AdapterBase:
             "protocols": list(self.protocols),
             "roles": list(self.roles),
             "ops": sorted(self.ops),
-            "caps": {"concurrent": True, **self.caps},
+            "caps": dict.fromkeys(["concurrent", *self.caps.split()], True),
             "limits": dict(self.limits),
             "settles": self.settles,
             "restart": self.restart,
@@ -217,17 +223,27 @@ class AdapterBase:
     async def _reset(self, request_id: int | None = None) -> None:
         await self.clear()
         self._cancelled.update(key for key in self._running if key != request_id)
-        doomed: set[asyncio.Task[Any]] = {self._running[key] for key in self._cancelled if key in self._running}
+        await self._end_tasks()
         if self._harness is not None:
-            doomed |= {task for task in asyncio.all_tasks() if task not in self._harness}
-            doomed -= {asyncio.current_task()}  # type: ignore[arg-type]
-        for task in doomed:
-            task.cancel()
-        if doomed:
-            await asyncio.wait(doomed, timeout=1)
+            drop_sockets(self.loop)
+            await asyncio.sleep(0)
+            await self._end_tasks()  # what the library started because its connections are gone
         self.sessions.clear()
         self.subs.clear()
         self._armed.clear()
+
+    async def _end_tasks(self) -> None:
+        """Cancel the open requests and, in a child process, the library's tasks, until they listen."""
+        for _ in range(CANCEL_TRIES):
+            doomed = {self._running[key] for key in self._cancelled if key in self._running}
+            if self._harness is not None:
+                doomed |= asyncio.all_tasks() - self._harness
+            doomed.discard(asyncio.current_task())
+            if not doomed:
+                return
+            for task in doomed:
+                task.cancel()
+            await asyncio.wait(doomed, timeout=CANCEL_WAIT_S)
 
     @op("shutdown")
     async def _shutdown(self, request_id: int | None = None) -> None:

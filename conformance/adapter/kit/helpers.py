@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import ssl
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
@@ -34,3 +35,9 @@ def tls_context(options: Mapping[str, Any]) -> ssl.SSLContext | None:
     """The client context for ``options.tls``, or None without it."""
     tls = options.get("tls")
     return ssl.create_default_context(cafile=tls.get("ca_file")) if tls else None
+
+
+def drop_sockets(loop: asyncio.AbstractEventLoop) -> None:
+    """Abort every asyncio connection of this loop, whoever holds it."""
+    for transport in list(getattr(loop, "_transports", {}).values()):  # private, but nothing else is complete
+        transport.abort()

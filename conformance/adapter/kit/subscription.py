@@ -82,7 +82,7 @@ class Subscription:
         self._raise_if_wanted(ordinal)
 
     async def take(self, limit: int, wait_ms: float) -> list[dict[str, Any]]:
-        """Up to `limit` buffered messages: at once if there are any, else as soon as one comes in `wait_ms`."""
+        """Up to `limit` buffered messages: at once if there are any, else when one comes within `wait_ms`."""
         try:
             await asyncio.wait_for(self._until_filled(), wait_ms / 1000)
         except TimeoutError:

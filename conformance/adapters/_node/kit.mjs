@@ -73,8 +73,8 @@ export function tlsOptions({ tls } = {}) {
   return { ca: tls.ca_file && readFileSync(tls.ca_file, "utf8"), servername: tls.server_name }
 }
 
-/** Destroy every socket of this process without goodbye, whoever holds it; for `clear`. */
-export function dropSockets() {
+/** Destroy every socket of this process without goodbye, whoever holds it. */
+function dropSockets() {
   const standard = [process.stdin, process.stdout, process.stderr]
   for (const socket of process._getActiveHandles()) {
     if (!(socket instanceof Socket) || standard.includes(socket)) continue
@@ -151,7 +151,7 @@ export class AdapterBase {
   #started = performance.now()
   #cancels = new Map()
 
-  /** Drop everything that is connected to a broker, fast and without goodbye. Part of `reset`. */
+  /** Forget what the sessions hold, such as timers. Part of `reset`, which destroys the sockets itself. */
   async clear() {}
 
   /** The Failure for what the library threw. */
@@ -221,12 +221,16 @@ export class AdapterBase {
       shutdown: (_, { id }) => this.#reset(id),
       ...this.ops,
     }
-    if (this.facts.caps?.callback_raise) own.raise_next = (args) => this.#raiseNext(args)
+    if (this.#words(this.facts.caps).includes("callback_raise")) own.raise_next = (args) => this.#raiseNext(args)
     return own
   }
 
+  #words(text) {
+    return (text ?? "").split(" ").filter(Boolean)
+  }
+
   #hello({ version, protocol }) {
-    const { protocols = [], caps = {}, ...facts } = this.facts
+    const { protocols = [], caps, ...facts } = this.facts
     if (version !== VERSION || !protocols.includes(protocol)) {
       throw new Failure("unsupported", `version ${VERSION} for ${protocols.join(", ")} only`)
     }
@@ -243,7 +247,7 @@ export class AdapterBase {
       ...facts,
       protocols,
       ops: Object.keys(this.#all()).sort(),
-      caps: { concurrent: true, ...caps },
+      caps: Object.fromEntries(["concurrent", ...this.#words(caps)].map((cap) => [cap, true])),
     }
   }
 
@@ -255,6 +259,7 @@ export class AdapterBase {
 
   async #reset(own) {
     await this.clear()
+    dropSockets()
     const answer = { ok: false, error: new Failure("cancelled").report() }
     for (const [id, cancel] of this.#cancels) if (id !== own) cancel(answer)
     this.sessions.clear()

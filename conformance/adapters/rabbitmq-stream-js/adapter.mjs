@@ -4,7 +4,7 @@
 // Its confirms carry publishing ids only; they are matched within one publisher, as an application would do it.
 
 import { createRequire } from "node:module"
-import { AdapterBase, Failure, Subscription, bodyBytes, dropSockets, hostPort, number, run, tlsOptions } from "../_node/kit.mjs"
+import { AdapterBase, Failure, Subscription, bodyBytes, hostPort, number, run, tlsOptions } from "../_node/kit.mjs"
 
 const require = createRequire(import.meta.url)
 const library = "rabbitmq-stream-js-client"
@@ -15,7 +15,6 @@ const { creditsOnChunkCompleted } = require(`${library}/dist/consumer_credit_pol
 const AUTH_CODES = [7, 8, 9, 10, 11]
 const COMPRESSION = { none: CompressionType.None, gzip: CompressionType.Gzip }
 const SETTINGS = { frame_max: "frameMax", heartbeat_s: "heartbeat", mechanism: "mechanism" }
-const CAPS = "callback_raise callback_sleep named_publisher reentrant sac subentry tls".split(" ")
 
 function offsetOf({ type, value }) {
   if (type === "offset") return Offset.offset(BigInt(value))
@@ -60,7 +59,7 @@ class Adapter extends AdapterBase {
     protocols: ["rabbitmq-stream"],
     roles: ["publisher", "consumer", "admin"],
     formats: ["amqp"],
-    caps: Object.fromEntries(CAPS.map((cap) => [cap, true])),
+    caps: "callback_raise callback_sleep named_publisher properties reentrant sac subentry tls",
   }
   callbacks = ["message", "confirm", "session"]
 
@@ -194,10 +193,6 @@ class Adapter extends AdapterBase {
   changed(session, { metadataInfo }) {
     this.emit("session", { session, what: "target_closed", targets: [metadataInfo.stream], code: metadataInfo.code })
     this.trip("session")
-  }
-
-  async clear() {
-    dropSockets()
   }
 
   classify(error) {

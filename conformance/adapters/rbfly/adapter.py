@@ -1,9 +1,9 @@
 """rbfly (https://pypi.org/project/rbfly/) behind the adapter protocol.
 
-A session is one `StreamsClient`. The library knows no time-outs, tries to connect until it succeeds, and writes a
-refused publish to its log only; all of that shows as it is. Iterating over a subscription is what subscribes, so
-`subscribe` returns before the broker has answered (capability ``lazy_subscribe``) and a refusal comes as an
-``error`` event.
+A session is one `StreamsClient`. The library knows no time-outs, tries to connect until it succeeds, and
+writes a refused publish to its log only; all of that shows as it is. Iterating over a subscription is what
+subscribes, so `subscribe` returns before the broker has answered (capability ``lazy_subscribe``) and a
+refusal comes as an ``error`` event.
 """
 
 from __future__ import annotations
@@ -17,83 +17,90 @@ import rbfly.streams as rbs
 from rbfly.error import RbFlyError
 from rbfly.streams.error import ProtocolError
 
-from conformance.adapter.kit import AdapterBase, Failure, Subscription, body_bytes, host_port, number, op, run, tls_context
+from conformance.adapter import kit
 
 Json = dict[str, Any]
 
 AUTH_CODES = range(7, 12)
-STARTS = {"first": rbs.Offset.FIRST, "last": rbs.Offset.LAST, "next": rbs.Offset.NEXT}
 
 
 def start_of(offset: Json) -> rbs.Offset:
     if offset["type"] == "timestamp":
         return rbs.Offset.timestamp(int(offset["value"]) / 1000)
-    return rbs.Offset.offset(int(offset["value"])) if offset["type"] == "offset" else STARTS[offset["type"]]
+    if offset["type"] == "offset":
+        return rbs.Offset.offset(int(offset["value"]))
+    return rbs.Offset(rbs.OffsetType[offset["type"].upper()])
 
 
 class Session:
     def __init__(self, client: Any) -> None:
         self.client = client
-        self.publishers: dict[tuple[Any, ...], tuple[Any, AsyncExitStack]] = {}
+        self.publishers: dict[tuple[str, str | None], tuple[Any, AsyncExitStack]] = {}
         self.opening = asyncio.Lock()
 
     async def publisher(self, target: str, name: str | None, kind: Any = rbs.Publisher) -> Any:
-        key = (target, name, kind)
+        """One at a time, as each kind of sending is a class of its own and they would share a reference."""
         async with self.opening:
-            if key not in self.publishers:
-                stack = AsyncExitStack()
-                named = {} if name is None else {"name": name}
-                publisher = await stack.enter_async_context(self.client.publisher(target, **named, cls=kind))
-                self.publishers[key] = (publisher, stack)
-        return self.publishers[key][0]
+            found, stack = self.publishers.get((target, name), (None, AsyncExitStack()))
+            if not isinstance(found, kind):
+                await stack.aclose()
+                found = await stack.enter_async_context(self.client.publisher(target, name=name, cls=kind))
+                self.publishers[target, name] = (found, stack)
+        return found
 
 
-class Adapter(AdapterBase):
+class Adapter(kit.AdapterBase):
     adapter = library = "rbfly"
     library_version = version("rbfly")
     protocols = ("rabbitmq-stream",)
     roles = ("publisher", "consumer")
     formats = ("amqp",)
-    caps = dict.fromkeys("auto_reconnect callback_sleep cancel lazy_subscribe named_publisher reentrant stats tls "
-                         "offset_without_consumer properties".split(), True)  # fmt: skip
+    caps = (
+        "auto_reconnect callback_sleep cancel lazy_subscribe named_publisher offset_without_consumer "
+        "properties reentrant stats tls"
+    )
 
-    @op("connect")
+    def __init__(self) -> None:
+        super().__init__()
+        self.sending: set[asyncio.Task[None]] = set()
+
+    @kit.op("connect")
     async def connect(self, session: str, endpoints: list[str], options: Any = None) -> None:
         options = options or {}
-        host, port = host_port(endpoints[0])
+        host, port = kit.host_port(endpoints[0])
         user, password = options.get("user", "guest"), options.get("password", "guest")
-        context = tls_context(options)
+        context = kit.tls_context(options)
         scheme = "rabbitmq-stream+tls" if context else "rabbitmq-stream"
         vhost = options.get("vhost", "/")  # "//" is the library's way to write the virtual host "/"
         client = rbs.streams_client(f"{scheme}://{user}:{password}@{host}:{port}/{vhost}", ssl=context)
         self.sessions[session] = Session(client)
         await client.get_protocol()
 
-    @op("state")
+    @kit.op("state")
     async def state(self, session: str) -> Json:
         found = self.sessions.get(session)
         return {"open": found is not None and found.client.connected, "pending": None}
 
-    @op("close")
+    @kit.op("close")
     async def close(self, session: str) -> None:
         found = self.session(session)
         while found.publishers:
             await found.publishers.popitem()[1][1].aclose()
         await found.client.disconnect()
 
-    @op("publish")
+    @kit.op("publish")
     async def publish(
         self, session: str, target: str, body: Json, request_id: int | None = None, key: Any = None,
         name: str | None = None, wait: bool = True, headers: Any = None,
     ) -> Json:  # fmt: skip
         publisher = await self.session(session).publisher(target, name)
         message = rbs.stream_message_ctx(
-            body_bytes(body), publish_id=None if key is None else int(key), app_properties=headers or {}
+            kit.body_bytes(body), publish_id=None if key is None else int(key), app_properties=headers or {}
         )
 
         async def send() -> Json:
             await publisher.send(message)
-            return {"outcome": "acked", "key": number(message.stream_publish_id), "meta": {}}
+            return {"outcome": "acked", "key": kit.number(message.stream_publish_id), "meta": {}}
 
         if wait:
             return await send()
@@ -101,21 +108,27 @@ class Adapter(AdapterBase):
         async def report() -> None:
             self.emit("outcome", id=request_id, **await send())
 
-        self.sending = asyncio.create_task(report())
+        sending = asyncio.create_task(report())
+        self.sending.add(sending)
+        sending.add_done_callback(self.sending.discard)
         return {"outcome": "sent", "key": None, "meta": {}}
 
-    @op("publish_many")
-    async def publish_many(self, session: str, target: str, messages: list[Json], name: str | None = None) -> Json:
+    @kit.op("publish_many")
+    async def publish_many(
+        self, session: str, target: str, messages: list[Json], name: str | None = None
+    ) -> Json:
         publisher = await self.session(session).publisher(target, name, rbs.PublisherBatchFast)
         for message in messages:
             key = None if message.get("key") is None else int(message["key"])
-            publisher.batch(rbs.stream_message_ctx(body_bytes(message["body"]), publish_id=key))
+            publisher.batch(rbs.stream_message_ctx(kit.body_bytes(message["body"]), publish_id=key))
         await publisher.flush()  # the library tells the outcome of the whole batch only
         return {"outcomes": [{"outcome": "acked", "key": None}] * len(messages)}
 
-    @op("subscribe")
-    async def subscribe(self, session: str, sub: str, target: str, options: Any = None, on_message: Any = None) -> None:
-        client, subscription = self.session(session).client, Subscription(self, sub, target, on_message)
+    @kit.op("subscribe")
+    async def subscribe(
+        self, session: str, sub: str, target: str, options: Any = None, on_message: Any = None
+    ) -> None:
+        client, subscription = self.session(session).client, kit.Subscription(self, sub, target, on_message)
         start = start_of((options or {}).get("offset", {"type": "next"}))
 
         async def read() -> None:
@@ -131,47 +144,42 @@ class Adapter(AdapterBase):
         self.subs[sub] = subscription
         subscription.handle = asyncio.create_task(read())
 
-    @op("unsubscribe")
+    @kit.op("unsubscribe")
     async def unsubscribe(self, sub: str) -> None:
         reading = self.subscription(sub).handle
         reading.cancel()  # ends the iteration, which unsubscribes
         await asyncio.wait({reading})
 
-    @op("rmqs.create")
+    @kit.op("rmqs.create")
     async def create(self, session: str, target: str) -> None:
         await self.session(session).client.create_stream(target)
 
-    @op("rmqs.delete")
+    @kit.op("rmqs.delete")
     async def delete(self, session: str, target: str) -> None:
         await self.session(session).client.delete_stream(target)
 
-    @op("rmqs.declare_publisher")
+    @kit.op("rmqs.declare_publisher")
     async def declare_publisher(self, session: str, target: str, name: str | None = None) -> None:
         await self.session(session).publisher(target, name)
 
-    @op("rmqs.delete_publisher")
+    @kit.op("rmqs.delete_publisher")
     async def delete_publisher(self, session: str, target: str, name: str | None = None) -> None:
         found = self.session(session)
         await found.publisher(target, name)
-        await found.publishers.pop((target, name, rbs.Publisher))[1].aclose()
+        await found.publishers.pop((target, name))[1].aclose()
 
-    @op("rmqs.store_offset")
+    @kit.op("rmqs.store_offset")
     async def store_offset(self, session: str, target: str, name: str, offset: int | str) -> None:
         await self.session(session).client.write_offset(target, name, int(offset))
 
-    async def clear(self) -> None:
-        for found in self.sessions.values():
-            if found.client.connected:
-                (await found.client.get_protocol()).abort()
-
-    def classify(self, error: Exception) -> Failure:
+    def classify(self, error: Exception) -> kit.Failure:
         text = f"{type(error).__name__}: {error}"
         if isinstance(error, ProtocolError):
-            return Failure("auth" if error.code in AUTH_CODES else "refused", text, code=error.code)
+            return kit.Failure("auth" if error.code in AUTH_CODES else "refused", text, code=error.code)
         if isinstance(error, RbFlyError | ValueError):
-            return Failure("invalid" if isinstance(error, ValueError) else "protocol", text)
+            return kit.Failure("invalid" if isinstance(error, ValueError) else "protocol", text)
         return super().classify(error)
 
 
 if __name__ == "__main__":
-    run(Adapter())
+    kit.run(Adapter())

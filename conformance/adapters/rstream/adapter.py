@@ -1,13 +1,14 @@
 """rstream (https://pypi.org/project/rstream/) behind the adapter protocol.
 
-A session is one `Producer`, and a `Consumer` once an op needs it. rstream has no call that declares a publisher:
-it does so with the first message. Only `state` and `clear` look at private attributes, because the library tells
-nothing about its connections.
+A session is one `Producer`, and a `Consumer` once an op needs it. rstream has no call that declares a
+publisher: it does so with the first message. Only `state` looks at private attributes, because the library
+tells nothing about its connections.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from typing import Any
 
 import rstream
@@ -16,14 +17,15 @@ from rstream.connection import ConnectionClosed
 from rstream.exceptions import ClientError, LeaderNotAvailable
 from rstream.recovery import BackOffRecoveryStrategy
 
-from conformance.adapter.kit import AdapterBase, Failure, Subscription, body_bytes, host_port, number, op, run, tls_context
+from conformance.adapter import kit
 
 Json = dict[str, Any]
 
 AUTH_CODES = range(7, 12)
 LOST = -1  # the library's response code for messages that were open when the connection broke
 COMPRESSION = {"none": rstream.CompressionType.No, "gzip": rstream.CompressionType.Gzip}
-SETTINGS = {"frame_max": "frame_max", "heartbeat_s": "heartbeat", "password": "password", "user": "username", "vhost": "vhost"}
+SETTINGS = {"user": "username", "password": "password", "vhost": "vhost", "frame_max": "frame_max"}
+SETTINGS |= {"heartbeat_s": "heartbeat"}
 
 
 class Session:
@@ -41,38 +43,44 @@ class Session:
         return self.users.get(rstream.Producer) or self.user(rstream.Consumer)
 
     def clients(self) -> list[Any]:
-        return [client for user in self.users.values() for group in user._pool._clients.values() for client in group]
+        pools = [user._pool._clients.values() for user in self.users.values()]
+        return [client for pool in pools for group in pool for client in group]
 
 
 def record(body: Json, key: int | str | None = None) -> RawMessage:
-    return RawMessage(body_bytes(body), None if key is None else int(key))
+    return RawMessage(kit.body_bytes(body), None if key is None else int(key))
 
 
 def outcome(status: ConfirmationStatus) -> Json:
     word = "acked" if status.is_confirmed else "unknown" if status.response_code == LOST else "nacked"
-    return {"outcome": word, "key": number(status.message_id), "code": status.response_code or None}
+    return {"outcome": word, "key": kit.number(status.message_id), "code": status.response_code or None}
 
 
-class Adapter(AdapterBase):
+class Adapter(kit.AdapterBase):
     adapter = library = "rstream"
     library_version = rstream.__version__
     protocols = ("rabbitmq-stream",)
     roles = ("publisher", "consumer", "admin")
     formats = ("raw",)
     callbacks = ("message", "confirm", "session")
-    # the library's own constants; a connect is several requests, and close waits up to 5 s for each of two answers
-    limits = {"connect_timeout_ms": 10_000, "request_timeout_ms": 10_000, "close_timeout_ms": 11_000}
-    caps = dict.fromkeys(
-        "ack_timeout auto_reconnect callback_raise callback_sleep cancel named_publisher offset_without_consumer "
-        "reentrant sac stats subentry tls".split(),
-        True,
+    # the library's own constants; close waits up to 5 s for each of two answers
+    limits: Mapping[str, int] = {
+        "connect_timeout_ms": 10_000,
+        "request_timeout_ms": 10_000,
+        "close_timeout_ms": 11_000,
+    }
+    caps = (
+        "ack_timeout auto_reconnect callback_raise callback_sleep cancel named_publisher "
+        "offset_without_consumer reentrant sac stats subentry tls"
     )
 
-    @op("connect")
-    async def connect(self, session: str, endpoints: list[str], options: Any = None, roles: Any = ("publisher",)) -> None:
+    @kit.op("connect")
+    async def connect(
+        self, session: str, endpoints: list[str], options: Any = None, roles: Any = ("publisher",)
+    ) -> None:
         options = {"user": "guest", "password": "guest", **(options or {})}
-        host, port = host_port(endpoints[0])
-        settings = {"host": host, "port": port, "ssl_context": tls_context(options)}
+        host, port = kit.host_port(endpoints[0])
+        settings = {"host": host, "port": port, "ssl_context": kit.tls_context(options)}
         settings |= {theirs: options[ours] for ours, theirs in SETTINGS.items() if ours in options}
         if "mechanism" in options:
             settings["sasl_configuration_mechanism"] = rstream.SlasMechanism(options["mechanism"])
@@ -88,7 +96,7 @@ class Adapter(AdapterBase):
         self.emit("session", session=session, what=what, text=info.reason, targets=info.streams)
         self.trip("session")
 
-    @op("state")
+    @kit.op("state")
     async def state(self, session: str) -> Json:
         if session not in self.sessions:
             return {"open": False, "pending": None}
@@ -99,14 +107,14 @@ class Adapter(AdapterBase):
             waiting += [len(confirms) for confirms in producer._waiting_for_confirm.values()]
         return {"open": not found.closed and (any(alive) or not alive), "pending": sum(waiting)}
 
-    @op("close")
+    @kit.op("close")
     async def close(self, session: str) -> None:
         found = self.session(session)
         found.closed = True
         for user in found.users.values():
             await user.close()
 
-    @op("publish")
+    @kit.op("publish")
     async def publish(
         self, session: str, target: str, body: Json, request_id: int | None = None, key: Any = None,
         name: str | None = None, wait: bool = True, timeout_ms: float | None = None,
@@ -115,7 +123,7 @@ class Adapter(AdapterBase):
         if wait:
             limit = {} if timeout_ms is None else {"timeout": timeout_ms / 1000}
             await producer.send_wait(target, message, name, **limit)
-            return {"outcome": "acked", "key": number(message.publishing_id or 0), "meta": {}}
+            return {"outcome": "acked", "key": kit.number(message.publishing_id or 0), "meta": {}}
 
         def confirmed(status: ConfirmationStatus) -> None:
             self.emit("outcome", id=request_id, **outcome(status))
@@ -124,12 +132,13 @@ class Adapter(AdapterBase):
         await producer.send(target, message, name, confirmed)
         return {"outcome": "sent", "key": None, "meta": {}}
 
-    @op("publish_many")
+    @kit.op("publish_many")
     async def publish_many(
         self, session: str, target: str, messages: list[Json], request_id: int | None = None,
         name: str | None = None, wait: bool = True, subentry: str | None = None,
     ) -> Json:  # fmt: skip
-        records, producer = [record(**message) for message in messages], self.session(session).user(rstream.Producer)
+        producer = self.session(session).user(rstream.Producer)
+        records = [record(**message) for message in messages]
         ends: dict[int, Json] = {}
         expected, complete = 1 if subentry else len(records), asyncio.Event()  # a sub-entry batch has one id
 
@@ -147,16 +156,20 @@ class Adapter(AdapterBase):
         if not wait:
             return {"outcomes": [{"outcome": "sent", "key": record.publishing_id} for record in records]}
         await complete.wait()
-        keys = list(ends) * len(records) if subentry else [record.publishing_id for record in records]
-        return {"outcomes": [ends[key] for key in keys]}
+        if subentry:
+            return {"outcomes": list(ends.values()) * len(records)}
+        return {"outcomes": [ends[record.publishing_id or 0] for record in records]}
 
-    @op("subscribe")
-    async def subscribe(self, session: str, sub: str, target: str, options: Any = None, on_message: Any = None) -> None:
+    @kit.op("subscribe")
+    async def subscribe(
+        self, session: str, sub: str, target: str, options: Any = None, on_message: Any = None
+    ) -> None:
         found, options = self.session(session), options or {}
-        subscription = self.subs[sub] = Subscription(self, sub, target, on_message)
+        subscription = self.subs[sub] = kit.Subscription(self, sub, target, on_message)
 
         async def callback(data: bytes, context: rstream.MessageContext) -> None:
-            await subscription.deliver(bytes(data), position=str(context.offset), ts=number(context.timestamp))
+            at = {"position": str(context.offset), "ts": kit.number(context.timestamp)}
+            await subscription.deliver(bytes(data), **at)
 
         start = options.get("offset", {"type": "first"})
         value = None if start.get("value") is None else int(start["value"])
@@ -171,47 +184,47 @@ class Adapter(AdapterBase):
         )
         subscription.handle = (consumer, subscriber_id)
 
-    @op("unsubscribe")
+    @kit.op("unsubscribe")
     async def unsubscribe(self, sub: str) -> None:
         consumer, subscriber_id = self.subscription(sub).handle
         await consumer.unsubscribe(subscriber_id)
 
-    @op("rmqs.create")
+    @kit.op("rmqs.create")
     async def create(self, session: str, target: str, arguments: Any = None) -> None:
         await self.session(session).admin().create_stream(target, arguments)
 
-    @op("rmqs.delete")
+    @kit.op("rmqs.delete")
     async def delete(self, session: str, target: str) -> None:
         await self.session(session).admin().delete_stream(target)
 
-    @op("rmqs.metadata")
+    @kit.op("rmqs.metadata")
     async def metadata(self, session: str, targets: list[str]) -> Json:
         admin = self.session(session).admin()
         return {"streams": [{"name": name, "exists": await admin.stream_exists(name)} for name in targets]}
 
-    @op("rmqs.store_offset")
+    @kit.op("rmqs.store_offset")
     async def store_offset(self, session: str, target: str, name: str, offset: int | str) -> None:
         await self.session(session).user(rstream.Consumer).store_offset(target, name, int(offset))
 
-    @op("rmqs.query_offset")
+    @kit.op("rmqs.query_offset")
     async def query_offset(self, session: str, target: str, name: str) -> Json:
-        return {"offset": number(await self.session(session).user(rstream.Consumer).query_offset(target, name))}
+        consumer = self.session(session).user(rstream.Consumer)
+        return {"offset": kit.number(await consumer.query_offset(target, name))}
 
-    async def clear(self) -> None:
-        for client in [client for found in self.sessions.values() for client in found.clients()]:
-            if client._conn is not None and client._conn._writer is not None:
-                client._conn._writer.transport.abort()
-
-    def classify(self, error: Exception) -> Failure:
+    def classify(self, error: Exception) -> kit.Failure:
         text = f"{type(error).__name__}: {error}"
         if isinstance(error, rstream.ServerError):
             if isinstance(error.code, int):
-                return Failure("auth" if error.code in AUTH_CODES else "refused", text, code=error.code)
-            return Failure("connection" if error.args else "refused", text)
+                return kit.Failure("auth" if error.code in AUTH_CODES else "refused", text, code=error.code)
+            return kit.Failure("connection" if error.args else "refused", text)
         if isinstance(error, ClientError | ValueError):
-            return Failure("refused" if isinstance(error, LeaderNotAvailable) else "invalid", text)
-        return Failure("connection", text) if isinstance(error, ConnectionClosed) else super().classify(error)
+            return kit.Failure("refused" if isinstance(error, LeaderNotAvailable) else "invalid", text)
+        return (
+            kit.Failure("connection", text)
+            if isinstance(error, ConnectionClosed)
+            else super().classify(error)
+        )
 
 
 if __name__ == "__main__":
-    run(Adapter())
+    kit.run(Adapter())

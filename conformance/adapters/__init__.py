@@ -1,0 +1,1 @@
+"""The clients that come with the suite: one folder per adapter, described by its ``adapter.toml``."""

@@ -1,0 +1,157 @@
+"""Which client adapters come with the suite, how they are started, and whether they can run here."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+import tomllib
+from collections.abc import Mapping
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from fakebrokers.errors import UsageError
+
+HERE = Path(__file__).parent
+ROOT = HERE.parent.parent  #: where Python finds `conformance`, which adapters in Python import
+
+
+class Needs(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What an adapter cannot do without.
+
+    Attributes:
+        python: Distributions in the suite's own environment.
+        programs: On the PATH.
+        npm: Packages in the adapter's ``node_modules``.
+        files: Inside the adapter's folder, such as something that has to be compiled.
+    """
+
+    python: list[str] = []
+    programs: list[str] = []
+    npm: list[str] = []
+    files: list[str] = []
+
+
+class Description(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """An ``adapter.toml``. In `command` and `install`, ``{python}`` and ``{folder}`` are filled in."""
+
+    name: str
+    protocols: list[str]
+    library: str
+    tested: str
+    language: str
+    command: list[str]
+    install: str
+    needs: Needs = Needs()
+    aliases: list[str] = []
+
+
+class Client(msgspec.Struct, frozen=True):
+    """A bundled client.
+
+    Attributes:
+        library: Name of the library in its registry.
+        version: The installed version, or None.
+        tested: The version that the adapter was written for.
+        command: How to start the adapter.
+        missing: What has to be done before it can run; empty if it can.
+    """
+
+    name: str
+    protocols: list[str]
+    library: str
+    version: str | None
+    tested: str
+    language: str
+    command: list[str]
+    install: str
+    missing: list[str]
+    folder: str
+    aliases: list[str]
+
+    @property
+    def runnable(self) -> bool:
+        """Whether it can run here."""
+        return not self.missing
+
+    @property
+    def env(self) -> dict[str, str]:
+        """What to add to the environment of the command."""
+        if self.language != "python":
+            return {}
+        inherited = os.environ.get("PYTHONPATH")
+        return {"PYTHONPATH": f"{ROOT}{os.pathsep}{inherited}" if inherited else str(ROOT)}
+
+    def as_json(self) -> dict[str, Any]:
+        """A row of ``fakebrokers clients --json``."""
+        shown = ("name", "protocols", "library", "version", "language", "runnable", "missing")
+        return {member: getattr(self, member) for member in shown}
+
+
+def bundled(protocol: str | None = None, folder: Path = HERE) -> list[Client]:
+    """All bundled clients by name, or those for one protocol."""
+    described = [_client(path) for path in sorted(folder.glob("*/adapter.toml"))]
+    return [client for client in described if protocol is None or protocol in client.protocols]
+
+
+def find(name: str) -> Client:
+    """The bundled client of that name. Raises `UsageError` with the names that there are."""
+    clients = bundled()
+    for client in clients:
+        if name in {client.name, *client.aliases}:
+            return client
+    known = ", ".join(client.name for client in clients)
+    raise UsageError(f"no bundled client {name!r}; there are {known}")
+
+
+def _client(path: Path) -> Client:
+    described = msgspec.convert(tomllib.loads(path.read_text("utf-8")), Description)
+    folder = path.parent
+    fill = {"{python}": sys.executable, "{folder}": str(folder)}
+    installed = _installed(described, folder)
+    return Client(
+        name=described.name,
+        protocols=described.protocols,
+        library=described.library,
+        version=installed.get(described.library),
+        tested=described.tested,
+        language=described.language,
+        command=[_filled(word, fill) for word in described.command],
+        install=_filled(described.install, fill),
+        missing=_missing(described, folder, installed, _filled(described.install, fill)),
+        folder=str(folder),
+        aliases=described.aliases,
+    )
+
+
+def _filled(text: str, fill: Mapping[str, str]) -> str:
+    for mark, value in fill.items():
+        text = text.replace(mark, value)
+    return text
+
+
+def _installed(described: Description, folder: Path) -> dict[str, str]:
+    """Versions of the packages that are needed and there."""
+    found = {}
+    for name in described.needs.python:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    for name in described.needs.npm:
+        manifest = folder / "node_modules" / name / "package.json"
+        if manifest.is_file():
+            found[name] = json.loads(manifest.read_text("utf-8"))["version"]
+    return found
+
+
+def _missing(described: Description, folder: Path, installed: Mapping[str, str], install: str) -> list[str]:
+    needs = described.needs
+    missing = [f"{name}: not on the PATH" for name in needs.programs if shutil.which(name) is None]
+    missing += [f"{name}: {install}" for name in (*needs.python, *needs.npm) if name not in installed]
+    missing += [f"{name}: {install}" for name in needs.files if not (folder / name).exists()]
+    return missing

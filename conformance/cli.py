@@ -1,0 +1,8 @@
+"""The commands that this package adds to ``fakebrokers``; see `fakebrokers.commands`."""
+
+from __future__ import annotations
+
+from conformance.cli_adapter import adapter, clients
+from conformance.cli_suite import conform_command, explain_command, list_command
+
+commands = [adapter, clients, conform_command, explain_command, list_command]

@@ -1,0 +1,178 @@
+"""``fakebrokers list``, ``explain`` and ``conform``."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+import msgspec
+from rich.console import Console
+from rich.table import Table
+
+from conformance.suite.load import SETS, all_scenarios, select
+from conformance.suite.scenario import Scenario
+from fakebrokers.errors import UsageError
+from fakebrokers.protocols import PROTOCOLS
+
+PROTOCOL = click.Choice(list(PROTOCOLS))
+LEVEL = click.Choice(["MUST", "SHOULD", "MAY"], case_sensitive=False)
+
+
+@click.command("list")
+@click.option("--protocol", type=PROTOCOL)
+@click.option("--level", type=LEVEL)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
+def list_command(protocol: str | None, level: str | None, as_json: bool) -> None:
+    """List the scenarios: what a client is judged by."""
+    found = select(all_scenarios(), protocol=protocol, level=level, which="full") + select(
+        all_scenarios(), protocol=protocol, level=level, which="soak"
+    )
+    if as_json:
+        click.echo(json.dumps([_row(item) for item in found], indent=1))
+        return
+    table = Table(pad_edge=False)
+    for name in ("id", "title", "level", "protocol", "needs"):
+        table.add_column(name)
+    for item in found:
+        protocol_name = "/".join(part for part in (item.protocol, item.variant) if part)
+        table.add_row(item.id, item.requirement.title, item.level, protocol_name, " ".join(item.needs))
+    Console().print(table)
+
+
+def _row(item: Scenario) -> dict[str, object]:
+    return {
+        "id": item.id,
+        "title": item.requirement.title,
+        "level": item.level,
+        "protocol": item.protocol,
+        "variant": item.variant,
+        "section": item.requirement.section,
+        "needs": list(item.needs),
+        "severity": item.requirement.severity,
+    }
+
+
+@click.command("explain")
+@click.argument("scenario_id", metavar="ID")
+def explain_command(scenario_id: str) -> None:
+    """Say what a scenario demands, where that comes from, and what is done to the client."""
+    from conformance.suite.catalogue import requirement, sources
+
+    wanted = requirement(scenario_id.upper())
+    rows = [item for item in all_scenarios() if item.id == wanted.id]
+    console = Console(highlight=False)
+    console.print(f"[bold]{wanted.id}[/] {wanted.title}  [dim]{wanted.level} · severity {wanted.severity}[/]")
+    parts = [
+        ("requirement", wanted.passes),
+        ("fault", wanted.fault),
+        ("source", "\n".join(sources(wanted))),
+        ("applies to", wanted.applies or ", ".join(sorted({item.protocol for item in rows}))),
+        ("profile", wanted.profile),
+        ("needs", ", ".join(sorted({need for item in rows for need in item.needs} | set(wanted.needs)))),
+        ("roles", ", ".join(sorted({role for item in rows for role in item.roles}))),
+        ("seen in", "\n".join(wanted.seen)),
+    ]
+    for name, text in parts:
+        for number, line in enumerate(text.splitlines()):
+            console.print(f"{name if not number else '':<12} {line}", markup=False)
+
+
+@click.command("conform")
+@click.option("--client", metavar="NAME", help="A bundled client; `fakebrokers clients` lists them.")
+@click.option("--adapter", metavar="CMD", help="The command of your own adapter.")
+@click.option("--protocol", type=PROTOCOL, help="Needed only if the client speaks several.")
+@click.option("--variant", metavar="V", help="Only this transporter, profile or server version.")
+@click.option("--set", "which", type=click.Choice(SETS), default="gate", show_default=True, help="Which scenarios.")
+@click.option("--target", metavar="URL", help="Run against this real broker; scenarios without broker-side faults.")
+@click.option("--strict", is_flag=True, help="SHOULD counts like MUST.")
+@click.option(
+    "--expect",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Known failures, with reasons.",
+)
+@click.option("--report", type=click.Path(file_okay=False, path_type=Path), metavar="DIR", help="Write a report here.")
+@click.option("-n", "parallel", type=click.IntRange(1, 64), default=6, show_default=True, help="Scenarios at once.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Of all random decisions.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
+@click.argument("ids", nargs=-1, metavar="[ID ...]")
+def conform_command(
+    client: str | None,
+    adapter: str | None,
+    protocol: str | None,
+    variant: str | None,
+    which: str,
+    target: str | None,
+    strict: bool,
+    expect: Path | None,
+    report: Path | None,
+    parallel: int,
+    seed: int,
+    as_json: bool,
+    ids: tuple[str, ...],
+) -> int:
+    """Judge a client: run scenarios against it and say which requirements it meets."""
+    from conformance.suite.conform import Order, conform, write_folder
+    from conformance.suite.console import print_results
+
+    if (client is None) == (adapter is None):
+        raise UsageError("say which client: either --client NAME or --adapter CMD")
+    name, spoken, make = _client(client, adapter, protocol)
+    order = Order(
+        client=name,
+        protocol=spoken,
+        make_adapter=make,
+        variant=variant,
+        which="full" if ids else which,
+        ids=ids,
+        target=target,
+        strict=strict,
+        expect=expect,
+        seed=seed,
+        parallel=parallel,
+    )
+    console = Console(stderr=as_json)
+    results, _ = conform(order, console)
+    if report is not None:
+        write_folder(results, report)
+    if as_json:
+        sys.stdout.write(contract_json(results))
+    else:
+        print_results(console, results)
+        if report is not None:
+            console.print(f"report: {report}", highlight=False)
+    return results.exit_code
+
+
+def contract_json(results: object) -> str:
+    """The document of ``--json``: what scripts need, without diagrams and journals."""
+    data = msgspec.to_builtins(results)
+    kept = ("id", "protocol", "variant", "level", "verdict", "tags", "seconds", "reason")
+    data["results"] = [{key: row.get(key, "") for key in kept} for row in data["results"]]
+    return json.dumps(data, indent=1) + "\n"
+
+
+def _client(
+    client: str | None, adapter: str | None, protocol: str | None
+) -> tuple[str, str, Callable[[], object]]:
+    from conformance.adapter.process import ProcessAdapter
+    from conformance.adapters.registry import find
+
+    if adapter is not None:
+        if protocol is None:
+            raise UsageError("say with --protocol what the adapter speaks")
+        command = adapter
+        return shlex.split(command)[0], protocol, lambda: ProcessAdapter(command, protocol)
+    bundled = find(client or "")
+    if not bundled.runnable:
+        raise UsageError(f"{bundled.name} cannot run here: {'; '.join(bundled.missing)}")
+    spoken = protocol or (bundled.protocols[0] if len(bundled.protocols) == 1 else None)
+    if spoken is None:
+        raise UsageError(f"{bundled.name} speaks {', '.join(bundled.protocols)}: say which with --protocol")
+    if spoken not in bundled.protocols:
+        raise UsageError(f"{bundled.name} does not speak {spoken}, but {', '.join(bundled.protocols)}")
+    return bundled.name, spoken, lambda: ProcessAdapter(bundled.command, spoken, env=bundled.env)

@@ -1,0 +1,157 @@
+"""The rows that analysis works on: four tables, one schema for all protocols. SCHEMA.md says more.
+
+``schema.json`` holds the same as JSON Schema. Adding a column at the end, with a default, keeps the
+version; anything else needs a new one and a converter in the reader.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from fakebrokers.journal.lines import SCHEMA_VERSION
+
+
+class RunRow(msgspec.Struct, frozen=True, kw_only=True):
+    """Table ``runs``: what is true of a whole run.
+
+    Attributes:
+        run: Its name; unique in an analysis.
+        variant: Transporter, profile or server version; empty if there is none.
+        profile: Of the fake.
+        scenario: Id, such as ``RMQS-3.09``; empty outside the suite.
+        revision: Of the scenario.
+        requirement: Codes of the requirements it exercises, space separated.
+        contract: What the scenario promises of deliveries: ``at-most-once``, ``at-least-once``,
+            ``exactly-once``, ``ordered``; space separated. Empty: nothing is allowed to go wrong.
+        heartbeat_limit_ms: Silence after which either side must give up, if one was agreed.
+        faults: How many faults the plan holds.
+        verdict: See `conformance.results.Verdict`; empty if nobody judged.
+        started_ms: Wall clock, milliseconds since the epoch.
+        ended: The run was closed; otherwise it was broken off and nothing is said about its end.
+        torn: A file of it was not closed: its writer was killed.
+    """
+
+    run: str
+    client: str = ""
+    client_version: str = ""
+    suite_version: str = ""
+    protocol: str = ""
+    variant: str = ""
+    profile: str = ""
+    scenario: str = ""
+    revision: int = 1
+    level: str = ""
+    requirement: str = ""
+    seed: int | None = None
+    contract: str = ""
+    heartbeat_limit_ms: float | None = None
+    faults: int = 0
+    verdict: str = ""
+    started_ms: int = 0
+    ended: bool = False
+    torn: bool = False
+
+
+class FrameRow(msgspec.Struct, frozen=True):
+    """Table ``frames``: a frame at a tap, or a state of a connection (tap ``state``).
+
+    Attributes:
+        seq: Position in the run, over all tables, from 1 without gaps; the order of events.
+        t_ns: Monotonic clock.
+        connection: ``c1``, ``c2`` ...; empty for the fake as a whole.
+        tap: ``received``, ``heard``, ``said``, ``sent``; ``in`` and ``out`` are both of their direction.
+        direction: ``in`` is client to broker, ``out`` broker to client; empty for states.
+        kind: The protocol's name of the frame, or what happened.
+        scope: In which its keys count (publisher id ...); empty if they count on the connection.
+        key_first: First of `items` consecutive numbers; then `keys` is empty.
+        items: Messages in a batch; 1 for plain frames, 0 for states.
+        keys: The keys as text, where they are no such numbers.
+        size: Bytes on the wire.
+        status: The wire's result code, if the frame has one.
+        fault: Names of the faults that touched it, comma separated.
+        note: Text of states.
+        frame: All fields as JSON, if that was asked for.
+    """
+
+    run: str
+    seq: int
+    t_ns: int
+    connection: str
+    tap: str
+    direction: str
+    kind: str
+    role: str = ""
+    scope: str = ""
+    key_first: int | None = None
+    items: int = 0
+    keys: tuple[str, ...] = ()
+    size: int = 0
+    status: int | None = None
+    fault: str = ""
+    note: str = ""
+    frame: str | None = None
+
+
+class OpRow(msgspec.Struct, frozen=True):
+    """Table ``ops``: an operation of the client began or ended, or it told something (``event``).
+
+    Attributes:
+        process: The client session.
+        op_id: Ties the end to the beginning; None where there is only one record.
+        f: ``publish``, ``deliver``, ``subscribe``, ``drain`` ..., or the name of the event.
+        outcome: ``invoke``, ``ok``, ``fail`` (surely not), ``info`` (unknown), or ``event``.
+        key: The log.
+        value: Which message; see `value_id`.
+        offset: Position in the log.
+        wire_key: The wire's correlation key as text.
+        error: Kind of the error; ``hang`` if the runner gave up.
+    """
+
+    run: str
+    seq: int
+    t_ns: int
+    process: str
+    op_id: int | None
+    f: str
+    outcome: str
+    key: str | None = None
+    value: str | None = None
+    offset: int | None = None
+    wire_key: str | None = None
+    error: str | None = None
+    note: str = ""
+
+
+class MetricRow(msgspec.Struct, frozen=True):
+    """Table ``metrics``: a measurement of the harness."""
+
+    run: str
+    seq: int
+    t_ns: int
+    name: str
+    value: float
+
+
+TABLES: dict[str, type[msgspec.Struct]] = {
+    "runs": RunRow,
+    "frames": FrameRow,
+    "ops": OpRow,
+    "metrics": MetricRow,
+}
+
+
+def json_schema() -> dict[str, Any]:
+    """The JSON Schema of the rows; ``schema.json`` holds it."""
+    _, components = msgspec.json.schema_components(tuple(TABLES.values()))
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "fakebrokers journal",
+        "version": SCHEMA_VERSION,
+        "properties": {
+            table: {"type": "array", "items": {"$ref": f"#/$defs/{row.__name__}"}}
+            for table, row in TABLES.items()
+        },
+        "$defs": components,
+    }

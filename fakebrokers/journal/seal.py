@@ -1,0 +1,185 @@
+"""From many small files that are cheap to write to a few Parquet files that are cheap to read.
+
+A sealed journal has files ``runs-ID.parquet``, ``frames-ID.parquet``, ``ops-ID.parquet`` and
+``metrics-ID.parquet``. The one of the runs appears last: files without it are leftovers of a seal that was
+broken off, and are removed by the next one. A run never spans two files. Needs pyarrow (extra ``suite``).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import TYPE_CHECKING, Any, get_args, get_type_hints
+from uuid import uuid4
+
+import msgspec
+
+from fakebrokers.errors import UsageError
+from fakebrokers.journal.lines import SCHEMA_VERSION
+from fakebrokers.journal.reader import RunLog, read_run, runs_in, segments_of
+from fakebrokers.journal.rows import TABLES
+from fakebrokers.journal.segment import is_being_written
+
+if TYPE_CHECKING:
+    import pyarrow
+
+VERSION_KEY = b"fakebrokers.journal.version"
+ROWS_PER_GROUP = 1 << 17
+ROWS_PER_FILE = 1 << 21
+
+
+class Sealed(msgspec.Struct):
+    """What a seal did: runs and rows that it wrote, and runs that are still being written."""
+
+    runs: int = 0
+    rows: int = 0
+    busy: tuple[str, ...] = ()
+
+
+def seal(folder: Path, progress: Callable[[str], None] | None = None) -> Sealed:
+    """Turn every finished run in `folder` into Parquet and remove its own files. Safe to repeat.
+
+    Args:
+        progress: Told the name of each run.
+
+    Raises:
+        UsageError: pyarrow is missing, or a file is no journal.
+        OSError: The folder cannot be written.
+    """
+    try:
+        import pyarrow  # noqa: F401
+    except ImportError:
+        raise UsageError("sealing a journal needs pyarrow: pip install 'fakebrokers[suite]'") from None
+    _tidy(folder)
+    runs = runs_in(folder)
+    busy = tuple(run for run in runs if any(map(is_being_written, segments_of(folder, run))))
+    done = Sealed(busy=busy)
+    batch: _Batch | None = None
+    for run in runs:
+        if run in busy:
+            continue
+        if progress is not None:
+            progress(run)
+        batch = batch or _Batch(folder)
+        batch.add(read_run(folder, run))
+        done.runs += 1
+        if batch.rows >= ROWS_PER_FILE:
+            done.rows += batch.commit()
+            batch = None
+    if batch is not None:
+        done.rows += batch.commit()
+    return done
+
+
+def arrow_schema(table: str) -> pyarrow.Schema:
+    """The Arrow schema of one of `TABLES`. Every column is nullable there."""
+    import pyarrow as pa
+
+    types = {str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
+    fields = [
+        (name, types.get(_plain(hint), pa.list_(pa.string())))
+        for name, hint in get_type_hints(TABLES[table]).items()
+    ]
+    return pa.schema(fields, metadata={VERSION_KEY: str(SCHEMA_VERSION)})
+
+
+class _Batch:
+    """One set of files in the making."""
+
+    def __init__(self, folder: Path) -> None:
+        import pyarrow.parquet as pq
+
+        self._folder = folder
+        self._name = uuid4().hex[:12]
+        self._runs: list[str] = []
+        self._waiting: dict[str, list[tuple[Any, ...]]] = {table: [] for table in TABLES}
+        self.rows = 0
+        self._writers = {
+            table: pq.ParquetWriter(
+                self._path(table, ".tmp"),
+                arrow_schema(table),
+                compression="zstd",
+                use_dictionary=_repetitive(table),
+                column_encoding={name: "DELTA_BINARY_PACKED" for name in ("seq", "t_ns") if table != "runs"},
+            )
+            for table in TABLES
+        }
+
+    def add(self, log: RunLog) -> None:
+        """Take in a run."""
+        self._runs.append(log.run.run)
+        parts: dict[str, Iterable[msgspec.Struct]] = {
+            "runs": [log.run],
+            "frames": log.frames,
+            "ops": log.ops,
+            "metrics": log.metrics,
+        }
+        for table, rows in parts.items():
+            waiting = self._waiting[table]
+            before = len(waiting)
+            waiting.extend(map(msgspec.structs.astuple, rows))
+            self.rows += len(waiting) - before
+            if len(waiting) >= ROWS_PER_GROUP:
+                self._write(table)
+
+    def commit(self) -> int:
+        """Let the files appear, then remove what they replace; returns the rows."""
+        for table, writer in self._writers.items():
+            self._write(table)
+            writer.close()
+        for table in reversed(TABLES):  # the runs last
+            os.replace(self._path(table, ".tmp"), self._path(table))
+        _remove_segments(self._folder, self._runs)
+        return self.rows
+
+    def _write(self, table: str) -> None:
+        import pyarrow as pa
+
+        rows, self._waiting[table] = self._waiting[table], []
+        if rows:
+            schema = arrow_schema(table)
+            columns = zip(*rows, strict=True)
+            arrays = [pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)]
+            self._writers[table].write_table(pa.table(arrays, schema=schema), ROWS_PER_GROUP)
+
+    def _path(self, table: str, suffix: str = "") -> Path:
+        return self._folder / f"{table}-{self._name}.parquet{suffix}"
+
+
+def _tidy(folder: Path) -> None:
+    """Remove what a seal that was broken off left behind."""
+    import pyarrow.parquet as pq
+
+    whole = {path.stem.removeprefix("runs-") for path in folder.glob("runs-*.parquet")}
+    for table in TABLES:
+        for path in folder.glob(f"{table}-*.parquet*"):
+            if path.suffix == ".tmp" or path.stem.removeprefix(f"{table}-") not in whole:
+                path.unlink()
+    if runs_in(folder):
+        for name in whole:
+            sealed = pq.read_table(folder / f"runs-{name}.parquet", columns=["run"])
+            _remove_segments(folder, sealed.column("run").to_pylist())
+
+
+def _remove_segments(folder: Path, runs: Iterable[str]) -> None:
+    for run in runs:
+        for path in segments_of(folder, run):
+            path.unlink()
+
+
+def _plain(hint: Any) -> Any:
+    """The type behind ``X | None``."""
+    if isinstance(hint, UnionType):
+        return next(part for part in get_args(hint) if part is not NoneType)
+    return hint
+
+
+def _repetitive(table: str) -> list[str]:
+    """Columns with few different values."""
+    unique = {"seq", "t_ns", "op_id", "value", "offset", "key_first", "wire_key", "frame", "keys", "size"}
+    return [name for name in TABLES[table].__struct_fields__ if name not in unique]
+
+
+__all__ = ["ROWS_PER_FILE", "VERSION_KEY", "Sealed", "arrow_schema", "seal"]

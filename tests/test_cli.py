@@ -1,0 +1,236 @@
+"""The command line as a user meets it: in a process of its own, by its output and exit code."""
+
+from __future__ import annotations
+
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from fakebrokers import __version__, cli
+from fakebrokers.commands import ExitCode
+from fakebrokers.protocols import PROTOCOLS, ProtocolInfo
+
+COMMAND = [sys.executable, "-m", "fakebrokers"]
+AVAILABLE = [info for info in PROTOCOLS.values() if info.available]
+
+Start = Callable[..., subprocess.Popen[str]]
+
+
+def fakebrokers(*args: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([*COMMAND, *args], capture_output=True, text=True, check=False, timeout=30)
+
+
+@pytest.fixture
+def start() -> Iterator[Start]:
+    """Start `fakebrokers serve`; whatever still runs at the end is killed."""
+    running = []
+
+    def start(*args: str) -> subprocess.Popen[str]:
+        pipe = subprocess.PIPE
+        process = subprocess.Popen([*COMMAND, "serve", *args], stdout=pipe, stderr=pipe, text=True)
+        running.append(process)
+        return process
+
+    yield start
+    for process in running:
+        process.kill()
+        process.communicate()
+
+
+def ready(process: subprocess.Popen[str]) -> list[str]:
+    """The words of the line that says that the fake accepts connections."""
+    assert process.stdout is not None
+    return process.stdout.readline().split()
+
+
+def end(process: subprocess.Popen[str], how: signal.Signals) -> tuple[str, str, int]:
+    """What was printed after the READY line, and the exit code."""
+    process.send_signal(how)
+    out, err = process.communicate(timeout=10)
+    return out, err, process.returncode
+
+
+# serve
+
+
+@pytest.mark.parametrize("info", AVAILABLE, ids=lambda info: info.name)
+def test_serve_says_ready_and_ends_cleanly(start: Start, info: ProtocolInfo) -> None:
+    process = start(info.name)
+    word, protocol, url, *extra = ready(process)
+    assert (word, protocol) == ("READY", info.name)
+    assert all("=" in pair for pair in extra)
+    address = ("127.0.0.1", int(url.rpartition(":")[2].partition("/")[0]))
+    socket.create_connection(address, timeout=5).close()
+    assert end(process, signal.SIGTERM) == ("", "", ExitCode.OK)
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(address, timeout=5)
+
+
+def test_serve_ends_cleanly_with_a_client_on_the_line(start: Start) -> None:
+    process = start("rabbitmq-stream")
+    port = int(ready(process)[2].rpartition(":")[2])
+    with socket.create_connection(("127.0.0.1", port), timeout=5):
+        assert end(process, signal.SIGINT) == ("", "", ExitCode.OK)
+
+
+def test_serve_with_faults(start: Start, tmp_path: Path) -> None:
+    plan = tmp_path / "plan.toml"
+    plan.write_text('[[faults]]\nmatch = { on = "accept" }\neffect = { type = "fin" }\n')
+    process = start("rabbitmq-stream", "--faults", str(plan))
+    port = int(ready(process)[2].rpartition(":")[2])
+    with socket.create_connection(("127.0.0.1", port), timeout=5) as connection:
+        assert connection.recv(1) == b""
+    assert end(process, signal.SIGTERM) == ("", "", ExitCode.OK)
+
+
+def test_serve_on_a_port_that_is_taken(start: Start) -> None:
+    port = ready(start("rabbitmq-stream"))[2].rpartition(":")[2]
+    done = fakebrokers("serve", "rabbitmq-stream", "--port", port)
+    assert (done.stdout, done.returncode) == ("", ExitCode.HARNESS)
+    assert "cannot listen: " in done.stderr and "--port 0 takes any free port" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_serve_warns_when_others_can_reach_it(start: Start) -> None:
+    process = start("rabbitmq-stream", "--host", "0.0.0.0")
+    assert ready(process)[0] == "READY"
+    _, err, code = end(process, signal.SIGTERM)
+    assert err.startswith("warning: ") and "0.0.0.0" in err and len(err.splitlines()) == 1
+    assert code == ExitCode.OK
+
+
+class Recorder:
+    """Stands for a server class, and keeps what it was asked for."""
+
+    def __init__(self, **options: object) -> None:
+        self.options = options
+
+
+@pytest.mark.parametrize(
+    ("args", "options"),
+    [
+        (["pzq"], {"host": "127.0.0.1", "port": 0, "profile": "real", "faults": None}),
+        (["pzq", "--port", "default", "--host", "::1"], {"port": 11131, "host": "::1"}),
+        (["narconi", "--port", "8081", "--profile", "seed"], {"port": 8081, "profile": "seed"}),
+        (
+            ["moleculer", "--transporter", "redis", "--port", "default"],
+            {"transporter": "redis", "port": 6379},
+        ),
+        (["moleculer", "--port", "default"], {"port": 4222}),
+        (["pzq", "--journal", "here"], {"journal_dir": Path("here")}),
+    ],
+)
+def test_what_serve_asks_of_the_server(
+    monkeypatch: pytest.MonkeyPatch, args: list[str], options: dict[str, object]
+) -> None:
+    asked: list[Recorder] = []
+    monkeypatch.setattr(ProtocolInfo, "load", lambda self: Recorder)
+    monkeypatch.setattr(cli, "_run", lambda protocol, server: asked.append(server))
+    with pytest.raises(SystemExit):
+        cli.main(["serve", *args])
+    assert options.items() <= asked[0].options.items()
+    assert asked[0].options.keys() == {"host", "port", "profile", "faults"} | options.keys()
+
+
+class Defective:
+    """A server with an error inside."""
+
+    url = "fake://"
+    urls: dict[str, str] = {}  # noqa: RUF012 - never written
+
+    def start(self) -> None:
+        signal.raise_signal(signal.SIGTERM)
+
+    def stop(self) -> None: ...
+
+    def check(self) -> None:
+        raise ZeroDivisionError("inside")
+
+
+def test_serve_tells_of_a_defect_of_the_fake(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = {name: signal.getsignal(name) for name in (signal.SIGINT, signal.SIGTERM)}
+    monkeypatch.setattr(ProtocolInfo, "load", lambda self: lambda **options: Defective())
+    try:
+        with pytest.raises(SystemExit) as exit_:
+            cli.main(["serve", "pzq"])
+    finally:
+        for name, handler in before.items():
+            signal.signal(name, handler)
+    assert exit_.value.code == ExitCode.HARNESS
+    err = capsys.readouterr().err
+    assert f"a defect of fakebrokers {__version__}, please report it" in err
+    assert "ZeroDivisionError: inside" in err
+
+
+# wrong usage
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        ([], "Usage: fakebrokers"),
+        (["srve"], "there is no command 'srve'; did you mean 'serve'?"),
+        (["--nope"], "No such option"),
+        (["serve"], "Missing argument 'PROTOCOL'"),
+        (["serve", "rabitmq"], "there is no protocol 'rabitmq'; did you mean 'rabbitmq-stream'?"),
+        (["serve", "pzq", "--port", "65536"], "'65536' is no port: 0 to 65535"),
+        (["serve", "pzq", "--port", "-1"], "'-1' is no port"),
+        (["serve", "pzq", "--transporter", "nats"], "--transporter is only for moleculer"),
+        (["serve", "moleculer", "--transporter", "carrots"], "'carrots' is not one of"),
+        (["serve", "rabbitmq-stream", "--faults", "/nowhere.toml"], "'/nowhere.toml' does not exist"),
+        (["serve", "rabbitmq-stream", "--profile", "12.7"], "12.7"),
+    ],
+)
+def test_wrong_usage_is_explained(args: list[str], message: str) -> None:
+    done = fakebrokers(*args)
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+    assert (done.stdout, done.returncode) == ("", ExitCode.USAGE)
+
+
+@pytest.mark.parametrize(
+    ("plan", "message"),
+    [
+        (
+            "[[faults]]\nmatch = { rle = 1 }\neffect = { type = 'drop' }",
+            "faults[0].match.rle: expected one of",
+        ),
+        ("[[faults]]\neffect = { type = 'dorp' }", "faults[0].effect.type: expected one of"),
+        ("[[faults", "expected a TOML or JSON file"),
+    ],
+)
+def test_a_wrong_plan_is_explained(tmp_path: Path, plan: str, message: str) -> None:
+    path = tmp_path / "plan.toml"
+    path.write_text(plan)
+    done = fakebrokers("serve", "rabbitmq-stream", "--faults", str(path))
+    assert f"{path}: " in done.stderr and message in done.stderr
+    assert "Traceback" not in done.stderr
+    assert (done.stdout, done.returncode) == ("", ExitCode.USAGE)
+
+
+# help
+
+
+def test_help_for_strangers() -> None:
+    done = fakebrokers("--help")
+    assert done.returncode == ExitCode.OK
+    for words in ("serve PROTOCOL", "doctor", "pytest fixture"):
+        assert words in done.stdout
+
+
+def test_help_for_serve_lists_the_protocols() -> None:
+    done = fakebrokers("serve", "-h")
+    assert done.returncode == ExitCode.OK
+    for info in PROTOCOLS.values():
+        assert f"{info.name:16} {info.about} (usual port {info.port})" in done.stdout
+
+
+def test_version() -> None:
+    assert fakebrokers("--version").stdout == f"fakebrokers {__version__}\n"

@@ -1,0 +1,76 @@
+"""What the README shows is what happens: its code runs as printed, in an empty folder."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+README = Path(__file__).parents[1] / "README.md"
+BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", README.read_text(), re.MULTILINE | re.DOTALL)
+PYTHON = [text for language, text in BLOCKS if language == "python"]
+CONSOLE = [text for language, text in BLOCKS if language == "console"]
+
+
+def run_pytest(folder: Path) -> str:
+    """What pytest prints in a folder, on a terminal of 80 columns."""
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest"],
+        cwd=folder,
+        env={"PATH": "/usr/bin", "COLUMNS": "80"},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=50,
+    )
+    return done.stdout
+
+
+def without_numbers(text: str) -> str:
+    """Times, ports and sizes differ from run to run, and so does the width of what stands around them."""
+    return re.sub(r"[ =-]+", " ", re.sub(r"[\d.]+s?\b", "0", text)).strip()
+
+
+def test_first_test_and_its_failure_report(tmp_path: Path) -> None:
+    pytest.importorskip("rstream", reason="missing: rstream (pip install rstream)")
+    (tmp_path / "test_orders.py").write_text(PYTHON[0])
+    printed = run_pytest(tmp_path)
+    left = iter([without_numbers(line) for line in printed.splitlines()])
+    _command, *promised = CONSOLE[1].splitlines()
+    for line in promised:
+        # `in` on an iterator reads on to the first match: the lines must come in this order.
+        assert line == "..." or without_numbers(line) in left, f"not printed: {line}\n\n{printed}"
+
+
+def test_pytest_examples(tmp_path: Path) -> None:
+    (tmp_path / "test_examples.py").write_text(PYTHON[1])
+    assert " 2 passed in " in run_pytest(tmp_path)
+
+
+@pytest.mark.parametrize("code", PYTHON[2:], ids=lambda code: code.strip().splitlines()[-1][:20])
+def test_other_python_examples(code: str) -> None:
+    subprocess.run([sys.executable, "-W", "error", "-c", code], check=True, timeout=30, capture_output=True)
+
+
+def test_fault_plan(tmp_path: Path) -> None:
+    from fakebrokers.faults import load_plan
+
+    (plan,) = [text for language, text in BLOCKS if language == "toml"]
+    (tmp_path / "plan.toml").write_text(plan)
+    loaded = load_plan(tmp_path / "plan.toml")
+    assert (loaded.seed, loaded.faults[0].name) == (42, "lose the third confirm")
+
+
+def test_list_of_effects_is_complete() -> None:
+    from fakebrokers.faults.plan import effect_types
+
+    (sentence,) = re.findall(r"The effects are (.*?);", README.read_text(), re.DOTALL)
+    listed = re.split(r",\s+|\s+and\s+", sentence)
+    common = [kind for kind in effect_types().values() if kind.__module__.startswith("fakebrokers.faults.")]
+    tags = {str(kind.__struct_config__.tag) for kind in common}
+    assert {name.replace(" ", "-") for name in listed} == {tag for tag in tags if not tag.startswith("_")} - {
+        "half-open"
+    } | {"half-open"}
