@@ -135,7 +135,7 @@ class FakeServer(ABC):
                 listener.bind()
             self._home = home
             self.bound()
-            home.run(self._serve())
+            home.run(self.serve())
         except BaseException:
             home.call(self._close)
             self._home = None
@@ -145,7 +145,8 @@ class FakeServer(ABC):
     def bound(self) -> None:  # noqa: B027 - optional hook
         """The ports are known; nobody was accepted yet."""
 
-    async def _serve(self) -> None:
+    async def serve(self) -> None:
+        """Accept from now on."""
         for listener in self.listeners:
             await listener.serve()
 
@@ -153,6 +154,7 @@ class FakeServer(ABC):
         """End all connections and give the port back. Safe to call twice."""
         if self._home is not None:
             self._home.call(self._close)
+            self._home.run(self.unserve())
             self._home = None
 
     def _close(self) -> None:
@@ -181,6 +183,9 @@ class FakeServer(ABC):
                 seed=self.engine.injector.seed,
             )
             self.journal.sink = self._written
+
+    async def unserve(self) -> None:  # noqa: B027 - optional hook
+        """End what `serve` began besides the listeners."""
 
     def check(self) -> None:
         """Raise what went wrong inside the fake, if anything did."""

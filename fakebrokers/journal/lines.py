@@ -22,17 +22,23 @@ MAGIC = b"fbjrnl\r" + bytes([SCHEMA_VERSION])
 LENGTH = struct.Struct("<I")
 
 #: First elements of the lines, as the writers need them.
-FRAME, STATE, OP, EVENT, METRIC, RUN = range(6)
+FRAME, STATE, OP, EVENT, METRIC, RUN, KIND = range(7)
 
 
-class FrameLine(msgspec.Struct, frozen=True, array_like=True, tag=FRAME):
-    """A frame at a tap. `items` of 0 means that `key` is a run of big-endian u64, one per item."""
+class FrameLine(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=FRAME):
+    """A frame at a tap.
+
+    Attributes:
+        kind: Code of a `KindLine` that came before.
+        key: As the frame holds it.
+        items: Messages in the frame; 0 where `key` holds one big-endian u64 for each, packed.
+        frame: All fields as JSON, if that was asked for.
+    """
 
     at: float
     connection: str
     tap: int
-    kind: str
-    role: str
+    kind: int
     key: Any
     items: int
     size: int
@@ -42,7 +48,7 @@ class FrameLine(msgspec.Struct, frozen=True, array_like=True, tag=FRAME):
     frame: str | None = None
 
 
-class StateLine(msgspec.Struct, frozen=True, array_like=True, tag=STATE):
+class StateLine(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=STATE):
     """A connection came, went or changed."""
 
     at: float
@@ -52,7 +58,7 @@ class StateLine(msgspec.Struct, frozen=True, array_like=True, tag=STATE):
     fault: str
 
 
-class OpLine(msgspec.Struct, frozen=True, array_like=True, tag=OP):
+class OpLine(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=OP):
     """An operation of the client began or ended."""
 
     at: float
@@ -68,7 +74,7 @@ class OpLine(msgspec.Struct, frozen=True, array_like=True, tag=OP):
     note: str
 
 
-class EventLine(msgspec.Struct, frozen=True, array_like=True, tag=EVENT):
+class EventLine(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=EVENT):
     """The client told something unasked."""
 
     at: float
@@ -77,7 +83,7 @@ class EventLine(msgspec.Struct, frozen=True, array_like=True, tag=EVENT):
     note: str
 
 
-class MetricLine(msgspec.Struct, frozen=True, array_like=True, tag=METRIC):
+class MetricLine(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=METRIC):
     """A measurement of the harness."""
 
     at: float
@@ -85,13 +91,21 @@ class MetricLine(msgspec.Struct, frozen=True, array_like=True, tag=METRIC):
     value: float
 
 
-class RunLine(msgspec.Struct, frozen=True, array_like=True, tag=RUN):
+class RunLine(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=RUN):
     """Attributes of the run; later ones replace earlier ones of the same name."""
 
     attributes: dict[str, Any]
 
 
-Line = FrameLine | StateLine | OpLine | EventLine | MetricLine | RunLine
+class KindLine(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=KIND):
+    """From here on `code` stands for this kind of frame."""
+
+    code: int
+    name: str
+    role: str
+
+
+Line = FrameLine | StateLine | OpLine | EventLine | MetricLine | RunLine | KindLine
 
 _encoder = msgspec.msgpack.Encoder(enc_hook=str)
 _decoder: msgspec.msgpack.Decoder[list[Line]] = msgspec.msgpack.Decoder(list[Line])

@@ -20,7 +20,7 @@ REDACTED = b"***"
 
 #: What a sink gets: (at, connection, tap, frame, size, fault), or a state: (at, connection, tap, what, note,
 #: fault).
-TapeEntry = tuple[float, str, Tap, Frame | str, int | str, str]
+TapeEntry = tuple[float, str, Tap, Any, Any, str]
 
 
 class Sink(Protocol):

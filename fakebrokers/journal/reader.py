@@ -14,6 +14,7 @@ import msgspec
 from fakebrokers.journal.lines import (
     EventLine,
     FrameLine,
+    KindLine,
     Line,
     MetricLine,
     OpLine,
@@ -72,6 +73,7 @@ def _lines(path: Path) -> tuple[list[Line], bool]:
 def assemble(run: str, wire: Sequence[Line], ops: Sequence[Line], *, torn: bool) -> RunLog:
     """Merge the lines of a run by time, without changing the order inside a file; number them."""
     attributes: dict[str, Any] = {}
+    kinds: dict[int, KindLine] = {}
     frames: list[FrameRow] = []
     noted: list[OpRow] = []
     metrics: list[MetricRow] = []
@@ -80,11 +82,14 @@ def assemble(run: str, wire: Sequence[Line], ops: Sequence[Line], *, torn: bool)
         if isinstance(line, RunLine):
             attributes.update(line.attributes)
             continue
+        if isinstance(line, KindLine):
+            kinds[line.code] = line
+            continue
         seq += 1
         t_ns = round(line.at * 1e9)
         match line:
             case FrameLine():
-                frames.append(_frame_row(run, seq, t_ns, line))
+                frames.append(_frame_row(run, seq, t_ns, line, kinds[line.kind]))
             case StateLine(_, connection, what, note, fault):
                 frames.append(FrameRow(run, seq, t_ns, connection, "state", "", what, note=note, fault=fault))
             case OpLine():
@@ -129,7 +134,7 @@ def _merged(wire: Sequence[Line], ops: Sequence[Line]) -> Iterator[Line]:
     yield from other
 
 
-def _frame_row(run: str, seq: int, t_ns: int, line: FrameLine) -> FrameRow:
+def _frame_row(run: str, seq: int, t_ns: int, line: FrameLine, kind: KindLine) -> FrameRow:
     tap, direction = _TAPS[line.tap]
     key_first, items, keys = _keys(line.key, line.items)
     return FrameRow(
@@ -139,8 +144,8 @@ def _frame_row(run: str, seq: int, t_ns: int, line: FrameLine) -> FrameRow:
         line.connection,
         tap,
         direction,
-        line.kind,
-        line.role,
+        kind.name,
+        kind.role,
         "" if line.scope is None else key_text(line.scope),
         key_first,
         items,

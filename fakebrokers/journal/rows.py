@@ -54,7 +54,7 @@ class RunRow(msgspec.Struct, frozen=True, kw_only=True):
     torn: bool = False
 
 
-class FrameRow(msgspec.Struct, frozen=True):
+class FrameRow(msgspec.Struct, frozen=True, gc=False):
     """Table ``frames``: a frame at a tap, or a state of a connection (tap ``state``).
 
     Attributes:
@@ -94,7 +94,7 @@ class FrameRow(msgspec.Struct, frozen=True):
     frame: str | None = None
 
 
-class OpRow(msgspec.Struct, frozen=True):
+class OpRow(msgspec.Struct, frozen=True, gc=False):
     """Table ``ops``: an operation of the client began or ended, or it told something (``event``).
 
     Attributes:
@@ -124,7 +124,7 @@ class OpRow(msgspec.Struct, frozen=True):
     note: str = ""
 
 
-class MetricRow(msgspec.Struct, frozen=True):
+class MetricRow(msgspec.Struct, frozen=True, gc=False):
     """Table ``metrics``: a measurement of the harness."""
 
     run: str

@@ -17,9 +17,10 @@ import msgspec
 
 from fakebrokers.errors import UsageError
 from fakebrokers.frames import Frame, FrameSpec, FrameTable
-from fakebrokers.journal.lines import EVENT, FRAME, METRIC, OP, RUN, STATE, Line, decode, encode
+from fakebrokers.journal.lines import EVENT, FRAME, KIND, METRIC, OP, RUN, STATE, Line, decode, encode
 from fakebrokers.journal.memory import TapeEntry
 from fakebrokers.journal.reader import RunLog, assemble
+from fakebrokers.journal.record import Tap
 from fakebrokers.journal.rows import RunRow
 from fakebrokers.journal.segment import Segment
 
@@ -28,8 +29,8 @@ Outcome = Literal["invoke", "ok", "fail", "info"]
 REDACTED = "***"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@+,=-]{0,199}")
 _ATTRIBUTES = frozenset(RunRow.__struct_fields__) - {"run"}
-#: kind, role, name of the key, what counts the items of a batch, name of the status, name of the scope
-_Plan = tuple[str, str, str | None, Callable[[Any], int] | None, str | None, str | None]
+#: code, name of the key, what counts the items of a batch, name of the status, name of the scope
+_Plan = tuple[int, str | None, Callable[[Any], int] | None, str | None, str | None]
 
 
 class Blocks(Protocol):
@@ -104,36 +105,41 @@ class RunJournal:
 
     def write(self, tape: Sequence[TapeEntry], frames: FrameTable) -> None:
         """Take down one turn of the loop."""
-        plans = self._plans
         lines: list[tuple[Any, ...]] = []
+        plans, state = self._plans, Tap.STATE
         for at, connection, tap, frame, size, fault in tape:
-            if isinstance(frame, str):
+            if tap is state:
                 lines.append((STATE, at, connection, frame, size, fault))
                 continue
-            kind = type(frame)
+            kind = frame.__class__
             plan = plans.get(kind)
             if plan is None:
-                plan = plans[kind] = _plan(kind, frames[kind])
-            name, role, key, count, status, scope = plan
-            keys = None if key is None else getattr(frame, key)
-            lines.append(
-                (
-                    FRAME,
-                    at,
-                    connection,
-                    tap._value_,
-                    name,
-                    role,
-                    keys,
-                    1 if count is None else 0 if type(keys) is bytes else count(frame),
-                    size,
-                    None if status is None else getattr(frame, status),
-                    fault,
-                    None if scope is None else getattr(frame, scope),
-                    self._shown(frame, frames[kind]) if self._frames else None,
+                plan = self._plan(kind, frames[kind], lines)
+            code, key, count, status, scope = plan
+            keys = getattr(frame, key) if key else None
+            items = 1
+            if count:
+                items = 0 if keys.__class__ is bytes else count(frame)
+            status = getattr(frame, status) if status else None
+            scope = getattr(frame, scope) if scope else None
+            if self._frames:
+                shown = self._shown(frame, frames[kind])
+                lines.append(
+                    (FRAME, at, connection, tap._value_, code, keys, items, size, status, fault, scope, shown)
                 )
-            )
+            else:
+                lines.append(
+                    (FRAME, at, connection, tap._value_, code, keys, items, size, status, fault, scope)
+                )
         self._wire.append(lines)
+
+    def _plan(self, kind: type[Frame], spec: FrameSpec, lines: list[tuple[Any, ...]]) -> _Plan:
+        """How to take down frames of this kind; announces its code."""
+        code = len(self._plans)
+        lines.append((KIND, code, kind.__name__, spec.role))
+        count = None if spec.items is None else spec.items.count
+        plan = self._plans[kind] = (code, spec.key, count, spec.status, spec.scope)
+        return plan
 
     # what the client did, and how the harness fared; on the runner's thread
 
@@ -207,12 +213,6 @@ class RunJournal:
 def value_id(body: bytes) -> str:
     """What a message is called in the journal: the first 16 hexadecimal digits of its SHA-256."""
     return hashlib.sha256(body).hexdigest()[:16]
-
-
-def _plan(kind: type[Frame], spec: FrameSpec) -> _Plan:
-    items = spec.items
-    count = None if items is None else items.count
-    return kind.__name__, str(spec.role), spec.key, count, spec.status, spec.scope
 
 
 def _shortened(body: Any, limit: int) -> Any:

@@ -30,6 +30,12 @@ LINGER_MS = 1000  #: how long messages that were sent outlive their socket
 _BATCH = 64  #: messages in a row before other work of the loop gets its turn
 _BIND_TRIES = 500  #: libzmq gives a port back in the background
 
+# plain numbers: arithmetic with pyzmq's enums costs more than a send
+_NOBLOCK = int(zmq.NOBLOCK)
+_MORE = int(zmq.NOBLOCK | zmq.SNDMORE)
+_IN, _OUT = int(zmq.POLLIN), int(zmq.POLLOUT)
+_EVENTS, _RCVMORE = int(zmq.EVENTS), int(zmq.RCVMORE)
+
 _contexts: dict[int, zmq.Context[zmq.Socket[bytes]]] = {}
 
 
@@ -93,6 +99,8 @@ class ZmqListener(ABC):
 
     def _open(self) -> zmq.Socket[bytes]:
         socket = _context().socket(self.kind)
+        if self.kind == zmq.ROUTER:
+            socket.router_mandatory = True  # tells what it drops
         socket.linger = LINGER_MS
         socket.sndhwm = socket.rcvhwm = self._high_water_mark
         socket.ipv6 = "[" in self.endpoint
@@ -184,7 +192,8 @@ class ZmqListener(ABC):
         self._draining = True
         try:
             for _ in range(_BATCH):
-                if self._socket is None or not (self._events() & zmq.POLLIN and self._reading):
+                # asked each time, as the daemon does: else libzmq does not see that a pipe has room again
+                if not (self._events() & _IN and self._reading and self._socket):
                     break
                 self._receive(self._socket)
                 self.driver.settle()
@@ -192,23 +201,23 @@ class ZmqListener(ABC):
                 self._later()
         finally:
             self._draining = False
-        if self._socket is not None:
-            self.drained()
+        self.drained(self._events())
 
-    def drained(self) -> None:  # noqa: B027 - optional hook
-        """Everything that had come was read."""
+    def drained(self, events: int) -> None:  # noqa: B027 - optional hook
+        """What had come was read; the socket can now do that."""
 
     def _events(self) -> int:
         """What the socket can do now. As asking eats the signal, a drain is due when there is more."""
-        assert self._socket is not None
-        events = int(self._socket.getsockopt(zmq.EVENTS))
-        if events & zmq.POLLIN and self._reading and not self._draining:
+        if self._socket is None:
+            return 0
+        events = int(self._socket.getsockopt(_EVENTS))
+        if events & _IN and self._reading and not self._draining:
             self._later()
         return events
 
     @abstractmethod
     def _receive(self, socket: zmq.Socket[bytes]) -> None:
-        """Read one message."""
+        """Read the message that is there."""
 
     def _send(self, parts: Parts) -> bool:
         """Send one message; False if there is no room for it, or nobody."""
@@ -218,12 +227,19 @@ class ZmqListener(ABC):
         last = len(parts) - 1
         try:
             for index, part in enumerate(parts):
-                socket.send(part, zmq.NOBLOCK | (zmq.SNDMORE if index < last else 0))
+                socket.send(part, _MORE if index < last else _NOBLOCK)
         except zmq.ZMQError as error:
             if error.errno in (zmq.EAGAIN, zmq.EHOSTUNREACH):
                 return False
             raise
         return True
+
+    @staticmethod
+    def _rest(socket: zmq.Socket[bytes], parts: list[bytes]) -> Parts:
+        """The whole message, of which some parts were read."""
+        while socket.getsockopt(_RCVMORE):
+            parts.append(socket.recv(_NOBLOCK))
+        return tuple(parts)
 
 
 class RouterListener(ZmqListener):
@@ -254,16 +270,15 @@ class RouterListener(ZmqListener):
             self.engine.lost(connection, self.driver.loop.time(), "socket closed")
 
     def _receive(self, socket: zmq.Socket[bytes]) -> None:
-        routing_id = socket.recv(zmq.NOBLOCK)
+        routing_id = socket.recv(_NOBLOCK)
         connection = self._peers.get(routing_id)
-        parts = []
-        if connection is None or not connection.alive:
-            first = socket.recv(zmq.NOBLOCK, copy=False)
-            parts.append(first.bytes)
+        if connection is not None and connection.alive:
+            unit = self._rest(socket, [socket.recv(_NOBLOCK)])
+        else:
+            first = socket.recv(_NOBLOCK, copy=False)
             connection = self._peers[routing_id] = self._accept(routing_id, _who(first))
-        while socket.getsockopt(zmq.RCVMORE):
-            parts.append(socket.recv(zmq.NOBLOCK))
-        self.engine.receive(connection, tuple(parts), self.driver.loop.time())
+            unit = self._rest(socket, [first.bytes])
+        self.engine.receive(connection, unit, self.driver.loop.time())
 
     def _accept(self, routing_id: bytes, who: str) -> Connection:
         session, codec = self._welcome()
@@ -275,7 +290,9 @@ class RouterListener(ZmqListener):
         for unit in units:
             if not self._send((routing_id, *unit)):
                 self.lost_messages += 1
-        if not self._draining and self._socket is not None:
+                name = self._peers[routing_id].name
+                self.engine.journal.state(self.driver.loop.time(), name, "lost", f"pipe full: {unit[0]!r}")
+        if not self._draining:
             self._events()
 
 
@@ -316,6 +333,7 @@ class DealerListener(ZmqListener):
         self._welcome = welcome
         self._connection: Connection | None = None
         self._backlog: deque[Parts] = deque()  # what a fault let go while there was no room
+        self._room = False
         self._seen: list[str] = []
 
     def opened(self) -> None:
@@ -336,36 +354,32 @@ class DealerListener(ZmqListener):
         """Whether one more message can leave at once; hands over first what was said."""
         if self._connection is not None and self._connection.dirty:
             self._connection.flush(self.engine.now)
-        return self._socket is not None and not self._backlog and bool(self._events() & zmq.POLLOUT)
+        return self._room
 
     def write(self, units: list[Any]) -> None:
         self._backlog.extend(units)
-        self._write_backlog()
-        if not self._draining and self._socket is not None:
-            self._events()
-
-    def _write_backlog(self) -> None:
         while self._backlog and self._send(self._backlog[0]):
             self._backlog.popleft()
+        self._room = bool(self._events() & _OUT) and not self._backlog
 
-    def drained(self) -> None:
-        self._write_backlog()
-        if self._connection is not None and self.room():
+    def drained(self, events: int) -> None:
+        self._room = bool(events & _OUT)
+        if self._room and self._backlog:
+            self.write([])
+        if self._room and self._connection is not None:
             self.engine.set_writable(self._connection, True, self.driver.loop.time())
             self.driver.settle()
 
     def _receive(self, socket: zmq.Socket[bytes]) -> None:
-        first = socket.recv(zmq.NOBLOCK, copy=False)
-        parts = [first.bytes]
-        while socket.getsockopt(zmq.RCVMORE):
-            parts.append(socket.recv(zmq.NOBLOCK))
+        first = socket.recv(_NOBLOCK, copy=False)
+        unit = self._rest(socket, [first.bytes])
         if self._connection is not None:
             who = _who(first)
             if who not in self._seen:
                 self._seen.append(who)
                 self._connection.peer = ", ".join(self._seen)
                 self.engine.journal.state(self.driver.loop.time(), self._connection.name, "peer", who)
-            self.engine.receive(self._connection, tuple(parts), self.driver.loop.time())
+            self.engine.receive(self._connection, unit, self.driver.loop.time())
 
 
 def _who(frame: zmq.Frame) -> str:

@@ -16,6 +16,7 @@ class Node:
         name: Such as ``rabbit@node1``.
         host: Advertised host name.
         port: Advertised TCP port.
+        tls_port: The one that is advertised to clients which came over TLS.
         up: Whether it runs.
     """
 
@@ -23,6 +24,7 @@ class Node:
         self.name = name
         self.host = host
         self.port = port
+        self.tls_port = port
         self.up = True
 
     def __repr__(self) -> str:

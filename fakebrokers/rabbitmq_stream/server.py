@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -21,6 +21,10 @@ from fakebrokers.rabbitmq_stream.session import StreamSession
 from fakebrokers.rabbitmq_stream.stream import Message, Stream
 from fakebrokers.server import FakeServer
 from fakebrokers.session import Codec, Session
+from fakebrokers.tls import Tls
+
+if TYPE_CHECKING:
+    from fakebrokers.rabbitmq_stream.management import Management
 
 
 class RabbitMQStream(FakeServer):
@@ -37,6 +41,8 @@ class RabbitMQStream(FakeServer):
         load_balancer: Connections go to the nodes in turn, whatever address they used.
         advertised_host: Host that clients are told to connect to; None: the one listened on.
         heartbeat_s, frame_max: What the server's Tune offers (seconds, bytes); None: as the profile.
+        tls: Listen for TLS too, on further ports; `tls_port` and `tls.ca_file` are what a client needs.
+        management: Serve a management HTTP API in RabbitMQ's shape, at `management_url`.
         real_delays: Hold back the answer to a failed login for 3 s, as 4.x does.
         switches: Further fields of `Profile` to change, such as ``{"request_timeout_s": 1.0}``.
         options: Those of `FakeServer`.
@@ -57,6 +63,8 @@ class RabbitMQStream(FakeServer):
         advertised_host: str | None = None,
         heartbeat_s: int | None = None,
         frame_max: int | None = None,
+        tls: bool = False,
+        management: bool = False,
         real_delays: bool = False,
         switches: Mapping[str, Any] | None = None,
         **options: Any,
@@ -65,6 +73,9 @@ class RabbitMQStream(FakeServer):
             raise UsageError(f"expected 1 node or more, got {nodes}")
         self.switches = _switched(profile, heartbeat_s, frame_max, real_delays, switches or {})
         self._advertised_host = advertised_host
+        self._wants_tls = tls
+        self._management = _management(self) if management else None
+        self.tls: Tls | None = None
         self._cluster = Cluster(
             [Node(f"rabbit@node{number + 1}") for number in range(nodes)], load_balancer=load_balancer
         )
@@ -75,22 +86,58 @@ class RabbitMQStream(FakeServer):
         return StreamBroker(self.switches, wall=clock.wall, cluster=self._cluster)
 
     def make_listeners(self, driver: Driver) -> list[TcpListener]:
-        """One per node; the first has the port that was asked for, the others take free ones."""
-        return [
+        """One per node, and one more for TLS; the first has the port that was asked for."""
+        nodes = self._cluster.nodes
+        plain = [
             TcpListener(driver, partial(self._welcome, node), self.host, 0 if number else self._wanted_port)
-            for number, node in enumerate(self._cluster.nodes)
+            for number, node in enumerate(nodes)
+        ]
+        if not self._wants_tls:
+            return plain
+        self.tls = Tls(self.host, ask_client=True)
+        return plain + [
+            TcpListener(driver, partial(self._welcome_tls, node), self.host, 0, self.tls.context)
+            for node in nodes
         ]
 
     def bound(self) -> None:
         """Tell each node its address."""
-        for node, listener in zip(self._cluster.nodes, self.listeners, strict=True):
+        nodes = self._cluster.nodes
+        for number, node in enumerate(nodes):
             node.host = self._advertised_host or self.host
-            node.port = listener.port
+            node.port = self.listeners[number].port
+            if self.tls is not None:
+                node.tls_port = self.listeners[len(nodes) + number].port
+
+    async def serve(self) -> None:
+        """Accept from now on, on the management API too."""
+        await super().serve()
+        if self._management is not None:
+            await self._management.start(self.host, 0)
+
+    async def unserve(self) -> None:
+        """End what `serve` began besides the listeners."""
+        if self._management is not None:
+            await self._management.stop()
+
+    def stop(self) -> None:
+        """End all connections, give the ports back, remove the certificates."""
+        super().stop()
+        if self.tls is not None:
+            self.tls.close()
 
     def _welcome(self, node: Node, transport: asyncio.Transport) -> tuple[Session, Codec]:
         return self._new_session(node)
 
-    def _new_session(self, node: Node) -> tuple[Session, Codec]:
+    def _welcome_tls(self, node: Node, transport: asyncio.Transport) -> tuple[Session, Codec]:
+        session, codec = self._new_session(node)
+        session.tls = True
+        subject = (transport.get_extra_info("peercert") or {}).get("subject", ())
+        names = [value for part in subject for key, value in part if key == "commonName"]
+        session.certificate_name = names[0] if names else ""
+        return session, codec
+
+    def _new_session(self, node: Node) -> tuple[StreamSession, StreamCodec]:
         codec = StreamCodec(response_bit_on_routes=self.switches.response_bit_on_routes)
         return StreamSession(self.broker, codec, node), codec
 
@@ -101,12 +148,31 @@ class RabbitMQStream(FakeServer):
     # addresses
 
     @property
+    def tls_port(self) -> int:
+        """The first node's port for TLS."""
+        if self.tls is None:
+            raise UsageError("this fake has no TLS listener: make it with tls=True and start it")
+        return self._cluster.nodes[0].tls_port
+
+    @property
+    def management_url(self) -> str:
+        """The management API, with the login of the user guest."""
+        if self._management is None or not self._management.port:
+            raise UsageError("this fake has no management API: make it with management=True and start it")
+        return f"http://guest:guest@{self.host}:{self._management.port}"
+
+    @property
     def urls(self) -> dict[str, str]:
-        """The further nodes: ``node2``, ``node3`` ..."""
-        return {
-            f"node{number}": f"{self.scheme}://{self.host}:{listener.port}"
-            for number, listener in enumerate(self.listeners[1:], start=2)
+        """The further nodes, ``node2``, ``node3`` ..., ``tls`` and ``management``."""
+        further = {
+            f"node{number}": f"{self.scheme}://{self.host}:{node.port}"
+            for number, node in enumerate(self._cluster.nodes[1:], start=2)
         }
+        if self.tls is not None:
+            further["tls"] = f"{self.scheme}+tls://{self.host}:{self.tls_port}"
+        if self._management is not None:
+            further["management"] = f"http://{self.host}:{self._management.port}"
+        return further
 
     @property
     def nodes(self) -> list[Node]:
@@ -153,6 +219,12 @@ class RabbitMQStream(FakeServer):
     def start_node(self, node: int) -> None:
         """The node comes back."""
         self.call(lambda: self.broker.start_node(self._cluster.nodes[node - 1], self.engine.now))
+
+
+def _management(server: RabbitMQStream) -> Management:
+    from fakebrokers.rabbitmq_stream.management import Management  # aiohttp takes its time to load
+
+    return Management(server)
 
 
 def _switched(

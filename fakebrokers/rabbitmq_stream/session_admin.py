@@ -60,11 +60,11 @@ class Admin:
         names = sorted(set(frame.streams), key=lambda name: name.encode(errors="surrogateescape"))
         known = [session.broker.streams.get((session.host, name)) for name in names]
         available = [stream.membership for stream in known if stream is not None and stream.membership.available]
-        used = {(node.host, node.port) for place in available for node in place.members if node.up}
+        used = {session.address_of(node) for place in available for node in place.members if node.up}
         references = {address: reference for reference, address in enumerate(sorted(used))}
 
         def refer(nodes: Iterable[Node]) -> tuple[int, ...]:
-            return tuple([references[node.host, node.port] for node in nodes if node.up])
+            return tuple([references[session.address_of(node)] for node in nodes if node.up])
 
         rows = []
         for name, stream in zip(names, known, strict=True):

@@ -52,6 +52,8 @@ class SessionBase(Session):
         frame_max: Largest frame the client may send, bytes; 0: any.
         heartbeat_s: Interval that the client chose; 0: none.
         heartbeats: Their timers, once the connection is open.
+        tls: The client came over TLS.
+        certificate_name: Common name in the certificate that it has shown; empty if it has shown none.
     """
 
     def __init__(self, broker: StreamBroker, codec: StreamCodec, listener: Node) -> None:
@@ -69,6 +71,17 @@ class SessionBase(Session):
         self.state: State = State.CONNECTED
         self.deadline: float | None = None  #: of the present step, whatever that is
         self.refusal_held: Frame | None = None
+        self.tls = False
+        self.certificate_name = ""
+
+    def address_of(self, node: Node) -> tuple[str, int]:
+        """Host and port at which this client is told to find a node."""
+        return node.host, node.tls_port if self.tls else node.port
+
+    @property
+    def mechanisms(self) -> tuple[str, ...]:
+        """The SASL mechanisms that are offered here; EXTERNAL only over TLS (protocol notes, section 5)."""
+        return (*self.profile.mechanisms, "EXTERNAL") if self.tls else self.profile.mechanisms
 
     @abstractmethod
     def stream_lost(self, stream: Stream, now: float) -> None:

@@ -117,13 +117,13 @@ class Handshake:
         session.say(PeerPropertiesResponse(frame.correlation_id, Code.OK, properties))
 
     def _tell_mechanisms(self, frame: SaslHandshake, now: float) -> None:
-        mechanisms = self._session.profile.mechanisms
+        mechanisms = self._session.mechanisms
         self._session.say(SaslHandshakeResponse(frame.correlation_id, Code.OK, mechanisms))
 
     def _authenticate(self, frame: SaslAuthenticate, now: float) -> None:
         session, profile = self._session, self._session.profile
         try:
-            if frame.mechanism not in profile.mechanisms:
+            if frame.mechanism not in session.mechanisms:
                 raise Refused(Code.SASL_MECHANISM_NOT_SUPPORTED)
             session.user = self._log_in(frame)
         except Refused as refused:
@@ -137,6 +137,8 @@ class Handshake:
 
     def _log_in(self, frame: SaslAuthenticate) -> User:
         access = self._session.broker.access
+        if frame.mechanism == "EXTERNAL":
+            return access.authenticate(self._session.certificate_name, None, loopback=True)
         who = parse_credentials(frame.mechanism, frame.data, access.anonymous)
         return access.authenticate(who.user, who.password, loopback=_is_loopback(self._session.link.peer))
 
@@ -158,10 +160,8 @@ class Handshake:
             session.refuse_and_end(refusal, now, session.profile.failure_delay_s)
             return
         session.virtual_host = frame.virtual_host
-        address: dict[str, str | None] = {
-            "advertised_port": str(session.node.port),
-            "advertised_host": session.node.host,
-        }
+        host, port = session.address_of(session.node)
+        address: dict[str, str | None] = {"advertised_port": str(port), "advertised_host": host}
         session.say(OpenResponse(frame.correlation_id, Code.OK, address))
         session.codec.max_frame = session.frame_max if session.profile.enforces_frame_max else 0
         if session.heartbeat_s:

@@ -44,8 +44,9 @@ class AdapterBase:
     loop: asyncio.AbstractEventLoop
 
     def __init__(self) -> None:
-        members = [getattr(self, name) for name in dir(type(self)) if not name.startswith("__")]
-        self.ops: dict[str, Callable[..., Any]] = {m.op: m for m in members if hasattr(m, "op")}
+        marked = [name for name in dir(type(self)) if hasattr(getattr(type(self), name), "op")]
+        methods = [getattr(self, name) for name in marked]
+        self.ops: dict[str, Callable[..., Any]] = {method.op: method for method in methods}
         if "callback_raise" not in self.caps.split():
             del self.ops["raise_next"]
         self.sessions: dict[str, Any] = {}  #: by name, whatever the library has for a session

@@ -1,0 +1,213 @@
+"""An adapter class in the suite's own process, on a virtual clock: time-outs of an hour take no time."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import pytest
+
+from conformance.adapter.base import AdapterFailed
+from conformance.adapter.inprocess import InProcessAdapter
+from conformance.adapter.kit import Failure
+from conformance.adapter.messages import Kind
+from fakebrokers import virtual
+from fakebrokers.errors import UsageError
+
+from .toy_adapter import Mute, Toy
+
+Script = Callable[[InProcessAdapter], Coroutine[Any, Any, None]]
+
+
+def with_toy(script: Script, make: type[Toy] = Toy) -> None:
+    async def main() -> None:
+        adapter = InProcessAdapter(make, "rabbitmq-stream")
+        await adapter.start()
+        try:
+            await script(adapter)
+            assert adapter.violations == []
+        finally:
+            await adapter.kill()
+
+    virtual.run(main())
+
+
+def test_ops_and_errors() -> None:
+    async def script(adapter: InProcessAdapter) -> None:
+        assert adapter.hello.library == "toy"
+        assert (await adapter.call("connect", {"session": "s"})).ok
+        assert (await adapter.call("state", {"session": "s"})).value == {"open": True, "pending": None}
+        message = {"session": "s", "target": "refuse", "body": {"text": "hi"}}
+        refused = await adapter.call("publish", message)
+        assert (refused.kind, refused.code, refused.outcome) == (Kind.REFUSED, 17, "nacked")
+        lost = await adapter.call("publish", {**message, "target": "lost"})
+        assert (lost.kind, lost.outcome) == (Kind.CONNECTION, "unknown")
+        missing = await adapter.call("publish", {"session": "s"})
+        assert (missing.kind, missing.error and missing.error.text) == (Kind.INVALID, "publish needs target, body")
+        closed = await adapter.call("close", {"session": "nobody"})
+        assert (closed.kind, closed.history) == (Kind.CLOSED, "fail")
+
+    with_toy(script)
+
+
+def test_a_hang_is_recorded_at_the_deadline_and_the_late_answer_kept() -> None:
+    async def script(adapter: InProcessAdapter) -> None:
+        message = {"session": "s", "target": "slow", "body": {"text": "hi"}}
+        result = await adapter.call("publish", message, timeout_ms=100)
+        assert result.word == "hang"
+        assert result.elapsed_ms == pytest.approx(100 * 1.2 + 250)
+        assert result.late is None
+        await asyncio.sleep(1)
+        assert result.late is not None
+        assert result.late.ok
+
+    with_toy(script)
+
+
+def test_a_very_long_deadline_costs_no_time() -> None:
+    async def script(adapter: InProcessAdapter) -> None:
+        message = {"session": "s", "target": "forever", "body": {"text": "hi"}}
+        call = adapter.begin("publish", message, timeout_ms=3_600_000)
+        result = await call
+        assert result.word == "hang"
+        assert result.elapsed_ms == pytest.approx(3_600_000 * 1.2 + 250)
+        assert call.done
+
+    with_toy(script)
+
+
+def test_a_cancelled_op_answers_cancelled() -> None:
+    async def script(adapter: InProcessAdapter) -> None:
+        call = adapter.begin("publish", {"session": "s", "target": "forever", "body": {"text": "hi"}})
+        assert (await adapter.cancel(call)).ok
+        assert (await call).kind is Kind.CANCELLED
+        assert (await adapter.cancel(call)).ok
+
+    with_toy(script)
+
+
+def test_messages_by_event() -> None:
+    async def script(adapter: InProcessAdapter) -> None:
+        await adapter.call("subscribe", {"session": "s", "sub": "c", "target": "q", "on_message": {"mode": "event"}})
+        publishing = adapter.begin("publish", {"session": "s", "target": "q", "body": {"text": "hi"}})
+        (message,) = await adapter.wait_messages("c", 1, timeout_s=5)
+        assert (message.sub, message.position, message.body) == ("c", "0", {"b64": "aGk="})
+        assert (await publishing).ok
+        mark = len(adapter.events)
+        assert await adapter.event("message", timeout_s=5) is adapter.events[0]
+        assert await adapter.event("message", timeout_s=5, after=mark) is None
+        assert await adapter.event("message", timeout_s=5, sub="d") is None
+        assert await adapter.wait_messages("c", 2, timeout_s=5) == [message]
+
+    with_toy(script)
+
+
+def test_messages_by_next() -> None:
+    async def script(adapter: InProcessAdapter) -> None:
+        await adapter.call("subscribe", {"session": "s", "sub": "c", "target": "q"})
+        assert (await adapter.call("next", {"sub": "c", "max": 5, "wait_ms": 1000})).value == {"messages": []}
+        waiting = adapter.begin("next", {"sub": "c", "max": 2, "wait_ms": 1000})
+        for _ in range(3):
+            await adapter.call("publish", {"session": "s", "target": "q", "body": {"text": "hi"}})
+        assert len((await waiting).value["messages"]) == 1
+        await adapter.call("next", {"sub": "c", "max": 5})
+        assert [message.ref for message in adapter.messages("c")] == ["m1", "m2", "m3"]
+
+    with_toy(script)
+
+
+def test_what_the_script_wants_inside_the_callback() -> None:
+    async def script(adapter: InProcessAdapter) -> None:
+        inner = {"op": "state", "args": {"session": "s"}}
+        wish = {"mode": "event", "sleep_ms": 500, "raise_on": [2], "do": [inner]}
+        await adapter.call("subscribe", {"session": "s", "sub": "c", "target": "q", "on_message": wish})
+        message = {"session": "s", "target": "q", "body": {"text": "hi"}}
+        first = await adapter.call("publish", message)
+        assert first.elapsed_ms == pytest.approx(500)
+        done = await adapter.event("done", timeout_s=1)
+        assert done is not None
+        assert (done["op"], done["ok"], done["result"]) == ("state", True, {"open": False, "pending": None})
+        second = await adapter.call("publish", message)
+        assert second.error is not None
+        assert "raise_on 2" in second.error.text
+        assert (await adapter.call("raise_next", {"callback": "message", "times": 1})).value == {"armed": True}
+        assert (await adapter.call("raise_next", {"callback": "confirm"})).value == {"armed": False}
+        assert "raise_next message" in str(await adapter.call("publish", message))
+        assert (await adapter.call("publish", message)).ok
+
+    with_toy(script)
+
+
+def test_reset_forgets_everything_and_ends_what_is_open() -> None:
+    async def script(adapter: InProcessAdapter) -> None:
+        await adapter.call("connect", {"session": "s"})
+        open_call = adapter.begin("publish", {"session": "s", "target": "forever", "body": {"text": "hi"}})
+        assert (await adapter.reset()).ok
+        assert (await open_call).kind is Kind.CANCELLED
+        assert adapter.events == []
+        assert adapter.transcript.lines == []
+        assert (await adapter.call("state", {"session": "s"})).value["open"] is False
+
+    with_toy(script)
+
+
+def test_the_transcript_keeps_order_and_no_secrets() -> None:
+    async def script(adapter: InProcessAdapter) -> None:
+        await adapter.reset()
+        options = {"user": "u", "password": "hunter2"}
+        await adapter.call("connect", {"session": "s", "options": options})
+        await adapter.call("echo", {"body": {"text": "x" * 9000}})
+        lines = [json.loads(line) for line in adapter.transcript.dump()]
+        assert [line["way"] for line in lines] == ["out", "in", "out", "in"]
+        assert lines[0]["line"]["args"]["options"] == {"user": "u", "password": "***"}
+        assert lines[2]["line"]["args"]["body"]["len"] == 9000
+        assert options["password"] == "hunter2"
+
+    with_toy(script)
+
+
+def test_an_adapter_that_has_ended_answers_nothing() -> None:
+    async def script(adapter: InProcessAdapter) -> None:
+        waiting = adapter.begin("publish", {"session": "s", "target": "forever", "body": {"text": "hi"}})
+        await adapter.kill()
+        assert not (await waiting).ok
+        assert (await adapter.call("state", {"session": "s"})).word == "crashed"
+        assert not adapter.alive
+
+    with_toy(script)
+
+
+def test_no_hello_is_an_error_of_the_adapter() -> None:
+    async def script(adapter: InProcessAdapter) -> None:
+        raise AssertionError("must not come here")
+
+    with pytest.raises(AdapterFailed, match="no hello from the adapter: hello hang"):
+        with_toy(script, Mute)
+
+
+def test_a_foreign_protocol_is_refused() -> None:
+    async def main() -> None:
+        await InProcessAdapter(Toy, "pzq").start()
+
+    with pytest.raises(AdapterFailed, match="version 1 for rabbitmq-stream only"):
+        virtual.run(main())
+
+
+def test_steps_on_a_process_need_one() -> None:
+    async def script(adapter: InProcessAdapter) -> None:
+        with pytest.raises(UsageError, match="only a child process"):
+            adapter.pause()
+        assert adapter.facts() is None
+
+    with_toy(script)
+
+
+@pytest.mark.parametrize(
+    ("kind", "definite"),
+    [("invalid", True), ("unsupported", True), ("refused", True), ("auth", True), ("timeout", False), ("closed", False)],
+)
+def test_kinds_say_whether_they_are_definite(kind: str, definite: bool) -> None:
+    assert Failure(kind).definite is definite
+    assert Failure(kind, definite=not definite).report()["definite"] is not definite

@@ -1,0 +1,177 @@
+"""An adapter without a library, well-behaved or with one defect (its argument). Run as a child process by tests."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+import time
+from typing import Any
+
+from conformance.adapter.kit import AdapterBase, Failure, Subscription, body_bytes, op, run
+
+
+class Toy(AdapterBase):
+    adapter = library = "toy"
+    library_version = "1"
+    protocols = ("rabbitmq-stream",)
+    roles = ("publisher", "consumer")
+    caps = "callback_raise cancel"
+
+    @op("connect")
+    async def connect(self, session: str) -> None:
+        self.sessions[session] = []
+
+    @op("close")
+    async def close(self, session: str) -> None:
+        self.sessions.pop(self.session(session) and session, None)
+
+    @op("state")
+    async def state(self, session: str) -> dict[str, Any]:
+        return {"open": session in self.sessions, "pending": None}
+
+    @op("publish")
+    async def publish(self, session: str, target: str, body: dict[str, Any]) -> dict[str, Any]:
+        if target == "refuse":
+            raise Failure("refused", "no", code=17)
+        if target == "lost":
+            raise ConnectionResetError("gone")
+        if target == "forever":
+            await asyncio.Event().wait()
+        if target == "slow":
+            await asyncio.sleep(0.6)
+        for subscription in self.subs.values():
+            await subscription.deliver(body_bytes(body), position="0")
+        return {"outcome": "acked", "key": None}
+
+    @op("subscribe")
+    async def subscribe(self, session: str, sub: str, target: str, on_message: Any = None) -> None:
+        self.subs[sub] = Subscription(self, sub, target, on_message)
+
+    @op("unsubscribe")
+    async def unsubscribe(self, sub: str) -> None:
+        self.subs.pop(self.subscription(sub).sub)
+
+    @op("toy.blocking")
+    def blocking(self, seconds: float) -> dict[str, Any]:
+        time.sleep(seconds)
+        return {"thread": True}
+
+    @op("toy.exit")
+    async def exit(self, code: int) -> None:
+        os._exit(code)
+
+    @op("toy.print")
+    async def print(self, text: str) -> None:
+        print(text, flush=True)
+
+    @op("toy.child")
+    async def child(self) -> dict[str, Any]:
+        return {"pid": subprocess.Popen(["sleep", "1000"]).pid}
+
+    @op("toy.line")
+    async def line(self, size: int) -> dict[str, Any]:
+        return {"text": "x" * size}
+
+
+class Liar(Toy):
+    """Answers every op with ok."""
+
+    async def attempt(self, request: dict[str, Any]) -> dict[str, Any]:
+        answer = await super().attempt(request)
+        unknown = answer.get("error", {}).get("kind") == "unsupported"
+        return {"ok": True, "result": {}} if unknown else answer
+
+
+class Miscounting(Toy):
+    """Leaves a number out."""
+
+    def _write(self, line: dict[str, Any]) -> None:
+        if line.get("id") == 5:
+            next(self._lines)
+        super()._write(line)
+
+
+class Garbling(Toy):
+    """Echoes a text in another encoding."""
+
+    @op("echo")
+    async def _echo(self, body: dict[str, Any]) -> dict[str, Any]:
+        body = {"text": body["text"].encode("ascii", "replace").decode()} if "text" in body else body
+        return await super()._echo(body)
+
+
+class Stubborn(Toy):
+    """Does not end when its input ends."""
+
+    async def clear(self) -> None:
+        if self.stopped_reading:
+            time.sleep(100)
+
+    @property
+    def stopped_reading(self) -> bool:
+        return not self._running
+
+
+class Incomplete(Toy):
+    """Says that it consumes, and cannot."""
+
+    @op("not.subscribe")
+    async def subscribe(self) -> None:
+        pass
+
+
+class Boasting(Toy):
+    """Declares a capability that nobody knows."""
+
+    caps = "teleport"
+
+
+class Twice(Toy):
+    """Answers a reset two times."""
+
+    def _write(self, line: dict[str, Any]) -> None:
+        super()._write(line)
+        if line.get("ok") and "open" not in line["result"] and line["id"] > 100:
+            super()._write(line)
+
+
+class Serial(Toy):
+    """Drops what comes while it is busy."""
+
+    def receive(self, request: dict[str, Any]) -> None:
+        if len(self._running) < 10:
+            super().receive(request)
+
+
+class Mute(Toy):
+    """Never answers hello."""
+
+    def receive(self, request: dict[str, Any]) -> None:
+        if request["op"] != "hello":
+            super().receive(request)
+
+
+class Strict(Toy):
+    """Trips over members that it does not know."""
+
+    async def _perform(self, request: dict[str, Any]) -> Any:
+        if "from_the_future" in request.get("args", {}):
+            raise ValueError("what is that?")
+        return await super()._perform(request)
+
+
+class Forgetful(Toy):
+    """Cannot reset a second time."""
+
+    resets = 0
+
+    async def clear(self) -> None:
+        self.resets += 1
+        if self.resets > 1:
+            raise RuntimeError("reset before")
+
+
+if __name__ == "__main__":
+    run(globals()[sys.argv[1] if len(sys.argv) > 1 else "Toy"]())
