@@ -86,8 +86,12 @@ def explain_command(scenario_id: str) -> None:
 @click.option("--adapter", metavar="CMD", help="The command of your own adapter.")
 @click.option("--protocol", type=PROTOCOL, help="Needed only if the client speaks several.")
 @click.option("--variant", metavar="V", help="Only this transporter, profile or server version.")
-@click.option("--set", "which", type=click.Choice(SETS), default="gate", show_default=True, help="Which scenarios.")
-@click.option("--target", metavar="URL", help="Run against this real broker; scenarios without broker-side faults.")
+@click.option(
+    "--set", "which", type=click.Choice(SETS), default="gate", show_default=True, help="Which scenarios."
+)
+@click.option(
+    "--target", metavar="URL", help="Run against this real broker; scenarios without broker-side faults."
+)
 @click.option("--strict", is_flag=True, help="SHOULD counts like MUST.")
 @click.option(
     "--expect",
@@ -95,8 +99,12 @@ def explain_command(scenario_id: str) -> None:
     metavar="FILE",
     help="Known failures, with reasons.",
 )
-@click.option("--report", type=click.Path(file_okay=False, path_type=Path), metavar="DIR", help="Write a report here.")
-@click.option("-n", "parallel", type=click.IntRange(1, 64), default=6, show_default=True, help="Scenarios at once.")
+@click.option(
+    "--report", type=click.Path(file_okay=False, path_type=Path), metavar="DIR", help="Write a report here."
+)
+@click.option(
+    "-n", "parallel", type=click.IntRange(1, 64), default=6, show_default=True, help="Scenarios at once."
+)
 @click.option("--seed", type=int, default=0, show_default=True, help="Of all random decisions.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
 @click.argument("ids", nargs=-1, metavar="[ID ...]")

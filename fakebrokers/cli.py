@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 from fakebrokers import __version__
-from fakebrokers.commands import ExitCode, ExtraCommands, extra_commands
+from fakebrokers.commands import ExitCode, ExtraCommands, extra_commands, missing_package
 from fakebrokers.errors import FakeBrokerError, PlanError, UsageError
 from fakebrokers.protocols import PROTOCOLS, ProtocolInfo, find_protocol, instead_of
 
@@ -186,6 +186,14 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
         code = ExitCode.HARNESS
     except click.Abort:
         code = 128 + signal.SIGINT
+    except Exception as error:
+        code = ExitCode.HARNESS
+        if missing := missing_package(error):
+            click.echo(
+                f"Error: {missing} is not installed; 'fakebrokers doctor' says how to get it", err=True
+            )
+        else:
+            _tell_defect()
     sys.exit(code or 0)
 
 
@@ -215,6 +223,11 @@ def _sound(server: FakeServer) -> bool:
     try:
         server.check()
     except Exception:
-        click.echo(f"a defect of fakebrokers {__version__}, please report it:\n{format_exc()}", err=True)
+        _tell_defect()
         return False
     return True
+
+
+def _tell_defect() -> None:
+    """For an exception that nobody foresaw."""
+    click.echo(f"a defect of fakebrokers {__version__}, please report it:\n{format_exc()}", err=True)

@@ -73,7 +73,11 @@ def own_package(name: str) -> ModuleType:
         if spec is None or spec.loader is None:
             raise ModuleNotFoundError(f"there is no package {name!r} in {root}", name=name)
         module = sys.modules[name] = module_from_spec(spec)
-        spec.loader.exec_module(module)
+        try:
+            spec.loader.exec_module(module)
+        except BaseException:
+            del sys.modules[name]
+            raise
     module = sys.modules[name]
     place = Path(next(iter(module.__path__))).resolve()
     if place.parent != root:
@@ -81,13 +85,20 @@ def own_package(name: str) -> ModuleType:
     return module
 
 
+def missing_package(error: Exception) -> str | None:
+    """The package that somebody else has to supply, if the error says that one is not installed."""
+    if not isinstance(error, ModuleNotFoundError) or error.name is None:
+        return None
+    name = error.name.partition(".")[0]
+    return None if name in ("fakebrokers", *OWN_PACKAGES) else name
+
+
 def _problem(entry: EntryPoint, error: Exception) -> str:
     """One sentence on what failed, and one on the cure."""
     distribution = _distribution(entry)
-    missing = (error.name or "").partition(".")[0] if isinstance(error, ModuleNotFoundError) else ""
     if distribution != OWN_DISTRIBUTION:
         cure = f"Update {distribution}, or uninstall it."
-    elif missing and missing not in OWN_PACKAGES:
+    elif missing_package(error):
         cure = f"Install what it needs: pip install '{OWN_DISTRIBUTION}[suite]'"
     elif isinstance(error, UsageError):
         cure = "Start fakebrokers from another folder, without PYTHONPATH."

@@ -39,6 +39,7 @@ class MemoryLink:
         now = self._loop.time()
         self._engine.now = now
         self._connection = self._engine.accept(session, codec, _BrokerEnd(self), now, "memory")
+        self.name = self._connection.name
         self._driver.settle()
 
     # the client's end
@@ -87,11 +88,11 @@ class MemoryLink:
     def _end(self, how: HangUp) -> None:
         if not self._client_open:
             return
-        self._client_open = False
-        error = ConnectionResetError("reset by the broker") if how is HangUp.RST else None
-        if error is None:
-            self._client.eof_received()
-        self._client.connection_lost(error)
+        if how is HangUp.RST:
+            self._client_open = False
+            self._client.connection_lost(ConnectionResetError("reset by the broker"))
+        elif not self._client.eof_received():
+            self.close()
 
     def _set_reading(self, reading: bool) -> None:
         self._reading = reading

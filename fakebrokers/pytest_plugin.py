@@ -26,6 +26,8 @@ from fakebrokers import __version__
 from fakebrokers.protocols import ProtocolInfo, find_protocol
 
 if TYPE_CHECKING:
+    from fakebrokers.narconi.server import Narconi
+    from fakebrokers.pzq.server import PZQ
     from fakebrokers.rabbitmq_stream.server import RabbitMQStream
     from fakebrokers.server import FakeServer
 
@@ -172,25 +174,25 @@ def blazingmq(blazingmq_factory: Callable[..., FakeServer]) -> FakeServer:
 
 
 @pytest.fixture
-def pzq_factory(request: pytest.FixtureRequest) -> Iterator[Callable[..., FakeServer]]:
+def pzq_factory(request: pytest.FixtureRequest) -> Iterator[Callable[..., PZQ]]:
     """Starts as many PZQ fakes as you call it; keywords as for `PZQ`."""
     yield from _factory(request, "pzq")
 
 
 @pytest.fixture
-def pzq(pzq_factory: Callable[..., FakeServer]) -> FakeServer:
+def pzq(pzq_factory: Callable[..., PZQ]) -> PZQ:
     """A fresh PZQ fake."""
     return pzq_factory()
 
 
 @pytest.fixture
-def narconi_factory(request: pytest.FixtureRequest) -> Iterator[Callable[..., FakeServer]]:
+def narconi_factory(request: pytest.FixtureRequest) -> Iterator[Callable[..., Narconi]]:
     """Starts as many Narconi fakes as you call it; keywords as for `Narconi`."""
     yield from _factory(request, "narconi")
 
 
 @pytest.fixture
-def narconi(narconi_factory: Callable[..., FakeServer]) -> FakeServer:
+def narconi(narconi_factory: Callable[..., Narconi]) -> Narconi:
     """A fresh Narconi fake."""
     return narconi_factory()
 

@@ -32,6 +32,7 @@ from fakebrokers.journal import Journal, Record, RunJournal, Tap
 from fakebrokers.listener import Driver, TcpListener
 from fakebrokers.loop import Home, InsideLoop, loop_thread
 from fakebrokers.memory import MemoryLink
+from fakebrokers.peer import holds_socket
 from fakebrokers.session import Broker, HangUp
 
 T = TypeVar("T")
@@ -105,6 +106,7 @@ class FakeServer(ABC):
         self._driver: Driver | None = None
         self._handles: dict[str, asyncio.TimerHandle] = {}
         self._down = False
+        self._links: dict[str, MemoryLink] = {}
 
     # what a protocol supplies
 
@@ -388,6 +390,20 @@ class FakeServer(ABC):
             ]
         )
 
+    def client_holds(self, connection: str) -> bool | None:
+        """Whether the client still holds its socket of a connection, even one that the broker has ended.
+
+        Returns:
+            None where that cannot be told (no Linux).
+        """
+        link = self._links.get(connection)
+        if link is not None:
+            return not link.is_closing()
+        for record in self.journal.select(kind="accepted", connection=connection):
+            host, _, port = record.note.rpartition(":")
+            return holds_socket(host, int(port))
+        raise UsageError(f"there was no connection {connection!r}")
+
     def kill(self, connection: str | None = None, how: HangUp | str = HangUp.FIN) -> None:
         """End one connection (``c1``), or all of them, as an operator or a network would."""
 
@@ -476,7 +492,9 @@ class FakeServer(ABC):
             raise UsageError("connect_memory needs a fake that was made with memory=True and started")
         if self._down:
             raise ConnectionRefusedError("the fake is down")
-        return MemoryLink(self._driver, self.welcome_memory, client)
+        link = MemoryLink(self._driver, self.welcome_memory, client)
+        self._links[link.name] = link
+        return link
 
     def welcome_memory(self) -> Any:
         """Session and codec of a client that connects through memory."""

@@ -39,7 +39,7 @@ class Codec(ABC):
         return type(self)()
 
     def mend(self, unit: Any) -> Any:
-        """The unit with its checksum made right; as it is where the protocol has none."""
+        """The unit with its size field and checksum made right; as it is where the protocol has none."""
         return unit
 
     @property

@@ -88,6 +88,14 @@ def test_serve_with_faults(start: Start, tmp_path: Path) -> None:
     assert end(process, signal.SIGTERM) == ("", "", ExitCode.OK)
 
 
+def test_serve_with_a_journal(start: Start, tmp_path: Path) -> None:
+    process = start("rabbitmq-stream", "--journal", str(tmp_path / "journal"))
+    port = int(ready(process)[2].rpartition(":")[2])
+    socket.create_connection(("127.0.0.1", port), timeout=5).close()
+    assert end(process, signal.SIGTERM) == ("", "", ExitCode.OK)
+    assert any(path.stat().st_size for path in (tmp_path / "journal").rglob("*"))
+
+
 def test_serve_on_a_port_that_is_taken(start: Start) -> None:
     port = ready(start("rabbitmq-stream"))[2].rpartition(":")[2]
     done = fakebrokers("serve", "rabbitmq-stream", "--port", port)

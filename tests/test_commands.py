@@ -63,6 +63,21 @@ def test_a_broken_package_is_named_with_its_cure(tmp_path: Path, code: str) -> N
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("import nowhere", "Error: nowhere is not installed; 'fakebrokers doctor' says how to get it\n"),
+        ("import fakebrokers.nowhere", "a defect of fakebrokers"),
+        ("raise SystemError('x')", "a defect of fakebrokers"),
+    ],
+)
+def test_a_command_that_crashes_is_no_verdict(tmp_path: Path, line: str, message: str) -> None:
+    install(tmp_path, "greeter", GREET.replace('click.echo("hello")', line))
+    done = run(tmp_path, "greet")
+    assert done.returncode == ExitCode.HARNESS
+    assert done.stderr.startswith(message)
+
+
 def test_a_broken_package_leaves_the_others_alone(tmp_path: Path) -> None:
     install(tmp_path, "greeter", GREET)
     install(tmp_path, "wreck", "import nowhere_to_be_found")

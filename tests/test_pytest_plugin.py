@@ -9,9 +9,9 @@ from pathlib import Path
 from textwrap import dedent
 
 import pytest
-from toy import Toy
 
 from fakebrokers.protocols import PROTOCOLS, ProtocolInfo
+from tests.toy import Toy
 
 LOAD = ProtocolInfo.load
 
@@ -21,8 +21,8 @@ QUICK = ("-p", "no:allure_pytest", "-p", "no:hypothesispytest", "-p", "no:cachep
 #: Processes of their own, such as xdist's workers, know nothing of the patch in `toys`.
 IN_WORKERS = f"""
     import sys
-    sys.path.insert(0, {str(Path(__file__).parent)!r})
-    from toy import Toy
+    sys.path.insert(0, {str(Path(__file__).parents[1])!r})
+    from tests.toy import Toy
     from fakebrokers.protocols import ProtocolInfo
     ProtocolInfo.load = lambda self: Toy
 """

@@ -12,8 +12,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 
-#: One worker does it all, so that there is one build and one environment.
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300), pytest.mark.xdist_group("wheel")]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
 #: A project under test; nothing of it may get in our way, and we not in its.
 PROJECT = {
@@ -86,6 +85,7 @@ def test_what_is_in_the_wheel(wheel: Path) -> None:
     names = ZipFile(wheel).namelist()
     info = f"{'-'.join(wheel.name.split('-')[:2])}.dist-info"
     assert {name.partition("/")[0] for name in names} == {"conformance", "fakebrokers", "scenarios", info}
+    assert not [name for name in names if "node_modules" in name or "__pycache__" in name]
     assert "fakebrokers/py.typed" in names
     assert f"{info}/licenses/LICENSE" in names
     source = {

@@ -248,15 +248,14 @@ class Adapter(ABC):
     def _receive(self, raw: bytes | Mapping[str, Any]) -> None:
         """Take in one line of the adapter."""
         line = decode(raw)
+        self.transcript.add(self.now_ns(), "in", raw)
         if isinstance(line, BadLine):
-            self.transcript.add(self.now_ns(), "in", {"bad": line.text})
             self.violations.append(f"not a line of the protocol ({line.problem}): {line.text}")
             return
         self._lines += 1
         if line.n != self._lines:
             self.violations.append(f"line {self._lines} has n {line.n}")
             self._lines = line.n
-        self.transcript.add(self.now_ns(), "in", msgspec.to_builtins(line))
         if isinstance(line, Response):
             self._answered(line)
             return
@@ -299,7 +298,8 @@ class Adapter(ABC):
         timer.cancel()
         result = Result(call.id, call.op, False, call.begun_ns, self.now_ns(), hang=hang, crashed=crashed)
         if answer is not None:
-            result.ok, result.value, result.error, result.n = answer.ok, answer.result, answer.error, answer.n
+            result.ok, result.value, result.error = answer.ok, answer.result, answer.error
+            result.n, result.t = answer.n, answer.t
         call._ended.set_result(result)
         return result
 
@@ -308,9 +308,6 @@ class Adapter(ABC):
         best = float("inf")
         for _ in range(CLOCK_PROBES):
             result = await self.call("state", {"session": "clock"})
-            answers = [line for line in self.transcript.lines if line.line.get("id") == result.id]
-            if result.n is None or result.elapsed_ms >= best:
-                continue
-            best = result.elapsed_ms
-            middle_ms = (result.begun_ns + result.ended_ns) / 2e6
-            self.clock_offset_ms = middle_ms - answers[-1].line["t"]
+            if result.t is not None and result.elapsed_ms < best:
+                best = result.elapsed_ms
+                self.clock_offset_ms = (result.begun_ns + result.ended_ns) / 2e6 - result.t

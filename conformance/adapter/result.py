@@ -20,6 +20,7 @@ class Result(msgspec.Struct):
         begun_ns: When the request left, on the runner's monotonic clock.
         ended_ns: When the answer came, or when the runner gave up.
         n: Position of the answer among the adapter's lines, or None.
+        t: The adapter's clock at the answer, in milliseconds since its start, or None.
         late: The answer that came after the runner had given up; set when it comes.
     """
 
@@ -33,6 +34,7 @@ class Result(msgspec.Struct):
     hang: bool = False
     crashed: bool = False
     n: int | None = None
+    t: float | None = None
     late: Response | None = None
 
     @property

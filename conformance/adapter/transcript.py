@@ -14,11 +14,17 @@ SECRETS = frozenset({"password", "token", "secret"})
 
 
 class Line(msgspec.Struct, frozen=True):
-    """One line of the exchange. `at_ns` is the runner's monotonic clock; `way` is ``out`` or ``in``."""
+    """One line of the exchange, as it was.
+
+    Attributes:
+        at_ns: The runner's monotonic clock.
+        way: ``out`` to the adapter, ``in`` from it.
+        line: The object, or bytes that were none.
+    """
 
     at_ns: int
     way: str
-    line: Mapping[str, Any]
+    line: Mapping[str, Any] | bytes
 
 
 class Transcript:
@@ -27,21 +33,33 @@ class Transcript:
     def __init__(self) -> None:
         self.lines: list[Line] = []
 
-    def add(self, at_ns: int, way: str, line: Mapping[str, Any]) -> None:
+    def add(self, at_ns: int, way: str, line: Mapping[str, Any] | bytes) -> None:
         """Append one line."""
         self.lines.append(Line(at_ns, way, line))
 
     def dump(self) -> Iterator[bytes]:
         """JSON lines. Credentials are blotted out, long bodies replaced by their digest."""
         for line in self.lines:
-            yield msgspec.json.encode(Line(line.at_ns, line.way, _presentable(line.line))) + b"\n"
+            shown = {"at_ns": line.at_ns, "way": line.way, "line": _presentable(_object(line.line))}
+            yield msgspec.json.encode(shown) + b"\n"
+
+
+def _object(line: Mapping[str, Any] | bytes) -> Any:
+    """What the line says; text if it is not JSON."""
+    if not isinstance(line, bytes):
+        return line
+    try:
+        return msgspec.json.decode(line)
+    except msgspec.DecodeError:
+        return line.decode(errors="replace")
 
 
 def _presentable(value: Any) -> Any:
     if isinstance(value, Mapping):
-        shown = {key: "***" if key in SECRETS else _presentable(item) for key, item in value.items()}
-        text = shown.get("text")
-        return report_body(text.encode()) if isinstance(text, str) and len(text) > INLINE_BYTES_MAX else shown
+        text = value.get("text")
+        if isinstance(text, str) and len(text) > INLINE_BYTES_MAX:
+            return report_body(text.encode())
+        return {key: "***" if key in SECRETS else _presentable(item) for key, item in value.items()}
     if isinstance(value, list):
         return [_presentable(item) for item in value]
     if isinstance(value, str) and len(value) > 2 * INLINE_BYTES_MAX:

@@ -1,10 +1,10 @@
 """Judging one client: scenarios, the runner, verdicts.
 
-    from conformance.suite import scenario
+from conformance.suite import scenario
 
-    @scenario("RMQS-3.06", roles=["publisher"])
-    async def confirm_for_unknown_id(broker, client, expect):
-        ...
+@scenario("RMQS-3.06", roles=["publisher"])
+async def confirm_for_unknown_id(broker, client, expect):
+    ...
 """
 
 from conformance.suite.client import Client

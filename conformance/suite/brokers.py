@@ -10,9 +10,7 @@ from fakebrokers.protocols import find_protocol
 from fakebrokers.server import FakeServer
 
 
-def fake_for(
-    seed: int = 0, memory: bool = False, **settings: Any
-) -> Callable[[Scenario], FakeServer]:
+def fake_for(seed: int = 0, memory: bool = False, **settings: Any) -> Callable[[Scenario], FakeServer]:
     """A maker of fakes: the scenario's own settings win over `settings`."""
 
     def make(item: Scenario) -> FakeServer:

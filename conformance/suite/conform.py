@@ -130,7 +130,9 @@ def _runner(order: Order, progress: RunProgress, noted: list[Hello]) -> Runner:
         return Runner(bench, fake_for(seed=order.seed), **options)
     url = urlsplit(order.target if "//" in order.target else f"//{order.target}")
     if not url.hostname or not url.port:
-        raise UsageError(f"expected --target like rabbitmq-stream://guest:guest@127.0.0.1:5552, got {order.target!r}")
+        raise UsageError(
+            f"expected --target like rabbitmq-stream://guest:guest@127.0.0.1:5552, got {order.target!r}"
+        )
     login = {"user": unquote(url.username or ""), "password": unquote(url.password or "")}
     real = RealBroker(url.hostname, url.port, {})
     return Runner(

@@ -82,7 +82,12 @@ def print_failure(console: Console, row: Result) -> None:
     for line in row.journal[-14:]:
         marked = "[fault" in line
         console.print(
-            f"    {line}", markup=False, highlight=False, style="yellow" if marked else "dim", overflow="ellipsis", no_wrap=True
+            f"    {line}",
+            markup=False,
+            highlight=False,
+            style="yellow" if marked else "dim",
+            overflow="ellipsis",
+            no_wrap=True,
         )
     console.print(f"  again       {row.replay}", markup=False, highlight=False)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +24,9 @@ class Violated(FakeBrokerError):
         tags: ``hang``, ``crashed``.
     """
 
-    def __init__(self, criterion: str, actual: str, *, timing: bool = False, tags: Sequence[str] = ()) -> None:
+    def __init__(
+        self, criterion: str, actual: str, *, timing: bool = False, tags: Sequence[str] = ()
+    ) -> None:
         self.criterion = criterion
         self.actual = actual
         self.timing = timing
@@ -160,9 +163,25 @@ class Expect:
             found = await broker.wait_for_async(where, count=count, timeout=within_s, **select)
         except WaitTimeout:
             have = [r for r in broker.journal.select(**select) if where is None or where(r)]
-            raise Violated(criterion, f"{len(have)} of {count} within {within_s} s", timing=bool(have)) from None
+            raise Violated(
+                criterion, f"{len(have)} of {count} within {within_s} s", timing=bool(have)
+            ) from None
         self.met.append(criterion)
         return found
+
+    async def socket_closed(
+        self, broker: FakeServer, connection: str, criterion: str, *, within_s: float
+    ) -> None:
+        """The client lets go of its socket (after the broker's FIN, or by itself) within so many seconds."""
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + within_s
+        while broker.client_holds(connection):
+            if loop.time() > deadline:
+                raise Violated(
+                    criterion, f"{connection} is still open on the client's side after {within_s} s"
+                )
+            await asyncio.sleep(0.02)
+        self.met.append(criterion)
 
     async def reached(
         self, broker: FakeServer, what: str, *, within_s: float = 5.0, count: int = 1, **select: Any

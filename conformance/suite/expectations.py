@@ -1,12 +1,12 @@
 """Expectation files: failures that are known, with the reason and where to read more.
 
-    [[known]]
-    id = "RMQS-6.06"
-    protocol = "rabbitmq-stream"
-    variant = ""
-    verdict = "fail"
-    reason = "the reader task dies silently on an unknown key (rstream 1.1.1)"
-    reproducer = "reproducers/rmqs_6_06.py"
+[[known]]
+id = "RMQS-6.06"
+protocol = "rabbitmq-stream"
+variant = ""
+verdict = "fail"
+reason = "the reader task dies silently on an unknown key (rstream 1.1.1)"
+reproducer = "reproducers/rmqs_6_06.py"
 """
 
 from __future__ import annotations

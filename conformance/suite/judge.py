@@ -56,11 +56,15 @@ class Judgement(msgspec.Struct):
         return self.verdict is Verdict.FAIL and "setup" not in self.tags
 
 
-def unfit(scenario: Scenario, hello: Hello, *, in_process: bool = False, target: bool = False) -> Judgement | None:
+def unfit(
+    scenario: Scenario, hello: Hello, *, in_process: bool = False, target: bool = False
+) -> Judgement | None:
     """The verdict on a scenario that this client is not for; None if it is."""
     missing = [role for role in scenario.roles if role not in hello.roles]
     if missing:
-        return Judgement(scenario, Verdict.PROFILE, reason=f"not for this client: it is no {', '.join(missing)}")
+        return Judgement(
+            scenario, Verdict.PROFILE, reason=f"not for this client: it is no {', '.join(missing)}"
+        )
     if scenario.protocol not in hello.protocols:
         return Judgement(scenario, Verdict.PROFILE, reason=f"this client does not speak {scenario.protocol}")
     lacking = [need for need in scenario.needs if not hello.can(need)]

@@ -72,7 +72,9 @@ def _named(pool: list[Scenario], ids: Sequence[str]) -> list[Scenario]:
     wanted = [word.upper() for word in ids]
     for word in wanted:
         if not any(_fits(s, word) for s in pool):
-            raise UsageError(f"there is no scenario {word!r} here{instead_of(word, sorted(known)[:400])[:400]}")
+            raise UsageError(
+                f"there is no scenario {word!r} here{instead_of(word, sorted(known)[:400])[:400]}"
+            )
     return [s for s in pool if any(_fits(s, word) for word in wanted)]
 
 

@@ -135,5 +135,3 @@ class _Errors:
 
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
         self._found.append(excinfo.value)
-
-

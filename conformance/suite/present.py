@@ -57,7 +57,9 @@ def replay_command(judgement: Judgement, *, client: str, seed: int) -> str:
 
 def diagram(records: Sequence[Record]) -> list[Step]:
     """The frames as arrows: those around the faults, and the last ones."""
-    steps = [_step(r, records) for r in records if not (r.tap & Tap.SENT and not r.tap & Tap.SAID and not r.fault)]
+    steps = [
+        _step(r, records) for r in records if not (r.tap & Tap.SENT and not r.tap & Tap.SAID and not r.fault)
+    ]
     if len(steps) <= DIAGRAM_STEPS:
         return steps
     marked = [i for i, step in enumerate(steps) if step.fault]
@@ -92,7 +94,10 @@ def _lost(record: Record, records: Sequence[Record]) -> bool:
         return False
     other = Tap.SENT if record.tap is Tap.SAID else Tap.HEARD
     return not any(
-        r.seq > record.seq and r.tap is other and r.kind == record.kind and r.connection == record.connection
+        r.seq > record.seq
+        and r.tap is other
+        and r.kind == record.kind
+        and r.connection == record.connection
         and r.keys == record.keys
         for r in records
     )

@@ -74,5 +74,7 @@ def _ops(judgement: Judgement) -> str:
         first = entry["at_ns"] if first is None else first
         line = entry["line"]
         args = {k: v for k, v in line.get("args", {}).items() if k != "endpoints"}
-        lines.append(f"    # {(entry['at_ns'] - first) / 1e9:7.3f}  {line['op']} {_one_line(str(args))[:150]}")
+        lines.append(
+            f"    # {(entry['at_ns'] - first) / 1e9:7.3f}  {line['op']} {_one_line(str(args))[:150]}"
+        )
     return "\n".join(lines[:60]) or "    # (nothing was asked of it)"

@@ -129,7 +129,9 @@ def scenario(
 
 def registered() -> list[Scenario]:
     """All scenarios whose modules have been loaded, in the order of the catalogue."""
-    return sorted(_registry.values(), key=lambda s: (s.requirement.family, _numbers(s.id), s.protocol, s.variant))
+    return sorted(
+        _registry.values(), key=lambda s: (s.requirement.family, _numbers(s.id), s.protocol, s.variant)
+    )
 
 
 def _numbers(scenario_id: str) -> tuple[float, ...]:

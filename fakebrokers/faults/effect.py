@@ -88,7 +88,7 @@ class Passage(Protocol):
         """Pass nothing on, not even what effects before this one passed on."""
 
     def mend(self, data: Any) -> Any:
-        """The unit with its checksum made right."""
+        """The unit with its size field and checksum made right."""
 
     def push_back_more(self, seconds: float) -> None:
         """What follows leaves so many seconds later than what is in line."""

@@ -103,6 +103,16 @@ class Journal:
     # reading
 
     @property
+    def started_at(self) -> float:
+        """Monotonic time of the first record, in seconds: `Record.at` counts from here."""
+        return self._started or 0.0
+
+    @property
+    def last_seq(self) -> int:
+        """`seq` of the newest record; a mark for ``since``."""
+        return self._added
+
+    @property
     def dropped(self) -> int:
         """Records that were given up because of `limit`."""
         return self._added - len(self._entries)

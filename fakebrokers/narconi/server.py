@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 from fakebrokers.engine import Clock
 from fakebrokers.frames import FrameTable
 from fakebrokers.listener import Driver, TcpListener
+from fakebrokers.narconi import faults  # noqa: F401 - registers its effects, for plans
 from fakebrokers.narconi import frames as f
 from fakebrokers.narconi.broker import Message, NarconiBroker
 from fakebrokers.narconi.codec import NarconiCodec
@@ -151,8 +152,15 @@ class Narconi(FakeServer):
 
     def restore_backend(self) -> None:
         """RabbitMQ accepts connections again."""
+        self.call(self._restore_backend)
 
-        def act() -> None:
-            self.broker.backend_up = True
+    def _restore_backend(self) -> None:
+        self.broker.backend_up = True
 
-        self.call(act)
+    def break_backend(self, down_s: float, fault: str) -> None:
+        """What the effect ``break-backend`` does."""
+        self.journal.state(self.engine.now, "", "backend lost", f"for {down_s} s", fault)
+        self.broker.lose_backend(self.engine.now)
+        if down_s and self._driver is not None:
+            self.broker.backend_up = False
+            self._driver.loop.call_later(down_s, self._restore_backend)

@@ -258,6 +258,11 @@ class PzqBroker(Broker):
         """Keys of the messages that were delivered and neither settled nor expired."""
         return list(self._in_flight)
 
+    @property
+    def waiting(self) -> int:
+        """Messages that would go out if a consumer took them."""
+        return len(self._walk)
+
     def reset(self) -> None:
         self.store.clear()
         self.restarted(0.0)

@@ -17,8 +17,8 @@ from fakebrokers.pzq.sockets import DealerListener, RouterListener
 from fakebrokers.pzq.store import SqliteStore, Store
 from fakebrokers.server import FakeServer
 
-#: What one pipe of each socket holds, in messages.
-RECEIVE_MARK, SEND_MARK, MONITOR_MARK = 10, 1, 1
+#: What one pipe of each socket holds, in messages: receive, send, monitor.
+HIGH_WATER_MARKS = (10, 1, 1)
 
 
 class StoredMessage(NamedTuple):
@@ -52,6 +52,9 @@ class PZQ(FakeServer):
             time. None: as the profile has it (real: 2 500 000, seed: 0).
         inflight_size: Bytes of the in-flight table.
         order: ``strict`` delivers by key; ``skip`` as the real daemon with a backlog.
+        high_water_marks: Messages that a pipe of each socket holds (receive, send, monitor). With the
+            daemon's own marks a producer that sends many at once misses some acknowledgements, as it
+            would with the daemon; 0 for the first one holds them all.
         database: A file that keeps the messages; None: they live in memory, and survive `crash` and
             `restart` of this object only.
         options: Those of `FakeServer`.
@@ -75,6 +78,7 @@ class PZQ(FakeServer):
         reaper_frequency: int | None = None,
         inflight_size: int = 31_457_280,
         order: Literal["strict", "skip"] = "strict",
+        high_water_marks: tuple[int, int, int] = HIGH_WATER_MARKS,
         database: str | Path | None = None,
         profile: str = "real",
         **options: Any,
@@ -86,6 +90,7 @@ class PZQ(FakeServer):
             inflight_size=inflight_size,
             order=order,
         )
+        self._marks = high_water_marks
         self._database = database
         self._send_port = send_port if send_port is not None else port and port + 1
         usual = "ipc:///tmp/pzq-monitor" if port == self.default_port else None
@@ -102,20 +107,20 @@ class PZQ(FakeServer):
             RouterListener(
                 driver,
                 f"{host}:{self._wanted_port}",
-                RECEIVE_MARK,
+                self._marks[0],
                 lambda: (ReceiveSession(self.broker), ReceiveCodec()),
             ),
             DealerListener(
                 driver,
                 f"{host}:{self._send_port}",
-                SEND_MARK,
+                self._marks[1],
                 lambda room: SendSession(self.broker, room),
                 self._profile.identity,
             ),
             RouterListener(
                 driver,
                 self._monitor or f"{host}:0",
-                MONITOR_MARK,
+                self._marks[2],
                 lambda: (MonitorSession(self.broker), MonitorCodec()),
             ),
         ]
@@ -125,10 +130,10 @@ class PZQ(FakeServer):
         self.broker.store.close()
 
     def down(self, restart_s: float | None, fault: str) -> None:
-        """The daemon died: its sockets are gone, and with them the connections that nobody spoke on."""
-        super().down(restart_s, fault)
+        """The daemon died, and with it what it had not handed to the system."""
         for listener in self.listeners:
             listener.drop(0)
+        super().down(restart_s, fault)
 
     # addresses
 

@@ -5,8 +5,9 @@ libzmq keeps the TCP connections to itself. What is a connection here:
 * on a ROUTER (receive, monitor) each routing id, from its first message on;
 * on the DEALER (send) the socket as a whole, as long as it is bound.
 
-A ROUTER cannot end the connection of one peer. `hang_up` therefore closes the socket, with all that hang
-on it, and binds again at once; ZeroMQ clients come back by themselves.
+Neither can end the connection of one peer, nor keep its connections without listening. So whatever ends a
+connection or the listening closes the socket, with all that hang on it. Where one connection was meant,
+the socket is bound again at once: ZeroMQ clients come back by themselves.
 """
 
 from __future__ import annotations
@@ -67,10 +68,10 @@ class ZmqListener(ABC):
         self._high_water_mark = high_water_mark
         self._identity = identity
         self._socket: zmq.Socket[bytes] | None = None
-        self._bound = False
         self._reading = True
         self._draining = False
         self._again: asyncio.Handle | None = None
+        self._serving: asyncio.Task[None] | None = None
         self._hole: TcpListener | None = None
 
     @property
@@ -82,16 +83,14 @@ class ZmqListener(ABC):
 
     def bind(self) -> None:
         """Take the endpoint. Any thread; `OSError` if it is in use."""
-        socket = self._socket or self._open()
+        socket = self._open()
         try:
             socket.bind(self.endpoint.removesuffix(":0") + ":*" if self._any_port else self.endpoint)
         except zmq.ZMQError as error:
-            if self._socket is None:
-                socket.close(linger=0)
+            socket.close(linger=0)
             raise OSError(error.errno, f"{error.strerror}: {self.endpoint}") from None
         self.endpoint = bytes(socket.getsockopt(zmq.LAST_ENDPOINT)).rstrip(b"\0").decode()
         self._socket = socket
-        self._bound = True
 
     @property
     def _any_port(self) -> bool:
@@ -110,11 +109,9 @@ class ZmqListener(ABC):
 
     async def serve(self) -> None:
         """Take clients from now on. On the loop."""
-        if self._hole is not None:
-            self._hole.close()
-            self._hole = None
+        self._fill_hole()
         for tries_left in range(_BIND_TRIES, -1, -1):
-            if self._bound:
+            if self._socket is not None:
                 break
             try:
                 self.bind()
@@ -131,13 +128,14 @@ class ZmqListener(ABC):
         """The socket is bound."""
 
     def close(self) -> None:
-        """Refuse new connections; those that stand go on. On the loop."""
+        """Refuse new connections; libzmq ends those that stand. On the loop."""
+        self._fill_hole()
+        self.drop(LINGER_MS)
+
+    def _fill_hole(self) -> None:
         if self._hole is not None:
             self._hole.close()
             self._hole = None
-        if self._bound and self._socket is not None:
-            self._socket.unbind(self.endpoint)
-        self._bound = False
 
     def black_hole(self) -> None:
         """New connects hang instead of being refused or accepted. TCP endpoints only."""
@@ -146,12 +144,11 @@ class ZmqListener(ABC):
         self._hole = TcpListener(self.driver, _nobody, host, self.port)
         self._hole.black_hole()
 
-    def drop_all(self) -> None:
-        """Cut every connection. On the loop."""
-        self.drop(LINGER_MS)
+    def drop_all(self) -> None:  # noqa: B027 - the listener's interface
+        """Nothing is left to do after `close`."""
 
     def drop(self, linger_ms: int) -> None:
-        """Close the socket; what was sent may leave for so long. On the loop."""
+        """Close the socket; what was sent may still leave for so long. On the loop."""
         if self._again is not None:
             self._again.cancel()
             self._again = None
@@ -159,15 +156,13 @@ class ZmqListener(ABC):
             self.driver.loop.remove_reader(int(self._socket.getsockopt(zmq.FD)))
             self._socket.close(linger=linger_ms)
             self._socket = None
-        self._bound = False
         self._reading = True
 
     def hang_up(self, how: HangUp) -> None:
-        """End the connections of this socket; if it was bound, it is again at once."""
-        was_bound = self._bound
-        self.drop(0 if how is HangUp.RST else LINGER_MS)
-        if was_bound:
-            self.driver.loop.create_task(self.serve())
+        """End the connections of this socket, and bind it again at once."""
+        if self._socket is not None:
+            self.drop(0 if how is HangUp.RST else LINGER_MS)
+            self._serving = self.driver.loop.create_task(self.serve())
 
     # reading
 
@@ -358,9 +353,12 @@ class DealerListener(ZmqListener):
 
     def write(self, units: list[Any]) -> None:
         self._backlog.extend(units)
-        while self._backlog and self._send(self._backlog[0]):
-            self._backlog.popleft()
-        self._room = bool(self._events() & _OUT) and not self._backlog
+        room = True
+        while room and self._backlog:
+            while self._backlog and self._send(self._backlog[0]):
+                self._backlog.popleft()
+            room = bool(self._events() & _OUT)
+        self._room = room and not self._backlog
 
     def drained(self, events: int) -> None:
         self._room = bool(events & _OUT)

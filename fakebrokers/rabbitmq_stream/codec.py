@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator
 from functools import cache, partial
 from struct import Struct, error
 from typing import Any, ClassVar, Literal, NamedTuple, get_args, get_type_hints
+from zlib import crc32
 
 from fakebrokers.errors import WireError
 from fakebrokers.frames import Frame, FrameTable, Malformed, kind_of
@@ -108,6 +109,11 @@ def _readers(side: Side) -> dict[bytes, Callable[[bytes], StreamFrame]]:
 _READERS = {side: _readers(side) for side in get_args(Side)}
 
 
+#: the first bytes of Deliver, versions 1 and 2
+_DELIVER_HEADS = (b"\x00\x08\x00\x01", b"\x00\x08\x00\x02")
+_CRC_AT = 32  # in a chunk's header (protocol notes, section 7)
+
+
 class StreamCodec(Codec):
     """One connection's codec.
 
@@ -162,6 +168,16 @@ class StreamCodec(Codec):
             yield self.decode(bytes(buffer[start : self._pos])), _SIZE.size + size
         del buffer[: self._pos]
         self._pos = 0
+
+    def mend(self, unit: bytes) -> bytes:
+        """The bytes of one frame with its size field made right, and the CRC of a chunk."""
+        body = bytearray(unit[_SIZE.size :])
+        if body[:4] in _DELIVER_HEADS:
+            chunk = 5 if body[3] == 1 else 13
+            data = chunk + HEADER_SIZE
+            if len(body) >= data:
+                body[chunk + _CRC_AT : chunk + _CRC_AT + 4] = crc32(body[data:]).to_bytes(4, "big")
+        return _SIZE.pack(len(body)) + bytes(body)
 
     def _too_large(self, size: int) -> Malformed:
         """Where the next frame begins is unknown from here on."""

@@ -9,9 +9,7 @@ from fakebrokers import RabbitMQStream
 from fakebrokers.faults import drop, duplicate, inject
 from fakebrokers.journal import Tap
 from fakebrokers.rabbitmq_stream.publishing import pack_ids
-
-STREAM = "orders"
-PUBLISHER = ["publisher", "admin"]
+from scenarios.rabbitmq_stream._steps import PUBLISHER, STREAM
 
 
 @scenario("RMQS-3.06", roles=PUBLISHER)
@@ -52,4 +50,6 @@ async def confirm_never_comes(broker: RabbitMQStream, client: Client, expect: Ex
     expect.outcome(result, "unknown", "a publish whose confirm is lost ends unknown at its deadline")
     expect.within(result.elapsed_ms / 1000, deadline * 1.2 + 0.25, "it ends at the deadline")
     broker.faults.remove("lost confirms")
-    expect.outcome(await client.publish(STREAM, b"again"), "acked", "the producer accepts new messages afterwards")
+    expect.outcome(
+        await client.publish(STREAM, b"again"), "acked", "the producer accepts new messages afterwards"
+    )

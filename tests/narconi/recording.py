@@ -72,9 +72,7 @@ class Socket(ABC):
     def send_frame(self, opcode: int, payload: bytes, fin: bool = True) -> None:
         self.send(encode_frame(opcode, payload, fin=fin, masked=True))
 
-    def request(
-        self, method: str, target: str, headers: Headers, body: bytes | list[bytes] = b""
-    ) -> Answer:
+    def request(self, method: str, target: str, headers: Headers, body: bytes | list[bytes] = b"") -> Answer:
         lines = [f"{method} {target} HTTP/1.1", *(f"{name}: {value}" for name, value in headers)]
         data = ("\r\n".join(lines) + "\r\n\r\n").encode()
         if isinstance(body, list):
@@ -302,4 +300,3 @@ def frame_payload(record: Record) -> bytes:
     """The payload of a recorded WebSocket frame; long ones repeat their first byte."""
     first = bytes.fromhex(record["payload_hex"])
     return first if len(first) == record["len"] else first[:1] * record["len"]
-

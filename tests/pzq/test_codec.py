@@ -43,7 +43,7 @@ def read(codec: Any, *unit: bytes) -> Any:
 
 @pytest.mark.parametrize("codec", CODECS, ids=lambda c: type(c).__name__)
 @given(unit=parts)
-def test_whatever_is_no_malformed_message_comes_out_as_it_went_in(codec: Any, unit: tuple[bytes, ...]) -> None:
+def test_every_readable_message_comes_out_as_it_went_in(codec: Any, unit: tuple[bytes, ...]) -> None:
     frame = read(codec, *unit)
     if isinstance(frame, Malformed):
         assert frame.problem.startswith("expected [") or not unit

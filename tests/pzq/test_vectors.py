@@ -292,7 +292,7 @@ def test_restart(make_daemon: Any) -> None:
         if record.get("scenario") != "restart":
             continue
         if record["seq"] == 176:
-            acked = [ours for theirs, ours in replay.keys.items() if b"932540" in theirs][0]
+            acked = next(ours for theirs, ours in replay.keys.items() if b"932540" in theirs)
             replay.peer("consumer").send(acked, b"1")
             assert replay.daemon.report()["messages"] == 2
             replay.peer("consumer").capacity = 0  # the consumer is not back yet

@@ -15,11 +15,15 @@ from fakebrokers.frames import Frame
 from fakebrokers.rabbitmq_stream.broker import StreamBroker
 from fakebrokers.rabbitmq_stream.cluster import Cluster, Node
 from fakebrokers.rabbitmq_stream.codec import StreamCodec
+from fakebrokers.rabbitmq_stream.codes import OffsetType
 from fakebrokers.rabbitmq_stream.frames import (
+    Create,
+    DeclarePublisher,
     Open,
     PeerProperties,
     SaslAuthenticate,
     SaslHandshake,
+    Subscribe,
     Tune,
 )
 from fakebrokers.rabbitmq_stream.profile import V4_3, Profile
@@ -181,3 +185,41 @@ class Bench:
     def _deadlines(self) -> list[float]:
         times = [self.broker.next_deadline(), *[client.session.next_deadline() for client in self.clients]]
         return [time for time in times if time is not None]
+
+
+#: properties of a single active consumer
+SAC = {"single-active-consumer": "true", "name": "g"}
+
+
+def subscribe(
+    number: int = 1,
+    kind: OffsetType = OffsetType.FIRST,
+    credit: int = 10,
+    properties: dict[str, str] | None = None,
+    stream: str = "s",
+) -> Subscribe:
+    """A Subscribe with correlation id 50."""
+    return Subscribe(50, number, stream, kind, None, credit, properties)
+
+
+def with_stream(bench: Bench, messages: int = 0) -> Client:
+    """A connection after it has created the stream ``s``, with so many messages in chunks of one."""
+    client = bench.open()
+    client.send(Create(5, "s", {}))
+    for number in range(messages):
+        bench.broker.publish("s", [b"%d" % number], bench.now)
+    client.sent.clear()
+    return client
+
+
+def publishing(bench: Bench, reference: str = "") -> Client:
+    """A connection with publisher 1 on the stream ``s``."""
+    client = with_stream(bench)
+    client.send(DeclarePublisher(6, 1, reference, "s"))
+    client.sent.clear()
+    return client
+
+
+def times(client: Client) -> list[float]:
+    """When the fake said something or hung up."""
+    return [sent.at for sent in client.sent]

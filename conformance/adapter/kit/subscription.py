@@ -6,6 +6,7 @@ import asyncio
 import itertools
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from .bodies import report_body
@@ -83,10 +84,9 @@ class Subscription:
 
     async def take(self, limit: int, wait_ms: float) -> list[dict[str, Any]]:
         """Up to `limit` buffered messages: at once if there are any, else when one comes within `wait_ms`."""
-        try:
-            await asyncio.wait_for(self._until_filled(), wait_ms / 1000)
-        except TimeoutError:
-            return []
+        if not self._buffer:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._until_filled(), wait_ms / 1000)
         taken, self._buffer = self._buffer[:limit], self._buffer[limit:]
         return taken
 

@@ -5,6 +5,7 @@ from fakebrokers.faults.effects.delay import Delay, Latency
 from fakebrokers.faults.effects.drop import Drop
 from fakebrokers.faults.effects.duplicate import Duplicate
 from fakebrokers.faults.effects.end import Fin, HalfOpen, Rst, Stall
+from fakebrokers.faults.effects.extend import Extend
 from fakebrokers.faults.effects.hold import Hold
 from fakebrokers.faults.effects.host import BlackHole, Crash, Refuse, ShiftClock
 from fakebrokers.faults.effects.inject import Inject, Reply
@@ -22,6 +23,7 @@ __all__ = [
     "Delay",
     "Drop",
     "Duplicate",
+    "Extend",
     "Fin",
     "HalfOpen",
     "Hold",

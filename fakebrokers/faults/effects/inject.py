@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
+import msgspec
+
 from fakebrokers.errors import PlanError
 from fakebrokers.faults.effect import Effect, Passage, Realism
 
@@ -53,18 +55,20 @@ class Reply(Effect, frozen=True, tag="reply"):
 
     Attributes:
         code: The protocol's own code.
+        fields: Further fields of the answer, such as a challenge.
         pass_request: Let the broker see it all the same (its own answer is then a second one).
     """
 
     direction = "in"
     realism = Realism.LEGAL
     code: int
+    fields: Mapping[str, Any] = {}
     pass_request: bool = False
 
     def apply(self, passage: Passage) -> None:
         assert passage.frame is not None
         answer = passage.refusal(self.code)
         if answer is not None:
-            passage.answer(answer)
+            passage.answer(msgspec.structs.replace(answer, **self.fields))
         if answer is None or self.pass_request:
             passage.pass_on(passage.frame)

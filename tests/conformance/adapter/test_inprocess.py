@@ -45,7 +45,10 @@ def test_ops_and_errors() -> None:
         lost = await adapter.call("publish", {**message, "target": "lost"})
         assert (lost.kind, lost.outcome) == (Kind.CONNECTION, "unknown")
         missing = await adapter.call("publish", {"session": "s"})
-        assert (missing.kind, missing.error and missing.error.text) == (Kind.INVALID, "publish needs target, body")
+        assert (missing.kind, missing.error and missing.error.text) == (
+            Kind.INVALID,
+            "publish needs target, body",
+        )
         closed = await adapter.call("close", {"session": "nobody"})
         assert (closed.kind, closed.history) == (Kind.CLOSED, "fail")
 
@@ -90,7 +93,9 @@ def test_a_cancelled_op_answers_cancelled() -> None:
 
 def test_messages_by_event() -> None:
     async def script(adapter: InProcessAdapter) -> None:
-        await adapter.call("subscribe", {"session": "s", "sub": "c", "target": "q", "on_message": {"mode": "event"}})
+        await adapter.call(
+            "subscribe", {"session": "s", "sub": "c", "target": "q", "on_message": {"mode": "event"}}
+        )
         publishing = adapter.begin("publish", {"session": "s", "target": "q", "body": {"text": "hi"}})
         (message,) = await adapter.wait_messages("c", 1, timeout_s=5)
         assert (message.sub, message.position, message.body) == ("c", "0", {"b64": "aGk="})
@@ -132,7 +137,9 @@ def test_what_the_script_wants_inside_the_callback() -> None:
         second = await adapter.call("publish", message)
         assert second.error is not None
         assert "raise_on 2" in second.error.text
-        assert (await adapter.call("raise_next", {"callback": "message", "times": 1})).value == {"armed": True}
+        assert (await adapter.call("raise_next", {"callback": "message", "times": 1})).value == {
+            "armed": True
+        }
         assert (await adapter.call("raise_next", {"callback": "confirm"})).value == {"armed": False}
         assert "raise_next message" in str(await adapter.call("publish", message))
         assert (await adapter.call("publish", message)).ok
@@ -206,7 +213,14 @@ def test_steps_on_a_process_need_one() -> None:
 
 @pytest.mark.parametrize(
     ("kind", "definite"),
-    [("invalid", True), ("unsupported", True), ("refused", True), ("auth", True), ("timeout", False), ("closed", False)],
+    [
+        ("invalid", True),
+        ("unsupported", True),
+        ("refused", True),
+        ("auth", True),
+        ("timeout", False),
+        ("closed", False),
+    ],
 )
 def test_kinds_say_whether_they_are_definite(kind: str, definite: bool) -> None:
     assert Failure(kind).definite is definite

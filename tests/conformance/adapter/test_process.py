@@ -175,7 +175,7 @@ def test_a_program_that_is_not_there() -> None:
 
 def test_a_program_that_is_no_adapter() -> None:
     command = [sys.executable, "-c", "import sys; print('Hello!'); sys.exit('I am no adapter')"]
-    with pytest.raises(AdapterFailed, match="(?s)hello crashed .*I am no adapter"):
+    with pytest.raises(AdapterFailed, match=r"(?s)hello crashed .*I am no adapter"):
         asyncio.run(ProcessAdapter(command, "rabbitmq-stream").start())
 
 

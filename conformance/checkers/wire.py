@@ -1,0 +1,124 @@
+"""What the client made of the wire: judged from its operations and the frames."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from itertools import zip_longest
+
+from conformance.checkers.anomaly import ENDS, GRACE_MS, NOTICED, TOLERANCE, Anomaly
+from fakebrokers.journal.reader import RunLog
+from fakebrokers.journal.rows import FrameRow, OpRow
+
+
+def stuck_request(log: RunLog) -> Iterator[Anomaly]:
+    """An op that had not ended in any way when the run did; ``hang`` is the runner's word for that."""
+    if not log.run.ended:
+        return
+    begun: dict[tuple[str, int], OpRow] = {}
+    ended: set[tuple[str, int]] = set()
+    for op in log.ops:
+        if op.op_id is None:
+            continue
+        place = op.process, op.op_id
+        if op.outcome == "invoke":
+            begun.setdefault(place, op)
+        elif op.error != "hang":
+            ended.add(place)
+    for place, op in begun.items():
+        if place not in ended:
+            yield Anomaly(
+                name="stuck-request",
+                run=log.run.run,
+                key=op.key or "",
+                value=op.value or "",
+                process=op.process,
+                seqs=(op.seq,),
+                detail=op.f,
+            )
+
+
+def phantom_confirm(log: RunLog) -> Iterator[Anomaly]:
+    """The client counts a publish as confirmed although the confirm never left the fake.
+
+    Judged key by key where the client names keys that stand in publish frames; besides, the client may
+    not count more publishes as confirmed than confirms were sent.
+    """
+    published: set[str] = set()
+    confirmed: Counter[str] = Counter()
+    received = sent = 0
+    for frame in log.frames:
+        if frame.role == "publish" and frame.tap in {"in", "received"}:
+            published.update(_keys(frame))
+            received += frame.items
+        elif frame.role == "confirm" and frame.tap in {"out", "sent"}:
+            confirmed.update(_keys(frame))
+            sent += frame.items
+    if not received:
+        return
+    acked = [op for op in log.ops if op.f == "publish" and op.outcome == "ok"]
+    by_key: dict[str, list[OpRow]] = defaultdict(list)
+    for op in acked:
+        if op.wire_key in published:
+            by_key[op.wire_key or ""].append(op)
+    phantoms = 0
+    for key, ops in by_key.items():
+        if len(ops) > confirmed[key]:
+            phantoms += len(ops) - confirmed[key]
+            last = ops[-1]
+            yield Anomaly(
+                name="phantom-confirm",
+                run=log.run.run,
+                key=last.key or "",
+                value=key,
+                process=last.process,
+                seqs=(last.seq,),
+                detail=f"{len(ops)} acknowledged, {confirmed[key]} sent",
+            )
+    if len(acked) - phantoms > sent:
+        yield Anomaly(
+            name="phantom-confirm",
+            run=log.run.run,
+            seqs=(acked[-1].seq,),
+            detail=f"{len(acked)} acknowledged, {sent} sent",
+        )
+
+
+def missed_heartbeat_ignored(log: RunLog) -> Iterator[Anomaly]:
+    """The fake was silent on a connection for longer than agreed, and the client did not mind."""
+    if log.run.heartbeat_limit_ms is None:
+        return
+    budget = round((log.run.heartbeat_limit_ms * TOLERANCE + GRACE_MS) * 1e6)
+    times = [row.t_ns for rows in (log.frames, log.ops, log.metrics) for row in rows]
+    end = max(times, default=0)
+    noticed = [op.t_ns for op in log.ops if op.outcome == "event" and op.f in NOTICED]
+    said: dict[str, list[FrameRow]] = defaultdict(list)
+    ends: dict[str, list[int]] = defaultdict(list)
+    for frame in log.frames:
+        if frame.tap in {"out", "sent"}:
+            said[frame.connection].append(frame)
+        elif (frame.tap == "state" and frame.kind in ENDS) or (
+            frame.direction == "in" and frame.role == "close"
+        ):
+            ends[frame.connection].append(frame.t_ns)
+    for connection, frames in said.items():
+        for frame, following in zip_longest(frames, frames[1:]):
+            if following is not None and following.role == "handshake":
+                continue
+            deadline = frame.t_ns + budget
+            over = end if following is None else following.t_ns
+            reactions = (*noticed, *ends[connection])
+            if over > deadline and not any(frame.t_ns <= t <= deadline for t in reactions):
+                yield Anomaly(
+                    name="missed-heartbeat-ignored",
+                    run=log.run.run,
+                    key=connection,
+                    seqs=(frame.seq,),
+                    detail=f"silent for {(over - frame.t_ns) // 1_000_000} ms",
+                )
+
+
+def _keys(frame: FrameRow) -> Iterator[str]:
+    if frame.key_first is not None:
+        yield from map(str, range(frame.key_first, frame.key_first + frame.items))
+    yield from frame.keys

@@ -1,0 +1,204 @@
+"""One connection on asyncio: carries the bytes and the timers of a `Connection`."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from conformance.mutants.rabbitmq_stream.connection import Connection
+from conformance.mutants.rabbitmq_stream.errors import ClientError, refused
+from conformance.mutants.rabbitmq_stream.network import Wire
+from conformance.mutants.rabbitmq_stream.requests import Undo
+from fakebrokers.rabbitmq_stream.codes import Code
+from fakebrokers.rabbitmq_stream.frames import Close, Request
+
+if TYPE_CHECKING:
+    from conformance.mutants.rabbitmq_stream.client import StreamClient
+    from conformance.mutants.rabbitmq_stream.publisher import Publisher
+
+GOODBYE_S = 1.0  #: what unsent bytes get after the end of a connection
+
+
+class Link(asyncio.Protocol):
+    """Belongs to a `StreamClient`.
+
+    Attributes:
+        core: The connection without IO.
+        endpoint: What it was connected to.
+        opened_at: When the handshake was done.
+    """
+
+    def __init__(self, client: StreamClient, endpoint: str) -> None:
+        self.client = client
+        self.endpoint = endpoint
+        self.core: Connection = client.Connection(client.settings, self)
+        self.opened_at = 0.0
+        self.is_writable = True
+        self._loop = asyncio.get_running_loop()
+        self._wire: Wire | None = None
+        self._opening: asyncio.Future[None] = self._loop.create_future()
+        self._timer: asyncio.TimerHandle | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether requests may be sent."""
+        return self.core.state == "open"
+
+    @property
+    def addresses(self) -> set[str]:
+        """All names of the server at the other end."""
+        return {self.endpoint, self.core.advertised} - {""}
+
+    # life
+
+    async def open(self, deadline: float) -> None:
+        """Connect and shake hands. Raises `ClientError`; then nothing is left open."""
+        try:
+            async with asyncio.timeout_at(deadline):
+                self._wire = await self.client.dial(self.endpoint, lambda: self)
+                if self.core.state != "ended":
+                    self.core.start(self.client.now(), deadline)
+                self.settle()
+                await asyncio.shield(self._opening)
+        except TimeoutError:
+            self.drop(ClientError("timeout", f"{self.endpoint}: no connection in time"))
+            raise ClientError("timeout", f"{self.endpoint}: no connection in time") from None
+        except OSError as error:
+            self.drop(ClientError("connection", str(error)))
+            raise ClientError("connection", f"{self.endpoint}: {error}", definite=True) from None
+        except BaseException:
+            self.drop(ClientError("closed", "the client was closed"))
+            raise
+
+    async def close(self, deadline: float) -> None:
+        """Say goodbye, wait for the answer, end the connection. Raises `ClientError` (timeout)."""
+        if not self.is_open:
+            self.drop(ClientError("closed", "the client was closed"))
+            return
+        self.core.closing = True
+        try:
+            await self.request(Close, Code.OK, "OK", deadline=deadline)
+        except ClientError as error:
+            if error.kind == "timeout":
+                raise
+        finally:
+            self.drop(ClientError("closed", "the client was closed"))
+
+    def drop(self, error: ClientError) -> None:
+        """End the connection without a word."""
+        self.core.now = self.client.now()
+        self.core.end(error)
+        self.settle()
+
+    # requests
+
+    async def request(
+        self, kind: type[Request], *fields: Any, deadline: float, undo: Undo | None = None
+    ) -> Any:
+        """Ask and wait for the answer, whatever its code. Raises `ClientError`."""
+        if not self.is_open:
+            raise ClientError("connection", "the connection is gone", definite=True)
+        answer: asyncio.Future[Any] = self._loop.create_future()
+
+        def done(result: Any) -> None:
+            if not answer.done():
+                answer.set_result(result)
+
+        correlation_id = self.core.request(kind, *fields, done=done, deadline=deadline, undo=undo)
+        self.settle()
+        try:
+            result = await answer
+        except asyncio.CancelledError:
+            self.core.abandon(correlation_id)
+            raise
+        if isinstance(result, ClientError):
+            raise result
+        return result
+
+    async def ask(
+        self, kind: type[Request], *fields: Any, deadline: float, undo: Undo | None = None,
+        on_yes: Callable[[], None] | None = None,
+    ) -> Any:  # fmt: skip
+        """`request`, but any answer other than OK raises `ClientError` (refused)."""
+        answer = await self.request(kind, *fields, deadline=deadline, undo=undo)
+        if answer.code != Code.OK:
+            raise refused(kind.__name__, answer.code)
+        return answer
+
+    # asyncio.Protocol
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._wire = transport
+
+    def data_received(self, data: bytes) -> None:
+        self.core.receive(data, self.client.now())
+        self.settle()
+
+    def eof_received(self) -> bool:
+        return False
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self._wire = None
+        self.core.lost(self.client.now(), f"connection lost: {error}" if error else "connection ended by the server")
+        self.settle()
+
+    def pause_writing(self) -> None:
+        self.is_writable = False
+
+    def resume_writing(self) -> None:
+        self.is_writable = True
+        self.client.progress()
+
+    # between core and asyncio
+
+    def settle(self) -> None:
+        """Write what is due, end what has ended, set the timer."""
+        data = self.core.data_to_send(self.client.now())
+        if data and self._wire is not None:
+            self._wire.write(data)
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self.core.state == "ended":
+            self._hang_up()
+        elif (deadline := self.core.next_deadline()) is not None:
+            self._timer = self._loop.call_at(self.client.loop_time(deadline), self._wake)
+
+    def _wake(self) -> None:
+        self._timer = None
+        # the loop may call a timer up to its clock's resolution early
+        self.core.handle_timer(self.client.now() + 0.001)
+        self.settle()
+
+    def _hang_up(self) -> None:
+        wire, self._wire = self._wire, None
+        if wire is not None:
+            wire.close()
+            self._loop.call_later(GOODBYE_S, wire.abort)
+        if not self._opening.done():
+            self._opening.cancel()
+
+    # connection.Owner
+
+    def connection_opened(self) -> None:
+        self.opened_at = self.client.now()
+        if not self._opening.done():
+            self._opening.set_result(None)
+
+    def connection_ended(self, error: ClientError) -> None:
+        if not self._opening.done():
+            self._opening.set_exception(error)
+            self._opening.exception()  # it may be that nobody looks any more
+        elif self.opened_at:
+            self.client.link_ended(self, error)
+
+    def stream_moved(self, stream: str, code: int) -> None:
+        self.client.stream_moved(self, stream, code)
+
+    def publisher_lost(self, publisher: Publisher) -> None:
+        self.client.publisher_lost(publisher)
+
+    def trouble(self, where: str, error: ClientError) -> None:
+        self.client.trouble(where, error)

@@ -1,0 +1,75 @@
+"""Steps and questions that the scenarios of RabbitMQ Stream share."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from conformance.adapter.result import Result
+from conformance.suite import Expect
+from fakebrokers import RabbitMQStream
+from fakebrokers.journal import Record, Tap
+
+STREAM = "orders"
+PUBLISHER = ("publisher", "admin")
+CONSUMER = ("consumer", "admin")
+ADMIN = ("admin",)
+
+#: Every kind of error but a timeout.
+NOT_LATE = ("auth", "unsupported", "refused", "closed", "connection", "protocol", "internal", "invalid")
+
+
+def received(
+    broker: RabbitMQStream, kind: str, *, since: int = 0, connection: str | None = None
+) -> list[Record]:
+    """Frames of that kind that came from the client."""
+    return broker.journal.select(kind=kind, tap=Tap.RECEIVED, since=since, connection=connection)
+
+
+def sent(broker: RabbitMQStream, kind: str, *, since: int = 0, connection: str | None = None) -> list[Record]:
+    """Frames of that kind that left for the client."""
+    return broker.journal.select(kind=kind, tap=Tap.SENT, since=since, connection=connection)
+
+
+def connections(broker: RabbitMQStream, *, since: int = 0) -> list[Record]:
+    """The connections that were accepted."""
+    return broker.journal.select(kind="accepted", since=since)
+
+
+def tune_answer(broker: RabbitMQStream, expect: Expect, *, since: int = 0) -> Record:
+    """The client's Tune of the newest connection."""
+    found = received(broker, "Tune", since=since)
+    expect.exercised(found, "no Tune answer came")
+    return found[-1]
+
+
+def widest_gap_s(broker: RabbitMQStream, connection: str, begin_s: float, end_s: float) -> float:
+    """The longest time without a frame from the client between two moments of the journal's clock."""
+    frames = [r for r in broker.journal.records() if r.connection == connection and r.tap & Tap.RECEIVED]
+    times = [begin_s, *(r.at for r in frames if begin_s <= r.at <= end_s), end_s]
+    return max(later - earlier for earlier, later in pairwise(times))
+
+
+async def connect_refused(
+    broker: RabbitMQStream,
+    expect: Expect,
+    result: Result,
+    deciding: str,
+    kinds: tuple[str, ...],
+    *,
+    within_s: float,
+    case: str = "",
+    since: int = 0,
+    code: int | None = None,
+) -> None:
+    """A connect failed because of the frame `deciding`, in time, and the client let go of its socket."""
+    prefix = f"{case}: " if case else ""
+    answers = sent(broker, deciding, since=since)
+    expect.exercised(answers, f"{prefix}no {deciding} was sent")
+    expect.failed(result, kinds, f"{prefix}connect fails as {' or '.join(kinds)}", code=code)
+    answered_ns = (answers[-1].at + broker.journal.started_at) * 1e9
+    expect.within(
+        (result.ended_ns - answered_ns) / 1e9, within_s, f"{prefix}within {within_s} s of the answer"
+    )
+    await expect.socket_closed(
+        broker, answers[-1].connection, f"{prefix}the client's socket is closed", within_s=1.2 + 0.25
+    )

@@ -1,0 +1,356 @@
+"""RMQS-1 Connection, authentication, tuning."""
+
+from __future__ import annotations
+
+import asyncio
+
+from conformance.suite import Client, Expect, scenario
+from fakebrokers import RabbitMQStream
+from fakebrokers.faults import (
+    coalesce,
+    delay,
+    extend,
+    fault,
+    fin,
+    latency,
+    reply,
+    rewrite,
+    rst,
+    silent,
+    slice_,
+)
+from fakebrokers.faults.effects import Fin, Rewrite
+from fakebrokers.journal import Tap
+from fakebrokers.rabbitmq_stream.codes import Code
+from scenarios.rabbitmq_stream._steps import (
+    NOT_LATE,
+    PUBLISHER,
+    STREAM,
+    connect_refused,
+    connections,
+    received,
+    tune_answer,
+    widest_gap_s,
+)
+
+STEPS = ("PeerProperties", "SaslHandshake", "SaslAuthenticate", "Tune", "Open")
+ANSWERS = ("PeerPropertiesResponse", "SaslHandshakeResponse", "SaslAuthenticateResponse", "Tune")
+SMALL_FRAME = 8192
+
+
+@scenario("RMQS-1.01")
+async def handshake_order(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    expect.ok(await client.connect(), "connect succeeds")
+    opened = await expect.reached(broker, "no connection was opened", kind="OpenResponse")
+    records = [r for r in broker.journal.records() if r.connection == opened[0].connection]
+    asked = [r for r in records if r.tap & Tap.RECEIVED and r.kind != "Heartbeat"][:5]
+    expect.equal(tuple(r.kind for r in asked), STEPS, "the steps come in the order of the document")
+    for request, answer in zip(asked[1:4], ANSWERS, strict=False):
+        answered = next(r for r in records if r.kind == answer and r.tap & Tap.SENT)
+        expect.that(answered.seq < request.seq, f"{request.kind} waits for {answer}", "it came before")
+    ids = [key for r in asked for key in r.keys]
+    expect.that(len(set(ids)) == len(ids), "correlation ids are distinct", ids)
+    early = [r for r in records if r.kind == "Heartbeat" and r.tap & Tap.RECEIVED and r.seq < asked[3].seq]
+    expect.that(not early, "no Heartbeat before the Tune answer", early)
+
+
+@scenario("RMQS-1.02")
+async def byte_by_byte(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    broker.faults.add(slice_(1, gap_s=0.0005, direction="out"))
+    expect.ok(await client.connect(timeout=10.0), "connect succeeds")
+
+
+@scenario("RMQS-1.03")
+async def tail_in_one_segment(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    broker.faults.add(coalesce(frames=2, kind="SaslAuthenticateResponse"))
+    expect.ok(await client.connect(), "connect succeeds")
+
+
+def _refuse_login(broker: RabbitMQStream, code: int, after_s: float = 0.0) -> None:
+    """Answer SaslAuthenticate with a code, later if asked for, then FIN."""
+    effects = [Rewrite(fields={"code": code}), Fin()]
+    broker.faults.add(fault(*effects, kind="SaslAuthenticateResponse", name="refused login"))
+    if after_s:
+        broker.faults.add(delay(after_s, kind="SaslAuthenticate", direction="in", name="late"))
+
+
+@scenario("RMQS-1.04")
+async def mechanism_not_supported(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    kinds = ("auth", "unsupported", "refused")
+    broker.faults.add(rewrite(fields={"mechanisms": ["EXTERNAL"]}, kind="SaslHandshakeResponse", name="a"))
+    result = await client.connect("a")
+    leaked = received(broker, "SaslAuthenticate")
+    deciding = "SaslAuthenticateResponse" if leaked else "SaslHandshakeResponse"
+    await connect_refused(broker, expect, result, deciding, kinds, within_s=2.0, case="(a)")
+    expect.tolerate(not leaked, "(a): no credentials on the wire", f"{len(leaked)} SaslAuthenticate")
+    broker.faults.clear()
+    mark = broker.journal.last_seq
+    _refuse_login(broker, Code.SASL_MECHANISM_NOT_SUPPORTED)
+    result = await client.connect("b")
+    await connect_refused(
+        broker, expect, result, "SaslAuthenticateResponse", kinds, within_s=2.0, case="(b)", since=mark
+    )
+
+
+@scenario("RMQS-1.05", timeout_s=40)
+async def wrong_credentials(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    for case, after_s in (("(a)", 0.0), ("(b)", 3.0)):
+        mark = broker.journal.last_seq
+        broker.faults.clear()
+        _refuse_login(broker, Code.AUTHENTICATION_FAILURE, after_s)
+        result = await client.connect(case, timeout=10.0)
+        await connect_refused(
+            broker, expect, result, "SaslAuthenticateResponse", ("auth",), within_s=1.0, case=case, since=mark
+        )
+        await asyncio.sleep(5.0)
+        tries = received(broker, "SaslAuthenticate", since=mark)
+        expect.equal(len(tries), 1, f"{case}: exactly one SaslAuthenticate until 5 s after it")
+
+
+@scenario("RMQS-1.06")
+async def error_code_early(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    for kind, empty in (
+        ("PeerPropertiesResponse", {"properties": {}}),
+        ("SaslHandshakeResponse", {"mechanisms": []}),
+    ):
+        mark = broker.journal.last_seq
+        broker.faults.clear()
+        broker.faults.add(rewrite(fields={"code": Code.INTERNAL_ERROR, **empty}, kind=kind))
+        result = await client.connect(kind)
+        await connect_refused(broker, expect, result, kind, NOT_LATE, within_s=1.0, case=kind, since=mark)
+
+
+@scenario("RMQS-1.07")
+async def challenge_round(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    as_string = reply(
+        code=Code.SASL_CHALLENGE, fields={"challenge": b"prove"}, kind="SaslAuthenticate", nth=1
+    )
+    as_bytes = fault(
+        Rewrite(fields={"code": Code.SASL_CHALLENGE, "challenge": b"\x00\x05prove"}),
+        kind="SaslAuthenticateResponse",
+        nth=1,
+    )
+    for case, challenge in (("(a) a string", as_string), ("(b) bytes", as_bytes)):
+        broker.faults.clear()
+        broker.faults.add(challenge)
+        mark = broker.journal.last_seq
+        result = await client.connect(case, timeout=2.0)
+        if not result.ok:
+            expect.failed(result, ("auth", "protocol"), f"{case}: or connect fails as auth or protocol")
+            continue
+        rounds = received(broker, "SaslAuthenticate", since=mark)
+        expect.equal(len(rounds), 2, f"{case}: a second SaslAuthenticate follows")
+        mechanisms = {r.frame.mechanism for r in rounds if r.frame is not None}  # type: ignore[attr-defined]
+        expect.equal(len(mechanisms), 1, f"{case}: with the same mechanism")
+
+
+@scenario("RMQS-1.08")
+async def loopback_only_user(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    code = Code.SASL_AUTHENTICATION_FAILURE_LOOPBACK
+    _refuse_login(broker, code)
+    result = await client.connect()
+    await connect_refused(broker, expect, result, "SaslAuthenticateResponse", ("auth",), within_s=1.0)
+    expect.tolerate(result.code == code, "error.code is 11", f"code {result.code}: {result.error}")
+
+
+@scenario("RMQS-1.09", timeout_s=40)
+async def virtual_host_refused(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    for case, after_s in (("(a)", 0.0), ("(b)", 3.0)):
+        mark = broker.journal.last_seq
+        broker.faults.clear()
+        answer = {"code": Code.VIRTUAL_HOST_ACCESS_FAILURE, "properties": None}
+        broker.faults.add(fault(Rewrite(fields=answer), Fin(), kind="OpenResponse"))
+        if after_s:
+            broker.faults.add(delay(after_s, kind="Open", direction="in"))
+        result = await client.connect(case, timeout=10.0)
+        await connect_refused(
+            broker,
+            expect,
+            result,
+            "OpenResponse",
+            ("refused", "auth"),
+            within_s=1.0,
+            case=case,
+            since=mark,
+            code=Code.VIRTUAL_HOST_ACCESS_FAILURE,
+        )
+
+
+@scenario("RMQS-1.10", server={"switches": {"step_timeout_s": 600.0}}, timeout_s=40)
+async def tune_never_arrives(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    broker.faults.add(silent(kind="Tune", direction="out"))
+    deadline = client.deadline_s("connect", client.deadline_s("request", 3.0))
+    result = await client.connect(timeout=3.0)
+    expect.failed(result, ("timeout", "connection"), "connect fails as timeout")
+    expect.within(result.elapsed_ms / 1000, min(deadline, 15.0) * 1.2 + 0.25, "at its deadline")
+    await expect.socket_closed(broker, "c1", "the client's socket is closed", within_s=1.5)
+
+
+@scenario("RMQS-1.11")
+async def fin_inside_the_handshake(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    broker.faults.add(fin(kind="SaslHandshakeResponse"))
+    result = await client.connect()
+    await connect_refused(
+        broker, expect, result, "SaslHandshakeResponse", ("connection", "closed"), within_s=1.0
+    )
+
+
+def _size_field(size_on_wire: int) -> int:
+    return size_on_wire - 4
+
+
+@scenario("RMQS-1.12", roles=PUBLISHER, server={"frame_max": SMALL_FRAME})
+async def frame_max_minimum(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    broker.create_stream(STREAM)
+    await client.connected(frame_max=1 << 20)
+    answered = [r.frame.frame_max for r in received(broker, "Tune")]  # type: ignore[union-attr]
+    calls = [client.begin_publish(STREAM, b"x" * 100) for _ in range(200)]
+    results = [await call for call in calls]
+    above = [str(r) for r in broker.journal.select(tap=Tap.RECEIVED) if _size_field(r.size) > SMALL_FRAME]
+    expect.that(not above, "no frame of the client has a size field above 8192", above[:3])
+    failed = [r for r in results if r.outcome != "acked"]
+    expect.that(not failed, "all messages are confirmed", f"{len(failed)}: {failed[:1]}")
+    expect.tolerate(
+        all(value <= SMALL_FRAME for value in answered), "the Tune answer is 1..8192, or 0", answered
+    )
+
+
+@scenario("RMQS-1.13", roles=PUBLISHER, server={"frame_max": 0})
+async def frame_max_unlimited(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    broker.create_stream(STREAM)
+    expect.ok(await client.connect(), "connect succeeds")
+    expect.outcome(await client.publish(STREAM, b"x" * 100_000), "acked", "a message of 100 kB is confirmed")
+    calls = [client.begin_publish(STREAM, b"y" * 1000) for _ in range(100)]
+    results = [await call for call in calls]
+    failed = [str(r) for r in results if r.outcome != "acked"]
+    expect.that(not failed, "a batch of 100 x 1 kB is confirmed, nothing is refused locally", failed[:1])
+
+
+@scenario("RMQS-1.14", timeout_s=60)
+async def heartbeat_negotiated(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    judged = []
+    for case, theirs, own in (("(a)", 2, 60), ("(b)", 60, 2)):
+        mark = broker.journal.last_seq
+        broker.faults.clear()
+        broker.faults.add(rewrite(fields={"heartbeat": theirs}, kind="Tune", direction="out"))
+        await client.connected(case, heartbeat_s=own)
+        tuned = tune_answer(broker, expect, since=mark)
+        period = tuned.frame.heartbeat  # type: ignore[union-attr]
+        if 1 <= period <= 5:
+            judged.append((case, tuned, period))
+        wanted = period <= min(theirs, own) and period > 0
+        expect.tolerate(wanted or period == own, f"{case}: T is at most both values", f"T = {period}")
+        expect.that(period in (theirs, own) or wanted, f"{case}: T is one of the two values", period)
+    expect.exercised(judged, "the client's heartbeat is not between 1 and 5 s")
+    await asyncio.sleep(4 * max(period for _, _, period in judged) + 0.5)
+    for case, tuned, period in judged:
+        gap = widest_gap_s(broker, tuned.connection, tuned.at, tuned.at + 4 * period)
+        expect.within(gap, 1.5 * period + 0.25, f"{case}: the client's bytes are at most 1.5 T apart")
+
+
+@scenario("RMQS-1.15", server={"heartbeat_s": 0})
+async def heartbeat_zero(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    await client.connected(heartbeat_s=0)
+    tuned = tune_answer(broker, expect)
+    await asyncio.sleep(5.0)
+    beats = received(broker, "Heartbeat", connection=tuned.connection, since=tuned.seq)
+    expect.that(len(beats) <= 10, "no timer storm: at most 10 frames in 5 s", len(beats))
+    period = tuned.frame.heartbeat  # type: ignore[union-attr]
+    if period == 0:
+        expect.that(len(beats) <= 1, "T = 0: at most one Heartbeat in 5 s", len(beats))
+    elif period <= 5:
+        gap = widest_gap_s(broker, tuned.connection, tuned.at, tuned.at + 5.0)
+        expect.within(gap, 1.5 * period + 0.25, "T > 0: the period follows T")
+    expect.that((await client.state())["open"], "the connection stays", "state.open is false")
+
+
+@scenario("RMQS-1.16")
+async def peer_properties(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    usual = {"product": "RabbitMQ", "version": "4.3.6", "platform": "Erlang/OTP", "cluster_name": "fake"}
+    many = usual | {f"unknown-{number}": "x" * 10 for number in range(300)}
+    for case, properties in (("(b) 300 unknown ones", many), ("(a) none", {})):
+        broker.faults.clear()
+        broker.faults.add(rewrite(fields={"properties": properties}, kind="PeerPropertiesResponse"))
+        result = await client.connect(case)
+        if properties or result.ok:
+            expect.ok(result, f"{case}: connect succeeds")
+            continue
+        expect.failed(result, NOT_LATE, f"{case}: connect succeeds, or fails with a clear error")
+        expect.within(result.elapsed_ms / 1000, 2.0, f"{case}: within 2 s")
+        expect.tolerate(False, f"{case}: connect succeeds", str(result))
+
+
+@scenario("RMQS-1.17")
+async def trailing_bytes(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    broker.faults.add(extend("00" * 12, kind="OpenResponse"))
+    await _succeeds_or_protocol_error(broker, client, expect)
+
+
+@scenario("RMQS-1.18")
+async def open_without_properties(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    broker.faults.add(rewrite(fields={"properties": None}, kind="OpenResponse"))
+    await _succeeds_or_protocol_error(broker, client, expect)
+
+
+async def _succeeds_or_protocol_error(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    result = await client.connect()
+    if result.ok:
+        expect.that((await client.state())["open"], "connect succeeds", "but the session is not open")
+        return
+    expect.failed(result, ("protocol",), "connect succeeds, or fails as protocol")
+    expect.within(result.elapsed_ms / 1000, 2.0, "within 2 s")
+    await expect.socket_closed(broker, "c1", "and the socket is closed", within_s=1.5)
+    expect.tolerate(False, "connect succeeds", str(result))
+
+
+@scenario("RMQS-1.19", roles=PUBLISHER, server={"nodes": 2})
+async def another_address_in_metadata(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    broker.create_stream(STREAM)
+    broker.move_leader(STREAM, 2)
+    await client.connected()
+    mark = broker.journal.last_seq
+    broker.faults.add(rst(on="accept", name="node 2 resets"))
+    result = await client.publish(STREAM, timeout=5.0)
+    expect.ended(result, "publish ends")
+    expect.that(result.outcome != "nacked", "with an error, or acked through the first address", str(result))
+    tries = connections(broker, since=mark)
+    expect.exercised(tries, "the client never went to the advertised address")
+    expect.that(len(tries) <= 10, "at most 10 connections in 5 s", len(tries))
+    if not client.can("auto_reconnect"):
+        ended = broker.journal.last_seq
+        await asyncio.sleep(1.0)
+        expect.equal(len(connections(broker, since=ended)), 0, "none after the op has ended")
+
+
+@scenario("RMQS-1.20", server={"heartbeat_s": 1, "profile": "4.0"}, timeout_s=40)
+async def slow_handshake(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    for kind in STEPS:
+        broker.faults.add(latency(1.5, kind=kind, direction="in", name=f"late {kind}"))
+    result = await client.connect(timeout=20.0)
+    expect.ok(result, "connect succeeds")
+    tuned = tune_answer(broker, expect)
+    early = [
+        r for r in received(broker, "Heartbeat") if r.connection == tuned.connection and r.seq < tuned.seq
+    ]
+    expect.that(not early, "no Heartbeat before the server's Tune", early)
+    await asyncio.sleep(5.0)
+    expect.that((await client.state())["open"], "after Open the connection stays 5 s", "it ended")
+    held = broker.client_holds(tuned.connection)
+    expect.that(held is not False, "after Open the connection stays 5 s", "the socket was closed")
+
+
+@scenario("RMQS-1.21", roles=(*PUBLISHER, "consumer"), server={"profile": "3.10"})
+async def older_broker(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    broker.create_stream(STREAM)
+    result = await client.connect()
+    if not result.ok:
+        expect.failed(result, NOT_LATE, "connect works, or fails with a clear error")
+        expect.within(result.elapsed_ms / 1000, 5.0, "within 5 s")
+        expect.tolerate(False, "connect works", str(result))
+        return
+    expect.outcome(await client.publish(STREAM, b"hello"), "acked", "publish with confirm works")
+    expect.ok(await client.subscribe(STREAM, offset={"type": "first"}), "subscribe works")
+    messages = await client.wait_messages(1)
+    expect.equal(len(messages), 1, "the message is delivered")
+    newer = [str(r) for r in broker.journal.select(kind="Close", tap=Tap.SENT)]
+    expect.that(not newer, "no key above 25 is sent", newer)

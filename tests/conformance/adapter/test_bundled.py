@@ -1,0 +1,159 @@
+"""Each bundled adapter keeps the protocol and does what its ops say, with its library against the fake."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from conformance.adapter.check import check
+from conformance.adapter.messages import Kind, Message, body_bytes, same_body
+from conformance.adapter.process import ProcessAdapter
+from conformance.adapter.result import Result
+from conformance.adapters.registry import Client, bundled
+from fakebrokers import RabbitMQStream
+
+CLIENTS = bundled("rabbitmq-stream")
+LARGE = {"gen": "rand", "seed": 1, "len": 9000}
+
+Go = Callable[..., Awaitable[Result]]
+
+
+@pytest.fixture(params=CLIENTS, ids=lambda client: client.name)
+def client(request: pytest.FixtureRequest) -> Client:
+    found: Client = request.param
+    if not found.runnable:
+        pytest.skip(f"missing: {'; '.join(found.missing)}")
+    return found
+
+
+def test_it_passes_the_self_test(client: Client) -> None:
+    report = asyncio.run(check(client.command, "rabbitmq-stream", env=client.env))
+    assert [(check.name, check.problem) for check in report.checks if not check.ok] == []
+    assert report.hello is not None
+    assert report.hello.library == client.library
+    assert report.hello.library_version == client.version
+
+
+def drive(client: Client, script: Callable[[ProcessAdapter, Go], Awaitable[None]]) -> None:
+    """Run a script with the session ``s`` connected to a fresh fake and the stream ``orders`` there."""
+
+    async def main() -> None:
+        async with RabbitMQStream() as broker:
+            adapter = ProcessAdapter(client.command, "rabbitmq-stream", env=client.env)
+            await adapter.start()
+
+            async def go(op: str, timeout_ms: float = 5000, **args: Any) -> Result:
+                return await adapter.call(op, args, timeout_ms)
+
+            try:
+                endpoint = broker.url.rpartition("/")[2]
+                for result in (
+                    await go("connect", session="s", endpoints=[endpoint]),
+                    await go("rmqs.create", session="s", target="orders"),
+                ):
+                    assert result.ok, f"{result}{adapter.last_words()}"
+                await script(adapter, go)
+                assert (await adapter.reset()).ok
+                assert adapter.violations == []
+                assert await adapter.shutdown() == 0
+            finally:
+                await adapter.kill()
+
+    asyncio.run(main())
+
+
+def contents(messages: list[Message]) -> list[tuple[Any, bytes]]:
+    return [(message.position, body_bytes(message.body)) for message in messages if "b64" in message.body]
+
+
+def test_publish_and_consume(client: Client) -> None:
+    async def script(adapter: ProcessAdapter, go: Go) -> None:
+        for body in ({"text": "a"}, {"b64": "AP8="}, LARGE):
+            result = await go("publish", session="s", target="orders", body=body)
+            assert (result.ok, result.value["outcome"]) == (True, "acked"), str(result)
+        wish = {"offset": {"type": "offset", "value": "1"}, "credit": 5}
+        await go(
+            "subscribe", session="s", sub="c", target="orders", options=wish, on_message={"mode": "event"}
+        )
+        first = await adapter.wait_messages("c", 2, timeout_s=5)
+        assert contents(first) == [("1", b"\x00\xff")]
+        assert same_body(first[1].body, body_bytes(LARGE))
+        many = [{"body": {"text": text}} for text in "xyz"]
+        result = await go("publish_many", session="s", target="orders", messages=many)
+        assert [end["outcome"] for end in result.value["outcomes"]] == ["acked"] * 3
+        later = await adapter.wait_messages("c", 5, timeout_s=5)
+        assert contents(later[2:]) == [("3", b"x"), ("4", b"y"), ("5", b"z")]
+        assert (await go("unsubscribe", sub="c")).ok
+        assert (await go("state", session="s")).value["open"] is True
+        assert (await go("close", session="s")).ok
+        assert (await go("state", session="s")).value["open"] is False
+
+    drive(client, script)
+
+
+def test_an_outcome_that_nobody_waits_for_comes_as_an_event(client: Client) -> None:
+    async def script(adapter: ProcessAdapter, go: Go) -> None:
+        sent = await go("publish", session="s", target="orders", body={"text": "a"}, wait=False)
+        assert sent.value["outcome"] == "sent"
+        event = await adapter.event("outcome", timeout_s=5, id=sent.id)
+        assert event is not None
+        assert event["outcome"] == "acked"
+
+    drive(client, script)
+
+
+def test_messages_wait_in_the_buffer(client: Client) -> None:
+    async def script(adapter: ProcessAdapter, go: Go) -> None:
+        await go("publish", session="s", target="orders", body={"text": "a"})
+        await go("subscribe", session="s", sub="c", target="orders", options={"offset": {"type": "first"}})
+        result = await go("next", sub="c", max=10, wait_ms=5000)
+        assert [message["position"] for message in result.value["messages"]] == ["0"]
+        assert contents(adapter.messages("c")) == [("0", b"a")]
+
+    drive(client, script)
+
+
+def test_ops_of_the_protocol_that_it_declares(client: Client) -> None:
+    async def script(adapter: ProcessAdapter, go: Go) -> None:
+        whose = {"session": "s", "target": "orders", "name": "app"}
+        ops = set(adapter.hello.ops)
+        if "rmqs.metadata" in ops:
+            result = await go("rmqs.metadata", session="s", targets=["orders", "nope"])
+            assert {s["name"]: s["exists"] for s in result.value["streams"]} == {
+                "orders": True,
+                "nope": False,
+            }
+        if "rmqs.query_sequence" in ops:
+            await go("publish", **whose, body={"text": "a"}, key="41")
+            assert (await go("rmqs.query_sequence", **whose)).value == {"sequence": 41}
+        if "rmqs.query_offset" in ops:
+            await go("subscribe", **whose, sub="c", options={"name": "app"})
+            assert (await go("rmqs.store_offset", **whose, offset=3)).ok
+            await asyncio.sleep(0.1)
+            assert (await go("rmqs.query_offset", **whose)).value == {"offset": 3}
+            nothing = await go("rmqs.query_offset", **{**whose, "name": "nobody"})
+            assert (nothing.kind, nothing.code, nothing.history) == (Kind.REFUSED, 19, "fail")
+        if "rmqs.declare_publisher" in ops:
+            assert (await go("rmqs.declare_publisher", **whose)).ok
+            assert (await go("rmqs.delete_publisher", **whose)).ok
+        assert (await go("rmqs.delete", session="s", target="orders")).ok
+
+    drive(client, script)
+
+
+def test_after_a_reset_it_is_as_new(client: Client) -> None:
+    async def script(adapter: ProcessAdapter, go: Go) -> None:
+        await go("publish", session="s", target="orders", body={"text": "a"})
+        facts = adapter.facts()
+        begun = asyncio.get_running_loop().time()
+        assert (await adapter.reset()).ok
+        assert asyncio.get_running_loop().time() - begun < 1
+        assert (await go("state", session="s")).value["open"] is False
+        after = adapter.facts()
+        if facts is not None and after is not None and after.fds is not None:
+            assert after.fds < (facts.fds or 0)
+
+    drive(client, script)

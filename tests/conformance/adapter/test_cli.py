@@ -1,0 +1,59 @@
+"""The commands ``adapter check``, ``adapter new`` and ``clients``."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from conformance.cli_adapter import adapter, clients
+
+HERE = Path(__file__).parent
+
+
+@pytest.fixture
+def toy(monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.setenv("PYTHONPATH", str(HERE.parents[2]))
+    return shlex.join([sys.executable, str(HERE / "toy_adapter.py")])
+
+
+def test_check_prints_a_line_for_each_thing_tried(toy: str) -> None:
+    result = CliRunner().invoke(adapter, ["check", toy])
+    assert result.exit_code == 0, result.output
+    assert "ok     honesty" in result.output
+    assert "toy 1 (python), roles: publisher, consumer" in result.output
+
+
+def test_check_ends_with_1_and_the_problem(toy: str) -> None:
+    result = CliRunner().invoke(adapter, ["check", f"{toy} Boasting"])
+    assert result.exit_code == 1
+    assert "failed honesty" in result.output
+    assert "declares capabilities that do not exist: teleport" in result.output
+
+
+def test_check_as_json_is_one_document(toy: str) -> None:
+    result = CliRunner().invoke(adapter, ["check", "--json", toy])
+    document = json.loads(result.output)
+    assert document["ok"] is True
+    assert document["hello"]["library"] == "toy"
+    assert set(document["checks"][0]) == {"name", "asks", "problem", "seconds", "ok"}
+
+
+def test_new_writes_and_says_how_to_go_on(tmp_path: Path) -> None:
+    result = CliRunner().invoke(adapter, ["new", "python", str(tmp_path / "mine"), "--protocol", "pzq"])
+    assert result.exit_code == 0
+    assert 'fakebrokers adapter check "python adapter.py"' in result.output
+    assert (tmp_path / "mine" / "kit" / "stdio.py").is_file()
+    again = CliRunner().invoke(adapter, ["new", "python", str(tmp_path / "mine")])
+    assert again.exit_code == 2
+    assert "already there" in again.output
+
+
+def test_clients_in_both_forms() -> None:
+    rows = json.loads(CliRunner().invoke(clients, ["--json"]).output)
+    assert "rstream" in [row["name"] for row in rows]
+    assert "rstream" in CliRunner().invoke(clients).output

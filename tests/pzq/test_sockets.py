@@ -1,0 +1,422 @@
+"""The three real sockets, with pyzmq clients on loopback."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import zmq
+
+from fakebrokers.errors import UsageError
+from fakebrokers.pzq.server import PZQ, StoredMessage
+
+Connect = Callable[..., Any]
+
+
+@pytest.fixture
+def connect() -> Iterator[Connect]:
+    """Makes client sockets: `connect(zmq.DEALER, url)`; 5 s to receive."""
+    context = zmq.Context()
+
+    def make(kind: int, url: str, **options: Any) -> Any:
+        socket = context.socket(kind)
+        socket.linger, socket.rcvtimeo, socket.reconnect_ivl = 0, 5000, 20
+        for name, value in options.items():
+            setattr(socket, name, value)
+        socket.connect(url)
+        sockets.append(socket)
+        return socket
+
+    sockets: list[Any] = []
+    yield make
+    for socket in sockets:
+        socket.close()
+    context.term()
+
+
+def eventually(condition: Callable[[], object], seconds: float = 5.0) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it did not happen"
+        time.sleep(0.002)
+
+
+def produce(producer: Any, *bodies: bytes) -> None:
+    for body in bodies:
+        producer.send_multipart([b"id", b"", body])
+        assert producer.recv_multipart() == [b"id", b"1", b""]
+
+
+def resend(producer: Any, body: bytes) -> None:
+    """Send until it is acknowledged: what was on its way when a connection ended is lost."""
+    producer.rcvtimeo = 100
+    for _ in range(50):
+        producer.send_multipart([b"id", b"", body])
+        try:
+            assert producer.recv_multipart() == [b"id", b"1", b""]
+            break
+        except zmq.Again:
+            pass
+    else:
+        raise AssertionError("never acknowledged")
+
+
+def test_one_message_through(connect: Connect) -> None:
+    with PZQ() as pzq:
+        producer, consumer = connect(zmq.DEALER, pzq.url), connect(zmq.ROUTER, pzq.send_url)
+        produce(producer, b"hello")
+        assert [m.body for m in pzq.messages] == [(b"hello",)]
+        routing, key, sent, timeout, empty, body = consumer.recv_multipart()
+        assert (timeout, empty, body) == (b"5000000", b"", b"hello")
+        assert abs(int(sent) / 1e6 - time.time()) < 5
+        monitor = connect(zmq.REQ, pzq.monitor_url)
+        monitor.send(b"MONITOR")
+        assert monitor.recv().startswith(b"messages: 1\nmessages_inflight: 1\n")
+        consumer.send_multipart([routing, key, b"1"])
+        eventually(lambda: pzq.statistics["messages"] == 0)
+        assert pzq.messages == []
+        sockets = {c["socket"]: c["peer"] for c in pzq.connections}
+        assert sockets == {
+            "send": "ROUTER 127.0.0.1",
+            "receive": "DEALER 127.0.0.1",
+            "monitor": "REQ 127.0.0.1",
+        }
+
+
+def test_three_mebibytes(connect: Connect) -> None:
+    body = os.urandom(3 * 1024 * 1024)
+    with PZQ() as pzq:
+        producer, consumer = connect(zmq.DEALER, pzq.url), connect(zmq.ROUTER, pzq.send_url)
+        produce(producer, body)
+        assert consumer.recv_multipart()[-1] == body
+
+
+def test_a_pipelining_producer_loses_acknowledgements_but_no_message(connect: Connect) -> None:
+    """Recorded: 20,000 messages in one go, all stored, 19,885 acknowledgements."""
+    with PZQ() as pzq:
+        producer = connect(zmq.DEALER, pzq.url, sndhwm=0, rcvhwm=1)
+        for number in range(3000):
+            producer.send_multipart([b"%d" % number, b"", b"x"])
+        eventually(lambda: pzq.statistics["messages"] == 3000, 20)
+        time.sleep(0.1)  # nobody reads: acknowledgements pile up until the pipes are full
+        producer.rcvtimeo = 300
+        got = []
+        with pytest.raises(zmq.Again):
+            while True:
+                got.append(int(producer.recv_multipart()[0]))
+        assert got == sorted(set(got))
+        lost = pzq.journal.select(kind="lost")
+        assert len(got) + len(lost) == 3000
+        assert pzq.lost_acknowledgements == len(lost)
+        produce(producer, b"and on")
+
+
+def test_one_message_at_a_time_loses_no_acknowledgement(connect: Connect) -> None:
+    with PZQ() as pzq:
+        producer = connect(zmq.DEALER, pzq.url)
+        produce(producer, *[b"x"] * 1000)
+        assert pzq.lost_acknowledgements == 0
+
+
+def test_larger_pipes_on_request(connect: Connect) -> None:
+    with PZQ(high_water_marks=(0, 1, 1)) as pzq:
+        producer = connect(zmq.DEALER, pzq.url, sndhwm=0, rcvhwm=1)
+        for number in range(3000):
+            producer.send_multipart([b"%d" % number, b"", b"x"])
+        assert [int(producer.recv_multipart()[0]) for _ in range(3000)] == list(range(3000))
+
+
+def test_libzmq_deals_out_to_several_consumers(connect: Connect) -> None:
+    with PZQ() as pzq:
+        consumers = [connect(zmq.ROUTER, pzq.send_url) for _ in range(2)]
+        producer = connect(zmq.DEALER, pzq.url)
+        time.sleep(0.2)
+        produce(producer, *[b"%d" % number for number in range(6)])
+        bodies = [[c.recv_multipart()[-1] for _ in range(3)] for c in consumers]
+        assert sorted(bodies) == [[b"0", b"2", b"4"], [b"1", b"3", b"5"]]
+
+
+def test_a_consumer_that_does_not_read_gets_what_the_pipes_hold(connect: Connect) -> None:
+    """Recorded: with a receive mark of 1, 14 of 60 messages of 200 kB."""
+    with PZQ() as pzq:
+        connect(zmq.ROUTER, pzq.send_url, rcvhwm=1)
+        for _ in range(400):
+            pzq.put(b"x" * 200_000)
+        time.sleep(0.3)
+        flying = pzq.statistics["messages_inflight"]
+        assert 1 < flying < 400
+        late = connect(zmq.ROUTER, pzq.send_url)
+        for _ in range(400 - flying):
+            late.recv_multipart()
+        assert pzq.statistics["messages_inflight"] == 400
+
+
+def test_negative_ack_and_timeout(connect: Connect) -> None:
+    with PZQ(ack_timeout=100_000, reaper_frequency=0) as pzq:
+        consumer = connect(zmq.ROUTER, pzq.send_url)
+        key = pzq.put(b"x")
+        first = consumer.recv_multipart()
+        consumer.send_multipart([first[0], key, b"0"])
+        second = consumer.recv_multipart()
+        third = consumer.recv_multipart()
+        assert {first[1], second[1], third[1]} == {key}
+        assert int(second[2]) - int(first[2]) < 100_000
+        assert 100_000 < int(third[2]) - int(second[2]) < 200_000
+
+
+def test_other_kinds_of_consumers(connect: Connect) -> None:
+    with PZQ() as pzq:
+        dealer = connect(zmq.DEALER, pzq.send_url)
+        pzq.put(b"x")
+        key, *_, body = dealer.recv_multipart()
+        assert body == b"x"
+        dealer.send_multipart([key, b"1"])
+        eventually(lambda: not pzq.messages)
+        dealer.close()
+        answering = connect(zmq.REP, pzq.send_url)
+        pzq.put(b"y")
+        assert answering.recv_multipart() == [b"y"]
+        answering.send(b"1")
+        assert answering.recv_multipart() == [b"y"]  # its answer counts as negative
+        assert [c["peer"] for c in pzq.connections] == ["DEALER 127.0.0.1, REP 127.0.0.1"]
+
+
+def test_unknown_monitor_command_and_a_dealer(connect: Connect) -> None:
+    with PZQ() as pzq:
+        monitor = connect(zmq.DEALER, pzq.monitor_url, rcvtimeo=150)
+        monitor.send(b"STATUS")
+        with pytest.raises(zmq.Again):
+            monitor.recv_multipart()
+        monitor.send_multipart([b"r1", b"", b"x", b"MONITOR"])
+        empty, text = monitor.recv_multipart()
+        assert empty == b""
+        assert text.startswith(b"messages: 0\n")
+
+
+def test_identity_of_the_instance_in_the_documents_profile(connect: Connect) -> None:
+    with PZQ(profile="seed") as pzq:
+        consumer = connect(zmq.ROUTER, pzq.send_url)
+        pzq.put(b"x", key=b"\x00")
+        assert consumer.recv_multipart()[:2] == [b"pzq", b"\x00"]
+
+
+def test_crash_and_restart(connect: Connect) -> None:
+    with PZQ() as pzq:
+        producer, consumer = connect(zmq.DEALER, pzq.url), connect(zmq.ROUTER, pzq.send_url)
+        produce(producer, b"a", b"b")
+        before = [consumer.recv_multipart() for _ in range(2)]
+        consumer.send_multipart([before[0][0], before[0][1], b"1"])
+        eventually(lambda: pzq.statistics["messages"] == 1)
+        urls = pzq.urls
+        pzq.crash()
+        assert pzq.connections == []
+        pzq.restart()
+        assert pzq.urls == urls
+        again = consumer.recv_multipart()
+        assert (again[0], again[1], again[5]) == (before[1][0], before[1][1], b"b")
+        assert int(again[2]) > int(before[1][2])
+        produce(producer, b"c")
+        assert pzq.put(b"a", key=before[0][1]) == before[0][1]  # a removal that the kill lost
+        assert {consumer.recv_multipart()[1] for _ in range(2)} == {
+            before[0][1],
+            pzq.messages[-1].key,
+        }
+
+
+def test_crash_without_state(connect: Connect) -> None:
+    with PZQ() as pzq:
+        pzq.put(b"a")
+        pzq.crash(keep_state=False)
+        pzq.restart()
+        assert pzq.messages == []
+
+
+def test_killed_connections_come_back(connect: Connect) -> None:
+    with PZQ() as pzq:
+        producer = connect(zmq.DEALER, pzq.url)
+        produce(producer, b"a")
+        (name,) = [c["name"] for c in pzq.connections if c["socket"] == "receive"]
+        pzq.kill(name, "rst")
+        resend(producer, b"b")
+        pzq.kill()
+        resend(producer, b"c")
+        consumer = connect(zmq.ROUTER, pzq.send_url)
+        bodies = [consumer.recv_multipart()[-1] for _ in pzq.messages]
+        assert list(dict.fromkeys(bodies)) == [b"a", b"b", b"c"]
+        assert len(pzq.journal.select(kind="rst", connection=name)) == 1
+
+
+def test_refused_and_hanging_connects(connect: Connect) -> None:
+    with PZQ() as pzq:
+        old = connect(zmq.DEALER, pzq.url)
+        produce(old, b"a")
+        for shut in (pzq.refuse, pzq.black_hole):
+            pzq.call(shut, None, "")
+            new = connect(zmq.DEALER, pzq.url, rcvtimeo=100)
+            new.send_multipart([b"id", b"", b"x"])
+            with pytest.raises(zmq.Again):
+                new.recv_multipart()
+            pzq.restart()
+            new.rcvtimeo = 5000
+            assert new.recv_multipart() == [b"id", b"1", b""]
+            resend(old, b"b")
+
+
+def test_faults_at_the_level_of_messages(connect: Connect) -> None:
+    plan = {
+        "faults": [
+            {"match": {"role": "confirm", "nth": 1}, "effect": {"type": "drop"}},
+            {"match": {"role": "deliver", "nth": 1}, "effect": {"type": "duplicate"}},
+            {
+                "match": {"kind": "Delivery", "nth": 3},
+                "effect": {"type": "rewrite", "fields": {"sent": "abc", "headers": ["h1", "h2"]}},
+            },
+        ]
+    }
+    with PZQ(faults=plan) as pzq:
+        producer, consumer = (
+            connect(zmq.DEALER, pzq.url, rcvtimeo=100),
+            connect(zmq.ROUTER, pzq.send_url),
+        )
+        producer.send_multipart([b"1", b"", b"x"])
+        with pytest.raises(zmq.Again):
+            producer.recv_multipart()
+        first, copy = consumer.recv_multipart(), consumer.recv_multipart()
+        assert first == copy
+        producer.send_multipart([b"2", b"", b"y"])
+        assert producer.recv_multipart() == [b"2", b"1", b""]
+        key, *rest = consumer.recv_multipart()[1:]
+        assert rest == [b"abc", b"5000000", b"h1", b"h2", b"", b"y"]
+        with pytest.raises(UsageError):
+            pzq.put(b"x", key=key)
+
+
+def test_byte_level_faults_are_refused() -> None:
+    with pytest.raises(Exception, match="byte proxy"):
+        PZQ(faults={"faults": [{"match": {"role": "deliver"}, "effect": {"type": "truncate"}}]})
+
+
+def test_a_dropped_delivery_does_not_stop_the_others(connect: Connect) -> None:
+    plan = {"faults": [{"match": {"role": "deliver", "first": 50}, "effect": {"type": "drop"}}]}
+    with PZQ(faults=plan, ack_timeout=60_000_000) as pzq:
+        for number in range(60):
+            pzq.put(b"%d" % number)
+        consumer = connect(zmq.ROUTER, pzq.send_url)
+        assert [consumer.recv_multipart()[-1] for _ in range(10)] == [b"%d" % n for n in range(50, 60)]
+
+
+def test_a_fake_that_stops_reading(connect: Connect) -> None:
+    plan = {"faults": [{"name": "stall", "match": {"role": "publish"}, "effect": {"type": "stall"}}]}
+    with PZQ(faults=plan) as pzq:
+        producer = connect(zmq.DEALER, pzq.url, rcvtimeo=100)
+        produce(producer, b"a")
+        producer.send_multipart([b"id", b"", b"b"])
+        with pytest.raises(zmq.Again):
+            producer.recv_multipart()
+        pzq.faults.remove("stall")
+        producer.rcvtimeo = 5000
+        assert producer.recv_multipart() == [b"id", b"1", b""]
+
+
+def test_ports(tmp_path: Path) -> None:
+    with PZQ() as pzq:
+        assert pzq.receive_url == pzq.url == f"tcp://127.0.0.1:{pzq.port}"
+        assert list(pzq.urls) == ["receive", "send", "monitor"]
+        with pytest.raises(OSError, match="in use"):
+            PZQ(port=pzq.port).start()
+    endpoint = f"ipc://{tmp_path}/monitor"
+    with PZQ(monitor=endpoint) as pzq:
+        assert pzq.monitor_url == endpoint
+    with pytest.raises(UsageError, match="does not listen"):
+        _ = PZQ().send_url
+
+
+def test_the_same_ports_again_at_once() -> None:
+    with PZQ() as first:
+        urls = first.urls
+    ports = [int(url.rpartition(":")[2]) for url in urls.values()]
+    for _ in range(5):
+        with PZQ(port=ports[0], send_port=ports[1], monitor=urls["monitor"]) as again:
+            assert again.urls == urls
+
+
+def test_messages_and_keys_from_a_file(tmp_path: Path, connect: Connect) -> None:
+    path = tmp_path / "pzq.db"
+    with PZQ(database=path) as pzq:
+        key = pzq.put(b"a", b"", b"b")
+        pzq.put(b"c")
+    with PZQ(database=path) as pzq:
+        assert pzq.messages[0] == StoredMessage(key, (b"a", b"", b"b"), False)
+        consumer = connect(zmq.ROUTER, pzq.send_url)
+        assert consumer.recv_multipart()[1] == key
+
+
+def test_sigkill_of_a_served_fake_loses_no_acknowledged_message(tmp_path: Path, connect: Connect) -> None:
+    path = tmp_path / "pzq.db"
+    code = (
+        "import sys, threading\n"
+        "from fakebrokers.pzq.server import PZQ\n"
+        "pzq = PZQ(database=sys.argv[1]).start()\n"
+        "print(pzq.url, flush=True)\n"
+        "threading.Event().wait()\n"
+    )
+    child = subprocess.Popen([sys.executable, "-c", code, str(path)], stdout=subprocess.PIPE, text=True)
+    assert child.stdout is not None
+    producer = connect(zmq.DEALER, child.stdout.readline().strip())
+    produce(producer, *[b"%d" % number for number in range(100)])
+    os.kill(child.pid, signal.SIGKILL)
+    child.wait()
+    child.stdout.close()
+    with PZQ(database=path) as pzq:
+        assert [m.body[0] for m in pzq.messages] == [b"%d" % number for number in range(100)]
+
+
+@pytest.mark.parametrize("order", ["strict", "skip"])
+def test_order_of_a_backlog(connect: Connect, order: Any) -> None:
+    with PZQ(order=order) as pzq:
+        for number in range(60):
+            pzq.put(b"%d" % number)
+        consumer = connect(zmq.ROUTER, pzq.send_url)
+        got = [int(consumer.recv_multipart()[-1]) for _ in range(60)]
+    assert sorted(got) == list(range(60))
+    assert got[:11] == (list(range(11)) if order == "strict" else [0, 1, 2, 3, 4, 6, 7, 9, 11, 12, 14])
+
+
+def test_async() -> None:
+    async def conversation() -> None:
+        async with PZQ() as pzq:
+            context = zmq.Context()
+            producer = context.socket(zmq.DEALER)
+            producer.linger = 0
+            producer.connect(pzq.url)
+            producer.send_multipart([b"id", b"", b"x"])
+            (record,) = await pzq.wait_for_async(role="confirm")
+            assert record.keys == (b"id",)
+            producer.close()
+            context.term()
+
+    asyncio.run(conversation())
+
+
+def test_start_is_quick_and_stop_leaves_nothing() -> None:
+    with PZQ():
+        pass  # imports, and libzmq's threads
+    threads, descriptors = threading.active_count(), len(os.listdir("/proc/self/fd"))
+    times = []
+    for _ in range(20):
+        start = time.perf_counter()
+        pzq = PZQ().start()
+        times.append(time.perf_counter() - start)
+        pzq.stop()
+    assert min(times) < 0.005
+    assert threading.active_count() == threads
+    eventually(lambda: len(os.listdir("/proc/self/fd")) <= descriptors)
