@@ -23,11 +23,12 @@ from types import TracebackType
 from typing import Any, ClassVar, TypeVar
 from uuid import uuid4
 
+from fakebrokers.connection import Connection
 from fakebrokers.control import FaultControl
 from fakebrokers.engine import Clock, Engine
 from fakebrokers.errors import UsageError, WaitTimeout
 from fakebrokers.faults.plan import Plan, load_plan
-from fakebrokers.frames import FrameTable
+from fakebrokers.frames import Frame, FrameTable
 from fakebrokers.journal import Journal, Record, RunJournal, Tap
 from fakebrokers.listener import Driver, TcpListener
 from fakebrokers.loop import Home, InsideLoop, loop_thread
@@ -404,16 +405,27 @@ class FakeServer(ABC):
             return holds_socket(host, int(port))
         raise UsageError(f"there was no connection {connection!r}")
 
+    def say(self, connection: str, frame: Frame) -> None:
+        """Say a frame on a connection that nobody asked for; no fault touches it."""
+        self.call(lambda: self._connection(connection).inject(self._connection(connection).encode(frame)))
+
+    def say_raw(self, connection: str, data: Any) -> None:
+        """Say bytes (or whatever the wire's unit is) on a connection; no fault touches them."""
+        self.call(lambda: self._connection(connection).inject(data))
+
+    def _connection(self, name: str) -> Connection:
+        if name not in self.engine.connections:
+            there = ", ".join(self.engine.connections) or "none"
+            raise UsageError(f"expected a connection that stands ({there}), got {name!r}")
+        return self.engine.connections[name]
+
     def kill(self, connection: str | None = None, how: HangUp | str = HangUp.FIN) -> None:
         """End one connection (``c1``), or all of them, as an operator or a network would."""
 
         def act() -> None:
             names = list(self.engine.connections) if connection is None else [connection]
             for name in names:
-                if name not in self.engine.connections:
-                    there = ", ".join(self.engine.connections) or "none"
-                    raise UsageError(f"expected a connection that stands ({there}), got {name!r}")
-                self.engine.kill(self.engine.connections[name], HangUp(how), self.engine.now)
+                self.engine.kill(self._connection(name), HangUp(how), self.engine.now)
 
         self.call(act)
 

@@ -14,6 +14,8 @@ from __future__ import annotations
 
 import asyncio
 import os
+import socket as tcp
+import time
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable
@@ -29,7 +31,7 @@ from fakebrokers.session import HangUp, Session
 
 LINGER_MS = 1000  #: how long messages that were sent outlive their socket
 _BATCH = 64  #: messages in a row before other work of the loop gets its turn
-_BIND_TRIES = 500  #: libzmq gives a port back in the background
+_FREE_WITHIN_S = 1.0  #: libzmq gives a port back in the background; it takes about a tenth of a millisecond
 
 # plain numbers: arithmetic with pyzmq's enums costs more than a send
 _NOBLOCK = int(zmq.NOBLOCK)
@@ -79,6 +81,10 @@ class ZmqListener(ABC):
         """The TCP port; 0 for an ``ipc`` endpoint."""
         return int(self.endpoint.rpartition(":")[2]) if self.endpoint.startswith("tcp:") else 0
 
+    @property
+    def _host(self) -> str:
+        return self.endpoint.partition("//")[2].rpartition(":")[0].strip("[]")
+
     # listening
 
     def bind(self) -> None:
@@ -110,15 +116,8 @@ class ZmqListener(ABC):
     async def serve(self) -> None:
         """Take clients from now on. On the loop."""
         self._fill_hole()
-        for tries_left in range(_BIND_TRIES, -1, -1):
-            if self._socket is not None:
-                break
-            try:
-                self.bind()
-            except OSError:
-                if not tries_left:
-                    raise
-                await asyncio.sleep(0.002)
+        if self._socket is None:
+            self.bind()
         assert self._socket is not None
         self.driver.loop.add_reader(int(self._socket.getsockopt(zmq.FD)), self._drain)
         self.opened()
@@ -140,8 +139,7 @@ class ZmqListener(ABC):
     def black_hole(self) -> None:
         """New connects hang instead of being refused or accepted. TCP endpoints only."""
         self.close()
-        host = self.endpoint.partition("//")[2].rpartition(":")[0].strip("[]")
-        self._hole = TcpListener(self.driver, _nobody, host, self.port)
+        self._hole = TcpListener(self.driver, _nobody, self._host, self.port)
         self._hole.black_hole()
 
     def drop_all(self) -> None:  # noqa: B027 - the listener's interface
@@ -156,6 +154,8 @@ class ZmqListener(ABC):
             self.driver.loop.remove_reader(int(self._socket.getsockopt(zmq.FD)))
             self._socket.close(linger=linger_ms)
             self._socket = None
+            if self.port:
+                _wait_until_free(self._host, self.port)
         self._reading = True
 
     def hang_up(self, how: HangUp) -> None:
@@ -383,6 +383,20 @@ class DealerListener(ZmqListener):
 def _who(frame: zmq.Frame) -> str:
     """Socket type and address of a message's sender, from ZMTP's metadata: ``DEALER 127.0.0.1``."""
     return f"{frame.get('Socket-Type')} {frame.get('Peer-Address')}"
+
+
+def _wait_until_free(host: str, port: int) -> None:
+    """Return when nothing listens there any more."""
+    family = tcp.AF_INET6 if ":" in host else tcp.AF_INET
+    deadline = time.monotonic() + _FREE_WITHIN_S
+    while time.monotonic() < deadline:
+        with tcp.socket(family, tcp.SOCK_STREAM) as probe:
+            probe.setsockopt(tcp.SOL_SOCKET, tcp.SO_REUSEADDR, 1)
+            try:
+                probe.bind((host, port))
+                return
+            except OSError:
+                time.sleep(0.0001)
 
 
 def _nobody(transport: object) -> tuple[Session, PzqCodec]:

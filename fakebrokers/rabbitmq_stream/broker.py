@@ -217,7 +217,6 @@ class StreamBroker(Broker):
         name = parse_name(name)
         bindings = parse_bindings(partitions, keys)
         arguments = {"queue-leader-locator": "balanced", **arguments}
-        parse_arguments(arguments, self.profile)
         taken = any((virtual_host, binding.partition) in self.streams for binding in bindings)
         if taken or (virtual_host, name) in self.super_streams:
             raise Refused(Code.STREAM_ALREADY_EXISTS)

@@ -194,6 +194,10 @@ class RabbitMQStream(FakeServer):
         """Append messages to a stream, as one chunk."""
         self.call(lambda: self.broker.publish(name, bodies, self.engine.now))
 
+    def store_offset(self, name: str, reference: str, offset: int) -> None:
+        """Store an offset of a stream, as a consumer does."""
+        self.call(lambda: self.broker.stream(name).tracking.put_offset(reference, offset))
+
     def messages(self, name: str) -> list[Message]:
         """All messages of a stream."""
         return self.call(lambda: list(self.broker.stream(name).messages()))

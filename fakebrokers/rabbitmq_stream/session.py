@@ -225,7 +225,7 @@ class StreamSession(SessionBase):
         """Whether a server of this profile has the command."""
         if isinstance(frame, Publish) and frame.version == 2:
             return self.profile.filters
-        return isinstance(frame, StreamFrame) and frame.KEY & ~RESPONSE_BIT <= self.profile.last_command
+        return isinstance(frame, StreamFrame) and self.profile.last_command >= frame.KEY & ~RESPONSE_BIT
 
     def _exchange_versions(self, frame: ExchangeCommandVersions, now: float) -> None:
         listed = tuple(

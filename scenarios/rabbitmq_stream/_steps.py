@@ -5,17 +5,27 @@ from __future__ import annotations
 from itertools import pairwise
 
 from conformance.adapter.result import Result
-from conformance.suite import Expect
+from conformance.suite import Client, Expect
 from fakebrokers import RabbitMQStream
 from fakebrokers.journal import Record, Tap
 
 STREAM = "orders"
-PUBLISHER = ("publisher", "admin")
-CONSUMER = ("consumer", "admin")
+PUBLISHER = ("publisher",)
+CONSUMER = ("consumer",)
+BOTH = ("publisher", "consumer")
 ADMIN = ("admin",)
 
 #: Every kind of error but a timeout.
 NOT_LATE = ("auth", "unsupported", "refused", "closed", "connection", "protocol", "internal", "invalid")
+
+
+async def stream_exists(broker: RabbitMQStream, client: Client, name: str = STREAM) -> None:
+    """The stream is there: made by the fake itself, or through the client on a real broker."""
+    if isinstance(broker, RabbitMQStream):
+        broker.create_stream(name)
+    else:
+        await client.op("rmqs.delete", session="s1", target=name)
+        await client.prepare("rmqs.create", session="s1", target=name)
 
 
 def received(

@@ -23,6 +23,7 @@ from fakebrokers.faults.effects import Fin, Rewrite
 from fakebrokers.journal import Tap
 from fakebrokers.rabbitmq_stream.codes import Code
 from scenarios.rabbitmq_stream._steps import (
+    BOTH,
     NOT_LATE,
     PUBLISHER,
     STREAM,
@@ -339,7 +340,7 @@ async def slow_handshake(broker: RabbitMQStream, client: Client, expect: Expect)
     expect.that(held is not False, "after Open the connection stays 5 s", "the socket was closed")
 
 
-@scenario("RMQS-1.21", roles=(*PUBLISHER, "consumer"), server={"profile": "3.10"})
+@scenario("RMQS-1.21", roles=BOTH, server={"profile": "3.10"})
 async def older_broker(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     broker.create_stream(STREAM)
     result = await client.connect()

@@ -93,7 +93,7 @@ class Daemon:
         """What the monitor says now."""
         peer = self.monitor()
         peer.send(b"", b"MONITOR")
-        (_, text), = peer.inbox
+        ((_, text),) = peer.inbox
         rows = [row.split(": ") for row in text.decode().splitlines()]
         return {key: int(value) for key, value in rows}
 

@@ -174,7 +174,7 @@ def test_negative_ack_and_timeout(connect: Connect) -> None:
 
 
 def test_other_kinds_of_consumers(connect: Connect) -> None:
-    with PZQ() as pzq:
+    with PZQ(ack_timeout=300_000, reaper_frequency=0) as pzq:  # the one that leaves may be dealt a message
         dealer = connect(zmq.DEALER, pzq.send_url)
         pzq.put(b"x")
         key, *_, body = dealer.recv_multipart()

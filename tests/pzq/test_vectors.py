@@ -26,8 +26,7 @@ import pytest
 Parts = tuple[bytes, ...]
 
 RECORDS = [
-    json.loads(line)
-    for line in (Path(__file__).parent / "vectors" / "pzq.jsonl").read_text().splitlines()
+    json.loads(line) for line in (Path(__file__).parent / "vectors" / "pzq.jsonl").read_text().splitlines()
 ]
 SCENARIOS = sorted({r["scenario"] for r in RECORDS if "scenario" in r})
 KEY = re.compile(rb"\d{16}\|[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")

@@ -22,6 +22,14 @@ def test_members_of_a_stream() -> None:
     assert broker.find_member("/", "small", n0) is small
 
 
+def test_streams_are_placed_on_nodes_that_are_up() -> None:
+    broker = new_broker(nodes=3)
+    broker.cluster.nodes[0].up = False
+    for locator in ("client-local", "balanced"):
+        stream = create(broker, locator, queue_leader_locator=locator)
+        assert stream.membership.leader in broker.cluster.nodes[1:]
+
+
 def test_balanced_streams_spread_over_the_nodes() -> None:
     broker = new_broker(nodes=3)
     create_super(broker, "a", "b", "c", "d")

@@ -110,6 +110,14 @@ def test_an_answer_that_nobody_waits_for_changes_nothing() -> None:
     assert group.news() == ["a on"]
 
 
+def test_only_who_was_told_to_step_down_can_end_the_wait() -> None:
+    group = Fixture(partition=1)
+    group.join("a")
+    b = group.join("b")
+    group.coordinator.stepped_down(KEY, b, 0.0)
+    assert group.news() == ["a on", "a off"]
+
+
 def test_groups_differ_by_stream_name_and_virtual_host() -> None:
     coordinator, told = Coordinator(), list[str]()
     for number, key in enumerate(

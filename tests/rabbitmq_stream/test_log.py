@@ -91,6 +91,8 @@ def test_segments_are_begun_when_the_last_one_is_full() -> None:
 def test_retention_by_size_drops_whole_segments_and_keeps_the_last() -> None:
     log = filled(*[1] * 6, segment_size=100)  # three segments of two chunks
     assert log.segments == 3
+    log.retain(max_bytes=6 * 53, oldest_ms=None)
+    assert log.segments == 3
     log.retain(max_bytes=250, oldest_ms=None)
     assert (log.segments, log.first_offset, log.size) == (2, 2, 4 * 53)
     log.retain(max_bytes=0, oldest_ms=None)

@@ -199,6 +199,30 @@ def test_a_consumer_that_never_steps_down_is_dropped_and_the_group_goes_on() -> 
     assert second.frames() == [ConsumerUpdate(0, 1, 1)]
 
 
+def test_an_answer_that_comes_too_late_starts_nothing() -> None:
+    bench = Bench()
+    bench.open().send(CreateSuperStream(1, "super", ("p0", "p1"), ("0", "1"), {}))
+    bench.broker.publish("p1", [b"x"], bench.now)
+    first, second = bench.open(), bench.open()
+    for client in (first, second):
+        client.send(subscribe(properties={**SAC, "super-stream": "super"}, stream="p1"))
+    asked = [frame.active for frame in first.frames() if isinstance(frame, ConsumerUpdate)]
+    assert asked == [1, 0]
+    first.send(ConsumerUpdateResponse(0, Code.OK, OffsetType.FIRST))
+    assert first.frames() == []
+    first.send(ConsumerUpdateResponse(1, Code.OK))
+    assert second.frames()[-1] == ConsumerUpdate(0, 1, 1)
+
+
+def test_nobody_waits_for_the_answer_of_a_consumer_that_is_gone() -> None:
+    bench = Bench()
+    with_stream(bench)
+    client = bench.open(heartbeat=0)
+    client.send(subscribe(properties=SAC), Unsubscribe(1, 1))
+    bench.advance(100.0)
+    assert not client.ended
+
+
 def test_members_of_a_lost_stream_are_told_of_the_loss_only() -> None:
     bench = Bench()
     first, second = group(bench, 2)

@@ -32,6 +32,7 @@ from tests.rabbitmq_stream.bench import (
     PLAIN,
     Bench,
     Client,
+    publishing,
     subscribe,
     times,
     with_stream,
@@ -120,6 +121,16 @@ def test_rights_are_looked_up_again_with_a_new_login() -> None:
         PublishError(1, ((1, 18),)),
     ]
     assert list(client.session.describe()["subscriptions"]) == [1]
+
+
+def test_a_stream_that_was_lost_with_its_rights_is_not_lost_again() -> None:
+    bench = Bench()
+    client = publishing(bench)
+    bench.broker.access.users["guest"].permissions["/"] = Permission(write="")
+    client.send(SaslAuthenticate(9, "PLAIN", PLAIN))
+    client.sent.clear()
+    bench.broker.delete("s", bench.now)
+    assert client.frames() == []
 
 
 def test_old_servers_do_not_know_it() -> None:

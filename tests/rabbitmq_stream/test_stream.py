@@ -154,6 +154,16 @@ def test_without_majority_nothing_is_confirmed_or_delivered() -> None:
     assert stream.stats(3.0).committed_chunk_id == 1
 
 
+def test_what_was_not_confirmed_when_the_stream_was_lost_never_is() -> None:
+    stream = new_stream()
+    writing = Writing(stream)
+    stream.hold_commits()
+    writing.publish(1)
+    stream.lost(1.0)
+    stream.release_commits(2.0)
+    assert writing.confirms == []
+
+
 def test_a_new_leader_begins_a_new_epoch() -> None:
     stream = new_stream()
     stream.publish([b"x"], 0.0)

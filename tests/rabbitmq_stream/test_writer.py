@@ -12,7 +12,7 @@ from fakebrokers.rabbitmq_stream.codes import OffsetType
 from fakebrokers.rabbitmq_stream.entries import MAX_ENTRIES, simple_entries
 from fakebrokers.rabbitmq_stream.publishing import pack_ids
 from fakebrokers.rabbitmq_stream.writer import Batch
-from tests.rabbitmq_stream.writing import WALL, Writing, bodies, ids, new_stream, reading
+from tests.rabbitmq_stream.writing import WALL, LeftOpen, Writing, bodies, ids, new_stream, reading
 
 # --- writing ----------------------------------------------------------------------------------
 
@@ -143,13 +143,7 @@ def test_a_seed_decides_where_chunks_are_cut_and_joined() -> None:
 
 
 def test_a_chunk_that_was_left_open_is_written_when_its_time_is_up() -> None:
-    class Open(PerPublish):
-        linger_s = 0.5
-
-        def leave_open(self) -> bool:
-            return True
-
-    stream = new_stream(chunking=Open())
+    stream = new_stream(chunking=LeftOpen())
     writing = Writing(stream)
     assert writing.publish(1, now=1.0) == []
     assert stream.writer.flush_at == 1.5
@@ -158,6 +152,34 @@ def test_a_chunk_that_was_left_open_is_written_when_its_time_is_up() -> None:
     stream.writer.handle_timer(1.5)
     assert writing.confirms == [(1,)]
     assert stream.writer.flush_at is None
+
+
+def test_what_is_left_open_is_lost_with_the_leader() -> None:
+    stream = new_stream(chunking=LeftOpen())
+    stream.writer.store_offset("app", 1, 0.0)
+    Writing(stream).publish(1, now=0.0)
+    stream.elect(0.1)
+    assert stream.writer.flush_at is None
+    stream.writer.chunking = PerPublish()
+    stream.publish([b"new"], 0.2)
+    assert [(chunk.data[4:], chunk.trailer_length) for chunk in stream.log] == [(b"new", 0)]
+
+
+def test_an_open_chunk_is_closed_before_it_gets_too_many_entries() -> None:
+    stream = new_stream(chunking=LeftOpen())
+    stream.publish([b""] * (MAX_ENTRIES - 1), 0.0)
+    stream.publish([b""], 0.0)
+    stream.publish([b""], 0.0)
+    stream.writer.handle_timer(1.0)
+    assert [chunk.entries for chunk in stream.log] == [MAX_ENTRIES, 1]
+
+
+def test_publishes_with_and_without_filter_values_may_share_a_chunk() -> None:
+    stream = new_stream(chunking=LeftOpen())
+    stream.publish([b"a"], 0.0, ["apple"])
+    stream.publish([b"b"], 0.0)
+    stream.writer.handle_timer(1.0)
+    assert stream.log.filter_of(0) == {"apple", None}
 
 
 # --- tracking ---------------------------------------------------------------------------------
@@ -207,6 +229,15 @@ def test_a_publisher_with_reference_leaves_14_bytes_for_ref1() -> None:
     stream = new_stream()
     Writing(stream, "ref1").publish(5, 6, 7)
     assert [chunk.trailer_length for chunk in stream.log] == [14]
+
+
+def test_duplicates_leave_no_trace_in_the_log() -> None:
+    stream = new_stream()
+    writing = Writing(stream, "ref1")
+    writing.publish(5)
+    writing.publish(5)
+    stream.publish([b"x"], 0.0)
+    assert [chunk.trailer_length for chunk in stream.log] == [14, 0]
 
 
 def test_an_empty_stream_with_a_tracking_chunk_has_no_last_message() -> None:
@@ -287,6 +318,13 @@ def test_a_new_segment_begins_with_a_snapshot_of_what_is_still_useful() -> None:
     writing.publish(4, body=BODY)
     assert stream.tracking.offsets == {"new": 99}
     assert stream.tracking.sequences == {"r": 4}
+
+
+def test_a_snapshot_keeps_offsets_that_can_still_be_read() -> None:
+    tracking = new_stream().tracking
+    tracking.offsets.update(below=1, first=2, above=3)
+    tracking.snapshot(2)
+    assert tracking.offsets == {"first": 2, "above": 3}
 
 
 def test_only_255_references_survive_a_segment() -> None:

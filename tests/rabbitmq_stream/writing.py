@@ -75,3 +75,13 @@ def ids(subscription: Subscription) -> list[int]:
 
 def bodies(stream: Stream) -> list[bytes]:
     return [message.body for message in stream.messages()]
+
+
+class LeftOpen(PerPublish):
+    """Every chunk waits half a second for more."""
+
+    linger_s = 0.5
+
+    def leave_open(self) -> bool:
+        """Always."""
+        return True

@@ -16,9 +16,9 @@ copied next to an adapter that lives elsewhere. The protocol is described in ``c
 """
 
 from .base import VERSION, AdapterBase
-from .bodies import body_bytes, number, report_body
+from .bodies import body_bytes, integer, number, report_body
 from .failure import CallbackError, Failure
-from .helpers import host_port, op, tls_context
+from .helpers import host_port, limits, op, tls_context
 from .stdio import run
 from .subscription import Subscription
 
@@ -30,6 +30,8 @@ __all__ = [
     "Subscription",
     "body_bytes",
     "host_port",
+    "integer",
+    "limits",
     "number",
     "op",
     "report_body",

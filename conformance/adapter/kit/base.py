@@ -9,6 +9,7 @@ import sys
 import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from copy import deepcopy
 from functools import partial
 from typing import Any
 
@@ -23,6 +24,19 @@ CANCEL_TRIES = 20
 CANCEL_WAIT_S = 0.05
 
 Json = dict[str, Any]
+
+#: What the members of ``args`` mean when they are left out.
+LEFT_OUT: Json = {
+    "arguments": None,
+    "headers": None,
+    "key": None,
+    "name": None,
+    "on_message": {},
+    "options": {},
+    "roles": ["publisher"],
+    "subentry": None,
+    "wait": True,
+}
 
 
 class AdapterBase:
@@ -155,10 +169,11 @@ class AdapterBase:
         name = str(request["op"])
         if name not in self.ops:
             raise Failure("unsupported", f"no op {name!r}")
-        method, given = self.ops[name], request.get("args") or {}
+        method = self.ops[name]
         context = {"timeout_ms": request.get("timeout_ms"), "request_id": request.get("id")}
+        given = {**deepcopy(LEFT_OUT), **(request.get("args") or {}), **context}
         parameters = inspect.signature(method).parameters
-        taken = {key: value for key, value in {**given, **context}.items() if key in parameters}
+        taken = {key: value for key, value in given.items() if key in parameters}
         missing = [key for key, p in parameters.items() if key not in taken and p.default is p.empty]
         if missing:
             raise Failure("invalid", f"{name} needs {', '.join(missing)}")

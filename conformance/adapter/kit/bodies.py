@@ -44,6 +44,11 @@ def report_body(data: bytes) -> dict[str, Any]:
     return {"sha256": hashlib.sha256(data).hexdigest(), "len": len(data)}
 
 
+def integer(value: int | str | None) -> int | None:
+    """An integer from JSON, which may be a string of digits."""
+    return None if value is None else int(value)
+
+
 def number(value: int) -> int | str:
     """An integer for JSON: a string of digits where a number would not be exact everywhere."""
     return value if abs(value) <= EXACT_INTEGER_MAX else str(value)

@@ -14,8 +14,9 @@ def op(name: str) -> Callable[[F], F]:
     """Mark a method as the implementation of an op. Only marked ops are declared in the hello.
 
     The method takes the members of ``args`` as keyword arguments and, if it asks for them, ``timeout_ms`` and
-    ``request_id``; it returns the ``result`` object and raises `Failure` or whatever the library raised.
-    ``async def`` runs on the loop, ``def`` in a thread.
+    ``request_id``; what the protocol lets the runner leave out is filled in (`base.LEFT_OUT`). It returns the
+    ``result`` object, or raises `Failure` or whatever the library raised. ``async def`` runs on the loop, ``def``
+    in a thread.
     """
 
     def mark(function: F) -> F:
@@ -23,6 +24,11 @@ def op(name: str) -> Callable[[F], F]:
         return function
 
     return mark
+
+
+def limits(**milliseconds: int) -> dict[str, int]:
+    """Time-outs that the library fixes by itself, by what they end: connect, request, publish, close."""
+    return {f"{what}_timeout_ms": value for what, value in milliseconds.items()}
 
 
 def host_port(endpoint: str) -> tuple[str, int]:

@@ -32,6 +32,11 @@ def start_of(offset: Json) -> rbs.Offset:
     return rbs.Offset(rbs.OffsetType[offset["type"].upper()])
 
 
+def record(body: Json, key: Any = None, headers: Any = None) -> Any:
+    data, key = kit.body_bytes(body), kit.integer(key)
+    return rbs.stream_message_ctx(data, publish_id=key, app_properties=headers or {})
+
+
 class Session:
     def __init__(self, client: Any) -> None:
         self.client = client
@@ -65,8 +70,7 @@ class Adapter(kit.AdapterBase):
         self.sending: set[asyncio.Task[None]] = set()
 
     @kit.op("connect")
-    async def connect(self, session: str, endpoints: list[str], options: Any = None) -> None:
-        options = options or {}
+    async def connect(self, session: str, endpoints: list[str], options: Json) -> None:
         host, port = kit.host_port(endpoints[0])
         user, password = options.get("user", "guest"), options.get("password", "guest")
         context = kit.tls_context(options)
@@ -90,46 +94,49 @@ class Adapter(kit.AdapterBase):
 
     @kit.op("publish")
     async def publish(
-        self, session: str, target: str, body: Json, request_id: int | None = None, key: Any = None,
-        name: str | None = None, wait: bool = True, headers: Any = None,
-    ) -> Json:  # fmt: skip
+        self,
+        session: str,
+        target: str,
+        body: Json,
+        key: Any,
+        name: Any,
+        wait: bool,
+        headers: Any,
+        request_id: int,
+    ) -> Json:
         publisher = await self.session(session).publisher(target, name)
-        message = rbs.stream_message_ctx(
-            kit.body_bytes(body), publish_id=None if key is None else int(key), app_properties=headers or {}
-        )
-
-        async def send() -> Json:
+        message = record(body, key, headers)
+        if wait:
             await publisher.send(message)
             return {"outcome": "acked", "key": kit.number(message.stream_publish_id), "meta": {}}
-
-        if wait:
-            return await send()
-
-        async def report() -> None:
-            self.emit("outcome", id=request_id, **await send())
-
-        sending = asyncio.create_task(report())
+        sending = asyncio.create_task(self.send(publisher, message, request_id))
         self.sending.add(sending)
         sending.add_done_callback(self.sending.discard)
         return {"outcome": "sent", "key": None, "meta": {}}
 
+    async def send(self, publisher: Any, message: Any, request_id: int) -> None:
+        outcome, code = "acked", None
+        try:
+            await publisher.send(message)
+        except Exception as error:
+            failure = self.classify(error)
+            outcome, code = "nacked" if failure.definite else "unknown", failure.code
+        self.emit(
+            "outcome", id=request_id, outcome=outcome, key=kit.number(message.stream_publish_id), code=code
+        )
+
     @kit.op("publish_many")
-    async def publish_many(
-        self, session: str, target: str, messages: list[Json], name: str | None = None
-    ) -> Json:
+    async def publish_many(self, session: str, target: str, messages: list[Json], name: str | None) -> Json:
         publisher = await self.session(session).publisher(target, name, rbs.PublisherBatchFast)
         for message in messages:
-            key = None if message.get("key") is None else int(message["key"])
-            publisher.batch(rbs.stream_message_ctx(kit.body_bytes(message["body"]), publish_id=key))
+            publisher.batch(record(**message))
         await publisher.flush()  # the library tells the outcome of the whole batch only
         return {"outcomes": [{"outcome": "acked", "key": None}] * len(messages)}
 
     @kit.op("subscribe")
-    async def subscribe(
-        self, session: str, sub: str, target: str, options: Any = None, on_message: Any = None
-    ) -> None:
+    async def subscribe(self, session: str, sub: str, target: str, options: Json, on_message: Json) -> None:
         client, subscription = self.session(session).client, kit.Subscription(self, sub, target, on_message)
-        start = start_of((options or {}).get("offset", {"type": "next"}))
+        start = start_of(options.get("offset", {"type": "next"}))
 
         async def read() -> None:
             try:
@@ -159,11 +166,11 @@ class Adapter(kit.AdapterBase):
         await self.session(session).client.delete_stream(target)
 
     @kit.op("rmqs.declare_publisher")
-    async def declare_publisher(self, session: str, target: str, name: str | None = None) -> None:
+    async def declare_publisher(self, session: str, target: str, name: str | None) -> None:
         await self.session(session).publisher(target, name)
 
     @kit.op("rmqs.delete_publisher")
-    async def delete_publisher(self, session: str, target: str, name: str | None = None) -> None:
+    async def delete_publisher(self, session: str, target: str, name: str | None) -> None:
         found = self.session(session)
         await found.publisher(target, name)
         await found.publishers.pop((target, name))[1].aclose()

@@ -8,11 +8,17 @@ tells nothing about its connections.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
 from typing import Any
 
 import rstream
-from rstream import ConfirmationStatus, ConsumerOffsetSpecification, OffsetType, RawMessage
+from rstream import (
+    ConfirmationStatus,
+    Consumer,
+    ConsumerOffsetSpecification,
+    OffsetType,
+    Producer,
+    RawMessage,
+)
 from rstream.connection import ConnectionClosed
 from rstream.exceptions import ClientError, LeaderNotAvailable
 from rstream.recovery import BackOffRecoveryStrategy
@@ -24,8 +30,7 @@ Json = dict[str, Any]
 AUTH_CODES = range(7, 12)
 LOST = -1  # the library's response code for messages that were open when the connection broke
 COMPRESSION = {"none": rstream.CompressionType.No, "gzip": rstream.CompressionType.Gzip}
-SETTINGS = {"user": "username", "password": "password", "vhost": "vhost", "frame_max": "frame_max"}
-SETTINGS |= {"heartbeat_s": "heartbeat"}
+SETTINGS = {"vhost": "vhost", "frame_max": "frame_max", "heartbeat_s": "heartbeat"}
 
 
 class Session:
@@ -40,15 +45,20 @@ class Session:
         return self.users[kind]
 
     def admin(self) -> Any:
-        return self.users.get(rstream.Producer) or self.user(rstream.Consumer)
+        return self.users.get(Producer) or self.user(Consumer)
 
-    def clients(self) -> list[Any]:
+    def state(self) -> Json:
         pools = [user._pool._clients.values() for user in self.users.values()]
-        return [client for pool in pools for group in pool for client in group]
+        clients = [client for pool in pools for group in pool for client in group]
+        waiting = [client._waiters for client in clients]
+        if Producer in self.users:
+            waiting += self.users[Producer]._waiting_for_confirm.values()
+        alive = not clients or any(client.is_connection_alive() for client in clients)
+        return {"open": alive and not self.closed, "pending": sum(map(len, waiting))}
 
 
 def record(body: Json, key: int | str | None = None) -> RawMessage:
-    return RawMessage(kit.body_bytes(body), None if key is None else int(key))
+    return RawMessage(kit.body_bytes(body), kit.integer(key))
 
 
 def outcome(status: ConfirmationStatus) -> Json:
@@ -63,24 +73,18 @@ class Adapter(kit.AdapterBase):
     roles = ("publisher", "consumer", "admin")
     formats = ("raw",)
     callbacks = ("message", "confirm", "session")
-    # the library's own constants; close waits up to 5 s for each of two answers
-    limits: Mapping[str, int] = {
-        "connect_timeout_ms": 10_000,
-        "request_timeout_ms": 10_000,
-        "close_timeout_ms": 11_000,
-    }
     caps = (
         "ack_timeout auto_reconnect callback_raise callback_sleep cancel named_publisher "
         "offset_without_consumer reentrant sac stats subentry tls"
     )
+    # the library's own constants; close waits up to 5 s for each of two answers
+    limits = kit.limits(connect=10_000, request=10_000, close=11_000)
 
     @kit.op("connect")
-    async def connect(
-        self, session: str, endpoints: list[str], options: Any = None, roles: Any = ("publisher",)
-    ) -> None:
-        options = {"user": "guest", "password": "guest", **(options or {})}
+    async def connect(self, session: str, endpoints: list[str], options: Json, roles: list[str]) -> None:
         host, port = kit.host_port(endpoints[0])
-        settings = {"host": host, "port": port, "ssl_context": kit.tls_context(options)}
+        settings: Json = {"host": host, "port": port, "ssl_context": kit.tls_context(options)}
+        settings |= {"username": options.get("user", "guest"), "password": options.get("password", "guest")}
         settings |= {theirs: options[ours] for ours, theirs in SETTINGS.items() if ours in options}
         if "mechanism" in options:
             settings["sasl_configuration_mechanism"] = rstream.SlasMechanism(options["mechanism"])
@@ -89,7 +93,7 @@ class Adapter(kit.AdapterBase):
         if options.get("listen", True):
             settings["on_close_handler"] = lambda info: self.lost(session, info)
         new = self.sessions[session] = Session(settings)
-        await new.user(rstream.Producer if "publisher" in roles else rstream.Consumer).start()
+        await new.user(Producer if "publisher" in roles else Consumer).start()
 
     def lost(self, session: str, info: rstream.OnClosedErrorInfo) -> None:
         what = "target_closed" if info.reason == "Metadata Update" else "connection_lost"
@@ -98,14 +102,8 @@ class Adapter(kit.AdapterBase):
 
     @kit.op("state")
     async def state(self, session: str) -> Json:
-        if session not in self.sessions:
-            return {"open": False, "pending": None}
-        found = self.sessions[session]
-        alive = [client.is_connection_alive() for client in found.clients()]
-        waiting = [len(client._waiters) for client in found.clients()]
-        if producer := found.users.get(rstream.Producer):
-            waiting += [len(confirms) for confirms in producer._waiting_for_confirm.values()]
-        return {"open": not found.closed and (any(alive) or not alive), "pending": sum(waiting)}
+        found = self.sessions.get(session)
+        return {"open": False, "pending": None} if found is None else found.state()
 
     @kit.op("close")
     async def close(self, session: str) -> None:
@@ -114,40 +112,51 @@ class Adapter(kit.AdapterBase):
         for user in found.users.values():
             await user.close()
 
+    def confirmed(self, status: ConfirmationStatus, request_id: int) -> None:
+        self.emit("outcome", id=request_id, **outcome(status))
+        self.trip("confirm")
+
     @kit.op("publish")
     async def publish(
-        self, session: str, target: str, body: Json, request_id: int | None = None, key: Any = None,
-        name: str | None = None, wait: bool = True, timeout_ms: float | None = None,
-    ) -> Json:  # fmt: skip
-        message, producer = record(body, key), self.session(session).user(rstream.Producer)
-        if wait:
-            limit = {} if timeout_ms is None else {"timeout": timeout_ms / 1000}
-            await producer.send_wait(target, message, name, **limit)
-            return {"outcome": "acked", "key": kit.number(message.publishing_id or 0), "meta": {}}
-
-        def confirmed(status: ConfirmationStatus) -> None:
-            self.emit("outcome", id=request_id, **outcome(status))
-            self.trip("confirm")
-
-        await producer.send(target, message, name, confirmed)
-        return {"outcome": "sent", "key": None, "meta": {}}
+        self,
+        session: str,
+        target: str,
+        body: Json,
+        key: Any,
+        name: Any,
+        wait: bool,
+        request_id: int,
+        timeout_ms: Any,
+    ) -> Json:
+        message, producer = record(body, key), self.session(session).user(Producer)
+        if not wait:
+            await producer.send(target, message, name, lambda status: self.confirmed(status, request_id))
+            return {"outcome": "sent", "key": None, "meta": {}}
+        limit = {} if timeout_ms is None else {"timeout": timeout_ms / 1000}
+        await producer.send_wait(target, message, name, **limit)
+        return {"outcome": "acked", "key": kit.number(message.publishing_id or 0), "meta": {}}
 
     @kit.op("publish_many")
     async def publish_many(
-        self, session: str, target: str, messages: list[Json], request_id: int | None = None,
-        name: str | None = None, wait: bool = True, subentry: str | None = None,
-    ) -> Json:  # fmt: skip
-        producer = self.session(session).user(rstream.Producer)
-        records = [record(**message) for message in messages]
-        ends: dict[int, Json] = {}
-        expected, complete = 1 if subentry else len(records), asyncio.Event()  # a sub-entry batch has one id
+        self,
+        session: str,
+        target: str,
+        messages: list[Json],
+        name: Any,
+        wait: bool,
+        subentry: Any,
+        request_id: int,
+    ) -> Json:
+        producer, records = self.session(session).user(Producer), [record(**message) for message in messages]
+        ends: dict[int | None, Json] = {}
+        expected = 1 if subentry else len(records)  # a sub-entry batch has one id
+        complete = asyncio.Event()
 
         def confirmed(status: ConfirmationStatus) -> None:
             ends[status.message_id] = outcome(status)
-            self.emit("outcome", id=request_id, **outcome(status))
             if len(ends) == expected:
                 complete.set()
-            self.trip("confirm")
+            self.confirmed(status, request_id)
 
         if subentry:
             await producer.send_sub_entry(target, records, COMPRESSION[subentry], name, confirmed)
@@ -156,15 +165,12 @@ class Adapter(kit.AdapterBase):
         if not wait:
             return {"outcomes": [{"outcome": "sent", "key": record.publishing_id} for record in records]}
         await complete.wait()
-        if subentry:
-            return {"outcomes": list(ends.values()) * len(records)}
-        return {"outcomes": [ends[record.publishing_id or 0] for record in records]}
+        keys = list(ends) * len(records) if subentry else [record.publishing_id for record in records]
+        return {"outcomes": [ends[key] for key in keys]}
 
     @kit.op("subscribe")
-    async def subscribe(
-        self, session: str, sub: str, target: str, options: Any = None, on_message: Any = None
-    ) -> None:
-        found, options = self.session(session), options or {}
+    async def subscribe(self, session: str, sub: str, target: str, options: Json, on_message: Json) -> None:
+        consumer = self.session(session).user(Consumer)
         subscription = self.subs[sub] = kit.Subscription(self, sub, target, on_message)
 
         async def callback(data: bytes, context: rstream.MessageContext) -> None:
@@ -172,17 +178,15 @@ class Adapter(kit.AdapterBase):
             await subscription.deliver(bytes(data), **at)
 
         start = options.get("offset", {"type": "first"})
-        value = None if start.get("value") is None else int(start["value"])
-        consumer = found.user(rstream.Consumer)
-        subscriber_id = await consumer.subscribe(
-            target,
-            callback,
-            offset_specification=ConsumerOffsetSpecification(OffsetType[start["type"].upper()], value),
-            properties=options.get("properties"),
-            subscriber_name=options.get("name"),
-            **({"initial_credit": options["credit"]} if "credit" in options else {}),
+        first = ConsumerOffsetSpecification(
+            OffsetType[start["type"].upper()], kit.integer(start.get("value"))
         )
-        subscription.handle = (consumer, subscriber_id)
+        more = {"initial_credit": options["credit"]} if "credit" in options else {}
+        more |= {"properties": options.get("properties"), "subscriber_name": options.get("name")}
+        subscription.handle = (
+            consumer,
+            await consumer.subscribe(target, callback, offset_specification=first, **more),
+        )
 
     @kit.op("unsubscribe")
     async def unsubscribe(self, sub: str) -> None:
@@ -190,7 +194,7 @@ class Adapter(kit.AdapterBase):
         await consumer.unsubscribe(subscriber_id)
 
     @kit.op("rmqs.create")
-    async def create(self, session: str, target: str, arguments: Any = None) -> None:
+    async def create(self, session: str, target: str, arguments: Json | None) -> None:
         await self.session(session).admin().create_stream(target, arguments)
 
     @kit.op("rmqs.delete")
@@ -204,12 +208,11 @@ class Adapter(kit.AdapterBase):
 
     @kit.op("rmqs.store_offset")
     async def store_offset(self, session: str, target: str, name: str, offset: int | str) -> None:
-        await self.session(session).user(rstream.Consumer).store_offset(target, name, int(offset))
+        await self.session(session).user(Consumer).store_offset(target, name, int(offset))
 
     @kit.op("rmqs.query_offset")
     async def query_offset(self, session: str, target: str, name: str) -> Json:
-        consumer = self.session(session).user(rstream.Consumer)
-        return {"offset": kit.number(await consumer.query_offset(target, name))}
+        return {"offset": kit.number(await self.session(session).user(Consumer).query_offset(target, name))}
 
     def classify(self, error: Exception) -> kit.Failure:
         text = f"{type(error).__name__}: {error}"
@@ -219,11 +222,8 @@ class Adapter(kit.AdapterBase):
             return kit.Failure("connection" if error.args else "refused", text)
         if isinstance(error, ClientError | ValueError):
             return kit.Failure("refused" if isinstance(error, LeaderNotAvailable) else "invalid", text)
-        return (
-            kit.Failure("connection", text)
-            if isinstance(error, ConnectionClosed)
-            else super().classify(error)
-        )
+        lost = isinstance(error, ConnectionClosed)
+        return kit.Failure("connection", text) if lost else super().classify(error)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,341 @@
+"""RMQS-2 Requests and correlation."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+from conformance.adapter.base import Call
+from conformance.adapter.result import Result
+from conformance.suite import Client, Expect, scenario
+from fakebrokers import RabbitMQStream
+from fakebrokers.faults import drop, duplicate, fault, hold, inject, reorder, reply, rewrite
+from fakebrokers.faults.effects import Extend, Rewrite
+from fakebrokers.journal import Tap
+from fakebrokers.rabbitmq_stream.codes import Code
+from scenarios.rabbitmq_stream._steps import (
+    ADMIN,
+    CONSUMER,
+    NOT_LATE,
+    STREAM,
+    received,
+    sent,
+)
+
+OFFSETS = ("rmqs.query_offset",)
+UNUSED_ID = 0x7FFFFF00
+#: Codes that a request can be refused with.
+REFUSALS = (*range(2, 10), *range(11, 20))
+
+
+def _query(client: Client, reference: str, timeout: float = 3.0, session: str = "s1") -> Call:
+    return client.begin("rmqs.query_offset", timeout, session=session, target=STREAM, reference=reference)
+
+
+def _store(broker: RabbitMQStream, **offsets: int) -> None:
+    broker.create_stream(STREAM)
+    for reference, offset in offsets.items():
+        broker.store_offset(STREAM, reference, offset)
+
+
+@scenario("RMQS-2.01", roles=CONSUMER, ops=OFFSETS)
+async def responses_out_of_order(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    _store(broker, a=11, b=22)
+    await client.connected()
+    broker.faults.add(reorder(window=2, within_s=0.5, kind="QueryOffsetResponse"))
+    calls = {"a": _query(client, "a"), "b": _query(client, "b")}
+    results = {name: await call for name, call in calls.items()}
+    for name, offset in (("a", 11), ("b", 22)):
+        value = expect.ok(results[name], f"{name} gets an answer")
+        expect.equal(_offset(value), offset, f"{name} gets {offset}")
+    asked = [r.seq for r in received(broker, "QueryOffset")]
+    answered = [r.seq for r in sent(broker, "QueryOffsetResponse")]
+    same = len({r.connection for r in received(broker, "QueryOffset")}) == 1
+    together = len(asked) == 2 and same and max(asked) < min(answered)
+    expect.exercised(together, "the client sends one request at a time")
+
+
+def _offset(value: Mapping[str, Any]) -> int | None:
+    found = value.get("offset")
+    return None if found is None else int(found)
+
+
+@scenario("RMQS-2.02", roles=CONSUMER, ops=OFFSETS)
+async def unknown_correlation_id(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    _store(broker, a=11, b=22)
+    await client.connected()
+    stray = {"correlation_id": UNUSED_ID, "code": Code.OK}
+    broker.faults.add(
+        inject(kind="DeleteResponse", fields=stray, place="before", role="response", direction="out", nth=1),
+    )
+    first, second = await _query(client, "a"), await _query(client, "b")
+    expect.equal(_offset(expect.ok(first, "the request is answered")), 11, "no op ends by the stray answer")
+    expect.equal(_offset(expect.ok(second, "the next request is answered")), 22, "nor the next one")
+
+
+@scenario("RMQS-2.03", roles=ADMIN)
+async def duplicate_response(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    await client.connected()
+    broker.faults.add(duplicate(kind="CreateResponse"))
+    expect.ok(await client.op("rmqs.create", session="s1", target="one"), "the first answer counts")
+    expect.ok(await client.op("rmqs.create", session="s1", target="two"), "the second is ignored")
+    expect.that((await client.state())["open"], "the session goes on", "it is closed")
+
+
+@scenario("RMQS-2.04", roles=CONSUMER, ops=OFFSETS, timeout_s=60)
+async def late_response(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    _store(broker, a=11, b=22)
+    await client.connected()
+    deadline = client.deadline_s("request", 1.0)
+    broker.faults.add(hold(kind="QueryOffsetResponse", nth=1, name="late answer"))
+    first = await _query(client, "a", 1.0)
+    expect.failed(first, ("timeout",), "the first op ends as timeout")
+    expect.within(first.elapsed_ms / 1000, deadline * 1.2 + 0.25, "at its deadline")
+    second = _query(client, "b")
+    await asyncio.sleep(max(0.0, deadline + 1.0 - first.elapsed_ms / 1000) if deadline < 2 else 0.1)
+    broker.faults.release("late answer")
+    value = expect.ok(await second, "the new request is answered")
+    expect.equal(_offset(value), 22, "the new request gets its own answer")
+
+
+@scenario("RMQS-2.05", roles=ADMIN)
+async def top_bit(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    await client.connected()
+    broker.faults.add(hold(kind="CreateResponse", name="true answer"))
+    broker.faults.add(
+        rewrite(fields={"code": Code.PRECONDITION_FAILED}, kind="CreateResponse", name="code 17")
+    )
+    call = client.begin("rmqs.create", 3.0, session="s1", target="one")
+    asked = await expect.reached(broker, "no Create came", kind="Create")
+    number = asked[0].keys[0]
+    broker.say_raw(
+        asked[0].connection, bytes.fromhex("0000000a 000d 0001") + number.to_bytes(4, "big") + b"\0\1"
+    )
+    await asyncio.sleep(0.3)
+    broker.faults.release("true answer")
+    result = await call
+    if result.error is not None and result.error.kind.value == "refused":
+        expect.equal(result.code, 17, "Create ends refused 17")
+    else:
+        expect.failed(result, ("closed", "connection", "protocol"), "Create ends refused 17")
+        expect.within(result.elapsed_ms / 1000, 2.3, "or the connection is closed with an error within 2 s")
+        expect.tolerate(False, "Create ends refused 17", str(result))
+    wrong = [
+        str(r)
+        for r in broker.journal.select(tap=Tap.RECEIVED)
+        if r.kind.endswith("Response") and r.kind not in ("CloseResponse", "ConsumerUpdateResponse")
+    ]
+    expect.that(not wrong, "the client sets the top bit only in answers", wrong)
+
+
+@scenario("RMQS-2.06", timeout_s=90)
+async def request_timeout(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    _store(broker, a=1)
+    cases: dict[str, tuple[str, Mapping[str, Any]]] = {}
+    if client.has_role("publisher"):
+        cases["DeclarePublisherResponse"] = (
+            "publish",
+            {"target": STREAM, "body": {"text": "x"}, "wait": True},
+        )
+    if client.has_role("consumer"):
+        subscribe = {"sub": "c", "target": STREAM, "options": {}, "on_message": {"mode": "event"}}
+        cases["SubscribeResponse"] = ("subscribe", subscribe)
+    optional = {
+        "QueryOffsetResponse": ("rmqs.query_offset", {"target": STREAM, "reference": "a"}),
+        "QueryPublisherSequenceResponse": ("rmqs.query_sequence", {"target": STREAM, "reference": "a"}),
+        "MetadataResponse": ("rmqs.metadata", {"targets": [STREAM]}),
+        "CreateResponse": ("rmqs.create", {"target": "new"}),
+        "DeleteResponse": ("rmqs.delete", {"target": STREAM}),
+    }
+    cases |= {kind: case for kind, case in optional.items() if client.has(case[0])}
+    cases["CloseResponse"] = ("close", {})
+    for kind in cases:
+        await client.connected(kind)
+    for kind in cases:
+        broker.faults.add(drop(kind=kind, direction="out", name=f"lost {kind}"))
+    calls = {kind: client.begin(op, 2.0, session=kind, **args) for kind, (op, args) in cases.items()}
+    for kind, call in calls.items():
+        op = cases[kind][0]
+        result = await call
+        deadline = client.deadline_s("close" if op == "close" else "request", 2.0)
+        _timed_out(expect, result, kind, deadline, closing=op == "close")
+
+
+def _timed_out(expect: Expect, result: Result, kind: str, deadline: float, *, closing: bool) -> None:
+    expect.ended(result, f"{kind} lost: {result.op} ends")
+    if not closing:
+        expect.failed(result, ("timeout", "connection"), f"{kind} lost: {result.op} ends as timeout")
+    expect.within(
+        result.elapsed_ms / 1000, deadline * 1.2 + 0.25, f"{kind} lost: {result.op} ends at its deadline"
+    )
+
+
+@scenario("RMQS-2.07", roles=CONSUMER, ops=OFFSETS)
+async def write_failure(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    _store(broker, a=11)
+    await client.connected()
+    expect.prepared(await _query(client, "a"))
+    broker.kill(how="rst")
+    result = await _query(client, "a", 8.0)
+    _ended_by_loss(client, expect, result, "the request")
+
+
+def _ended_by_loss(client: Client, expect: Expect, result: Result, what: str) -> None:
+    if result.ok and client.can("auto_reconnect"):
+        expect.that(True, f"{what} is repeated on a new connection")
+        return
+    expect.failed(result, ("connection", "closed"), f"{what} ends as connection or closed")
+    expect.within(result.elapsed_ms / 1000, 1.0, f"{what} ends within 1 s, not at the request's time-out")
+
+
+@scenario("RMQS-2.08", roles=CONSUMER, ops=OFFSETS)
+async def loss_ends_all_requests(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    _store(broker, a=1, b=2, c=3)
+    await client.connected()
+    broker.faults.add(drop(kind="QueryOffset", direction="in", connection="c1", name="no answers"))
+    calls = [_query(client, name, 8.0) for name in "abc"]
+    await expect.reached(broker, "no request came", kind="QueryOffset")
+    await asyncio.sleep(0.1)
+    broker.faults.remove("no answers")
+    fin_at = asyncio.get_running_loop().time()
+    broker.kill()
+    for number, call in enumerate(calls):
+        result = await call
+        if result.ok and client.can("auto_reconnect"):
+            continue
+        expect.failed(result, ("connection", "closed"), f"request {number + 1} ends as connection or closed")
+        expect.within(result.ended_ns / 1e9 - fin_at, 1.0, f"request {number + 1} ends within 1 s of the FIN")
+
+
+@scenario("RMQS-2.09", roles=CONSUMER, ops=(*OFFSETS, "set_counter"))
+async def correlation_id_wraps(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    _store(broker, a=11)
+    await client.connected()
+    await client.prepare("set_counter", session="s1", which="correlation", value=0xFFFFFFFE)
+    for number in range(4):
+        value = expect.ok(await _query(client, "a"), f"request {number + 1} is answered")
+        expect.equal(_offset(value), 11, f"request {number + 1} gets its answer")
+    ids = [r.keys[0] for r in received(broker, "QueryOffset")]
+    expect.exercised(any(number > 0xFFFFFF00 for number in ids), "the counter did not start where it was set")
+    expect.that(len(set(ids)) == 4 and min(ids) < 16, "ids wrap inside uint32", ids)
+
+
+@scenario("RMQS-2.10", timeout_s=60)
+async def each_code(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    broker.create_stream(STREAM)
+    kinds = []
+    if client.has("rmqs.create"):
+        kinds.append(("Create", "rmqs.create", {"target": "new"}))
+    if client.has_role("consumer"):
+        options = {"options": {}, "on_message": {"mode": "event"}}
+        kinds.append(("Subscribe", "subscribe", {"target": STREAM, **options}))
+    if client.has("rmqs.declare_publisher"):
+        kinds.append(("DeclarePublisher", "rmqs.declare_publisher", {"target": STREAM}))
+    expect.exercised(kinds, "no request can be made")
+    await client.connected()
+    for kind, op, args in kinds:
+        for code in REFUSALS:
+            broker.faults.clear()
+            broker.faults.add(reply(code=code, kind=kind))
+            more = {"sub": f"{kind}-{code}"} if op == "subscribe" else {}
+            mark = broker.journal.last_seq
+            result = await client.op(op, 1.5, session="s1", **args, **more)
+            _refused_with(expect, result, kind, code)
+            tries = received(broker, kind, since=mark)
+            expect.that(len(tries) <= 40, f"{kind} with {code}: at most 20 tries per second", len(tries))
+        broker.faults.clear()
+        more = {"sub": f"{kind}-ok"} if op == "subscribe" else {}
+        expect.ok(
+            await client.op(op, 5.0, session="s1", **args, **more), f"{kind}: the next request is answered"
+        )
+
+
+def _refused_with(expect: Expect, result: Result, kind: str, code: int) -> None:
+    if kind == "Create" and code == Code.STREAM_ALREADY_EXISTS and result.ok:
+        return  # idempotent create
+    retried = kind != "Create" and code in (Code.STREAM_NOT_AVAILABLE, Code.STREAM_DOES_NOT_EXIST)
+    if retried and result.error is not None and result.error.kind.value == "timeout":
+        return
+    criterion = f"{kind} answered with {code}: the op fails with error.code {code}"
+    expect.that(not result.ok and result.code == code, criterion, str(result))
+
+
+@scenario("RMQS-2.11", roles=ADMIN)
+async def unknown_code(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    await client.connected()
+    broker.faults.add(reply(code=777, kind="Create", nth=1))
+    result = await client.op("rmqs.create", session="s1", target="one")
+    expect.failed(result, ("refused",), "the op fails with generic refused and the number", code=777)
+    expect.ok(await client.op("rmqs.create", session="s1", target="two"), "the session goes on")
+
+
+@scenario("RMQS-2.12", roles=ADMIN)
+async def stream_exists_already(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    broker.create_stream(STREAM)
+    await client.connected()
+    same = await client.op("rmqs.create", session="s1", target=STREAM)
+    if not same.ok:
+        expect.equal(same.code, Code.STREAM_ALREADY_EXISTS, "(a) reported as already exists, or ok")
+    other = await client.op(
+        "rmqs.create", session="s1", target=STREAM, arguments={"max-length-bytes": "1000"}
+    )
+    expect.exercised(
+        any(r.frame is not None and r.frame.arguments for r in received(broker, "Create")),  # type: ignore[attr-defined]
+        "the adapter passes no arguments on",
+    )
+    expect.that(not other.ok and other.code == 17, "(b) an error with code 17, never ok", str(other))
+
+
+@scenario("RMQS-2.13", roles=CONSUMER, ops=(*OFFSETS, "rmqs.store_offset"))
+async def names_at_limits(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    umlauts = "\u00fc" * 200
+    stream = "str\u00f6m-\u6d41-\U0001f300"
+    for name in (STREAM, stream):
+        broker.create_stream(name)
+    await client.connected()
+    for reference, target, fits in (
+        ("a" * 255, STREAM, True),
+        ("a" * 256, STREAM, False),
+        (umlauts, STREAM, False),
+        ("plain", stream, True),
+    ):
+        shown = f"{reference[:3]}... of {len(reference.encode())} bytes" if len(reference) > 9 else target
+        mark = broker.journal.last_seq
+        args = {"session": "s1", "target": target, "reference": reference}
+        stored = await client.op("rmqs.store_offset", 3.0, offset=7, **args)
+        expect.ended(stored, f"{shown}: store ends")
+        malformed = [str(r) for r in broker.journal.select(kind="Malformed", since=mark)]
+        expect.that(not malformed, f"{shown}: the frame decodes, its length counts bytes", malformed)
+        for record in received(broker, "StoreOffset", since=mark):
+            sent_name = getattr(record.frame, "reference", reference)
+            expect.equal(sent_name, reference, f"{shown}: sent whole, never truncated")
+        if fits:
+            expect.ok(stored, f"{shown}: 255 bytes work")
+            asked = await client.op("rmqs.query_offset", 3.0, **args)
+            expect.equal(_offset(expect.ok(asked, f"{shown}: query works")), 7, f"{shown}: reads back")
+        elif not stored.ok:
+            expect.failed(stored, ("invalid", "refused"), f"{shown}: refused locally or by the server")
+
+
+@scenario("RMQS-2.14", process=True)
+async def null_and_empty(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    before = client.facts()
+    cases = {
+        "null and empty value": rewrite(
+            fields={"properties": {"product": None, "version": "4.3.6", "platform": ""}},
+            kind="PeerPropertiesResponse",
+        ),
+        "null map": fault(Rewrite(fields={"properties": None}), Extend(hex="ffffffff"), kind="OpenResponse"),
+    }
+    for case, broken in cases.items():
+        broker.faults.clear()
+        broker.faults.add(broken)
+        result = await client.connect(case, timeout=5.0)
+        if not result.ok:
+            expect.failed(result, NOT_LATE, f"{case}: decoded, or a clean error")
+            expect.within(result.elapsed_ms / 1000, 2.0, f"{case}: within 2 s")
+            expect.tolerate(False, f"{case}: decoded as null and empty", str(result))
+    after = client.facts()
+    if before is not None and after is not None and before.rss_bytes and after.rss_bytes:
+        expect.that(after.rss_bytes - before.rss_bytes < 64 << 20, "RSS growth < 64 MiB", after.rss_bytes)
