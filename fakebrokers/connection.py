@@ -1,21 +1,29 @@
 """One peer: codec, fault pipe, session and journal taps joined together. No IO, no clock.
 
-    transport -> receive(unit, now) -> codec -> [faults in ] -> session
-    transport <- flush(now)         <- codec <- [faults out] <- say(frame)
+transport -> receive(unit, now) -> codec -> [faults in ] -> session
+transport <- flush(now)         <- codec <- [faults out] <- say(frame)
 """
 
 from __future__ import annotations
 
 import math
+from collections import deque
+from collections.abc import Iterator
 from typing import Any, Protocol
 
 from fakebrokers.faults.injector import Injector
-from fakebrokers.faults.lane import Parcel
 from fakebrokers.faults.match import Moment
-from fakebrokers.faults.pipe import Pipe
-from fakebrokers.frames import Frame
+from fakebrokers.faults.parcel import Parcel
+from fakebrokers.faults.pipe import Pipe, unit_size
+from fakebrokers.frames import Frame, kind_of
 from fakebrokers.journal import Journal, Tap
 from fakebrokers.session import Codec, HangUp, Session
+
+#: Bytes that a step may collect before they are written; bounds what one read can set off.
+WRITE_AT = 256 * 1024
+#: Bytes that faults may hold back on the way in and out before nothing more is read.
+IN_LANE_LIMIT = 1024 * 1024
+OUT_LANE_LIMIT = 4 * 1024 * 1024
 
 
 class Transport(Protocol):
@@ -66,17 +74,22 @@ class Connection:
         self.pipe = Pipe(injector, self, owner.now)
         self.alive = True  #: the session has not been told of an end yet
         self.dirty = False  #: waits for a flush
-        self.deadline = math.inf  #: for whoever drives the timers
+        self.armed = [math.inf]  #: timers that the owner has set, the earliest last
         self.opened_at = owner.now
         self.received_bytes = 0
         self.sent_bytes = 0
         self._owner = owner
+        self._unread: deque[Iterator[tuple[Frame, int]]] = deque()
+        self._size_in = 0  #: of the frame that is on its way in
         self._out: list[Any] = []
-        self._writable = True
-        self._half_open = False
+        self._out_size = 0
+        self._buffer_full = False
+        self._lane_full = False
+        self._mute = False  #: says nothing any more: half-open, or the client has gone
+        self._gone = False  #: ended by us, or by the client
         self._ended: HangUp | None = None
         self._blocks: set[str] = set()
-        self._stalled_until = -math.inf
+        self._stalls: dict[str, float] = {}
         session.link = self
 
     # what the transport says
@@ -84,33 +97,36 @@ class Connection:
     def open(self, now: float) -> None:
         """The connection was accepted."""
         self.journal.state(now, self.name, "accepted", self.peer)
-        fired = self.pipe.moment(Moment.ACCEPT, now)
-        if fired:
-            self._mark(fired)
-        if self._ended is None:
+        self._moment(Moment.ACCEPT, now)
+        if not self._gone:
             self.session.opened(now)
         self._request_flush()
 
     def receive(self, unit: Any, now: float) -> None:
         """A unit came from the client."""
-        if self._half_open or self._gone:
+        if self._mute or self._gone:
             return
-        for frame, size in self.codec.feed(unit):
-            self.received_bytes += size
-            self._incoming(frame, size, now)
-            if self._gone:
-                return
-        if self.codec.partial:
-            self.session.unfinished(self.codec.partial, now)
+        frames = iter(self.codec.feed(unit))
+        if self._blocks or self._unread:
+            self._unread.append(frames)
+        else:
+            self._read(frames, now)
 
     def lost(self, now: float, how: str = "closed by client") -> None:
         """The transport is gone. Safe to call twice."""
-        if self.alive:
-            self.alive = False
-            self.journal.state(now, self.name, "closed", how)
-            for lane in self.pipe.lanes.values():
-                lane.clear()
-            self.session.closed(now)
+        if not self.alive:
+            return
+        if not self._mute and not self._gone:
+            self._mute = True
+            for parcel in self.pipe.lanes["in"].rest():  # sent before the client closed, only late
+                self._arrive(parcel, now)
+        self.alive = False
+        self._gone = True
+        self._unread.clear()
+        self.journal.state(now, self.name, "closed", how)
+        for lane in self.pipe.lanes.values():
+            lane.clear()
+        self.session.closed(now)
 
     def set_writable(self, writable: bool, now: float) -> None:
         """The transport's buffer is full (the client does not read), or has room again.
@@ -118,57 +134,60 @@ class Connection:
         While it is full nothing is read either, so that a client which asks but never reads
         cannot make the fake grow.
         """
-        self._writable = writable
+        self._buffer_full = not writable
         if writable:
             self._unblock("buffer")
-            if self.alive:
+            if self.alive and self.writable:
                 self.session.writable(now)
         else:
             self._block("buffer")
-
-    @property
-    def _gone(self) -> bool:
-        return self._ended is not None or not self.alive
 
     # Link
 
     @property
     def writable(self) -> bool:
         """Whether the session may push more."""
-        return self._writable and self._ended is None and not self._half_open
+        return not (self._buffer_full or self._lane_full or self._mute or self._gone)
 
     def say(self, frame: Frame) -> None:
         """The broker means to send a frame."""
         if self._gone:
             return
         now = self._owner.now
+        if self._mute:
+            self.journal.add(now, self.name, Tap.SAID, frame, 0)
+            return
         if self.pipe.untouched("out", frame, now):
             unit = self.codec.encode(frame)
-            size = _size(unit)
+            size = len(unit) if type(unit) is bytes else unit_size(unit)
             self.sent_bytes += size
             self._out.append(unit)
+            self._out_size += size
             self.journal.add(now, self.name, Tap.OUT, frame, size)
+            if self._out_size > WRITE_AT:
+                self._write_out()
         else:
-            fired = self.pipe.push("out", frame, now)
+            fired = self.pipe.push("out", frame, 0, now)
             self.journal.add(now, self.name, Tap.SAID, frame, 0, fired)
             self._drain(now)
-        self._request_flush()
+        if not self.dirty:
+            self._request_flush()
 
     def hang_up(self, how: HangUp = HangUp.FIN) -> None:
         """The broker ends the connection, behind everything it said."""
-        self.pipe.lanes["out"].put(Parcel(end=how), self._owner.now)
+        if self._gone:
+            return
+        self.pipe.put("out", Parcel(end=how), self._owner.now)
         self._drain(self._owner.now)
         self._request_flush()
 
     def ready(self) -> None:
         """The client is set up."""
-        fired = self.pipe.moment(Moment.READY, self._owner.now)
-        if fired:
-            self._mark(fired)
+        self._moment(Moment.READY, self._owner.now)
         self._request_flush()
 
     def stop_reading(self) -> None:
-        """Back pressure by the session."""
+        """Back pressure by the session: frames that have come already wait as well."""
         self._block("session")
 
     def resume_reading(self) -> None:
@@ -177,7 +196,7 @@ class Connection:
 
     def inject(self, unit: Any) -> None:
         """Send a unit that the broker never said, past all faults but in line with what waits."""
-        self.pipe.lanes["out"].put(Parcel(raw=unit, fault="by hand"), self._owner.now)
+        self.pipe.put("out", Parcel(raw=unit, fault="by hand", final=True), self._owner.now)
         self._drain(self._owner.now)
         self._request_flush()
 
@@ -195,18 +214,23 @@ class Connection:
         """The session's error answer to a frame."""
         return self.session.refusal(frame, code)
 
-    def pause_for_fault(self, until: float) -> None:
+    def offset(self, direction: str) -> int:
+        """Bytes of that direction before the frame at hand (``out``: as the client will get them)."""
+        if direction == "in":
+            return self.received_bytes - self._size_in
+        return self.sent_bytes + self.pipe.lanes["out"].size
+
+    def pause_for_fault(self, name: str, until: float) -> None:
         """Read nothing until then."""
-        self._stalled_until = until
+        self._stalls[name] = until
         self._block("fault")
 
     def release(self, name: str, now: float) -> bool:
         """End what the fault `name` holds back here."""
         found = self.pipe.release(name, now)
-        if "fault" in self._blocks:
-            self._stalled_until = -math.inf
-            self._unblock("fault")
+        if self._stalls.pop(name, None) is not None:
             found = True
+            self._end_stalls(now)
         self._request_flush()
         return found
 
@@ -216,80 +240,114 @@ class Connection:
         """When `handle_timer` is to be called next; inf if never."""
         if not self.alive:
             return math.inf
-        deadline = self.session.next_deadline() if not self._half_open and self._ended is None else None
-        pipe = self.pipe.next_deadline()
-        stalled = self._stalled_until if "fault" in self._blocks else math.inf
-        return min(
-            math.inf if deadline is None else deadline, math.inf if pipe is None else pipe, stalled
-        )
+        due = self.pipe.next_deadline()
+        if not self._mute and not self._gone:
+            deadline = self.session.next_deadline()
+            if deadline is not None and deadline < due:
+                due = deadline
+        return min(due, *self._stalls.values()) if self._stalls else due
 
     def handle_timer(self, now: float) -> None:
         """Some deadline has passed."""
         if not self.alive:
             return
-        self.pipe.handle_timer(now)
-        if "fault" in self._blocks and self._stalled_until <= now:
-            self._unblock("fault")
-        deadline = self.session.next_deadline()
-        if deadline is not None and deadline <= now and not self._half_open and self._ended is None:
-            self.session.handle_timer(now)
+        self._mark(self.pipe.handle_timer(now), now)
+        self._end_stalls(now)
+        if not self._mute and not self._gone:
+            deadline = self.session.next_deadline()
+            if deadline is not None and deadline <= now:
+                self.session.handle_timer(now)
         self._request_flush()
 
+    def _end_stalls(self, now: float) -> None:
+        self._stalls = {name: until for name, until in self._stalls.items() if until > now}
+        if not self._stalls:
+            self._unblock("fault")
+
     # the way in
+
+    def _read(self, frames: Iterator[tuple[Frame, int]], now: float) -> None:
+        """Handle frames one by one, as long as nothing says stop."""
+        for frame, size in frames:
+            self.received_bytes += size
+            self._incoming(frame, size, now)
+            if self._gone:
+                return
+            if self._blocks:
+                self._unread.appendleft(frames)
+                return
+        if self.codec.partial:
+            self.session.unfinished(self.codec.partial, now)
+
+    def _read_on(self, now: float) -> None:
+        """Handle what waited for a block to end."""
+        while self._unread and not self._blocks and not self._mute and not self._gone:
+            self._read(self._unread.popleft(), now)
 
     def _incoming(self, frame: Frame, size: int, now: float) -> None:
         if self.pipe.untouched("in", frame, now):
             self.journal.add(now, self.name, Tap.IN, frame, size)
             self.session.handle(frame, now)
             return
-        fired = self.pipe.push("in", frame, now)
+        self._size_in = size
+        fired = self.pipe.push("in", frame, size, now)
         self.journal.add(now, self.name, Tap.RECEIVED, frame, size, fired)
         self._drain_in(now)
+        self._drain(now)
         self._request_flush()
 
     def _drain_in(self, now: float) -> None:
         for parcel in self.pipe.lanes["in"].take(now):
-            if parcel.raw is not None:
-                for frame, _ in self.codec.fresh().feed(parcel.raw):
-                    self._hear(frame, parcel.fault, now)
-            elif parcel.frame is not None:
-                self._hear(parcel.frame, parcel.fault, now)
+            self._arrive(parcel, now)
 
-    def _hear(self, frame: Frame, fault: str, now: float) -> None:
+    def _arrive(self, parcel: Parcel, now: float) -> None:
+        """A frame reaches the session, after all faults."""
+        if parcel.raw is not None:
+            for frame, size in self.codec.fresh().feed(parcel.raw):
+                self._hear(frame, size, parcel.fault, now)
+        elif parcel.frame is not None:
+            self._hear(parcel.frame, parcel.size, parcel.fault, now)
+
+    def _hear(self, frame: Frame, size: int, fault: str, now: float) -> None:
         if not self._gone:
-            self.journal.add(now, self.name, Tap.HEARD, frame, 0, fault)
+            self.journal.add(now, self.name, Tap.HEARD, frame, size, fault)
             self.session.handle(frame, now)
 
     # the way out
 
     def _drain(self, now: float) -> None:
         for parcel in self.pipe.lanes["out"].take(now):
-            if self._ended is not None or self._half_open:
+            if self._gone or self._mute:
                 return
             if parcel.end is not None:
                 self._end(parcel.end, parcel.fault)
                 return
-            unit = parcel.raw if parcel.frame is None else self.codec.encode(parcel.frame)
-            size = _size(unit)
-            self.sent_bytes += size
-            if parcel.alone:
-                self._write_out()
-                self.transport.write([unit])
-            else:
-                self._out.append(unit)
-            if parcel.frame is not None:
-                self.journal.add(now, self.name, Tap.SENT, parcel.frame, size, parcel.fault)
-            else:
-                self.journal.state(now, self.name, "bytes", f"{size} B", parcel.fault)
+            self._put_out(parcel, now)
+
+    def _put_out(self, parcel: Parcel, now: float) -> None:
+        """A unit leaves, after all faults."""
+        self.sent_bytes += parcel.size
+        if parcel.alone:
+            self._write_out()
+            self.transport.write([parcel.raw])
+        else:
+            self._out.append(parcel.raw)
+            self._out_size += parcel.size
+        if parcel.frame is not None and parcel.complete:
+            self.journal.add(now, self.name, Tap.SENT, parcel.frame, parcel.size, parcel.fault)
+        elif not parcel.alone:
+            what = f" in place of {kind_of(parcel.frame)}" if parcel.frame is not None else ""
+            self.journal.state(now, self.name, "bytes", f"{parcel.size} B{what}", parcel.fault)
 
     def _end(self, how: HangUp, fault: str) -> None:
         self.journal.state(self._owner.now, self.name, how.value, "", fault)
         if how is HangUp.HALF_OPEN:
-            self._half_open = True
+            self._mute = True
             self._block("half-open")
             self._write_out()
             return
         self._ended = how
+        self._gone = True
 
     def flush(self, now: float) -> None:
         """Hand everything that is due to the transport, in one write; end it if that is due."""
@@ -298,7 +356,9 @@ class Connection:
             self._out.clear()
             return
         self._drain_in(now)
+        self._read_on(now)
         self._drain(now)
+        self._watch_lanes(now)
         self._write_out()
         if self._ended is not None:
             self.transport.hang_up(self._ended)
@@ -306,16 +366,33 @@ class Connection:
 
     def end_now(self, how: HangUp, now: float) -> None:
         """Cut the connection past the pipe (crash, kill by a test)."""
-        if self.alive and self._ended is None:
+        if self.alive and not self._gone:
             self._end(how, "")
             self._request_flush()
 
     def _write_out(self) -> None:
         if self._out:
             units, self._out = self._out, []
+            self._out_size = 0
             self.transport.write(units)
 
-    # reading
+    # back pressure
+
+    def _watch_lanes(self, now: float) -> None:
+        """Stop reading while faults hold back too much, whichever way it goes."""
+        lanes = self.pipe.lanes
+        if lanes["in"].size > IN_LANE_LIMIT:
+            self._block("lane in")
+        elif "lane in" in self._blocks:
+            self._unblock("lane in")
+        if lanes["out"].size > OUT_LANE_LIMIT:
+            self._lane_full = True
+            self._block("lane out")
+        elif self._lane_full and lanes["out"].size <= OUT_LANE_LIMIT // 2:
+            self._lane_full = False
+            self._unblock("lane out")
+            if self.writable:
+                self.session.writable(now)
 
     def _block(self, why: str) -> None:
         if not self._blocks:
@@ -325,17 +402,18 @@ class Connection:
     def _unblock(self, why: str) -> None:
         if why in self._blocks:
             self._blocks.discard(why)
-            if not self._blocks and self.alive and self._ended is None:
+            if not self._blocks and self.alive and not self._gone:
                 self.transport.resume_reading()
+                self._request_flush()
 
     def _request_flush(self) -> None:
         self._owner.wake(self)
 
-    def _mark(self, fired: str) -> None:
-        self.journal.state(self._owner.now, self.name, "fault", "", fired)
-        self._drain(self._owner.now)
+    def _moment(self, moment: Moment, now: float) -> None:
+        self._mark(self.pipe.moment(moment, now), now)
 
-
-def _size(unit: Any) -> int:
-    """Bytes of a unit: of a multipart message the sum of its parts."""
-    return sum(map(len, unit)) if isinstance(unit, tuple) else len(unit)
+    def _mark(self, fired: str, now: float) -> None:
+        """Note the faults that a moment set off."""
+        if fired:
+            self.journal.state(now, self.name, "fault", "", fired)
+            self._drain(now)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from fakebrokers.engine import Engine
+from fakebrokers.errors import PlanError
 from fakebrokers.faults.plan import Fault, Plan, load_plan
 
 T = TypeVar("T")
@@ -28,24 +29,30 @@ class FaultControl:
         self._injector = server.engine.injector
 
     def add(self, *faults: Fault) -> str:
-        """Put faults to work; returns the name of the last one.
+        """Put faults to work, all or none; returns the name of the last one.
 
         Raises:
             PlanError: where one makes no sense, or this protocol's wire cannot do it.
         """
-        return self._server.call(self._add, faults)
+        names = self._server.call(self._add, faults)
+        return names[-1] if names else ""
 
-    def _add(self, faults: tuple[Fault, ...]) -> str:
-        name = ""
-        for fault in faults:
-            name = self._injector.add(fault, self._server.engine.now)
-        return name
+    def _add(self, faults: Sequence[Fault], path: str = "") -> list[str]:
+        return self._injector.add(faults, self._server.engine.now, path)
 
     def load(self, plan: Plan | Mapping[str, Any] | str | Path) -> None:
         """Put a whole plan to work, with its seed."""
         loaded = load_plan(plan)
-        self._injector.seed = loaded.seed
-        self.add(*loaded.faults)
+
+        def act() -> None:
+            seed, self._injector.seed = self._injector.seed, loaded.seed
+            try:
+                self._add(loaded.faults, "faults")
+            except PlanError:
+                self._injector.seed = seed
+                raise
+
+        self._server.call(act)
 
     def remove(self, name: str) -> None:
         """Take a fault out, and let go what it holds back."""

@@ -73,6 +73,7 @@ class Engine:
         self._dirty: list[Connection] = []
         self._timers: list[tuple[float, int, Connection]] = []
         self._timer_order = 0
+        self._crash: tuple[HangUp, bool] | None = None
 
     # connections
 
@@ -106,7 +107,7 @@ class Engine:
         """The transport is gone."""
         self.now = now
         self._guarded(connection, connection.lost, now, how)
-        self.connections.pop(connection.name, None)
+        self._forget(connection)
 
     def set_writable(self, connection: Connection, writable: bool, now: float) -> None:
         """The transport's buffer is full, or has room again."""
@@ -121,13 +122,22 @@ class Engine:
     def flush(self, now: float) -> None:
         """Write what is due. A flush may make other connections dirty; all are done on return."""
         self.now = now
+        self._flush_dirty(now)
+        while self._crash is not None:
+            self._finish_crash(now)
+
+    def _flush_dirty(self, now: float) -> None:
         while self._dirty:
             connection = self._dirty.pop()
             self._guarded(connection, connection.flush, now)
-            if not connection.alive:
-                self.connections.pop(connection.name, None)
-            else:
+            if connection.alive:
                 self._arm(connection)
+            else:
+                self._forget(connection)
+
+    def _forget(self, connection: Connection) -> None:
+        if self.connections.pop(connection.name, None) is not None:
+            self.injector.forget(connection.name)
 
     def wake(self, connection: Connection) -> None:
         """Flush this connection at the end of the step."""
@@ -146,12 +156,17 @@ class Engine:
 
     # time
 
+    def start(self, now: float) -> None:
+        """The fake begins to serve."""
+        self.now = now
+        self.injector.started(now)
+
     def _arm(self, connection: Connection) -> None:
         deadline = connection.next_deadline()
-        if deadline < connection.deadline:
+        if deadline < connection.armed[-1]:
             self._timer_order += 1
             heapq.heappush(self._timers, (deadline, self._timer_order, connection))
-            connection.deadline = deadline
+            connection.armed.append(deadline)
 
     def next_deadline(self) -> float:
         """When `handle_timers` is to be called; inf if never."""
@@ -167,7 +182,7 @@ class Engine:
             self.broker.handle_timer(now)
         while self._timers and self._timers[0][0] <= now:
             connection = heapq.heappop(self._timers)[2]
-            connection.deadline = math.inf
+            connection.armed.pop()
             if connection.alive and connection.next_deadline() <= now:
                 self._guarded(connection, connection.handle_timer, now)
             self.wake(connection)
@@ -180,25 +195,36 @@ class Engine:
         for connection in tuple(self.connections.values()):
             connection.release(name, now)
 
-    def crash(self, how: HangUp, keep_state: bool, now: float) -> None:
-        """End all connections at once; forget everything unless `keep_state`."""
+    def crash(self, how: HangUp, keep_state: bool, now: float, spare: str = "") -> None:
+        """End all connections at once; at the end of the step forget everything unless `keep_state`.
+
+        `spare` names the connection that ends by itself, behind the frame that set the crash off.
+        """
         self.now = now
         self.journal.state(now, "", "crash", "state kept" if keep_state else "state lost")
+        self._crash = (how, keep_state)
+        for connection in tuple(self.connections.values()):
+            if connection.name != spare:
+                connection.end_now(how, now)
+
+    def _finish_crash(self, now: float) -> None:
+        assert self._crash is not None
+        (how, keep_state), self._crash = self._crash, None
         for connection in tuple(self.connections.values()):
             connection.end_now(how, now)
-        self.flush(now)
+        self._flush_dirty(now)
         if keep_state:
             self.broker.restarted(now)
         else:
             self.broker.reset()
 
-    def _requested(self, action: str, fault: str, arguments: Mapping[str, Any]) -> None:
+    def _requested(self, action: str, fault: str, connection: str, arguments: Mapping[str, Any]) -> None:
         if action == "shift_clock":
             self.clock.shift_s += arguments["seconds"]
             self.journal.state(self.now, "", "clock", f"{arguments['seconds']:+} s", fault)
         elif action == "crash":
             if self.host is not None:
                 self.host.down(arguments["restart_s"], fault)
-            self.crash(HangUp(arguments["how"]), arguments["keep_state"], self.now)
+            self.crash(HangUp(arguments["how"]), arguments["keep_state"], self.now, connection)
         elif self.host is not None:
             getattr(self.host, action)(fault=fault, **arguments)

@@ -1,11 +1,11 @@
 """Every exception that this package raises on purpose.
 
-    FakeBrokerError
-    ├── WireError          bytes that do not follow the protocol
-    │   └── FrameTooLarge  a size prefix above the agreed maximum
-    ├── PlanError          a fault plan that cannot be carried out
-    ├── UsageError         the fake was asked for something it cannot do
-    └── WaitTimeout        what a test waited for did not happen
+FakeBrokerError
+├── WireError          bytes that do not follow the protocol
+│   └── FrameTooLarge  a size prefix above the agreed maximum
+├── PlanError          a fault plan that cannot be carried out
+├── UsageError         the fake was asked for something it cannot do
+└── WaitTimeout        what a test waited for did not happen
 """
 
 from __future__ import annotations

@@ -93,7 +93,8 @@ class FrameSpec(NamedTuple):
 
 FrameTable = Mapping[type[Frame], FrameSpec]
 
-MALFORMED_SPEC = FrameSpec(Role.MALFORMED)
+#: What came may hold a credential as well as anything else.
+MALFORMED_SPEC = FrameSpec(Role.MALFORMED, secret=("data",))
 
 
 def kind_of(frame: Frame) -> str:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import math
+import os
 import socket
 import ssl
 import struct
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -80,9 +82,14 @@ class TcpTransport(asyncio.Protocol):
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._listener.transports.add(self)
         host, port = (transport.get_extra_info("peername") or ("", 0))[:2]
-        session, codec = self._listener.welcome(transport)
         now = self._driver.loop.time()
         self._engine.now = now
+        try:
+            session, codec = self._listener.welcome(transport)
+        except Exception as error:
+            self._engine.errors.append(error)
+            transport.abort()
+            return
         self._connection = self._engine.accept(session, codec, self, now, f"{host}:{port}")
         self._driver.settle()
 
@@ -135,6 +142,11 @@ class TcpTransport(asyncio.Protocol):
         if self._socket is not None and not self._socket.is_closing():
             self._socket.resume_reading()
 
+    @property
+    def socket(self) -> socket.socket | None:
+        """The socket below, if it is still open."""
+        return None if self._socket is None else self._socket.get_extra_info("socket")
+
     def drop(self) -> None:
         """End it without a word to the engine (the fake stops)."""
         if self._socket is not None:
@@ -170,33 +182,43 @@ class TcpListener:
 
     def bind(self) -> None:
         """Take the port (any free one for 0) and let the kernel queue connects. Any thread."""
-        family = socket.AF_INET6 if ":" in self.host else socket.AF_INET
-        sock = socket.socket(family, socket.SOCK_STREAM)
+        self.reserve()
+        assert self._socket is not None
+        self._socket.listen(512)
+
+    def reserve(self) -> None:
+        """Take the port without listening: connects are refused, and nobody else gets it."""
+        if self._socket is not None:
+            return
+        sock = self._new_socket()
         try:
-            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             sock.bind((self.host, self.port))
-            sock.listen(512)
         except OSError:
             sock.close()
             raise
         sock.setblocking(False)
         self.port = sock.getsockname()[1]
         self._socket = sock
+        _at_fork.add(self)
+
+    def _new_socket(self) -> socket.socket:
+        sock = socket.socket(socket.AF_INET6 if ":" in self.host else socket.AF_INET, socket.SOCK_STREAM)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        return sock
 
     async def serve(self) -> None:
         """Accept from now on. On the loop."""
-        if self._socket is None:
+        if self._server is None:
+            self._let_go_of_fillers()
             self.bind()
-        assert self._socket is not None
-        self._server = await self.driver.loop.create_server(
-            lambda: TcpTransport(self), sock=self._socket, ssl=self.tls
-        )
+            assert self._socket is not None
+            self._server = await self.driver.loop.create_server(
+                lambda: TcpTransport(self), sock=self._socket, ssl=self.tls, backlog=512
+            )
 
     def close(self) -> None:
-        """Refuse new connections; those that stand go on. On the loop."""
-        for filler in self._fillers:
-            filler.close()
-        self._fillers.clear()
+        """Refuse new connections and give the port back; those that stand go on. On the loop."""
+        self._let_go_of_fillers()
         if self._server is not None:
             self._server.close()
             self._server = None
@@ -207,19 +229,48 @@ class TcpListener:
     def black_hole(self) -> None:
         """Fill the accept queue: connects from now on hang instead of being refused or accepted."""
         self.close()
-        family = socket.AF_INET6 if ":" in self.host else socket.AF_INET
-        sock = socket.socket(family, socket.SOCK_STREAM)
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        sock.bind((self.host, self.port))
-        sock.listen(0)
-        self._fillers.append(sock)
+        self.reserve()
+        assert self._socket is not None
+        self._socket.listen(0)
         for _ in range(4):  # the kernel rounds the length of the queue up
-            filler = socket.socket(family, socket.SOCK_STREAM)
+            filler = self._new_socket()
             filler.setblocking(False)
             filler.connect_ex((self.host, self.port))
             self._fillers.append(filler)
+
+    def _let_go_of_fillers(self) -> None:
+        if self._fillers:
+            for filler in self._fillers:
+                filler.close()
+            self._fillers.clear()
+            self.close()  # what queued up behind them has to knock again
+            self.reserve()
 
     def drop_all(self) -> None:
         """Cut every connection. On the loop."""
         for transport in tuple(self.transports):
             transport.drop()
+
+    def sockets(self) -> list[socket.socket]:
+        """Every socket that this process has here."""
+        accepted = [transport.socket for transport in self.transports]
+        own = [] if self._socket is None else [self._socket]
+        return [*own, *self._fillers, *(sock for sock in accepted if sock is not None)]
+
+
+_at_fork: weakref.WeakSet[TcpListener] = weakref.WeakSet()
+
+
+def _let_go_after_fork() -> None:
+    """A forked child must not keep the parent's ports and connections open."""
+    null = os.open(os.devnull, os.O_RDWR)
+    for listener in tuple(_at_fork):
+        for sock in listener.sockets():
+            if sock.fileno() >= 0:
+                os.dup2(null, sock.fileno(), inheritable=False)
+    os.close(null)
+    _at_fork.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_let_go_after_fork)

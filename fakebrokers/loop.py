@@ -98,6 +98,9 @@ class LoopThread:
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Run a coroutine on the loop thread and wait for it."""
+        if self.inside:
+            work.close()
+            raise RuntimeError("the loop thread cannot wait for itself")
         return asyncio.run_coroutine_threadsafe(work, self.loop).result()
 
 

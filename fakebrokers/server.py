@@ -17,7 +17,11 @@ import time
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
+<<<<<<< /tmp/core/fakebrokers/server.py
+=======
 from concurrent.futures import Future
+from functools import partial
+>>>>>>> /work/main/fakebrokers/server.py
 from pathlib import Path
 from types import TracebackType
 from typing import Any, ClassVar, TypeVar
@@ -29,12 +33,18 @@ from fakebrokers.engine import Clock, Engine
 from fakebrokers.errors import UsageError, WaitTimeout
 from fakebrokers.faults.plan import Plan, load_plan
 from fakebrokers.frames import Frame, FrameTable
+from fakebrokers.gate import Gate
 from fakebrokers.journal import Journal, Record, RunJournal, Tap
 from fakebrokers.listener import Driver, TcpListener
 from fakebrokers.loop import Home, InsideLoop, loop_thread
-from fakebrokers.memory import MemoryLink
+from fakebrokers.memory import MemoryLink, close_door, open_door
 from fakebrokers.peer import holds_socket
 from fakebrokers.session import Broker, HangUp
+from fakebrokers.virtual import VirtualLoop
+from fakebrokers.waiting import Wait, Wanted
+
+#: What the broker's wall clock shows at 0 s of virtual time (2025-01-01), so that runs repeat exactly.
+WALL_ON_VIRTUAL_TIME = 1_735_689_600.0
 
 T = TypeVar("T")
 Self = TypeVar("Self", bound="FakeServer")
@@ -103,11 +113,11 @@ class FakeServer(ABC):
         self.engine.host = self
         self.faults = FaultControl(self)
         self.listeners: list[TcpListener] = []
+        self.gate = Gate(self)
         self._home: Home | None = None
         self._driver: Driver | None = None
-        self._handles: dict[str, asyncio.TimerHandle] = {}
-        self._down = False
         self._links: dict[str, MemoryLink] = {}
+        self._doors: list[int] = []
 
     # what a protocol supplies
 
@@ -127,11 +137,23 @@ class FakeServer(ABC):
             raise UsageError(f"this {self.protocol} fake runs already, at {self.url}")
         self._write_down()
         if self._memory:
+<<<<<<< /tmp/core/fakebrokers/server.py
+            inside = InsideLoop(asyncio.get_running_loop())
+            self._begin(inside)
+            self._home = inside
+=======
             self._home = InsideLoop(asyncio.get_running_loop())
             self._driver = Driver(self.engine, self._home.loop)
+            self._doors = [
+                open_door(self.host, partial(self.connect_memory, door=number))
+                for number in range(self.memory_doors)
+            ]
+            self.bound()
+>>>>>>> /work/main/fakebrokers/server.py
             return self
         home = loop_thread()
-        self._driver = Driver(self.engine, home.loop)
+        self._begin(home)
+        assert self._driver is not None
         self.listeners = self.make_listeners(self._driver)
         try:
             for listener in self.listeners:
@@ -144,6 +166,13 @@ class FakeServer(ABC):
             self._home = None
             raise
         return self
+
+    def _begin(self, home: Home) -> None:
+        self._driver = Driver(self.engine, home.loop)
+        self.gate.attach(home.loop)
+        if isinstance(home.loop, VirtualLoop):
+            self.clock.wall_at_zero = WALL_ON_VIRTUAL_TIME
+        self.engine.start(home.loop.time())
 
     def bound(self) -> None:  # noqa: B027 - optional hook
         """The ports are known; nobody was accepted yet."""
@@ -161,9 +190,16 @@ class FakeServer(ABC):
             self._home = None
 
     def _close(self) -> None:
+<<<<<<< /tmp/core/fakebrokers/server.py
+        self.gate.close()
+=======
+        for port in self._doors:
+            close_door(self.host, port)
+        self._doors.clear()
         for handle in self._handles.values():
             handle.cancel()
         self._handles.clear()
+>>>>>>> /work/main/fakebrokers/server.py
         for listener in self.listeners:
             listener.close()
             listener.drop_all()
@@ -229,6 +265,8 @@ class FakeServer(ABC):
     @property
     def port(self) -> int:
         """The port that clients connect to."""
+        if self._doors:
+            return self._doors[0]
         if not self.listeners:
             raise UsageError(f"this {self.protocol} fake does not listen: start() it, or use `with`")
         return self.listeners[0].port
@@ -254,7 +292,9 @@ class FakeServer(ABC):
     def call(self, act: Callable[..., T], *arguments: Any) -> T:
         """Run `act` where the fake lives, then write what it made the fake say."""
         if self._home is None or self._driver is None:
-            return act(*arguments)
+            result = act(*arguments)
+            self.engine.flush(self.engine.now)
+            return result
         driver = self._driver
 
         def step() -> T:
@@ -288,13 +328,16 @@ class FakeServer(ABC):
             since: Only records with a higher `seq`.
             timeout: Seconds; then `WaitTimeout` with the last journal lines.
         """
-        future = self._waiter(condition, kind, role, tap, connection, count, since)
+        if isinstance(self._home, InsideLoop):
+            raise UsageError("wait_for would block the loop that this fake runs on: await wait_for_async")
+        wanted = Wanted(condition, kind, role, tap, connection, count, since)
+        wait = self.call(Wait, self.journal, wanted)
         try:
-            return future.result(timeout)
+            return wait.future.result(timeout)
         except TimeoutError:
-            raise self._timed_out(kind, role, count, timeout) from None
+            raise self._timed_out(wanted, timeout) from None
         finally:
-            future.cancel()
+            self._post(wait.end)
 
     async def wait_for_async(
         self,
@@ -309,64 +352,22 @@ class FakeServer(ABC):
         timeout: float = 5.0,
     ) -> list[Record]:
         """`wait_for`, for async code."""
-        future = self._waiter(condition, kind, role, tap, connection, count, since)
+        wanted = Wanted(condition, kind, role, tap, connection, count, since)
+        wait = self.call(Wait, self.journal, wanted)
         try:
-            return await asyncio.wait_for(asyncio.wrap_future(future), timeout)
+            return await asyncio.wait_for(asyncio.wrap_future(wait.future), timeout)
         except TimeoutError:
-            raise self._timed_out(kind, role, count, timeout) from None
+            raise self._timed_out(wanted, timeout) from None
         finally:
-            future.cancel()
-
-    def _waiter(
-        self,
-        condition: Callable[[Record], bool] | None,
-        kind: str | None,
-        role: str | None,
-        tap: Tap | None,
-        connection: str | None,
-        count: int,
-        since: int,
-    ) -> Future[list[Record]]:
-        def fits(r: Record) -> bool:
-            return (
-                (kind is None or r.kind == kind)
-                and (role is None or r.role == role)
-                and (tap is None or bool(r.tap & tap))
-                and (connection is None or r.connection == connection)
-                and (condition is None or condition(r))
-            )
-
-        future: Future[list[Record]] = Future()
-
-        def start() -> None:
-            found = [r for r in self.journal.records(since) if fits(r)]
-            if len(found) >= count:
-                future.set_result(found)
-                return
-
-            def look(record: Record) -> None:
-                if future.done():
-                    stop()
-                elif record.seq > since and fits(record):
-                    found.append(record)
-                    if len(found) >= count:
-                        stop()
-                        future.set_result(found)
-
-            stop = self.journal.watch(look)
-            future.add_done_callback(lambda _: self._post(stop))
-
-        self.call(start)
-        return future
+            self._post(wait.end)
 
     def _post(self, act: Callable[[], None]) -> None:
         if self._home is not None:
             self._home.post(act)
 
-    def _timed_out(self, kind: str | None, role: str | None, count: int, timeout: float) -> WaitTimeout:
-        what = kind or role or "record"
+    def _timed_out(self, wanted: Wanted, timeout: float) -> WaitTimeout:
         return WaitTimeout(
-            f"expected {count} x {what} within {timeout} s; the last journal lines:\n{self.journal_excerpt()}"
+            f"expected {wanted} within {timeout} s; the last journal lines:\n{self.journal_excerpt()}"
         )
 
     # looking and breaking
@@ -439,74 +440,76 @@ class FakeServer(ABC):
         self.call(act)
 
     def restart(self) -> None:
-        """Listen again on the same ports."""
+        """Listen again on the same ports, whatever kept them shut."""
         if self._home is not None:
-            self._home.run(self._listen_again())
+            self._home.run(self.gate.serve())
 
-    async def _listen_again(self) -> None:
-        self._down = False
-        for listener in self.listeners:
-            listener.close()
-            await listener.serve()
-        self.journal.state(self.engine.now, "", "listening")
+    # gate.Gate's owner
+
+    def opened(self) -> None:
+        """The listeners serve again."""
+        self.journal.state(self.now, "", "listening")
+
+    def failed(self, error: BaseException) -> None:
+        """The listeners could not be opened again."""
+        self.engine.errors.append(error)
 
     # engine.Host
 
     def refuse(self, for_s: float | None, fault: str) -> None:
+<<<<<<< /tmp/core/fakebrokers/server.py
+        """Refuse new connections for a while."""
+        self.gate.refuse(fault, for_s)
+        self.journal.state(self.engine.now, "", "refusing", "", fault)
+=======
         """Close the listeners for a while."""
+        self._down = self._memory
         for listener in self.listeners:
             listener.close()
         self._back_in(for_s, fault)
+>>>>>>> /work/main/fakebrokers/server.py
 
     def black_hole(self, for_s: float | None, fault: str) -> None:
         """Let new connects hang for a while."""
-        for listener in self.listeners:
-            listener.black_hole()
-        self._back_in(for_s, fault)
+        self.gate.black_hole(fault, for_s)
+        self.journal.state(self.engine.now, "", "black hole", "", fault)
 
     def down(self, restart_s: float | None, fault: str) -> None:
-        """Close the listeners because the broker died."""
-        self._down = True
-        for listener in self.listeners:
-            listener.close()
-        self._back_in(restart_s, fault)
+        """Refuse new connections because the broker died."""
+        self.gate.refuse(fault, restart_s)
 
     def released(self, fault: str) -> None:
         """A fault was released by hand: undo what it did to the listeners."""
-        handle = self._handles.pop(fault, None)
-        if handle is not None:
-            handle.cancel()
-            self._restart_soon()
-
-    def _back_in(self, seconds: float | None, fault: str) -> None:
-        if self._driver is None:
-            return
-        loop = self._driver.loop
-        if seconds is not None:
-            self._handles[fault] = loop.call_later(seconds, self._restart_soon)
-        elif fault:
-            self._handles[fault] = loop.call_later(10**9, self._restart_soon)
-
-    def _restart_soon(self) -> None:
-        if self._home is not None:
-            self._home.loop.create_task(self._listen_again()).add_done_callback(self._note_error)
-
-    def _note_error(self, task: asyncio.Task[None]) -> None:
-        error = task.exception()
-        if error is not None:
-            self.engine.errors.append(error)
+        self.gate.open(fault)
 
     # memory
 
-    def connect_memory(self, client: asyncio.Protocol) -> MemoryLink:
-        """Join a client protocol to this fake without sockets (``memory=True``)."""
+    def connect_memory(self, client: asyncio.Protocol, door: int = 0) -> MemoryLink:
+        """Join a client protocol to this fake without sockets (``memory=True``), at one of its addresses."""
         if not self._memory or self._driver is None:
             raise UsageError("connect_memory needs a fake that was made with memory=True and started")
+<<<<<<< /tmp/core/fakebrokers/server.py
+        if self.gate.hole:
+            raise TimeoutError("a connect hangs while the fake is a black hole")
+        if self.gate.shut:
+            raise ConnectionRefusedError("the fake lets nobody in")
+        link = MemoryLink(self._driver, self.welcome_memory, client)
+=======
         if self._down:
             raise ConnectionRefusedError("the fake is down")
-        link = MemoryLink(self._driver, self.welcome_memory, client)
+        link = MemoryLink(self._driver, partial(self.welcome_door, door), client)
+>>>>>>> /work/main/fakebrokers/server.py
         self._links[link.name] = link
         return link
+
+    @property
+    def memory_doors(self) -> int:
+        """How many addresses the fake has in memory."""
+        return 1
+
+    def welcome_door(self, door: int) -> Any:
+        """Session and codec of a client that connects through memory to one of the addresses."""
+        return self.welcome_memory()
 
     def welcome_memory(self) -> Any:
         """Session and codec of a client that connects through memory."""

@@ -1,7 +1,7 @@
 """Faults: data that says what goes wrong, when, and how often.
 
-    from fakebrokers.faults import drop
-    broker.faults.add(drop(role="confirm", nth=3))
+from fakebrokers.faults import drop
+broker.faults.add(drop(role="confirm", nth=3))
 """
 
 from fakebrokers.faults.build import (

@@ -10,20 +10,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import msgspec
-
 from fakebrokers.errors import PlanError
 from fakebrokers.faults import effects
 from fakebrokers.faults.effect import Effect, Realism
 from fakebrokers.faults.match import Match
-from fakebrokers.faults.plan import Fault, _convert, _only
+from fakebrokers.faults.plan import Fault
+from fakebrokers.faults.read import one_of, struct_from
 
 
 def fault(*acts: Effect, name: str = "", realism: Realism | None = None, **match: Any) -> Fault:
     """Several effects in one step: ``fault(Truncate(), Rst(), role="confirm", nth=2)``."""
-    _only(match, Match.__struct_fields__, "match")
-    built = Fault(name=name, match=_convert(match, Match, "match"), effects=acts, realism=realism)
-    built.check(name or "fault")
+    where = name or "fault"
+    built = Fault(name=name, match=struct_from(match, Match, f"{where}.match"), effects=acts, realism=realism)
+    built.check(where)
     return built
 
 
@@ -31,14 +30,15 @@ def _maker(kind: type[Effect]) -> Callable[..., Fault]:
     tag = str(kind.__struct_config__.tag)
 
     def make(*args: Any, name: str = "", realism: Realism | None = None, **options: Any) -> Fault:
-        settings = dict(zip(kind.__struct_fields__, args, strict=False))
         if len(args) > len(kind.__struct_fields__):
             raise PlanError(tag, f"expected at most {len(kind.__struct_fields__)} settings, got {len(args)}")
+        settings = dict(zip(kind.__struct_fields__, args, strict=False))
         settings.update({k: options.pop(k) for k in kind.__struct_fields__ if k in options})
-        missing = [f.name for f in msgspec.structs.fields(kind) if f.required and f.name not in settings]
-        if missing:
-            raise PlanError(tag, f"expected {', '.join(missing)}, got nothing for it")
-        return fault(_convert(settings, kind, tag), name=name, realism=realism, **options)
+        known = (*kind.__struct_fields__, *Match.__struct_fields__, "name", "realism")
+        for option in options:
+            if option not in known:
+                raise PlanError(f"{tag}.{option}", f"expected {one_of(known, option)}")
+        return fault(struct_from(settings, kind, tag), name=name, realism=realism, **options)
 
     make.__name__ = make.__qualname__ = tag.replace("-", "_")
     make.__doc__ = kind.__doc__

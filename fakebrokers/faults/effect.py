@@ -19,7 +19,9 @@ from typing import Any, ClassVar, Protocol
 
 import msgspec
 
-from fakebrokers.frames import Frame
+from fakebrokers.errors import PlanError
+from fakebrokers.faults.match import Match
+from fakebrokers.frames import Frame, Role
 from fakebrokers.session import HangUp
 
 
@@ -32,13 +34,27 @@ class Realism(StrEnum):
 
 
 class Passage(Protocol):
-    """One frame on its way through the pipe, or one moment (then `frame` is None)."""
+    """What an effect has at hand: one frame on its way through the pipe, or one moment of the connection."""
 
-    frame: Frame | None
     direction: str
     now: float
-    random: Random
-    memory: dict[str, Any]
+    offset: int  #: where the frame's first byte stands in its direction's stream
+
+    @property
+    def frame(self) -> Frame | None:
+        """The frame; None at a moment, and where an effect before this one made bytes of it."""
+
+    @property
+    def data(self) -> Any:
+        """The unit on the wire, with what effects before this one did to it."""
+
+    @property
+    def size(self) -> int:
+        """Bytes of `data`."""
+
+    @property
+    def role(self) -> Role | None:
+        """The frame's role; None at a moment."""
 
     @property
     def fault(self) -> str:
@@ -48,17 +64,34 @@ class Passage(Protocol):
     def connection(self) -> str:
         """Name of the connection."""
 
+    @property
+    def random(self) -> Random:
+        """The fault's own dice."""
+
+    @property
+    def memory(self) -> dict[str, Any]:
+        """What the fault remembers of this connection."""
+
+    def pass_through(self, delay: float = 0.0) -> None:
+        """Let what is at hand go on as it is; with a delay (seconds) what is behind may overtake it."""
+
     def pass_on(self, frame: Frame, delay: float = 0.0) -> None:
-        """Let a frame go on; with a delay (seconds) the ones behind may overtake it."""
+        """Let this frame go on instead."""
 
     def pass_raw(self, data: Any, delay: float = 0.0) -> None:
-        """Let a raw unit go on instead of a frame."""
+        """Let a raw unit go on instead."""
 
-    def pass_pieces(self, pieces: Sequence[bytes], gap_s: float) -> None:
-        """Write the bytes piece by piece, `gap_s` seconds apart; everything behind waits."""
+    def pass_pieces(self, pieces: Sequence[bytes], gaps: Sequence[float]) -> None:
+        """Let the bytes go on in writes of their own, so many seconds after each; order stays."""
+
+    def pass_slowly(self, seconds: float) -> None:
+        """Let what is at hand go on, so many seconds behind what is before it in line."""
 
     def push_back(self, seconds: float) -> None:
-        """What follows, this frame included, leaves no earlier than in so many seconds; order stays."""
+        """What is passed on after this call, and everything behind it, waits so long; order stays."""
+
+    def forget(self) -> None:
+        """Pass nothing on, not even what effects before this one passed on."""
 
     def hold_lane(self, seconds: float | None = None) -> None:
         """This direction stands still for so many seconds, or until the fault is released."""
@@ -69,8 +102,8 @@ class Passage(Protocol):
     def unpark(self) -> list[Frame]:
         """Take back the parked frames of this fault, in the order in which they came."""
 
-    def gather(self, frames: int, seconds: float) -> None:
-        """Collect the next `frames` frames of this direction, this one included, into one write."""
+    def gather(self, frames: int | None, seconds: float) -> None:
+        """Collect so many frames of this direction, this one included, into one write."""
 
     def silence(self, spare: Sequence[str], seconds: float | None) -> None:
         """Swallow everything that is said from here on but the roles in `spare`."""
@@ -81,25 +114,7 @@ class Passage(Protocol):
     def say_raw(self, data: Any) -> None:
         """Say a raw unit to the client; no fault touches it."""
 
-    def build(self, kind: str, fields: Mapping[str, Any]) -> Frame:
-        """A frame of that kind from plain values. `PlanError` if they do not fit."""
-
-    def forget(self) -> None:
-        """Pass nothing on, not even what effects before this one passed on."""
-
-    def mend(self, data: Any) -> Any:
-        """The unit with its size field and checksum made right."""
-
-    def push_back_more(self, seconds: float) -> None:
-        """What follows leaves so many seconds later than what is in line."""
-
-    def refusal(self, code: int) -> Frame | None:
-        """The protocol's answer to the frame at hand with this error code, if it has one."""
-
-    def encode(self, frame: Frame) -> Any:
-        """The frame's unit on the wire."""
-
-    def hang_up(self, how: HangUp) -> None:
+    def hang_up(self, how: HangUp, delay: float = 0.0) -> None:
         """End the connection behind everything that was passed on."""
 
     def stop_reading(self, seconds: float | None) -> None:
@@ -108,20 +123,55 @@ class Passage(Protocol):
     def host(self, action: str, **arguments: Any) -> None:
         """Do something to the whole fake, see `Host`."""
 
+    def build(self, kind: str, fields: Mapping[str, Any]) -> Frame:
+        """A frame of that kind from plain values. `PlanError` if they do not fit."""
 
-class Effect(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", forbid_unknown_fields=True):
+    def refusal(self, code: int) -> Frame | None:
+        """The protocol's answer to the frame at hand with this error code, if it has one."""
+
+    def encode(self, frame: Frame) -> Any:
+        """The frame's unit on the wire."""
+
+    def mend(self, data: Any) -> Any:
+        """The unit with its size field and checksum made right."""
+
+
+class Wire(Protocol):
+    """What a fault may ask about the wire that it is for, when it is put to work."""
+
+    stream: bool
+
+    def fields_of(self, kind: str | None, role: Role | None, path: str) -> frozenset[str]:
+        """The fields of all frames of that kind and role; `PlanError` if there is no such frame."""
+
+    def build(self, kind: str, fields: Mapping[str, Any], path: str) -> Frame:
+        """A frame of that kind from plain values; `PlanError` if they do not fit."""
+
+
+class Effect(
+    msgspec.Struct,
+    frozen=True,
+    kw_only=True,
+    tag_field="type",
+    forbid_unknown_fields=True,
+    omit_defaults=True,
+):
     """Base of all effects.
 
     Attributes:
         needs_frame: Whether it makes no sense at a moment (``on = ...``).
         needs_bytes: Whether it works on a byte stream only, not on a wire that a library owns.
-        last: Whether it comes behind all others of its fault, and only once (an end of the connection).
+        takes_raw: Whether it can also act on what an effect before it has turned into bytes.
+        once: Whether it acts once, not on each of the frames that rules before it made of one.
+        last: Whether it comes behind all others of its fault, once (an end of the connection).
         direction: The only direction in which it makes sense, or "" for both.
         realism: What it is unless the plan says otherwise.
     """
 
     needs_frame: ClassVar[bool] = True
     needs_bytes: ClassVar[bool] = False
+    takes_raw: ClassVar[bool] = False
+    once: ClassVar[bool] = False
     last: ClassVar[bool] = False
     direction: ClassVar[str] = ""
     realism: ClassVar[Realism] = Realism.ENVIRONMENT
@@ -132,3 +182,12 @@ class Effect(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", forbid
 
     def check(self, path: str) -> None:
         """Raise `PlanError` where the settings make no sense."""
+
+    def check_wire(self, wire: Wire, match: Match, path: str) -> None:
+        """Raise `PlanError` where this wire, or the frames that match, cannot have it."""
+        if self.needs_bytes and not wire.stream:
+            raise PlanError(
+                path,
+                f'"{self.__struct_config__.tag}" works on bytes, but a library owns this wire: '
+                "put the byte proxy in front of it",
+            )

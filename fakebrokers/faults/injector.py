@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from hashlib import sha256
 from random import Random
 from typing import Any
@@ -10,19 +10,21 @@ from typing import Any
 import msgspec
 
 from fakebrokers.errors import PlanError
-from fakebrokers.faults.plan import Fault, Plan
-from fakebrokers.frames import MALFORMED_SPEC, Frame, FrameSpec, FrameTable
+from fakebrokers.faults.plan import Fault, Plan, made_up_name
+from fakebrokers.faults.read import field_value, one_of
+from fakebrokers.frames import MALFORMED_SPEC, Frame, FrameSpec, FrameTable, Malformed, Role
 
 
 class RuleState:
     """A rule's counter, dice and memory, for one connection or for the whole run."""
 
-    __slots__ = ("count", "memory", "random")
+    __slots__ = ("count", "lucky", "memory", "random")
 
     def __init__(self, seed: str) -> None:
         self.count = 0
         self.random = Random(int.from_bytes(sha256(seed.encode()).digest()[:8], "big"))
         self.memory: dict[str, Any] = {}
+        self.lucky: bool | None = None  #: the throw that counts for the whole connection
 
     def next_position(self) -> int:
         """Count one more that fits; returns its number, from 1."""
@@ -36,11 +38,11 @@ class Rule:
     def __init__(self, fault: Fault, index: int, seed: int, added: float) -> None:
         self.fault = fault
         self.index = index
-        self.name = fault.name or f"fault {index + 1}"
+        self.name = fault.name or made_up_name(index)
         self.direction = fault.direction
         self.fired = 0
+        self.added = added
         self._seed = seed
-        self._added = added
         self._states: dict[str, RuleState] = {}
 
     def state(self, connection: str) -> RuleState:
@@ -55,7 +57,7 @@ class Rule:
         """Count one that fits and say whether the effect takes place."""
         match = self.fault.match
         if match.after_s is not None:
-            since = self._added if match.scope == "run" else opened
+            since = self.added if match.scope == "run" else opened
             if now - since < match.after_s:
                 return False
         return match.position_fits(state.next_position()) and self.draw(state)
@@ -63,11 +65,21 @@ class Rule:
     def draw(self, state: RuleState) -> bool:
         """Roll the dice, if the match has a probability."""
         chance = self.fault.match.probability
-        return chance is None or state.random.random() < chance
+        if chance is None:
+            return True
+        if self.fault.match.per == "frame":
+            return state.random.random() < chance
+        if state.lucky is None:
+            state.lucky = state.random.random() < chance
+        return state.lucky
+
+    def forget(self, connection: str) -> None:
+        """The connection is gone for good."""
+        self._states.pop(connection, None)
 
 
 class Injector:
-    """What a fake's fault plan is, now.
+    """What a fake's fault plan is, now. Implements `effect.Wire`.
 
     Args:
         frames: The protocol's frame table; kinds are checked against it.
@@ -78,45 +90,94 @@ class Injector:
     def __init__(self, frames: FrameTable, *, stream: bool, plan: Plan | None = None) -> None:
         plan = plan or Plan()
         self.seed = plan.seed
+        self.stream = stream
         self.rules: list[Rule] = []
-        self.history: list[Fault] = []
+        self.history: list[Fault] = []  #: all that were ever added
         self.generation = 0
-        self.on_request: Callable[[str, str, Mapping[str, Any]], None] | None = None
-        self._frames = frames
-        self._kinds = {kind.__name__ for kind in frames} | {"Malformed"}
-        self._stream = stream
-        self._added = 0
-        for number, fault in enumerate(plan.faults):
-            self.add(fault, path=f"faults[{number}]")
+        self.on_request: Callable[[str, str, str, Mapping[str, Any]], None] | None = None
+        self._frames: dict[type[Frame], FrameSpec] = {Malformed: MALFORMED_SPEC, **frames}
+        self._numbered = 0
+        self.add(plan.faults, path="faults")
 
     def spec(self, frame: Frame) -> FrameSpec:
         """The frame's row in the protocol's table."""
         return self._frames.get(type(frame), MALFORMED_SPEC)
 
-    def add(self, fault: Fault, now: float = 0.0, path: str = "fault") -> str:
-        """Put a fault to work; returns its name. `PlanError` if this wire cannot do it."""
-        fault.check(path)
-        kind = fault.match.kind
-        if kind is not None and kind not in self._kinds:
-            raise PlanError(
-                f"{path}.match.kind", f"expected one of {', '.join(sorted(self._kinds))}, got {kind!r}"
-            )
-        if not self._stream:
-            for effect in fault.effects:
-                if effect.needs_bytes:
-                    raise PlanError(
-                        f"{path}.effect",
-                        f'"{effect.__struct_config__.tag}" works on bytes, but a library owns this wire: '
-                        "put the byte proxy in front of it",
-                    )
-        rule = Rule(fault, self._added, self.seed, now)
-        if any(r.name == rule.name for r in self.rules):
-            raise PlanError(f"{path}.name", f"expected a name of its own, got {rule.name!r} a second time")
-        self._added += 1
-        self.rules.append(rule)
-        self.history.append(fault)
+    def add(self, faults: Sequence[Fault], now: float = 0.0, path: str = "") -> list[str]:
+        """Put faults to work, all or none; returns their names.
+
+        Raises:
+            PlanError: One makes no sense, or this wire cannot have it.
+        """
+        rules = [Rule(fault, self._numbered + i, self.seed, now) for i, fault in enumerate(faults)]
+        names = {rule.name for rule in self.rules}
+        for number, rule in enumerate(rules):
+            where = f"{path}[{number}]" if path else rule.name
+            self._check(rule.fault, where)
+            if rule.name in names:
+                raise PlanError(
+                    f"{where}.name", f"expected a name of its own, got {rule.name!r} a second time"
+                )
+            names.add(rule.name)
+        self._numbered += len(rules)
+        self.rules += rules
+        self.history += faults
         self.generation += 1
-        return rule.name
+        return [rule.name for rule in rules]
+
+    def started(self, now: float) -> None:
+        """The fake starts: ``after_s`` of the whole run counts from here."""
+        for rule in self.rules:
+            rule.added = now
+
+    # effect.Wire: what there is to match
+
+    def _check(self, fault: Fault, path: str) -> None:
+        fault.check(path)
+        match = fault.match
+        known = self.fields_of(match.kind, match.role, f"{path}.match")
+        for name in match.where:
+            if name != "key" and name.split(".")[0] not in known:
+                raise PlanError(f"{path}.match.where.{name}", f"expected {one_of(sorted(known), name)}")
+        for effect, where in fault.placed_effects(path):
+            effect.check_wire(self, match, where)
+
+    def fields_of(self, kind: str | None, role: Role | None, path: str) -> frozenset[str]:
+        """The fields of all frames of that kind and role; `PlanError` if there is no such frame."""
+        kinds = {each.__name__: each for each in self._frames}
+        if kind is not None and kind not in kinds:
+            raise PlanError(f"{path}.kind", f"expected {one_of(sorted(kinds), kind)}")
+        roles = {spec.role for each, spec in self._frames.items() if kind in (None, each.__name__)}
+        if role is not None and role not in roles:
+            there = sorted(roles)
+            raise PlanError(f"{path}.role", f"expected {one_of(there, role)}: this is what there is here")
+        return frozenset(
+            field
+            for each, spec in self._frames.items()
+            if kind in (None, each.__name__) and role in (None, spec.role)
+            for field in (*each.__struct_fields__, *_properties(each))
+        )
+
+    def build(self, kind: str, fields: Mapping[str, Any], path: str) -> Frame:
+        """A frame of that kind from plain values; `PlanError` with the fields it has."""
+        kinds = {each.__name__: each for each in self._frames}
+        if kind not in kinds:
+            raise PlanError(f"{path}.kind", f"expected {one_of(sorted(kinds), kind)}")
+        known = {field.name: field for field in msgspec.structs.fields(kinds[kind])}
+        values = {}
+        for name, value in fields.items():
+            if name not in known:
+                raise PlanError(f"{path}.fields.{name}", f"expected {one_of(list(known), name)}")
+            try:
+                values[name] = field_value(value, known[name].type)
+            except msgspec.ValidationError as error:
+                raise PlanError(f"{path}.fields.{name}", f"{error}: {value!r}") from None
+        missing = [name for name, field in known.items() if field.required and name not in values]
+        if missing:
+            raise PlanError(f"{path}.fields.{missing[0]}", f"expected a value for {kind}, got nothing")
+        return kinds[kind](**values)
+
+    # rules at work
 
     def find(self, name: str) -> Rule:
         """The rule of that name; `PlanError` with the names there are."""
@@ -136,22 +197,20 @@ class Injector:
         self.rules.clear()
         self.generation += 1
 
+    def forget(self, connection: str) -> None:
+        """A connection is gone for good."""
+        for rule in self.rules:
+            rule.forget(connection)
+
     def names(self) -> Iterable[str]:
         """Names of the faults at work."""
         return [rule.name for rule in self.rules]
 
-    def build(self, kind: str, fields: Mapping[str, Any], fault: str) -> Frame:
-        """A frame of that kind from plain values; `PlanError` with the fields it has."""
-        for cls in self._frames:
-            if cls.__name__ == kind:
-                try:
-                    return msgspec.convert(dict(fields), cls)
-                except msgspec.ValidationError as error:
-                    names = ", ".join(cls.__struct_fields__) or "none"
-                    raise PlanError(f"{fault}: {kind}", f"{error}; its fields: {names}") from None
-        raise PlanError(f"{fault}: kind", f"expected one of {', '.join(sorted(self._kinds))}, got {kind!r}")
-
-    def request(self, action: str, fault: str, arguments: Mapping[str, Any]) -> None:
+    def request(self, action: str, fault: str, connection: str, arguments: Mapping[str, Any]) -> None:
         """An effect wants something of the whole fake (crash, refuse ...)."""
         if self.on_request is not None:
-            self.on_request(action, fault, arguments)
+            self.on_request(action, fault, connection, arguments)
+
+
+def _properties(kind: type[Frame]) -> list[str]:
+    return [name for name in dir(kind) if isinstance(getattr(kind, name), property)]

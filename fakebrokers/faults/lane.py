@@ -4,81 +4,71 @@ from __future__ import annotations
 
 import heapq
 import math
-from typing import Any
 
-from fakebrokers.frames import Frame
-from fakebrokers.session import HangUp
-
-
-class Parcel:
-    """Something on its way: a frame, or a raw unit, or the end of the connection."""
-
-    __slots__ = ("alone", "end", "fault", "frame", "raw", "touched")
-
-    def __init__(
-        self,
-        frame: Frame | None = None,
-        raw: Any = None,
-        end: HangUp | None = None,
-        fault: str = "",
-        *,
-        alone: bool = False,
-    ) -> None:
-        self.frame = frame
-        self.raw = raw
-        self.end = end
-        self.fault = fault
-        self.alone = alone  #: leaves in a write of its own
-        self.touched = False
+from fakebrokers.faults.parcel import Parcel
 
 
 class Lane:
-    """Keeps parcels until they are due; never reorders those that are due at the same time."""
+    """Keeps parcels until they are due; never reorders those that are due at the same time.
+
+    Attributes:
+        idle: Whether a parcel that comes now could leave at once.
+        size: Bytes of all parcels that wait here.
+    """
 
     def __init__(self) -> None:
+        self.idle = True
+        self.size = 0
         self._queue: list[tuple[float, int, Parcel]] = []
         self._order = 0
-        self._floor = -math.inf
+        self._floor = -math.inf  #: earliest time at which the next parcel in line may leave
         self._holds: dict[str, float] = {}
         self._parked: dict[str, list[tuple[float, Parcel]]] = {}
-        self._gather: tuple[int, float] | None = None
+        self._gather: tuple[float, float] | None = None
+        self._end_behind_gather: Parcel | None = None
 
-    @property
-    def idle(self) -> bool:
-        """Whether a parcel that comes now could leave at once."""
-        return not (self._queue or self._holds or self._parked or self._gather) and self._floor == -math.inf
-
-    def put(self, parcel: Parcel, now: float, delay: float = 0.0) -> None:
-        """Add a parcel that may leave in `delay` seconds, and not before those that wait in line."""
-        due = now + delay if delay else max(now, self._floor)
+    def put(self, parcel: Parcel, now: float) -> None:
+        """Add a parcel; see `Parcel` for when it leaves."""
+        if parcel.end is not None and not parcel.late and self._gathering(now):
+            self._end_behind_gather = parcel
+            return
+        if parcel.late:
+            due = now + parcel.late + parcel.wait
+        else:
+            due = max(now + parcel.wait, self._floor) + parcel.takes
+            if parcel.wait or parcel.takes or parcel.gap:
+                self._floor = due + parcel.gap
         self._order += 1
+        self.size += parcel.size
         heapq.heappush(self._queue, (due, self._order, parcel))
-
-    def push_back(self, until: float) -> None:
-        """What is put from now on leaves no earlier than `until`."""
-        self._floor = max(self._floor, until)
-
-    @property
-    def floor(self) -> float:
-        """Earliest time at which the next parcel in line may leave; -inf if at once."""
-        return self._floor
+        self.idle = False
 
     def hold(self, name: str, until: float) -> None:
         """Stand still until then, or until `release(name)`."""
         self._holds[name] = until
+        self.idle = False
 
     def park(self, name: str, parcel: Parcel, until: float) -> None:
         """Keep one parcel back; the others pass."""
         self._parked.setdefault(name, []).append((until, parcel))
+        self.size += parcel.size
+        self.idle = False
 
     def unpark(self, name: str) -> list[Parcel]:
         """Take the parked parcels of a fault out."""
-        return [parcel for _, parcel in self._parked.pop(name, [])]
+        parcels = [parcel for _, parcel in self._parked.pop(name, [])]
+        self.size -= sum(parcel.size for parcel in parcels)
+        self._note_idle()
+        return parcels
 
-    def gather(self, count: int, until: float) -> None:
+    def gather(self, count: int | None, until: float) -> None:
         """Let nothing leave before `count` parcels wait, or the time has come."""
         if self._gather is None:
-            self._gather = (count, until)
+            self._gather = (math.inf if count is None else count, until)
+            self.idle = False
+
+    def _gathering(self, now: float) -> bool:
+        return self._gather is not None and len(self._queue) < self._gather[0] and now < self._gather[1]
 
     def release(self, name: str, now: float) -> bool:
         """End what the fault `name` holds; its parked parcels leave now."""
@@ -86,51 +76,68 @@ class Lane:
         for parcel in self.unpark(name):
             self.put(parcel, now)
             found = True
+        self._note_idle()
         return found
 
     def clear(self) -> None:
         """Lose everything that is on its way."""
         self.__init__()  # type: ignore[misc]
 
+    def rest(self) -> list[Parcel]:
+        """Everything in line, whether due or not; what a fault holds or parked is left out."""
+        parcels = [] if self._holds else [parcel for _, _, parcel in sorted(self._queue, key=lambda q: q[:2])]
+        self.clear()
+        return parcels
+
     def take(self, now: float) -> list[Parcel]:
         """The parcels that leave now, in order."""
-        self._wake(now)
-        if any(until > now for until in self._holds.values()):
+        if self.idle:
             return []
-        self._holds.clear()
-        if self._gather is not None:
-            count, until = self._gather
-            if len(self._queue) < count and now < until:
-                return []
-            self._gather = None
+        self._unpark_due(now)
+        self._holds = {name: until for name, until in self._holds.items() if until > now}
+        if self._holds or self._gathering(now):
+            return []
+        self._gather = None
         out = []
         while self._queue and self._queue[0][0] <= now:
-            out.append(heapq.heappop(self._queue)[2])
+            parcel = heapq.heappop(self._queue)[2]
+            self.size -= parcel.size
+            out.append(parcel)
+        if self._end_behind_gather is not None:
+            out.append(self._end_behind_gather)
+            self._end_behind_gather = None
         if not self._queue and self._floor <= now:
             self._floor = -math.inf
+        self._note_idle()
         return out
 
-    def _wake(self, now: float) -> None:
+    def _unpark_due(self, now: float) -> None:
         for name, parked in tuple(self._parked.items()):
-            stay = [item for item in parked if item[0] > now]
-            for _, parcel in (item for item in parked if item[0] <= now):
-                self.put(parcel, now)
-            if stay:
-                self._parked[name] = stay
-            else:
-                del self._parked[name]
+            due = [parcel for until, parcel in parked if until <= now]
+            if due:
+                stay = [item for item in parked if item[0] > now]
+                self.unpark(name)
+                for parcel in due:
+                    self.put(parcel, now)
+                for until, parcel in stay:
+                    self.park(name, parcel, until)
+
+    def _note_idle(self) -> None:
+        self.idle = self._floor == -math.inf and not (
+            self._queue or self._holds or self._parked or self._gather
+        )
 
     def next_due(self) -> float:
         """When `take` may have something; inf if nothing is due by itself."""
+        if self.idle:
+            return math.inf
         due = [until for parked in self._parked.values() for until, _ in parked]
         held = max(self._holds.values(), default=-math.inf)
+        gathered = -math.inf
+        if self._gather is not None and len(self._queue) < self._gather[0]:
+            gathered = self._gather[1]
         if self._queue:
-            first = self._queue[0][0]
-            if self._gather is not None and len(self._queue) < self._gather[0]:
-                first = max(first, self._gather[1])
-            due.append(max(first, held))
-        elif self._holds and held < math.inf:
-            due.append(held)
-        elif self._floor > -math.inf:
-            due.append(self._floor)
+            due.append(max(self._queue[0][0], held, gathered))
+        else:
+            due.extend(at for at in (held, gathered, self._floor) if at > -math.inf)
         return min(due, default=math.inf)

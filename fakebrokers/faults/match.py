@@ -30,7 +30,8 @@ class Match(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         role: A `Role`, such as ``confirm``.
         kind: The protocol's own name of the frame, such as ``PublishConfirm``.
         where: Fields and their values; or comparisons such as ``{"code": {"ge": 2}}`` with
-            ``eq ne lt le gt ge in``. ``key`` is the correlation key, whatever the field's name.
+            ``eq ne lt le gt ge in`` (all that are given must fit). ``key`` is the correlation key,
+            whatever the field's name.
         on: A `Moment` instead of a frame.
         connection: Only on this connection: ``c1`` is the first that came.
         nth: Only the n-th that fits, from 1.
@@ -38,7 +39,10 @@ class Match(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         every: Only each n-th that fits.
         after_s: Only later than this; seconds since the connection (or, with scope ``run``, since the
             fault was added). With ``on = "idle"``: for how long nothing happened.
+        byte: Only the frame that contains this byte of the connection's stream in its direction, from 0
+            (outwards: of what the client gets).
         probability: Of those that fit, this share (0..1), drawn from the plan's seed.
+        per: Whether `probability` is drawn for each frame, or once for each connection.
         unit: What is counted: whole frames, or the single messages of a batch.
         scope: Whether each connection counts for itself, or all count together.
     """
@@ -53,7 +57,9 @@ class Match(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     first: int | None = None
     every: int | None = None
     after_s: float | None = None
+    byte: int | None = None
     probability: float | None = None
+    per: Literal["frame", "connection"] = "frame"
     unit: Literal["frame", "item"] = "frame"
     scope: Literal["connection", "run"] = "connection"
 
@@ -67,8 +73,14 @@ class Match(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
             raise PlanError(f"{path}.probability", f"expected 0..1, got {self.probability}")
         if self.after_s is not None and self.after_s < 0:
             raise PlanError(f"{path}.after_s", f"expected seconds from 0, got {self.after_s}")
-        if self.on is not None and (self.role or self.kind or self.where or self.unit == "item"):
-            raise PlanError(f"{path}.on", f'"{self.on}" is a moment: no role, kind, where or unit with it')
+        if self.byte is not None and (self.byte < 0 or self.unit == "item"):
+            raise PlanError(f"{path}.byte", f'expected an offset from 0, and unit = "frame", got {self.byte}')
+        if self.on is not None:
+            for name in ("role", "kind", "where", "byte", "unit"):
+                if getattr(self, name) != getattr(_NO_MATCH, name):
+                    raise PlanError(
+                        f"{path}.{name}", f'expected none: on = "{self.on}" is a moment, not a frame'
+                    )
         if self.on is Moment.IDLE and not self.after_s:
             raise PlanError(f"{path}.after_s", 'expected seconds above 0 with on = "idle", got none')
         for name, wanted in self.where.items():
@@ -81,6 +93,9 @@ class Match(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
             and (self.first is None or n <= self.first)
             and (self.every is None or n % self.every == 0)
         )
+
+
+_NO_MATCH = Match()
 
 
 _COMPARE: Mapping[str, Any] = {
@@ -98,21 +113,33 @@ _MISSING = object()
 
 def _check_predicate(wanted: Any, path: str) -> None:
     if isinstance(wanted, Mapping):
-        for name in wanted:
+        for name, other in wanted.items():
             if name not in _COMPARE:
-                raise PlanError(path, f"expected one of {', '.join(_COMPARE)}, got {name!r}")
+                raise PlanError(path, f"expected one of {', '.join(_COMPARE)}; got {name!r}")
+            if name == "in" and not isinstance(other, list | tuple | str):
+                raise PlanError(f"{path}.in", f"expected a list of values, got {other!r}")
 
 
 def field_fits(value: Any, wanted: Any) -> bool:
-    """Whether a field's value is what `where` asks for."""
+    """Whether a field's value is what `where` asks for. Text also fits bytes that are its UTF-8."""
     if value is _MISSING:
         return False
+    if isinstance(value, bytes):
+        value = value.decode(errors="surrogateescape")
+    elif isinstance(value, tuple):
+        value = list(value)
     if not isinstance(wanted, Mapping):
-        return bool(value == wanted)
+        return bool(value == _plain(wanted))
     try:
-        return all(_COMPARE[name](value, other) for name, other in wanted.items())
+        return all(_COMPARE[name](value, _plain(other)) for name, other in wanted.items())
     except TypeError:
         return False
+
+
+def _plain(wanted: Any) -> Any:
+    if isinstance(wanted, bytes):
+        return wanted.decode(errors="surrogateescape")
+    return list(wanted) if isinstance(wanted, tuple) else wanted
 
 
 def fields_fit(frame: Frame, where: Mapping[str, Any], key: Any = _MISSING) -> bool:
@@ -129,8 +156,6 @@ def fields_fit(frame: Frame, where: Mapping[str, Any], key: Any = _MISSING) -> b
 
 def _look_up(value: Any, dotted: str) -> Any:
     for part in dotted.split("."):
-        if isinstance(value, Mapping):
-            value = value.get(part, _MISSING)
-        else:
-            value = getattr(value, part, _MISSING)
+        mapping = isinstance(value, Mapping)
+        value = value.get(part, _MISSING) if mapping else getattr(value, part, _MISSING)
     return value

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,8 @@ import msgspec
 from fakebrokers.errors import PlanError
 from fakebrokers.faults.effect import Effect, Realism
 from fakebrokers.faults.match import Match
+from fakebrokers.faults.read import convert, one_of, struct_from
+from fakebrokers.faults.toml import to_toml
 
 PLAN_VERSION = 1
 
@@ -45,16 +46,22 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True):
         order = list(Realism)
         return self.realism or max((e.realism for e in self.effects), key=order.index)
 
+    def placed_effects(self, path: str) -> list[tuple[Effect, str]]:
+        """The effects, each with its path in the plan."""
+        if len(self.effects) == 1:
+            return [(self.effects[0], f"{path}.effect")]
+        return [(effect, f"{path}.effect[{number}]") for number, effect in enumerate(self.effects)]
+
     def check(self, path: str) -> None:
         """Raise `PlanError` where it makes no sense."""
         self.match.check(f"{path}.match")
         if not self.effects:
             raise PlanError(f"{path}.effect", "expected at least one effect, got none")
-        for effect in self.effects:
-            effect.check(f"{path}.effect")
+        for effect, where in self.placed_effects(path):
+            effect.check(where)
             kind = effect.__struct_config__.tag
             if self.match.on is not None and effect.needs_frame:
-                raise PlanError(f"{path}.effect", f'"{kind}" needs a frame, but the match is a moment')
+                raise PlanError(where, f'"{kind}" needs a frame, but on = "{self.match.on}" is a moment')
             if effect.direction and self.match.direction not in (None, effect.direction):
                 raise PlanError(
                     f"{path}.match.direction",
@@ -68,6 +75,20 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     seed: int = 0
     faults: tuple[Fault, ...] = ()
 
+    def named(self) -> Plan:
+        """The plan with a name for every fault, so that leaving one out changes no other's dice."""
+        return Plan(
+            seed=self.seed,
+            faults=tuple(
+                fault if fault.name else msgspec.structs.replace(fault, name=made_up_name(number))
+                for number, fault in enumerate(self.faults)
+            ),
+        )
+
+    def to_toml(self) -> str:
+        """The plan as a TOML file."""
+        return to_toml(self.to_dict())
+
     def to_dict(self) -> dict[str, Any]:
         """The plan as plain values, as they stand in a TOML or JSON file."""
         return {
@@ -75,6 +96,11 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
             "seed": self.seed,
             "faults": [_fault_to_dict(fault) for fault in self.faults],
         }
+
+
+def made_up_name(number: int) -> str:
+    """What a fault without a name is called; `number` from 0."""
+    return f"fault {number + 1}"
 
 
 def _fault_to_dict(fault: Fault) -> dict[str, Any]:
@@ -89,14 +115,17 @@ def _fault_to_dict(fault: Fault) -> dict[str, Any]:
 
 def effect_types() -> dict[str, type[Effect]]:
     """All effects there are, by the name that plans use."""
-    from fakebrokers.faults import effects  # noqa: F401, PLC0415 - registers the built-in ones
+    from fakebrokers.faults import effects  # noqa: F401 - registers the built-in ones
 
     found: dict[str, type[Effect]] = {}
     pending = list(Effect.__subclasses__())
     while pending:
         kind = pending.pop()
-        pending.extend(kind.__subclasses__())
-        found[str(kind.__struct_config__.tag)] = kind
+        inner = kind.__subclasses__()
+        if inner:
+            pending.extend(inner)  # a common base, no effect itself
+        else:
+            found[str(kind.__struct_config__.tag)] = kind
     return dict(sorted(found.items()))
 
 
@@ -135,10 +164,11 @@ def _plan_from(data: Any) -> Plan:
     rows = data.get("faults", [])
     if not isinstance(rows, Sequence) or isinstance(rows, str):
         raise PlanError("faults", f"expected a list of faults, got {rows!r}")
-    return Plan(seed=seed, faults=tuple(_fault_from(row, f"faults[{i}]") for i, row in enumerate(rows)))
+    return Plan(seed=seed, faults=tuple(fault_from(row, f"faults[{i}]") for i, row in enumerate(rows)))
 
 
-def _fault_from(row: Any, path: str) -> Fault:
+def fault_from(row: Any, path: str) -> Fault:
+    """A fault from its plain values."""
     if isinstance(row, Fault):
         return row
     _only(row, ("name", "match", "effect", "realism"), path)
@@ -148,11 +178,14 @@ def _fault_from(row: Any, path: str) -> Fault:
         effect_from(each, f"{path}.effect[{i}]" if listed else f"{path}.effect")
         for i, each in enumerate(effects if listed else [effects])
     )
+    match = row.get("match", {})
     fault = Fault(
-        name=_convert(row.get("name", ""), str, f"{path}.name"),
-        match=_convert(row.get("match", {}), Match, f"{path}.match"),
+        name=convert(row.get("name", ""), str, f"{path}.name"),
+        match=match
+        if isinstance(match := row.get("match", {}), Match)
+        else struct_from(match, Match, f"{path}.match"),
         effects=built,
-        realism=_convert(row.get("realism"), Realism | None, f"{path}.realism"),
+        realism=convert(row.get("realism"), Realism | None, f"{path}.realism"),
     )
     fault.check(path)
     return fault
@@ -160,37 +193,17 @@ def _fault_from(row: Any, path: str) -> Fault:
 
 def effect_from(value: Any, path: str) -> Effect:
     """An effect from its plain values."""
+    if isinstance(value, Effect):
+        return value
     types = effect_types()
     if not isinstance(value, Mapping) or "type" not in value:
-        raise PlanError(path, f'expected a table with a "type", got {value!r}')
+        raise PlanError(path, f'expected a table with a "type", one of {", ".join(types)}; got {value!r}')
     kind = types.get(str(value["type"]))
     if kind is None:
-        raise PlanError(f"{path}.type", f"expected {_one_of(list(types), value['type'])}")
-    effect: Effect = _convert(value, kind, path)
+        raise PlanError(f"{path}.type", f"expected {one_of(list(types), value['type'])}")
+    settings = {name: each for name, each in value.items() if name != "type"}
+    effect: Effect = struct_from(settings, kind, path)
     return effect
-
-
-def _convert(value: Any, kind: Any, path: str) -> Any:
-    if isinstance(value, Mapping) and hasattr(kind, "__struct_fields__"):
-        _only(value, (*kind.__struct_fields__, *(("type",) if issubclass(kind, Effect) else ())), path)
-    try:
-        return msgspec.convert(value, kind)
-    except msgspec.ValidationError as error:
-        problem, _, where = str(error).partition(" - at `$")
-        inner = where.rstrip("`")
-        got = _value_at(value, inner)
-        raise PlanError(path + inner, f"{problem[0].lower()}{problem[1:]} ({got!r})") from None
-
-
-def _value_at(value: Any, path: str) -> Any:
-    for name in path.replace("[", ".[").strip(".").split("."):
-        if not name:
-            continue
-        try:
-            value = value[int(name[1:-1])] if name.startswith("[") else value[name]
-        except (KeyError, IndexError, TypeError, ValueError):
-            break
-    return value
 
 
 def _only(value: Any, names: Sequence[str], path: str) -> None:
@@ -198,10 +211,4 @@ def _only(value: Any, names: Sequence[str], path: str) -> None:
         raise PlanError(path, f"expected a table, got {value!r}")
     for name in value:
         if name not in names:
-            raise PlanError(f"{path}.{name}", f"expected {_one_of(names, name)}")
-
-
-def _one_of(names: Sequence[str], got: Any) -> str:
-    close = get_close_matches(str(got), names, n=1)
-    hint = f" (did you mean {close[0]!r}?)" if close else ""
-    return f"one of {', '.join(names)}; got {got!r}{hint}"
+            raise PlanError(f"{path}.{name}", f"expected {one_of(names, name)}")

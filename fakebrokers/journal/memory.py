@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from itertools import islice
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 import msgspec
@@ -12,10 +11,10 @@ import msgspec
 from fakebrokers.frames import MALFORMED_SPEC, Frame, FrameSpec, FrameTable, Malformed
 from fakebrokers.journal.record import Record, Tap
 
-#: (at, connection, tap, frame class or state name, frame, keys or note, size, fault)
-_Entry = tuple[float, str, Tap, Any, Frame | None, Any, int, str]
+#: (seq, at, connection, tap, frame class or state name, frame, keys or note, size, fault)
+_Entry = tuple[int, float, str, Tap, Any, Frame | None, Any, int, str]
 
-REDACTED = b"***"
+REDACTED = "***"
 
 
 #: What a sink gets: (at, connection, tap, frame, size, fault), or a state: (at, connection, tap, what, note,
@@ -44,7 +43,7 @@ class Journal:
         self._frames: dict[type[Frame], FrameSpec] = {Malformed: MALFORMED_SPEC, **frames}
         self._entries: deque[_Entry] = deque(maxlen=limit)
         self._added = 0
-        self._started: float | None = None
+        self._started: float | None = None  #: on the clock of `now`; the first record's time if not set
         self._body_limit = body_limit
         self._careful = {kind for kind, spec in self._frames.items() if spec.secret or spec.bulk}
         self._watchers: list[Callable[[Record], None]] = []
@@ -62,27 +61,32 @@ class Journal:
         kept: Frame | None = frame
         if kind in self._careful:
             spec = self._frames[kind]
-            if spec.bulk and size > self._body_limit:
+            if spec.bulk and (size or _body_size(frame, spec)) > self._body_limit:
                 kept, keys = None, _raw_keys(frame, spec)
             elif spec.secret:
-                kept = msgspec.structs.replace(frame, **dict.fromkeys(spec.secret, REDACTED))
-        self._append((now, connection, tap, kind, kept, keys, size, fault))
+                kept = _redacted(frame, spec.secret)
+        self._added = seq = self._added + 1
+        entry = (seq, now, connection, tap, kind, kept, keys, size, fault)
+        self._entries.append(entry)
+        if self._watchers:
+            self._tell(entry)
 
     def state(self, now: float, connection: str, what: str, note: str = "", fault: str = "") -> None:
         """Append something that is no frame: ``accepted``, ``fin``, ``restart`` ..."""
         if self._sink is not None:
             self._tape.append((now, connection, Tap.STATE, what, note, fault))
-        self._append((now, connection, Tap.STATE, what, None, note, 0, fault))
-
-    def _append(self, entry: _Entry) -> None:
         if self._started is None:
-            self._started = entry[0]
+            self._started = now
+        self._added = seq = self._added + 1
+        entry = (seq, now, connection, Tap.STATE, what, None, note, 0, fault)
         self._entries.append(entry)
-        self._added += 1
         if self._watchers:
-            record = self._record(self._added, entry)
-            for watcher in tuple(self._watchers):
-                watcher(record)
+            self._tell(entry)
+
+    def _tell(self, entry: _Entry) -> None:
+        record = self._record(entry)
+        for watcher in tuple(self._watchers):
+            watcher(record)
 
     @property
     def sink(self) -> Sink | None:
@@ -124,11 +128,11 @@ class Journal:
         return iter(self.records())
 
     def records(self, since: int = 0) -> list[Record]:
-        """All records that are kept, with a `seq` above `since`; in order."""
-        skip = max(0, since - self.dropped)
-        first = self.dropped + skip + 1
-        entries = list(islice(tuple(self._entries), skip, None))
-        return [self._record(first + i, entry) for i, entry in enumerate(entries)]
+        """All records that are kept, with a `seq` above `since`; in order. Safe from any thread."""
+        entries = tuple(self._entries)
+        if entries and since >= entries[0][0]:
+            entries = entries[since - entries[0][0] + 1 :]
+        return [self._record(entry) for entry in entries]
 
     def select(
         self,
@@ -156,11 +160,18 @@ class Journal:
     def watch(self, watcher: Callable[[Record], None]) -> Callable[[], None]:
         """Call `watcher` with every record from now on; returns what ends that."""
         self._watchers.append(watcher)
-        return lambda: self._watchers.remove(watcher)
 
-    def _record(self, seq: int, entry: _Entry) -> Record:
-        at, connection, tap, kind, frame, extra, size, fault = entry
-        at -= self._started or 0.0
+        def stop() -> None:
+            if watcher in self._watchers:
+                self._watchers.remove(watcher)
+
+        return stop
+
+    def _record(self, entry: _Entry) -> Record:
+        seq, at, connection, tap, kind, frame, extra, size, fault = entry
+        if self._started is None:
+            self._started = at
+        at -= self._started
         if tap is Tap.STATE:
             return Record(seq, at, connection, tap, kind, fault=fault, note=extra)
         spec = self._frames[kind]
@@ -183,6 +194,32 @@ class Journal:
             frame,
             frame.problem if isinstance(frame, Malformed) else "",
         )
+
+
+def _redacted(frame: Frame, secret: tuple[str, ...]) -> Frame:
+    """A copy without credentials; what was null or empty still shows as such."""
+    return msgspec.structs.replace(frame, **{name: _mask(getattr(frame, name)) for name in secret})
+
+
+def _mask(value: Any) -> Any:
+    if not value:
+        return value
+    if isinstance(value, Mapping):
+        return dict.fromkeys(value, REDACTED)
+    return REDACTED.encode() if isinstance(value, bytes) else REDACTED
+
+
+def _body_size(frame: Frame, spec: FrameSpec) -> int:
+    """Bytes of the message bodies of a frame whose size on the wire is not known yet."""
+    return sum(_length(getattr(frame, name)) for name in spec.bulk)
+
+
+def _length(value: Any) -> int:
+    if isinstance(value, bytes | str):
+        return len(value)
+    if isinstance(value, msgspec.Struct):
+        return sum(_length(getattr(value, name)) for name in value.__struct_fields__)
+    return sum(map(_length, value)) if isinstance(value, tuple | list) else 0
 
 
 def _raw_keys(frame: Frame, spec: FrameSpec) -> Any:

@@ -224,6 +224,15 @@ class PzqBroker(Broker):
                 self._walk.rewind()
         self.turn(now)
 
+    def expire_now(self, now: float) -> None:
+        """All that is in flight expires at this moment."""
+        for key in self._in_flight:
+            self._queue(key)
+        self.expired += len(self._in_flight)
+        self._in_flight.clear()
+        self._walk.rewind()
+        self.turn(now)
+
     def _tick_after(self, now: float) -> float | None:
         """When the reaper looks next. It looks at whole multiples of its period."""
         return (floor(now / self._period) + 1) * self._period if self._period else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -9,13 +10,15 @@ from fakebrokers.engine import Clock
 from fakebrokers.errors import UsageError
 from fakebrokers.listener import Driver
 from fakebrokers.pzq.broker import PzqBroker
-from fakebrokers.pzq.codec import MonitorCodec, ReceiveCodec
+from fakebrokers.pzq.codec import MonitorCodec, ReceiveCodec, SendCodec
 from fakebrokers.pzq.frames import FRAMES, Parts
+from fakebrokers.pzq.memory import MemorySocket, SocketType
 from fakebrokers.pzq.profile import Options, find_profile
 from fakebrokers.pzq.session import MonitorSession, ReceiveSession, SendSession
 from fakebrokers.pzq.sockets import DealerListener, RouterListener
 from fakebrokers.pzq.store import SqliteStore, Store
 from fakebrokers.server import FakeServer
+from fakebrokers.session import HangUp
 
 #: What one pipe of each socket holds, in messages: receive, send, monitor.
 HIGH_WATER_MARKS = (10, 1, 1)
@@ -92,6 +95,7 @@ class PZQ(FakeServer):
         )
         self._marks = high_water_marks
         self._database = database
+        self._clients: list[MemorySocket] = []
         self._send_port = send_port if send_port is not None else port and port + 1
         usual = "ipc:///tmp/pzq-monitor" if port == self.default_port else None
         self._monitor = monitor or usual
@@ -134,6 +138,52 @@ class PZQ(FakeServer):
         for listener in self.listeners:
             listener.drop(0)
         super().down(restart_s, fault)
+
+    async def _listen_again(self) -> None:
+        await super()._listen_again()
+        for client in self._clients:
+            client.reconnect()
+
+    def expire_now(self, fault: str = "") -> None:
+        """All deliveries expire at this moment."""
+        self.call(lambda: self.broker.expire_now(self.engine.now))
+
+    def change_identity(self, identity: str, fault: str = "") -> None:
+        """The send socket comes back with another routing id; its connections end."""
+
+        def act() -> None:
+            for listener in self.listeners[1:2]:
+                listener.identity = identity.encode()
+                listener.hang_up(HangUp.FIN)
+
+        self.call(act)
+
+    # memory
+
+    def connect_memory_socket(
+        self,
+        role: Literal["receive", "send", "monitor"],
+        kind: SocketType,
+        on_message: Callable[[Parts], None],
+    ) -> MemorySocket:
+        """Join a client's socket to one of the three without ZeroMQ (``memory=True``).
+
+        Args:
+            role: Which of the fake's sockets.
+            kind: Which type the client's is.
+            on_message: Gets the parts of each message as that type of socket would give them.
+        """
+        if not self._memory or self._driver is None:
+            raise UsageError("connect_memory_socket needs a fake that was made with memory=True and started")
+        welcome = {
+            "receive": lambda: (ReceiveSession(self.broker), ReceiveCodec()),
+            "send": lambda: (SendSession(self.broker), SendCodec()),
+            "monitor": lambda: (MonitorSession(self.broker), MonitorCodec()),
+        }[role]
+        identity = self._profile.identity if role == "send" else b""
+        client = MemorySocket(self._driver, kind, welcome, lambda: not self._down, on_message, identity)
+        self._clients.append(client)
+        return client
 
     # addresses
 

@@ -67,8 +67,8 @@ class ZmqListener(ABC):
         self.driver = driver
         self.engine = driver.engine
         self.endpoint = endpoint
+        self.identity = identity
         self._high_water_mark = high_water_mark
-        self._identity = identity
         self._socket: zmq.Socket[bytes] | None = None
         self._reading = True
         self._draining = False
@@ -109,8 +109,8 @@ class ZmqListener(ABC):
         socket.linger = LINGER_MS
         socket.sndhwm = socket.rcvhwm = self._high_water_mark
         socket.ipv6 = "[" in self.endpoint
-        if self._identity:
-            socket.routing_id = self._identity
+        if self.identity:
+            socket.routing_id = self.identity
         return socket
 
     async def serve(self) -> None:
@@ -163,6 +163,12 @@ class ZmqListener(ABC):
         if self._socket is not None:
             self.drop(0 if how is HangUp.RST else LINGER_MS)
             self._serving = self.driver.loop.create_task(self.serve())
+            self._serving.add_done_callback(self._served)
+
+    def _served(self, task: asyncio.Task[None]) -> None:
+        error = None if task.cancelled() else task.exception()
+        if error is not None:
+            self.engine.errors.append(error)
 
     # reading
 

@@ -16,12 +16,18 @@ from fakebrokers.rabbitmq_stream.chunk import Chunk, ChunkType
 from fakebrokers.rabbitmq_stream.filters import ChunkFilter
 
 _TIMESTAMP = Struct(">q")
-_TIMESTAMP_AT = 8
-_TYPE_AT = 1
+_RECORDS = Struct(">I")
+
+#: where things are in a chunk's header
+_TYPE_AT, _RECORDS_AT, _TIMESTAMP_AT = 1, 4, 8
 
 
 def _timestamp(raw: bytes) -> int:
     return int(_TIMESTAMP.unpack_from(raw, _TIMESTAMP_AT)[0])
+
+
+def _messages(raw: bytes) -> int:
+    return int(_RECORDS.unpack_from(raw, _RECORDS_AT)[0]) if raw[_TYPE_AT] == ChunkType.USER else 0
 
 
 class Log:
@@ -31,12 +37,14 @@ class Log:
         next_offset: What the next record gets.
         segment_size: Bytes after which a new segment is begun.
         size: Bytes of all retained chunks.
+        messages: How many messages are retained.
     """
 
     def __init__(self, segment_size: int = DEFAULT_SEGMENT_SIZE) -> None:
         self.segment_size = segment_size
         self.next_offset = 0
         self.size = 0
+        self.messages = 0
         self._ids = array("Q")
         self._chunks: list[bytes] = []
         self._segments = [0]  # chunk id with which each segment begins
@@ -86,6 +94,7 @@ class Log:
         self.size += len(raw)
         self._segment_bytes[-1] += len(raw)
         if chunk.chunk_type == ChunkType.USER:
+            self.messages += chunk.records
             self._last_user = chunk.first_offset
 
     def begin_segment(self) -> None:
@@ -151,6 +160,7 @@ class Log:
     def _drop_front(self, count: int) -> None:
         for raw in self._chunks[:count]:
             self.size -= len(raw)
+            self.messages -= _messages(raw)
             self._segment_bytes[0] -= len(raw)
             if len(self._segments) > 1 and not self._segment_bytes[0]:
                 del self._segments[0], self._segment_bytes[0]

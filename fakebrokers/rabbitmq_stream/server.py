@@ -105,7 +105,7 @@ class RabbitMQStream(FakeServer):
         nodes = self._cluster.nodes
         for number, node in enumerate(nodes):
             node.host = self._advertised_host or self.host
-            node.port = self.listeners[number].port
+            node.port = self._doors[number] if self._doors else self.listeners[number].port
             if self.tls is not None:
                 node.tls_port = self.listeners[len(nodes) + number].port
 
@@ -141,9 +141,14 @@ class RabbitMQStream(FakeServer):
         codec = StreamCodec(response_bit_on_routes=self.switches.response_bit_on_routes)
         return StreamSession(self.broker, codec, node), codec
 
-    def welcome_memory(self) -> tuple[Session, Codec]:
-        """A client through memory reaches the first node."""
-        return self._new_session(self._cluster.nodes[0])
+    @property
+    def memory_doors(self) -> int:
+        """One for each node."""
+        return len(self._cluster.nodes)
+
+    def welcome_door(self, door: int) -> tuple[Session, Codec]:
+        """A client through memory reaches the node of that number, from 0."""
+        return self._new_session(self._cluster.nodes[door])
 
     # addresses
 

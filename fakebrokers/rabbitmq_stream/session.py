@@ -136,7 +136,7 @@ class StreamSession(SessionBase):
             return
         if self.deadline is not None and self.deadline <= now:
             if self.refusal_held is not None:
-                self.say(self.refusal_held)
+                self.link.say(self.refusal_held)
             self.end()
         elif self.state is State.OPEN:
             unanswered = self.consuming.next_deadline()

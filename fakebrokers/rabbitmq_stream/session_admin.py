@@ -59,8 +59,9 @@ class Admin:
         session = self._session
         names = sorted(set(frame.streams), key=lambda name: name.encode(errors="surrogateescape"))
         known = [session.broker.streams.get((session.host, name)) for name in names]
-        available = [stream.membership for stream in known if stream is not None and stream.membership.available]
-        used = {session.address_of(node) for place in available for node in place.members if node.up}
+        places = [stream.membership for stream in known if stream is not None]
+        members = [node for place in places if place.available for node in place.members if node.up]
+        used = {session.address_of(node) for node in members}
         references = {address: reference for reference, address in enumerate(sorted(used))}
 
         def refer(nodes: Iterable[Node]) -> tuple[int, ...]:

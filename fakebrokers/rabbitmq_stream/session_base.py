@@ -34,6 +34,8 @@ class State(StrEnum):
     ENDED = "ended"  #: nothing is said any more
 
 
+_SILENT = frozenset({State.REFUSING, State.CLOSING, State.ENDED})
+
 Handlers = Mapping[type[Frame], Callable[[Any, float], None]]
 
 
@@ -101,7 +103,9 @@ class SessionBase(Session):
         return self.virtual_host or ""
 
     def say(self, frame: Frame) -> None:
-        """Send a frame."""
+        """Send a frame, unless the end of the connection has begun."""
+        if self.state in _SILENT:
+            return
         if self.heartbeats is not None:
             self.heartbeats.sent()
         self.link.say(frame)
@@ -114,15 +118,17 @@ class SessionBase(Session):
 
     def end(self) -> None:
         """End the connection without a Close frame, behind everything that was said."""
+        if self.state is State.ENDED:
+            return
         self.state = State.ENDED
         self.deadline = None
         self.link.hang_up(HangUp.FIN)
 
     def close(self, code: Code, reason: str, now: float) -> None:
         """Say Close; the connection ends with its answer, or without after `close_timeout_s`."""
+        self.say(Close(1, code, reason))
         self.state = State.CLOSING
         self.deadline = now + self.profile.close_timeout_s
-        self.say(Close(1, code, reason))
 
     def close_unknown(self, now: float) -> None:
         """What came is no frame, or none that may come now."""

@@ -21,7 +21,7 @@ from fakebrokers.rabbitmq_stream.frames import (
 )
 from fakebrokers.rabbitmq_stream.groups import GroupKey
 from fakebrokers.rabbitmq_stream.refusals import Crashed, Refused
-from fakebrokers.rabbitmq_stream.session_base import Handlers, SessionBase
+from fakebrokers.rabbitmq_stream.session_base import Handlers, SessionBase, State
 from fakebrokers.rabbitmq_stream.stream import Stream
 from fakebrokers.rabbitmq_stream.subscription import Subscription
 
@@ -118,7 +118,9 @@ class Consuming:
         question, self._next_question = self._next_question, self._next_question + 1
         deadline = now + self._session.profile.request_timeout_s
         self._questions[question] = _Question(member, member.active, deadline)
-        self._session.say(ConsumerUpdate(question, member.subscription.subscription_id, member.active))
+        self._session.say(
+            ConsumerUpdate(question, member.subscription.subscription_id, int(member.active))
+        )
 
     # --- frames -------------------------------------------------------------------------------
 
@@ -248,6 +250,8 @@ class Consuming:
 
     def _push(self, subscription: Subscription, now: float) -> None:
         session = self._session
+        if session.state is not State.OPEN:
+            return
         while session.link.writable and (chunk := subscription.next_chunk()) is not None:
             committed = subscription.stream.committed_chunk_id if self.deliver_v2 else None
             session.say(Deliver(subscription.subscription_id, chunk, committed))

@@ -128,7 +128,11 @@ class Stream:
 
     def __len__(self) -> int:
         """How many messages are retained."""
-        return sum(chunk.records for chunk in self.log if chunk.chunk_type == ChunkType.USER)
+        return self.log.messages
+
+    def __bool__(self) -> bool:
+        """An empty stream is a stream."""
+        return True
 
     @property
     def committed_chunk_id(self) -> int:

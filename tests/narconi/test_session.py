@@ -251,6 +251,16 @@ def test_a_message_unacked_while_its_queue_goes_is_gone() -> None:
     assert client.request("DELETE", MESSAGES, []).status_line[9:12] == "204"
 
 
+def test_a_deleted_queue_hands_nothing_to_the_next_consumer() -> None:
+    server = core()
+    server.connect().request("POST", MESSAGES, [["Content-Length", "1"]], b"a")
+    first, second = (server.websocket(f"{MESSAGES}?ack", "consume") for _ in range(2))
+    assert len(list(first.frames())) == 2
+    server.connect().request("DELETE", QUEUE, [])
+    for consumer in (first, second):
+        assert texts(list(consumer.frames())) == ['{"error":"Unable to send message to client.","code":500}']
+
+
 def test_a_stalled_consumer_gets_nothing_more() -> None:
     server = core()
     consumer = server.websocket(MESSAGES, "consume")

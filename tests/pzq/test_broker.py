@@ -237,11 +237,12 @@ class Queue(RuleBasedStateMachine):
         order=st.sampled_from(["strict", "skip"]),
         size=st.sampled_from([1, 4096, 31_457_280]),
         reaper=st.sampled_from([0, 500_000]),
+        seed=st.integers(0, 2**32),
     )
-    def start(self, order: Any, size: int, reaper: int) -> None:
+    def start(self, order: Any, size: int, reaper: int, seed: int) -> None:
         self.now = 0.0
         options = Options(ack_timeout=SECOND, reaper_frequency=reaper, inflight_size=size, order=order)
-        self.broker = PzqBroker(options=options)
+        self.broker = PzqBroker(options=options, seed=seed)
         self.hands = [Hand(), Hand()]
         for hand in self.hands:
             self.broker.attach(hand)

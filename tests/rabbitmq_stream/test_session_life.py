@@ -105,6 +105,28 @@ def test_after_its_own_close_the_server_listens_for_the_answer_only() -> None:
     assert client.ended
 
 
+@pytest.mark.parametrize("ending", ["closing", "refusing", "ended"])
+def test_nothing_is_said_any_more_once_the_end_has_begun(ending: str) -> None:
+    bench = Bench(V4_3.with_delays())
+    client = publishing(bench)
+    client.send(subscribe(credit=100))
+    stream = bench.broker.stream("s")
+    stream.hold_commits()
+    client.send(publish(1, [(1, b"x")]))
+    if ending == "closing":
+        client.send(b"\0\0\0\4\0\xc8\0\1")
+    elif ending == "refusing":
+        client.send(SaslAuthenticate(1, "PLAIN", b"\0guest\0wrong"))
+    else:
+        client.session.kick(bench.now)
+        client.session.kick(bench.now)
+    client.sent.clear()
+    assert client.session.state == ending
+    stream.release_commits(bench.now)
+    bench.broker.delete("s", bench.now)
+    assert client.sent == []
+
+
 def test_a_close_that_is_not_answered_ends_after_ten_seconds() -> None:
     bench = Bench()
     client = bench.open(heartbeat=0)

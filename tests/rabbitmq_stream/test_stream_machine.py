@@ -140,6 +140,7 @@ class StreamMachine(RuleBasedStateMachine):
         assert self.stream.tracking.offsets == self.offsets
         stored = [body for piece in self.pieces for body in piece.bodies or ()]
         assert [message.body for message in self.stream.messages()] == stored
+        assert len(self.stream) == len(stored)
 
 
 TestStreamMachine = StreamMachine.TestCase

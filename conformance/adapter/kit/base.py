@@ -170,8 +170,9 @@ class AdapterBase:
         if name not in self.ops:
             raise Failure("unsupported", f"no op {name!r}")
         method = self.ops[name]
-        context = {"timeout_ms": request.get("timeout_ms"), "request_id": request.get("id")}
-        given = {**deepcopy(LEFT_OUT), **(request.get("args") or {}), **context}
+        args = request.get("args") or {}
+        context = {"args": args, "timeout_ms": request.get("timeout_ms"), "request_id": request.get("id")}
+        given = {**deepcopy(LEFT_OUT), **args, **context}
         parameters = inspect.signature(method).parameters
         taken = {key: value for key, value in given.items() if key in parameters}
         missing = [key for key, p in parameters.items() if key not in taken and p.default is p.empty]

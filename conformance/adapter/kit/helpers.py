@@ -13,10 +13,10 @@ F = TypeVar("F", bound=Callable[..., Any])
 def op(name: str) -> Callable[[F], F]:
     """Mark a method as the implementation of an op. Only marked ops are declared in the hello.
 
-    The method takes the members of ``args`` as keyword arguments and, if it asks for them, ``timeout_ms`` and
-    ``request_id``; what the protocol lets the runner leave out is filled in (`base.LEFT_OUT`). It returns the
-    ``result`` object, or raises `Failure` or whatever the library raised. ``async def`` runs on the loop, ``def``
-    in a thread.
+    The method takes the members of ``args`` as keyword arguments; what the protocol lets the runner leave
+    out is filled in (`base.LEFT_OUT`). It may also ask for ``args`` as a whole, ``timeout_ms`` and
+    ``request_id``. It returns the ``result`` object, or raises `Failure` or whatever the library raised.
+    ``async def`` runs on the loop, ``def`` in a thread.
     """
 
     def mark(function: F) -> F:

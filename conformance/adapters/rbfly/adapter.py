@@ -32,7 +32,7 @@ def start_of(offset: Json) -> rbs.Offset:
     return rbs.Offset(rbs.OffsetType[offset["type"].upper()])
 
 
-def record(body: Json, key: Any = None, headers: Any = None) -> Any:
+def record(body: Json, key: Any = None, headers: Any = None, **_: Any) -> Any:
     data, key = kit.body_bytes(body), kit.integer(key)
     return rbs.stream_message_ctx(data, publish_id=key, app_properties=headers or {})
 
@@ -94,18 +94,10 @@ class Adapter(kit.AdapterBase):
 
     @kit.op("publish")
     async def publish(
-        self,
-        session: str,
-        target: str,
-        body: Json,
-        key: Any,
-        name: Any,
-        wait: bool,
-        headers: Any,
-        request_id: int,
+        self, session: str, target: str, args: Json, name: Any, wait: bool, request_id: int
     ) -> Json:
         publisher = await self.session(session).publisher(target, name)
-        message = record(body, key, headers)
+        message = record(**args)
         if wait:
             await publisher.send(message)
             return {"outcome": "acked", "key": kit.number(message.stream_publish_id), "meta": {}}
@@ -121,9 +113,8 @@ class Adapter(kit.AdapterBase):
         except Exception as error:
             failure = self.classify(error)
             outcome, code = "nacked" if failure.definite else "unknown", failure.code
-        self.emit(
-            "outcome", id=request_id, outcome=outcome, key=kit.number(message.stream_publish_id), code=code
-        )
+        key = kit.number(message.stream_publish_id)
+        self.emit("outcome", id=request_id, outcome=outcome, key=key, code=code)
 
     @kit.op("publish_many")
     async def publish_many(self, session: str, target: str, messages: list[Json], name: str | None) -> Json:

@@ -57,7 +57,7 @@ class Session:
         return {"open": alive and not self.closed, "pending": sum(map(len, waiting))}
 
 
-def record(body: Json, key: int | str | None = None) -> RawMessage:
+def record(body: Json, key: int | str | None = None, **_: Any) -> RawMessage:
     return RawMessage(kit.body_bytes(body), kit.integer(key))
 
 
@@ -118,17 +118,9 @@ class Adapter(kit.AdapterBase):
 
     @kit.op("publish")
     async def publish(
-        self,
-        session: str,
-        target: str,
-        body: Json,
-        key: Any,
-        name: Any,
-        wait: bool,
-        request_id: int,
-        timeout_ms: Any,
+        self, session: str, target: str, args: Json, name: Any, wait: bool, request_id: int, timeout_ms: Any
     ) -> Json:
-        message, producer = record(body, key), self.session(session).user(Producer)
+        message, producer = record(**args), self.session(session).user(Producer)
         if not wait:
             await producer.send(target, message, name, lambda status: self.confirmed(status, request_id))
             return {"outcome": "sent", "key": None, "meta": {}}
@@ -138,14 +130,7 @@ class Adapter(kit.AdapterBase):
 
     @kit.op("publish_many")
     async def publish_many(
-        self,
-        session: str,
-        target: str,
-        messages: list[Json],
-        name: Any,
-        wait: bool,
-        subentry: Any,
-        request_id: int,
+        self, session: str, target: str, messages: Any, name: Any, wait: bool, subentry: Any, request_id: int
     ) -> Json:
         producer, records = self.session(session).user(Producer), [record(**message) for message in messages]
         ends: dict[int | None, Json] = {}
@@ -178,15 +163,12 @@ class Adapter(kit.AdapterBase):
             await subscription.deliver(bytes(data), **at)
 
         start = options.get("offset", {"type": "first"})
-        first = ConsumerOffsetSpecification(
-            OffsetType[start["type"].upper()], kit.integer(start.get("value"))
-        )
-        more = {"initial_credit": options["credit"]} if "credit" in options else {}
+        kind, value = OffsetType[start["type"].upper()], kit.integer(start.get("value"))
+        more: Json = {"offset_specification": ConsumerOffsetSpecification(kind, value)}
         more |= {"properties": options.get("properties"), "subscriber_name": options.get("name")}
-        subscription.handle = (
-            consumer,
-            await consumer.subscribe(target, callback, offset_specification=first, **more),
-        )
+        if "credit" in options:
+            more["initial_credit"] = options["credit"]
+        subscription.handle = (consumer, await consumer.subscribe(target, callback, **more))
 
     @kit.op("unsubscribe")
     async def unsubscribe(self, sub: str) -> None:

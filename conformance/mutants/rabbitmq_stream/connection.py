@@ -36,6 +36,9 @@ if TYPE_CHECKING:
 class Owner(Protocol):
     """Whom a connection tells what happens."""
 
+    def flush(self) -> None:
+        """Something was queued while no bytes came."""
+
     def connection_opened(self) -> None:
         """The handshake is done."""
 

@@ -33,7 +33,7 @@ class Link(asyncio.Protocol):
         self.client = client
         self.endpoint = endpoint
         self.core: Connection = client.Connection(client.settings, self)
-        self.opened_at = 0.0
+        self.opened_at: float | None = None
         self.is_writable = True
         self._loop = asyncio.get_running_loop()
         self._wire: Wire | None = None
@@ -94,16 +94,28 @@ class Link(asyncio.Protocol):
     # requests
 
     async def request(
-        self, kind: type[Request], *fields: Any, deadline: float, undo: Undo | None = None
+        self,
+        kind: type[Request],
+        *fields: Any,
+        deadline: float,
+        undo: Undo | None = None,
+        at_once: Callable[[Any], None] = lambda _: None,
     ) -> Any:
-        """Ask and wait for the answer, whatever its code. Raises `ClientError`."""
+        """Ask and wait for the answer, whatever its code; `at_once` gets it before the next frame is read.
+
+        Raises:
+            ClientError: There was none, or there could not be one.
+        """
         if not self.is_open:
             raise ClientError("connection", "the connection is gone", definite=True)
         answer: asyncio.Future[Any] = self._loop.create_future()
 
         def done(result: Any) -> None:
-            if not answer.done():
-                answer.set_result(result)
+            if answer.done():
+                return
+            if not isinstance(result, ClientError):
+                at_once(result)
+            answer.set_result(result)
 
         correlation_id = self.core.request(kind, *fields, done=done, deadline=deadline, undo=undo)
         self.settle()
@@ -116,12 +128,9 @@ class Link(asyncio.Protocol):
             raise result
         return result
 
-    async def ask(
-        self, kind: type[Request], *fields: Any, deadline: float, undo: Undo | None = None,
-        on_yes: Callable[[], None] | None = None,
-    ) -> Any:  # fmt: skip
+    async def ask(self, kind: type[Request], *fields: Any, deadline: float, **more: Any) -> Any:
         """`request`, but any answer other than OK raises `ClientError` (refused)."""
-        answer = await self.request(kind, *fields, deadline=deadline, undo=undo)
+        answer = await self.request(kind, *fields, deadline=deadline, **more)
         if answer.code != Code.OK:
             raise refused(kind.__name__, answer.code)
         return answer
@@ -182,6 +191,9 @@ class Link(asyncio.Protocol):
 
     # connection.Owner
 
+    def flush(self) -> None:
+        self.settle()
+
     def connection_opened(self) -> None:
         self.opened_at = self.client.now()
         if not self._opening.done():
@@ -191,7 +203,7 @@ class Link(asyncio.Protocol):
         if not self._opening.done():
             self._opening.set_exception(error)
             self._opening.exception()  # it may be that nobody looks any more
-        elif self.opened_at:
+        elif self.opened_at is not None:
             self.client.link_ended(self, error)
 
     def stream_moved(self, stream: str, code: int) -> None:

@@ -7,6 +7,8 @@ import ssl
 from collections.abc import Awaitable, Callable
 from typing import Protocol, TypeAlias
 
+from fakebrokers.memory import dial
+
 
 class Wire(Protocol):
     """What the client uses of `asyncio.Transport`."""
@@ -35,3 +37,8 @@ def sockets(tls: ssl.SSLContext | None = None, server_name: str | None = None) -
         return transport
 
     return connect
+
+
+async def memory(endpoint: str, make: Callable[[], asyncio.Protocol]) -> Wire:
+    """Fakes that were made with ``memory=True``."""
+    return dial(endpoint, make())

@@ -1,4 +1,4 @@
-"""The frame is late; others may overtake it."""
+"""The frame is late."""
 
 from __future__ import annotations
 
@@ -14,16 +14,15 @@ class Delay(Effect, frozen=True, tag="delay"):
         jitter: Plus or minus so many seconds, drawn from the seed.
     """
 
+    takes_raw = True
     seconds: float
     jitter: float = 0.0
 
     def apply(self, passage: Passage) -> None:
-        assert passage.frame is not None
-        passage.pass_on(passage.frame, max(0.0, self.seconds + _draw(passage, self.jitter)))
+        passage.pass_through(_draw(passage, self.seconds, self.jitter))
 
     def check(self, path: str) -> None:
-        if self.seconds < 0:
-            raise PlanError(f"{path}.seconds", f"expected seconds from 0, got {self.seconds}")
+        _check(self.seconds, self.jitter, path)
 
 
 class Latency(Effect, frozen=True, tag="latency"):
@@ -34,18 +33,23 @@ class Latency(Effect, frozen=True, tag="latency"):
         jitter: Plus or minus so many seconds, drawn from the seed.
     """
 
+    takes_raw = True
     seconds: float
     jitter: float = 0.0
 
     def apply(self, passage: Passage) -> None:
-        assert passage.frame is not None
-        passage.push_back(max(0.0, self.seconds + _draw(passage, self.jitter)))
-        passage.pass_on(passage.frame)
+        passage.push_back(_draw(passage, self.seconds, self.jitter))
+        passage.pass_through()
 
     def check(self, path: str) -> None:
-        if self.seconds < 0:
-            raise PlanError(f"{path}.seconds", f"expected seconds from 0, got {self.seconds}")
+        _check(self.seconds, self.jitter, path)
 
 
-def _draw(passage: Passage, jitter: float) -> float:
-    return passage.random.uniform(-jitter, jitter) if jitter else 0.0
+def _draw(passage: Passage, seconds: float, jitter: float) -> float:
+    return max(0.0, seconds + passage.random.uniform(-jitter, jitter)) if jitter else seconds
+
+
+def _check(seconds: float, jitter: float, path: str) -> None:
+    for name, value in (("seconds", seconds), ("jitter", jitter)):
+        if value < 0:
+            raise PlanError(f"{path}.{name}", f"expected seconds from 0, got {value}")

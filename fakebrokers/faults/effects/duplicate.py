@@ -9,13 +9,13 @@ from fakebrokers.faults.effect import Effect, Passage, Realism
 class Duplicate(Effect, frozen=True, tag="duplicate"):
     """The frame comes again, `times` times, right behind itself."""
 
+    takes_raw = True
     realism = Realism.ILLEGAL
     times: int = 1
 
     def apply(self, passage: Passage) -> None:
-        assert passage.frame is not None
         for _ in range(self.times + 1):
-            passage.pass_on(passage.frame)
+            passage.pass_through()
 
     def check(self, path: str) -> None:
         if self.times < 1:

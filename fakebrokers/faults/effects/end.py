@@ -2,50 +2,68 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
+from fakebrokers.errors import PlanError
 from fakebrokers.faults.effect import Effect, Passage
 from fakebrokers.session import HangUp
 
 
-class _End(Effect, frozen=True, tag="_end"):
+class EndOfConnection(Effect, frozen=True):
     """The connection ends behind the frame that matched.
 
     Attributes:
         pass_frame: Whether that frame still leaves (the broker still hears it).
+        after_s: So many seconds later; until then all goes on.
     """
 
     needs_frame = False
     last = True
+    how: ClassVar[HangUp]
     pass_frame: bool = True
+    after_s: float = 0.0
 
     def apply(self, passage: Passage) -> None:
         if not self.pass_frame:
             passage.forget()
-        passage.hang_up(self.how())
+        passage.hang_up(self.how, self.after_s)
 
-    def how(self) -> HangUp:
-        """In which way."""
-        raise NotImplementedError
-
-
-class Fin(_End, frozen=True, tag="fin"):
-    """An orderly TCP end."""
-
-    def how(self) -> HangUp:
-        return HangUp.FIN
+    def check(self, path: str) -> None:
+        if self.after_s < 0:
+            raise PlanError(f"{path}.after_s", f"expected seconds from 0, got {self.after_s}")
 
 
-class Rst(_End, frozen=True, tag="rst"):
-    """A TCP reset."""
+class Fin(EndOfConnection, frozen=True, tag="fin"):
+    """An orderly TCP end.
 
-    def how(self) -> HangUp:
-        return HangUp.RST
+    Attributes:
+        pass_frame: Whether the frame that matched still leaves (the broker still hears it).
+        after_s: So many seconds later; until then all goes on.
+    """
+
+    how = HangUp.FIN
 
 
-class HalfOpen(_End, frozen=True, tag="half-open"):
-    """The broker's host vanishes: nothing is read or written any more, and no FIN comes."""
+class Rst(EndOfConnection, frozen=True, tag="rst"):
+    """A TCP reset.
 
-    def how(self) -> HangUp:
-        return HangUp.HALF_OPEN
+    Attributes:
+        pass_frame: Whether the frame that matched still leaves (the broker still hears it).
+        after_s: So many seconds later; until then all goes on.
+    """
+
+    how = HangUp.RST
+
+
+class HalfOpen(EndOfConnection, frozen=True, tag="half-open"):
+    """The broker's host vanishes: nothing is read or written any more, and no FIN comes.
+
+    Attributes:
+        pass_frame: Whether the frame that matched still leaves (the broker still hears it).
+        after_s: So many seconds later; until then all goes on.
+    """
+
+    how = HangUp.HALF_OPEN
 
 
 class Stall(Effect, frozen=True, tag="stall"):
@@ -56,9 +74,9 @@ class Stall(Effect, frozen=True, tag="stall"):
     """
 
     needs_frame = False
+    once = True
     for_s: float | None = None
 
     def apply(self, passage: Passage) -> None:
-        if passage.frame is not None:
-            passage.pass_on(passage.frame)
+        passage.pass_through()
         passage.stop_reading(self.for_s)

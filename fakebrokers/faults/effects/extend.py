@@ -14,12 +14,12 @@ class Extend(Effect, frozen=True, tag="extend"):
     """
 
     needs_bytes = True
+    takes_raw = True
     realism = Realism.ILLEGAL
     hex: str
 
     def apply(self, passage: Passage) -> None:
-        assert passage.frame is not None
-        passage.pass_raw(passage.mend(passage.encode(passage.frame) + bytes.fromhex(self.hex)))
+        passage.pass_raw(passage.mend(passage.data + bytes.fromhex(self.hex)))
 
     def check(self, path: str) -> None:
         try:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from fakebrokers.errors import PlanError
 from fakebrokers.faults.effect import Effect, Passage
+from fakebrokers.frames import Role
 
 
 class Hold(Effect, frozen=True, tag="hold"):
@@ -10,17 +12,25 @@ class Hold(Effect, frozen=True, tag="hold"):
 
     Attributes:
         behind: Everything behind it waits too.
+        spare: Roles that pass all the same, such as ``heartbeat`` (without `behind`).
         for_s: Or until so many seconds have passed.
     """
 
     needs_frame = False
     behind: bool = False
+    spare: tuple[Role, ...] = ()
     for_s: float | None = None
 
     def apply(self, passage: Passage) -> None:
-        if self.behind or passage.frame is None:
+        frame = passage.frame
+        if self.behind or frame is None:
             passage.hold_lane(self.for_s)
-            if passage.frame is not None:
-                passage.pass_on(passage.frame)
+            passage.pass_through()
+        elif passage.role in self.spare:
+            passage.pass_through()
         else:
-            passage.park(passage.frame, self.for_s)
+            passage.park(frame, self.for_s)
+
+    def check(self, path: str) -> None:
+        if self.behind and self.spare:
+            raise PlanError(f"{path}.spare", "expected none with behind = true: order would be lost")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from fakebrokers.faults.effect import Effect, Passage
+from fakebrokers.session import HangUp
 
 
 class Refuse(Effect, frozen=True, tag="refuse"):
@@ -15,11 +16,11 @@ class Refuse(Effect, frozen=True, tag="refuse"):
     """
 
     needs_frame = False
+    once = True
     for_s: float | None = None
 
     def apply(self, passage: Passage) -> None:
-        if passage.frame is not None:
-            passage.pass_on(passage.frame)
+        passage.pass_through()
         passage.host("refuse", for_s=self.for_s)
 
 
@@ -31,11 +32,11 @@ class BlackHole(Effect, frozen=True, tag="black-hole"):
     """
 
     needs_frame = False
+    once = True
     for_s: float | None = None
 
     def apply(self, passage: Passage) -> None:
-        if passage.frame is not None:
-            passage.pass_on(passage.frame)
+        passage.pass_through()
         passage.host("black_hole", for_s=self.for_s)
 
 
@@ -59,6 +60,7 @@ class Crash(Effect, frozen=True, tag="crash"):
     def apply(self, passage: Passage) -> None:
         if not self.pass_frame:
             passage.forget()
+        passage.hang_up(HangUp(self.how))
         passage.host("crash", how=self.how, restart_s=self.restart_s, keep_state=self.keep_state)
 
 
@@ -70,9 +72,9 @@ class ShiftClock(Effect, frozen=True, tag="shift-clock"):
     """
 
     needs_frame = False
+    once = True
     seconds: float
 
     def apply(self, passage: Passage) -> None:
-        if passage.frame is not None:
-            passage.pass_on(passage.frame)
+        passage.pass_through()
         passage.host("shift_clock", seconds=self.seconds)

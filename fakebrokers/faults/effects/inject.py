@@ -8,7 +8,8 @@ from typing import Any, Literal
 import msgspec
 
 from fakebrokers.errors import PlanError
-from fakebrokers.faults.effect import Effect, Passage, Realism
+from fakebrokers.faults.effect import Effect, Passage, Realism, Wire
+from fakebrokers.faults.match import Match
 
 
 class Inject(Effect, frozen=True, tag="inject"):
@@ -23,6 +24,7 @@ class Inject(Effect, frozen=True, tag="inject"):
     """
 
     needs_frame = False
+    once = True
     realism = Realism.ILLEGAL
     kind: str = ""
     fields: Mapping[str, Any] = {}
@@ -31,15 +33,15 @@ class Inject(Effect, frozen=True, tag="inject"):
     times: int = 1
 
     def apply(self, passage: Passage) -> None:
-        if self.place == "after" and passage.frame is not None:
-            passage.pass_on(passage.frame)
+        if self.place == "after":
+            passage.pass_through()
         for _ in range(self.times):
             if self.hex:
                 passage.say_raw(bytes.fromhex(self.hex))
             else:
                 passage.answer(passage.build(self.kind, self.fields))
-        if self.place == "before" and passage.frame is not None:
-            passage.pass_on(passage.frame)
+        if self.place == "before":
+            passage.pass_through()
 
     def check(self, path: str) -> None:
         if bool(self.kind) == bool(self.hex):
@@ -48,6 +50,14 @@ class Inject(Effect, frozen=True, tag="inject"):
             bytes.fromhex(self.hex)
         except ValueError:
             raise PlanError(f"{path}.hex", f"expected hexadecimal digits, got {self.hex!r}") from None
+        if self.times < 1:
+            raise PlanError(f"{path}.times", f"expected a count from 1, got {self.times}")
+
+    def check_wire(self, wire: Wire, match: Match, path: str) -> None:
+        if self.kind:
+            wire.build(self.kind, self.fields, path)
+        elif not wire.stream:
+            raise PlanError(f"{path}.hex", "expected kind and fields: a library owns the bytes of this wire")
 
 
 class Reply(Effect, frozen=True, tag="reply"):
@@ -66,9 +76,8 @@ class Reply(Effect, frozen=True, tag="reply"):
     pass_request: bool = False
 
     def apply(self, passage: Passage) -> None:
-        assert passage.frame is not None
         answer = passage.refusal(self.code)
         if answer is not None:
             passage.answer(msgspec.structs.replace(answer, **self.fields))
         if answer is None or self.pass_request:
-            passage.pass_on(passage.frame)
+            passage.pass_through()

@@ -8,7 +8,9 @@ from typing import Any
 import msgspec
 
 from fakebrokers.errors import PlanError
-from fakebrokers.faults.effect import Effect, Passage, Realism
+from fakebrokers.faults.effect import Effect, Passage, Realism, Wire
+from fakebrokers.faults.match import Match
+from fakebrokers.faults.read import field_value
 
 
 class Rewrite(Effect, frozen=True, tag="rewrite"):
@@ -33,6 +35,14 @@ class Rewrite(Effect, frozen=True, tag="rewrite"):
         if not self.fields:
             raise PlanError(f"{path}.fields", "expected at least one field, got none")
 
+    def check_wire(self, wire: Wire, match: Match, path: str) -> None:
+        known = wire.fields_of(match.kind, match.role, path)
+        for name in self.fields:
+            if name.split(".")[0] not in known:
+                raise PlanError(
+                    f"{path}.fields.{name}", f"expected one of {', '.join(sorted(known))}; got {name!r}"
+                )
+
 
 def _replace(value: Any, names: list[str], new: Any, path: str) -> Any:
     if not names:
@@ -44,4 +54,15 @@ def _replace(value: Any, names: list[str], new: Any, path: str) -> Any:
     if name not in fields:
         raise PlanError(f"{path}.{name}", f"expected one of {', '.join(fields) or 'no fields'}")
     changed = _replace(getattr(value, name), inner, new, f"{path}.{name}")
+    if not inner:
+        changed = _like_field(value, name, changed)
     return msgspec.structs.replace(value, **{name: changed})
+
+
+def _like_field(value: Any, name: str, new: Any) -> Any:
+    """As the field has it if it fits; an illegal value stays as it is."""
+    kind = next(field.type for field in msgspec.structs.fields(value) if field.name == name)
+    try:
+        return field_value(new, kind)
+    except msgspec.ValidationError:
+        return new

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fakebrokers.faults.effect import Effect, Passage
+from fakebrokers.frames import Role
 
 
 class Silent(Effect, frozen=True, tag="silent"):
@@ -11,13 +12,17 @@ class Silent(Effect, frozen=True, tag="silent"):
     Attributes:
         spare: Roles that are still said, such as ``heartbeat``.
         for_s: For so long; None until the fault is released.
+        pass_frame: Whether the frame that matched is the last one that leaves. A client's frame that
+            matched is always heard.
     """
 
     needs_frame = False
-    spare: tuple[str, ...] = ()
+    once = True
+    spare: tuple[Role, ...] = ()
     for_s: float | None = None
+    pass_frame: bool = False
 
     def apply(self, passage: Passage) -> None:
         passage.silence(self.spare, self.for_s)
-        if passage.frame is not None and passage.direction == "in":
-            passage.pass_on(passage.frame)
+        if self.pass_frame or passage.direction == "in":
+            passage.pass_through()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from fakebrokers.errors import PlanError
 from fakebrokers.faults.effect import Effect, Passage, Realism
 
@@ -11,21 +13,29 @@ class Truncate(Effect, frozen=True, tag="truncate"):
 
     Attributes:
         keep: So many bytes; negative leaves out so many at the end.
+        of: Whether `keep` counts in the frame, or in the connection's whole stream of this direction.
         share: Or this share of the frame (0..1); at least one byte stays, and one is lost.
     """
 
     needs_bytes = True
+    takes_raw = True
+    realism = Realism.ENVIRONMENT
     keep: int | None = None
+    of: Literal["frame", "stream"] = "frame"
     share: float = 0.5
 
     def apply(self, passage: Passage) -> None:
-        assert passage.frame is not None
-        data = passage.encode(passage.frame)
-        if self.keep is not None:
-            passage.pass_raw(data[: self.keep])
+        data = passage.data
+        if self.keep is None:
+            data = data[: min(len(data) - 1, max(1, int(len(data) * self.share)))]
+        elif self.of == "stream":
+            data = data[: max(0, self.keep - passage.offset)]
         else:
-            passage.pass_raw(data[: min(len(data) - 1, max(1, int(len(data) * self.share)))])
+            data = data[: self.keep]
+        passage.pass_raw(data)
 
     def check(self, path: str) -> None:
         if not 0 <= self.share <= 1:
             raise PlanError(f"{path}.share", f"expected 0..1, got {self.share}")
+        if self.of == "stream" and (self.keep is None or self.keep < 0):
+            raise PlanError(f"{path}.keep", f'expected a count from 0 with of = "stream", got {self.keep}')

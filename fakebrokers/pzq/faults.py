@@ -1,0 +1,148 @@
+"""Faults that exist only here, as effects and as ready-made faults (protocol notes, "Faults worth injecting").
+
+pzq.faults.add(lose_acknowledgement(nth=2), refuse_message("disk full", first=3))
+pzq.faults.add(fault(ExtraHeaders(("h1", "h2")), role="deliver"))
+
+A silent or lost monitor, late, doubled, reordered answers and the like need nothing of their own: see
+``drop``, ``delay``, ``duplicate``, ``reorder``, ``rewrite`` in `fakebrokers.faults`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from fakebrokers.faults.build import drop, fault, reorder, rewrite, silent
+from fakebrokers.faults.effect import Effect, Passage, Realism
+from fakebrokers.faults.plan import Fault
+from fakebrokers.pzq import frames as f
+
+
+class StoreFailure(Effect, frozen=True, tag="store-failure"):
+    """The message is not stored; the producer is told why.
+
+    Attributes:
+        reason: The text behind the delimiter.
+    """
+
+    direction = "in"
+    realism = Realism.LEGAL
+    reason: str
+
+    def apply(self, passage: Passage) -> None:
+        answer = passage.refusal(0)
+        if isinstance(answer, f.ProduceNack):
+            passage.answer(msgspec.structs.replace(answer, texts=(self.reason.encode(),)))
+        elif passage.frame is not None:
+            passage.pass_on(passage.frame)
+
+
+class WithoutDelimiter(Effect, frozen=True, tag="without-delimiter"):
+    """The message ends where the empty part would be: no texts, no body."""
+
+    direction = "out"
+    realism = Realism.ILLEGAL
+
+    def apply(self, passage: Passage) -> None:
+        frame = passage.frame
+        if isinstance(frame, f.ProduceAck | f.ProduceNack):
+            frame = msgspec.structs.replace(frame, texts=None)
+        elif isinstance(frame, f.Delivery):
+            frame = msgspec.structs.replace(frame, body=None)
+        if frame is not None:
+            passage.pass_on(frame)
+
+
+class ExtraHeaders(Effect, frozen=True, tag="extra-headers"):
+    """Protocol parts that clients have to ignore stand before the delimiter, as the document announces.
+
+    Attributes:
+        headers: Their texts; none of them empty.
+    """
+
+    direction = "out"
+    realism = Realism.LEGAL
+    headers: tuple[str, ...]
+
+    def apply(self, passage: Passage) -> None:
+        frame = passage.frame
+        if isinstance(frame, f.ProduceAck | f.ProduceNack | f.Delivery):
+            headers = tuple(header.encode() for header in self.headers)
+            frame = msgspec.structs.replace(frame, headers=headers)
+        if frame is not None:
+            passage.pass_on(frame)
+
+
+class ExpireNow(Effect, frozen=True, tag="expire-now"):
+    """All deliveries expire at this moment, however young: the messages come again."""
+
+    needs_frame = False
+    realism = Realism.LEGAL
+
+    def apply(self, passage: Passage) -> None:
+        if passage.frame is not None:
+            passage.pass_on(passage.frame)
+        passage.host("expire_now")
+
+
+class ChangeIdentity(Effect, frozen=True, tag="change-identity"):
+    """The send socket comes back with another routing id; its connections end.
+
+    Attributes:
+        identity: The new one; "" for none.
+    """
+
+    needs_frame = False
+    realism = Realism.ENVIRONMENT
+    identity: str
+
+    def apply(self, passage: Passage) -> None:
+        if passage.frame is not None:
+            passage.pass_on(passage.frame)
+        passage.host("change_identity", identity=self.identity)
+
+
+def lose_acknowledgement(**match: Any) -> Fault:
+    """The message is stored, the producer never hears of it. The daemon does so by itself under load."""
+    return drop(role="confirm", **match)
+
+
+def lose_consumer_ack(**match: Any) -> Fault:
+    """A consumer's acknowledgement never arrives; the message comes again after its timeout."""
+    return drop(role="ack", **match)
+
+
+def refuse_message(reason: str = "disk full", **match: Any) -> Fault:
+    """The message is refused."""
+    return fault(StoreFailure(reason=reason), role="publish", **match)
+
+
+def acknowledge_another(id: str | bytes = b"foreign", **match: Any) -> Fault:
+    """The acknowledgement carries an id that nobody sent."""
+    return rewrite({"id": id}, role="confirm", **match)
+
+
+def stale_delivery(age_us: int, **match: Any) -> Fault:
+    """The delivery says that it was sent so many microseconds ago."""
+    return rewrite({"sent": {"add": -age_us}}, role="deliver", **match)
+
+
+def reverse_order(window: int, **match: Any) -> Fault:
+    """So many deliveries each arrive last first."""
+    return reorder(window=window, how="reverse", role="deliver", **match)
+
+
+def silent_monitor(**match: Any) -> Fault:
+    """The monitor answers nothing."""
+    return drop(role="response", **match)
+
+
+def garbled_monitor(text: str | bytes, **match: Any) -> Fault:
+    """The monitor answers with this text."""
+    return rewrite({"text": text}, role="response", **match)
+
+
+def frozen_daemon(seconds: float | None = None, **match: Any) -> Fault:
+    """The daemon takes everything and says nothing."""
+    return silent(for_s=seconds, **match)

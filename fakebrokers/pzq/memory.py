@@ -1,0 +1,139 @@
+"""Clients' sockets without ZeroMQ, for clients that run on one loop with the fake (and on virtual time).
+
+What libzmq does for its user is done here: it connects, and reconnects, in silence; it keeps what is sent
+while nobody is there; a ROUTER names its peer by a part in front, and drops what is meant for another; a
+REQ adds and strips the empty part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import count
+from typing import Any, Literal
+
+from fakebrokers.connection import Connection
+from fakebrokers.listener import Driver
+from fakebrokers.pzq.codec import PzqCodec
+from fakebrokers.pzq.frames import Parts
+from fakebrokers.session import HangUp, Session
+
+SocketType = Literal["DEALER", "ROUTER", "REQ"]
+
+RECONNECT_S = 0.1  #: libzmq's default
+HIGH_WATER_MARK = 1000  #: libzmq's default; messages that wait for a connection
+
+_numbers = count(1)
+
+
+class MemorySocket:
+    """A client's socket; for the fake it is the `connection.Transport`.
+
+    Args:
+        driver: Whose engine gets the connection.
+        kind: The client's socket type.
+        welcome: Makes session and codec.
+        listening: Whether the fake takes connections now.
+        on_message: Gets what arrives, as the client's socket would give it; each hop takes one turn of
+            the loop.
+        identity: The fake's own routing id, if it has one.
+    """
+
+    def __init__(
+        self,
+        driver: Driver,
+        kind: SocketType,
+        welcome: Callable[[], tuple[Session, PzqCodec]],
+        listening: Callable[[], bool],
+        on_message: Callable[[Parts], None],
+        identity: bytes = b"",
+    ) -> None:
+        self.routing_id = identity or b"\0" + next(_numbers).to_bytes(4, "big")
+        self._driver = driver
+        self._engine = driver.engine
+        self._loop = driver.loop
+        self._kind = kind
+        self._welcome = welcome
+        self._listening = listening
+        self._on_message = on_message
+        self._open = True
+        self._reading = True
+        self._connection: Connection | None = None
+        self._waiting: list[Parts] = []
+        self.reconnect()
+
+    # the client
+
+    def send(self, *parts: bytes) -> None:
+        """Send a message; never blocks, never fails. What is above the high-water mark is lost."""
+        if self._kind == "ROUTER":
+            if parts[0] != self.routing_id:
+                return
+            parts = parts[1:]
+        elif self._kind == "REQ":
+            parts = (b"", *parts)
+        self._loop.call_soon(self._arrive, parts)
+
+    def close(self) -> None:
+        """End it; what was sent has left."""
+        self._open = False
+        self._loop.call_soon(self._gone, "closed by client")
+
+    # the way
+
+    def reconnect(self) -> None:
+        """Connect if that is wanted, possible, and not done already."""
+        if not self._open or self._connection is not None:
+            return
+        if not self._listening():
+            self._loop.call_later(RECONNECT_S, self.reconnect)
+            return
+        session, codec = self._welcome()
+        now = self._loop.time()
+        self._reading = True
+        self._connection = self._engine.accept(session, codec, self, now, f"{self._kind} memory")
+        self._read_on()
+        self._driver.settle()
+
+    def _arrive(self, parts: Parts) -> None:
+        if self._connection is not None and self._reading:
+            self._engine.receive(self._connection, parts, self._loop.time())
+            self._driver.settle()
+        elif len(self._waiting) < HIGH_WATER_MARK:
+            self._waiting.append(parts)
+
+    def _read_on(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        for parts in waiting:
+            self._loop.call_soon(self._arrive, parts)
+
+    def _deliver(self, parts: Parts) -> None:
+        if not self._open:
+            return
+        if self._kind == "ROUTER":
+            parts = (self.routing_id, *parts)
+        elif self._kind == "REQ":
+            parts = parts[1:]
+        self._on_message(parts)
+
+    def _gone(self, how: str) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            self._engine.lost(connection, self._loop.time(), how)
+            self._driver.settle()
+
+    # connection.Transport
+
+    def write(self, units: list[Any]) -> None:
+        for unit in units:
+            self._loop.call_soon(self._deliver, unit)
+
+    def hang_up(self, how: HangUp) -> None:
+        self._connection = None
+        self._loop.call_later(RECONNECT_S, self.reconnect)
+
+    def stop_reading(self) -> None:
+        self._reading = False
+
+    def resume_reading(self) -> None:
+        self._reading = True
+        self._read_on()

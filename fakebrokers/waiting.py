@@ -1,0 +1,71 @@
+"""Waiting for the journal: a future that comes true when enough records fit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Future
+
+import msgspec
+
+from fakebrokers.journal import Journal, Record, Tap
+
+
+class Wanted(msgspec.Struct, frozen=True):
+    """What somebody waits for; everything that is given must fit, see `FakeServer.wait_for`."""
+
+    condition: Callable[[Record], bool] | None = None
+    kind: str | None = None
+    role: str | None = None
+    tap: Tap | None = None
+    connection: str | None = None
+    count: int = 1
+    since: int = 0
+
+    def fits(self, record: Record) -> bool:
+        """Whether this record counts."""
+        return (
+            record.seq > self.since
+            and (self.kind is None or record.kind == self.kind)
+            and (self.role is None or record.role == self.role)
+            and (self.tap is None or bool(record.tap & self.tap))
+            and (self.connection is None or record.connection == self.connection)
+            and (self.condition is None or self.condition(record))
+        )
+
+    def __str__(self) -> str:
+        return f"{self.count} x {self.kind or self.role or 'record'}"
+
+
+class Wait:
+    """One wait for `wanted`; `future` gets the records. All methods on the fake's own thread."""
+
+    def __init__(self, journal: Journal, wanted: Wanted) -> None:
+        self.future: Future[list[Record]] = Future()
+        self._wanted = wanted
+        self._found: list[Record] = []
+        self._stop = journal.watch(self._look)
+        for record in journal.records(wanted.since):
+            self._look(record)
+
+    def _look(self, record: Record) -> None:
+        if self.future.done():
+            self._stop()
+            return
+        try:
+            if not self._wanted.fits(record):
+                return
+        except Exception as error:  # the test's own condition went wrong: its business, not the fake's
+            self._stop()
+            if self.future.set_running_or_notify_cancel():
+                self.future.set_exception(error)
+            return
+        self._found.append(record)
+        if len(self._found) >= self._wanted.count:
+            self._stop()
+            if self.future.set_running_or_notify_cancel():
+                self.future.set_result(self._found)
+
+    def end(self) -> None:
+        """Wait no longer."""
+        self._stop()
+        self.future.cancel()

@@ -1,0 +1,243 @@
+"""RMQS-6 Malformed frames: what the server may never send, and a client has to survive."""
+
+from __future__ import annotations
+
+import asyncio
+
+from conformance.adapter.base import Call
+from conformance.adapter.result import Result
+from conformance.suite import Client, Expect, scenario
+from fakebrokers import RabbitMQStream
+from fakebrokers.faults import fault, hold
+from fakebrokers.faults.effects import Fin, Inject, Rst, Silent, Truncate
+from fakebrokers.journal import Tap
+from fakebrokers.rabbitmq_stream.codes import Code
+from fakebrokers.rabbitmq_stream.frames import Close, MetadataUpdate
+from scenarios.rabbitmq_stream._steps import ADMIN, CONSUMER, STREAM
+
+MIB = 1 << 20
+
+
+class Footprint:
+    """Memory and processor time of the client's process between two moments; nothing in process."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._before = client.facts()
+        self._begun_s = asyncio.get_running_loop().time()
+
+    def judge(self, expect: Expect, *, rss_mib: int, cpu_share: float | None = None) -> None:
+        """Demand that neither grew beyond the limits since this object was made."""
+        before, after = self._before, self._client.facts()
+        if before is None or after is None:
+            return
+        if before.rss_bytes is not None and after.rss_bytes is not None:
+            grown = (after.rss_bytes - before.rss_bytes) // MIB
+            expect.that(grown < rss_mib, f"RSS growth < {rss_mib} MiB", f"{grown} MiB")
+        if cpu_share is not None and before.cpu_s is not None and after.cpu_s is not None:
+            elapsed = asyncio.get_running_loop().time() - self._begun_s
+            share = (after.cpu_s - before.cpu_s) / max(elapsed, 0.1)
+            expect.that(share < cpu_share, f"CPU < {cpu_share:.0%}", f"{share:.0%} over {elapsed:.1f} s")
+
+
+async def _pending_create(
+    broker: RabbitMQStream, client: Client, expect: Expect, name: str
+) -> tuple[Call, str]:
+    """A Create whose answer is held back; returns the call and its connection."""
+    mark = broker.journal.last_seq
+    broker.faults.add(hold(kind="CreateResponse", nth=1, scope="run", name=f"answer to {name}"))
+    call = client.begin("rmqs.create", 5.0, session="s1", target=name)
+    asked = await expect.reached(broker, "no Create came", kind="Create", since=mark)
+    return call, asked[0].connection
+
+
+def _release(broker: RabbitMQStream, name: str) -> None:
+    broker.faults.remove(f"answer to {name}")
+
+
+async def _answered_or_closed(
+    expect: Expect, broker: RabbitMQStream, call: Call, connection: str, what: str, *, within_s: float = 2.0
+) -> None:
+    """The pending request gets its answer, or ends because the client gave the connection up in time."""
+    begun_ns = asyncio.get_running_loop().time() * 1e9
+    result = await call
+    if result.ok:
+        expect.that(True, f"{what}: the answer is matched")
+        return
+    criterion = f"{what}: the answer is matched, or the connection is closed with an error"
+    expect.failed(result, ("protocol", "connection", "closed"), criterion)
+    expect.within((result.ended_ns - begun_ns) / 1e9, within_s, f"{what}: the request ends in time")
+    await expect.socket_closed(broker, connection, f"{what}: the connection is closed", within_s=within_s)
+
+
+@scenario("RMQS-6.01", roles=ADMIN)
+async def tiny_sizes(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    for size, frame in ((0, "00000000"), (3, "00000003 000017")):
+        name = f"size-{size}"
+        await client.connected(name)
+        footprint = Footprint(client)
+        mark = broker.journal.last_seq
+        broker.faults.add(hold(kind="CreateResponse", nth=1, scope="run", name=name))
+        call = client.begin("rmqs.create", 5.0, session=name, target=name)
+        asked = await expect.reached(broker, "no Create came", kind="Create", since=mark)
+        broker.say_raw(asked[0].connection, bytes.fromhex(frame))
+        await asyncio.sleep(0.2)
+        broker.faults.remove(name)
+        await _answered_or_closed(expect, broker, call, asked[0].connection, f"a frame of size {size}")
+        await asyncio.sleep(1.0)
+        footprint.judge(expect, rss_mib=64, cpu_share=0.5)
+
+
+@scenario("RMQS-6.02", roles=ADMIN, timeout_s=60)
+async def absurd_size(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    for size in ("7ffffff0", "fffffff0"):
+        await client.connected(size)
+        footprint = Footprint(client)
+        mark = broker.journal.last_seq
+        broker.faults.add(hold(kind="CreateResponse", nth=1, scope="run", name=size))
+        deadline = client.deadline_s("request", 5.0)
+        call = client.begin("rmqs.create", 5.0, session=size, target=size)
+        asked = await expect.reached(broker, "no Create came", kind="Create", since=mark)
+        broker.say_raw(asked[0].connection, bytes.fromhex(size) + bytes(MIB))
+        result = await call
+        expect.ended(result, f"size 0x{size}: the request ends")
+        expect.that(not result.ok, f"size 0x{size}: the request fails", "it ended ok")
+        again = await client.op("rmqs.create", 5.0, session=size, target=f"{size}-2")
+        expect.ended(again, f"size 0x{size}: the next op ends at its deadline")
+        gone = not broker.client_holds(asked[0].connection)
+        in_time = result.elapsed_ms / 1000 <= 10.0 and deadline <= 10.0 or gone
+        expect.tolerate(gone and in_time, f"size 0x{size}: closed with an error within 10 s", str(result))
+        footprint.judge(expect, rss_mib=64)
+        broker.kill()
+
+
+@scenario("RMQS-6.03", timeout_s=40)
+async def size_before_authentication(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    footprint = Footprint(client)
+    giant = Inject(hex="40000000", place="before")
+    broker.faults.add(fault(giant, Silent(), kind="PeerPropertiesResponse", name="1 GiB"))
+    deadline = client.deadline_s("connect", client.deadline_s("request", 3.0))
+    result = await client.connect(timeout=3.0)
+    expect.that(not result.ok and not result.hang, "connect fails by its deadline", str(result))
+    expect.within(result.elapsed_ms / 1000, deadline * 1.2 + 0.25, "connect fails by its deadline")
+    await expect.socket_closed(broker, "c1", "the socket is closed", within_s=1.5)
+    footprint.judge(expect, rss_mib=64)
+    early = result.elapsed_ms / 1000 < deadline * 0.9
+    expect.tolerate(early, "the size limit ends it, not the connect time-out", str(result))
+
+
+@scenario("RMQS-6.04", roles=CONSUMER)
+async def truncated_delivery(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    broker.create_stream(STREAM)
+    broker.publish(STREAM, [b"message %d" % number for number in range(10)])
+    await client.connected()
+    broker.faults.add(
+        fault(Truncate(share=0.5), Fin(), kind="Deliver", nth=1, scope="run", name="half a chunk")
+    )
+    mark = len(client.events)
+    await client.subscribe(STREAM, offset={"type": "first"})
+    await expect.reached(broker, "nothing was delivered", kind="fin")
+    if client.can("auto_reconnect"):
+        messages = await client.wait_messages(10, within_s=10.0)
+        bodies = [message.body for message in messages]
+        expect.equal(len(bodies), 10, "after a new Subscribe the chunk is surfaced once")
+        return
+    await asyncio.sleep(2.0)
+    expect.equal(len(client.messages()), 0, "no message of that chunk is surfaced")
+    lost = [e for e in client.events[mark:] if e.event in ("session", "error")]
+    closed = not (await client.state())["open"]
+    expect.that(lost or closed, "a close or loss event within 2 s", "nothing was reported")
+
+
+@scenario("RMQS-6.05", roles=ADMIN)
+async def rst_inside_a_response(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    await client.connected()
+    broker.faults.add(fault(Truncate(keep=2), Rst(), kind="CreateResponse", nth=1, scope="run"))
+    result = await client.op("rmqs.create", 8.0, session="s1", target="one")
+    if result.ok and client.can("auto_reconnect"):
+        return
+    expect.failed(result, ("connection", "closed"), "the request ends as connection or closed")
+    expect.within(result.elapsed_ms / 1000, 1.5, "within 1 s")
+
+
+@scenario("RMQS-6.06", roles=ADMIN)
+async def unknown_key(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    await client.connected()
+    expect.prepared(await client.op("rmqs.create", session="s1", target="one"))
+    call, connection = await _pending_create(broker, client, expect, "two")
+    broker.say_raw(connection, bytes.fromhex("0000000e 0063 0001") + bytes(10))
+    await asyncio.sleep(0.2)
+    _release(broker, "two")
+    result = await call
+    expect.ended(result, "the next answer is matched: no hang, no crash")
+    if result.ok:
+        third = await client.op("rmqs.create", session="s1", target="three")
+        expect.ok(third, "the reader is alive")
+        return
+    expect.failed(result, ("protocol", "connection", "closed"), "the next answer is matched")
+    expect.within(result.elapsed_ms / 1000, 2.5, "or the pending op ends within 2 s")
+    expect.tolerate(False, "the frame is skipped by its size", str(result))
+
+
+@scenario("RMQS-6.07", timeout_s=40)
+async def array_counts(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    for case, count in (("null", b"\xff\xff\xff\xff"), ("huge", b"\x7f\xff\xff\xff")):
+        footprint = Footprint(client)
+        mark = broker.journal.last_seq
+        broker.faults.clear()
+        broker.faults.add(hold(kind="PeerPropertiesResponse", name="true answer"))
+        call = client.begin_connect(case, timeout=6.0)
+        asked = await expect.reached(broker, "no PeerProperties came", kind="PeerProperties", since=mark)
+        head = bytes.fromhex("8011 0001") + asked[0].keys[0].to_bytes(4, "big") + b"\x00\x01" + count
+        body = head + bytes(40 - len(head)) if case == "huge" else head
+        broker.say_raw(asked[0].connection, len(body).to_bytes(4, "big") + body)
+        begun = asyncio.get_running_loop().time()
+        result: Result = await call
+        expect.ended(result, f"{case}: connect ends")
+        if not result.ok:
+            expect.failed(result, ("protocol", "connection"), f"{case}: a clean error")
+            expect.within(result.ended_ns / 1e9 - begun, 2.0, f"{case}: within 2 s")
+            await expect.socket_closed(broker, asked[0].connection, f"{case}: socket closed", within_s=1.5)
+        footprint.judge(expect, rss_mib=64)
+
+
+@scenario("RMQS-6.08", roles=ADMIN)
+async def string_beyond_the_frame(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    broker.create_stream(STREAM)
+    await client.connected()
+    broker.faults.add(hold(kind="MetadataResponse", name="true answer"))
+    call = client.begin("rmqs.metadata", 5.0, session="s1", targets=[STREAM])
+    asked = await expect.reached(broker, "no Metadata came", kind="Metadata")
+    head = bytes.fromhex("800f 0001") + asked[0].keys[0].to_bytes(4, "big")
+    body = head + bytes.fromhex("00000001 0000 7530") + bytes(40 - len(head) - 8)
+    broker.say_raw(asked[0].connection, len(body).to_bytes(4, "big") + body)
+    result = await call
+    expect.that(not result.ok and not result.hang, "the Metadata op fails", str(result))
+    broker.faults.clear()
+    created = await client.op("rmqs.create", 5.0, session="s1", target="next")
+    if created.ok:
+        return
+    expect.failed(
+        created, ("protocol", "connection", "closed"), "the Create answer is matched, or a clean end"
+    )
+    await expect.socket_closed(broker, asked[0].connection, "the connection is closed", within_s=2.0)
+
+
+@scenario("RMQS-6.09")
+async def invalid_utf8(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    bad = b"\xc3\x28".decode(errors="surrogateescape")
+    await client.connected("close")
+    await client.connected("update")
+    opened = [r.connection for r in broker.journal.select(kind="OpenResponse")]
+    expect.exercised(len(opened) >= 2, "the sessions share one connection")
+    mark = len(client.events)
+    broker.say(opened[0], Close(1, Code.UNKNOWN_FRAME, bad))
+    broker.say(opened[1], MetadataUpdate(Code.STREAM_NOT_AVAILABLE, bad))
+    await asyncio.sleep(2.0)
+    expect.that(client.alive, "no crash", "the process ended")
+    answered = broker.journal.select(kind="CloseResponse", tap=Tap.RECEIVED)
+    closed = not broker.client_holds(opened[0])
+    expect.that(answered or closed, "CloseResponse sent, or connection closed within 2 s", "neither")
+    state = await client.state("update")
+    loud = [e for e in client.events[mark:] if e.event in ("session", "error")]
+    expect.that(state["open"] or loud, "the MetadataUpdate is ignored, or closes loudly", "closed in silence")
