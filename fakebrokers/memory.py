@@ -6,11 +6,8 @@ Fakes in memory have addresses all the same, so that clients find the node that 
 from __future__ import annotations
 
 import asyncio
-<<<<<<< /tmp/core/fakebrokers/memory.py
-from collections import deque
-=======
 import itertools
->>>>>>> /work/main/fakebrokers/memory.py
+from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -20,12 +17,11 @@ from fakebrokers.session import Codec, HangUp, Session
 if TYPE_CHECKING:
     from fakebrokers.listener import Driver
 
-<<<<<<< /tmp/core/fakebrokers/memory.py
 #: Bytes under way to a broker that does not read from which the client is told to pause.
 CLIENT_LIMIT = 256 * 1024
 #: Bytes under way to a client that does not read from which the broker is told to pause.
 BROKER_LIMIT = 4 * 1024 * 1024
-=======
+
 Door = Callable[[asyncio.Protocol], "MemoryLink"]
 
 _doors: dict[str, Door] = {}
@@ -50,7 +46,6 @@ def dial(endpoint: str, client: asyncio.Protocol) -> MemoryLink:
     if door is None:
         raise ConnectionRefusedError(f"no fake in memory at {endpoint}")
     return door(client)
->>>>>>> /work/main/fakebrokers/memory.py
 
 
 class MemoryLink:

@@ -17,11 +17,7 @@ import time
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-<<<<<<< /tmp/core/fakebrokers/server.py
-=======
-from concurrent.futures import Future
 from functools import partial
->>>>>>> /work/main/fakebrokers/server.py
 from pathlib import Path
 from types import TracebackType
 from typing import Any, ClassVar, TypeVar
@@ -137,19 +133,14 @@ class FakeServer(ABC):
             raise UsageError(f"this {self.protocol} fake runs already, at {self.url}")
         self._write_down()
         if self._memory:
-<<<<<<< /tmp/core/fakebrokers/server.py
             inside = InsideLoop(asyncio.get_running_loop())
             self._begin(inside)
             self._home = inside
-=======
-            self._home = InsideLoop(asyncio.get_running_loop())
-            self._driver = Driver(self.engine, self._home.loop)
             self._doors = [
                 open_door(self.host, partial(self.connect_memory, door=number))
                 for number in range(self.memory_doors)
             ]
             self.bound()
->>>>>>> /work/main/fakebrokers/server.py
             return self
         home = loop_thread()
         self._begin(home)
@@ -190,16 +181,10 @@ class FakeServer(ABC):
             self._home = None
 
     def _close(self) -> None:
-<<<<<<< /tmp/core/fakebrokers/server.py
-        self.gate.close()
-=======
         for port in self._doors:
             close_door(self.host, port)
         self._doors.clear()
-        for handle in self._handles.values():
-            handle.cancel()
-        self._handles.clear()
->>>>>>> /work/main/fakebrokers/server.py
+        self.gate.close()
         for listener in self.listeners:
             listener.close()
             listener.drop_all()
@@ -457,17 +442,9 @@ class FakeServer(ABC):
     # engine.Host
 
     def refuse(self, for_s: float | None, fault: str) -> None:
-<<<<<<< /tmp/core/fakebrokers/server.py
         """Refuse new connections for a while."""
         self.gate.refuse(fault, for_s)
         self.journal.state(self.engine.now, "", "refusing", "", fault)
-=======
-        """Close the listeners for a while."""
-        self._down = self._memory
-        for listener in self.listeners:
-            listener.close()
-        self._back_in(for_s, fault)
->>>>>>> /work/main/fakebrokers/server.py
 
     def black_hole(self, for_s: float | None, fault: str) -> None:
         """Let new connects hang for a while."""
@@ -488,17 +465,11 @@ class FakeServer(ABC):
         """Join a client protocol to this fake without sockets (``memory=True``), at one of its addresses."""
         if not self._memory or self._driver is None:
             raise UsageError("connect_memory needs a fake that was made with memory=True and started")
-<<<<<<< /tmp/core/fakebrokers/server.py
         if self.gate.hole:
             raise TimeoutError("a connect hangs while the fake is a black hole")
         if self.gate.shut:
             raise ConnectionRefusedError("the fake lets nobody in")
-        link = MemoryLink(self._driver, self.welcome_memory, client)
-=======
-        if self._down:
-            raise ConnectionRefusedError("the fake is down")
         link = MemoryLink(self._driver, partial(self.welcome_door, door), client)
->>>>>>> /work/main/fakebrokers/server.py
         self._links[link.name] = link
         return link
 

@@ -46,14 +46,16 @@ class HttpAnswer(Effect, frozen=True, tag="http-answer"):
         if not isinstance(frame, f.HttpRequest | f.HttpResponse):
             return passage.pass_on(frame) if frame is not None else None
         body = self.body.encode()
-        kind = (("Content-Type", self.content_type),) if self.content_type and body else ()
+        described = (("Content-Type", self.content_type),) if self.content_type and body else ()
         headers = (
             *self.headers.items(),
-            *kind,
+            *described,
             ("Connection", "close" if self.close else "keep-alive"),
             ("Content-Length", str(len(body))),
         )
-        answer = f.HttpError(self.status, headers, body, frame.number)
+        refuses = isinstance(frame, f.HttpPublish | f.HttpConfirm | f.HttpReject)
+        kind = f.HttpReject if refuses else f.HttpError
+        answer = kind(self.status, headers, body, frame.number)
         if passage.direction == "in":
             passage.answer(answer)
         else:

@@ -1,4 +1,4 @@
-"""Faults that exist only here, as effects and as ready-made faults (protocol notes, "Faults worth injecting").
+"""Faults that exist only here, as effects and ready-made (protocol notes, "Faults worth injecting").
 
 pzq.faults.add(lose_acknowledgement(nth=2), refuse_message("disk full", first=3))
 pzq.faults.add(fault(ExtraHeaders(("h1", "h2")), role="deliver"))
@@ -130,7 +130,7 @@ def stale_delivery(age_us: int, **match: Any) -> Fault:
 
 def reverse_order(window: int, **match: Any) -> Fault:
     """So many deliveries each arrive last first."""
-    return reorder(window=window, how="reverse", role="deliver", **match)
+    return reorder(window=window, order="reverse", role="deliver", **match)
 
 
 def silent_monitor(**match: Any) -> Fault:

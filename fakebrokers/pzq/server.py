@@ -144,11 +144,11 @@ class PZQ(FakeServer):
         for client in self._clients:
             client.reconnect()
 
-    def expire_now(self, fault: str = "") -> None:
+    def expire_now(self, fault: str) -> None:
         """All deliveries expire at this moment."""
-        self.call(lambda: self.broker.expire_now(self.engine.now))
+        self.broker.expire_now(self.engine.now)
 
-    def change_identity(self, identity: str, fault: str = "") -> None:
+    def change_identity(self, identity: str, fault: str) -> None:
         """The send socket comes back with another routing id; its connections end."""
 
         def act() -> None:
@@ -156,7 +156,7 @@ class PZQ(FakeServer):
                 listener.identity = identity.encode()
                 listener.hang_up(HangUp.FIN)
 
-        self.call(act)
+        self._post(act)
 
     # memory
 
@@ -235,6 +235,10 @@ class PZQ(FakeServer):
         """Acknowledgements that a producer's full pipe lost, as with the daemon."""
         listeners: list[RouterListener] = self.listeners[:1]
         return sum(listener.lost_messages for listener in listeners)
+
+    def expire(self) -> None:
+        """Let all deliveries expire at this moment; the messages come again."""
+        self.call(lambda: self.broker.expire_now(self.engine.now))
 
     def put(self, *body: bytes, key: bytes | None = None) -> bytes:
         """Store a message as if a producer had sent it; returns its key.

@@ -118,9 +118,7 @@ class Consuming:
         question, self._next_question = self._next_question, self._next_question + 1
         deadline = now + self._session.profile.request_timeout_s
         self._questions[question] = _Question(member, member.active, deadline)
-        self._session.say(
-            ConsumerUpdate(question, member.subscription.subscription_id, int(member.active))
-        )
+        self._session.say(ConsumerUpdate(question, member.subscription.subscription_id, int(member.active)))
 
     # --- frames -------------------------------------------------------------------------------
 

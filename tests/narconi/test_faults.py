@@ -118,6 +118,7 @@ def test_answers_of_a_gateway() -> None:
     assert answer.status_line == "HTTP/1.1 401 Unauthorized"
     assert answer.headers[0] == ["Content-Type", "text/html"]
     assert answer.body == b"who?"
+    assert [r.kind for r in server.engine.journal.select(role="reject")] == ["HttpReject"]
     assert stored(server) == []
     post(client, b"x")
     assert client.answer().status_line == "HTTP/1.1 201 Created"

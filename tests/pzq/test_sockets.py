@@ -17,6 +17,8 @@ import pytest
 import zmq
 
 from fakebrokers.errors import UsageError
+from fakebrokers.faults.build import fault
+from fakebrokers.pzq.faults import ChangeIdentity
 from fakebrokers.pzq.server import PZQ, StoredMessage
 
 Connect = Callable[..., Any]
@@ -277,7 +279,7 @@ def test_faults_at_the_level_of_messages(connect: Connect) -> None:
             {"match": {"role": "confirm", "nth": 1}, "effect": {"type": "drop"}},
             {"match": {"role": "deliver", "nth": 1}, "effect": {"type": "duplicate"}},
             {
-                "match": {"kind": "Delivery", "nth": 3},
+                "match": {"kind": "Delivery", "nth": 2},
                 "effect": {"type": "rewrite", "fields": {"sent": "abc", "headers": ["h1", "h2"]}},
             },
         ]
@@ -420,3 +422,13 @@ def test_start_is_quick_and_stop_leaves_nothing() -> None:
     assert min(times) < 0.005
     assert threading.active_count() == threads
     eventually(lambda: len(os.listdir("/proc/self/fd")) <= descriptors)
+
+
+def test_another_identity(connect: Connect) -> None:
+    with PZQ(profile="seed") as pzq:
+        pzq.faults.add(fault(ChangeIdentity(identity="other"), role="publish"))
+        producer = connect(zmq.DEALER, pzq.url)
+        produce(producer, b"a")
+        eventually(lambda: len(pzq.journal.select(kind="closed")) == 1)
+        consumer = connect(zmq.ROUTER, pzq.send_url)
+        assert consumer.recv_multipart()[0] == b"other"

@@ -17,8 +17,11 @@ from fakebrokers.rabbitmq_stream.frames import (
     MetadataResponse,
     MetadataUpdate,
     ResolveOffsetSpec,
+    SaslAuthenticate,
     Subscribe,
 )
+from fakebrokers.rabbitmq_stream.profile import V4_3
+from fakebrokers.rabbitmq_stream.publishing import publish
 from tests.rabbitmq_stream.bench import (
     EOF,
     SAC,
