@@ -38,6 +38,7 @@ class Profile(msgspec.Struct, frozen=True):
         reauthentication: SaslAuthenticate is known on an open connection.
         closes_on_failed_reauthentication: A failed re-authentication ends the connection.
         response_bit_on_routes: The answers to Route and Partitions carry bit 15 of the key.
+        document_layouts: Frames look as the early document lists them (see `codec_seed`).
         committed_offset_stat: StreamStats has the key ``committed_offset``.
         measured_failure_delay_s: How long the real server holds back the answer to a failed login.
         failure_delay_s: How long the fake does; 0 by default to keep tests fast (see `with_delays`).
@@ -70,6 +71,7 @@ class Profile(msgspec.Struct, frozen=True):
     reauthentication: bool = True
     closes_on_failed_reauthentication: bool = True
     response_bit_on_routes: bool = True
+    document_layouts: bool = False
     committed_offset_stat: bool = True
     measured_failure_delay_s: float = 3.0
     failure_delay_s: float = 0.0
@@ -151,6 +153,7 @@ SEED = msgspec.structs.replace(
     low_water_mark=False,
     no_offset_code=False,
     max_reference=256,
+    document_layouts=True,
     reauthentication=False,
     measured_failure_delay_s=0.0,
 )

@@ -15,6 +15,7 @@ from fakebrokers.frames import Frame
 from fakebrokers.rabbitmq_stream.broker import StreamBroker
 from fakebrokers.rabbitmq_stream.cluster import Cluster, Node
 from fakebrokers.rabbitmq_stream.codec import StreamCodec
+from fakebrokers.rabbitmq_stream.codec_seed import codec_for
 from fakebrokers.rabbitmq_stream.codes import OffsetType
 from fakebrokers.rabbitmq_stream.frames import (
     Create,
@@ -64,7 +65,7 @@ class Client:
         self.reading = True
         self.writable = True
         self.bench = bench
-        self.codec = StreamCodec(response_bit_on_routes=bench.broker.profile.response_bit_on_routes)
+        self.codec = codec_for(bench.broker.profile)
         self.session = StreamSession(bench.broker, self.codec, node)
         self.session.link = self
         self._reader = StreamCodec("client")

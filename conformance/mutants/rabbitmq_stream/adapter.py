@@ -10,11 +10,13 @@ from typing import Any, ClassVar
 
 from conformance.adapter import kit
 from conformance.mutants.rabbitmq_stream.client import StreamClient
+from conformance.mutants.rabbitmq_stream.connection import Connection
 from conformance.mutants.rabbitmq_stream.errors import ClientError
-from conformance.mutants.rabbitmq_stream.network import Connect, sockets
+from conformance.mutants.rabbitmq_stream.network import Connect, memory, sockets
 from conformance.mutants.rabbitmq_stream.producing import Receipt
+from conformance.mutants.rabbitmq_stream.publisher import Publisher
 from conformance.mutants.rabbitmq_stream.settings import Settings
-from conformance.mutants.rabbitmq_stream.subscription import Message, Start
+from conformance.mutants.rabbitmq_stream.subscription import Message, Start, Subscription
 from fakebrokers.rabbitmq_stream.codes import Compression, OffsetType
 
 Json = dict[str, Any]
@@ -322,3 +324,23 @@ def shown(text: str) -> str:
 def tls_context(tls: Mapping[str, Any]) -> ssl.SSLContext:
     """The client's side of TLS."""
     return ssl.create_default_context(cafile=tls.get("ca_file"))
+
+
+#: What `conformance.mutants.registry` asks for.
+REFERENCE = StreamAdapter
+
+PARTS: Mapping[str, type] = {"Connection": Connection, "Publisher": Publisher, "Subscription": Subscription}
+
+
+def adapter_with(part: type) -> type[StreamAdapter]:
+    """The adapter of a client in which one part is replaced; `part` may also be the client itself."""
+    client = part
+    if not issubclass(part, StreamClient):
+        [name] = [name for name, original in PARTS.items() if issubclass(part, original)]
+        client = type(part.__name__, (StreamClient,), {name: part})
+    return type(part.__name__, (StreamAdapter,), {"client": client})
+
+
+def in_memory(adapter: type[StreamAdapter]) -> type[StreamAdapter]:
+    """The same, for fakes without sockets."""
+    return type(adapter.__name__, (adapter,), {"connect_with": memory})

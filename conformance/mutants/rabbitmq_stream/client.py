@@ -248,6 +248,23 @@ class StreamClient(Consuming):
         link = await self.control_link(deadline)
         await link.ask(Delete, stream, deadline=deadline)
 
+    # what tests turn
+
+    def set_counter(self, which: str, value: int) -> None:
+        """Continue counting elsewhere: ``correlation`` and ``request`` ids, or ``publishing`` ids."""
+        if which == "publishing":
+            for publisher in self.publishers.values():
+                publisher.next_id = value
+        else:
+            for link in self.links:
+                link.core.next_correlation = value
+
+    def give_credit(self, subscription: Subscription, chunks: int) -> None:
+        """Let more chunks come, besides those that the client asks for by itself."""
+        if subscription.connection is not None:
+            subscription.connection.give_credit(subscription.subscription_id, chunks)
+            subscription.connection.owner.flush()
+
     # looking
 
     @property

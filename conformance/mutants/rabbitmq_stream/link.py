@@ -46,6 +46,11 @@ class Link(asyncio.Protocol):
         return self.core.state == "open"
 
     @property
+    def has_timer(self) -> bool:
+        """Whether it waits for a moment in time."""
+        return self._timer is not None
+
+    @property
     def addresses(self) -> set[str]:
         """All names of the server at the other end."""
         return {self.endpoint, self.core.advertised} - {""}

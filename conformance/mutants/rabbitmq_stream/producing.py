@@ -257,7 +257,20 @@ class Producing(Locating):
             if link is not None:
                 self.leave(link)
 
+    async def flush(self, timeout: float | None = None) -> None:
+        """Wait until everything that was sent has an outcome. Raises `ClientError` (timeout)."""
+        deadline = self.deadline(timeout)
+        while any(publisher.pending for publisher in self.publishers.values()):
+            if self.now() >= deadline:
+                raise ClientError("timeout", "confirms are missing")
+            await asyncio.sleep(0.01)
+
     # confirm time-outs
+
+    @property
+    def timers(self) -> int:
+        """Timers that are set."""
+        return len(self._timers) + sum(link.has_timer for link in self.links)
 
     def _watch(self, publisher: Publisher) -> None:
         """Set the timer for the next confirm that is late."""

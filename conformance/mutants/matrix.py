@@ -1,0 +1,219 @@
+"""Which scenario catches which mutant: proof that every scenario can fail.
+
+A kill counts only where the reference client passes the scenario, and where the mutant fails by the
+scenario's own criterion, not in a step that prepares it. Most runs need no sockets and no time: client and
+fake share a loop on virtual time. Scenarios about processes and TLS run over sockets.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from enum import StrEnum
+from multiprocessing import get_context
+from types import FrameType
+from typing import Any
+
+import msgspec
+
+from conformance.adapter.base import Adapter, AdapterFailed
+from conformance.adapter.inprocess import InProcessAdapter
+from conformance.adapter.kit import AdapterBase
+from conformance.adapter.process import ProcessAdapter
+from conformance.mutants.registry import Mutant, command, mutants_of, reference, without_sockets
+from conformance.results import Verdict
+from conformance.suite.brokers import fake_for
+from conformance.suite.judge import Judgement, judge, unfit
+from conformance.suite.load import all_scenarios
+from conformance.suite.scenario import Key, Scenario
+from fakebrokers import virtual
+
+GOOD = (Verdict.PASS, Verdict.NON_STRICT)
+STUCK_S = 100  #: real seconds after which a run is given up: a client in an endless loop
+
+
+class Mode(StrEnum):
+    """How client and fake are joined."""
+
+    MEMORY = "memory"  #: one loop on virtual time
+    SOCKETS = "sockets"  #: one process, real sockets, real time
+    PROCESS = "process"  #: the client in a process of its own
+
+
+class Row(msgspec.Struct):
+    """What was found out about one scenario.
+
+    Attributes:
+        mode: How it was run.
+        reference: The verdict on the reference client, and its reason.
+        killed_by: The mutants that fail it by its own criterion.
+        criteria: By mutant, the criterion that was violated, and what happened.
+        survived: By mutant that was tried in vain, its verdict and the reason.
+    """
+
+    id: str
+    protocol: str
+    variant: str
+    mode: str
+    reference: str = ""
+    reason: str = ""
+    killed_by: list[str] = []
+    criteria: dict[str, str] = {}
+    survived: dict[str, str] = {}
+
+    @property
+    def is_proven(self) -> bool:
+        """The reference passes, and a mutant does not."""
+        return self.reference in GOOD and bool(self.killed_by)
+
+
+class Matrix(msgspec.Struct):
+    """All rows."""
+
+    rows: list[Row]
+
+    def document(self) -> dict[str, Any]:
+        """What ``fakebrokers mutants --json`` prints."""
+        shown = ("id", "protocol", "variant", "killed_by")
+        return {
+            "scenarios": [{name: getattr(row, name) for name in shown} for row in self.rows],
+            "unkilled": _once(row.id for row in self.rows if not row.killed_by),
+            "reference_failures": _once(row.id for row in self.rows if row.reference not in GOOD),
+        }
+
+
+def _once(ids: Iterator[str]) -> list[str]:
+    return list(dict.fromkeys(ids))
+
+
+class Stuck(KeyboardInterrupt):
+    """A run took too much real time. A KeyboardInterrupt, because asyncio keeps all others to itself."""
+
+
+# one run
+
+
+def mode_of(scenario: Scenario) -> Mode:
+    """How a scenario has to be run."""
+    if scenario.process:
+        return Mode.PROCESS
+    return Mode.SOCKETS if "tls" in scenario.needs or scenario.server.get("tls") else Mode.MEMORY
+
+
+def run(scenario: Scenario, mutant: Mutant | None = None, mode: Mode | None = None) -> Judgement:
+    """Judge the reference client, or a mutant of it, by one scenario. Blocks; main thread only."""
+    how = mode or mode_of(scenario)
+    work = _judged(scenario, _adapter(scenario.protocol, mutant, how), how)
+    former = signal.signal(signal.SIGALRM, _alarm)
+    signal.setitimer(signal.ITIMER_REAL, STUCK_S + (scenario.timeout_s if how is not Mode.MEMORY else 0))
+    try:
+        return virtual.run(work) if how is Mode.MEMORY else asyncio.run(work)
+    except Stuck:
+        return Judgement(scenario, Verdict.HARNESS_ERROR, reason=f"not done after {STUCK_S} s of real time")
+    except AdapterFailed as error:
+        return Judgement(scenario, Verdict.HARNESS_ERROR, reason=str(error))
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, former)
+
+
+def _alarm(number: int, frame: FrameType | None) -> None:
+    raise Stuck
+
+
+def _adapter(protocol: str, mutant: Mutant | None, mode: Mode) -> Adapter:
+    if mode is Mode.PROCESS:
+        inherited = [path for path in sys.path if path]
+        env = {"PYTHONPATH": os.pathsep.join(inherited)}
+        return ProcessAdapter(command(protocol, mutant.name if mutant else None), protocol, env=env)
+    client: type[AdapterBase] = mutant.adapter if mutant else reference(protocol)
+    if mode is Mode.MEMORY:
+        client = without_sockets(protocol, client)
+    return InProcessAdapter(client, protocol)
+
+
+async def _judged(scenario: Scenario, adapter: Adapter, mode: Mode) -> Judgement:
+    try:
+        hello = await adapter.start()
+        refused = unfit(scenario, hello, in_process=mode is not Mode.PROCESS)
+        if refused is not None:
+            return refused
+        return await judge(scenario, adapter, fake_for(memory=mode is Mode.MEMORY))
+    finally:
+        await adapter.kill()
+
+
+# one row
+
+
+def prove(scenario: Scenario, mutants: Sequence[Mutant]) -> Row:
+    """Run the reference client, then each mutant."""
+    mode = mode_of(scenario)
+    correct = run(scenario, None, mode)
+    if correct.verdict not in GOOD and mode is Mode.MEMORY:
+        over_sockets = run(scenario, None, Mode.SOCKETS)  # not everything can be had in memory
+        if over_sockets.verdict in GOOD:
+            mode, correct = Mode.SOCKETS, over_sockets
+    row = Row(*scenario.key, mode=mode, reference=correct.verdict, reason=correct.reason)
+    if correct.verdict not in GOOD:
+        return row
+    for one in mutants:
+        judgement = run(scenario, one, mode)
+        if judgement.kills:
+            row.killed_by.append(one.name)
+            row.criteria[one.name] = judgement.reason
+        else:
+            setup = "setup: " if "setup" in judgement.tags else ""
+            row.survived[one.name] = f"{judgement.verdict}: {setup}{judgement.reason}".rstrip(": ")
+    return row
+
+
+def candidates(scenario: Scenario, *, everything: bool = False) -> list[Mutant]:
+    """The mutants that a scenario should be able to catch: they break what it rests on."""
+    basis = set(scenario.requirement.basis)
+    return [one for one in mutants_of(scenario.protocol) if everything or basis.intersection(one.breaks)]
+
+
+# all rows
+
+
+def matrix(
+    scenarios: Sequence[Scenario],
+    *,
+    everything: bool = False,
+    only: Sequence[str] = (),
+    processes: int = 2,
+    on_row: Callable[[Row], None] = lambda _: None,
+) -> Matrix:
+    """Prove many scenarios.
+
+    Args:
+        everything: Try every mutant on every scenario.
+        only: Names of mutants; all others are left out.
+        processes: How many to use; 1 means this one.
+        on_row: For progress.
+    """
+    keys = [scenario.key for scenario in scenarios]
+    rows: dict[Key, Row] = {}
+    if processes == 1 or len(keys) < 2:
+        for key in keys:
+            rows[key] = _prove_key(key, everything, tuple(only))
+            on_row(rows[key])
+    else:
+        with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
+            jobs = {pool.submit(_prove_key, key, everything, tuple(only)): key for key in keys}
+            for job in as_completed(jobs):
+                rows[jobs[job]] = job.result()
+                on_row(rows[jobs[job]])
+    return Matrix([rows[key] for key in keys])
+
+
+def _prove_key(key: Key, everything: bool, only: tuple[str, ...]) -> Row:
+    """One row, from what can be sent to another process."""
+    [scenario] = [one for one in all_scenarios() if one.key == key]
+    chosen = candidates(scenario, everything=everything or bool(only))
+    return prove(scenario, [one for one in chosen if not only or one.name in only])
