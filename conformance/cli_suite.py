@@ -13,6 +13,7 @@ import msgspec
 from rich.console import Console
 from rich.table import Table
 
+from conformance.adapter.base import Adapter
 from conformance.suite.load import SETS, all_scenarios, select
 from conformance.suite.scenario import Scenario
 from fakebrokers.errors import UsageError
@@ -166,7 +167,7 @@ def contract_json(results: object) -> str:
 
 def _client(
     client: str | None, adapter: str | None, protocol: str | None
-) -> tuple[str, str, Callable[[], object]]:
+) -> tuple[str, str, Callable[[], Adapter]]:
     from conformance.adapter.process import ProcessAdapter
     from conformance.adapters.registry import find
 

@@ -150,59 +150,42 @@ def stuck_request(ops: DataFrame, runs: DataFrame) -> DataFrame:
     )
 
 
-def phantom_confirm(ops: DataFrame, wire: DataFrame, frames: DataFrame) -> DataFrame:
+def phantom_confirm(ops: DataFrame, wire: DataFrame) -> DataFrame:
     """The client counts a publish as confirmed although the confirm never left the fake.
 
     Args:
         wire: See `wire_keys`.
     """
     acked = ops.where((F.col("f") == "publish") & (F.col("outcome") == "ok"))
-    by_key = (
+    last = F.max(F.struct("seq", "key", "process")).alias("last")
+    on_wire = [F.sum(name).alias(name) for name in ("published", "confirmed")]
+    keyed = (
         acked.where("wire_key is not null")
         .groupBy("run", F.col("wire_key").alias("wire"))
-        .agg(F.count("*").alias("acked"), F.max(F.struct("seq", "key", "process")).alias("last"))
-    )
-    on_wire = wire.groupBy("run", "wire").agg(
-        F.sum("published").alias("published"), F.sum("confirmed").alias("confirmed")
-    )
-    keyed = (
-        by_key.join(on_wire.where("published > 0"), ["run", "wire"])
+        .agg(F.count("*").alias("acked"), last)
+        .join(wire.groupBy("run", "wire").agg(*on_wire).where("published > 0"), ["run", "wire"])
         .where("acked > confirmed")
-        .withColumn("value", F.col("wire"))
+        .select("*", F.col("wire").alias("value"))
     )
-    confirm = (F.col("role") == "confirm") & F.col("tap").isin("out", "sent")
-    publish = (F.col("role") == "publish") & F.col("tap").isin("in", "received")
+    phantoms = keyed.groupBy("run").agg(F.sum(F.expr("acked - confirmed")).alias("phantoms"))
     totals = (
         acked.groupBy("run")
-        .agg(F.count("*").alias("acked"), F.max(F.struct("seq")).alias("last"))
-        .join(keyed.groupBy("run").agg(F.sum(F.expr("acked - confirmed")).alias("phantoms")), "run", "left")
-        .join(
-            frames.where(publish | confirm)
-            .groupBy("run")
-            .agg(
-                F.sum(F.when(publish, F.col("items")).otherwise(0)).alias("published"),
-                F.sum(F.when(confirm, F.col("items")).otherwise(0)).alias("confirmed"),
-            ),
-            "run",
-        )
-        .where("published > 0 and acked - coalesce(phantoms, 0) > confirmed")
+        .agg(F.count("*").alias("acked"), last)
+        .join(wire.groupBy("run").agg(*on_wire).where("published > 0"), "run")
+        .join(phantoms, "run", "left")
+        .where("acked - coalesce(phantoms, 0) > confirmed")
     )
     detail = F.format_string("%d acknowledged, %d sent", "acked", "confirmed")
     seqs = F.array("last.seq")
-    return _finding(
+    named = _finding(
         keyed.withColumn("key", F.coalesce("last.key", F.lit(""))),
         "phantom-confirm",
         process=F.col("last.process"),
         seqs=seqs,
         detail=detail,
-    ).unionByName(
-        _finding(
-            totals.withColumns({"key": F.lit(""), "value": F.lit("")}),
-            "phantom-confirm",
-            seqs=seqs,
-            detail=detail,
-        )
     )
+    unnamed = totals.withColumns({"key": F.lit(""), "value": F.lit("")})
+    return named.unionByName(_finding(unnamed, "phantom-confirm", seqs=seqs, detail=detail))
 
 
 def missed_heartbeat_ignored(

@@ -25,7 +25,9 @@ def latencies(found: DataFrame, wire: DataFrame, runs: DataFrame) -> DataFrame:
             )
         ).alias("span"),
     )
-    fake = wire.select("run", _span("wire-confirm", F.col("published_ns"), F.col("confirmed_ns")).alias("span"))
+    fake = wire.where("wire is not null").select(
+        "run",  _span("wire-confirm", F.col("published_ns"), F.col("confirmed_ns")).alias("span")
+    )
     cell = (*CLIENT, "scenario", "measure")
     return (
         seen.unionByName(fake)

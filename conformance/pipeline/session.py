@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import shutil
 import sys
@@ -19,6 +18,8 @@ from fakebrokers.errors import UsageError
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+Settings = dict[str, bool | float | int | str | None]
+
 #: Rows up to which the quick compiler is enough; beyond them the optimising one pays.
 SMALL = 2_000_000
 
@@ -28,7 +29,7 @@ def spark_session(
     master: str | None = None,
     *,
     java_home: Path | None = None,
-    rows: int = 0,
+    rows: int = SMALL,
     memory: str = "2g",
 ) -> Iterator[SparkSession]:
     """A session for as long as the block lasts.
@@ -46,41 +47,47 @@ def spark_session(
         from pyspark.sql import SparkSession
     except ImportError:
         raise UsageError("analysis needs PySpark: pip install 'fakebrokers[spark]'") from None
+    before = dict(os.environ)
     scratch = Path(tempfile.mkdtemp(prefix="fakebrokers-spark-"))
     submitted = "PYSPARK_GATEWAY_PORT" in os.environ
-    builder = SparkSession.builder.appName("fakebrokers analyze").config(map=_settings(scratch))
-    if not submitted:
-        os.environ["JAVA_HOME"] = str(find_java(java_home, scratch))
-        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-        builder = builder.config(map=_local(scratch, rows, memory))
-    if master is not None or not submitted:
-        builder = builder.master(master or "local[*]")
+    builder = SparkSession.builder.appName("fakebrokers analyze").config(map=_settings(rows))
     try:
+        if not submitted:
+            os.environ["JAVA_HOME"] = str(find_java(java_home, scratch))
+            os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # else workers run python3 of the PATH
+            os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+            builder = builder.config(map=_local(scratch, rows, memory))
+        if master is not None or not submitted:
+            builder = builder.master(master or "local[*]")
         session = builder.getOrCreate()
         try:
             yield session
         finally:
             session.stop()
     finally:
+        os.environ.clear()
+        os.environ.update(before)
         shutil.rmtree(scratch, ignore_errors=True)
 
 
-def _settings(scratch: Path) -> dict[str, str]:
-    """What holds on clusters too."""
+def _settings(rows: int) -> Settings:
+    """What holds on clusters too. Adaptive planning costs more than it gains on small inputs."""
+    cores = os.cpu_count() or 1
     return {
+        "spark.sql.adaptive.enabled": str(rows > SMALL).lower(),
         "spark.sql.session.timeZone": "UTC",
-        "spark.sql.shuffle.partitions": str(2 * (os.cpu_count() or 1)),
+        "spark.sql.shuffle.partitions": str(cores if rows <= SMALL else max(8, 4 * cores)),
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
     }
 
 
-def _local(scratch: Path, rows: int, memory: str) -> dict[str, str]:
+def _local(scratch: Path, rows: int, memory: str) -> Settings:
     """What only acts before the JVM starts."""
-    options = [f"-Dlog4j2.configurationFile={_quiet()}", "-XX:+UseSerialGC"]
+    quiet = resources.files("conformance.pipeline") / "log4j2.properties"
+    options = [f"-Dlog4j2.configurationFile={quiet}", "-XX:+UseSerialGC"]
     if rows <= SMALL:
-        options += ["-XX:TieredStopAtLevel=1", *_class_data(scratch)]
+        options += ["-XX:TieredStopAtLevel=1", "-XX:MetaspaceSize=256m"]
     return {
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
@@ -88,11 +95,3 @@ def _local(scratch: Path, rows: int, memory: str) -> dict[str, str]:
         "spark.local.dir": str(scratch),
         "spark.driver.extraJavaOptions": " ".join(options),
     }
-
-
-def _class_data(scratch: Path) -> list[str]:
-    return []
-
-
-def _quiet() -> str:
-    return str(resources.files("conformance.pipeline") / "log4j2.properties")

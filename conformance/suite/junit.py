@@ -28,7 +28,8 @@ def junit(results: Results) -> bytes:
     root = ElementTree.Element("testsuites")
     root.append(suite)
     ElementTree.indent(root)
-    return ElementTree.tostring(root, encoding="utf-8", xml_declaration=True) + b"\n"
+    text: bytes = ElementTree.tostring(root, encoding="utf-8", xml_declaration=True)
+    return text + b"\n"
 
 
 def _case(row: Result) -> ElementTree.Element:

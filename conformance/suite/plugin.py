@@ -37,7 +37,7 @@ class ScenarioItem(pytest.Item):
 
     def reportinfo(self) -> tuple[Path, int, str]:
         """Where it is, for reports."""
-        return self.path, self.scenario.script.__code__.co_firstlineno, self.scenario.label  # type: ignore[attr-defined]
+        return self.path, self.scenario.script.__code__.co_firstlineno, self.scenario.label
 
 
 class ScenarioFile(pytest.File):

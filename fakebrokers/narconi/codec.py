@@ -55,6 +55,10 @@ class NarconiCodec(Codec):
                 other._on_message = other._consumer_message
         return other
 
+    def mend(self, unit: bytes) -> bytes:
+        """An HTTP message with the length of its body; chunks and WebSocket frames stay as they are."""
+        return http1.mend_length(unit) if unit[:1].isalpha() else unit
+
     @property
     def partial(self) -> int:
         """Bytes of a request, a WebSocket message or a published pair that has not arrived whole."""

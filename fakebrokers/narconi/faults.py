@@ -15,6 +15,7 @@ from fakebrokers.faults.build import fault
 from fakebrokers.faults.effect import Effect, Passage, Realism
 from fakebrokers.faults.effects import Fin, HalfOpen, Rst, Silent
 from fakebrokers.faults.plan import Fault
+from fakebrokers.frames import Role
 from fakebrokers.narconi import frames as f
 from fakebrokers.narconi.websocket import PING, encode_frame
 from fakebrokers.session import HangUp
@@ -139,7 +140,7 @@ class SlowBody(Effect, frozen=True, tag="slow-body"):
         if chunked:
             pieces = [b"1\r\n%b\r\n" % piece for piece in pieces]
             pieces.append(b"0\r\n\r\n")
-        passage.pass_pieces([head, *pieces], 1 / self.bytes_per_s)
+        passage.pass_pieces([head, *pieces], [1 / self.bytes_per_s] * len(pieces) + [0.0])
 
 
 def _head_and_body(passage: Passage) -> tuple[bytes, bytes, bool]:
@@ -176,7 +177,8 @@ class SplitDelivery(Effect, frozen=True, tag="split-delivery"):
         if self.gap_s is None:
             return passage.pass_raw(metadata)
         pings = [encode_frame(PING, b"%d" % number) for number in range(self.pings)]
-        return passage.pass_pieces([metadata, *pings, payload], self.gap_s / (self.pings + 1))
+        gaps = [self.gap_s / (self.pings + 1)] * (self.pings + 1)
+        return passage.pass_pieces([metadata, *pings, payload], [*gaps, 0.0])
 
 
 class FailInstead(Effect, frozen=True, tag="fail-instead"):
@@ -253,7 +255,7 @@ def cut_between_frames(end: End = "fin", **match: Any) -> Fault:
 
 def dead_consumer(**match: Any) -> Fault:
     """101, then nothing but pongs."""
-    effect = Silent(spare=("handshake", "heartbeat", "close"))
+    effect = Silent(spare=(Role.HANDSHAKE, Role.HEARTBEAT, Role.CLOSE))
     return fault(effect, kind="WsUpgrade", direction="in", **match)
 
 

@@ -19,6 +19,7 @@ _CHUNK_LINE_LIMIT = 1024
 _METHOD = re.compile(r"[A-Z][A-Z-]*\Z")
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+\Z")
 _BLANK_LINE = re.compile(rb"\r?\n\r?\n")
+_LENGTH = re.compile(rb"Content-Length: \d+")
 #: Headers that carry credentials. Narconi has no use for them, so they are not kept.
 _SECRET = frozenset({"authorization", "proxy-authorization", "cookie"})
 _REASONS = {status.value: status.phrase for status in HTTPStatus}
@@ -260,3 +261,10 @@ def _encode(first: str, headers: Headers, body: bytes) -> bytes:
         return head + body
     chunk = b"%x\r\n%b\r\n" % (len(body), body) if body else b""
     return b"%b%b0\r\n\r\n" % (head, chunk)
+
+
+def mend_length(data: bytes) -> bytes:
+    """An HTTP message whose ``Content-Length``, if it has one, fits its body."""
+    head, blank, body = data.partition(b"\r\n\r\n")
+    length = b"Content-Length: %d" % len(body)
+    return _LENGTH.sub(length, head, count=1) + blank + body

@@ -61,23 +61,6 @@ def encode_frame(
     return head + _MASK + _xor(payload, _MASK) if masked else head + payload
 
 
-def mend_size(data: bytes) -> bytes:
-    """Unmasked frames, the last of which gets a size that fits what is there."""
-    pos = 0
-    while True:
-        head = 2 + {126: 2, 127: 8}.get(data[pos + 1] & 0x7F, 0) if len(data) - pos >= 2 else 0
-        size = int.from_bytes(data[pos + 2 : pos + head], "big") if head > 2 else data[pos + 1 : pos + 2]
-        end = pos + head + (size if isinstance(size, int) else sum(size))
-        if not head or end >= len(data) or len(data) - end < 2:
-            break
-        pos = end
-    if not head:
-        return data
-    first, payload = data[pos], data[pos + head :]
-    frame = encode_frame(first & 0x0F, payload, fin=bool(first & 0x80), rsv=first >> 4 & 7)
-    return data[:pos] + frame
-
-
 def _xor(data: bytes, key: bytes) -> bytes:
     size = len(data)
     stream = (key * (size // 4 + 1))[:size]

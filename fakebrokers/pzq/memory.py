@@ -12,6 +12,7 @@ from itertools import count
 from typing import Any, Literal
 
 from fakebrokers.connection import Connection
+from fakebrokers.errors import UsageError
 from fakebrokers.listener import Driver
 from fakebrokers.pzq.codec import PzqCodec
 from fakebrokers.pzq.frames import Parts
@@ -23,6 +24,24 @@ RECONNECT_S = 0.1  #: libzmq's default
 HIGH_WATER_MARK = 1000  #: libzmq's default; messages that wait for a connection
 
 _numbers = count(1)
+_offers: dict[str, Callable[[SocketType, Callable[[Parts], None]], MemorySocket]] = {}
+
+
+def offer(endpoint: str, join: Callable[[SocketType, Callable[[Parts], None]], MemorySocket]) -> None:
+    """Make a fake's socket reachable at an endpoint."""
+    _offers[endpoint] = join
+
+
+def withdraw(endpoint: str) -> None:
+    """The fake has stopped."""
+    _offers.pop(endpoint, None)
+
+
+def connect(endpoint: str, kind: SocketType, on_message: Callable[[Parts], None]) -> MemorySocket:
+    """A client's socket at a fake's endpoint in memory. `UsageError` if there is no such fake."""
+    if endpoint not in _offers:
+        raise UsageError(f"no PZQ fake in memory at {endpoint}; there are: {', '.join(_offers) or 'none'}")
+    return _offers[endpoint](kind, on_message)
 
 
 class MemorySocket:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -12,7 +13,7 @@ from fakebrokers.listener import Driver
 from fakebrokers.pzq.broker import PzqBroker
 from fakebrokers.pzq.codec import MonitorCodec, ReceiveCodec, SendCodec
 from fakebrokers.pzq.frames import FRAMES, Parts
-from fakebrokers.pzq.memory import MemorySocket, SocketType
+from fakebrokers.pzq.memory import MemorySocket, SocketType, offer, withdraw
 from fakebrokers.pzq.profile import Options, find_profile
 from fakebrokers.pzq.session import MonitorSession, ReceiveSession, SendSession
 from fakebrokers.pzq.sockets import DealerListener, RouterListener
@@ -20,6 +21,7 @@ from fakebrokers.pzq.store import SqliteStore, Store
 from fakebrokers.server import FakeServer
 from fakebrokers.session import HangUp
 
+ROLES = ("receive", "send", "monitor")
 #: What one pipe of each socket holds, in messages: receive, send, monitor.
 HIGH_WATER_MARKS = (10, 1, 1)
 
@@ -130,17 +132,21 @@ class PZQ(FakeServer):
         ]
 
     def _close(self) -> None:
+        if self._memory:
+            for endpoint in self.urls.values():
+                withdraw(endpoint)
         super()._close()
         self.broker.store.close()
 
     def down(self, restart_s: float | None, fault: str) -> None:
-        """The daemon died, and with it what it had not handed to the system."""
+        """The daemon died. What it says in this step, if anything, still leaves."""
         for listener in self.listeners:
-            listener.drop(0)
+            listener.dying = True
         super().down(restart_s, fault)
 
-    async def _listen_again(self) -> None:
-        await super()._listen_again()
+    def opened(self) -> None:
+        """The sockets are there again, and those in memory as well."""
+        super().opened()
         for client in self._clients:
             client.reconnect()
 
@@ -160,16 +166,27 @@ class PZQ(FakeServer):
 
     # memory
 
+    @property
+    def memory_doors(self) -> int:
+        """One for each socket."""
+        return len(ROLES)
+
+    def bound(self) -> None:
+        """Let clients in memory find the three sockets, see `memory.connect`."""
+        if self._memory:
+            for role, endpoint in self.urls.items():
+                offer(endpoint, partial(self.connect_memory_socket, role))
+
     def connect_memory_socket(
         self,
-        role: Literal["receive", "send", "monitor"],
+        role: str,
         kind: SocketType,
         on_message: Callable[[Parts], None],
     ) -> MemorySocket:
         """Join a client's socket to one of the three without ZeroMQ (``memory=True``).
 
         Args:
-            role: Which of the fake's sockets.
+            role: Which of the fake's sockets: ``receive``, ``send`` or ``monitor``.
             kind: Which type the client's is.
             on_message: Gets the parts of each message as that type of socket would give them.
         """
@@ -181,7 +198,7 @@ class PZQ(FakeServer):
             "monitor": lambda: (MonitorSession(self.broker), MonitorCodec()),
         }[role]
         identity = self._profile.identity if role == "send" else b""
-        client = MemorySocket(self._driver, kind, welcome, lambda: not self._down, on_message, identity)
+        client = MemorySocket(self._driver, kind, welcome, lambda: not self.gate.shut, on_message, identity)
         self._clients.append(client)
         return client
 
@@ -203,6 +220,8 @@ class PZQ(FakeServer):
         return self._endpoint(2)
 
     def _endpoint(self, number: int) -> str:
+        if self._memory and self._doors:
+            return f"{self.scheme}://{self.host}:{self._doors[number]}"
         if not self.listeners:
             return self.url  # raises
         endpoint: str = self.listeners[number].endpoint
@@ -210,7 +229,7 @@ class PZQ(FakeServer):
 
     @property
     def urls(self) -> dict[str, str]:
-        return {"receive": self.receive_url, "send": self.send_url, "monitor": self.monitor_url}
+        return {role: self._endpoint(number) for number, role in enumerate(ROLES)}
 
     # looking and acting
 

@@ -74,6 +74,8 @@ class ZmqListener(ABC):
         self._draining = False
         self._again: asyncio.Handle | None = None
         self._serving: asyncio.Task[None] | None = None
+        self._wanted = False
+        self.dying = False  #: the next `close` waits until the loop has done what is due now
         self._hole: TcpListener | None = None
 
     @property
@@ -115,6 +117,7 @@ class ZmqListener(ABC):
 
     async def serve(self) -> None:
         """Take clients from now on. On the loop."""
+        self._wanted = True
         self._fill_hole()
         if self._socket is None:
             self.bind()
@@ -129,7 +132,16 @@ class ZmqListener(ABC):
     def close(self) -> None:
         """Refuse new connections; libzmq ends those that stand. On the loop."""
         self._fill_hole()
-        self.drop(LINGER_MS)
+        self._wanted = False
+        if self.dying:
+            self.dying = False
+            self.driver.loop.call_soon(self._drop_unwanted)
+        else:
+            self.drop()
+
+    def _drop_unwanted(self) -> None:
+        if not self._wanted:
+            self.drop()
 
     def _fill_hole(self) -> None:
         if self._hole is not None:
@@ -142,26 +154,29 @@ class ZmqListener(ABC):
         self._hole = TcpListener(self.driver, _nobody, self._host, self.port)
         self._hole.black_hole()
 
-    def drop_all(self) -> None:  # noqa: B027 - the listener's interface
-        """Nothing is left to do after `close`."""
+    def drop_all(self) -> None:
+        """Cut every connection. On the loop."""
+        self.drop()
 
-    def drop(self, linger_ms: int) -> None:
-        """Close the socket; what was sent may still leave for so long. On the loop."""
+    def drop(self) -> None:
+        """Close the socket; what was sent still leaves. On the loop."""
         if self._again is not None:
             self._again.cancel()
             self._again = None
         if self._socket is not None:
             self.driver.loop.remove_reader(int(self._socket.getsockopt(zmq.FD)))
-            self._socket.close(linger=linger_ms)
+            self._socket.close()
             self._socket = None
             if self.port:
                 _wait_until_free(self._host, self.port)
         self._reading = True
 
     def hang_up(self, how: HangUp) -> None:
-        """End the connections of this socket, and bind it again at once."""
-        if self._socket is not None:
-            self.drop(0 if how is HangUp.RST else LINGER_MS)
+        """End the connections of this socket, and bind it again at once if it is still wanted."""
+        if self._socket is None:
+            return
+        self.drop()
+        if self._wanted:
             self._serving = self.driver.loop.create_task(self.serve())
             self._serving.add_done_callback(self._served)
 
@@ -264,8 +279,8 @@ class RouterListener(ZmqListener):
         self._welcome = welcome
         self._peers: dict[bytes, Connection] = {}
 
-    def drop(self, linger_ms: int) -> None:
-        super().drop(linger_ms)
+    def drop(self) -> None:
+        super().drop()
         peers, self._peers = self._peers, {}
         for connection in peers.values():
             self.engine.lost(connection, self.driver.loop.time(), "socket closed")
@@ -344,8 +359,8 @@ class DealerListener(ZmqListener):
             self._connection = self.engine.accept(session, SendCodec(), self, now, self.endpoint)
             self.driver.settle()
 
-    def drop(self, linger_ms: int) -> None:
-        super().drop(linger_ms)
+    def drop(self) -> None:
+        super().drop()
         self._backlog.clear()
         connection, self._connection = self._connection, None
         if connection is not None:

@@ -15,6 +15,7 @@ from fakebrokers.listener import Driver, TcpListener
 from fakebrokers.rabbitmq_stream.broker import StreamBroker
 from fakebrokers.rabbitmq_stream.cluster import Cluster, Node
 from fakebrokers.rabbitmq_stream.codec import StreamCodec
+from fakebrokers.rabbitmq_stream.codec_seed import codec_for
 from fakebrokers.rabbitmq_stream.frames import FRAMES
 from fakebrokers.rabbitmq_stream.profile import Profile, find_profile
 from fakebrokers.rabbitmq_stream.session import StreamSession
@@ -138,7 +139,7 @@ class RabbitMQStream(FakeServer):
         return session, codec
 
     def _new_session(self, node: Node) -> tuple[StreamSession, StreamCodec]:
-        codec = StreamCodec(response_bit_on_routes=self.switches.response_bit_on_routes)
+        codec = codec_for(self.switches)
         return StreamSession(self.broker, codec, node), codec
 
     @property
@@ -202,6 +203,10 @@ class RabbitMQStream(FakeServer):
     def store_offset(self, name: str, reference: str, offset: int) -> None:
         """Store an offset of a stream, as a consumer does."""
         self.call(lambda: self.broker.stream(name).tracking.put_offset(reference, offset))
+
+    def store_sequence(self, name: str, reference: str, publishing_id: int) -> None:
+        """Note the highest publishing id of a publisher reference, as if it had published before."""
+        self.call(lambda: self.broker.stream(name).tracking.put_sequence(reference, publishing_id))
 
     def messages(self, name: str) -> list[Message]:
         """All messages of a stream."""

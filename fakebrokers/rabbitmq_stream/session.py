@@ -14,17 +14,22 @@ from fakebrokers.frames import Frame, Malformed
 from fakebrokers.rabbitmq_stream.broker import StreamBroker
 from fakebrokers.rabbitmq_stream.cluster import Node
 from fakebrokers.rabbitmq_stream.codec import StreamCodec
-from fakebrokers.rabbitmq_stream.codes import Code
+from fakebrokers.rabbitmq_stream.codes import NO_LEADER, Code
 from fakebrokers.rabbitmq_stream.frames import (
     RESPONSE_BIT,
     Close,
     CloseResponse,
+    Credit,
+    CreditResponse,
     Deliver,
     ExchangeCommandVersions,
     ExchangeCommandVersionsResponse,
     Heartbeat,
+    Metadata,
+    MetadataResponse,
     MetadataUpdate,
     Publish,
+    PublishError,
     Request,
     SaslAuthenticate,
     StreamFrame,
@@ -36,9 +41,9 @@ from fakebrokers.rabbitmq_stream.session_admin import Admin
 from fakebrokers.rabbitmq_stream.session_base import Handlers, SessionBase, State
 from fakebrokers.rabbitmq_stream.session_consuming import Consuming
 from fakebrokers.rabbitmq_stream.session_handshake import Handshake
-from fakebrokers.rabbitmq_stream.session_publishing import Publishing
+from fakebrokers.rabbitmq_stream.session_publishing import Publishing, refuse_ids
 from fakebrokers.rabbitmq_stream.stream import Stream
-from fakebrokers.rabbitmq_stream.wiretypes import CommandVersions
+from fakebrokers.rabbitmq_stream.wiretypes import CommandVersions, StreamMetadata
 
 #: keys in the server's list of command versions, before those that a profile does not know are left out
 _LISTED = (1, 2, 5, 6, 7, 9, 10, 11, 12, 13, 14, 15, 22, 23, 24, 25, 28, 29, 30, 31)
@@ -122,12 +127,12 @@ class StreamSession(SessionBase):
         self.broker.disconnected(self)
 
     def next_deadline(self) -> float | None:
-        """The next of the step's limit, the heartbeats and the ConsumerUpdates without an answer."""
-        if self.state is State.ENDED:
-            return None
-        times = [self.deadline, self.consuming.next_deadline() if self.state is State.OPEN else None]
-        if self.heartbeats is not None and self.state is State.OPEN:
-            times.append(self.heartbeats.next_deadline())
+        """The next of the step's limit, the heartbeats, deliveries and ConsumerUpdates without an answer."""
+        times = [self.deadline]
+        if self.state is State.OPEN:
+            times += [self.consuming.next_deadline(), self.consuming.push_at]
+            if self.heartbeats is not None:
+                times.append(self.heartbeats.next_deadline())
         return min((time for time in times if time is not None), default=None)
 
     def handle_timer(self, now: float) -> None:
@@ -145,6 +150,8 @@ class StreamSession(SessionBase):
                 self.end()
             elif due is Due.SEND:
                 self.say(Heartbeat())
+            if self.consuming.push_at is not None and self.consuming.push_at <= now:
+                self.consuming.push_all(now)
 
     # --- what the broker reports --------------------------------------------------------------
 
@@ -161,7 +168,15 @@ class StreamSession(SessionBase):
     # --- what others ask ----------------------------------------------------------------------
 
     def refusal(self, frame: Frame, code: int) -> Frame | None:
-        """The answer to a request that carries the error `code`."""
+        """The answer to a frame that carries the error `code`, in the shape that this frame's errors have."""
+        match frame:
+            case Publish():
+                return PublishError(frame.publisher_id, refuse_ids(frame.publishing_ids, code))
+            case Credit():
+                return CreditResponse(code, frame.subscription_id)
+            case Metadata():
+                rows = tuple([StreamMetadata(name, code, NO_LEADER, ()) for name in frame.streams])
+                return MetadataResponse(frame.correlation_id, (), rows)
         return answer(frame, code)
 
     def unwatch_if_unused(self, stream: Stream) -> None:

@@ -25,6 +25,9 @@ from fakebrokers.rabbitmq_stream.session_base import Handlers, SessionBase, Stat
 from fakebrokers.rabbitmq_stream.stream import Stream
 from fakebrokers.rabbitmq_stream.subscription import Subscription
 
+#: bytes of chunks that one subscription is sent at once; then the transport gets its turn
+_BURST = 4 * 1024 * 1024
+
 #: longest name of a consumer group and reference of a stored offset, bytes
 _MAX_NAME = 255
 
@@ -71,12 +74,14 @@ class Consuming:
         subscriptions: By the client's id.
         members: Those that are single active consumers.
         deliver_v2: The client understands Deliver version 2.
+        push_at: When to go on delivering; None: nothing was kept back.
     """
 
     def __init__(self, session: SessionBase) -> None:
         self.subscriptions: dict[int, Subscription] = {}
         self.members: dict[int, GroupMember] = {}
         self.deliver_v2 = False
+        self.push_at: float | None = None
         self.handlers: Handlers = {
             Subscribe: self._subscribe,
             Credit: self._credit,
@@ -109,7 +114,8 @@ class Consuming:
             self._leave(self._forget(subscription), now)
 
     def push_all(self, now: float) -> None:
-        """The client reads again."""
+        """Go on delivering what was kept back: the client reads again, or the transport had its turn."""
+        self.push_at = None
         for subscription in list(self.subscriptions.values()):
             self._push(subscription, now)
 
@@ -248,11 +254,17 @@ class Consuming:
 
     def _push(self, subscription: Subscription, now: float) -> None:
         session = self._session
-        if session.state is not State.OPEN:
-            return
-        while session.link.writable and (chunk := subscription.next_chunk()) is not None:
+        left = _BURST
+        while session.state is State.OPEN and session.link.writable:
+            if left <= 0:
+                self.push_at = now
+                return
+            chunk = subscription.next_chunk()
+            if chunk is None:
+                return
             committed = subscription.stream.committed_chunk_id if self.deliver_v2 else None
             session.say(Deliver(subscription.subscription_id, chunk, committed))
+            left -= len(chunk.data)
 
 
 def _spec(frame: Subscribe | ResolveOffsetSpec | ConsumerUpdateResponse) -> tuple[OffsetType, int]:

@@ -95,8 +95,7 @@ class Publishing:
             self._block(True)
 
     def _refuse(self, frame: Publish, code: Code, publishing_ids: bytes) -> None:
-        errors = tuple([(publishing_id, int(code)) for publishing_id in unpack_ids(publishing_ids)])
-        self._session.say(PublishError(frame.publisher_id, errors))
+        self._session.say(PublishError(frame.publisher_id, refuse_ids(publishing_ids, code)))
 
     def _query_sequence(self, frame: QueryPublisherSequence, now: float) -> None:
         session = self._session
@@ -127,3 +126,8 @@ class Publishing:
             self._session.link.stop_reading()
         else:
             self._session.link.resume_reading()
+
+
+def refuse_ids(publishing_ids: bytes, code: int) -> tuple[tuple[int, int], ...]:
+    """The pairs in a PublishError, for packed publishing ids."""
+    return tuple([(publishing_id, int(code)) for publishing_id in unpack_ids(publishing_ids)])

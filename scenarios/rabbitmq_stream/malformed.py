@@ -13,31 +13,8 @@ from fakebrokers.faults.effects import Fin, Inject, Rst, Silent, Truncate
 from fakebrokers.journal import Tap
 from fakebrokers.rabbitmq_stream.codes import Code
 from fakebrokers.rabbitmq_stream.frames import Close, MetadataUpdate
+from scenarios.rabbitmq_stream._footprint import MIB, Footprint
 from scenarios.rabbitmq_stream._steps import ADMIN, CONSUMER, STREAM
-
-MIB = 1 << 20
-
-
-class Footprint:
-    """Memory and processor time of the client's process between two moments; nothing in process."""
-
-    def __init__(self, client: Client) -> None:
-        self._client = client
-        self._before = client.facts()
-        self._begun_s = asyncio.get_running_loop().time()
-
-    def judge(self, expect: Expect, *, rss_mib: int, cpu_share: float | None = None) -> None:
-        """Demand that neither grew beyond the limits since this object was made."""
-        before, after = self._before, self._client.facts()
-        if before is None or after is None:
-            return
-        if before.rss_bytes is not None and after.rss_bytes is not None:
-            grown = (after.rss_bytes - before.rss_bytes) // MIB
-            expect.that(grown < rss_mib, f"RSS growth < {rss_mib} MiB", f"{grown} MiB")
-        if cpu_share is not None and before.cpu_s is not None and after.cpu_s is not None:
-            elapsed = asyncio.get_running_loop().time() - self._begun_s
-            share = (after.cpu_s - before.cpu_s) / max(elapsed, 0.1)
-            expect.that(share < cpu_share, f"CPU < {cpu_share:.0%}", f"{share:.0%} over {elapsed:.1f} s")
 
 
 async def _pending_create(

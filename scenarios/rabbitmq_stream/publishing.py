@@ -73,7 +73,7 @@ async def publish_and_confirm(broker: RabbitMQStream, client: Client, expect: Ex
         if grouping == "ids of two Publish frames":
             await asyncio.sleep(0.1)
         calls = [*first, *(client.begin_publish(STREAM, b"%d" % n, timeout=4.0) for n in range(3, 6))]
-        await _came(broker, expect, 6, mark)
+        await came(broker, expect, 6, mark)
         ids = [key for _, key in published(broker, mark)]
         for group in [[key] for key in ids] if grouping == "one frame per id" else [ids]:
             confirm(broker, group)
@@ -81,7 +81,7 @@ async def publish_and_confirm(broker: RabbitMQStream, client: Client, expect: Ex
     no_second_completion(client, expect)
 
 
-async def _came(broker: RabbitMQStream, expect: Expect, count: int, since: int = 0) -> None:
+async def came(broker: RabbitMQStream, expect: Expect, count: int, since: int = 0) -> None:
     """Wait for `count` messages on the wire."""
     for _ in range(200):
         if len(published(broker, since)) >= count:
@@ -227,7 +227,7 @@ async def publisher_does_not_exist(broker: RabbitMQStream, client: Client, expec
     await client.connected()
     broker.faults.add(drop(role="confirm", first=1, name=LOST))
     call = client.begin_publish(STREAM, b"1", timeout=4.0)
-    await _came(broker, expect, 1)
+    await came(broker, expect, 1)
     connection, publisher_id = publisher_of(broker)
     keys = [key for _, key in published(broker)]
     broker.say(connection, PublishError(publisher_id, tuple((key, 18) for key in keys)))
@@ -250,7 +250,7 @@ async def equal_publishing_ids(broker: RabbitMQStream, client: Client, expect: E
         name: [client.begin_publish(name, b"%d" % n, timeout=5.0) for n in range(3)]
         for name in (STREAM, "bills")
     }
-    await _came(broker, expect, 6)
+    await came(broker, expect, 6)
     frames: dict[tuple[str, int], list[int]] = {}
     for record in received(broker, "Publish"):
         frame: Frame | None = record.frame

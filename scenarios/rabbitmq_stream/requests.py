@@ -140,7 +140,7 @@ async def request_timeout(broker: RabbitMQStream, client: Client, expect: Expect
     if client.has_role("consumer"):
         subscribe = {"sub": "c", "target": STREAM, "options": {}, "on_message": {"mode": "event"}}
         cases["SubscribeResponse"] = ("subscribe", subscribe)
-    optional = {
+    optional: dict[str, tuple[str, Mapping[str, Any]]] = {
         "QueryOffsetResponse": ("rmqs.query_offset", {"target": STREAM, "name": "a"}),
         "QueryPublisherSequenceResponse": ("rmqs.query_sequence", {"target": STREAM, "name": "a"}),
         "MetadataResponse": ("rmqs.metadata", {"targets": [STREAM]}),

@@ -97,9 +97,13 @@ def _run(number: int, random: np.random.Generator) -> dict[str, pa.Table]:
         **columns,
     }
     first = message[::BATCH]
-    parts = [("in", "Publish", "publish", 0), ("out", "PublishConfirm", "confirm", 1), ("out", "Deliver", "deliver", 2)]
+    parts = [
+        ("in", "Publish", "publish", 0),
+        ("out", "PublishConfirm", "confirm", 1),
+        ("out", "Deliver", "deliver", 2),
+    ]
     frames = {
-        "seq": np.concatenate([seq[::BATCH] + shift + 3 - shift for *_, shift in parts]),
+        "seq": np.concatenate([seq[shift::BATCH] + 3 for *_, shift in parts]),
         "t_ns": np.concatenate([seq[::BATCH] * 10_000 + shift * 4_000 for *_, shift in parts]),
         "connection": np.repeat("c1", 3 * len(first)),
         "tap": np.repeat([part[0] for part in parts], len(first)),

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from fakebrokers.engine import Clock, Engine
+from fakebrokers.faults import Fault, Plan
 from fakebrokers.narconi.broker import NarconiBroker
 from fakebrokers.narconi.codec import NarconiCodec
 from fakebrokers.narconi.config import Config
@@ -165,12 +166,14 @@ class Server(ABC):
 class Core(Server):
     """The fake's core without IO."""
 
-    def __init__(self, profile: str = "real", config: Config | None = None) -> None:
+    def __init__(
+        self, profile: str = "real", config: Config | None = None, faults: tuple[Fault, ...] = ()
+    ) -> None:
         self.profile = find_profile(profile)
         self.config = config or Config()
         clock = Clock(1_795_189_277.0)
         self.broker = NarconiBroker(clock.wall)
-        self.engine = Engine(FRAMES, self.broker, clock=clock)
+        self.engine = Engine(FRAMES, self.broker, clock=clock, plan=Plan(faults=faults))
 
     def connect(self) -> CoreSocket:
         return CoreSocket(self)

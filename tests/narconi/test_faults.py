@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from fakebrokers.faults import Fault, corrupt, drop, duplicate, fault, fin, hold, load_plan, reply, silent
-from fakebrokers.faults.effects import Drop, Fin, Inject, Rst
+from fakebrokers.faults import Fault, corrupt, drop, duplicate, fault, hold, load_plan, reply, silent
+from fakebrokers.faults.effects import Drop, Extend, Fin, Inject, Rst
 from fakebrokers.narconi.faults import (
     CutBody,
     HttpAnswer,
@@ -30,10 +30,8 @@ BODY = b"0123456789" * 10
 
 
 def core(*faults: Fault, profile: str = "real") -> Core:
-    made = Core(profile)
+    made = Core(profile, faults=faults)
     made.broker.ensure("gold_q")
-    for each in faults:
-        made.engine.injector.add(each, 0.0)
     return made
 
 
@@ -110,6 +108,12 @@ def test_slow_body() -> None:
     assert client.answer().body == b"ab"
 
 
+def test_mended_lengths() -> None:
+    server = core(fault(Extend(hex="2121"), kind="HttpError"))
+    answer = server.connect().request("GET", "/", [])
+    assert answer.body == b'{"code":"ResourceNotFound","message":"/ does not exist"}!!'
+
+
 def test_answers_of_a_gateway() -> None:
     server = core(fault(HttpAnswer(status=401, body="who?"), kind="HttpPublish", direction="in", nth=1))
     client = server.connect()
@@ -158,7 +162,7 @@ def test_reply_refuses_in_the_servers_words() -> None:
 
 
 def test_cut_on_an_idle_connection() -> None:
-    server = core(fin(on="idle", after_s=2.0))
+    server = core(fault(Fin(), on="idle", after_s=2.0))
     client = server.connect()
     client.request("PUT", QUEUE, [])
     later(server, 2.0)

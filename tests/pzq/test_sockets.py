@@ -17,7 +17,7 @@ import pytest
 import zmq
 
 from fakebrokers.errors import UsageError
-from fakebrokers.faults.build import fault
+from fakebrokers.faults.build import crash, fault
 from fakebrokers.pzq.faults import ChangeIdentity
 from fakebrokers.pzq.server import PZQ, StoredMessage
 
@@ -232,6 +232,24 @@ def test_crash_and_restart(connect: Connect) -> None:
             before[0][1],
             pzq.messages[-1].key,
         }
+
+
+@pytest.mark.parametrize("pass_frame", [True, False])
+def test_a_crash_set_off_by_an_acknowledgement(connect: Connect, pass_frame: bool) -> None:
+    with PZQ() as pzq:
+        pzq.faults.add(crash(restart_s=None, pass_frame=pass_frame, role="confirm"))
+        producer = connect(zmq.DEALER, pzq.url, rcvtimeo=5000 if pass_frame else 200)
+        producer.send_multipart([b"id", b"", b"x"])
+        if pass_frame:
+            assert producer.recv_multipart() == [b"id", b"1", b""]
+        else:
+            with pytest.raises(zmq.Again):
+                producer.recv_multipart()
+        assert pzq.connections == []
+        pzq.faults.clear()
+        pzq.restart()
+        resend(producer, b"y")
+        assert pzq.messages[0].body == (b"x",)
 
 
 def test_crash_without_state(connect: Connect) -> None:

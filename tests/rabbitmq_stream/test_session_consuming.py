@@ -48,6 +48,24 @@ def test_chunks_wait_while_the_client_does_not_read() -> None:
     assert [frame.first_offset for frame in client.frames() if isinstance(frame, Deliver)] == [0, 1, 2]
 
 
+def test_a_long_stream_is_delivered_in_bursts() -> None:
+    bench = Bench()
+    client = with_stream(bench)
+    for _ in range(10):
+        bench.broker.publish("s", [bytes(2**20)], bench.now)
+    client.send(subscribe(credit=1000))
+    assert len(client.frames()) == 1 + 4
+    client.session.handle_timer(bench.now)
+    client.writable = False
+    assert len(client.frames()) == 4
+    client.session.handle_timer(bench.now)
+    assert client.frames() == []
+    assert client.session.consuming.push_at is None
+    client.writable = True
+    client.session.writable(bench.now)
+    assert len(client.frames()) == 2
+
+
 def test_deliver_v2_only_for_clients_that_know_it() -> None:
     bench = Bench()
     client = with_stream(bench, messages=3)

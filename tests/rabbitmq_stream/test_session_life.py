@@ -4,24 +4,29 @@ from __future__ import annotations
 
 import pytest
 
-from fakebrokers.frames import Malformed
-from fakebrokers.rabbitmq_stream.codes import Code
+from fakebrokers.frames import Frame, Malformed
+from fakebrokers.rabbitmq_stream.codes import NO_LEADER, Code
 from fakebrokers.rabbitmq_stream.frames import (
     Close,
     CloseResponse,
     ConsumerUpdateResponse,
     Create,
+    CreateResponse,
+    Credit,
+    CreditResponse,
     DeclarePublisher,
     Heartbeat,
     Metadata,
     MetadataResponse,
     MetadataUpdate,
+    PublishError,
     ResolveOffsetSpec,
     SaslAuthenticate,
     Subscribe,
 )
 from fakebrokers.rabbitmq_stream.profile import V4_3
 from fakebrokers.rabbitmq_stream.publishing import publish
+from fakebrokers.rabbitmq_stream.wiretypes import StreamMetadata
 from tests.rabbitmq_stream.bench import (
     EOF,
     SAC,
@@ -185,10 +190,18 @@ def test_a_connection_that_is_gone_leaves_nothing_behind() -> None:
 # --- what others ask ---------------------------------------------------------------------------
 
 
-def test_a_refusal_on_demand() -> None:
-    session = Bench().open().session
-    assert session.refusal(Create(5, "s", {}), 15) == type(session.refusal(Create(5, "s", {}), 15))(5, 15)  # type: ignore[call-arg,misc]
-    assert session.refusal(Heartbeat(), 15) is None
+@pytest.mark.parametrize(
+    ("frame", "expected"),
+    [
+        (Create(5, "s", {}), CreateResponse(5, 15)),
+        (publish(1, [(7, b"a"), (9, b"b")]), PublishError(1, ((7, 15), (9, 15)))),
+        (Credit(3, 1), CreditResponse(15, 3)),
+        (Metadata(5, ("a",)), MetadataResponse(5, (), (StreamMetadata("a", 15, NO_LEADER, ()),))),
+        (Heartbeat(), None),
+    ],
+)
+def test_a_refusal_on_demand(frame: Frame, expected: Frame | None) -> None:
+    assert Bench().open().session.refusal(frame, 15) == expected
 
 
 def test_an_inspector_sees_the_connection() -> None:

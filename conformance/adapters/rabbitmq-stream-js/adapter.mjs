@@ -77,9 +77,15 @@ class Adapter extends AdapterBase {
       found.client = await connect({ ...params, listeners })
     },
 
-    state: ({ session }) => ({ open: this.sessions.get(session)?.client?.getConnectionInfo().ready ?? false, pending: null }),
+    state: ({ session }) => {
+      const { client, ended } = this.sessions.get(session) ?? {}
+      return { open: !ended && (client?.getConnectionInfo().ready ?? false), pending: null }
+    },
 
-    close: ({ session }) => this.client(session).close(),
+    close: ({ session }) => {
+      this.session(session).ended = true // `ready` stays true until the socket's close event
+      return this.client(session).close()
+    },
 
     publish: async ({ session, target, name, wait = true, ...message }, { id }) => {
       const tracked = await this.publisher(session, target, name)

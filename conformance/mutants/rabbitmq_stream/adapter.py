@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import ssl
 import threading
 from collections.abc import Mapping
 from typing import Any, ClassVar
@@ -12,6 +11,7 @@ from conformance.adapter import kit
 from conformance.mutants.rabbitmq_stream.client import StreamClient
 from conformance.mutants.rabbitmq_stream.connection import Connection
 from conformance.mutants.rabbitmq_stream.errors import ClientError
+from conformance.mutants.rabbitmq_stream.link import Link
 from conformance.mutants.rabbitmq_stream.network import Connect, memory, sockets
 from conformance.mutants.rabbitmq_stream.producing import Receipt
 from conformance.mutants.rabbitmq_stream.publisher import Publisher
@@ -81,7 +81,9 @@ class StreamAdapter(kit.AdapterBase):
         if type(self).connect_with is not None:
             return type(self).connect_with  # type: ignore[return-value]
         tls = options.get("tls")
-        return sockets(tls_context(tls), tls.get("server_name")) if tls else sockets()
+        if not tls:
+            return sockets()
+        return sockets(self.client.tls_context(tls.get("ca_file")), tls.get("server_name"))
 
     @kit.op("close")
     async def close(self, session: str, timeout_ms: float | None = None) -> None:
@@ -321,15 +323,15 @@ def shown(text: str) -> str:
     return text.encode(errors="replace").decode()
 
 
-def tls_context(tls: Mapping[str, Any]) -> ssl.SSLContext:
-    """The client's side of TLS."""
-    return ssl.create_default_context(cafile=tls.get("ca_file"))
-
-
 #: What `conformance.mutants.registry` asks for.
 REFERENCE = StreamAdapter
 
-PARTS: Mapping[str, type] = {"Connection": Connection, "Publisher": Publisher, "Subscription": Subscription}
+PARTS: Mapping[str, type] = {
+    "Connection": Connection,
+    "Link": Link,
+    "Publisher": Publisher,
+    "Subscription": Subscription,
+}
 
 
 def adapter_with(part: type) -> type[StreamAdapter]:

