@@ -77,6 +77,7 @@ class Connection:
         self.armed = [math.inf]  #: timers that the owner has set, the earliest last
         self.opened_at = owner.now
         self.received_bytes = 0
+        self.said_bytes = 0
         self.sent_bytes = 0
         self._owner = owner
         self._unread: deque[Iterator[tuple[Frame, int]]] = deque()
@@ -154,12 +155,13 @@ class Connection:
         if self._gone:
             return
         now = self._owner.now
+        unit = self.codec.encode(frame)
+        size = len(unit) if type(unit) is bytes else unit_size(unit)
         if self._mute:
-            self.journal.add(now, self.name, Tap.SAID, frame, 0)
+            self.journal.add(now, self.name, Tap.SAID, frame, size)
             return
         if self.pipe.untouched("out", frame, now):
-            unit = self.codec.encode(frame)
-            size = len(unit) if type(unit) is bytes else unit_size(unit)
+            self.said_bytes += size
             self.sent_bytes += size
             self._out.append(unit)
             self._out_size += size
@@ -167,8 +169,9 @@ class Connection:
             if self._out_size > WRITE_AT:
                 self._write_out()
         else:
-            fired = self.pipe.push("out", frame, 0, now)
-            self.journal.add(now, self.name, Tap.SAID, frame, 0, fired)
+            fired = self.pipe.push("out", frame, size, now, unit)
+            self.said_bytes += size
+            self.journal.add(now, self.name, Tap.SAID, frame, size, fired)
             self._drain(now)
         if not self.dirty:
             self._request_flush()
@@ -215,10 +218,8 @@ class Connection:
         return self.session.refusal(frame, code)
 
     def offset(self, direction: str) -> int:
-        """Bytes of that direction before the frame at hand (``out``: as the client will get them)."""
-        if direction == "in":
-            return self.received_bytes - self._size_in
-        return self.sent_bytes + self.pipe.lanes["out"].size
+        """Bytes of that direction before the frame at hand."""
+        return self.received_bytes - self._size_in if direction == "in" else self.said_bytes
 
     def pause_for_fault(self, name: str, until: float) -> None:
         """Read nothing until then."""
@@ -334,7 +335,8 @@ class Connection:
             self._out.append(parcel.raw)
             self._out_size += parcel.size
         if parcel.frame is not None and parcel.complete:
-            self.journal.add(now, self.name, Tap.SENT, parcel.frame, parcel.size, parcel.fault)
+            size = parcel.total or parcel.size
+            self.journal.add(now, self.name, Tap.SENT, parcel.frame, size, parcel.fault)
         elif not parcel.alone:
             what = f" in place of {kind_of(parcel.frame)}" if parcel.frame is not None else ""
             self.journal.state(now, self.name, "bytes", f"{parcel.size} B{what}", parcel.fault)

@@ -75,6 +75,9 @@ class TcpTransport(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
+        if not self._listener.listening:  # closed between the kernel's accept and now
+            transport.abort()
+            return
         self._socket = transport
         transport.set_write_buffer_limits(WRITE_BUFFER_LIMIT)
         sock = transport.get_extra_info("socket")
@@ -215,6 +218,11 @@ class TcpListener:
             self._server = await self.driver.loop.create_server(
                 lambda: TcpTransport(self), sock=self._socket, ssl=self.tls, backlog=512
             )
+
+    @property
+    def listening(self) -> bool:
+        """Whether connections are accepted."""
+        return self._server is not None
 
     def close(self) -> None:
         """Refuse new connections and give the port back; those that stand go on. On the loop."""

@@ -163,7 +163,7 @@ def _findings(folder: Path) -> tuple[dict[str, int], list[dict[str, Any]]]:
         named = table.filter(pc.equal(table["name"], name))
         if len(named):
             counts[name] = len(named)
-            order = [("allowed", "ascending"), ("run", "ascending"), ("key", "ascending"), ("value", "ascending")]
+            order = [(column, "ascending") for column in ("allowed", "run", "key", "value")]
             shown += named.sort_by(order).slice(0, SHOWN).to_pylist()
     return counts, shown
 

@@ -196,8 +196,8 @@ def missed_heartbeat_ignored(
         "run",
         F.round((F.col("heartbeat_limit_ms") * TOLERANCE + GRACE_MS) * 1e6).cast("long").alias("budget"),
     )
-    times = [table.join(limited, "run", "left_semi").select("run", "t_ns") for table in (frames, ops, metrics)]
-    end = reduce(DataFrame.union, times).groupBy("run").agg(F.max("t_ns").alias("end_ns"))
+    times = reduce(DataFrame.union, [table.select("run", "t_ns") for table in (frames, ops, metrics)])
+    end = times.join(limited, "run", "left_semi").groupBy("run").agg(F.max("t_ns").alias("end_ns"))
     noticed = (
         ops.where((F.col("outcome") == "event") & F.col("f").isin(*NOTICED))
         .groupBy("run")

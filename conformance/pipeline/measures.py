@@ -13,8 +13,8 @@ CLIENT = ("client", "client_version", "protocol", "variant")
 def latencies(found: DataFrame, wire: DataFrame, runs: DataFrame) -> DataFrame:
     """Exact latency quantiles in milliseconds per client, protocol, variant and scenario.
 
-    ``publish-confirm`` and ``publish-deliver`` are what the client saw, from its own call on; ``wire-confirm``
-    is what the fake took, from the publish frame's arrival to the confirm's departure.
+    ``publish-confirm`` and ``publish-deliver`` are what the client saw, from its own call on;
+    ``wire-confirm`` is what the fake took, from the publish frame's arrival to the confirm's departure.
     """
     seen = found.select(
         "run",

@@ -40,7 +40,7 @@ class Match(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         after_s: Only later than this; seconds since the connection (or, with scope ``run``, since the
             fault was added). With ``on = "idle"``: for how long nothing happened.
         byte: Only the frame that contains this byte of the connection's stream in its direction, from 0
-            (outwards: of what the client gets).
+            (outwards: of what the broker says).
         probability: Of those that fit, this share (0..1), drawn from the plan's seed.
         per: Whether `probability` is drawn for each frame, or once for each connection.
         unit: What is counted: whole frames, or the single messages of a batch.

@@ -15,6 +15,7 @@ class Parcel(msgspec.Struct, kw_only=True, eq=False):
 
     Attributes:
         frame: The frame; with `raw` the one that the bytes stand for, if any.
+        unit: The frame's unit as the codec made it, if it has been asked already.
         raw: A unit to be written as it is instead of the frame.
         complete: With `raw`: with these bytes all of `frame` has left.
         end: The connection ends here.
@@ -27,9 +28,11 @@ class Parcel(msgspec.Struct, kw_only=True, eq=False):
         takes: It needs so much time behind what is before it in line.
         gap: What is behind it follows no earlier than so much time after it.
         size: Bytes on the wire, for the lane's account.
+        total: Of the last of several pieces: the bytes of all.
     """
 
     frame: Frame | None = None
+    unit: Any = None
     raw: Any = None
     complete: bool = False
     end: HangUp | None = None
@@ -42,3 +45,4 @@ class Parcel(msgspec.Struct, kw_only=True, eq=False):
     takes: float = 0.0
     gap: float = 0.0
     size: int = 0
+    total: int = 0

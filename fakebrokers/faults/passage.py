@@ -56,10 +56,13 @@ class PipePassage:
 
     @property
     def data(self) -> Any:
-        if self._parcel.raw is not None:
-            return self._parcel.raw
-        assert self._parcel.frame is not None
-        return self._pipe.end.encode(self._parcel.frame)
+        parcel = self._parcel
+        if parcel.raw is not None:
+            return parcel.raw
+        if parcel.unit is None:
+            assert parcel.frame is not None
+            parcel.unit = self._pipe.end.encode(parcel.frame)
+        return parcel.unit
 
     @property
     def size(self) -> int:
@@ -105,6 +108,7 @@ class PipePassage:
         parcel = self._another()
         if frame is not parcel.frame:
             parcel.items = self._pipe.same_items(frame, parcel.items)
+            parcel.unit = None
         parcel.frame = frame
         parcel.raw = None
         parcel.size = parcel.size if self.direction == "in" else 0
@@ -125,6 +129,7 @@ class PipePassage:
             parcel.alone = True
             parcel.gap = gap
             parcel.complete = number == len(pieces) and (self._parcel.raw is None or self._parcel.complete)
+            parcel.total = sum(map(len, pieces)) if parcel.complete else 0
             self._out.append(parcel)
 
     def pass_slowly(self, seconds: float) -> None:
@@ -146,6 +151,8 @@ class PipePassage:
 
     def park(self, frame: Frame, seconds: float | None = None) -> None:
         parcel = self._another()
+        if frame is not parcel.frame:
+            parcel.unit = None
         parcel.frame = frame
         self._lane.park(self._rule.name, self._pipe.packed(self.direction, parcel), self._until(seconds))
 

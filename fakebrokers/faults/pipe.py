@@ -102,11 +102,12 @@ class Pipe:
             return self._in.idle
         return self._out.idle and self._silent_until == -math.inf
 
-    def push(self, direction: str, frame: Frame, size: int, now: float) -> str:
+    def push(self, direction: str, frame: Frame, size: int, now: float, unit: Any = None) -> str:
         """Send a frame through the rules into its lane.
 
         Args:
-            size: Bytes on the wire; for ``out`` it is not known yet and 0.
+            size: Bytes on the wire.
+            unit: For ``out`` the frame's unit.
 
         Returns:
             The names of the faults that fired.
@@ -123,7 +124,7 @@ class Pipe:
         if direction == "out" and self._swallowed(spec, now):
             return self._silenced_by
         items = None if spec.items is None else tuple(range(spec.items.count(frame)))
-        parcels = [Parcel(frame=frame, size=size, items=items)]
+        parcels = [Parcel(frame=frame, unit=unit, size=size, items=items)]
         for rule, chosen in hits:
             if isinstance(chosen, frozenset):
                 parcels = self._strike_items(rule, chosen, direction, parcels, spec, now, offset)
@@ -142,7 +143,8 @@ class Pipe:
         if direction == "out" and parcel.end is None:
             if parcel.raw is None:
                 assert parcel.frame is not None
-                parcel.raw, parcel.complete = self.end.encode(parcel.frame), True
+                parcel.raw = self.end.encode(parcel.frame) if parcel.unit is None else parcel.unit
+                parcel.complete = True
             parcel.size = unit_size(parcel.raw)
         return parcel
 
@@ -164,10 +166,8 @@ class Pipe:
                 for index, key in enumerate(spec.items.keys(frame))
                 if fields_fit(frame, match.where, key) and rule.decide(state, now, self._opened)
             )
-        if match.byte is not None:
-            length = size or unit_size(self.end.encode(frame))
-            if not offset <= match.byte < offset + length:
-                return False
+        if match.byte is not None and not offset <= match.byte < offset + size:
+            return False
         key = getattr(frame, spec.key) if spec.key else None
         return fields_fit(frame, match.where, key) and rule.decide(state, now, self._opened)
 
@@ -318,5 +318,6 @@ def _part(parcel: Parcel, places: list[int], spec: FrameSpec) -> Parcel:
     return msgspec.structs.replace(
         parcel,
         frame=spec.items.select(parcel.frame, places),
+        unit=None,
         items=tuple(parcel.items[place] for place in places),
     )

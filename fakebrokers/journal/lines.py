@@ -131,9 +131,9 @@ def split(content: bytes | mmap.mmap, name: str) -> tuple[list[Line], bool]:
         UsageError: It is no journal file, or one of another version.
     """
     head = content[: len(MAGIC)]
+    if head != MAGIC and MAGIC.startswith(head.rstrip(b"\0")):
+        return [], True  # killed before the first line
     if head[:-1] != MAGIC[:-1]:
-        if not head.rstrip(b"\0"):
-            return [], True  # killed before the first line
         raise UsageError(f"{name}: expected a journal file, got bytes that begin with {head!r}")
     version = head[-1]
     if version != SCHEMA_VERSION:

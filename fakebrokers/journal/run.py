@@ -87,6 +87,7 @@ class RunJournal:
         self.run = run
         self._frames = frames
         self._body_limit = body_limit
+        self._closed = False
         self._plans: dict[type[Frame], _Plan] = {}
         self._wire: Blocks
         self._ops: Blocks
@@ -188,10 +189,12 @@ class RunJournal:
         self._ops.append([(RUN, attributes)])
 
     def close(self, **attributes: Any) -> None:
-        """The run came to its end. Without this, readers know that it was broken off."""
-        self.attributes(ended=True, **attributes)
-        self._wire.close()
-        self._ops.close()
+        """The run came to its end. Without this, readers know that it was broken off. Safe to call twice."""
+        if not self._closed:
+            self.attributes(ended=True, **attributes)
+            self._wire.close()
+            self._ops.close()
+            self._closed = True
 
     def log(self) -> RunLog:
         """Everything so far. Only where nothing is written to disk."""

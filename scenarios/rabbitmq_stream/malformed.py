@@ -82,7 +82,7 @@ async def absurd_size(broker: RabbitMQStream, client: Client, expect: Expect) ->
         again = await client.op("rmqs.create", 5.0, session=size, target=f"{size}-2")
         expect.ended(again, f"size 0x{size}: the next op ends at its deadline")
         gone = not broker.client_holds(asked[0].connection)
-        in_time = result.elapsed_ms / 1000 <= 10.0 and deadline <= 10.0 or gone
+        in_time = (result.elapsed_ms / 1000 <= 10.0 and deadline <= 10.0) or gone
         expect.tolerate(gone and in_time, f"size 0x{size}: closed with an error within 10 s", str(result))
         footprint.judge(expect, rss_mib=64)
         broker.kill()

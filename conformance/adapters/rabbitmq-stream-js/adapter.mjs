@@ -43,6 +43,12 @@ class Tracked {
     return new Promise((resolve) => this.#open.set(key, (end) => resolve(key === "batch" ? end : { ...end, key: number(key) })))
   }
 
+  /** The session is closed: no confirm can come any more. */
+  abandon() {
+    for (const end of this.#open.values()) end({ outcome: "unknown", code: null })
+    this.#open.clear()
+  }
+
   async send({ body, key, headers }) {
     const options = headers ? { applicationProperties: headers } : {}
     const data = bodyBytes(body)
@@ -82,9 +88,11 @@ class Adapter extends AdapterBase {
       return { open: !ended && (client?.getConnectionInfo().ready ?? false), pending: null }
     },
 
-    close: ({ session }) => {
-      this.session(session).ended = true // `ready` stays true until the socket's close event
-      return this.client(session).close()
+    close: async ({ session }) => {
+      const found = this.session(session)
+      found.ended = true // `ready` stays true until the socket's close event
+      await this.client(session).close()
+      for (const tracked of found.publishers.values()) tracked.then((known) => known.abandon(), () => {})
     },
 
     publish: async ({ session, target, name, wait = true, ...message }, { id }) => {
@@ -96,6 +104,7 @@ class Adapter extends AdapterBase {
         return { outcome: "sent", key: number(key), meta: {} }
       }
       const { outcome, code } = await end
+      if (outcome === "unknown") throw new Failure("closed", "the session was closed before the confirm")
       if (outcome === "nacked") throw new Failure("refused", `publish error ${code}`, { code })
       return { outcome, key: number(key), meta: {} }
     },

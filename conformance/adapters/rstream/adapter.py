@@ -38,6 +38,7 @@ class Session:
         self.settings = settings
         self.users: dict[Any, Any] = {}
         self.closed = False
+        self.waiting: set[asyncio.Event] = set()
 
     def user(self, kind: Any) -> Any:
         if kind not in self.users:
@@ -111,6 +112,8 @@ class Adapter(kit.AdapterBase):
         found.closed = True
         for user in found.users.values():
             await user.close()
+        for complete in found.waiting:  # no confirm can come any more
+            complete.set()
 
     def confirmed(self, status: ConfirmationStatus, request_id: int) -> None:
         self.emit("outcome", id=request_id, **outcome(status))
@@ -132,7 +135,8 @@ class Adapter(kit.AdapterBase):
     async def publish_many(
         self, session: str, target: str, messages: Any, name: Any, wait: bool, subentry: Any, request_id: int
     ) -> Json:
-        producer, records = self.session(session).user(Producer), [record(**message) for message in messages]
+        found, records = self.session(session), [record(**message) for message in messages]
+        producer = found.user(Producer)
         ends: dict[int | None, Json] = {}
         expected = 1 if subentry else len(records)  # a sub-entry batch has one id
         complete = asyncio.Event()
@@ -149,9 +153,10 @@ class Adapter(kit.AdapterBase):
             await producer.send_batch(target, records, name, confirmed)
         if not wait:
             return {"outcomes": [{"outcome": "sent", "key": record.publishing_id} for record in records]}
+        found.waiting.add(complete)
         await complete.wait()
         keys = list(ends) * len(records) if subentry else [record.publishing_id for record in records]
-        return {"outcomes": [ends[key] for key in keys]}
+        return {"outcomes": [ends.get(key, {"outcome": "unknown", "key": key}) for key in keys]}
 
     @kit.op("subscribe")
     async def subscribe(self, session: str, sub: str, target: str, options: Json, on_message: Json) -> None:
@@ -202,6 +207,8 @@ class Adapter(kit.AdapterBase):
             if isinstance(error.code, int):
                 return kit.Failure("auth" if error.code in AUTH_CODES else "refused", text, code=error.code)
             return kit.Failure("connection" if error.args else "refused", text)
+        if isinstance(error, ValueError) and "is not a valid" in text:  # an enum, while reading a frame
+            return kit.Failure("protocol", text)
         if isinstance(error, ClientError | ValueError):
             return kit.Failure("refused" if isinstance(error, LeaderNotAvailable) else "invalid", text)
         lost = isinstance(error, ConnectionClosed)

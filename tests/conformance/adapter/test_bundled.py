@@ -12,7 +12,7 @@ from conformance.adapter.check import check
 from conformance.adapter.messages import Kind, Message, body_bytes, same_body
 from conformance.adapter.process import ProcessAdapter
 from conformance.adapter.result import Result
-from conformance.adapters.registry import Client, bundled
+from conformance.adapters.registry import Client, bundled, find
 from fakebrokers import RabbitMQStream
 
 CLIENTS = bundled("rabbitmq-stream")
@@ -21,9 +21,9 @@ LARGE = {"gen": "rand", "seed": 1, "len": 9000}
 Go = Callable[..., Awaitable[Result]]
 
 
-@pytest.fixture(params=CLIENTS, ids=lambda client: client.name)
+@pytest.fixture(params=[client.name for client in CLIENTS])
 def client(request: pytest.FixtureRequest) -> Client:
-    found: Client = request.param
+    found = find(request.param)
     if not found.runnable:
         pytest.skip(f"missing: {'; '.join(found.missing)}")
     return found
@@ -37,11 +37,11 @@ def test_it_passes_the_self_test(client: Client) -> None:
     assert report.hello.library_version == client.version
 
 
-def drive(client: Client, script: Callable[[ProcessAdapter, Go], Awaitable[None]]) -> None:
+def drive(client: Client, script: Callable[[ProcessAdapter, Go], Awaitable[None]], **options: Any) -> None:
     """Run a script with the session ``s`` connected to a fresh fake and the stream ``orders`` there."""
 
     async def main() -> None:
-        async with RabbitMQStream() as broker:
+        async with RabbitMQStream(**options) as broker:
             adapter = ProcessAdapter(client.command, "rabbitmq-stream", env=client.env)
             await adapter.start()
 
@@ -103,6 +103,22 @@ def test_an_outcome_that_nobody_waits_for_comes_as_an_event(client: Client) -> N
         assert event["outcome"] == "acked"
 
     drive(client, script)
+
+
+@pytest.mark.parametrize("client", ["rabbitmq-stream-js", "rstream"], indirect=True)
+def test_what_waits_for_a_confirm_ends_with_the_session(client: Client) -> None:
+    async def script(adapter: ProcessAdapter, go: Go) -> None:
+        many = adapter.begin(
+            "publish_many", {"session": "s", "target": "orders", "messages": [{"body": {"text": "a"}}] * 3}
+        )
+        await asyncio.sleep(0.2)
+        assert not many.done
+        assert (await go("close", session="s")).ok
+        result = await many
+        assert [end["outcome"] for end in result.value["outcomes"]] == ["unknown"] * 3
+
+    lost = {"match": {"direction": "out", "role": "confirm"}, "effect": {"type": "drop"}}
+    drive(client, script, faults={"faults": [lost]})
 
 
 def test_messages_wait_in_the_buffer(client: Client) -> None:

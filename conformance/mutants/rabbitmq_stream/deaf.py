@@ -1,0 +1,24 @@
+"""What many mutants share: a reader that dies silently, as readers of real clients do."""
+
+from __future__ import annotations
+
+from conformance.mutants.rabbitmq_stream.connection import Connection
+
+
+class DeafConnection(Connection):
+    """From `go_deaf` on frames are not read any more, though bytes still count as a sign of life."""
+
+    is_deaf = False
+
+    def go_deaf(self) -> None:
+        """The reader ends without a word."""
+        self.is_deaf = True
+
+    def receive(self, data: bytes, now: float) -> None:
+        if not self.is_deaf:
+            super().receive(data, now)
+        self.last_received = now
+
+    def handle(self, frame: object) -> None:
+        if not self.is_deaf:
+            super().handle(frame)  # type: ignore[arg-type]

@@ -1,0 +1,305 @@
+"""Defects in connecting, logging in and tuning (catalogue sections RMQS-1, parts of RMQS-5)."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from conformance.mutants.rabbitmq_stream.client import StreamClient
+from conformance.mutants.rabbitmq_stream.connection import Connection
+from conformance.mutants.rabbitmq_stream.deaf import DeafConnection
+from conformance.mutants.rabbitmq_stream.errors import ClientError
+from conformance.mutants.rabbitmq_stream.link import Link
+from conformance.mutants.registry import mutant
+from fakebrokers.frames import Frame
+from fakebrokers.rabbitmq_stream.codes import Code
+from fakebrokers.rabbitmq_stream.frames import Heartbeat, OpenResponse
+
+
+@mutant("handshake-repeats-its-id", breaks=["R3", "R15"])
+class HandshakeRepeatsItsId(Connection):
+    """All requests of the handshake have the same correlation id."""
+
+    def take_correlation(self) -> int:
+        return 1 if self.state == "new" else super().take_correlation()
+
+
+@mutant("one-frame-per-read", breaks=["R1", "X1"])
+class OneFramePerRead(Connection):
+    """Takes what one read gives for one frame, and loses what else is in it."""
+
+    def receive(self, data: bytes, now: float) -> None:
+        size = 4 + int.from_bytes(data[:4])
+        super().receive(data if self.codec.partial else data[:size], now)
+
+
+@mutant("whole-frames-per-read", breaks=["R1", "X1"])
+class WholeFramesPerRead(Connection):
+    """Loses the part of a frame that a read ends with."""
+
+    def receive(self, data: bytes, now: float) -> None:
+        super().receive(data, now)
+        if self.codec.partial and self.state != "ended":
+            limit = self.codec.max_frame
+            self.codec = type(self.codec)("client", limit)
+
+
+@mutant("login-refusal-ignored", breaks=["R5", "R15"])
+class LoginRefusalIgnored(Connection):
+    """Knows only code 8 as a refused login, and waits for the Tune after every other code."""
+
+    def authenticated(self, answer: Any) -> None:
+        if answer.code in (Code.OK, Code.AUTHENTICATION_FAILURE, Code.SASL_CHALLENGE):
+            super().authenticated(answer)
+
+
+@mutant("handshake-refusal-waits", breaks=["R5", "R15"])
+class HandshakeRefusalWaits(Connection):
+    """A refusal in the handshake is noticed by its time-out only, and the end of the connection not at all."""
+
+    def is_ok(self, answer: Any, kind: str = "refused") -> bool:
+        return bool(answer.code == Code.OK)
+
+    def lost(self, now: float, problem: str) -> None:
+        if self.state == "open":
+            super().lost(now, problem)
+
+
+@mutant("handshake-codes-unread", breaks=["R5"])
+class HandshakeCodesUnread(Connection):
+    """Takes PeerProperties for accepted, whatever the code."""
+
+    def introduced(self, answer: Any) -> None:
+        super().introduced(type(answer)(answer.correlation_id, Code.OK, answer.properties))
+
+
+@mutant("login-repeated", breaks=["R5", "R15"])
+class LoginRepeated(StreamClient):
+    """Tries a refused login again and again."""
+
+    async def connect_control(self, deadline: float) -> None:
+        for _ in range(2):
+            try:
+                await super().connect_control(deadline)
+            except ClientError as error:
+                if error.kind != "auth":
+                    raise
+            else:
+                return
+        await super().connect_control(deadline)
+
+
+@mutant("refused-login-keeps-socket", breaks=["R5", "R15"])
+class RefusedLoginKeepsSocket(Link):
+    """Leaves the socket open after the server has refused the handshake."""
+
+    kept: list[Any] = []  # noqa: RUF012 - a leak
+
+    def connection_ended(self, error: ClientError) -> None:
+        if self.opened_at is None and error.code is not None:
+            self.kept.append(self._wire)
+            self._wire = None
+        super().connection_ended(error)
+
+    def eof_received(self) -> bool:
+        return True
+
+
+@mutant("credentials-regardless", breaks=["R15"])
+class CredentialsRegardless(Connection):
+    """Sends the credentials although the server does not offer the mechanism, and waits if they are refused."""
+
+    def mechanisms_known(self, answer: Any) -> None:
+        self.authenticate()
+
+    def authenticated(self, answer: Any) -> None:
+        if answer.code != Code.SASL_MECHANISM_NOT_SUPPORTED:
+            super().authenticated(answer)
+
+    def lost(self, now: float, problem: str) -> None:
+        if self.state == "open":
+            super().lost(now, problem)
+
+
+@mutant("challenge-ignored", breaks=["R15"])
+class ChallengeIgnored(Connection):
+    """Does nothing when the server asks for another round of SASL."""
+
+    def authenticated(self, answer: Any) -> None:
+        if answer.code != Code.SASL_CHALLENGE:
+            super().authenticated(answer)
+
+
+@mutant("refusal-looks-like-loss", breaks=["R5", "R15"])
+class RefusalLooksLikeLoss(Connection):
+    """Reports a refused login or virtual host as a lost connection, without the code."""
+
+    def is_ok(self, answer: Any, kind: str = "refused") -> bool:
+        if answer.code != Code.OK:
+            self.fail(ClientError("connection", "connection lost"))
+        return bool(answer.code == Code.OK)
+
+
+@mutant("endless-connect", breaks=["R15", "X8"])
+class EndlessConnect(StreamClient):
+    """Connecting has no time-out."""
+
+    async def connect(self, timeout: float | None = None) -> None:
+        await super().connect(10_000.0)
+
+
+@mutant("fin-in-handshake-unnoticed", breaks=["R15", "X2", "X5"])
+class FinInHandshakeUnnoticed(Connection):
+    """A connection that ends before it is open is noticed by the time-out only."""
+
+    def lost(self, now: float, problem: str) -> None:
+        if self.state != "new":
+            super().lost(now, problem)
+
+
+@mutant("zero-frame-max-is-small", breaks=["R16"])
+class ZeroFrameMaxIsSmall(Connection):
+    """Takes a frame maximum of 0 for the smallest one instead of none."""
+
+    def agree_frame_max(self, offered: int) -> int:
+        return super().agree_frame_max(offered) if offered else 4096
+
+
+@mutant("beats-by-its-own-value", breaks=["R16", "R18"])
+class BeatsByItsOwnValue(Connection):
+    """Agrees to the server's shorter heartbeat, but goes on with its own."""
+
+    def heartbeat_due(self) -> float | None:
+        return self.last_sent + self.settings.heartbeat_s / 2 if self.is_beating() else None
+
+
+@mutant("zero-heartbeat-storm", breaks=["R16", "R18"])
+class ZeroHeartbeatStorm(Connection):
+    """A heartbeat of 0 s is sent as often as the timer goes."""
+
+    def heartbeat_due(self) -> float | None:
+        if self.state == "open" and self.heartbeat_s == 0:
+            return self.last_sent + 0.1
+        return super().heartbeat_due()
+
+
+@mutant("sends-no-heartbeats", breaks=["R16", "R18", "X3"])
+class SendsNoHeartbeats(Connection):
+    """Never sends a Heartbeat."""
+
+    def heartbeat_due(self) -> float | None:
+        return None
+
+
+@mutant("version-expected", breaks=["R15", "R20"])
+class VersionExpected(Connection):
+    """Waits for ever if the server does not tell its version."""
+
+    def entered(self, answer: Any) -> None:
+        if "version" in self.server_properties:
+            super().entered(answer)
+
+
+@mutant("few-properties", breaks=["R15", "R20", "X5"])
+class FewProperties(DeafConnection):
+    """Its reader dies when a map has more entries than its table."""
+
+    def handle(self, frame: Frame) -> None:
+        if len(getattr(frame, "properties", None) or ()) > 16:
+            self.go_deaf()
+        super().handle(frame)
+
+
+@mutant("trailing-bytes-stop-the-reader", breaks=["R1", "R20"])
+class TrailingBytesStopTheReader(DeafConnection):
+    """Its reader dies when an answer is longer than expected."""
+
+    def receive(self, data: bytes, now: float) -> None:
+        for frame, size in type(self.codec)("client", 0).feed(data):
+            if isinstance(frame, OpenResponse) and size != len(self.codec.encode(frame)):
+                self.go_deaf()
+        super().receive(data, now)
+
+
+@mutant("open-properties-expected", breaks=["R15"])
+class OpenPropertiesExpected(DeafConnection):
+    """Its reader dies when the answer to Open has no properties."""
+
+    def entered(self, answer: Any) -> None:
+        if answer.properties is None:
+            self.go_deaf()
+        else:
+            super().entered(answer)
+
+
+@mutant("hammers-an-address", breaks=["R13", "X6"])
+class HammersAnAddress(StreamClient):
+    """Tries the advertised address again and again, without a pause."""
+
+    async def _dial_node(self, address: str, deadline: float) -> Link:
+        for _ in range(40):
+            try:
+                return await self.open_link(address, deadline)
+            except ClientError:
+                continue
+        return await super()._dial_node(address, deadline)
+
+
+@mutant("handshake-counts-as-silence", breaks=["R15", "R18"])
+class HandshakeCountsAsSilence(Connection):
+    """Demands a sign of life each second as soon as the heartbeat is agreed, even before Open is answered."""
+
+    def silence_limit(self) -> float | None:
+        if self.state == "new" and self.heartbeat_s:
+            return self.last_received + self.heartbeat_s
+        return super().silence_limit()
+
+
+@mutant("heartbeat-before-login", breaks=["R15", "R18"])
+class HeartbeatBeforeLogin(Connection):
+    """Sends a Heartbeat before the server's Tune."""
+
+    def mechanisms_known(self, answer: Any) -> None:
+        self.send(Heartbeat())
+        super().mechanisms_known(answer)
+
+
+@mutant("always-exchanges-versions", breaks=["R15", "R20"])
+class AlwaysExchangesVersions(Connection):
+    """Sends ExchangeCommandVersions to servers that do not know it."""
+
+    def knows_versions(self) -> bool:
+        return True
+
+
+@mutant("silence-unnoticed", breaks=["R18", "X3"])
+class SilenceUnnoticed(Connection):
+    """Never misses the server's heartbeats."""
+
+    def silence_limit(self) -> float | None:
+        return None
+
+
+@mutant("impatient", breaks=["R18", "X3"])
+class Impatient(Connection):
+    """Gives a connection up after little more than one heartbeat without a byte."""
+
+    def silence_limit(self) -> float | None:
+        return self.last_received + 1.1 * self.heartbeat_s if self.is_beating() else None
+
+
+@mutant("only-heartbeats-count", breaks=["R18", "X3"])
+class OnlyHeartbeatsCount(Connection):
+    """Takes nothing but a Heartbeat for a sign of life."""
+
+    last_beat = -math.inf
+
+    def heartbeat(self, frame: Heartbeat) -> None:
+        self.last_beat = self.now
+
+    def opened(self) -> None:
+        self.last_beat = self.now
+        super().opened()
+
+    def silence_limit(self) -> float | None:
+        return self.last_beat + 2 * self.heartbeat_s if self.is_beating() else None

@@ -1,0 +1,358 @@
+"""Defects in publishing (catalogue section RMQS-3)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Iterator, Sequence
+
+from conformance.mutants.rabbitmq_stream.client import StreamClient
+from conformance.mutants.rabbitmq_stream.connection import Connection
+from conformance.mutants.rabbitmq_stream.deaf import DeafConnection
+from conformance.mutants.rabbitmq_stream.errors import ClientError, refused
+from conformance.mutants.rabbitmq_stream.link import Link
+from conformance.mutants.rabbitmq_stream.publisher import Entry, Publisher
+from conformance.mutants.registry import mutant
+from fakebrokers.rabbitmq_stream.codes import Code, Compression
+from fakebrokers.rabbitmq_stream.frames import PublishConfirm, PublishError
+from fakebrokers.rabbitmq_stream.publishing import unpack_ids
+
+# confirms
+
+
+@mutant("one-confirm-per-frame", breaks=["R7"])
+class OneConfirmPerFrame(Publisher):
+    """Reads only the first id of a PublishConfirm."""
+
+    def confirmed(self, ids: Sequence[int]) -> None:
+        super().confirmed(ids[:1])
+
+
+@mutant("confirm-by-position", breaks=["R7"])
+class ConfirmByPosition(Publisher):
+    """Takes the ids of a confirm for a mere count, and confirms as many of the oldest messages."""
+
+    def confirmed(self, ids: Sequence[int]) -> None:
+        super().confirmed(list(self.pending)[: len(ids)])
+
+
+@mutant("confirm-covers-all-before", breaks=["R7"])
+class ConfirmCoversAllBefore(Publisher):
+    """Takes a confirm for one of all messages up to that id."""
+
+    def confirmed(self, ids: Sequence[int]) -> None:
+        super().confirmed([one for one in self.pending if one <= max(ids, default=0)])
+
+
+@mutant("first-error-only", breaks=["R7"])
+class FirstErrorOnly(Publisher):
+    """Reads only the first entry of a PublishError."""
+
+    def refused(self, errors: Sequence[tuple[int, int]]) -> None:
+        super().refused(errors[:1])
+
+
+@mutant("errors-confirm", breaks=["R7"])
+class ErrorsConfirm(Publisher):
+    """Takes a PublishError for a confirm."""
+
+    def refused(self, errors: Sequence[tuple[int, int]]) -> None:
+        self.confirmed([publishing_id for publishing_id, _ in errors])
+
+
+@mutant("publish-error-without-code", breaks=["R5", "R7"])
+class PublishErrorWithoutCode(Publisher):
+    """Reports every refused message as an internal error of the server."""
+
+    def refused(self, errors: Sequence[tuple[int, int]]) -> None:
+        super().refused([(publishing_id, Code.INTERNAL_ERROR) for publishing_id, _ in errors])
+
+
+@mutant("unknown-publish-error-ignored", breaks=["R7", "R20"])
+class UnknownPublishErrorIgnored(Publisher):
+    """Ignores a PublishError with a code that it does not know."""
+
+    def refused(self, errors: Sequence[tuple[int, int]]) -> None:
+        known = {code.value for code in Code}
+        super().refused([error for error in errors if error[1] in known])
+
+
+@mutant("stray-confirm-stops-the-reader", breaks=["R7"])
+class StrayConfirmStopsTheReader(DeafConnection):
+    """Its reader dies when an id is confirmed that is not open."""
+
+    def confirmed(self, frame: PublishConfirm) -> None:
+        publisher = self.find_publisher(frame.publisher_id)
+        if publisher is None or any(one not in publisher.pending for one in unpack_ids(frame.publishing_ids)):
+            self.go_deaf()
+        else:
+            super().confirmed(frame)
+
+
+@mutant("publisher-id-ignored", breaks=["R6", "R7"])
+class PublisherIdIgnored(Connection):
+    """Gives every confirm to the first publisher of the connection."""
+
+    def find_publisher(self, publisher_id: int) -> Publisher | None:
+        return next(iter(self.publishers.values()), None)
+
+
+@mutant("repeated-confirm-is-an-error", breaks=["R7"])
+class RepeatedConfirmIsAnError(Publisher):
+    """Reports a confirm that comes twice as an error."""
+
+    def settle(self, publishing_id: int, error: ClientError | None) -> None:
+        if publishing_id not in self.pending and self.connection is not None:
+            self.connection.owner.trouble("other", ClientError("protocol", "a confirm out of the blue"))
+        super().settle(publishing_id, error)
+
+
+@mutant("batch-takes-an-id-per-message", breaks=["R7"])
+class BatchTakesAnIdPerMessage(Publisher):
+    """Waits for the confirm of the last message of a sub-entry batch, which has only one id."""
+
+    def remember(self, publishing_id: int, entry: Entry) -> None:
+        super().remember(publishing_id + entry.records - 1, entry)
+
+
+# outcomes that no confirm tells
+
+
+@mutant("no-confirm-timeout", breaks=["R7", "X8"])
+class NoConfirmTimeout(Publisher):
+    """Waits for a confirm for ever."""
+
+    def expire(self, now: float) -> None:
+        self._deadlines.clear()
+
+
+@mutant("late-confirm-means-refused", breaks=["R7", "X8"])
+class LateConfirmMeansRefused(Publisher):
+    """Reports a message as refused when its confirm does not come in time."""
+
+    def settle(self, publishing_id: int, error: ClientError | None) -> None:
+        if error is not None and error.kind == "timeout":
+            error = refused("publish", Code.INTERNAL_ERROR)
+        super().settle(publishing_id, error)
+
+
+@mutant("late-confirm-means-stored", breaks=["R7", "X8"])
+class LateConfirmMeansStored(Publisher):
+    """Reports a message as stored when its confirm does not come in time."""
+
+    def settle(self, publishing_id: int, error: ClientError | None) -> None:
+        super().settle(publishing_id, None if error is not None and error.kind == "timeout" else error)
+
+
+@mutant("lost-confirm-blocks-publisher", breaks=["R7"])
+class LostConfirmBlocksPublisher(Publisher):
+    """Sends nothing more after a confirm did not come in time."""
+
+    is_stuck = False
+
+    def expire(self, now: float) -> None:
+        before = len(self.pending)
+        super().expire(now)
+        self.is_stuck = self.is_stuck or len(self.pending) < before
+
+    def has_room(self) -> bool:
+        return not self.is_stuck and super().has_room()
+
+
+@mutant("loss-means-refused", breaks=["R7", "X6"])
+class LossMeansRefused(Publisher):
+    """Reports what was unconfirmed at the loss of the connection as refused."""
+
+    def end_all(self, error: ClientError) -> None:
+        for publishing_id in list(self.pending):
+            self.settle(publishing_id, refused("publish", Code.INTERNAL_ERROR))
+
+
+@mutant("loss-means-stored", breaks=["R7", "X2", "X6"])
+class LossMeansStored(Publisher):
+    """Reports what was unconfirmed at the loss of the connection as stored."""
+
+    def end_all(self, error: ClientError) -> None:
+        self.confirmed(list(self.pending))
+
+
+@mutant("loss-forgets-messages", breaks=["R6", "R7", "R14", "X6", "X7"])
+class LossForgetsMessages(Publisher):
+    """Never reports an outcome for what was unconfirmed when the publisher ended."""
+
+    def end_all(self, error: ClientError) -> None:
+        self.pending.clear()
+
+
+@mutant("code-18-ignored", breaks=["R5", "R7"])
+class Code18Ignored(Publisher):
+    """Does not tell its user that the server does not know the publisher any more."""
+
+    def refused(self, errors: Sequence[tuple[int, int]]) -> None:
+        for publishing_id, code in errors:
+            if code == Code.PUBLISHER_DOES_NOT_EXIST:
+                self.pending.pop(publishing_id, None)
+        super().refused(errors)
+
+
+@mutant("lost-publisher-kept", breaks=["R5", "R7"])
+class LostPublisherKept(StreamClient):
+    """Goes on with a publisher that the server does not know any more."""
+
+    def publisher_lost(self, publisher: Publisher) -> None:
+        pass
+
+
+@mutant("closing-means-refused", breaks=["R6", "R7"])
+class ClosingMeansRefused(Publisher):
+    """Reports what has no confirm when the publisher is closed as refused."""
+
+    def detach(self, error: ClientError) -> None:
+        if self.is_closed:
+            error = refused("publish", Code.INTERNAL_ERROR)
+            for publishing_id in list(self.pending):
+                self.settle(publishing_id, error)
+        super().detach(error)
+
+
+# publishing ids
+
+
+@mutant("sequence-never-asked", breaks=["R7", "R8"])
+class SequenceNeverAsked(StreamClient):
+    """Counts from 1 in each session, whatever the server has of a publisher's reference."""
+
+    async def sequence_of(self, publisher: Publisher, link: Link, deadline: float) -> int:
+        return 0
+
+
+@mutant("sequence-taken-for-next", breaks=["R7", "R8"])
+class SequenceTakenForNext(Publisher):
+    """Takes the last publishing id that the server has for the next one to use."""
+
+    def attach(self, connection: Connection, publisher_id: int, sequence: int | None) -> None:
+        super().attach(connection, publisher_id, sequence - 1 if sequence else sequence)
+
+
+@mutant("repeats-with-new-ids", breaks=["R7", "R8"])
+class RepeatsWithNewIds(Publisher):
+    """Publishes the unconfirmed again under new ids, so that the server cannot tell doubles."""
+
+    def attach(self, connection: Connection, publisher_id: int, sequence: int | None) -> None:
+        entries = list(self.pending.values())
+        self.pending.clear()
+        self.unconfirmed_bytes = 0
+        super().attach(connection, publisher_id, sequence)
+        for entry in entries:
+            entry.publishing_id = None
+        self.send(entries)
+
+
+@mutant("counter-falls-back", breaks=["R7", "R8"])
+class CounterFallsBack(Publisher):
+    """Continues after a reconnect from the server's sequence, though higher ids were used."""
+
+    def attach(self, connection: Connection, publisher_id: int, sequence: int | None) -> None:
+        if sequence is not None:
+            self.next_id = sequence + 1
+        super().attach(connection, publisher_id, sequence)
+
+
+@mutant("ids-repeat", breaks=["R7"])
+class IdsRepeat(Publisher):
+    """Messages that are published at the same time get the same publishing id."""
+
+    def take_id(self) -> int:
+        if self.pending and self.next_id % 50 == 0:
+            return max(self.pending)
+        return super().take_id()
+
+
+# frames
+
+
+@mutant("frame-max-ignored", breaks=["R16"])
+class FrameMaxIgnored(Publisher):
+    """Puts a batch into one frame, however large."""
+
+    def groups(self, entries: Iterable[Entry]) -> Iterator[list[Entry]]:
+        yield list(entries)
+
+
+@mutant("oversize-is-sent", breaks=["R16", "X12"])
+class OversizeIsSent(Publisher):
+    """Sends a message that does not fit into a frame."""
+
+    def check_size(self, size: int) -> None:
+        pass
+
+
+@mutant("bodies-end-at-64k", breaks=["R4", "X12"])
+class BodiesEndAt64k(Publisher):
+    """Cuts bodies at 65535 bytes."""
+
+    def entry(self, bodies: Sequence[bytes], compression: Compression | None) -> bytes:
+        return super().entry([body[:65535] for body in bodies], compression)
+
+
+@mutant("empty-bodies-become-blank", breaks=["R4", "X12"])
+class EmptyBodiesBecomeBlank(Publisher):
+    """Sends a blank in place of an empty body."""
+
+    def entry(self, bodies: Sequence[bytes], compression: Compression | None) -> bytes:
+        return super().entry([body or b" " for body in bodies], compression)
+
+
+@mutant("bodies-are-text", breaks=["X12"])
+class BodiesAreText(Publisher):
+    """Takes bodies for UTF-8 and repairs what is none."""
+
+    def entry(self, bodies: Sequence[bytes], compression: Compression | None) -> bytes:
+        return super().entry([body.decode(errors="replace").encode() for body in bodies], compression)
+
+
+@mutant("window-never-frees", breaks=["R7"])
+class WindowNeverFrees(Publisher):
+    """Counts what was ever sent against its window of unconfirmed messages."""
+
+    total = 0
+
+    def remember(self, publishing_id: int, entry: Entry) -> None:
+        super().remember(publishing_id, entry)
+        self.total += 1
+
+    def has_room(self) -> bool:
+        return self.total < self.settings.unconfirmed_max
+
+
+@mutant("one-in-fifty-is-lost", breaks=["R7", "X9"])
+class OneInFiftyIsLost(Publisher):
+    """Loses a message now and then, and reports it as stored."""
+
+    def write(self, entries: Sequence[Entry]) -> None:
+        kept = [entry for entry in entries if (entry.publishing_id or 0) % 50 != 49]
+        super().write(kept)
+        for entry in entries:
+            if entry not in kept:
+                asyncio.get_running_loop().call_soon(self.settle, entry.publishing_id, None)
+
+
+@mutant("confirms-on-write", breaks=["R7", "X2", "X4", "X6", "X8"])
+class ConfirmsOnWrite(Publisher):
+    """Reports messages as stored as soon as they are written."""
+
+    def write(self, entries: Sequence[Entry]) -> None:
+        super().write(entries)
+        for entry in entries:
+            asyncio.get_running_loop().call_soon(self.settle, entry.publishing_id, None)
+
+
+@mutant("refusal-shared-by-all", breaks=["R7"])
+class RefusalSharedByAll(Connection):
+    """A PublishError refuses everything that is open at the publisher."""
+
+    def publish_refused(self, frame: PublishError) -> None:
+        publisher = self.find_publisher(frame.publisher_id)
+        if publisher is not None and frame.errors:
+            publisher.refused([(one, frame.errors[0][1]) for one in list(publisher.pending)])
+
+

@@ -1,0 +1,218 @@
+"""Defects in requests and their answers (catalogue section RMQS-2)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from conformance.mutants.rabbitmq_stream.client import StreamClient
+from conformance.mutants.rabbitmq_stream.connection import Connection
+from conformance.mutants.rabbitmq_stream.deaf import DeafConnection
+from conformance.mutants.rabbitmq_stream.errors import ClientError, refused
+from conformance.mutants.rabbitmq_stream.link import Link
+from conformance.mutants.rabbitmq_stream.publisher import Publisher
+from conformance.mutants.rabbitmq_stream.requests import Waiting
+from conformance.mutants.registry import mutant
+from fakebrokers.frames import Malformed
+from fakebrokers.rabbitmq_stream.codes import Code
+from fakebrokers.rabbitmq_stream.frames import StreamFrame
+
+
+@mutant("answers-in-order", breaks=["R3", "X8"])
+class AnswersInOrder(Connection):
+    """Gives an answer to the oldest open request of its kind, whatever its correlation id."""
+
+    def find_waiting(self, frame: Any) -> Waiting | None:
+        for correlation_id, one in self.waiting.items():
+            if type(frame).__name__ == one.kind.__name__ + "Response":
+                return self.waiting.pop(correlation_id)
+        return None
+
+
+@mutant("stray-answer-ends-a-request", breaks=["R3", "X8"])
+class StrayAnswerEndsARequest(Connection):
+    """An answer that nobody waits for fails the oldest request that is open."""
+
+    def answered_late(self, frame: Any) -> None:
+        for correlation_id in list(self.waiting)[:1]:
+            self.waiting.pop(correlation_id).done(ClientError("protocol", "an unexpected answer"))
+
+
+@mutant("stray-answer-is-fatal", breaks=["R3", "X8"])
+class StrayAnswerIsFatal(DeafConnection):
+    """Its reader dies when an answer comes that nobody waits for."""
+
+    def answered_late(self, frame: Any) -> None:
+        self.go_deaf()
+
+
+@mutant("late-answer-counts", breaks=["R3", "X8"])
+class LateAnswerCounts(Connection):
+    """A late answer is given to the next request of the same kind."""
+
+    def answered_late(self, frame: Any) -> None:
+        for correlation_id, one in list(self.waiting.items()):
+            if type(frame).__name__ == one.kind.__name__ + "Response":
+                self.waiting.pop(correlation_id).done(frame)
+                return
+
+
+@mutant("top-bit-ignored", breaks=["R2", "R3"])
+class TopBitIgnored(Connection):
+    """Takes a frame for an answer although its key has no top bit."""
+
+    def malformed(self, frame: Malformed) -> None:
+        if frame.code == "unknown" and len(frame.data) >= 14:
+            body = bytes([frame.data[4] | 0x80]) + frame.data[5:]
+            again = self.codec.decode(body)
+            if not isinstance(again, Malformed):
+                self.handle(again)
+                return
+        super().malformed(frame)
+
+
+@mutant("no-request-timeout", breaks=["R3", "X3", "X8"])
+class NoRequestTimeout(Connection):
+    """Waits for an answer for ever."""
+
+    def expire_requests(self, now: float) -> None:
+        pass
+
+    def request_deadline(self) -> float | None:
+        return None
+
+
+@mutant("timed-out-requests-stay", breaks=["R3", "X8", "X9"])
+class TimedOutRequestsStay(Connection):
+    """Tells of a time-out, but keeps the request in its table."""
+
+    def abandon(self, correlation_id: int) -> None:
+        one = self.waiting[correlation_id]
+        self.waiting[correlation_id] = Waiting(one.kind, lambda _: None, float("inf"), None)
+
+
+@mutant("loss-leaves-requests-open", breaks=["R1", "R3", "X2", "X6"])
+class LossLeavesRequestsOpen(Connection):
+    """Forgets the open requests when the connection is lost."""
+
+    def end_requests(self, error: ClientError) -> None:
+        if error.kind != "connection" or self.state == "new":
+            super().end_requests(error)
+
+
+@mutant("loss-answers-requests", breaks=["R3"])
+class LossAnswersRequests(Connection):
+    """Takes the requests that were open at the loss of the connection for done."""
+
+    def end_requests(self, error: ClientError) -> None:
+        for correlation_id, one in list(self.waiting.items()):
+            answer = self.codec.decode(
+                (one.kind.KEY | 0x8000).to_bytes(2) + b"\0\1" + correlation_id.to_bytes(4) + b"\0\1" + bytes(8)
+            )
+            if not isinstance(answer, Malformed) and hasattr(answer, "code"):
+                del self.waiting[correlation_id]
+                one.done(answer)
+        super().end_requests(error)
+
+
+@mutant("correlation-id-never-wraps", breaks=["R3"])
+class CorrelationIdNeverWraps(Connection):
+    """Counts correlation ids beyond 32 bits."""
+
+    def take_correlation(self) -> int:
+        taken = self.next_correlation
+        self.next_correlation += 1
+        return taken
+
+
+@mutant("refusals-are-all-alike", breaks=["R5"])
+class RefusalsAreAllAlike(Link):
+    """Reports every refusal as the same internal error."""
+
+    async def ask(self, kind: Any, *fields: Any, deadline: float, **more: Any) -> Any:
+        answer = await self.request(kind, *fields, deadline=deadline, **more)
+        if answer.code != Code.OK:
+            raise refused(kind.__name__, Code.INTERNAL_ERROR)
+        return answer
+
+
+@mutant("unknown-code-is-fine", breaks=["R5", "R20", "X5"])
+class UnknownCodeIsFine(Link):
+    """Takes a response code that it does not know for success."""
+
+    async def ask(self, kind: Any, *fields: Any, deadline: float, **more: Any) -> Any:
+        answer = await self.request(kind, *fields, deadline=deadline, **more)
+        if answer.code != Code.OK and answer.code in {code.value for code in Code}:
+            raise refused(kind.__name__, answer.code)
+        return answer
+
+
+@mutant("unknown-code-stops-the-reader", breaks=["R5", "R7", "R20", "X5"])
+class UnknownCodeStopsTheReader(DeafConnection):
+    """Its reader dies when it sees a response code that it does not know."""
+
+    def answered(self, frame: Any) -> None:
+        self._look(getattr(frame, "code", Code.OK))
+        if not self.is_deaf:
+            super().answered(frame)
+
+    def publish_refused(self, frame: Any) -> None:
+        for _, code in frame.errors:
+            self._look(code)
+        if not self.is_deaf:
+            super().publish_refused(frame)
+
+    def metadata_updated(self, frame: Any) -> None:
+        self._look(frame.code)
+        if not self.is_deaf:
+            super().metadata_updated(frame)
+
+    def _look(self, code: int) -> None:
+        if code not in {known.value for known in Code}:
+            self.go_deaf()
+
+
+@mutant("create-always-works", breaks=["R5", "R13"])
+class CreateAlwaysWorks(StreamClient):
+    """Says that a stream was created although the server has refused it."""
+
+    async def create(self, *args: Any, **more: Any) -> None:
+        try:
+            await super().create(*args, **more)
+        except ClientError as error:
+            if error.code not in (Code.STREAM_ALREADY_EXISTS, Code.PRECONDITION_FAILED):
+                raise
+
+
+@mutant("long-references-are-cut", breaks=["R4", "R6"])
+class LongReferencesAreCut(StreamClient):
+    """Cuts a publisher's reference to 255 bytes."""
+
+    def publisher(self, stream: str, name: str | None = None) -> Publisher:
+        cut = None if name is None else name.encode()[:255].decode(errors="ignore")
+        return super().publisher(stream, cut)
+
+
+@mutant("length-in-characters", breaks=["R4"])
+class LengthInCharacters(Connection):
+    """Writes the length of a string in characters instead of bytes."""
+
+    def send(self, frame: StreamFrame) -> None:
+        super().send(frame)
+        texts = [value for value in (getattr(frame, name) for name in frame.__struct_fields__)]
+        for text in texts:
+            if isinstance(text, str) and not text.isascii() and self._out:
+                data = text.encode()
+                right = len(data).to_bytes(2) + data
+                self._out[-1] = self._out[-1].replace(right, len(text).to_bytes(2) + data)
+
+
+@mutant("null-stops-the-reader", breaks=["R4"])
+class NullStopsTheReader(DeafConnection):
+    """Its reader dies when a string is null."""
+
+    def answered(self, frame: Any) -> None:
+        properties = getattr(frame, "properties", {})
+        if properties is None or None in properties.values():
+            self.go_deaf()
+        else:
+            super().answered(frame)

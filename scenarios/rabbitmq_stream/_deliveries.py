@@ -1,0 +1,203 @@
+"""Steps of the scenarios about consuming: what the stream holds, what was asked for, what came of it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+
+from conformance.adapter.messages import Error, Message, body_bytes
+from conformance.adapter.result import Result
+from conformance.suite import Client, Expect
+from fakebrokers import RabbitMQStream
+from fakebrokers.faults import hold
+from fakebrokers.journal import Record, Tap
+from fakebrokers.rabbitmq_stream.codes import OffsetType
+from fakebrokers.rabbitmq_stream.frames import Subscribe
+from fakebrokers.rabbitmq_stream.stream import Stream
+from fakebrokers.rabbitmq_stream.writer import Batch
+from scenarios.rabbitmq_stream._steps import STREAM, received
+
+FIRST = {"type": "first"}
+NEXT = {"type": "next"}
+QUIET_S = 0.25  #: how long to look out for what must not come
+
+#: 3.10 sends a chunk for each credit; 4.x holds single credits back
+CHUNK_PER_CREDIT = {"switches": {"low_water_mark": False}}
+
+
+# what the stream holds
+
+
+def record(client: Client, body: bytes) -> bytes:
+    """A message as this client's users store it: the bytes, or an AMQP 1.0 message with one data section."""
+    if client.hello.formats[:1] != ["amqp"]:
+        return body
+    size = (
+        b"\xa0" + len(body).to_bytes(1, "big") if len(body) < 256 else b"\xb0" + len(body).to_bytes(4, "big")
+    )
+    return b"\x00\x53\x75" + size + body
+
+
+def numbered(first: int, count: int, word: str = "message") -> list[bytes]:
+    """Bodies that tell their offsets."""
+    return [b"%s %d" % (word.encode(), number) for number in range(first, first + count)]
+
+
+def write(broker: RabbitMQStream, client: Client, bodies: Sequence[bytes], name: str = STREAM) -> None:
+    """Append a chunk of simple entries."""
+    broker.publish(name, [record(client, body) for body in bodies])
+
+
+async def store(broker: RabbitMQStream, client: Client, bodies: Sequence[bytes], name: str = STREAM) -> None:
+    """Append messages; through the client on a real broker."""
+    if isinstance(broker, RabbitMQStream):
+        write(broker, client, bodies, name)
+        return
+    for body in bodies:
+        await client.prepare("publish", session="s1", target=name, body={"text": body.decode()}, wait=True)
+
+
+def write_entries(
+    broker: RabbitMQStream, entries: bytes, count: int, records: int, name: str = STREAM
+) -> None:
+    """Append a chunk of any entries, good or bad."""
+    batch = Batch(bytes(8 * count), entries, count, records)
+    broker.call(lambda: model(broker, name).writer.publish(batch, "", lambda *_: None, broker.engine.now))
+
+
+def begin_at(broker: RabbitMQStream, offset: int, name: str = STREAM) -> None:
+    """Let an empty stream begin at this offset, as if what was before had expired."""
+    broker.call(setattr, model(broker, name).log, "next_offset", offset)
+
+
+def model(broker: RabbitMQStream, name: str = STREAM) -> Stream:
+    """The fake's stream."""
+    return broker.broker.stream(name)
+
+
+# what was asked for
+
+
+def subscribes(broker: RabbitMQStream, stream: str = STREAM, since: int = 0) -> list[Record]:
+    """The Subscribe frames for a stream."""
+    return [r for r in received(broker, "Subscribe", since=since) if asked(r).stream == stream]
+
+
+def asked(found: Record) -> Subscribe:
+    """The frame of a Subscribe record."""
+    assert isinstance(found.frame, Subscribe)
+    return found.frame
+
+
+async def attached(
+    broker: RabbitMQStream, expect: Expect, stream: str = STREAM, *, since: int = 0, within_s: float = 5.0
+) -> Record:
+    """The Subscribe of a stream, as soon as the broker has said yes to it."""
+    deadline = asyncio.get_running_loop().time() + within_s
+    while asyncio.get_running_loop().time() < deadline:
+        answered = {
+            (r.connection, r.keys)
+            for r in broker.journal.select(kind="SubscribeResponse", tap=Tap.SENT, since=since)
+            if r.status == 1
+        }
+        for found in subscribes(broker, stream, since):
+            if (found.connection, found.keys) in answered:
+                return found
+        await asyncio.sleep(0.02)
+    expect.exercised(False, f"no Subscribe for {stream} was answered")
+    raise AssertionError
+
+
+async def subscribed_with_backlog(
+    broker: RabbitMQStream,
+    client: Client,
+    expect: Expect,
+    fill: Callable[[int], None],
+    *,
+    session: str = "s1",
+    sub: str = "c1",
+    credit: int = 10,
+    target: str = STREAM,
+    on_message: dict[str, object] | None = None,
+) -> int:
+    """Subscribe; `fill` writes what waits in the stream once the credit of the Subscribe frame is known.
+
+    Returns:
+        That credit, which some clients do not let their users choose.
+    """
+    mark = broker.journal.last_seq
+    held = f"Subscribe of {sub}"
+    broker.faults.add(hold(kind="Subscribe", direction="in", nth=1, scope="run", name=held))
+    options = {"offset": FIRST, "credit": credit}
+    call = client.begin(
+        "subscribe",
+        session=session,
+        sub=sub,
+        target=target,
+        options=options,
+        on_message=on_message or {"mode": "event"},
+    )
+    found = await expect.reached(broker, "no Subscribe came", kind="Subscribe", since=mark)
+    given = asked(found[-1]).credit
+    fill(given)
+    broker.faults.remove(held)
+    expect.prepared(await call)
+    return given
+
+
+def credits_given(broker: RabbitMQStream) -> int:
+    """The sum of the credits on the wire, without those of Subscribe."""
+    return sum(r.frame.credit for r in received(broker, "Credit"))  # type: ignore[union-attr]
+
+
+def start_of(broker: RabbitMQStream, offset_type: int, value: int | None, stream: str = STREAM) -> int:
+    """The first offset that a client surfaces for this specification, as the stream is now."""
+    if offset_type == OffsetType.OFFSET:
+        return value or 0
+    return broker.call(
+        lambda: model(broker, stream).resolve(OffsetType(offset_type), value or 0, broker.engine.now)
+    )
+
+
+# what came of it
+
+
+async def surfaced(client: Client, count: int, sub: str = "c1", within_s: float = 5.0) -> list[Message]:
+    """What the application got: wait for `count` messages, then a little for more than those."""
+    found = await client.wait_messages(count, sub, within_s)
+    if len(found) < count:
+        return found
+    return await client.wait_messages(len(found) + 1, sub, QUIET_S)
+
+
+def positions(messages: Sequence[Message]) -> list[int]:
+    """Their offsets."""
+    return [int(message.position) for message in messages]
+
+
+def bodies_of(messages: Sequence[Message]) -> list[bytes]:
+    """Their bodies, which have to be small."""
+    return [body_bytes(message.body) for message in messages]
+
+
+async def subscribe_error(client: Client, result: Result, sub: str, within_s: float = 1.0) -> Error | None:
+    """Why a subscribe was refused, also where the library tells only later; None if it was not."""
+    if result.error is not None or not client.can("lazy_subscribe"):
+        return result.error
+    event = await client.event("error", within_s, sub=sub)
+    return None if event is None else event.error
+
+
+def complaints(client: Client, after: int = 0) -> list[str]:
+    """The errors and losses that the client has reported."""
+    return [str(e.fields) for e in client.events[after:] if e.event in ("error", "session")]
+
+
+async def complained(client: Client, after: int = 0, within_s: float = 2.0) -> bool:
+    """Whether the client reports an error, or a loss, in time."""
+    deadline = asyncio.get_running_loop().time() + within_s
+    while not complaints(client, after):
+        if asyncio.get_running_loop().time() > deadline:
+            return False
+        await asyncio.sleep(0.02)
+    return True

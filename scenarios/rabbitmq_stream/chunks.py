@@ -1,0 +1,318 @@
+"""RMQS-4 Consuming: what chunks may look like, and what they may not."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Sequence
+from zlib import crc32
+
+from conformance.adapter.messages import same_body
+from conformance.suite import Client, Expect, scenario
+from fakebrokers import RabbitMQStream
+from fakebrokers.faults import coalesce, corrupt, rewrite, slice_
+from fakebrokers.rabbitmq_stream.batches import batch_entry
+from fakebrokers.rabbitmq_stream.chunk import ChunkType
+from fakebrokers.rabbitmq_stream.codes import Compression
+from fakebrokers.rabbitmq_stream.entries import BATCH_HEADER, simple_entries
+from scenarios.rabbitmq_stream._deliveries import (
+    CHUNK_PER_CREDIT,
+    FIRST,
+    QUIET_S,
+    begin_at,
+    bodies_of,
+    complained,
+    complaints,
+    model,
+    numbered,
+    positions,
+    record,
+    subscribed_with_backlog,
+    subscribes,
+    surfaced,
+    write,
+    write_entries,
+)
+from scenarios.rabbitmq_stream._steps import CONSUMER, STREAM, received, sent
+
+#: bytes of a Deliver frame up to the first entry, version 2: all header fields lie within
+HEADER_BYTES = 4 + 13 + 48
+OPENED = 10  #: where the deflate data of a gzip member begins
+
+
+@scenario("RMQS-4.10", roles=CONSUMER)
+async def chunk_split_at_each_offset(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    broker.create_stream(STREAM)
+    await client.connected()
+    broker.faults.add(slice_(walk=True, kind="Deliver", first=HEADER_BYTES + 8, name="cuts"))
+    count = 2 * (HEADER_BYTES + 8)
+    for first in range(0, count, 2):
+        write(broker, client, numbered(first, 2))
+    await client.subscribed(STREAM, offset=FIRST)
+    got = await surfaced(client, count, within_s=10.0)
+    expect.equal(bodies_of(got), numbered(0, count), "the same messages, wherever a chunk is cut")
+    broker.faults.remove("cuts")
+    broker.faults.add(slice_(1, gap_s=0.0005, kind="Deliver", name="bytes"))
+    write(broker, client, numbered(count, 3))
+    got = await surfaced(client, count + 3)
+    expect.equal(bodies_of(got), numbered(0, count + 3), "the same messages, byte by byte")
+    expect.exercised(broker.faults.fired("bytes"), "the last chunk was not split")
+    expect.equal(positions(got), [*range(count + 3)], "the same positions")
+
+
+@scenario("RMQS-4.17", roles=CONSUMER)
+async def crc_mismatch(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    broker.create_stream(STREAM)
+    bad, good = numbered(0, 3, "bad"), numbered(3, 2)
+    write(broker, client, bad)
+    write(broker, client, good)
+    await client.connected()
+    mark = len(client.events)
+    broker.faults.add(corrupt(at=-1, xor=1, kind="Deliver", nth=1, scope="run", name="flipped bit"))
+    await client.subscribed(STREAM, offset=FIRST)
+    await _good_chunk(client, expect, good[-1])
+    expect.exercised(broker.faults.fired("flipped bit"), "nothing was delivered")
+    got = bodies_of(client.messages())
+    if len(subscribes(broker)) > 1:  # the chunk came again, undamaged
+        got = [body for body in got if body not in bad]
+    expect.equal(got, good, "no message of the bad chunk is surfaced")
+    expect.that(await complained(client, mark), "an error is reported", "none")
+
+
+async def _good_chunk(client: Client, expect: Expect, last: bytes, within_s: float = 6.0) -> None:
+    """The chunk behind the bad one is surfaced, on this connection or on a new one."""
+    deadline = asyncio.get_running_loop().time() + within_s
+    while last not in (got := bodies_of(client.messages())):
+        if asyncio.get_running_loop().time() > deadline:
+            expect.that(False, "the good chunk behind it is surfaced", f"surfaced: {got[:20]}")
+        await asyncio.sleep(0.02)
+
+
+@scenario("RMQS-4.18", roles=CONSUMER)
+async def crc_with_the_top_bit(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    broker.create_stream(STREAM)
+    high = (word for number in range(100) if _crc(client, word := numbered(number, 3, "high")) >> 31)
+    low = (word for number in range(100) if not _crc(client, word := numbered(number, 3, "low")) >> 31)
+    wanted = [*next(high), *next(low)]
+    write(broker, client, wanted[:3])
+    write(broker, client, wanted[3:])
+    await client.connected()
+    mark = len(client.events)
+    await client.subscribed(STREAM, offset=FIRST)
+    got = bodies_of(await surfaced(client, 6))
+    expect.equal(got, wanted, "a good CRC is accepted, as a negative int32 too")
+    errors = [e for e in client.events[mark:] if e.event == "error"]
+    expect.that(not errors, "no error is reported", errors)
+
+
+def _crc(client: Client, bodies: Sequence[bytes]) -> int:
+    return crc32(simple_entries([record(client, body) for body in bodies]))
+
+
+@scenario("RMQS-4.19", roles=CONSUMER, timeout_s=40)
+async def data_length_does_not_match(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    for case, wrong in (("7 larger", 7), ("7 smaller", -7)):
+        name = f"orders {case}"
+        broker.create_stream(name)
+        odd, good = numbered(0, 3, "odd"), numbered(3, 2, "good")
+        write(broker, client, odd, name)
+        write(broker, client, good, name)
+        size = len(simple_entries([record(client, body) for body in odd]))
+        broker.faults.clear()
+        broker.faults.add(
+            rewrite(fields={"chunk.data_length": size + wrong}, kind="Deliver", nth=1, scope="run"),
+            coalesce(frames=2, kind="Deliver", nth=1, scope="run"),
+        )
+        await client.connected(case)
+        mark, wire = len(client.events), broker.journal.last_seq
+        await client.subscribed(name, case, session=case, offset=FIRST, credit=10)
+        await client.wait_messages(5, case, 2.0)
+        await asyncio.sleep(QUIET_S)
+        got = bodies_of(client.messages(case))
+        strange = [body for body in got if body not in (*odd, *good)]
+        expect.that(not strange, f"{case}: no body that is not in the data section is surfaced", strange)
+        delivered = sent(broker, "Deliver", since=wire)
+        expect.exercised(delivered, f"{case}: nothing was delivered")
+        gone = not broker.client_holds(delivered[0].connection)
+        told = complaints(client, mark)
+        expect.that(
+            good[-1] in got or (gone and told),
+            f"{case}: the next chunk is surfaced, or the connection is closed with an error within 2 s",
+            f"surfaced {got}, {'closed' if gone else 'open'}, reported {told}",
+        )
+        expect.tolerate(
+            not set(got) & set(odd) or told,
+            f"{case}: the chunk is not surfaced without an error",
+            "the intact entries were",
+        )
+
+
+@scenario("RMQS-4.20", roles=CONSUMER, server=CHUNK_PER_CREDIT, timeout_s=40)
+async def unknown_chunk(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    for case, change in (
+        ("(a) chunk type 1", {"chunk.chunk_type": ChunkType.TRACKING_DELTA}),
+        ("(b) magic 0x60", {"chunk.magic": 0x60}),
+    ):
+        name = f"orders {case}"
+        broker.create_stream(name)
+        await client.connected(case)
+        mark = len(client.events)
+
+        def fill(credit: int, name: str = name, change: dict[str, int] = change) -> None:
+            """A user chunk, as many odd ones as there is credit, and another user chunk."""
+            write(broker, client, [b"before"], name)
+            for number in range(credit):
+                write(broker, client, [b"hidden %d" % number], name)
+            write(broker, client, [b"behind"], name)
+            where = {"chunk.first_offset": {"ge": 1, "le": credit}}
+            broker.faults.clear()
+            broker.faults.add(rewrite(fields=change, kind="Deliver", where=where, name="odd chunks"))
+
+        credit = await subscribed_with_backlog(
+            broker, client, expect, fill, session=case, sub=case, target=name
+        )
+        await client.wait_messages(credit + 2, case, 2.0)
+        got = bodies_of(client.messages(case))
+        hidden = [body for body in got if body.startswith(b"hidden")]
+        expect.that(not hidden, f"{case}: nothing of it is surfaced as a message", hidden)
+        if b"behind" in got:
+            expect.equal(got, [b"before", b"behind"], f"{case}: the next user chunk is surfaced")
+            continue
+        told = complaints(client, mark)
+        delivered = sent(broker, "Deliver")[-1].connection
+        gone = not broker.client_holds(delivered)
+        expect.that(
+            told and gone,
+            f"{case}: the next user chunk is surfaced and the credit comes back, or the connection ends loudly",
+            f"surfaced {got}, {'closed' if gone else 'open'}, reported {told}",
+        )
+        expect.tolerate(False, f"{case}: the chunk is skipped", f"reported {told[0]}")
+
+
+@scenario("RMQS-4.21", roles=CONSUMER)
+async def sub_batch_entries(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    broker.create_stream(STREAM)
+    begin_at(broker, 100)
+    sent_bodies = numbered(100, 10)
+    one = [record(client, body) for body in sent_bodies]
+    entries = simple_entries(one[:1]) + batch_entry(one[1:4])
+    entries += simple_entries(one[4:5]) + batch_entry(one[5:], Compression.GZIP)
+    write_entries(broker, entries, 4, 10)
+    await client.connected()
+    await client.subscribed(STREAM, offset=FIRST)
+    messages = await surfaced(client, 10, within_s=3.0)
+    expect.equal(bodies_of(messages), sent_bodies, "10 messages in order")
+    expect.equal(positions(messages), [*range(100, 110)], "with positions 100..109")
+
+
+async def _bad_batch(
+    broker: RabbitMQStream, client: Client, expect: Expect, entry: bytes, hidden: Sequence[bytes]
+) -> None:
+    """A batch that cannot be opened, alone in its chunk; a good chunk follows."""
+    broker.create_stream(STREAM)
+    write_entries(broker, entry, 1, 3)
+    write(broker, client, [b"good"])
+    await client.connected()
+    mark = len(client.events)
+    await client.subscribed(STREAM, offset=FIRST)
+    await client.wait_messages(1, within_s=3.0)
+    await asyncio.sleep(QUIET_S)
+    got = bodies_of(client.messages())
+    strange = [body for body in got if body != b"good"]
+    expect.that(not strange, "nothing of the batch is surfaced, opened or raw", (strange, len(hidden)))
+    expect.that(await complained(client, mark), "an error is reported", "none")
+
+
+@scenario("RMQS-4.22", roles=CONSUMER)
+async def decompression_error(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    hidden = numbered(0, 3, "hidden")
+    entry = bytearray(batch_entry([record(client, body) for body in hidden], Compression.GZIP))
+    entry[BATCH_HEADER + OPENED] = 0x07  # a deflate block of a type that does not exist
+    await _bad_batch(broker, client, expect, bytes(entry), hidden)
+    await _good_chunk(client, expect, b"good")
+
+
+@scenario("RMQS-4.23", roles=CONSUMER)
+async def unknown_compression_code(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    hidden = numbered(0, 3, "hidden")
+    entry = bytearray(batch_entry([record(client, body) for body in hidden]))
+    entry[0] = 0x80 | 6 << 4
+    await _bad_batch(broker, client, expect, bytes(entry), hidden)
+
+
+@scenario("RMQS-4.29", roles=CONSUMER)
+async def gaps_between_chunks(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    broker.create_stream(STREAM)
+    writer = model(broker).writer
+
+    def store_two() -> None:
+        for offset in (1, 2):
+            writer.store_offset("app", offset, broker.engine.now)
+            writer.handle_timer(broker.engine.now)
+
+    write(broker, client, numbered(0, 2))
+    broker.call(store_two)
+    write(broker, client, numbered(4, 3))
+    broker.call(store_two)
+    write(broker, client, numbered(9, 1))
+    await client.connected()
+    mark = len(client.events)
+    await client.subscribed(STREAM, offset=FIRST)
+    messages = await surfaced(client, 6, within_s=3.0)
+    wanted = [0, 1, 4, 5, 6, 9]
+    expect.equal(positions(messages), wanted, "each position is surfaced once, nobody waits for the others")
+    expect.equal(bodies_of(messages), [b"message %d" % number for number in wanted], "with the right bodies")
+    errors = [e for e in client.events[mark:] if e.event in ("error", "session")]
+    expect.that(not errors, "no error", errors)
+    expect.equal(len(received(broker, "Subscribe")), 1, "no second Subscribe")
+
+
+@scenario("RMQS-4.30", roles=CONSUMER)
+async def sizes_without_their_bytes(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    broker.create_stream(STREAM)
+    stream, wanted = model(broker), numbered(0, 5)
+    broker.store_offset(STREAM, "ref1"[:2], 0)
+    broker.store_offset(STREAM, "ref2", 0)
+    first = [record(client, body) for body in wanted[:3]]
+    broker.call(lambda: stream.publish(first, broker.engine.now, ["europe"] * 3))
+    write(broker, client, wanted[3:])
+    await client.connected()
+    broker.faults.add(coalesce(frames=2, kind="Deliver", nth=1, scope="run"))
+    await client.subscribed(STREAM, offset=FIRST, credit=10)
+    messages = await surfaced(client, 5, within_s=3.0)
+    expect.equal(bodies_of(messages), wanted, "both chunks are surfaced complete")
+    expect.equal(positions(messages), [*range(5)], "with their positions")
+
+
+@scenario("RMQS-4.31", roles=CONSUMER)
+async def deliver_version_2(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    broker.create_stream(STREAM)
+    for first in (0, 4):
+        write(broker, client, numbered(first, 4))
+    await client.connected()
+    await client.subscribed(STREAM, offset=FIRST)
+    messages = await surfaced(client, 8, within_s=3.0)
+    delivered = sent(broker, "Deliver")
+    expect.exercised(delivered, "nothing was delivered")
+    versions = {record.frame.version for record in delivered}  # type: ignore[union-attr]
+    expect.note(f"Deliver version {', '.join(map(str, versions))}")
+    expect.equal(bodies_of(messages), numbered(0, 8), "the same messages")
+    expect.equal(positions(messages), [*range(8)], "the same positions")
+
+
+@scenario("RMQS-4.32", roles=CONSUMER, server={"frame_max": 1 << 20})
+async def chunk_larger_than_the_frame_max(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    broker.create_stream(STREAM)
+    bodies = [hashlib.sha256(b"%d" % number).digest() * (250_000 // 32) for number in range(40)]
+    write(broker, client, bodies[:8])
+    write(broker, client, bodies[8:])
+    await client.connected(frame_max=1 << 20)
+    await client.subscribed(STREAM, offset=FIRST)
+    messages = await surfaced(client, 40, within_s=15.0)
+    expect.equal(len(messages), 40, "40 messages are surfaced")
+    wrong = [m.position for m, body in zip(messages, bodies, strict=True) if not same_body(m.body, body)]
+    expect.that(not wrong, "with the right SHA-256", wrong)
+    delivered = {record.connection for record in sent(broker, "Deliver")}
+    expect.that(
+        len(delivered) == 1 and broker.client_holds(delivered.pop()), "the connection stays", delivered
+    )

@@ -1,0 +1,281 @@
+"""RMQS-4 Consuming: subscriptions, their ids and their callbacks."""
+
+from __future__ import annotations
+
+import asyncio
+
+from conformance.adapter.base import Call
+from conformance.suite import Client, Expect, scenario
+from fakebrokers import RabbitMQStream
+from fakebrokers.faults import hold, reply
+from fakebrokers.journal import Tap
+from fakebrokers.rabbitmq_stream.chunk import Chunk
+from fakebrokers.rabbitmq_stream.codes import Code
+from fakebrokers.rabbitmq_stream.entries import simple_entries
+from fakebrokers.rabbitmq_stream.frames import CreditResponse, Deliver
+from scenarios.rabbitmq_stream._deliveries import (
+    FIRST,
+    QUIET_S,
+    asked,
+    attached,
+    begin_at,
+    bodies_of,
+    complaints,
+    model,
+    numbered,
+    positions,
+    record,
+    store,
+    subscribe_error,
+    subscribes,
+    surfaced,
+    write,
+)
+from scenarios.rabbitmq_stream._steps import CONSUMER, STREAM, stream_exists
+
+OTHER = "invoices"
+FOREIGN_ID = 250
+REUSE_TRIES = 300
+
+
+@scenario("RMQS-4.01", roles=CONSUMER, target=True)
+async def subscribe_and_deliver(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    await client.connected()
+    await stream_exists(broker, client)
+    first = 0
+    if isinstance(broker, RabbitMQStream):
+        begin_at(broker, first := 1000)
+    sent = numbered(first, 10)
+    await store(broker, client, sent)
+    expect.ok(await client.subscribe(STREAM, offset=FIRST), "subscribe succeeds")
+    messages = await surfaced(client, 10)
+    expect.equal(bodies_of(messages), sent, "10 messages are surfaced")
+    expect.equal(positions(messages), [*range(first, first + 10)], "offsets are ChunkFirstOffset to +9")
+
+
+@scenario("RMQS-4.02", roles=CONSUMER)
+async def many_entries(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    broker.create_stream(STREAM)
+    for first, count in ((0, 2), (2, 3), (5, 1000)):
+        write(broker, client, numbered(first, count))
+    await client.connected()
+    await client.subscribed(STREAM, offset=FIRST)
+    messages = await surfaced(client, 1005)
+    lost = sorted({*range(1005)} - {*positions(messages)})
+    expect.that(not lost, "no message is lost", f"{len(lost)} lost, from {lost[:1]}")
+    expect.equal(len(messages), 1005, "none is doubled")
+    expect.equal(bodies_of(messages), numbered(0, 1005), "each has its own body and place")
+
+
+async def _two_subscriptions(
+    broker: RabbitMQStream, client: Client, expect: Expect
+) -> tuple[tuple[str, int], tuple[str, int]]:
+    """One subscription on each of two streams, each with one message so far: their (connection, id)."""
+    for name in (STREAM, OTHER):
+        broker.create_stream(name)
+        write(broker, client, [b"one"], name)
+    await client.connected()
+    places = []
+    for name, sub in ((STREAM, "a"), (OTHER, "b")):
+        await client.subscribed(name, sub, offset=FIRST)
+        found = await attached(broker, expect, name)
+        places.append((found.connection, asked(found).subscription_id))
+        expect.exercised(await client.wait_messages(1, sub), f"nothing is surfaced of {name}")
+    return places[0], places[1]
+
+
+def _stands(broker: RabbitMQStream, connection: str) -> bool:
+    return any(one["name"] == connection for one in broker.connections)
+
+
+async def _goes_on(
+    broker: RabbitMQStream, client: Client, expect: Expect, what: str, sub: str = "b", stream: str = OTHER
+) -> None:
+    """The subscription surfaces what is written next."""
+    before = len(client.messages(sub))
+    write(broker, client, [b"next"], stream)
+    found = await client.wait_messages(before + 1, sub, 3.0)
+    expect.equal(bodies_of(found[before:]), [b"next"], what)
+
+
+async def _pending(broker: RabbitMQStream, client: Client, expect: Expect) -> tuple[Call, str]:
+    """A request whose answer is held back: QueryOffset where the client has it, else Create."""
+    mark = broker.journal.last_seq
+    query = client.has("rmqs.query_offset")
+    kind = "QueryOffset" if query else "Create"
+    name = f"answer to {kind}"
+    broker.faults.add(hold(kind=f"{kind}Response", nth=1, scope="run", name=name))
+    args = {"target": STREAM, "name": "app"} if query else {"target": "third"}
+    call = client.begin("rmqs.query_offset" if query else "rmqs.create", session="s1", **args)
+    await expect.reached(broker, f"no {kind} came", kind=kind, since=mark)
+    return call, name
+
+
+@scenario("RMQS-4.07", roles=CONSUMER)
+async def credit_response_error(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    dead, live = await _two_subscriptions(broker, client, expect)
+    broker.store_offset(STREAM, "app", 7)
+    call, held = await _pending(broker, client, expect)
+    expect.prepared(await client.unsubscribe("a"))
+    if _stands(broker, dead[0]):
+        broker.say(dead[0], CreditResponse(Code.SUBSCRIPTION_ID_DOES_NOT_EXIST, dead[1]))
+    else:
+        expect.note("(a) left out: the connection of the first subscription is gone with it")
+    await _goes_on(broker, client, expect, "(a): the second subscription goes on")
+    broker.say(live[0], CreditResponse(Code.PRECONDITION_FAILED, live[1]))
+    await _goes_on(broker, client, expect, "(b): the consumer is kept")
+    expect.that(not call.done, "no op ends by a CreditResponse", "the pending request ended")
+    broker.faults.remove(held)
+    value = expect.ok(await call, "the pending request gets its own answer")
+    if "offset" in (value or {}):
+        expect.equal(int(value["offset"]), 7, "the pending request gets its own answer")
+    expect.equal(len(subscribes(broker, OTHER)), 1, "(b): the consumer does not subscribe again")
+
+
+def _stray(client: Client, body: bytes) -> Chunk:
+    data = simple_entries([record(client, body)])
+    return Chunk.build(data, entries=1, records=1, first_offset=1, timestamp_ms=1_700_000_000_000)
+
+
+@scenario("RMQS-4.08", roles=CONSUMER)
+async def deliver_for_unknown_subscription(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    first, second = await _two_subscriptions(broker, client, expect)
+    expect.exercised(FOREIGN_ID not in (first[1], second[1]), f"the client uses id {FOREIGN_ID} itself")
+    for connection in {first[0], second[0]}:
+        broker.say(connection, Deliver(FOREIGN_ID, _stray(client, b"stray")))
+    await _goes_on(broker, client, expect, "the first subscription goes on", "a", STREAM)
+    await _goes_on(broker, client, expect, "the second subscription goes on")
+    got = [body for sub in ("a", "b") for body in bodies_of(client.messages(sub))]
+    expect.that(b"stray" not in got, "a chunk for an unknown subscription is ignored", got)
+    expect.equal(len(subscribes(broker)) + len(subscribes(broker, OTHER)), 2, "nobody subscribes again")
+
+
+@scenario("RMQS-4.09", roles=CONSUMER)
+async def deliver_after_unsubscribe(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    dead, _ = await _two_subscriptions(broker, client, expect)
+    mark = broker.journal.last_seq
+    broker.faults.add(hold(kind="Unsubscribe", direction="in", name="Unsubscribe"))
+    call = client.begin("unsubscribe", sub="a", drain=False)
+    await expect.reached(broker, "no Unsubscribe came", kind="Unsubscribe", since=mark)
+    broker.say(dead[0], Deliver(dead[1], _stray(client, b"before the answer")))
+    broker.faults.remove("Unsubscribe")
+    result = await call
+    expect.ok(result, "unsubscribe ends ok")
+    if _stands(broker, dead[0]):
+        broker.say(dead[0], Deliver(dead[1], _stray(client, b"behind the answer")))
+    else:
+        expect.note("(b) left out: the connection is gone with its subscription")
+    await asyncio.sleep(QUIET_S)
+    late = [e for e in client.events if e.event == "message" and e["sub"] == "a" and e.n > (result.n or 0)]
+    expect.that(not late, "no message event after the unsubscribe op ended", late)
+    await _goes_on(broker, client, expect, "other subscriptions go on")
+
+
+@scenario("RMQS-4.24", roles=CONSUMER, timeout_s=60)
+async def two_subscriptions_on_one_connection(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    first, second = await _two_subscriptions(broker, client, expect)
+    expect.exercised(first[0] == second[0], "the client opens one connection per subscription")
+    for number in range(5):
+        write(broker, client, [b"a%d" % number], STREAM)
+        write(broker, client, [b"b%d" % number], OTHER)
+    for sub in ("a", "b"):
+        got = bodies_of(await surfaced(client, 6, sub))
+        wanted = [b"one", *(b"%s%d" % (sub.encode(), number) for number in range(5))]
+        expect.equal(got, wanted, "each message reaches the callback of its own stream")
+    expect.ok(await client.unsubscribe("a"), "unsubscribe ends ok")
+    await _goes_on(broker, client, expect, "the second goes on")
+    for number in range(REUSE_TRIES):
+        sub, mark = f"a{number}", broker.journal.last_seq
+        await client.subscribed(STREAM, sub, offset={"type": "next"})
+        found = await attached(broker, expect, since=mark)
+        if (found.connection, asked(found).subscription_id) == first:
+            before = len(client.messages("a"))
+            await _goes_on(broker, client, expect, "a reused id calls the new callback", sub, STREAM)
+            expect.equal(len(client.messages("a")), before, "a reused id never calls the old callback")
+            return
+        expect.prepared(await client.unsubscribe(sub))
+    expect.note(f"no id was used again within {REUSE_TRIES} subscriptions")
+
+
+@scenario("RMQS-4.25", roles=CONSUMER)
+async def subscription_id_exists(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    broker.create_stream(STREAM)
+    await client.connected()
+    broker.faults.add(reply(code=Code.SUBSCRIPTION_ID_ALREADY_EXISTS, kind="Subscribe", nth=1, scope="run"))
+    result = await client.subscribe(STREAM, "a", offset=FIRST)
+    refused = await subscribe_error(client, result, "a")
+    found = subscribes(broker)
+    expect.exercised(found, "no Subscribe came")
+    if refused is not None:
+        expect.equal(refused.code, 3, "the op fails with code 3")
+        if _stands(broker, found[0].connection):
+            broker.say(
+                found[0].connection, Deliver(asked(found[0]).subscription_id, _stray(client, b"stray"))
+            )
+        await asyncio.sleep(QUIET_S)
+        expect.that(not client.messages("a"), "no message event of the failed subscription")
+        await client.unsubscribe("a")
+        expect.ok(await client.subscribe(STREAM, "b", offset=FIRST), "the next subscribe works")
+        await attached(broker, expect)
+        await _goes_on(broker, client, expect, "the next subscribe works", "b", STREAM)
+        return
+    expect.that(len(found) > 1, "the op fails with code 3, or is ok after a retry", "ok without a retry")
+    await _goes_on(broker, client, expect, "the retried subscription works", "a", STREAM)
+
+
+@scenario("RMQS-4.26", roles=CONSUMER, timeout_s=60)
+async def subscribe_failure_is_clean(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    broker.create_stream(STREAM)
+    write(broker, client, [b"one"])
+    await client.connected()
+    broker.faults.add(
+        reply(code=Code.STREAM_NOT_AVAILABLE, kind="Subscribe", first=10, scope="run", name="not available")
+    )
+    loads = []
+    for number in range(11):
+        mark = broker.journal.last_seq
+        sub = f"c{number}"
+        result = await client.subscribe(STREAM, sub, offset=FIRST, timeout=15.0)
+        if client.can("lazy_subscribe"):
+            await client.wait_messages(1, sub, 15.0)
+        refused = await subscribe_error(client, result, sub)
+        tries = subscribes(broker, since=mark)
+        if len(tries) > 1:
+            gap = min(later.at - earlier.at for earlier, later in zip(tries, tries[1:], strict=False))
+            expect.not_before(gap, 0.05, "the library retries with 50 ms or more between two tries")
+        if refused is None:
+            break
+        expect.equal(refused.code, 6, "each failed op reports 6")
+        loads.append(await _load(client))
+    expect.equal(broker.faults.fired("not available"), 10, "every subscribe asks the server")
+    live = await client.wait_messages(1, sub)
+    expect.equal(bodies_of(live), [b"one"], "the subscribe after the last refusal works")
+    expect.equal(len(model(broker).subscriptions), 1, "one live subscription at the end")
+    if len(loads) > 1 and client.can("stats"):
+        expect.that(loads[-1] <= loads[0] + 1, "tasks and threads as before, plus or minus 1", loads)
+
+
+async def _load(client: Client) -> int:
+    """Tasks and threads of the library; 0 where it does not tell."""
+    if not client.can("stats"):
+        return 0
+    found = (await client.op("stats")).value or {}
+    return sum(found.get(key) or 0 for key in ("tasks", "threads"))
+
+
+@scenario("RMQS-4.27", roles=CONSUMER)
+async def callback_raises(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    broker.create_stream(STREAM)
+    write(broker, client, numbered(0, 10))
+    write(broker, client, numbered(10, 5))
+    await client.connected()
+    await client.subscribed(STREAM, offset=FIRST, credit=1, on_message={"mode": "event", "raise_on": [3]})
+    got = positions(await surfaced(client, 15, within_s=3.0))
+    expect.exercised(len(got) >= 3, "message 3 was never surfaced")
+    if got == [0, 1, 2]:
+        told = complaints(client)
+        expect.that(told, "messages 4 to 10 are surfaced, or the consumer stops loudly", "a silent stop")
+        expect.tolerate(False, "messages 4 to 10 are surfaced", f"the consumer stops: {told[0]}")
+        return
+    expect.equal(got, [*range(15)], "messages 4 to 10 and the second chunk are surfaced")
+    await expect.wire(broker, "credit is returned", within_s=1.0, kind="Credit", tap=Tap.RECEIVED)

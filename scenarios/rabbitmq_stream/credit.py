@@ -1,0 +1,111 @@
+"""RMQS-4 Consuming: how fast the server may send."""
+
+from __future__ import annotations
+
+import asyncio
+
+from conformance.suite import Client, Expect, scenario
+from fakebrokers import RabbitMQStream
+from fakebrokers.faults import rewrite
+from scenarios.rabbitmq_stream._deliveries import (
+    CHUNK_PER_CREDIT,
+    complaints,
+    credits_given,
+    numbered,
+    positions,
+    subscribed_with_backlog,
+    surfaced,
+    write,
+)
+from scenarios.rabbitmq_stream._footprint import Footprint
+from scenarios.rabbitmq_stream._steps import CONSUMER, STREAM, sent
+
+#: how long a slow consumer is watched
+WATCH_S = 3.0
+
+
+def _single(broker: RabbitMQStream, client: Client, count: int) -> None:
+    """Write `count` chunks of one message each."""
+    for number in range(count):
+        write(broker, client, numbered(number, 1))
+
+
+@scenario("RMQS-4.03", roles=CONSUMER, server=CHUNK_PER_CREDIT)
+async def credit_is_returned(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    broker.create_stream(STREAM)
+    await client.connected()
+    credit = await subscribed_with_backlog(
+        broker, client, expect, lambda credit: _single(broker, client, 5 * credit), credit=2
+    )
+    messages = await surfaced(client, 5 * credit, within_s=10.0)
+    expect.equal(positions(messages), [*range(5 * credit)], "all chunks are delivered within 10 s")
+    given = credits_given(broker)
+    expect.that(given >= 4 * credit, "the credits on the wire are 4 x C or more", f"{given}, C = {credit}")
+
+
+@scenario("RMQS-4.04", roles=CONSUMER, server=CHUNK_PER_CREDIT)
+async def no_credit_beyond_consumption(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    broker.create_stream(STREAM)
+    await client.connected()
+    footprint = Footprint(client)
+    slow = {"mode": "event", "sleep_ms": 50}
+    credit = await subscribed_with_backlog(
+        broker, client, expect, lambda _: _single(broker, client, 300), on_message=slow
+    )
+    expect.exercised(2 * credit + 2 < 300, f"the client's credit of {credit} covers all that waits")
+    for _ in range(int(WATCH_S / 0.05)):
+        await asyncio.sleep(0.05)
+        seen, delivered = len(client.messages()), len(sent(broker, "Deliver"))
+        expect.that(
+            delivered - seen <= 2 * credit + 2,
+            "chunks sent but not yet seen by the application are at most 2 x C + 2",
+            f"{delivered} sent, {seen} seen, C = {credit}",
+        )
+    expect.exercised(client.messages(), "nothing was surfaced")
+    footprint.judge(expect, rss_mib=64)
+
+
+@scenario("RMQS-4.05", roles=CONSUMER, timeout_s=40)
+async def credit_starvation_recovered(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    broker.create_stream(STREAM)
+    _single(broker, client, 20)
+    await client.connected()
+    slow = {"mode": "event", "sleep_ms": 200}
+    await client.subscribed(STREAM, offset={"type": "first"}, credit=4, on_message=slow)
+    messages = await surfaced(client, 20, within_s=15.0)
+    expect.equal(positions(messages), [*range(20)], "all 20 chunks are surfaced within 15 s, in order")
+
+
+@scenario("RMQS-4.06", roles=CONSUMER)
+async def over_delivery(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    broker.create_stream(STREAM)
+    await client.connected()
+    broker.faults.add(
+        rewrite(fields={"credit": {"add": 3}}, kind="Subscribe", direction="in", name="3 chunks too many")
+    )
+    credit = await subscribed_with_backlog(
+        broker, client, expect, lambda credit: _single(broker, client, credit + 3), credit=2
+    )
+    got = positions(await surfaced(client, credit + 3, within_s=3.0))
+    if got == [*range(credit + 3)]:
+        expect.that(True, "all chunks are handled")
+        return
+    [delivered] = {record.connection for record in sent(broker, "Deliver")}
+    await expect.socket_closed(
+        broker, delivered, "all chunks are handled, or the connection is closed", within_s=2.0
+    )
+    expect.that(complaints(client), "the connection is closed cleanly: an error is reported", got)
+
+
+@scenario("RMQS-4.28", roles=CONSUMER)
+async def single_credits_are_held_back(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    broker.create_stream(STREAM)
+    await client.connected()
+    credit = await subscribed_with_backlog(
+        broker, client, expect, lambda credit: _single(broker, client, max(40, 4 * credit))
+    )
+    count = max(40, 4 * credit)
+    got = positions(await surfaced(client, count, within_s=10.0))
+    given = credits_given(broker)
+    what = f"the client gave {given} credits for {len(got)} chunks; C = {credit}"
+    expect.that(got == [*range(count)], "all chunks are surfaced within 10 s", what)

@@ -1,0 +1,225 @@
+"""RMQS-4 Consuming: where a subscription starts, goes on after a loss, and what is stored of it."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from conformance.adapter.result import Result
+from conformance.suite import Client, Expect, scenario
+from fakebrokers import RabbitMQStream
+from fakebrokers.faults import drop, reply
+from fakebrokers.journal import Record
+from fakebrokers.rabbitmq_stream.batches import batch_entry
+from fakebrokers.rabbitmq_stream.codes import Code, OffsetType
+from fakebrokers.rabbitmq_stream.entries import simple_entries
+from scenarios.rabbitmq_stream._deliveries import (
+    FIRST,
+    NEXT,
+    asked,
+    attached,
+    begin_at,
+    bodies_of,
+    numbered,
+    positions,
+    record,
+    store,
+    surfaced,
+    write,
+    write_entries,
+)
+from scenarios.rabbitmq_stream._steps import CONSUMER, STREAM, received, stream_exists
+
+STORE = ("rmqs.store_offset",)
+QUERY = ("rmqs.query_offset",)
+TIME_MS = 1_700_000_000_123
+#: how long a library may take to reconnect
+RECOVERY_S = 15.0
+
+
+@scenario("RMQS-4.11", roles=CONSUMER)
+async def offset_specification(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    await client.connected()
+    for number, (kind, value) in enumerate(
+        (("first", None), ("last", None), ("next", None), ("offset", 42), ("timestamp", TIME_MS)), start=1
+    ):
+        stream = f"orders from {kind}"
+        broker.create_stream(stream)
+        mark = broker.journal.last_seq
+        start = {"type": kind} if value is None else {"type": kind, "value": value}
+        expect.ok(await client.subscribe(stream, kind, offset=start), f"{kind}: subscribe succeeds")
+        await asyncio.sleep(0.1)
+        refused = broker.journal.select(kind="Malformed", since=mark)
+        expect.that(not refused, f"{kind}: 8 value bytes for types 4 and 5 only", refused)
+        found = await expect.reached(broker, f"{kind}: no Subscribe came", kind="Subscribe", since=mark)
+        frame = asked(found[0])
+        expect.equal(frame.offset_type, number, f"{kind}: OffsetType {number}")
+        expect.equal(frame.offset, value, f"{kind}: the value")
+        expect.that(frame.credit > 0, f"{kind}: credit follows", frame.credit)
+        expect.prepared(await client.unsubscribe(kind))
+
+
+@scenario("RMQS-4.12", roles=CONSUMER, target=True)
+async def chunk_before_the_asked_offset(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    await client.connected()
+    await stream_exists(broker, client)
+    for first in (0, 32):
+        await store(broker, client, numbered(first, 32))
+    await client.subscribed(STREAM, offset={"type": "offset", "value": 45})
+    messages = await surfaced(client, 19)
+    expect.exercised(messages, "nothing was surfaced")
+    expect.equal(positions(messages)[0], 45, "the first message surfaced is 45")
+    expect.equal(bodies_of(messages), numbered(45, 19), "all others follow")
+
+
+async def _lost_and_back(broker: RabbitMQStream, client: Client, expect: Expect, connection: str) -> Record:
+    """Reset the connection; the Subscribe that follows."""
+    mark = broker.journal.last_seq
+    broker.kill(connection, "rst")
+    found = await expect.wire(
+        broker, "a new Subscribe comes", within_s=RECOVERY_S, kind="Subscribe", since=mark
+    )
+    await attached(broker, expect, since=mark)
+    return found[0]
+
+
+def _resumes(expect: Expect, found: Record, lowest: int, highest: int) -> None:
+    """The new Subscribe asks for an offset between these."""
+    frame = asked(found)
+    fits = frame.offset_type == OffsetType.OFFSET and lowest <= (frame.offset or 0) <= highest
+    what = f"type 4 and a value from {lowest} to {highest}"
+    expect.that(fits, f"the new Subscribe has {what}", f"type {frame.offset_type}, value {frame.offset}")
+
+
+async def _consumed(broker: RabbitMQStream, client: Client, expect: Expect, count: int) -> str:
+    """Subscribe from the first message until `count` are surfaced; returns the connection."""
+    await client.connected(auto_reconnect=True)
+    await client.subscribed(STREAM, offset=FIRST)
+    messages = await surfaced(client, count)
+    expect.exercised(len(messages) == count, f"{len(messages)} of {count} messages were surfaced")
+    return (await attached(broker, expect)).connection
+
+
+@scenario("RMQS-4.13", roles=CONSUMER, timeout_s=60)
+async def resume_after_reconnect(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    broker.create_stream(STREAM)
+    write(broker, client, numbered(0, 50))
+    write(broker, client, numbered(50, 8))
+    connection = await _consumed(broker, client, expect, 58)
+    found = await _lost_and_back(broker, client, expect, connection)
+    _resumes(expect, found, 50, 58)
+    write(broker, client, numbered(58, 3))
+    await client.wait_messages(58 + 3, within_s=5.0)
+    deadline = asyncio.get_running_loop().time() + 3.0
+    while 60 not in (got := positions(client.messages())[58:]):
+        expect.that(asyncio.get_running_loop().time() < deadline, "surfaced positions go on at 58", got)
+        await asyncio.sleep(0.05)
+    expect.that(min(got) >= 50, "no older message is surfaced again", got)
+    again = [position for position in got if position < 58]
+    expect.equal(got[len(again) :], [58, 59, 60], "surfaced positions go on at 58 without a gap")
+    expect.tolerate(not again, "none of 50..57 is surfaced again", again)
+
+
+@scenario("RMQS-4.33", roles=CONSUMER, timeout_s=60)
+async def loss_before_the_first_message(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    broker.create_stream(STREAM)
+    write(broker, client, numbered(0, 100))
+    await client.connected(auto_reconnect=True)
+    await client.subscribed(STREAM, offset=NEXT)
+    first = await attached(broker, expect)
+    found = asked(await _lost_and_back(broker, client, expect, first.connection))
+    at_end = found.offset_type == OffsetType.OFFSET and (found.offset or 0) >= 100
+    expect.that(
+        at_end or found.offset_type == OffsetType.NEXT,
+        "the new Subscribe has type 3, or type 4 and a value of 100 or more",
+        f"type {found.offset_type}, value {found.offset}",
+    )
+    write(broker, client, numbered(100, 3))
+    got = positions(await surfaced(client, 3, within_s=2.0))
+    expect.that(not got or min(got) >= 100, "nothing below 100 is surfaced", got)
+    expect.that(len(got) == len(set(got)), "100..102 are surfaced at most once each", got)
+
+
+@scenario("RMQS-4.34", roles=CONSUMER, timeout_s=60)
+async def resume_counts_records(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    broker.create_stream(STREAM)
+    begin_at(broker, 10)
+    one = [record(client, body) for body in numbered(10, 10)]
+    write_entries(broker, simple_entries(one[:1]) + batch_entry(one[1:]), 2, 10)
+    connection = await _consumed(broker, client, expect, 10)
+    found = await _lost_and_back(broker, client, expect, connection)
+    _resumes(expect, found, 19, 20)
+    write(broker, client, numbered(20, 2))
+    got = positions(await surfaced(client, 12, within_s=3.0))[10:]
+    again = [position for position in got if position < 19]
+    expect.that(not again, "none of 10..18 is surfaced again", again)
+    expect.equal([p for p in got if p >= 20], [20, 21], "20 and later follow without a gap")
+
+
+@scenario("RMQS-4.14", roles=CONSUMER)
+async def offset_never_reset(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    broker.create_stream(STREAM)
+    write(broker, client, numbered(0, 1000))
+    broker.store_offset(STREAM, "app", 900)
+    await client.connected()
+    broker.faults.add(drop(kind="Deliver", name="no message"))
+    await client.subscribed(STREAM, offset=NEXT, name="app")
+    await attached(broker, expect)
+    expect.prepared(await client.unsubscribe())
+    expect.prepared(await client.close(timeout=12.0))
+    await asyncio.sleep(0.2)
+    low = [str(r.frame) for r in received(broker, "StoreOffset") if r.frame.offset < 900]  # type: ignore[union-attr]
+    expect.that(not low, "no StoreOffset below 900 on the wire", low)
+
+
+def _offset_in(result: Result) -> int | None:
+    value: dict[str, Any] = result.value or {}
+    return None if value.get("offset") is None else int(value["offset"])
+
+
+@scenario("RMQS-4.15", roles=CONSUMER, ops=QUERY)
+async def query_offset_not_found(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    broker.create_stream(STREAM)
+    write(broker, client, numbered(0, 10))
+    await client.connected()
+    for code in (Code.NO_OFFSET, Code.STREAM_DOES_NOT_EXIST):
+        broker.faults.clear()
+        broker.faults.add(reply(code=code, kind="QueryOffset", name="not found"))
+        result = await client.op("rmqs.query_offset", session="s1", target=STREAM, name="app")
+        expect.exercised(broker.faults.fired("not found"), "no QueryOffset came")
+        expect.ended(result, f"code {code}: the op ends")
+        if result.ok:
+            expect.equal(_offset_in(result), None, f"code {code}: never position 0 as a stored offset")
+        else:
+            expect.failed(result, ("refused",), f"code {code}: the op reports not found", code=int(code))
+    broker.faults.clear()
+    broker.faults.add(reply(code=Code.NO_OFFSET, kind="QueryOffset"))
+    await client.subscribed(STREAM, offset={"type": "offset", "value": 3}, name="app")
+    got = positions(await surfaced(client, 7))
+    expect.equal(got, [*range(3, 10)], "a consumer with a start given uses that start")
+
+
+@scenario("RMQS-4.16", roles=CONSUMER, ops=STORE)
+async def reference_of_stored_offset(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    broker.create_stream(STREAM)
+    write(broker, client, numbered(0, 30))
+    await client.connected()
+    if not client.can("offset_without_consumer"):
+        for name in ("a", "b"):
+            await client.subscribed(STREAM, name, name=name, offset=NEXT)
+    wanted = {"a": 11, "b": 22}
+    for name, offset in wanted.items():
+        await client.prepare("rmqs.store_offset", session="s1", target=STREAM, name=name, offset=offset)
+    found = await expect.wire(
+        broker, "each StoreOffset is on the wire", within_s=2.0, kind="StoreOffset", count=2
+    )
+    stored = {r.frame.reference: r.frame.offset for r in found}  # type: ignore[union-attr]
+    expect.equal(stored, wanted, "each reference has its own offset")
+    if not client.has("rmqs.query_offset"):
+        return
+    calls = {
+        name: client.begin("rmqs.query_offset", session="s1", target=STREAM, name=name) for name in wanted
+    }
+    for name, call in calls.items():
+        expect.ok(result := await call, f"the offset of {name} is found")
+        expect.equal(_offset_in(result), wanted[name], f"the offset of {name} is its own")

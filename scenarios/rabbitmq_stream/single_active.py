@@ -1,0 +1,112 @@
+"""RMQS-4 Consuming: single active consumers."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from conformance.suite import Client, Expect, scenario
+from fakebrokers import RabbitMQStream
+from fakebrokers.journal import Record, Tap
+from fakebrokers.rabbitmq_stream.frames import ConsumerUpdate, ConsumerUpdateResponse
+from fakebrokers.rabbitmq_stream.groups import Group, GroupKey
+from scenarios.rabbitmq_stream._deliveries import (
+    FIRST,
+    asked,
+    attached,
+    numbered,
+    positions,
+    start_of,
+    surfaced,
+    write,
+)
+from scenarios.rabbitmq_stream._steps import CONSUMER, STREAM, received
+
+GROUP = "app"
+PROPERTIES = {"single-active-consumer": "true", "name": GROUP}
+ANSWER_S = 5.0
+
+
+class _Rival:
+    """Another consumer of the group, somewhere else."""
+
+    def activate(self, now: float) -> None:
+        """It would begin to read."""
+
+    def step_down(self, now: float) -> None:
+        """It would stop."""
+
+
+async def _answered(broker: RabbitMQStream, expect: Expect, update: int, within_s: float) -> Record:
+    """The one answer to the ConsumerUpdate of that number."""
+    found = await expect.wire(
+        broker,
+        f"ConsumerUpdate {update} is answered with its correlation id",
+        within_s=within_s * 1.2 + 0.25,
+        kind="ConsumerUpdateResponse",
+        tap=Tap.RECEIVED,
+        where=lambda r: r.keys == (update,),
+    )
+    return found[0]
+
+
+def _position(broker: RabbitMQStream, expect: Expect, answer: Record) -> int:
+    """Where the stream goes on for this answer, as it is now."""
+    frame = answer.frame
+    assert isinstance(frame, ConsumerUpdateResponse)
+    expect.equal(frame.code, 1, "the answer has code 1")
+    expect.that(0 <= frame.offset_type <= 5, "the answer has an offset type from 0 to 5", frame.offset_type)
+    kind, value = frame.offset_type, frame.offset
+    if kind == 0:
+        subscribe = asked(received(broker, "Subscribe")[-1])
+        kind, value = subscribe.offset_type, subscribe.offset
+    return start_of(broker, kind, value)
+
+
+@scenario("RMQS-4.35", roles=CONSUMER)
+async def single_active_consumer(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    broker.create_stream(STREAM)
+    write(broker, client, numbered(0, 5))
+    write(broker, client, numbered(5, 5))
+    await client.connected()
+    await client.subscribed(STREAM, offset=FIRST, name=GROUP, properties=PROPERTIES)
+    found = await attached(broker, expect)
+    properties: Any = asked(found).properties or {}
+    expect.equal(properties.get("single-active-consumer"), "true", "the property's value is the string true")
+    answer = await _answered(broker, expect, 0, ANSWER_S)
+    start = _position(broker, expect, answer)
+    await asyncio.sleep(0.1)
+    write(broker, client, numbered(10, 2))
+    got = positions(await surfaced(client, 12 - start))
+    expect.equal(got, [*range(start, 12)], "messages are surfaced from the answered position")
+    broker.say(found.connection, ConsumerUpdate(1, asked(found).subscription_id, 1))
+    await _answered(broker, expect, 1, ANSWER_S)
+    answers = [r.keys[0] for r in received(broker, "ConsumerUpdateResponse")]
+    expect.equal(answers, [0, 1], "exactly one answer to each ConsumerUpdate")
+
+
+@scenario("RMQS-4.36", roles=CONSUMER, timeout_s=60)
+async def hand_over_while_busy(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    broker.create_stream(STREAM)
+    for number in range(5):
+        write(broker, client, numbered(number, 1))
+    await client.connected()
+    slow = {"mode": "event", "sleep_ms": 3000}
+    await client.subscribed(STREAM, offset=FIRST, name=GROUP, properties=PROPERTIES, on_message=slow)
+    found = await attached(broker, expect)
+    await _answered(broker, expect, 0, ANSWER_S)
+    await client.wait_messages(1)
+    expect.exercised(client.messages(), "no handler is busy")
+    rival, key = _Rival(), GroupKey("/", STREAM, GROUP)
+    group: Group = broker.broker.coordinator.groups[key]
+    group.partition = 1  # the second partition of a super stream: the second of two consumers reads it
+    broker.call(lambda: broker.broker.coordinator.join(key, rival, 1, broker.engine.now))
+    await _answered(broker, expect, 1, ANSWER_S)
+    await asyncio.sleep(5.0)
+    broker.call(lambda: broker.broker.coordinator.leave(key, rival, broker.engine.now))
+    answer = await _answered(broker, expect, 2, ANSWER_S)
+    before, start = len(client.messages()), _position(broker, expect, answer)
+    expect.that(broker.client_holds(found.connection), "the connection stays", "it is closed")
+    write(broker, client, numbered(5, 1))
+    after = positions(await client.wait_messages(before + 1, within_s=8.0))[before:]
+    expect.equal(after[:1], [start], "the messages after the second answer start at the answered position")

@@ -1,0 +1,268 @@
+"""Each anomaly in the smallest history that shows it, and the nearest history that does not."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conformance.checkers import CHECKS, check
+from conformance.checkers.anomaly import NAMES, allowed_names
+from fakebrokers.journal import Tap
+
+_spec = importlib.util.spec_from_file_location("histories", Path(__file__).parent / "histories.py")
+assert _spec is not None and _spec.loader is not None
+h: Any = importlib.util.module_from_spec(_spec)
+sys.modules["histories"] = h
+_spec.loader.exec_module(h)
+
+
+def found(story: Any, *, ended: bool = True) -> list[tuple[str, str]]:
+    return [(anomaly.name, anomaly.value) for anomaly in check(story.log(ended=ended))]
+
+
+def test_there_is_a_checker_for_every_name() -> None:
+    assert tuple(CHECKS) == NAMES
+
+
+def test_a_clean_history_is_clean() -> None:
+    story = h.Story(contract="exactly-once ordered")
+    story.subscribe()
+    for n in range(5):
+        story.frame(h.Publish((n,)), Tap.IN)
+        story.frame(h.Confirm((n,)), Tap.OUT)
+        story.publish(f"v{n}", wire_key=str(n))
+        story.deliver(f"v{n}", n * 10)
+    story.drain()
+    assert found(story) == []
+
+
+# lost-write
+
+
+def test_acknowledged_and_read_past_is_lost() -> None:
+    story = h.Story(contract="ordered")
+    story.subscribe()
+    story.publish("a")
+    story.publish("b")
+    story.deliver("b")
+    assert found(story) == [("lost-write", "a")]
+
+
+@pytest.mark.parametrize(
+    "why", ["unknown", "late reader", "sent before the acknowledgement", "no order promised"]
+)
+def test_what_is_not_proven_lost_is_not_lost(why: str) -> None:
+    story = h.Story(contract="" if why == "no order promised" else "ordered")
+    if why != "late reader":
+        story.subscribe()
+    if why == "sent before the acknowledgement":
+        story.publish("b", None)
+    story.publish("a", "info" if why == "unknown" else "ok")
+    if why == "late reader":
+        story.subscribe()
+    if why != "sent before the acknowledgement":
+        story.publish("b")
+    story.deliver("b")
+    assert "lost-write" not in dict(found(story))
+
+
+def test_offsets_on_both_sides_prove_it_too() -> None:
+    story = h.Story()
+    story.publish("a", offset=5)
+    story.deliver("x", 4)
+    assert found(story) == []
+    story.deliver("y", 6)
+    assert ("lost-write", "a") in found(story)
+
+
+def test_a_drained_queue_without_order_has_lost_it() -> None:
+    story = h.Story(contract="at-least-once")
+    story.publish("a")
+    story.drain()
+    assert found(story) == [("lost-write", "a"), ("unseen", "a")]
+
+
+# unseen
+
+
+def test_only_a_drain_after_the_acknowledgement_tells_that_nobody_saw_it() -> None:
+    story = h.Story(contract="ordered")
+    story.drain()
+    story.publish("a")
+    assert found(story) == []
+    story.drain()
+    assert found(story) == [("unseen", "a")]
+    story.deliver("a")
+    assert found(story) == []
+
+
+# duplicate
+
+
+def test_two_offsets_are_a_duplicate_and_one_offset_twice_is_not() -> None:
+    story = h.Story()
+    story.publish("a")
+    story.deliver("a", 1, by="c1")
+    story.deliver("a", 1, by="c2")
+    assert found(story) == []
+    story.deliver("a", 2, by="c2")
+    assert found(story) == [("duplicate", "a")]
+
+
+def test_without_offsets_more_deliveries_than_attempts_are() -> None:
+    story = h.Story()
+    story.publish("a", "info")
+    story.publish("a")
+    story.deliver("a")
+    story.deliver("a")
+    assert found(story) == []
+    story.deliver("a")
+    assert found(story) == [("duplicate", "a")]
+
+
+# order
+
+
+@pytest.mark.parametrize(
+    ("offsets", "anomaly"),
+    [((0, 1, 2), None), ((0, 2), "poll-skip"), ((1, 0), "nonmonotonic-poll"), ((0, 0), "nonmonotonic-poll")],
+)
+def test_steps_of_a_reader(offsets: tuple[int, ...], anomaly: str | None) -> None:
+    story = h.Story()
+    for offset in range(3):
+        story.deliver(f"v{offset}", offset * 100, by="other")
+    for offset in offsets:
+        story.deliver(f"v{offset}", offset * 100)
+    assert [name for name, _ in found(story)] == ([anomaly] if anomaly else [])
+
+
+@pytest.mark.parametrize("what", ["subscribe", "reconnected", "other log"])
+def test_who_starts_again_may_jump(what: str) -> None:
+    story = h.Story()
+    for offset in range(3):
+        story.deliver(f"v{offset}", offset, by="other")
+    story.deliver("v2", 2)
+    if what == "subscribe":
+        story.subscribe()
+    elif what == "reconnected":
+        story.run.event(story.tick(), "c1", "reconnected")
+    else:
+        story.subscribe(key="another")
+    story.deliver("v0", 0)
+    assert [name for name, _ in found(story)] == (["nonmonotonic-poll"] if what == "other log" else [])
+
+
+# G1a
+
+
+@pytest.mark.parametrize(
+    ("ends", "anomaly"), [(("fail",), True), (("info",), False), (("fail", "ok"), False)]
+)
+def test_a_failed_message_must_not_arrive(ends: tuple[str, ...], anomaly: bool) -> None:
+    story = h.Story()
+    for end in ends:
+        story.publish("a", end)
+    story.deliver("a")
+    assert found(story) == ([("G1a", "a")] if anomaly else [])
+
+
+# phantom-confirm
+
+
+@pytest.mark.parametrize("named", [True, False])
+@pytest.mark.parametrize(("tap", "anomaly"), [(Tap.OUT, False), (Tap.SENT, False), (Tap.SAID, True)])
+def test_a_confirm_that_never_left_confirms_nothing(tap: Tap, anomaly: bool, named: bool) -> None:
+    story = h.Story()
+    story.frame(h.Publish((1, 2)), Tap.IN)
+    story.frame(h.Confirm((1,)), Tap.OUT)
+    story.frame(h.Confirm((2,)), tap)
+    story.publish("a", wire_key="1" if named else None)
+    story.publish("b", wire_key="2" if named else None)
+    assert found(story) == ([("phantom-confirm", "2" if named else "")] if anomaly else [])
+
+
+def test_keys_that_never_stood_on_the_wire_accuse_nobody() -> None:
+    story = h.Story()
+    story.frame(h.Publish((1,)), Tap.IN)
+    story.frame(h.Confirm((1,)), Tap.OUT)
+    story.publish("a", wire_key="own-name")
+    assert found(story) == []
+
+
+def test_without_a_wire_journal_nothing_is_said() -> None:
+    story = h.Story()
+    story.publish("a")
+    assert found(story) == []
+
+
+# missed-heartbeat-ignored
+
+
+@pytest.mark.parametrize("reaction", ["none", "fin", "close", "event", "too late", "none needed", "no limit"])
+def test_silence_must_be_noticed(reaction: str) -> None:
+    story = h.Story(heartbeat_limit_ms=None if reaction == "no limit" else 1000.0)
+    story.frame(h.Hello(), Tap.OUT)
+    story.tick(60.0)  # a slow handshake is something else
+    story.frame(h.Hello(), Tap.OUT)
+    story.frame(h.Beat(), Tap.OUT)
+    story.tick(1.0)
+    match reaction:
+        case "fin":
+            story.journal.state(story.tick(), "c1", "closed", "closed by client")
+        case "close":
+            story.frame(h.Close(), Tap.IN)
+        case "event":
+            story.run.event(story.tick(), "any", "connection_lost")
+        case "none needed":
+            story.frame(h.Beat(), Tap.OUT)
+            return
+    story.tick(0.6)
+    if reaction == "too late":
+        story.frame(h.Close(), Tap.IN)
+    story.run.metric(story.tick(), "loop_lag_ms", 0.0)
+    names = [name for name, _ in found(story)]
+    assert names == (["missed-heartbeat-ignored"] if reaction in {"none", "too late"} else [])
+
+
+# stuck-request
+
+
+@pytest.mark.parametrize(
+    ("end", "anomaly"), [(None, True), ("hang", True), ("timeout", False), ("refused", False)]
+)
+def test_every_request_ends_somehow(end: str | None, anomaly: bool) -> None:
+    story = h.Story()
+    story.run.op(story.tick(), "p1", 1, "connect", "invoke")
+    if end is not None:
+        story.run.op(story.tick(), "p1", 1, "connect", "info", error=end)
+    assert [name for name, _ in found(story)] == (["stuck-request"] if anomaly else [])
+    assert found(story, ended=True) == found(story, ended=True)
+
+
+def test_a_run_that_was_broken_off_has_no_end_at_which_to_be_stuck() -> None:
+    story = h.Story()
+    story.publish("a", None)
+    assert found(story, ended=False) == []
+
+
+# contracts
+
+
+def test_what_a_contract_allows_is_found_and_marked() -> None:
+    story = h.Story(contract="at-least-once")
+    story.publish("a")
+    for _ in range(2):
+        story.deliver("a")
+    (anomaly,) = check(story.log())
+    assert (anomaly.name, anomaly.allowed) == ("duplicate", True)
+
+
+def test_contracts() -> None:
+    assert allowed_names("") == set()
+    assert allowed_names("exactly-once ordered") == set()
+    assert allowed_names("at-most-once ordered") == {"lost-write", "unseen"}
+    assert allowed_names("at-least-once") == {"duplicate", "nonmonotonic-poll", "poll-skip"}
