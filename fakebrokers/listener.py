@@ -179,9 +179,11 @@ class TcpListener:
         self.port = port
         self.tls = tls
         self.transports: set[TcpTransport] = set()
-        self._server: asyncio.Server | None = None
+        self.listening = False
         self._socket: socket.socket | None = None
         self._fillers: list[socket.socket] = []
+        self._arriving: set[socket.socket] = set()  # accepted, not set up yet
+        self._tasks: set[asyncio.Task[None]] = set()  # the loop itself holds them weakly
 
     def bind(self) -> None:
         """Take the port (any free one for 0) and let the kernel queue connects. Any thread."""
@@ -211,27 +213,46 @@ class TcpListener:
 
     async def serve(self) -> None:
         """Accept from now on. On the loop."""
-        if self._server is None:
+        if not self.listening:
             self._let_go_of_fillers()
             self.bind()
             assert self._socket is not None
-            self._server = await self.driver.loop.create_server(
-                lambda: TcpTransport(self), sock=self._socket, ssl=self.tls, backlog=512
-            )
+            self.driver.loop.add_reader(self._socket.fileno(), self._accept)
+            self.listening = True
 
-    @property
-    def listening(self) -> bool:
-        """Whether connections are accepted."""
-        return self._server is not None
+    def _accept(self) -> None:
+        """Take in what knocks. Done by hand, because an `asyncio.Server` loses the connections that it
+        has accepted and not yet set up when it is closed."""
+        while self._socket is not None:
+            try:
+                accepted, _ = self._socket.accept()
+            except (BlockingIOError, InterruptedError, ConnectionAbortedError):
+                return
+            except OSError as error:  # no descriptors left, say: the client waits in the queue
+                self.driver.engine.errors.append(error)
+                return
+            accepted.setblocking(False)
+            self._arriving.add(accepted)
+            task = self.driver.loop.create_task(self._set_up(accepted))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    async def _set_up(self, accepted: socket.socket) -> None:
+        try:
+            await self.driver.loop.connect_accepted_socket(lambda: TcpTransport(self), accepted, ssl=self.tls)
+        except OSError:  # the TLS handshake failed, or the client is gone
+            accepted.close()
+        finally:
+            self._arriving.discard(accepted)
 
     def close(self) -> None:
         """Refuse new connections and give the port back; those that stand go on. On the loop."""
         self._let_go_of_fillers()
-        if self._server is not None:
-            self._server.close()
-            self._server = None
-        elif self._socket is not None:
+        if self._socket is not None:
+            if self.listening:
+                self.driver.loop.remove_reader(self._socket.fileno())
             self._socket.close()
+        self.listening = False
         self._socket = None
 
     def black_hole(self) -> None:
@@ -255,7 +276,9 @@ class TcpListener:
             self.reserve()
 
     def drop_all(self) -> None:
-        """Cut every connection. On the loop."""
+        """Cut every connection, those that are still being set up too. On the loop."""
+        for task in tuple(self._tasks):
+            task.cancel()
         for transport in tuple(self.transports):
             transport.drop()
 
@@ -263,7 +286,7 @@ class TcpListener:
         """Every socket that this process has here."""
         accepted = [transport.socket for transport in self.transports]
         own = [] if self._socket is None else [self._socket]
-        return [*own, *self._fillers, *(sock for sock in accepted if sock is not None)]
+        return [*own, *self._fillers, *self._arriving, *(sock for sock in accepted if sock is not None)]
 
 
 _at_fork: weakref.WeakSet[TcpListener] = weakref.WeakSet()

@@ -61,7 +61,7 @@ class LoopThread:
     """An asyncio loop in a thread of its own."""
 
     def __init__(self) -> None:
-        self.loop = asyncio.new_event_loop()
+        self.loop = asyncio.SelectorEventLoop()  # on Windows too: ZeroMQ and listeners watch descriptors
         self._ready = threading.Event()
         self.thread = threading.Thread(target=self._run, name="fakebrokers", daemon=True)
         self.thread.start()

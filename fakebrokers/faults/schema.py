@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from inspect import cleandoc
 from pathlib import Path
 from typing import Any, Union
 
@@ -23,6 +24,9 @@ def plan_schema() -> dict[str, Any]:
         (Match, Union[kinds]),  # noqa: UP007 - of a tuple
         ref_template="#/$defs/{name}",
     )
+    for component in components.values():  # Python 3.13 takes the indentation out of docstrings
+        if "description" in component:
+            component["description"] = cleandoc(component["description"])
     tags = [str(kind.__struct_config__.tag) for kind in kinds]
     components["Effect"] = effect
     components["ProtocolEffect"] = {

@@ -30,7 +30,7 @@ def _key(name: str) -> str:
 
 
 def _text(value: str) -> str:
-    return json.dumps(value).replace("\x7f", "\\u007f")
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def _value(value: Any) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from zlib import crc32
 
 from conformance.adapter.messages import same_body
@@ -149,24 +149,25 @@ async def data_length_does_not_match(broker: RabbitMQStream, client: Client, exp
 
 @scenario("RMQS-4.20", roles=CONSUMER, server=CHUNK_PER_CREDIT, timeout_s=40)
 async def unknown_chunk(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
-    for case, change in (
+    cases: Sequence[tuple[str, Mapping[str, int]]] = (
         ("(a) chunk type 1", {"chunk.chunk_type": ChunkType.TRACKING_DELTA}),
         ("(b) magic 0x60", {"chunk.magic": 0x60}),
-    ):
+    )
+    for case, change in cases:
+        broker.faults.clear()
         name = f"orders {case}"
         broker.create_stream(name)
         await client.connected(case)
         mark = len(client.events)
 
-        def fill(credit: int, name: str = name, change: dict[str, int] = change) -> None:
+        def fill(credit: int, name: str = name, change: Mapping[str, int] = change) -> None:
             """A user chunk, as many odd ones as there is credit, and another user chunk."""
             write(broker, client, [b"before"], name)
             for number in range(credit):
                 write(broker, client, [b"hidden %d" % number], name)
             write(broker, client, [b"behind"], name)
             where = {"chunk.first_offset": {"ge": 1, "le": credit}}
-            broker.faults.clear()
-            broker.faults.add(rewrite(fields=change, kind="Deliver", where=where, name="odd chunks"))
+            broker.faults.add(rewrite(fields=change, kind="Deliver", where=where, name=f"odd {name}"))
 
         credit = await subscribed_with_backlog(
             broker, client, expect, fill, session=case, sub=case, target=name
@@ -183,7 +184,7 @@ async def unknown_chunk(broker: RabbitMQStream, client: Client, expect: Expect) 
         gone = not broker.client_holds(delivered)
         expect.that(
             told and gone,
-            f"{case}: the next user chunk is surfaced and the credit comes back, or the connection ends loudly",
+            f"{case}: the next user chunk is surfaced, the credit comes back; or a loud end",
             f"surfaced {got}, {'closed' if gone else 'open'}, reported {told}",
         )
         expect.tolerate(False, f"{case}: the chunk is skipped", f"reported {told[0]}")

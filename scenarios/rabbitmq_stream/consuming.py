@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from itertools import pairwise
+from typing import Any
 
 from conformance.adapter.base import Call
 from conformance.suite import Client, Expect, scenario
@@ -105,7 +107,7 @@ async def _pending(broker: RabbitMQStream, client: Client, expect: Expect) -> tu
     kind = "QueryOffset" if query else "Create"
     name = f"answer to {kind}"
     broker.faults.add(hold(kind=f"{kind}Response", nth=1, scope="run", name=name))
-    args = {"target": STREAM, "name": "app"} if query else {"target": "third"}
+    args: dict[str, Any] = {"target": STREAM, "name": "app"} if query else {"target": "third"}
     call = client.begin("rmqs.query_offset" if query else "rmqs.create", session="s1", **args)
     await expect.reached(broker, f"no {kind} came", kind=kind, since=mark)
     return call, name
@@ -241,7 +243,7 @@ async def subscribe_failure_is_clean(broker: RabbitMQStream, client: Client, exp
         refused = await subscribe_error(client, result, sub)
         tries = subscribes(broker, since=mark)
         if len(tries) > 1:
-            gap = min(later.at - earlier.at for earlier, later in zip(tries, tries[1:], strict=False))
+            gap = min(later.at - earlier.at for earlier, later in pairwise(tries))
             expect.not_before(gap, 0.05, "the library retries with 50 ms or more between two tries")
         if refused is None:
             break

@@ -173,6 +173,49 @@ def test_skip_leaves_nothing_behind(make_daemon: Any) -> None:
     assert got != sorted(got)
 
 
+def test_every_backlog_skips_like_the_first(make_daemon: Any) -> None:
+    daemon = make_daemon(order="skip")
+    producer, consumer = daemon.producer(), daemon.consumer()
+    orders = []
+    for _ in range(2):
+        consumer.capacity = 0
+        for number in range(20):
+            producer.send(b"", b"", b"%d" % number)
+        consumer.capacity = 100
+        consumer.take()
+        daemon.advance(0.1)
+        orders.append(bodies(consumer.take()))
+    assert orders[0] == orders[1]
+    assert orders[0][:8] == [b"0", b"1", b"2", b"3", b"4", b"6", b"7", b"9"]
+
+
+def test_each_expiry_counts_until_the_restart(make_daemon: Any) -> None:
+    daemon = make_daemon(ack_timeout=SECOND, reaper_frequency=SECOND)
+    producer, consumer = daemon.producer(), daemon.consumer()
+    for _ in range(3):
+        producer.send(b"", b"", b"x")
+    daemon.advance(2.5)
+    assert len(consumer.take()) == 6
+    assert daemon.report()["expired_messages"] == 3
+    daemon.broker.expire_now(daemon.now)
+    assert daemon.report()["expired_messages"] == 6
+    daemon.restart()
+    assert daemon.report()["expired_messages"] == 0
+
+
+def test_sizes_that_the_monitor_tells(make_daemon: Any) -> None:
+    daemon = make_daemon()
+    producer, consumer = daemon.producer(), daemon.consumer()
+    producer.send(b"", b"", b"small")
+    assert daemon.report()["db_size"] == 400_128
+    assert daemon.report()["inflight_db_size"] == 8_390_592 + 101
+    producer.send(b"", b"", bytes(3_145_728))
+    assert 0 <= daemon.report()["db_size"] - 400_128 - 3_145_728 < 1024
+    for unit in consumer.take():
+        consumer.send(unit[0], b"1")
+    assert daemon.report()["db_size"] == 400_128
+
+
 def test_restart_delivers_everything_unacked_again(make_daemon: Any) -> None:
     daemon = make_daemon()
     producer, consumer = daemon.producer(), daemon.consumer()

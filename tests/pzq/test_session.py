@@ -135,11 +135,12 @@ def test_a_replica_is_kept_under_its_id_and_appended_to(make_daemon: Any) -> Non
     producer.send(b"rep", b"REPLICA:a", b"other", b"", b"x")
     producer.send(b"rep", b"REPLICA:b", b"", b"y")
     producer.send(b"", b"REPLICA:c", b"")
-    assert [unit[1] for unit in producer.take()] == [b"1"] * 3
+    producer.send(b"rep", b"X-REPLICA:d", b"", b"z")
+    assert [unit[1] for unit in producer.take()] == [b"1"] * 4
     consumer = daemon.consumer()
     deliveries = {unit[0]: unit[4:] for unit in consumer.take()}
     assert deliveries.pop(b"rep") == (b"REPLICA:a", b"x", b"REPLICA:b", b"y")
-    assert list(deliveries.values()) == [(b"REPLICA:c",)]
+    assert list(deliveries.values()) == [(b"REPLICA:c",), (b"z",)]
 
 
 @pytest.mark.parametrize("unit", [(b"key",), (b"",), ()])

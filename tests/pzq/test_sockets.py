@@ -150,10 +150,14 @@ def test_libzmq_deals_out_to_several_consumers(connect: Connect) -> None:
 def test_a_consumer_that_does_not_read_gets_what_the_pipes_hold(connect: Connect) -> None:
     """Recorded: with a receive mark of 1, 14 of 60 messages of 200 kB."""
     with PZQ() as pzq:
-        connect(zmq.ROUTER, pzq.send_url, rcvhwm=1)
-        for _ in range(400):
+        for _ in range(200):
             pzq.put(b"x" * 200_000)
-        time.sleep(0.3)
+        connect(zmq.ROUTER, pzq.send_url, rcvhwm=1)
+        time.sleep(0.2)
+        assert pzq.statistics["messages_inflight"] < 200
+        for _ in range(200):
+            pzq.put(b"x" * 200_000)
+        time.sleep(0.2)
         flying = pzq.statistics["messages_inflight"]
         assert 1 < flying < 400
         late = connect(zmq.ROUTER, pzq.send_url)
@@ -173,6 +177,22 @@ def test_negative_ack_and_timeout(connect: Connect) -> None:
         assert {first[1], second[1], third[1]} == {key}
         assert int(second[2]) - int(first[2]) < 100_000
         assert 100_000 < int(third[2]) - int(second[2]) < 200_000
+
+
+def test_an_ack_that_comes_while_the_loop_is_busy_is_read(connect: Connect) -> None:
+    """What the fake sends eats libzmq's signal that something has come."""
+    with PZQ() as pzq:
+        consumer = connect(zmq.ROUTER, pzq.send_url)
+        pzq.put(b"a")
+        first = consumer.recv_multipart()
+
+        def busy() -> None:
+            consumer.send_multipart([first[0], first[1], b"1"])
+            time.sleep(0.1)
+            pzq.put(b"b")
+
+        pzq.call(busy)
+        eventually(lambda: [m.body for m in pzq.messages] == [(b"b",)], 2)
 
 
 def test_other_kinds_of_consumers(connect: Connect) -> None:

@@ -219,7 +219,6 @@ def test_silence_must_be_noticed(reaction: str) -> None:
             story.run.event(story.tick(), "any", "connection_lost")
         case "none needed":
             story.frame(h.Beat(), Tap.OUT)
-            return
     story.tick(0.6)
     if reaction == "too late":
         story.frame(h.Close(), Tap.IN)
@@ -240,7 +239,6 @@ def test_every_request_ends_somehow(end: str | None, anomaly: bool) -> None:
     if end is not None:
         story.run.op(story.tick(), "p1", 1, "connect", "info", error=end)
     assert [name for name, _ in found(story)] == (["stuck-request"] if anomaly else [])
-    assert found(story, ended=True) == found(story, ended=True)
 
 
 def test_a_run_that_was_broken_off_has_no_end_at_which_to_be_stuck() -> None:
