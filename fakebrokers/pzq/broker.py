@@ -22,7 +22,7 @@ from fakebrokers.session import Broker
 EMPTY = "Trying to save empty message"
 
 _BLOCK = 256  #: the daemon's file grows in steps
-_TICK = 1e-6  #: a mark expires when it is older than the timeout, not when it is as old
+_TICK = 2e-6  #: a mark expires when it is older than the timeout by a whole microsecond, however it rounds
 
 
 class Consumer(Protocol):

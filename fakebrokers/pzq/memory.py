@@ -125,9 +125,11 @@ class MemorySocket:
         for parts in waiting:
             self._loop.call_soon(self._arrive, parts)
 
-    def _deliver(self, parts: Parts) -> None:
+    def _deliver(self, parts: Parts | bytes) -> None:
         if not self._open:
             return
+        if isinstance(parts, bytes):  # as fault plans may write it
+            parts = (parts,)
         if self._kind == "ROUTER":
             parts = (self.routing_id, *parts)
         elif self._kind == "REQ":

@@ -30,6 +30,7 @@ from fakebrokers.pzq.frames import Parts
 from fakebrokers.session import HangUp, Session
 
 LINGER_MS = 1000  #: how long messages that were sent outlive their socket
+_PEERS = 4096  #: routing ids that one socket remembers; libzmq never tells that a peer has gone
 _BATCH = 64  #: messages in a row before other work of the loop gets its turn
 _FREE_WITHIN_S = 1.0  #: libzmq gives a port back in the background; it takes about a tenth of a millisecond
 
@@ -235,20 +236,20 @@ class ZmqListener(ABC):
     def _receive(self, socket: zmq.Socket[bytes]) -> None:
         """Read the message that is there."""
 
-    def _send(self, parts: Parts) -> bool:
-        """Send one message; False if there is no room for it, or nobody."""
+    def _send(self, *parts: bytes) -> int:
+        """Send one message; returns 0, or libzmq's word for no room (EAGAIN) or no such peer."""
         socket = self._socket
         if socket is None:
-            return False
+            return zmq.EHOSTUNREACH
         last = len(parts) - 1
         try:
             for index, part in enumerate(parts):
                 socket.send(part, _MORE if index < last else _NOBLOCK)
         except zmq.ZMQError as error:
             if error.errno in (zmq.EAGAIN, zmq.EHOSTUNREACH):
-                return False
+                return error.errno
             raise
-        return True
+        return 0
 
     @staticmethod
     def _rest(socket: zmq.Socket[bytes], parts: list[bytes]) -> Parts:
@@ -275,7 +276,7 @@ class RouterListener(ZmqListener):
         welcome: Callable[[], tuple[Session, PzqCodec]],
     ) -> None:
         super().__init__(driver, endpoint, high_water_mark)
-        self.lost_messages = 0  #: dropped because a peer's pipe was full, or the peer gone
+        self.lost_messages = 0  #: dropped because a peer's pipe was full
         self._welcome = welcome
         self._peers: dict[bytes, Connection] = {}
 
@@ -299,17 +300,28 @@ class RouterListener(ZmqListener):
     def _accept(self, routing_id: bytes, who: str) -> Connection:
         session, codec = self._welcome()
         now = self.driver.loop.time()
+        if len(self._peers) >= _PEERS:
+            self._forget(next(iter(self._peers)), "silent for long")
         return self.engine.accept(session, codec, _Peer(self, routing_id), now, who)
 
     def send_to(self, routing_id: bytes, units: list[Parts]) -> None:
         """Send to one peer. As with the daemon, what finds its pipe full is lost."""
         for unit in units:
-            if not self._send((routing_id, *unit)):
+            problem = self._send(routing_id, *_parts(unit))
+            if problem == zmq.EHOSTUNREACH:
+                self._forget(routing_id, "closed by client")
+                break
+            if problem:
                 self.lost_messages += 1
                 name = self._peers[routing_id].name
                 self.engine.journal.state(self.driver.loop.time(), name, "lost", f"pipe full: {unit[0]!r}")
         if not self._draining:
             self._events()
+
+    def _forget(self, routing_id: bytes, why: str) -> None:
+        connection = self._peers.pop(routing_id, None)
+        if connection is not None:
+            self.engine.lost(connection, self.driver.loop.time(), why)
 
 
 class _Peer:
@@ -376,7 +388,7 @@ class DealerListener(ZmqListener):
         self._backlog.extend(units)
         room = True
         while room and self._backlog:
-            while self._backlog and self._send(self._backlog[0]):
+            while self._backlog and not self._send(*_parts(self._backlog[0])):
                 self._backlog.popleft()
             room = bool(self._events() & _OUT)
         self._room = room and not self._backlog
@@ -404,6 +416,11 @@ class DealerListener(ZmqListener):
 def _who(frame: zmq.Frame) -> str:
     """Socket type and address of a message's sender, from ZMTP's metadata: ``DEALER 127.0.0.1``."""
     return f"{frame.get('Socket-Type')} {frame.get('Peer-Address')}"
+
+
+def _parts(unit: Parts | bytes) -> Parts:
+    """A unit's parts; bare bytes, as fault plans may write them, are one part."""
+    return (unit,) if isinstance(unit, bytes) else unit
 
 
 def _wait_until_free(host: str, port: int) -> None:

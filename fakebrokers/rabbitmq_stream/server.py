@@ -16,6 +16,7 @@ from fakebrokers.rabbitmq_stream.broker import StreamBroker
 from fakebrokers.rabbitmq_stream.cluster import Cluster, Node
 from fakebrokers.rabbitmq_stream.codec import StreamCodec
 from fakebrokers.rabbitmq_stream.codec_seed import codec_for
+from fakebrokers.rabbitmq_stream.codes import Code
 from fakebrokers.rabbitmq_stream.frames import FRAMES
 from fakebrokers.rabbitmq_stream.profile import Profile, find_profile
 from fakebrokers.rabbitmq_stream.session import StreamSession
@@ -225,6 +226,18 @@ class RabbitMQStream(FakeServer):
         """Let another node (by number, from 1) lead a stream, or none; its users get a MetadataUpdate."""
         target = None if node is None else self._cluster.nodes[node - 1]
         self.call(lambda: self.broker.move_leader(name, target, self.engine.now))
+
+    def say_close(
+        self, connection: str, code: int = Code.UNKNOWN_FRAME, reason: str = "unknown frame"
+    ) -> None:
+        """Close a connection as the server does after a bad frame: Close, and the end with its answer."""
+
+        def act() -> None:
+            session = self._connection(connection).session
+            assert isinstance(session, StreamSession)
+            session.close(Code(code), reason, self.engine.now)
+
+        self.call(act)
 
     def stop_node(self, node: int) -> None:
         """A node (by number, from 1) goes down: its connections end, its streams lose that member."""

@@ -211,9 +211,8 @@ async def subscription_id_exists(broker: RabbitMQStream, client: Client, expect:
     if refused is not None:
         expect.equal(refused.code, 3, "the op fails with code 3")
         if _stands(broker, found[0].connection):
-            broker.say(
-                found[0].connection, Deliver(asked(found[0]).subscription_id, _stray(client, b"stray"))
-            )
+            stray = Deliver(asked(found[0]).subscription_id, _stray(client, b"stray"))
+            broker.say(found[0].connection, stray)
         await asyncio.sleep(QUIET_S)
         expect.that(not client.messages("a"), "no message event of the failed subscription")
         await client.unsubscribe("a")
@@ -274,6 +273,7 @@ async def callback_raises(broker: RabbitMQStream, client: Client, expect: Expect
     await client.subscribed(STREAM, offset=FIRST, credit=1, on_message={"mode": "event", "raise_on": [3]})
     got = positions(await surfaced(client, 15, within_s=3.0))
     expect.exercised(len(got) >= 3, "message 3 was never surfaced")
+    expect.that(client.alive, "the process lives on", "it ended")
     if got == [0, 1, 2]:
         told = complaints(client)
         expect.that(told, "messages 4 to 10 are surfaced, or the consumer stops loudly", "a silent stop")

@@ -95,6 +95,8 @@ async def hand_over_while_busy(broker: RabbitMQStream, client: Client, expect: E
     await client.subscribed(STREAM, offset=FIRST, name=GROUP, properties=PROPERTIES, on_message=slow)
     found = await attached(broker, expect)
     await _answered(broker, expect, 0, ANSWER_S)
+    await asyncio.sleep(0.1)
+    write(broker, client, numbered(5, 1))
     await client.wait_messages(1)
     expect.exercised(client.messages(), "no handler is busy")
     rival, key = _Rival(), GroupKey("/", STREAM, GROUP)
@@ -107,6 +109,7 @@ async def hand_over_while_busy(broker: RabbitMQStream, client: Client, expect: E
     answer = await _answered(broker, expect, 2, ANSWER_S)
     before, start = len(client.messages()), _position(broker, expect, answer)
     expect.that(broker.client_holds(found.connection), "the connection stays", "it is closed")
-    write(broker, client, numbered(5, 1))
+    await asyncio.sleep(0.1)
+    write(broker, client, numbered(6, 1))
     after = positions(await client.wait_messages(before + 1, within_s=8.0))[before:]
     expect.equal(after[:1], [start], "the messages after the second answer start at the answered position")

@@ -19,6 +19,7 @@ import zmq
 from fakebrokers.errors import UsageError
 from fakebrokers.faults.build import crash, fault
 from fakebrokers.pzq.faults import ChangeIdentity
+from fakebrokers.pzq.frames import ProduceAck
 from fakebrokers.pzq.server import PZQ, StoredMessage
 
 Connect = Callable[..., Any]
@@ -150,12 +151,16 @@ def test_libzmq_deals_out_to_several_consumers(connect: Connect) -> None:
 def test_a_consumer_that_does_not_read_gets_what_the_pipes_hold(connect: Connect) -> None:
     """Recorded: with a receive mark of 1, 14 of 60 messages of 200 kB."""
     with PZQ() as pzq:
-        for _ in range(200):
-            pzq.put(b"x" * 200_000)
-        connect(zmq.ROUTER, pzq.send_url, rcvhwm=1)
+        for _ in range(2000):
+            pzq.put(b"x" * 10_000)
+        first = connect(zmq.ROUTER, pzq.send_url, rcvhwm=1, rcvbuf=8192)
         time.sleep(0.2)
-        assert pzq.statistics["messages_inflight"] < 200
-        for _ in range(200):
+        assert 1 < pzq.statistics["messages_inflight"] < 2000
+        assert not pzq.listeners[1]._backlog  # what is in flight has left
+        first.close()
+    with PZQ() as pzq:
+        connect(zmq.ROUTER, pzq.send_url, rcvhwm=1)
+        for _ in range(400):
             pzq.put(b"x" * 200_000)
         time.sleep(0.2)
         flying = pzq.statistics["messages_inflight"]
@@ -193,6 +198,51 @@ def test_an_ack_that_comes_while_the_loop_is_busy_is_read(connect: Connect) -> N
 
         pzq.call(busy)
         eventually(lambda: [m.body for m in pzq.messages] == [(b"b",)], 2)
+
+
+def test_a_message_that_comes_while_the_loop_is_busy_is_read(connect: Connect) -> None:
+    with PZQ() as pzq:
+        producer = connect(zmq.DEALER, pzq.url)
+        produce(producer, b"a")
+        (name,) = [c["name"] for c in pzq.connections if c["socket"] == "receive"]
+
+        def busy() -> None:
+            producer.send_multipart([b"id", b"", b"b"])
+            time.sleep(0.1)
+            pzq.say(name, ProduceAck(b"nobody asked"))
+
+        pzq.call(busy)
+        assert producer.recv_multipart() == [b"nobody asked", b"1", b""]
+        assert producer.recv_multipart() == [b"id", b"1", b""]
+
+
+def test_raw_messages(connect: Connect) -> None:
+    with PZQ() as pzq:
+        producer = connect(zmq.DEALER, pzq.url)
+        produce(producer, b"a")
+        (name,) = [c["name"] for c in pzq.connections if c["socket"] == "receive"]
+        pzq.say_raw(name, (b"one", b"", b"two"))
+        pzq.say_raw(name, b"alone")
+        assert producer.recv_multipart() == [b"one", b"", b"two"]
+        assert producer.recv_multipart() == [b"alone"]
+
+
+def test_peers_that_went_are_forgotten(connect: Connect) -> None:
+    with PZQ() as pzq:
+        producer = connect(zmq.DEALER, pzq.url)
+        produce(producer, b"a")
+        (name,) = [c["name"] for c in pzq.connections if c["socket"] == "receive"]
+        producer.close()
+
+        def said() -> bool:
+            names = [c["name"] for c in pzq.connections]
+            if name in names:
+                pzq.say(name, ProduceAck(b"i"))
+            return name not in names
+
+        eventually(said)
+        assert pzq.client_holds(name) is None
+        assert pzq.lost_acknowledgements == 0
 
 
 def test_other_kinds_of_consumers(connect: Connect) -> None:

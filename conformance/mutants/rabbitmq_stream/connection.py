@@ -245,6 +245,8 @@ class Connection(Handshake):
         subscription = self.subscriptions.get(frame.subscription_id)
         offset_type, offset = (0, None) if subscription is None else subscription.activate(bool(frame.active))
         self.send(ConsumerUpdateResponse(frame.correlation_id, Code.OK, offset_type, offset))
+        if subscription is not None and frame.active:
+            subscription.repay()
 
 
 def _free(used: Mapping[int, Any], last: int) -> int:

@@ -56,6 +56,7 @@ class Subscription:
         subscription_id: Its id there.
         next_offset: Behind the last message that the application got; None if it got none.
         arrivals: Chunks that wait for the application.
+        owed: Chunks that have come and for which no credit was given back yet.
         generation: Changes when what has arrived must not be surfaced any more.
         wake: Called when a chunk has come.
     """
@@ -69,6 +70,7 @@ class Subscription:
         self.subscription_id = 0
         self.next_offset: int | None = None
         self.arrivals: deque[Arrival] = deque()
+        self.owed = 0
         self.generation = 0
         self.is_closed = False
         self.wake: Callable[[], None] = lambda: None
@@ -83,6 +85,7 @@ class Subscription:
 
     def attach(self, connection: Connection, subscription_id: int) -> None:
         """The server has accepted it."""
+        self.owed = 0
         self.connection = connection
         self.subscription_id = subscription_id
         connection.subscriptions[subscription_id] = self
@@ -100,15 +103,20 @@ class Subscription:
 
     def activate(self, is_active: bool) -> tuple[int, int | None]:
         """Single active consumer: the offset specification to answer with."""
-        if is_active:
-            return self.position()
         self.renew()
-        return OffsetType.NONE, None
+        return self.position() if is_active else (OffsetType.NONE, None)
+
+    def repay(self) -> None:
+        """Give back the credit of the chunks that were dropped when it became inactive."""
+        if self.connection is not None and self.owed:
+            self.connection.give_credit(self.subscription_id, self.owed)
+            self.owed = 0
 
     # chunks
 
     def deliver(self, chunk: Chunk) -> None:
         """A chunk came."""
+        self.owed += 1
         self.arrivals.append(Arrival(chunk, self.generation))
         self.wake()
 
@@ -200,6 +208,7 @@ class Subscription:
             floor = asked.value or 0 if asked.type == OffsetType.OFFSET else 0
             self.next_offset = max(floor, self.behind(chunk))
         if self.connection is not None:
+            self.owed -= 1
             self.connection.give_credit(self.subscription_id)
 
     def behind(self, chunk: Chunk) -> int:

@@ -1,0 +1,88 @@
+"""RabbitMQ Stream."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any, ClassVar, cast
+
+from fakebrokers import RabbitMQStream
+from fakebrokers.rabbitmq_stream.frames import Close
+from scenarios.net._scripts.base import Op, Script
+from scenarios.rabbitmq_stream._deliveries import record
+from scenarios.rabbitmq_stream._steps import widest_gap_s
+
+ROLES = ("publisher", "consumer")
+
+
+def liveness(limit_s: int) -> dict[str, Any]:
+    """A fake whose client gives a silent server up after `limit_s`, which is two heartbeats."""
+    return {"heartbeat_s": limit_s // 2}
+
+
+class StreamScript(Script):
+    """A queue is a stream; confirms are PublishConfirm, acknowledgements of deliveries do not exist."""
+
+    phases: ClassVar = {
+        "handshake answer": "SaslHandshakeResponse",
+        "open answer": "DeclarePublisherResponse",
+        "confirm": "PublishConfirm",
+        "delivery": "Deliver",
+        "close answer": "CloseResponse",
+    }
+    confirm = "PublishConfirm"
+    delivery = "Deliver"
+
+    @property
+    def _fake(self) -> RabbitMQStream:
+        return cast(RabbitMQStream, self.broker)
+
+    def add_queue(self, name: str) -> None:
+        if name not in self._fake.stream_names:
+            self._fake.create_stream(name)
+
+    def stored(self, name: str) -> list[bytes]:
+        return [message.body for message in self._fake.messages(name)]
+
+    def put(self, name: str, bodies: Sequence[bytes]) -> None:
+        self._fake.publish(name, [record(self.client, body) for body in bodies])
+
+    def goodbye(self, connection: str, code: int, reason: str) -> None:
+        self.broker.say(connection, Close(1, code, reason))
+
+    def ops(self, queue: str, tag: str = "") -> list[Op]:
+        timed = self.client.can("ack_timeout")
+        body = {"text": f"pending {tag}"}
+        known = [
+            Op("publish", "publish", "Publish", {"target": queue, "body": body, "wait": True}, timed),
+            Op("QueryOffset", "rmqs.query_offset", "QueryOffset", {"target": queue, "name": "a"}),
+            Op(
+                "QueryPublisherSequence",
+                "rmqs.query_sequence",
+                "QueryPublisherSequence",
+                {"target": queue, "name": "a"},
+            ),
+            Op("Metadata", "rmqs.metadata", "Metadata", {"targets": [queue]}),
+            Op("Create", "rmqs.create", "Create", {"target": f"{queue}-new{tag}"}),
+        ]
+        self._fake.store_offset(queue, "a", 7)
+        return [op for op in known if self.client.has(op.op)]
+
+    def value_made_for(self, number: int) -> tuple[Op, Any] | None:
+        if not self.client.has("rmqs.query_offset"):
+            return None
+        name = f"reference-{number}"
+        self._fake.store_offset(self.queue, name, 1000 + number)
+        asked = {"target": self.queue, "name": name}
+        return Op("QueryOffset", "rmqs.query_offset", "QueryOffset", asked), 1000 + number
+
+    def from_first(self) -> dict[str, Any]:
+        return {"offset": {"type": "first"}}
+
+    async def heartbeats(self) -> None:
+        period = self._fake.switches.heartbeat_s
+        begin = self.broker.now - self.broker.journal.started_at
+        await asyncio.sleep(2.5 * period)
+        for connection in self.is_open():
+            gap = widest_gap_s(self._fake, connection, begin, begin + 2.5 * period)
+            self.expect.within(gap, period * 1.2 + 0.25, f"{connection}: heartbeats keep their period")

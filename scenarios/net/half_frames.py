@@ -1,0 +1,134 @@
+"""NET-1.05 and 1.06: an incomplete message was never sent."""
+
+from __future__ import annotations
+
+from conformance.adapter.result import Result
+from conformance.suite import Client, Expect, scenario
+from fakebrokers.faults import fault
+from fakebrokers.faults.effects import Fin, Rst, Truncate
+from fakebrokers.faults.effects.end import EndOfConnection
+from fakebrokers.journal import Tap
+from fakebrokers.server import FakeServer
+from scenarios.net._scripts import Script, script_for
+from scenarios.net._scripts.rabbitmq_stream import ROLES
+
+RMQS = ("rabbitmq-stream",)
+PATIENCE_S = 3.0
+
+
+class HalfFrame:
+    """One phase: half of its frame leaves, then the connection ends."""
+
+    def __init__(self, script: Script, phase: str, end: EndOfConnection) -> None:
+        self.script = script
+        self.phase = phase
+        self.kind = script.phases[phase]
+        self.end = end
+        self.session = phase.replace(" ", "-")
+        self.queue = f"{script.queue}-{self.session}"
+        self.mark = 0
+
+    def arm(self) -> None:
+        """From now on the next frame of that kind is cut."""
+        self.mark = self.script.broker.journal.last_seq
+        half = fault(Truncate(share=0.5), self.end, kind=self.kind, nth=1, scope="run", name=self.phase)
+        self.script.broker.faults.add(half)
+
+    async def play(self) -> None:
+        """Everything up to the frame, and what has to come of it."""
+        script = self.script
+        script.add_queue(self.queue)
+        if self.phase == "handshake answer":
+            self.arm()
+            await self._connect()
+        else:
+            await script.client.connected(self.session)
+            await {"open answer": self._publish, "confirm": self._publish}.get(
+                self.phase, self._consume if self.phase == "delivery" else self._close
+            )()
+        await self._both_sides_ended()
+        script.broker.faults.remove(self.phase)
+        clean = f"{self.session}-clean"
+        await script.run(clean, case=f"{self.phase}, clean connection afterwards")
+
+    async def _ended(self, result: Result) -> None:
+        self.script.expect.ended(result, f"{self.phase}: {result.op} ends by its deadline")
+        found = self.script.broker.journal.select(kind="accepted")
+        self.script.expect.exercised(
+            self.script.broker.faults.fired(self.phase), f"{self.phase}: no {self.kind} on {len(found)} connections"
+        )
+
+    async def _connect(self) -> None:
+        result = await self.script.client.begin_connect(self.session, timeout=PATIENCE_S)
+        await self._ended(result)
+        again = len(self.script.accepted(self.mark)) > 1
+        self.script.expect.that(
+            again or not result.ok, f"{self.phase}: half an answer opens no connection", str(result)
+        )
+
+    async def _publish(self) -> None:
+        script = self.script
+        if self.phase == "confirm":
+            first = await script.client.publish(self.queue, b"to open the publisher", session=self.session)
+            script.expect.prepared(first)
+        self.arm()
+        body = f"the message of {self.phase}".encode()
+        timed = script.client.can("ack_timeout")
+        result = await script.client.begin_publish(
+            self.queue, body, session=self.session, timeout=PATIENCE_S
+        )
+        if timed or self.phase != "confirm":
+            await self._ended(result)
+        if result.ok:
+            whole = self._whole()
+            script.expect.that(
+                whole and script.holds(body, self.queue),
+                f"{self.phase}: acked only by a whole confirm of a message that the broker has",
+                f"{result}; {len(whole)} whole {self.kind} frames",
+            )
+
+    async def _consume(self) -> None:
+        script = self.script
+        bodies = script.bodies(5, self.session)
+        script.put(self.queue, bodies)
+        self.arm()
+        await self._ended(await script.subscribe(self.queue, self.session, self.session, PATIENCE_S))
+        got = await script.client.wait_messages(1, self.session, 1.0)
+        if not self._whole():
+            script.expect.equal(len(got), 0, f"{self.phase}: nothing of half a delivery is surfaced")
+
+    async def _close(self) -> None:
+        if self.script.client.has_role("publisher"):
+            first = await self.script.client.publish(self.queue, b"first", session=self.session)
+            self.script.expect.prepared(first)
+        self.arm()
+        await self._ended(await self.script.client.close(self.session, timeout=PATIENCE_S))
+
+    def _whole(self) -> list[object]:
+        """Frames of that kind that left whole since the fault was armed."""
+        found = self.script.broker.journal.select(kind=self.kind, tap=Tap.SENT, since=self.mark)
+        return [record for record in found if self.phase not in record.fault]
+
+    async def _both_sides_ended(self) -> None:
+        if not isinstance(self.end, Fin):
+            return
+        for record in self.script.broker.journal.select(kind="fin", since=self.mark):
+            await self.script.expect.socket_closed(
+                self.script.broker, record.connection, f"{self.phase}: the client closes its side", within_s=1.45
+            )
+
+
+async def _each_phase(script: Script, end: EndOfConnection) -> None:
+    await script.rehearse()
+    for phase in script.phases:
+        await HalfFrame(script, phase, end).play()
+
+
+@scenario("NET-1.05", protocols=RMQS, roles=ROLES, timeout_s=90)
+async def rst_in_mid_frame(broker: FakeServer, client: Client, expect: Expect) -> None:
+    await _each_phase(script_for(broker, client, expect), Rst())
+
+
+@scenario("NET-1.06", protocols=RMQS, roles=ROLES, timeout_s=90)
+async def fin_in_mid_frame(broker: FakeServer, client: Client, expect: Expect) -> None:
+    await _each_phase(script_for(broker, client, expect), Fin())

@@ -1,0 +1,207 @@
+"""Steps of the scenarios about heartbeats, the ends of connections, and streams that move or go."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from conformance.adapter.messages import Event
+from conformance.suite import Client, Expect
+from fakebrokers import RabbitMQStream
+from fakebrokers.faults import silent
+from fakebrokers.journal import Record
+from fakebrokers.rabbitmq_stream.codes import OffsetType
+from scenarios.rabbitmq_stream._deliveries import FIRST, asked, attached, subscribes
+from scenarios.rabbitmq_stream._steps import STREAM, connections, received, widest_gap_s
+
+BEAT = {"heartbeat_s": 1}
+OTHER = "bills"
+LOSS = ("connection_lost", "disconnected", "reconnecting", "reconnected", "target_closed")
+#: What runtimes print when an error reaches nobody.
+UNHANDLED = ("unhandled", "uncaught", "panic", "never retrieved")
+
+
+async def eventually(condition: Callable[[], Any], within_s: float) -> bool:
+    """Whether the condition comes true in so many seconds."""
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + within_s
+    while not condition():
+        if loop.time() > deadline:
+            return False
+        await asyncio.sleep(0.02)
+    return True
+
+
+async def at_work(
+    broker: RabbitMQStream, client: Client, expect: Expect, stream: str = STREAM, *, session: str = "s1"
+) -> None:
+    """Prepare a stream, and a publisher and a subscription of it as far as the client has the roles."""
+    broker.create_stream(stream)
+    if client.has_role("publisher"):
+        expect.prepared(await client.publish(stream, b"first", session=session))
+    if client.has_role("consumer"):
+        mark = broker.journal.last_seq
+        await client.subscribed(stream, stream, session=session, offset=FIRST)
+        await attached(broker, expect, stream, since=mark)
+        if client.has_role("publisher"):
+            await client.wait_messages(1, stream)
+
+
+def standing(broker: RabbitMQStream) -> dict[str, dict[str, Any]]:
+    """What the fake tells of the open connections, by name."""
+    return {each["name"]: each for each in broker.connections if each["state"] == "open"}
+
+
+def users(broker: RabbitMQStream, stream: str = STREAM) -> list[str]:
+    """The open connections with a publisher or a subscription of the stream."""
+    found = []
+    for name, each in standing(broker).items():
+        places = [*each["publishers"].values(), *each["subscriptions"].values()]
+        if any(place["stream"] == stream for place in places):
+            found.append(name)
+    return found
+
+
+def clock(broker: RabbitMQStream) -> float:
+    """Seconds on the clock of the journal."""
+    return broker.now - (broker.journal.started_at or broker.now)
+
+
+def node_port(broker: RabbitMQStream, connection: str) -> int | None:
+    """The port of the node that a connection reached, also of one that has ended; None before Open."""
+    for record in broker.journal.select(kind="OpenResponse", connection=connection):
+        properties = getattr(record.frame, "properties", None) or {}
+        return int(properties.get("advertised_port", 0))
+    return None
+
+
+# heartbeats
+
+
+def periods(broker: RabbitMQStream, expect: Expect) -> dict[str, int]:
+    """T of each open connection, where it can be judged."""
+    found = {name: int(each["heartbeat_s"]) for name, each in standing(broker).items()}
+    short = {name: period for name, period in found.items() if 1 <= period <= 5}
+    expect.exercised(short, f"the client's heartbeat is not between 1 and 5 s: {found}")
+    return short
+
+
+def judge_gaps(
+    broker: RabbitMQStream, expect: Expect, tuned: dict[str, int], begin_s: float, end_s: float
+) -> None:
+    """The client's bytes came often enough on all connections that it has not ended itself."""
+    open_ones = {name: period for name, period in tuned.items() if name in standing(broker)}
+    expect.that(open_ones, "a connection stays", "the client has closed all of them")
+    for name, period in open_ones.items():
+        gap = widest_gap_s(broker, name, begin_s, end_s)
+        wanted = 1.5 * period + 0.25
+        expect.within(gap, max(2.0 * period, wanted), "the client's bytes are at most 2 T apart")
+        expect.tolerate(gap <= wanted, "at most 1.5 T + 250 ms", f"{gap:.2f} s, T = {period} s")
+
+
+async def fall_silent(broker: RabbitMQStream, expect: Expect) -> int:
+    """From here on nothing is said on the connections that stand, but all is read; returns the longest T."""
+    tuned = periods(broker, expect)
+    mark = broker.journal.last_seq
+    for name in standing(broker):
+        broker.faults.add(silent(on="idle", after_s=0.05, connection=name, name=f"silence on {name}"))
+    await expect.reached(broker, "the silence did not begin", kind="fault", since=mark)
+    return max(tuned.values())
+
+
+# losses
+
+
+def losses(client: Client, since: int = 0, session: str | None = None) -> list[Event]:
+    """Events that tell of an end or of trouble, of any session or of one."""
+    return [
+        event
+        for event in client.events[since:]
+        if (event.event == "error" or (event.event == "session" and event["what"] in LOSS))
+        and session in (None, event["session"] or session)
+    ]
+
+
+def let_go(broker: RabbitMQStream, names: Iterable[str]) -> bool:
+    """Whether the client holds none of these connections any more."""
+    return not any(broker.client_holds(name) for name in names)
+
+
+def used_again(broker: RabbitMQStream, client: Client, since: int, stream: str = STREAM) -> bool:
+    """Whether there is a new connection with a new publisher and a new subscription, as roles go."""
+    opened = received(broker, "Open", since=since)
+    declared = not client.has_role("publisher") or declares(broker, stream, since)
+    subscribed = not client.has_role("consumer") or subscribes(broker, stream, since)
+    return bool(opened and declared and subscribed)
+
+
+def declares(broker: RabbitMQStream, stream: str = STREAM, since: int = 0) -> list[Record]:
+    """The DeclarePublisher frames for a stream."""
+    found = received(broker, "DeclarePublisher", since=since)
+    return [record for record in found if getattr(record.frame, "stream", "") == stream]
+
+
+def tries(broker: RabbitMQStream, stream: str = STREAM, since: int = 0) -> list[Record]:
+    """Attempts to create a publisher or a subscription of a stream again."""
+    return [*declares(broker, stream, since), *subscribes(broker, stream, since)]
+
+
+def dialled(broker: RabbitMQStream, since: int) -> int:
+    """How many connections have come."""
+    return len(connections(broker, since=since))
+
+
+# what goes on
+
+
+async def goes_on(
+    broker: RabbitMQStream,
+    client: Client,
+    expect: Expect,
+    criterion: str,
+    stream: str = OTHER,
+    *,
+    within_s: float = 5.0,
+) -> None:
+    """A publish is acknowledged and its message surfaced, as roles go."""
+    before = len(client.messages(stream))
+    if client.has_role("publisher"):
+        result = await client.publish(stream, b"and on", timeout=within_s)
+        expect.outcome(result, "acked", criterion)
+    else:
+        broker.publish(stream, [b"and on"])
+    if client.has_role("consumer"):
+        messages = await client.wait_messages(before + 1, stream, within_s)
+        expect.that(len(messages) > before, f"{criterion}: its messages are surfaced", len(messages))
+
+
+def no_unhandled_error(client: Client, expect: Expect, mark: int) -> None:
+    """Nothing on stderr since `mark` says that an error reached nobody."""
+    lines = client.adapter.stderr(mark).splitlines()
+    loud = [line for line in lines if any(word in line.lower() for word in UNHANDLED)]
+    expect.that(not loud, "no unhandled error", loud[:1])
+
+
+def positions(client: Client, sub: str = STREAM) -> list[int]:
+    """The offsets that were surfaced, in order."""
+    return [int(message.position) for message in client.messages(sub)]
+
+
+def without_gap(expect: Expect, offsets: list[int], criterion: str) -> None:
+    """Offsets go up by one; after a new connection some may come again."""
+    highest = -1
+    for offset in offsets:
+        expect.that(offset <= highest + 1, criterion, f"{offset} follows {highest}")
+        highest = max(highest, offset)
+
+
+def asks_from(expect: Expect, found: Record, position: int) -> None:
+    """A Subscribe asks for the position of the consumer."""
+    frame = asked(found)
+    right = frame.offset_type == OffsetType.OFFSET and frame.offset in (position - 1, position)
+    expect.that(
+        right,
+        "the consumer is subscribed from its position",
+        f"type {frame.offset_type}, {frame.offset}, at {position}",
+    )

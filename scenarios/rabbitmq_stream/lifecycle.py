@@ -1,0 +1,314 @@
+"""RMQS-5 Heartbeats, and how connections end."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from conformance.adapter.base import Call
+from conformance.suite import Client, Expect, scenario
+from fakebrokers import RabbitMQStream
+from fakebrokers.faults import drop, hold, latency, rewrite
+from fakebrokers.journal import Tap
+from fakebrokers.rabbitmq_stream.codes import Code
+from scenarios.rabbitmq_stream._deliveries import FIRST, record, subscribed_with_backlog, write
+from scenarios.rabbitmq_stream._lifecycle import (
+    BEAT,
+    at_work,
+    clock,
+    eventually,
+    fall_silent,
+    goes_on,
+    judge_gaps,
+    let_go,
+    losses,
+    periods,
+    positions,
+    standing,
+    used_again,
+    users,
+)
+from scenarios.rabbitmq_stream._steps import BOTH, CONSUMER, PUBLISHER, STREAM, received, sent
+
+REASON = "unknown frame"
+
+
+@scenario("RMQS-5.01", server=BEAT, timeout_s=60)
+async def client_sends_heartbeats(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    await client.connected()
+    tuned = periods(broker, expect)
+    begin, mark = clock(broker), broker.journal.last_seq
+    await asyncio.sleep(6 * max(tuned.values()))
+    dropped = broker.journal.select(kind="fin", since=mark)
+    expect.that(not dropped, "no FIN by the rule of two checks without a byte", [str(r) for r in dropped])
+    judge_gaps(broker, expect, tuned, begin, clock(broker))
+
+
+@scenario("RMQS-5.02", server=BEAT, timeout_s=60)
+async def server_heartbeats_missing(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    await client.connected()
+    await at_work(broker, client, expect)
+    names, events = list(standing(broker)), len(client.events)
+    limit = 8 * await fall_silent(broker, expect) + 0.25
+    noticed = await eventually(lambda: losses(client, events) or let_go(broker, names), limit)
+    expect.that(noticed, "the client closes or reports loss within 8 T", f"nothing in {limit} s")
+
+
+@scenario("RMQS-5.03", server=BEAT, timeout_s=90)
+async def loss_by_heartbeat(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    await client.connected()
+    await at_work(broker, client, expect)
+    mark, events = broker.journal.last_seq, len(client.events)
+    limit = 8 * await fall_silent(broker, expect) + 5.0
+    done = await eventually(lambda: used_again(broker, client, mark), limit)
+    if not done:
+        told = losses(client, events) and not (await client.state())["open"]
+        expect.that(
+            told,
+            "within 8 T + 5 s a new connection, handshake and Subscribe or DeclarePublisher, "
+            "or a loss event with state.open false",
+            f"nothing in {limit} s",
+        )
+    if client.has_role("publisher"):
+        confirms = len(sent(broker, "PublishConfirm"))
+        result = await client.publish(STREAM, b"next")
+        expect.ended(result, "the next publish is not left hanging")
+        if result.ok:
+            came = len(sent(broker, "PublishConfirm"))
+            expect.that(came > confirms, "the next publish is not confirmed by itself", "no confirm was sent")
+
+
+@scenario("RMQS-5.04", roles=CONSUMER, server=BEAT, timeout_s=60)
+async def any_frame_is_liveness(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    broker.create_stream(STREAM)
+    await client.connected(heartbeat_s=1)
+    await client.subscribed(STREAM, STREAM, offset=FIRST)
+    await expect.reached(broker, "no Subscribe came", kind="SubscribeResponse", tap=Tap.SENT)
+    name = users(broker)[0]
+    expect.exercised(name in periods(broker, expect), "the consumer's connection has no short heartbeat")
+    broker.faults.add(drop(kind="Heartbeat", direction="out", connection=name, name="no heartbeats"))
+    events = len(client.events)
+    for number in range(27):
+        write(broker, client, [b"message %d" % number])
+        await asyncio.sleep(0.3)
+        expect.that(name in standing(broker), "the connection is not closed", f"after {0.3 * number:.1f} s")
+    expect.that(not losses(client, events), "no loss event", losses(client, events)[:1])
+    await client.wait_messages(27, STREAM)
+    expect.equal(positions(client), list(range(27)), "all chunks are surfaced")
+
+
+@scenario("RMQS-5.05", roles=CONSUMER, server=BEAT, timeout_s=60)
+async def heartbeat_while_busy(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    broker.create_stream(STREAM)
+    await client.connected(heartbeat_s=1)
+    busy = {"mode": "event", "sleep_ms": 4000}
+    await client.subscribed(STREAM, STREAM, offset=FIRST, on_message=busy)
+    await expect.reached(broker, "no Subscribe came", kind="SubscribeResponse", tap=Tap.SENT)
+    tuned = periods(broker, expect)
+    name = users(broker)[0]
+    write(broker, client, [b"slow"])
+    expect.exercised(await client.wait_messages(1, STREAM), "the callback was never called")
+    begin = clock(broker)
+    write(broker, client, [b"following"])
+    await asyncio.sleep(4.0)
+    expect.that(name in standing(broker), "the connection survives", "it ended")
+    judge_gaps(broker, expect, tuned, begin, clock(broker))
+    messages = await client.wait_messages(2, STREAM)
+    expect.equal(len(messages), 2, "the following message is surfaced")
+
+
+@scenario("RMQS-5.06")
+async def server_close(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    await client.connected()
+    await at_work(broker, client, expect)
+    name = (users(broker) or list(standing(broker)))[0]
+    mark, events = broker.journal.last_seq, len(client.events)
+    broker.say_close(name, Code.UNKNOWN_FRAME, REASON)
+    criterion = "CloseResponse with id 1 and code 1 within 1 s"
+    answers = await expect.wire(
+        broker, criterion, within_s=1.0, kind="CloseResponse", tap=Tap.RECEIVED, connection=name, since=mark
+    )
+    expect.that(answers[0].keys == (1,) and answers[0].status == 1, criterion, str(answers[0]))
+    await expect.socket_closed(
+        broker, name, "the client's socket is closed within 2 s of the FIN", within_s=2.0
+    )
+    patience = 10.0 if client.can("auto_reconnect") else 2.0
+    told = await eventually(
+        lambda: losses(client, events) or received(broker, "Open", since=mark), patience
+    )
+    expect.that(told, "one close or loss event, or a reconnect", "neither")
+    await asyncio.sleep(0.2)
+    lost = [event for event in losses(client, events) if event["what"] == "connection_lost"]
+    expect.that(len(lost) <= len(standing_before(client)), "one close or loss event", lost)
+    if lost and not received(broker, "Open", since=mark):
+        named = any(REASON in str(event["text"]) or event["code"] == Code.UNKNOWN_FRAME for event in lost)
+        expect.tolerate(named, "the event tells the reason", str(lost[0].fields))
+
+
+def standing_before(client: Client) -> tuple[str, ...]:
+    """Who may tell of one connection's end: the session, and what lives on the connection."""
+    return ("session", *client.hello.roles)
+
+
+@scenario("RMQS-5.07")
+async def client_close(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    await client.connected()
+    await at_work(broker, client, expect)
+    names = list(standing(broker))
+    broker.faults.add(latency(0.2, kind="CloseResponse", direction="out"))
+    expect.ended(await client.close(), "close ends")
+    for name in names:
+        closes = received(broker, "Close", connection=name)
+        expect.that(closes, "Close is sent on each connection", f"none on {name}")
+        await expect.socket_closed(broker, name, "the socket is closed after the answer", within_s=2.0)
+        answers = sent(broker, "CloseResponse", connection=name)
+        expect.that(answers, "the socket is closed after the answer, not before", f"{name} ended early")
+
+
+@scenario("RMQS-5.08", timeout_s=60)
+async def close_answer_missing(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    await client.connected()
+    await at_work(broker, client, expect)
+    names = list(standing(broker))
+    broker.faults.add(drop(kind="Close", direction="in", name="Close is not answered"))
+    deadline = client.deadline_s("close", 2.0)
+    result = await client.close(timeout=2.0)
+    expect.ended(result, "close ends by its deadline")
+    expect.within(result.elapsed_ms / 1000, deadline * 1.2 + 0.25, "close ends by its deadline")
+    for name in names:
+        await expect.socket_closed(broker, name, "the socket is closed", within_s=1.5)
+
+
+@scenario("RMQS-5.09", timeout_s=60)
+async def close_is_idempotent(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    await client.connected()
+    await at_work(broker, client, expect)
+    calls = [client.begin("close", 5.0, session="s1") for _ in range(2)]
+    results = [await call for call in calls]
+    results.append(await client.begin("close", 5.0, session="s1"))
+    for number, result in enumerate(results):
+        if not result.ok:
+            expect.failed(result, ("closed",), f"close {number + 1} ends ok or as closed by its deadline")
+    closes = [r.connection for r in received(broker, "Close")]
+    expect.equal(sorted(set(closes)), sorted(closes), "at most one Close per connection")
+
+
+@scenario("RMQS-5.10", roles=CONSUMER, timeout_s=60)
+async def close_with_a_full_queue(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    broker.create_stream(STREAM)
+    await client.connected()
+
+    def fill(credit: int) -> None:
+        for chunk in range(credit):
+            broker.publish(STREAM, [record(client, b"%d/%d" % (chunk, number)) for number in range(20)])
+
+    slow = {"mode": "event", "sleep_ms": 200}
+    await subscribed_with_backlog(broker, client, expect, fill, sub=STREAM, credit=50, on_message=slow)
+    expect.exercised(await client.wait_messages(1, STREAM), "no message was surfaced")
+    deadline = client.deadline_s("close", 5.0)
+    result = await client.close(timeout=5.0)
+    expect.ended(result, "close ends in its deadline")
+    expect.within(result.elapsed_ms / 1000, deadline * 1.2 + 0.25, "close ends in its deadline")
+    await asyncio.sleep(0.6)
+    after = [e for e in client.events if e.event == "message" and result.n is not None and e.n > result.n]
+    expect.that(not after, "no message event after close", f"{len(after)} came")
+    expect.that(client.alive, "the process lives", "it ended")
+
+
+def _pending_request(client: Client) -> tuple[str, dict[str, Any], str] | None:
+    """An op that asks the server something, its arguments, and the kind of the request."""
+    choices = (
+        ("rmqs.query_offset", {"target": STREAM, "name": "a"}, "QueryOffset"),
+        ("rmqs.create", {"target": "new"}, "Create"),
+        ("rmqs.metadata", {"targets": [STREAM]}, "Metadata"),
+    )
+    return next((choice for choice in choices if client.has(choice[0])), None)
+
+
+@scenario("RMQS-5.17", roles=PUBLISHER, server=BEAT, timeout_s=90)
+async def half_open_connection(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    await client.connected(heartbeat_s=1)
+    await at_work(broker, client, expect)
+    period = max(periods(broker, expect).values())
+    broker.faults.add(drop(role="confirm", name="no confirms"))
+    publishing = client.begin_publish(STREAM, b"pending", timeout=8.0 * period)
+    asking: Call | None = None
+    mark = broker.journal.last_seq
+    request, deadline = _pending_request(client), client.deadline_s("request", 5.0)
+    if request is not None:
+        op, args, kind = request
+        broker.faults.add(drop(kind=kind, direction="in", name="no answers"))
+        asking = client.begin(op, 5.0, session="s1", **args)
+        await expect.reached(broker, f"no {kind} came", kind=kind, since=mark)
+    await expect.reached(broker, "no Publish came", kind="Publish", count=2)
+    names, events = list(standing(broker)), len(client.events)
+    broker.kill(how="half-open")
+    broker.faults.clear()
+    limit = 8 * period + 0.25
+    noticed = await eventually(lambda: losses(client, events) or let_go(broker, names), limit)
+    expect.that(noticed, "the loss is reported, or the connection given up, within 8 T", f"not in {limit} s")
+    if asking is not None:
+        result = await asking
+        if not (result.ok and client.can("auto_reconnect")):
+            kinds = ("timeout", "connection", "closed")
+            expect.failed(result, kinds, "the request ends at its deadline")
+        expect.within(result.elapsed_ms / 1000, deadline * 1.2 + 0.25, "the request ends at its deadline")
+    expect.outcome(await publishing, "unknown", "the publish ends unknown")
+
+
+@scenario("RMQS-5.22", server={"switches": {"close_timeout_s": 4.0}}, timeout_s=60)
+async def close_from_both_sides(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    await client.connected()
+    await at_work(broker, client, expect)
+    names = list(standing(broker))
+    broker.faults.add(hold(kind="Close", direction="in", nth=1, scope="run", name="crossing"))
+    deadline = client.deadline_s("close", 8.0)
+    call = client.begin("close", 8.0, session="s1")
+    asked = (await expect.reached(broker, "no Close came", kind="Close"))[0]
+    same_id = {"correlation_id": asked.keys[0]}
+    broker.faults.add(
+        rewrite(fields=same_id, kind="Close", direction="out", connection=asked.connection, name="same id")
+    )
+    broker.say_close(asked.connection, Code.UNKNOWN_FRAME, REASON)
+    broker.faults.release("crossing")
+    result = await call
+    if not result.ok:
+        expect.failed(result, ("closed", "connection"), "close ends, ok or as closed")
+    expect.within(result.elapsed_ms / 1000, deadline * 1.2 + 0.25, "by its deadline")
+    ends = broker.journal.select(kind="fin", connection=asked.connection)
+    if ends:
+        late = result.ended_ns / 1e9 - (ends[0].at + broker.journal.started_at)
+        expect.within(late, 1.0, "at the latest 1 s after the FIN")
+    for name in names:
+        await expect.socket_closed(broker, name, "the socket is closed", within_s=1.5)
+
+
+@scenario("RMQS-5.24", roles=BOTH, timeout_s=90)
+async def fin_while_idle(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    broker.create_stream(STREAM)
+    for session in ("p", "c"):
+        await client.connected(session)
+    expect.prepared(await client.publish(STREAM, b"first", session="p"))
+    await client.subscribed(STREAM, STREAM, session="c", offset=FIRST)
+    await client.wait_messages(1, STREAM)
+    mark, events = broker.journal.last_seq, len(client.events)
+    broker.kill()
+    patience = 30.0 if client.can("auto_reconnect") else 2.0
+
+    def told(session: str) -> bool:
+        return bool(losses(client, events, session))
+
+    consumer = await eventually(lambda: told("c") or received(broker, "Subscribe", since=mark), patience)
+    expect.that(consumer, "a loss event for the consumer within 2 s, or a new Subscribe", "neither")
+    result = await client.publish(STREAM, b"next", session="p")
+    expect.ended(result, "the next publish never hangs")
+    if not result.ok:
+        expect.failed(
+            result,
+            ("connection", "closed", "timeout") if client.can("auto_reconnect") else ("connection", "closed"),
+            "the next publish ends as connection or closed, or acked on the new connection",
+        )
+    producer = told("p") or received(broker, "DeclarePublisher", since=mark)
+    expect.that(producer, "a loss event for the producer within 2 s, or a new DeclarePublisher", "neither")
+    if client.can("auto_reconnect") and not told("c"):
+        await goes_on(broker, client, expect, "the stream goes on", STREAM, within_s=10.0)

@@ -1,0 +1,88 @@
+"""What counts as a kill, and what does not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from conformance.mutants import matrix
+from conformance.mutants.matrix import Matrix, Mode, Row, candidates, mode_of, prove, run
+from conformance.mutants.registry import find_mutant
+from conformance.results import Verdict
+from conformance.suite.load import all_scenarios
+from conformance.suite.scenario import Scenario
+
+
+def _scenario(scenario_id: str) -> Scenario:
+    return next(one for one in all_scenarios() if one.id == scenario_id)
+
+
+def test_a_scenario_catches_its_mutants_and_passes_the_reference() -> None:
+    scenario = _scenario("RMQS-3.09")
+    assert mode_of(scenario) is Mode.MEMORY
+    row = prove(scenario, [find_mutant("rabbitmq-stream", name) for name in ("no-confirm-timeout", "ids-repeat")])
+    assert row.reference == Verdict.PASS
+    assert row.killed_by == ["no-confirm-timeout"]
+    assert "unknown at its deadline" in row.criteria["no-confirm-timeout"]
+    assert row.is_proven
+
+
+def test_only_mutants_that_break_what_the_scenario_rests_on_are_tried() -> None:
+    scenario = _scenario("RMQS-3.09")
+    assert all("R7" in one.breaks for one in candidates(scenario))
+    assert len(candidates(scenario, everything=True)) > len(candidates(scenario))
+
+
+def test_a_failure_in_the_preparation_is_no_kill(monkeypatch: pytest.MonkeyPatch) -> None:
+    scenario = _scenario("RMQS-3.06")
+
+    def judged(one: Scenario, mutant: Any = None, mode: Any = None) -> matrix.Judgement:
+        if mutant is None:
+            return matrix.Judgement(one, Verdict.PASS)
+        return matrix.Judgement(one, Verdict.FAIL, reason="connect works (preparation)", tags=("setup",))
+
+    monkeypatch.setattr(matrix, "run", judged)
+    row = prove(scenario, [find_mutant("rabbitmq-stream", "no-confirm-timeout")])
+    assert row.killed_by == []
+    assert row.survived["no-confirm-timeout"].startswith("fail: setup: ")
+
+
+def test_nothing_counts_where_the_reference_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        matrix, "run", lambda one, mutant=None, mode=None: matrix.Judgement(one, Verdict.FAIL, reason="no")
+    )
+    row = prove(_scenario("RMQS-3.06"), [find_mutant("rabbitmq-stream", "no-confirm-timeout")])
+    assert (row.reference, row.killed_by) == (Verdict.FAIL, [])
+    document = Matrix([row]).document()
+    assert document["reference_failures"] == document["unkilled"] == ["RMQS-3.06"]
+
+
+def test_the_document_has_the_members_of_the_contract() -> None:
+    rows = [
+        Row("RMQS-3.09", "rabbitmq-stream", "", "memory", "pass", killed_by=["no-confirm-timeout"]),
+        Row("NET-1.01", "rabbitmq-stream", "", "memory", "non-strict"),
+    ]
+    assert Matrix(rows).document() == {
+        "scenarios": [
+            {
+                "id": "RMQS-3.09",
+                "protocol": "rabbitmq-stream",
+                "variant": "",
+                "killed_by": ["no-confirm-timeout"],
+            },
+            {"id": "NET-1.01", "protocol": "rabbitmq-stream", "variant": "", "killed_by": []},
+        ],
+        "unkilled": ["NET-1.01"],
+        "reference_failures": [],
+    }
+
+
+def test_a_client_in_an_endless_loop_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def judged(*_: Any, **__: Any) -> None:
+        while True:
+            pass
+
+    monkeypatch.setattr(matrix, "STUCK_S", 0.2)
+    monkeypatch.setattr(matrix, "judge", judged)
+    assert run(_scenario("RMQS-3.09")).verdict is Verdict.HARNESS_ERROR

@@ -1,0 +1,161 @@
+"""The reference client of RabbitMQ Stream, in memory, over sockets and in a process of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+
+from conformance.adapter.inprocess import InProcessAdapter
+from conformance.adapter.process import ProcessAdapter
+from conformance.adapter.profile import missing_ops
+from conformance.mutants.rabbitmq_stream.client import StreamClient
+from conformance.mutants.rabbitmq_stream.errors import ClientError
+from conformance.mutants.rabbitmq_stream.network import memory, sockets
+from conformance.mutants.rabbitmq_stream.settings import Settings
+from conformance.mutants.registry import command, reference, without_sockets
+from fakebrokers import RabbitMQStream, virtual
+from fakebrokers.faults import drop, half_open
+from fakebrokers.session import HangUp
+from tests.conformance.mutants.happy_path import walk
+
+PROTOCOL = "rabbitmq-stream"
+
+
+def test_in_memory() -> None:
+    async def work() -> None:
+        adapter = InProcessAdapter(without_sockets(PROTOCOL, reference(PROTOCOL)), PROTOCOL)
+        hello = await adapter.start()
+        assert missing_ops(hello, PROTOCOL) == []
+        async with RabbitMQStream(memory=True) as broker:
+            await walk(adapter, broker)
+        await adapter.shutdown()
+
+    virtual.run(work())
+
+
+def test_over_sockets() -> None:
+    async def work() -> None:
+        adapter = InProcessAdapter(reference(PROTOCOL), PROTOCOL)
+        await adapter.start()
+        async with RabbitMQStream() as broker:
+            await walk(adapter, broker)
+        await adapter.shutdown()
+
+    asyncio.run(work())
+
+
+def test_as_a_child_process() -> None:
+    async def work() -> None:
+        env = {"PYTHONPATH": ":".join(path for path in sys.path if path)}
+        adapter = ProcessAdapter(command(PROTOCOL), PROTOCOL, env=env)
+        await adapter.start()
+        async with RabbitMQStream() as broker:
+            await walk(adapter, broker)
+        assert await adapter.shutdown() == 0
+
+    asyncio.run(work())
+
+
+def test_over_tls_with_the_right_certificate_only() -> None:
+    async def work() -> None:
+        with RabbitMQStream(tls=True) as broker:
+            assert broker.tls is not None
+            endpoint = f"{broker.host}:{broker.tls_port}"
+            context = StreamClient.tls_context(str(broker.tls.ca_file))
+            client = StreamClient([endpoint], Settings(), sockets(context, "localhost"))
+            await client.connect(5.0)
+            assert client.is_open
+            await client.close(5.0)
+            stranger = StreamClient([endpoint], Settings(), sockets(StreamClient.tls_context(None)))
+            try:
+                await stranger.connect(5.0)
+            except ClientError as error:
+                assert error.kind == "connection"
+            else:
+                raise AssertionError("the certificate of an unknown authority was taken")
+
+    asyncio.run(work())
+
+
+async def _connected(broker: RabbitMQStream, **settings: object) -> tuple[StreamClient, list[str]]:
+    told: list[str] = []
+    client = StreamClient(
+        [f"{broker.host}:{broker.port}"],
+        Settings(**settings),  # type: ignore[arg-type]
+        memory,
+        on_session=lambda what, *_: told.append(what),
+    )
+    await client.connect(5.0)
+    return client, told
+
+
+def test_it_comes_back_and_goes_on_where_it_was() -> None:
+    async def work() -> None:
+        async with RabbitMQStream(memory=True) as broker:
+            broker.create_stream("orders")
+            client, told = await _connected(broker)
+            got: list[int] = []
+
+            async def on_message(message: object) -> None:
+                got.append(message.offset)  # type: ignore[attr-defined]
+
+            await client.subscribe("orders", on_message)
+            [first] = await client.publish("orders", [b"1"])
+            await first.confirmed()
+            broker.kill(how=HangUp.RST)
+            await asyncio.sleep(0.01)
+            [second] = await client.publish("orders", [b"2"], timeout=10.0)
+            await second.confirmed()
+            await asyncio.sleep(1.0)
+            assert got == [0, 1]
+            assert told == ["connected", "connection_lost", "reconnecting", "reconnected"]
+            await client.close()
+
+    virtual.run(work())
+
+
+def test_silence_is_found_after_two_heartbeats() -> None:
+    async def work() -> None:
+        async with RabbitMQStream(memory=True, heartbeat_s=1) as broker:
+            client, told = await _connected(broker, auto_reconnect=False)
+            broker.faults.add(half_open(kind="Heartbeat", direction="out", nth=3))
+            began = client.now()
+            while client.is_open:
+                await asyncio.sleep(0.05)
+            assert 3.4 < client.now() - began < 3.6  # the second Heartbeat came at 1.5 s
+            assert told == ["connected", "connection_lost"]
+
+    virtual.run(work())
+
+
+def test_a_lost_confirm_is_unknown_after_the_timeout() -> None:
+    async def work() -> None:
+        async with RabbitMQStream(memory=True) as broker:
+            broker.create_stream("orders")
+            client, _ = await _connected(broker)
+            broker.faults.add(drop(role="confirm", nth=1))
+            [receipt] = await client.publish("orders", [b"1"], timeout=1.5)
+            began = client.now()
+            try:
+                await receipt.confirmed()
+            except ClientError as error:
+                assert (error.kind, error.definite) == ("timeout", False)
+            assert 1.4 < client.now() - began < 1.6
+            assert client.pending == 0
+            await client.close()
+
+    virtual.run(work())
+
+
+def test_virtual_time_takes_no_time() -> None:
+    async def work() -> None:
+        async with RabbitMQStream(memory=True, heartbeat_s=10) as broker:
+            client, _ = await _connected(broker)
+            await asyncio.sleep(3600)
+            assert client.is_open
+            await client.close()
+
+    began = time.monotonic()
+    virtual.run(work())
+    assert time.monotonic() - began < 5.0

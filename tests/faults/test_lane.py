@@ -1,0 +1,115 @@
+"""A lane against a simple model: order, times, holds and parking places."""
+
+from __future__ import annotations
+
+import math
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fakebrokers.faults.lane import Lane
+from fakebrokers.faults.parcel import Parcel
+from fakebrokers.session import HangUp
+
+Moves = list[tuple[float, str, float]]
+MOVES = st.lists(
+    st.tuples(
+        st.sampled_from([0.0, 0.1, 0.5]),  # passes before the move
+        st.sampled_from(["plain", "late", "wait", "takes", "gap"]),
+        st.sampled_from([0.0, 0.2, 1.0]),
+    ),
+    max_size=20,
+)
+
+
+def parcel(raw: str, size: int = 1, **how: float) -> Parcel:
+    return Parcel(raw=raw, size=size, **how)
+
+
+def names(parcels: list[Parcel]) -> list[str]:
+    return [each.raw for each in parcels]
+
+
+@given(MOVES)
+def test_everything_arrives_once_and_only_what_is_late_is_overtaken(moves: Moves) -> None:
+    lane, now, arrived = Lane(), 0.0, []
+    earliest = {}
+    for number, (pause, kind, seconds) in enumerate(moves):
+        now += pause
+        arrived += names(lane.take(now))
+        lane.put(parcel(f"{kind}{number}", **({} if kind == "plain" else {kind: seconds})), now)
+        earliest[f"{kind}{number}"] = now + (0 if kind in ("plain", "gap") else seconds)
+    while not lane.idle:
+        due = lane.next_due()
+        assert due < math.inf
+        now = max(now, due)
+        for name in names(lane.take(now)):
+            assert now >= earliest[name] - 1e-9
+            arrived.append(name)
+    everything = [f"{kind}{number}" for number, (_, kind, _) in enumerate(moves)]
+    assert sorted(arrived) == sorted(everything)
+    in_line = [name for name in arrived if not name.startswith("late")]
+    assert in_line == [name for name in everything if not name.startswith("late")]
+    assert lane.size == 0
+
+
+def test_times() -> None:
+    lane = Lane()
+    lane.put(parcel("a", gap=1.0), 0.0)
+    lane.put(parcel("b", takes=0.5), 0.0)
+    lane.put(parcel("c", late=0.2), 0.0)
+    lane.put(parcel("d", wait=0.1), 0.0)
+    assert [(at, names(lane.take(at))) for at in (0.0, 0.2, 1.4, 1.5)] == [
+        (0.0, ["a"]),
+        (0.2, ["c"]),
+        (1.4, []),
+        (1.5, ["b", "d"]),
+    ]
+    assert lane.idle
+
+
+def test_hold_and_park() -> None:
+    lane = Lane()
+    lane.hold("h", math.inf)
+    lane.put(parcel("a"), 0.0)
+    lane.park("p", parcel("b", size=5), math.inf)
+    lane.park("p", parcel("c"), 2.0)
+    assert (lane.take(1.0), lane.size, lane.next_due()) == ([], 7, 2.0)
+    assert lane.release("h", 1.0)
+    assert names(lane.take(1.0)) == ["a"]
+    assert names(lane.take(2.0)) == ["c"]
+    assert not lane.release("h", 2.0)
+    assert lane.release("p", 3.0)
+    assert names(lane.take(3.0)) == ["b"]
+    assert (lane.idle, lane.size) == (True, 0)
+
+
+def test_hold_ends_by_itself() -> None:
+    lane = Lane()
+    lane.hold("h", 1.0)
+    lane.put(parcel("a"), 0.0)
+    assert lane.next_due() == 1.0
+    assert names(lane.take(1.0)) == ["a"]
+
+
+def test_gather_waits_for_the_end_of_the_connection_too() -> None:
+    lane = Lane()
+    lane.gather(2, 5.0)
+    lane.put(parcel("a"), 0.0)
+    lane.put(Parcel(end=HangUp.RST), 0.0)
+    assert (lane.take(1.0), lane.next_due()) == ([], 5.0)
+    lane.put(parcel("b"), 2.0)
+    assert [each.raw or each.end for each in lane.take(2.0)] == ["a", "b", HangUp.RST]
+    assert lane.idle
+
+
+def test_what_is_in_line_when_the_client_leaves() -> None:
+    lane = Lane()
+    lane.put(parcel("later", late=9.0), 0.0)
+    lane.put(parcel("sooner", wait=1.0), 0.0)
+    lane.park("p", parcel("parked"), math.inf)
+    assert names(lane.rest()) == ["sooner", "later"]
+    assert lane.idle
+    lane.hold("h", math.inf)
+    lane.put(parcel("held"), 0.0)
+    assert lane.rest() == []
