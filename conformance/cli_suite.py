@@ -23,6 +23,14 @@ PROTOCOL = click.Choice(list(PROTOCOLS))
 LEVEL = click.Choice(["MUST", "SHOULD", "MAY"], case_sensitive=False)
 
 
+def _console(*, stderr: bool = False) -> Console:
+    """Lines are not cut for a reader that is no terminal."""
+    console = Console(stderr=stderr, highlight=False)
+    if not console.is_terminal:
+        console.width = 200
+    return console
+
+
 @click.command("list")
 @click.option("--protocol", type=PROTOCOL)
 @click.option("--level", type=LEVEL)
@@ -41,7 +49,7 @@ def list_command(protocol: str | None, level: str | None, as_json: bool) -> None
     for item in found:
         protocol_name = "/".join(part for part in (item.protocol, item.variant) if part)
         table.add_row(item.id, item.requirement.title, item.level, protocol_name, " ".join(item.needs))
-    Console().print(table)
+    _console().print(table)
 
 
 def _row(item: Scenario) -> dict[str, object]:
@@ -65,7 +73,7 @@ def explain_command(scenario_id: str) -> None:
 
     wanted = requirement(scenario_id.upper())
     rows = [item for item in all_scenarios() if item.id == wanted.id]
-    console = Console(highlight=False)
+    console = _console()
     console.print(f"[bold]{wanted.id}[/] {wanted.title}  [dim]{wanted.level} · severity {wanted.severity}[/]")
     parts = [
         ("requirement", wanted.passes),
@@ -144,7 +152,7 @@ def conform_command(
         seed=seed,
         parallel=parallel,
     )
-    console = Console(stderr=as_json)
+    console = _console(stderr=as_json)
     results, _ = conform(order, console)
     if report is not None:
         write_folder(results, report)

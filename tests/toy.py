@@ -1,11 +1,11 @@
 """A toy protocol of text lines, to test the core without any real one.
 
-    client                      broker
-    hello NAME                  welcome
-    put KEY[,KEY...] [BODY]     stored KEY[,KEY...]
-    get KEY                     value KEY BODY
-    beat                        (nothing)
-    bye                         bye, then FIN
+client                      broker
+hello NAME                  welcome
+put KEY[,KEY...] [BODY]     stored KEY[,KEY...]
+get KEY                     value KEY BODY
+beat                        (nothing)
+bye                         bye, then FIN
 """
 
 from __future__ import annotations
@@ -112,7 +112,12 @@ def decode(line: bytes) -> Frame:
     if kind is None:
         return Malformed(line[:256], f"expected one of {', '.join(BY_WORD)}, got {word!r}")
     try:
-        return kind(*[tuple(r.split(",")) if f == "keys" else r for f, r in zip(kind.__struct_fields__, rest, strict=False)])
+        return kind(
+            *[
+                tuple(r.split(",")) if f == "keys" else r
+                for f, r in zip(kind.__struct_fields__, rest, strict=False)
+            ]
+        )
     except TypeError:
         return Malformed(line[:256], f"expected {len(kind.__struct_fields__)} words, got {len(rest)}")
 

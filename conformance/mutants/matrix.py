@@ -33,7 +33,7 @@ from conformance.suite.scenario import Key, Scenario
 from fakebrokers import virtual
 
 GOOD = (Verdict.PASS, Verdict.NON_STRICT)
-STUCK_S = 100  #: real seconds after which a run is given up: a client in an endless loop
+STUCK_S = 30  #: real seconds after which a run is given up: a client in an endless loop
 
 
 class Mode(StrEnum):

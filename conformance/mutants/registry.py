@@ -116,7 +116,8 @@ def command(protocol: str, mutant: str | None = None) -> list[str]:
 def _module(protocol: str) -> str:
     name = f"{_PACKAGE}.{protocol.replace('-', '_')}"
     if find_spec(name) is None:
-        raise UsageError(f"there is no reference client for {protocol}; there is one for {', '.join(protocols())}")
+        there = ", ".join(protocols())
+        raise UsageError(f"there is no reference client for {protocol}, only for {there}")
     return name
 
 

@@ -15,6 +15,7 @@ def latencies(found: DataFrame, wire: DataFrame, runs: DataFrame) -> DataFrame:
 
     ``publish-confirm`` and ``publish-deliver`` are what the client saw, from its own call on;
     ``wire-confirm`` is what the fake took, from the publish frame's arrival to the confirm's departure.
+    Rows with an empty scenario are over all scenarios.
     """
     seen = found.select(
         "run",
@@ -34,6 +35,7 @@ def latencies(found: DataFrame, wire: DataFrame, runs: DataFrame) -> DataFrame:
         .select("run", "span.*")
         .where("ns >= 0")
         .join(F.broadcast(runs.select("run", *CLIENT, "scenario")), "run")
+        .withColumn("scenario", F.explode(F.array_distinct(F.array("scenario", F.lit("")))))
         .groupBy(*cell)
         .agg(
             F.count("*").alias("messages"),

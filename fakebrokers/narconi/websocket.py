@@ -58,10 +58,11 @@ def encode_frame(
         head = bytes((first, mask | 126)) + size.to_bytes(2, "big")
     else:
         head = bytes((first, mask | 127)) + size.to_bytes(8, "big")
-    return head + _MASK + _xor(payload, _MASK) if masked else head + payload
+    return head + _MASK + xor(payload, _MASK) if masked else head + payload
 
 
-def _xor(data: bytes, key: bytes) -> bytes:
+def xor(data: bytes, key: bytes) -> bytes:
+    """Mask or unmask a payload with a key of four bytes."""
     size = len(data)
     stream = (key * (size // 4 + 1))[:size]
     return (int.from_bytes(data, "little") ^ int.from_bytes(stream, "little")).to_bytes(size, "little")
@@ -134,7 +135,7 @@ class MessageReader:
             return pos
         payload = bytes(buffer[body:end])
         if body > at:
-            payload = _xor(payload, bytes(buffer[at:body]))
+            payload = xor(payload, bytes(buffer[at:body]))
         self._take(first, payload, end - pos)
         return end
 

@@ -29,20 +29,17 @@ async def one_byte_at_a_time(broker: FakeServer, client: Client, expect: Expect)
 
 async def many_connections(script: Script, wanted: int, name: str) -> None:
     """Run the base script in session after session until the fake has seen so many connections."""
-    begun = len(script.accepted())
+    journal = script.broker.journal
+    counted, seen = journal.last_seq, 0
 
     async def once(number: int) -> None:
-        if len(script.accepted()) - begun >= wanted:
-            return
-        mark = script.broker.journal.last_seq
-        session = f"{name}-{number}"
-        try:
-            await script.run(session, timeout=10.0, case=session)
-        finally:
-            seen = [r.connection for r in script.broker.journal.select(kind="accepted", since=mark)]
-            where[session] = seen
+        nonlocal counted, seen
+        seen += len(journal.select(kind="accepted", since=counted))
+        counted = journal.last_seq
+        if seen < wanted:
+            faults = " or ".join(script.broker.faults.names[seen : seen + AT_ONCE])
+            await script.run(f"{name}-{number}", timeout=10.0, case=f"session {number} ({faults})")
 
-    where: dict[str, list[str]] = {}
     await side_by_side([partial(once, number) for number in range(wanted)], AT_ONCE)
 
 

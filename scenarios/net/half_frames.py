@@ -53,17 +53,21 @@ class HalfFrame:
 
     async def _ended(self, result: Result) -> None:
         self.script.expect.ended(result, f"{self.phase}: {result.op} ends by its deadline")
-        found = self.script.broker.journal.select(kind="accepted")
-        self.script.expect.exercised(
-            self.script.broker.faults.fired(self.phase), f"{self.phase}: no {self.kind} on {len(found)} connections"
-        )
+
+    def _struck(self) -> str:
+        """The connection on which half a frame left."""
+        fired = self.script.broker.faults.fired(self.phase)
+        self.script.expect.exercised(fired, f"{self.phase}: no {self.kind} was to leave")
+        found = self.script.broker.journal.select(since=self.mark)
+        return next(record.connection for record in found if self.phase in record.fault)
 
     async def _connect(self) -> None:
         result = await self.script.client.begin_connect(self.session, timeout=PATIENCE_S)
         await self._ended(result)
-        again = len(self.script.accepted(self.mark)) > 1
+        accepted = [r.connection for r in self.script.broker.journal.select(kind="accepted", since=self.mark)]
+        self.script.expect.exercised(self._struck() in accepted, "an older connection was struck")
         self.script.expect.that(
-            again or not result.ok, f"{self.phase}: half an answer opens no connection", str(result)
+            len(accepted) > 1 or not result.ok, f"{self.phase}: half an answer opens no connection", str(result)
         )
 
     async def _publish(self) -> None:
@@ -74,9 +78,9 @@ class HalfFrame:
         self.arm()
         body = f"the message of {self.phase}".encode()
         timed = script.client.can("ack_timeout")
-        result = await script.client.begin_publish(
-            self.queue, body, session=self.session, timeout=PATIENCE_S
-        )
+        patience = PATIENCE_S if self.phase == "confirm" else script.client.deadline_s("request", PATIENCE_S)
+        result = await script.client.begin_publish(self.queue, body, session=self.session, timeout=patience)
+        self._struck()
         if timed or self.phase != "confirm":
             await self._ended(result)
         if result.ok:
@@ -94,6 +98,7 @@ class HalfFrame:
         self.arm()
         await self._ended(await script.subscribe(self.queue, self.session, self.session, PATIENCE_S))
         got = await script.client.wait_messages(1, self.session, 1.0)
+        self._struck()
         if not self._whole():
             script.expect.equal(len(got), 0, f"{self.phase}: nothing of half a delivery is surfaced")
 
@@ -103,6 +108,7 @@ class HalfFrame:
             self.script.expect.prepared(first)
         self.arm()
         await self._ended(await self.script.client.close(self.session, timeout=PATIENCE_S))
+        self._struck()
 
     def _whole(self) -> list[object]:
         """Frames of that kind that left whole since the fault was armed."""

@@ -12,8 +12,8 @@ from fakebrokers import RabbitMQStream
 from fakebrokers.faults import silent
 from fakebrokers.journal import Record
 from fakebrokers.rabbitmq_stream.codes import OffsetType
-from scenarios.rabbitmq_stream._deliveries import FIRST, asked, attached, subscribes
-from scenarios.rabbitmq_stream._steps import STREAM, connections, received, widest_gap_s
+from scenarios.rabbitmq_stream._deliveries import FIRST, asked, attached, subscribes, write
+from scenarios.rabbitmq_stream._steps import STREAM, received, widest_gap_s
 
 BEAT = {"heartbeat_s": 1}
 OTHER = "bills"
@@ -147,11 +147,6 @@ def tries(broker: RabbitMQStream, stream: str = STREAM, since: int = 0) -> list[
     return [*declares(broker, stream, since), *subscribes(broker, stream, since)]
 
 
-def dialled(broker: RabbitMQStream, since: int) -> int:
-    """How many connections have come."""
-    return len(connections(broker, since=since))
-
-
 # what goes on
 
 
@@ -162,15 +157,16 @@ async def goes_on(
     criterion: str,
     stream: str = OTHER,
     *,
+    session: str = "s1",
     within_s: float = 5.0,
 ) -> None:
     """A publish is acknowledged and its message surfaced, as roles go."""
     before = len(client.messages(stream))
     if client.has_role("publisher"):
-        result = await client.publish(stream, b"and on", timeout=within_s)
+        result = await client.publish(stream, b"and on", session=session, timeout=within_s)
         expect.outcome(result, "acked", criterion)
     else:
-        broker.publish(stream, [b"and on"])
+        write(broker, client, [b"and on"], stream)
     if client.has_role("consumer"):
         messages = await client.wait_messages(before + 1, stream, within_s)
         expect.that(len(messages) > before, f"{criterion}: its messages are surfaced", len(messages))

@@ -175,7 +175,7 @@ async def unknown_chunk(broker: RabbitMQStream, client: Client, expect: Expect) 
         await client.wait_messages(credit + 2, case, 2.0)
         got = bodies_of(client.messages(case))
         hidden = [body for body in got if body.startswith(b"hidden")]
-        expect.that(not hidden, f"{case}: nothing of it is surfaced as a message", hidden)
+        expect.that(not hidden, f"{case}: nothing of it is surfaced as a message", hidden[:3])
         if b"behind" in got:
             expect.equal(got, [b"before", b"behind"], f"{case}: the next user chunk is surfaced")
             continue

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from fakebrokers.errors import PlanError
-from fakebrokers.faults import Fault, Plan, Realism, crash, drop, fault, load_plan, rst, rewrite, silent
+from fakebrokers.faults import Fault, Plan, Realism, crash, drop, fault, load_plan, rewrite, rst, silent
 from fakebrokers.faults.effect import Effect
 from fakebrokers.faults.effects import Inject, Latency, Rst, Slice, Truncate
 from fakebrokers.faults.plan import effect_types
@@ -41,9 +41,7 @@ realism = "environment"
 def test_the_example_of_the_design() -> None:
     plan = load_plan(tomllib.loads(EXAMPLE))
     assert plan.seed == 42
-    assert plan.faults[0] == drop(
-        name="lose the third confirm", direction="out", role="confirm", nth=3
-    )
+    assert plan.faults[0] == drop(name="lose the third confirm", direction="out", role="confirm", nth=3)
     assert plan.faults[1].effects == (Truncate(share=0.5), Rst())
     assert plan.faults[1].kind_of_fault is Realism.ENVIRONMENT
 
@@ -84,7 +82,10 @@ EFFECT = {"type": "drop"}
         ({"match": {"direction": "up"}, "effect": EFFECT}, r"match\.direction: expected one of in, out; got"),
         ({"match": {"probability": 2}, "effect": EFFECT}, r"match\.probability: expected 0\.\.1, got 2"),
         ({"match": {"where": {"a": {"near": 1}}}, "effect": EFFECT}, r"match\.where\.a: expected one of eq"),
-        ({"match": {"where": {"a": {"in": 1}}}, "effect": EFFECT}, r"where\.a\.in: expected a list of values"),
+        (
+            {"match": {"where": {"a": {"in": 1}}}, "effect": EFFECT},
+            r"where\.a\.in: expected a list of values",
+        ),
         ({"match": {"byte": -1}, "effect": EFFECT}, r"match\.byte: expected an offset from 0"),
         ({"match": {"on": "idel", "after_s": 1}, "effect": EFFECT}, r"match\.on: .*did you mean 'idle'"),
         ({"match": {}, "effect": {"type": "dorp"}}, r"effect\.type: .*got 'dorp' \(did you mean 'drop'\?\)"),
@@ -94,8 +95,14 @@ EFFECT = {"type": "drop"}
         ({"match": {}, "effect": {"type": "slice"}}, r'effect: expected one of "size", "at"'),
         ({"match": {}, "effect": [EFFECT, {"type": "slice", "size": 0}]}, r"effect\[1\]\.size: expected a"),
         ({"match": {}, "effect": {"type": "inject"}}, r'effect: expected either "kind" or "hex"'),
-        ({"match": {}, "effect": {"type": "inject", "hex": "x"}}, r"effect\.hex: expected hexadecimal digits"),
-        ({"match": {}, "effect": {"type": "silent", "spare": ["beat"]}}, r"effect\.spare: expected a list \(one"),
+        (
+            {"match": {}, "effect": {"type": "inject", "hex": "x"}},
+            r"effect\.hex: expected hexadecimal digits",
+        ),
+        (
+            {"match": {}, "effect": {"type": "silent", "spare": ["beat"]}},
+            r"effect\.spare: expected a list \(one",
+        ),
         ({"match": {}, "effect": "drop"}, r"effect: expected a table with a \"type\", one of black-hole,"),
         ({"match": {}, "effect": {}}, r'effect: expected a table with a "type"'),
         ({"match": {}, "effect": []}, r"effect: expected at least one effect, got none"),
@@ -104,7 +111,10 @@ EFFECT = {"type": "drop"}
         ({"match": {}, "effect": EFFECT, "nmae": "x"}, r"\.nmae: expected .*'name'"),
         ({"match": {}, "effect": EFFECT, "name": 1}, r"name: expected text, got 1"),
         ({"match": {}, "effect": EFFECT, "realism": "real"}, r"realism: expected one of legal, environment"),
-        ({"match": {"direction": "in"}, "effect": {"type": "slice", "size": 1}}, r'direction: expected "out"'),
+        (
+            {"match": {"direction": "in"}, "effect": {"type": "slice", "size": 1}},
+            r'direction: expected "out"',
+        ),
         (3, r"faults\[0\]: expected a table, got 3"),
     ],
 )
@@ -141,7 +151,9 @@ def test_one_line_in_python_is_checked_as_well() -> None:
 
 
 def test_what_the_fake_does_not_have_is_refused_when_it_is_added() -> None:
-    with pytest.raises(PlanError, match=r"faults\[0\]\.match\.kind: .*; got 'Stroed' \(did you mean 'Stored'"):
+    with pytest.raises(
+        PlanError, match=r"faults\[0\]\.match\.kind: .*; got 'Stroed' \(did you mean 'Stored'"
+    ):
         Talk(drop(kind="Stroed"))
     with pytest.raises(PlanError, match=r"match\.role: expected one of .*got <Role.FLOW"):
         Talk(drop(role="flow"))

@@ -26,7 +26,14 @@ def test_records_have_what_the_frame_table_says() -> None:
     journal.add(101.0, "c1", Tap.OUT, Refused("k", 5), 12, "fault")
     state, put, refused = journal
     assert (state.seq, state.at, state.tap, state.kind, state.note) == (1, 0.0, Tap.STATE, "accepted", "peer")
-    assert (put.seq, put.at, put.kind, put.role, put.keys, put.size) == (2, 0.5, "Put", "publish", ("a", "b"), 9)
+    assert (put.seq, put.at, put.kind, put.role, put.keys, put.size) == (
+        2,
+        0.5,
+        "Put",
+        "publish",
+        ("a", "b"),
+        9,
+    )
     assert (refused.status, refused.fault, refused.keys) == (5, "fault", ("k",))
     assert (put.tap.direction, refused.tap.direction, state.tap.direction) == ("in", "out", "")
 
@@ -38,7 +45,6 @@ def test_the_oldest_go_first_and_numbers_stay() -> None:
     assert [record.seq for record in journal.records(since=8)] == [9, 10]
     assert [record.seq for record in journal.records(since=2)] == [7, 8, 9, 10]
     assert journal.records(since=99) == []
-    assert journal.records()[0].at == 0.0 or journal.records()[0].at == 6.0
 
 
 def test_select() -> None:
@@ -107,8 +113,8 @@ def test_watchers() -> None:
 def test_lines_for_people() -> None:
     talk = Talk()
     talk.send(b"put a,b,c", b"what")
-    text = talk.journal.excerpt(4)
-    assert len(text.splitlines()) == 4
+    text = talk.journal.excerpt(5)
+    assert len(text.splitlines()) == 5
     assert "-> Put" in text
     assert "#a..c (3) 10 B" in text
     assert "expected one of hello" in text

@@ -327,10 +327,10 @@ def shown(text: str) -> str:
 REFERENCE = StreamAdapter
 
 PARTS: Mapping[str, type] = {
-    "Connection": Connection,
-    "Link": Link,
-    "Publisher": Publisher,
-    "Subscription": Subscription,
+    "connection_type": Connection,
+    "link_type": Link,
+    "publisher_type": Publisher,
+    "subscription_type": Subscription,
 }
 
 

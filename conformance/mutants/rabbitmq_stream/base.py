@@ -28,6 +28,7 @@ class Base:
     """The state of a client.
 
     Attributes:
+        link_type, connection_type, publisher_type, subscription_type: The other parts of the client.
         endpoints: ``host:port`` of the servers to begin with.
         on_session: Called with what happened, a text, a code and a stream, the last two often None.
         on_error: Called with where it happened and the error.
@@ -39,10 +40,10 @@ class Base:
         wall_offset_s: How far the wall clock was moved; nothing here depends on it.
     """
 
-    Link: ClassVar[type[Link]] = Link
-    Connection: ClassVar[type[Connection]] = Connection
-    Publisher: ClassVar[type[Publisher]] = Publisher
-    Subscription: ClassVar[type[Subscription]] = Subscription
+    link_type: ClassVar[type[Link]] = Link
+    connection_type: ClassVar[type[Connection]] = Connection
+    publisher_type: ClassVar[type[Publisher]] = Publisher
+    subscription_type: ClassVar[type[Subscription]] = Subscription
 
     def __init__(
         self,
@@ -176,7 +177,7 @@ class Base:
 
     async def open_link(self, endpoint: str, deadline: float) -> Link:
         """A new connection, with its handshake done. Raises `ClientError`."""
-        link = self.Link(self, endpoint)  # type: ignore[arg-type] # the client is this with all its parts
+        link = self.link_type(self, endpoint)  # type: ignore[arg-type] # the client is this with all its parts
         await link.open(deadline)
         self.links.append(link)
         return link

@@ -101,6 +101,7 @@ class StreamClient(Consuming):
         for publisher in self.publishers.values():
             publisher.is_closed = True
             publisher.end_all(error)
+        self.end_timers()
 
     # losses
 
@@ -128,7 +129,9 @@ class StreamClient(Consuming):
 
     def users_of(self, link: Link, stream: str | None = None) -> list[Publisher | Subscription]:
         """Who lives on a connection."""
-        found = [*link.core.publishers.values(), *link.core.subscriptions.values()]
+        found: list[Publisher | Subscription] = []
+        found += link.core.publishers.values()
+        found += link.core.subscriptions.values()
         return [user for user in found if stream in (None, user.stream)]
 
     def detach(self, user: Publisher | Subscription, error: ClientError) -> None:

@@ -42,7 +42,7 @@ class Consuming(Producing):
     ) -> Subscription:
         """Let messages come, one at a time. Raises `ClientError`."""
         deadline = self.deadline(timeout)
-        subscription = self.Subscription(stream, start, credit, dict(properties or {}))
+        subscription = self.subscription_type(stream, start, credit, dict(properties or {}))
         await self.place(subscription, deadline)
         self.subscriptions[subscription] = asyncio.create_task(self.feed(subscription, on_message))
         return subscription

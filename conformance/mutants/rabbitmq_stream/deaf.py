@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from conformance.mutants.rabbitmq_stream.connection import Connection
+from fakebrokers.frames import Frame
 
 
 class DeafConnection(Connection):
@@ -19,6 +20,6 @@ class DeafConnection(Connection):
             super().receive(data, now)
         self.last_received = now
 
-    def handle(self, frame: object) -> None:
+    def handle(self, frame: Frame) -> None:
         if not self.is_deaf:
-            super().handle(frame)  # type: ignore[arg-type]
+            super().handle(frame)

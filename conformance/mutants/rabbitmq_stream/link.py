@@ -32,7 +32,7 @@ class Link(asyncio.Protocol):
     def __init__(self, client: StreamClient, endpoint: str) -> None:
         self.client = client
         self.endpoint = endpoint
-        self.core: Connection = client.Connection(client.settings, self)
+        self.core: Connection = client.connection_type(client.settings, self)
         self.opened_at: float | None = None
         self.is_writable = True
         self._loop = asyncio.get_running_loop()

@@ -48,25 +48,28 @@ class SilenceEndsQuietly(StreamClient):
         return not self.is_closed
 
 
+class _Absent(Connection):
+    """Beats only while no callback runs."""
+
+    is_busy = False
+
+    def heartbeat_due(self) -> float | None:
+        due = super().heartbeat_due()
+        return max(due, self.now + 0.5) if due is not None and self.is_busy else due
+
+    def handle_timer(self, now: float) -> None:
+        if self.is_busy:
+            self.now = now
+            self.expire_requests(now)
+        else:
+            super().handle_timer(now)
+
+
 @mutant("callback-stops-heartbeats", breaks=["R18", "X3"])
 class CallbackStopsHeartbeats(StreamClient):
     """Sends no Heartbeat while a callback runs."""
 
-    class Connection(Connection):
-        """Knows whether a callback runs."""
-
-        is_busy = False
-
-        def heartbeat_due(self) -> float | None:
-            due = super().heartbeat_due()
-            return max(due, self.now + 0.5) if due is not None and self.is_busy else due
-
-        def handle_timer(self, now: float) -> None:
-            if self.is_busy:
-                self.now = now
-                self.expire_requests(now)
-            else:
-                super().handle_timer(now)
+    connection_type = _Absent
 
     async def contain_async(self, callback: str, act: Callable[[], Awaitable[None]]) -> None:
         cores: list[Any] = [link.core for link in self.links]

@@ -103,7 +103,7 @@ class SurfacesCutFrames(Connection):
         if self.state == "open" and len(cut) > 80:
             frame = self.codec.decode(cut[4:])
             if isinstance(frame, Deliver) and (one := self.subscriptions.get(frame.subscription_id)):
-                one.check = lambda _: None  # type: ignore[method-assign]
+                one.check = lambda chunk: None  # type: ignore[method-assign]
                 found = []
                 try:
                     for record in one.records(frame.chunk, lambda _: None):

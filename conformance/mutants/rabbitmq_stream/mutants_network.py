@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import ssl
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, ClassVar
 
 from conformance.mutants.rabbitmq_stream.client import StreamClient
@@ -53,19 +53,15 @@ class SlowFramesAreLost(Connection):
 
 
 @mutant("back-pressure-loses-messages", breaks=["X4"])
-class BackPressureLosesMessages(StreamClient):
+class BackPressureLosesMessages(Publisher):
     """Throws messages away while the server does not read, and reports them as stored."""
 
-    class Publisher(Publisher):
-        """Writes nothing while the transport is stuck."""
-
-        def write(self, entries: Any) -> None:
-            stuck = self.unconfirmed_bytes > 2 << 20
-            if not stuck:
-                super().write(entries)
-                return
-            for entry in entries:
-                asyncio.get_running_loop().call_soon(self.settle, entry.publishing_id, None)
+    def write(self, entries: Sequence[Entry]) -> None:
+        if self.unconfirmed_bytes <= 2 << 20:
+            super().write(entries)
+            return
+        for entry in entries:
+            asyncio.get_running_loop().call_soon(self.settle, entry.publishing_id or 0, None)
 
 
 @mutant("deadlock-under-back-pressure", breaks=["X4"])
@@ -94,19 +90,22 @@ class LateAnswersCountOn(Publisher):
         super().settle(publishing_id, error)
 
 
+class _Lenient(Connection):
+    """Skips everything that it cannot read."""
+
+    def malformed(self, frame: Any) -> None:
+        pass
+
+    def lost(self, now: float, problem: str) -> None:
+        if self.state != "new":
+            super().lost(now, problem)
+
+
 @mutant("garbage-hangs", breaks=["X5"])
 class GarbageHangs(StreamClient):
     """Waits for ever when the first bytes of the server make no sense."""
 
-    class Connection(Connection):
-        """Skips everything that it cannot read."""
-
-        def malformed(self, frame: Any) -> None:
-            pass
-
-        def lost(self, now: float, problem: str) -> None:
-            if self.state != "new":
-                super().lost(now, problem)
+    connection_type = _Lenient
 
     async def connect(self, timeout: float | None = None) -> None:
         await super().connect(10_000.0)
@@ -217,25 +216,13 @@ class CloseDropsOutcomes(StreamClient):
 # NET-3 requests, memory, callbacks
 
 
-@mutant("cancelled-request-is-answered-later", breaks=["X8"])
-class CancelledRequestIsAnsweredLater(StreamClient):
-    """Gives the answer to a cancelled request to the next request of its kind."""
+@mutant("cancelled-message-is-confirmed-later", breaks=["X8"])
+class CancelledMessageIsConfirmedLater(LateAnswersCountOn):
+    """Takes the confirm of a cancelled message for that of the next one."""
 
-    class Connection(Connection):
-        """Remembers who was cancelled."""
-
-        def answered_late(self, frame: Any) -> None:
-            for correlation_id, one in list(self.waiting.items()):
-                if type(frame).__name__ == one.kind.__name__ + "Response":
-                    self.waiting.pop(correlation_id).done(frame)
-                    return
-
-    class Publisher(LateAnswersCountOn):
-        """Takes the confirm of a cancelled message for that of the next one."""
-
-        def forget(self, publishing_id: int) -> None:
-            super().forget(publishing_id)
-            self.owed += 1
+    def forget(self, publishing_id: int) -> None:
+        super().forget(publishing_id)
+        self.owed += 1
 
 
 @mutant("copies-of-everything", breaks=["X9"])
@@ -250,21 +237,24 @@ class CopiesOfEverything(StreamClient):
         await super().ready(publisher, size, deadline)
 
 
+class _Keeping(Connection):
+    """Has a list of the answers that nobody has asked for."""
+
+    kept: ClassVar[list[bytes]] = []
+
+    def answered_late(self, frame: Any) -> None:
+        self.kept.append(os.urandom(1024))
+
+
 @mutant("unmatched-answers-are-kept", breaks=["X9"])
 class UnmatchedAnswersAreKept(StreamClient):
     """Keeps answers that nobody has asked for."""
 
-    class Connection(Connection):
-        """Has a list of them."""
-
-        kept: ClassVar[list[bytes]] = []
-
-        def answered_late(self, frame: Any) -> None:
-            self.kept.append(os.urandom(1024))
+    connection_type = _Keeping
 
     @property
     def buffered_bytes(self) -> int:
-        return super().buffered_bytes + sum(map(len, self.Connection.kept))  # type: ignore[attr-defined]
+        return super().buffered_bytes + sum(map(len, _Keeping.kept))
 
 
 @mutant("callback-error-stops-the-reader", breaks=["X10"])
@@ -285,7 +275,7 @@ class CallbackErrorStopsTheReader(StreamClient):
 
     def _stop_reading(self) -> None:
         for link in self.links:
-            link.data_received = lambda _: None  # type: ignore[method-assign]
+            link.data_received = lambda data: None  # type: ignore[method-assign]
 
 
 @mutant("callback-errors-vanish", breaks=["X10"])

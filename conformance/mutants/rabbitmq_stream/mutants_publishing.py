@@ -333,7 +333,7 @@ class OneInFiftyIsLost(Publisher):
         super().write(kept)
         for entry in entries:
             if entry not in kept:
-                asyncio.get_running_loop().call_soon(self.settle, entry.publishing_id, None)
+                asyncio.get_running_loop().call_soon(self.settle, entry.publishing_id or 0, None)
 
 
 @mutant("confirms-on-write", breaks=["R7", "X2", "X4", "X6", "X8"])
@@ -343,7 +343,7 @@ class ConfirmsOnWrite(Publisher):
     def write(self, entries: Sequence[Entry]) -> None:
         super().write(entries)
         for entry in entries:
-            asyncio.get_running_loop().call_soon(self.settle, entry.publishing_id, None)
+            asyncio.get_running_loop().call_soon(self.settle, entry.publishing_id or 0, None)
 
 
 @mutant("refusal-shared-by-all", breaks=["R7"])

@@ -31,7 +31,9 @@ class Receipt:
         outcome: None for confirmed, or the `ClientError`.
     """
 
-    def __init__(self, publisher: Publisher, entry: Entry, outcome: asyncio.Future[ClientError | None]) -> None:
+    def __init__(
+        self, publisher: Publisher, entry: Entry, outcome: asyncio.Future[ClientError | None]
+    ) -> None:
         self.publisher = publisher
         self.entry = entry
         self.outcome = outcome
@@ -92,17 +94,17 @@ class Producing(Locating):
         publisher = self.publisher(stream, name)
         size = sum(map(len, bodies))
         await self.ready(publisher, size, deadline)
-        chosen = ids or [None] * len(bodies)
-        if compression is None:
-            groups = [([body], None, key) for body, key in zip(bodies, chosen, strict=True)]
-        else:
-            groups = [(part, compression, None) for part in self.batches(publisher, bodies, compression)]
-        data = [publisher.entry(part, packed) for part, packed, _ in groups]
+        keys = list(ids or [None] * len(bodies))
+        parts: list[Sequence[bytes]] = [[body] for body in bodies]
+        if compression is not None:
+            parts = self.batches(publisher, bodies, compression)
+            keys = [None] * len(parts)
+        data = [publisher.entry(part, compression) for part in parts]
         for one in data:
             publisher.check_size(8 + len(one))
         receipts = [
             self._receipt(publisher, one, len(part), key, deadline, on_outcome)
-            for one, (part, _, key) in zip(data, groups, strict=True)
+            for one, part, key in zip(data, parts, keys, strict=True)
         ]
         publisher.send([receipt.entry for receipt in receipts])
         assert publisher.connection is not None
@@ -110,7 +112,9 @@ class Producing(Locating):
         self._watch(publisher)
         return receipts
 
-    def batches(self, publisher: Publisher, bodies: Sequence[bytes], packed: Compression) -> list[Sequence[bytes]]:
+    def batches(
+        self, publisher: Publisher, bodies: Sequence[bytes], packed: Compression
+    ) -> list[Sequence[bytes]]:
         """The bodies of each sub-entry batch, so that none is too large for a frame."""
         if len(bodies) == 1:
             return [bodies]
@@ -145,7 +149,7 @@ class Producing(Locating):
         if name is not None and len(name.encode()) > REFERENCE_BYTES_MAX:
             raise ClientError("invalid", f"a reference has at most {REFERENCE_BYTES_MAX} bytes")
         if (stream, name) not in self.publishers:
-            self.publishers[stream, name] = self.Publisher(stream, name, self.settings)
+            self.publishers[stream, name] = self.publisher_type(stream, name, self.settings)
         return self.publishers[stream, name]
 
     async def ready(self, publisher: Publisher, size: int, deadline: float) -> None:
@@ -196,7 +200,7 @@ class Producing(Locating):
             if publisher.is_closed:
                 raise ClientError("closed", f"the publisher of {publisher.stream} is closed", definite=True)
             if publisher in self.recovering or self.control is None:
-                await self.until(lambda: publisher not in self.recovering and self.control is not None, deadline)
+                await self.until(lambda: publisher not in self.recovering and bool(self.control), deadline)
                 continue
             task = self._declaring.get(publisher)
             if task is None:
@@ -280,6 +284,12 @@ class Producing(Locating):
         if deadline is not None:
             loop = asyncio.get_running_loop()
             self._timers[publisher] = loop.call_at(self.loop_time(deadline), self._late, publisher)
+
+    def end_timers(self) -> None:
+        """Nothing can be late any more."""
+        for timer in self._timers.values():
+            timer.cancel()
+        self._timers.clear()
 
     def _late(self, publisher: Publisher) -> None:
         del self._timers[publisher]

@@ -14,6 +14,8 @@ from fakebrokers.rabbitmq_stream.batches import MAX_UNCOMPRESSED
 from fakebrokers.rabbitmq_stream.chunk import MAGIC, Chunk, ChunkType
 from fakebrokers.rabbitmq_stream.codes import Compression, OffsetType
 
+Report = Callable[[ClientError], None]
+
 _U32 = Struct(">I")
 _BATCH = Struct(">BHII")
 _GZIP = 31  #: window bits: a gzip header, largest window
@@ -120,7 +122,7 @@ class Subscription:
         self.arrivals.append(Arrival(chunk, self.generation))
         self.wake()
 
-    def messages(self, chunk: Chunk, report: Callable[[ClientError], None]) -> list[Message]:
+    def messages(self, chunk: Chunk, report: Report) -> list[Message]:
         """What the application gets of a chunk; what cannot be read is reported instead."""
         if chunk.magic != MAGIC:
             report(ClientError("protocol", f"a chunk begins with 0x{chunk.magic:02x}"))
@@ -147,7 +149,7 @@ class Subscription:
         start, value = self.position()
         return start != OffsetType.OFFSET or value is None or offset >= value
 
-    def records(self, chunk: Chunk, report: Callable[[ClientError], None]) -> Iterator[tuple[int, bytes]]:
+    def records(self, chunk: Chunk, report: Report) -> Iterator[tuple[int, bytes]]:
         """Offset and body of each record; raises `ClientError` where the entries run over their end."""
         data, at, offset = chunk.data, 0, chunk.first_offset
         try:
@@ -168,7 +170,7 @@ class Subscription:
             raise ClientError("protocol", text) from None
 
     def open_batch(
-        self, compression: int, count: int, plain_size: int, data: bytes, report: Callable[[ClientError], None]
+        self, compression: int, count: int, plain_size: int, data: bytes, report: Report
     ) -> list[bytes]:
         """The bodies in a sub-entry batch; nothing of it if it cannot be opened."""
         try:

@@ -54,10 +54,12 @@ class Script(ABC):
 
     Attributes:
         phases: Name of a phase to the kind of frame of the fake that it waits for.
+        publishing, confirm, delivery: Kinds of frames.
         queue: Where everything goes unless a step says otherwise.
     """
 
     phases: ClassVar[Mapping[str, str]]
+    publishing: ClassVar[str]
     confirm: ClassVar[str]
     delivery: ClassVar[str]
     queue = "orders"

@@ -30,6 +30,7 @@ class StreamScript(Script):
         "delivery": "Deliver",
         "close answer": "CloseResponse",
     }
+    publishing = "Publish"
     confirm = "PublishConfirm"
     delivery = "Deliver"
 

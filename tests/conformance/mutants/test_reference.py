@@ -15,7 +15,8 @@ from conformance.mutants.rabbitmq_stream.network import memory, sockets
 from conformance.mutants.rabbitmq_stream.settings import Settings
 from conformance.mutants.registry import command, reference, without_sockets
 from fakebrokers import RabbitMQStream, virtual
-from fakebrokers.faults import drop, half_open
+from fakebrokers.faults import drop
+from fakebrokers.journal import Tap
 from fakebrokers.session import HangUp
 from tests.conformance.mutants.happy_path import walk
 
@@ -119,11 +120,12 @@ def test_silence_is_found_after_two_heartbeats() -> None:
     async def work() -> None:
         async with RabbitMQStream(memory=True, heartbeat_s=1) as broker:
             client, told = await _connected(broker, auto_reconnect=False)
-            broker.faults.add(half_open(kind="Heartbeat", direction="out", nth=3))
-            began = client.now()
+            await broker.wait_for_async(kind="Heartbeat", tap=Tap.SENT, count=2, timeout=10.0)
+            broker.faults.add(drop(kind="Heartbeat", direction="out"))
+            heard = client.now()
             while client.is_open:
-                await asyncio.sleep(0.05)
-            assert 3.4 < client.now() - began < 3.6  # the second Heartbeat came at 1.5 s
+                await asyncio.sleep(0.01)
+            assert 1.9 < client.now() - heard < 2.1
             assert told == ["connected", "connection_lost"]
 
     virtual.run(work())

@@ -1,0 +1,258 @@
+"""What the pages show, worked out of results, analysis and mutants."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+from markupsafe import Markup
+
+from conformance.report.charts import Chart, latency_charts
+from conformance.report.diagram import sequence
+from conformance.results import Result, Results, Step, Verdict, summarize
+
+#: Steps of a diagram and lines of a journal that are kept where there is nothing to explain.
+PLAIN_STEPS, PLAIN_LINES = 16, 16
+
+#: What a verdict looks like: sign, class and rank (the worst first).
+LOOKS: Mapping[Verdict, tuple[str, str, int]] = {
+    Verdict.FAIL: ("✕", "fail", 0),
+    Verdict.HARNESS_ERROR: ("!", "harness", 1),
+    Verdict.INCONCLUSIVE: ("?", "unsure", 2),
+    Verdict.NON_STRICT: ("≈", "loose", 3),
+    Verdict.PASS: ("✓", "pass", 4),
+    Verdict.UNSUPPORTED: ("–", "skip", 5),
+    Verdict.PROFILE: ("·", "skip", 6),
+}
+_LEVELS = {"MUST": 0, "SHOULD": 1, "MAY": 2}
+
+#: One sentence for each anomaly; names and meanings as in `conformance.checkers`.
+ANOMALIES: Mapping[str, str] = {
+    "lost-write": "Acknowledged to the publisher, proven to be gone.",
+    "duplicate": "One message sits in the log twice, or was delivered more often than sent.",
+    "unseen": "Acknowledged, and nobody had got it when the log was drained.",
+    "nonmonotonic-poll": "A reader went back, or got a message twice, without having started again.",
+    "poll-skip": "A reader jumped over messages that are there.",
+    "G1a": "A message arrived although sending it had surely failed.",
+    "phantom-confirm": "The client counts a publish as confirmed; the confirm never left the fake.",
+    "missed-heartbeat-ignored": "The fake was silent for longer than agreed, and the client did not mind.",
+    "stuck-request": "A request had not ended in any way when the run did.",
+}
+
+
+class Cell(msgspec.Struct, frozen=True):
+    """One client's result on one scenario."""
+
+    client: str
+    result: Result
+    sign: str
+    look: str
+    diagram: Markup
+    journal: tuple[tuple[str, bool], ...]  #: lines, and whether a fault touched them
+    plan: str
+    anomalies: tuple[Mapping[str, Any], ...] = ()
+
+
+class Row(msgspec.Struct, frozen=True):
+    """One scenario: what it asks, and each client's result (None where it was not run)."""
+
+    anchor: str
+    scenario: Result
+    cells: tuple[Cell | None, ...]
+    worst: str
+    killed_by: tuple[str, ...] = ()
+
+
+class Section(msgspec.Struct, frozen=True):
+    """The scenarios of one protocol."""
+
+    protocol: str
+    clients: tuple[str, ...]
+    rows: tuple[Row, ...]
+
+
+class Client(msgspec.Struct, frozen=True):
+    """One client in one version, over all its runs."""
+
+    name: str
+    library: str
+    version: str
+    counts: tuple[tuple[str, str, str, int], ...]  #: verdict, sign, class, how often
+    total: int
+    must_failed: int
+    verdict: str
+    look: str
+    findings: tuple[tuple[str, Cell], ...]  #: anchor of the scenario, result
+
+
+class Source(msgspec.Struct, frozen=True):
+    """A sentence of a specification and what covers it."""
+
+    code: str
+    sentence: str
+    protocol: str
+    rows: tuple[Row, ...]
+
+
+class Page(msgspec.Struct, frozen=True):
+    """All of the report."""
+
+    title: str
+    started: str
+    seconds: float
+    suite_version: str
+    seeds: tuple[int, ...]
+    clients: tuple[Client, ...]
+    sections: tuple[Section, ...]
+    sources: tuple[Source, ...]
+    charts: tuple[Chart, ...] = ()
+    analysis: Mapping[str, Any] | None = None
+    mutants: bool = False
+
+    @property
+    def rows(self) -> Iterable[Row]:
+        """The scenarios of all protocols."""
+        return (row for section in self.sections for row in section.rows)
+
+
+def build(
+    runs: Sequence[Results], analysis: Mapping[str, Any] | None, mutants: Mapping[str, Any] | None
+) -> Page:
+    """The report's content.
+
+    Args:
+        analysis: As in ``analysis.json``.
+        mutants: As ``fakebrokers mutants --json`` prints it.
+    """
+    kills = {
+        (entry["id"], entry["protocol"], entry["variant"]): tuple(entry["killed_by"])
+        for entry in (mutants or {}).get("scenarios", ())
+    }
+    found: dict[tuple[str, str], list[Mapping[str, Any]]] = defaultdict(list)
+    for finding in (analysis or {}).get("findings", ()):
+        found["run", finding["run"]].append(finding)
+    sections = tuple(_sections(runs, kills, found))
+    return Page(
+        title=", ".join(dict.fromkeys(run.client for run in runs)) or "nobody",
+        started=min((run.started for run in runs), default=""),
+        seconds=sum(run.seconds for run in runs),
+        suite_version=", ".join(dict.fromkeys(run.suite_version for run in runs)),
+        seeds=tuple(dict.fromkeys(run.seed for run in runs)),
+        clients=tuple(_clients(runs, sections)),
+        sections=sections,
+        sources=tuple(_sources(sections)),
+        charts=tuple(latency_charts(analysis)) if analysis else (),
+        analysis=analysis,
+        mutants=mutants is not None,
+    )
+
+
+def anchor_of(result: Result) -> str:
+    """The address of a scenario's page in the file."""
+    words = (part for part in result.key if part)
+    return "s-" + re.sub(r"[^A-Za-z0-9.-]", "_", "--".join(words))
+
+
+def client_name(run: Results) -> str:
+    """Name and version of the client."""
+    return f"{run.client} {run.client_version}".strip()
+
+
+def _sections(
+    runs: Sequence[Results],
+    kills: Mapping[tuple[str, str, str], tuple[str, ...]],
+    found: Mapping[tuple[str, str], list[Mapping[str, Any]]],
+) -> Iterable[Section]:
+    by_protocol: dict[str, dict[tuple[str, str, str], dict[str, Cell]]] = {}
+    for run in runs:
+        for result in run.results:
+            cells = by_protocol.setdefault(result.protocol, {}).setdefault(result.key, {})
+            cells[client_name(run)] = _cell(client_name(run), result, found.get(("run", result.run), ()))
+    for protocol in sorted(by_protocol):
+        clients = tuple(dict.fromkeys(name for cells in by_protocol[protocol].values() for name in cells))
+        rows = []
+        for key in sorted(by_protocol[protocol], key=_natural):
+            cells = by_protocol[protocol][key]
+            worst = min(cells.values(), key=lambda cell: LOOKS[cell.result.verdict][2])
+            columns = tuple(cells.get(client) for client in clients)
+            rows.append(
+                Row(anchor_of(worst.result), worst.result, columns, worst.look, kills.get(key, ()))
+            )
+        yield Section(protocol, clients, tuple(rows))
+
+
+def _cell(client: str, result: Result, anomalies: Sequence[Mapping[str, Any]]) -> Cell:
+    sign, look, _ = LOOKS[result.verdict]
+    steps, lines = list(result.diagram), list(result.journal)
+    if result.verdict is Verdict.PASS:
+        steps, lines = _essential(steps), lines[-PLAIN_LINES:]
+    plan = msgspec.json.format(msgspec.json.encode(result.plan), indent=2).decode() if result.plan else ""
+    marked = tuple((line, "[fault:" in line) for line in lines)
+    return Cell(client, result, sign, look, sequence(steps), marked, plan, tuple(anomalies))
+
+
+def _essential(steps: list[Step]) -> list[Step]:
+    """The last steps and what faults touched."""
+    first = len(steps) - PLAIN_STEPS
+    return [step for i, step in enumerate(steps) if i >= first or step.fault]
+
+
+def _clients(runs: Sequence[Results], sections: Sequence[Section]) -> Iterable[Client]:
+    by_name: dict[str, list[Results]] = {}
+    for run in runs:
+        by_name.setdefault(client_name(run), []).append(run)
+    for name, own in by_name.items():
+        results = [result for run in own for result in run.results]
+        counts = tuple(
+            (verdict, *LOOKS[Verdict(verdict)][:2], count) for verdict, count in summarize(results).items()
+        )
+        must = [r for r in results if r.level == "MUST"]
+        failed = sum(r.verdict is Verdict.FAIL for r in must)
+        judged = any(r.verdict in (Verdict.PASS, Verdict.NON_STRICT, Verdict.FAIL) for r in must)
+        verdict, look = (
+            (f"{failed} MUST failed", "fail")
+            if failed
+            else ("conformant", "pass")
+            if judged
+            else ("not judged", "unsure")
+        )
+        findings = [
+            (row.anchor, cell)
+            for section in sections
+            for row in section.rows
+            for cell in row.cells
+            if cell is not None and cell.client == name and LOOKS[cell.result.verdict][2] < 4
+        ]
+        findings.sort(key=lambda f: (LOOKS[f[1].result.verdict][2], _LEVELS[f[1].result.level]))
+        yield Client(
+            name,
+            own[0].client,
+            own[0].client_version,
+            counts,
+            len(results),
+            failed,
+            verdict,
+            look,
+            tuple(findings),
+        )
+
+
+def _sources(sections: Sequence[Section]) -> Iterable[Source]:
+    """Every sentence that a scenario names, with the scenarios that stand on it."""
+    covered: dict[tuple[str, str, str], list[Row]] = {}
+    for section in sections:
+        for row in section.rows:
+            basis = " ".join(row.scenario.basis)
+            for sentence in filter(None, (part.strip() for part in row.scenario.source.split(";"))):
+                covered.setdefault((section.protocol, basis, sentence), []).append(row)
+    for (protocol, code, sentence), rows in sorted(covered.items(), key=lambda item: _natural(item[0])):
+        yield Source(code, sentence, protocol, tuple(rows))
+
+
+def _natural(key: tuple[str, ...]) -> list[tuple[int, int, str]]:
+    """Sorts 3.9 before 3.10."""
+    pieces = re.findall(r"\d+|\D+", "\0".join(key))
+    return [(0, int(piece), "") if piece.isdigit() else (1, 0, piece) for piece in pieces]

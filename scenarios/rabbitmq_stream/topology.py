@@ -1,0 +1,364 @@
+"""RMQS-5 Streams that move or go, nodes that restart, and connections that have to be made anew."""
+
+from __future__ import annotations
+
+import asyncio
+from itertools import pairwise
+from typing import Any
+
+from conformance.adapter.base import Call
+from conformance.suite import Client, Expect, scenario
+from fakebrokers import RabbitMQStream
+from fakebrokers.faults import drop, fault, reply, rewrite, rst
+from fakebrokers.faults.effects import Fin, Inject, Rewrite
+from fakebrokers.rabbitmq_stream.codes import NO_LEADER, Code
+from fakebrokers.rabbitmq_stream.frames import MetadataUpdate
+from scenarios.rabbitmq_stream._deliveries import FIRST, attached, subscribes
+from scenarios.rabbitmq_stream._footprint import MIB
+from scenarios.rabbitmq_stream._lifecycle import (
+    OTHER,
+    asks_from,
+    at_work,
+    declares,
+    eventually,
+    goes_on,
+    losses,
+    no_unhandled_error,
+    node_port,
+    positions,
+    standing,
+    tries,
+    users,
+    without_gap,
+)
+from scenarios.rabbitmq_stream._steps import BOTH, CONSUMER, PUBLISHER, STREAM, received, sent
+
+MANY = ("a", "b", "c", "missing")
+
+
+async def _told_or_refused(client: Client, expect: Expect, events: int, role: str) -> None:
+    """The end of a stream is reported, or its producer's or consumer's next op fails."""
+    if any(STREAM in str(event.fields) or event.event == "error" for event in losses(client, events)):
+        return
+    criterion = f"the {role} of the stream reports it closed, or fails the next op"
+    if role == "publisher":
+        result = await client.publish(STREAM, b"next", timeout=5.0)
+    else:
+        result = await client.subscribe(STREAM, "again", offset=FIRST, timeout=5.0)
+        if result.ok and client.can("lazy_subscribe"):
+            found = await client.event("error", 5.0, sub="again")
+            expect.that(found, criterion, "no error event came")
+            return
+    expect.that(not result.ok and not result.hang, criterion, str(result))
+
+
+@scenario("RMQS-5.11", roles=BOTH, timeout_s=60)
+async def stream_deleted(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    await client.connected()
+    await at_work(broker, client, expect)
+    await at_work(broker, client, expect, OTHER)
+    mark, events = broker.journal.last_seq, len(client.events)
+    broker.faults.add(drop(role="confirm", name="confirms are lost"))
+    pending = client.begin_publish(STREAM, b"pending", timeout=8.0)
+    await expect.reached(broker, "no Publish came", kind="Publish", since=mark)
+    broker.faults.clear()
+    mark = broker.journal.last_seq
+    broker.delete_stream(STREAM)
+    await eventually(lambda: losses(client, events), 5.0)
+    for role in ("publisher", "consumer"):
+        await _told_or_refused(client, expect, events, role)
+    begin = broker.journal.last_seq
+    await asyncio.sleep(2.0)
+    again = len(tries(broker, since=begin)) + len(received(broker, "Metadata", since=begin))
+    expect.that(again <= 20, "at most 10 tries per second", f"{again} in 2 s")
+    await goes_on(broker, client, expect, "another stream of the connection goes on")
+    expect.outcome(await pending, ("unknown", "nacked"), "pending publishes end unknown or nacked")
+
+
+@scenario("RMQS-5.12", roles=BOTH, server={"nodes": 2}, timeout_s=90)
+async def leader_moved(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    await client.connected()
+    await at_work(broker, client, expect)
+    before = len(client.messages(STREAM))
+    old, new = (node.port for node in broker.nodes)
+    mark, begun = broker.journal.last_seq, broker.now
+    code = Code.STREAM_NOT_AVAILABLE
+    for name in standing(broker):
+        broker.faults.add(reply(code=code, kind="DeclarePublisher", connection=name, name=f"old {name}"))
+    broker.move_leader(STREAM, 2)
+
+    def at_new() -> list[Any]:
+        frames = received(broker, "Publish", since=mark)
+        return [r for r in frames if node_port(broker, r.connection) == new]
+
+    acked = False
+    while not (acked and at_new()) and broker.now - begun < 30.0:
+        acked = (await client.begin_publish(STREAM, b"moved", timeout=5.0)).ok
+        await asyncio.sleep(0.1)
+    elapsed = broker.now - begun
+    expect.that(acked and at_new(), "within 30 s the producer publishes on the new leader", f"{acked=}")
+    found = await attached(broker, expect, since=mark, within_s=max(1.0, 30.0 - elapsed))
+    asks_from(expect, found, before)
+    await eventually(lambda: len(positions(client)) >= len(broker.messages(STREAM)), 5.0)
+    without_gap(expect, positions(client), "the consumer goes on without gap")
+    last = len(broker.messages(STREAM)) - 1
+    expect.that(last in positions(client), "the consumer goes on", f"{last} did not come")
+    hammered = [r for r in declares(broker, since=mark) if node_port(broker, r.connection) == old]
+    limit = 2 * max(1.0, elapsed)
+    expect.that(len(hammered) <= limit, "at most 2 tries at the old leader per second", len(hammered))
+
+
+@scenario("RMQS-5.13", roles=PUBLISHER, timeout_s=90)
+async def stream_not_available(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    await client.connected()
+    await at_work(broker, client, expect)
+    mark = broker.journal.last_seq
+    code = Code.STREAM_NOT_AVAILABLE
+    broker.faults.add(reply(code=code, kind="Metadata", first=5, scope="run", name="not available"))
+    broker.move_leader(STREAM, 1)
+
+    def works() -> bool:
+        return bool(declares(broker, since=mark)) and bool(
+            not client.has_role("consumer") or subscribes(broker, since=mark)
+        )
+
+    done = await eventually(works, 60.0)
+    asked = [r.at for r in received(broker, "Metadata", since=mark)]
+    expect.exercised(len(asked) > 5 or not done, "the client did not ask for the stream's metadata")
+    expect.that(done, "ends connected within 60 s", f"{len(asked)} queries, and no publisher again")
+    pace = (asked[5] - asked[0]) / 5
+    expect.that(pace >= 0.05, "at least 50 ms between queries on average", f"{pace * 1000:.0f} ms")
+    await goes_on(broker, client, expect, "the stream works again", STREAM, within_s=10.0)
+
+
+@scenario("RMQS-5.14", roles=BOTH)
+async def update_for_unknown_stream(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    stderr = client.adapter.stderr_mark
+    await client.connected()
+    await at_work(broker, client, expect)
+    names, mark = list(standing(broker)), broker.journal.last_seq
+    for name in names:
+        broker.say(name, MetadataUpdate(Code.STREAM_NOT_AVAILABLE, "nobody"))
+    await asyncio.sleep(0.5)
+    gone = [name for name in names if name not in standing(broker)]
+    expect.that(not gone, "no connection is closed", gone)
+    await goes_on(broker, client, expect, "no producer or consumer is closed", STREAM)
+    again = [str(record) for record in tries(broker, since=mark)]
+    expect.that(not again, "none is made anew", again)
+    if client.has("rmqs.create"):
+        created = await client.op("rmqs.create", session="s1", target="next")
+        expect.ok(created, "the next request is answered")
+    no_unhandled_error(client, expect, stderr)
+
+
+@scenario("RMQS-5.15", roles=("admin", "publisher"), timeout_s=60)
+async def unknown_update_code(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    await client.connected()
+    await at_work(broker, client, expect)
+    news = {"code": 99, "stream": STREAM}
+    update = Inject(kind="MetadataUpdate", fields=news, place="before")
+    broker.faults.add(fault(update, kind="CreateResponse", name="code 99"))
+    for name in users(broker):
+        broker.say(name, MetadataUpdate(99, STREAM))
+    created = await client.op("rmqs.create", session="s1", target="new")
+    expect.ok(created, "Create is answered")
+    await asyncio.sleep(0.2)
+    expect.that(client.alive, "no crash", "the process ended")
+    await goes_on(broker, client, expect, "the stream goes on, or is queried again", STREAM, within_s=15.0)
+
+
+@scenario("RMQS-5.16", roles=PUBLISHER, server={"nodes": 2}, timeout_s=60)
+async def metadata_without_leader(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    await client.connected()
+    for name in MANY[:3]:
+        broker.create_stream(name)
+    none_yet = {"streams": [["a", Code.OK, NO_LEADER, []]]}
+    mark = broker.journal.last_seq
+    broker.faults.add(rewrite(fields=none_yet, kind="MetadataResponse", first=3, scope="run", name="none"))
+    result = await client.publish("a", b"x", timeout=6.0)
+    asked = [r.at for r in received(broker, "Metadata", since=mark)]
+    expect.exercised(asked, "the client asks for no metadata")
+    if result.ok:
+        pace = min((later - sooner for sooner, later in pairwise(asked[:4])), default=1.0)
+        expect.that(pace >= 0.05, "(a) tries are at least 50 ms apart", f"{pace * 1000:.0f} ms")
+    else:
+        expect.that(not result.hang, "(a) fails with an error, or retries and works", str(result))
+        expect.that(result.word != "internal", "(a) no internal error", str(result))
+    broker.faults.clear()
+    beyond = {"streams": [["b", Code.OK, 7, []]]}
+    broker.faults.add(rewrite(fields=beyond, kind="MetadataResponse", name="reference 7"))
+    result = await client.publish("b", b"x", timeout=3.0)
+    expect.that(not result.ok and not result.hang, "(b) an error within the deadline", str(result))
+    expect.that(result.word != "internal", "(b) no internal index error", str(result))
+    broker.faults.clear()
+    if client.has("rmqs.metadata"):
+        await _named_entries(broker, client, expect)
+
+
+async def _named_entries(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    """(c): each stream gets its own entry, in whatever order the answer has them."""
+    nodes = [[number, node.host, node.port] for number, node in enumerate(broker.nodes)]
+    leaders = {"a": 0, "b": 1, "c": 0}
+    rows = [["missing", Code.STREAM_DOES_NOT_EXIST, NO_LEADER, []]]
+    rows += [[name, Code.OK, leaders[name], []] for name in ("c", "b", "a")]
+    shuffled = {"brokers": nodes, "streams": rows}
+    mark = broker.journal.last_seq
+    broker.faults.add(
+        rewrite(fields=shuffled, kind="MetadataResponse", first=1, scope="run", name="another order")
+    )
+    result = await client.op("rmqs.metadata", session="s1", targets=list(MANY))
+    asked = [list(getattr(r.frame, "streams", ())) for r in received(broker, "Metadata", since=mark)]
+    if list(MANY) not in asked:
+        expect.note("(c) was not tried: the library asks for one stream at a time")
+        return
+    expect.that(not result.hang and result.word != "internal", "(c) never a crash or an index error", result)
+    if not result.ok:
+        expect.tolerate(False, "(c) every stream gets its own entry", str(result))
+        return
+    for entry in result.value["streams"]:
+        name, exists = entry["name"], entry["name"] != "missing"
+        criterion = f"(c) {name} gets its own entry by name"
+        expect.equal(entry.get("exists", exists), exists, criterion)
+        expect.equal(entry.get("code", exists) in (True, Code.OK), exists, criterion)
+        if exists and entry.get("leader"):
+            expect.equal(int(entry["leader"].rpartition(":")[2]), nodes[leaders[name]][2], criterion)
+
+
+@scenario("RMQS-5.18", roles=BOTH, server={"nodes": 3}, timeout_s=120)
+async def rolling_restart(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    broker.create_stream(STREAM)
+    await client.connected(endpoints=[f"{broker.host}:{node.port}" for node in broker.nodes])
+    expect.prepared(await client.publish(STREAM, b"first"))
+    await client.subscribed(STREAM, STREAM, offset=FIRST)
+    calls: list[Call] = []
+
+    async def produce(seconds: float) -> None:
+        until = broker.now + seconds
+        while broker.now < until:
+            calls.append(client.begin_publish(STREAM, b"number %d" % len(calls), timeout=10.0))
+            await asyncio.sleep(0.1)
+
+    for node in (1, 2, 3):
+        broker.stop_node(node)
+        await produce(1.0)
+        broker.start_node(node)
+        await produce(1.0)
+    begun, acked = broker.now, False
+    while not acked and broker.now - begun < 30.0:
+        acked = (await client.begin_publish(STREAM, b"last", timeout=5.0)).ok
+    expect.that(acked, "publishing resumes within 30 s after the last restart", "it did not")
+    results = [await call for call in calls]
+    stored = [message.body for message in broker.messages(STREAM)]
+    for number, result in enumerate(results):
+        criterion = f"message {number} ends once, acked or unknown"
+        expect.ended(result, criterion)
+        there = any(body.endswith(b"number %d" % number) for body in stored)
+        if result.ok:
+            expect.that(there, f"message {number}, which was acked, is stored", "it is not")
+        elif result.outcome == "nacked":
+            expect.that(not there, criterion, f"{result}, but it is stored")
+    await eventually(lambda: len(set(positions(client))) >= len(stored), 15.0)
+    without_gap(expect, positions(client), "the consumer goes on without gap")
+    expect.equal(len(set(positions(client))), len(stored), "the consumer gets everything")
+
+
+@scenario("RMQS-5.19", roles=CONSUMER, timeout_s=60)
+async def closed_while_reconnecting(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    broker.create_stream(STREAM)
+    for session in ("unsubscribe", "close"):
+        mark = broker.journal.last_seq
+        await client.connected(session)
+        await client.subscribed(STREAM, session, session=session, offset=FIRST)
+        await attached(broker, expect, since=mark)
+    mark = broker.journal.last_seq
+    broker.faults.add(rst(on="accept", name="not yet"))
+    broker.kill(how="rst")
+    await asyncio.sleep(0.1)
+    calls = [client.begin("unsubscribe", 5.0, sub="unsubscribe"), client.begin("close", 5.0, session="close")]
+    results = [await call for call in calls]
+    for result in results:
+        expect.ended(result, f"{result.op} ends")
+    ended = broker.journal.last_seq
+    early = received(broker, "Subscribe", since=mark)
+    expect.exercised(not early, "the consumer was connected again already")
+    broker.faults.clear()
+    await asyncio.sleep(5.0)
+    again = received(broker, "Subscribe", since=ended)
+    expect.that(not again, "no new Subscribe after the end of close", [str(r) for r in again])
+
+
+@scenario("RMQS-5.20", timeout_s=60)
+async def password_changed(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    await client.connected()
+    await at_work(broker, client, expect)
+    mark, events = broker.journal.last_seq, len(client.events)
+    refused = Rewrite(fields={"code": Code.AUTHENTICATION_FAILURE})
+    broker.faults.add(fault(refused, Fin(), kind="SaslAuthenticateResponse", name="password changed"))
+    broker.kill(how="rst")
+    await asyncio.sleep(10.0)
+    logins = [r.at for r in received(broker, "SaslAuthenticate", since=mark)]
+    expect.exercised(logins, "the client did not connect again")
+    sessions = len(client.hello.roles) if len(logins) > 1 else 1
+    limit = 12 * min(sessions, 2)
+    expect.that(len(logins) <= limit, "at most one try per second", f"{len(logins)} in 10 s")
+    if len(logins) <= 2:
+        reported = [e for e in losses(client, events) if "auth" in str(e.fields).lower() or e["code"] == 8]
+        expect.tolerate(reported, "stops and reports auth", f"{len(logins)} tries, and no word of it")
+
+
+@scenario("RMQS-5.21", roles=BOTH, timeout_s=120)
+async def many_cycles(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    broker.create_stream(STREAM)
+
+    async def cycle(name: str) -> None:
+        await client.connected(name, timeout=20.0)
+        result = await client.publish(STREAM, b"hello", session=name, timeout=20.0)
+        expect.prepared(result)
+        await client.subscribed(STREAM, name, session=name, offset={"type": "next"}, timeout=20.0)
+        expect.prepared(await client.close(name, timeout=20.0))
+
+    async def round_of_ten(number: int) -> None:
+        await asyncio.gather(*(cycle(f"{number}-{each}") for each in range(10)))
+
+    async def figures() -> dict[str, int]:
+        await eventually(lambda: not broker.connections, 5.0)
+        await asyncio.sleep(0.5)
+        facts = client.facts()
+        stats = expect.prepared(await client.op("stats"))
+        found = {key: stats.get(key) for key in ("threads", "tasks", "timers")}
+        found |= {"fds": facts and facts.fds, "rss": facts and facts.rss_bytes}
+        return {key: int(value) for key, value in found.items() if value is not None}
+
+    await round_of_ten(0)
+    before = await figures()
+    for number in range(1, 11):
+        await round_of_ten(number)
+    after = await figures()
+    expect.equal(len(broker.connections), 0, "every server-side connection has ended")
+    for key in before:
+        grown = after.get(key, 0) - before[key]
+        if key == "fds":
+            expect.that(grown <= 0, "as many file descriptors as after the warm-up", f"{grown} more")
+        elif key == "rss":
+            expect.that(grown < 32 * MIB, "RSS growth < 32 MiB", f"{grown // MIB} MiB")
+        else:
+            expect.that(abs(grown) <= 3, f"{key} +-3", f"{before[key]}, then {after.get(key)}")
+
+
+@scenario("RMQS-5.23", roles=("publisher", "consumer", "admin"), timeout_s=60)
+async def own_delete(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    stderr = client.adapter.stderr_mark
+    await client.connected()
+    await at_work(broker, client, expect)
+    await at_work(broker, client, expect, OTHER)
+    mark, events = broker.journal.last_seq, len(client.events)
+    deleted = await client.op("rmqs.delete", session="s1", target=STREAM)
+    expect.ok(deleted, "delete ends ok")
+    expect.exercised(sent(broker, "MetadataUpdate", since=mark), "no MetadataUpdate was sent")
+    await asyncio.sleep(5.0)
+    again = tries(broker, since=mark)
+    expect.that(len(again) <= 10, "at most 10 tries to create them again in 5 s", len(again))
+    for role in ("publisher", "consumer"):
+        await _told_or_refused(client, expect, events, role)
+    await goes_on(broker, client, expect, "another stream of the connection goes on")
+    no_unhandled_error(client, expect, stderr)

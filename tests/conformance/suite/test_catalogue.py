@@ -1,0 +1,66 @@
+"""The requirements, and the scenarios that try them."""
+
+from __future__ import annotations
+
+import pytest
+
+from conformance.suite.catalogue import families, requirement, requirements, sources
+from conformance.suite.load import all_scenarios, select
+from conformance.suite.scenario import scenario
+from fakebrokers.errors import UsageError
+
+
+def test_every_requirement_can_be_judged_by_a_reader() -> None:
+    for item in requirements().values():
+        assert item.title and item.fault and item.passes, item.id
+        assert item.level in ("MUST", "SHOULD", "MAY"), item.id
+        assert sources(item), f"{item.id} rests on no sentence of its protocol"
+        assert any(section.id == item.section for section in families()[item.family].sections), item.id
+
+
+def test_every_scenario_has_a_place_of_its_own() -> None:
+    keys = [item.key for item in all_scenarios()]
+    assert len(set(keys)) == len(keys)
+    assert keys
+
+
+def test_the_order_is_that_of_the_catalogue() -> None:
+    ids = [item.id for item in select(all_scenarios(), protocol="rabbitmq-stream", which="full")]
+    ours = [name for name in ids if name.startswith("RMQS-3.")]
+    assert ours == sorted(ours, key=lambda name: int(name.partition(".")[2]))
+
+
+def test_an_unknown_id_is_refused() -> None:
+    with pytest.raises(UsageError, match="RMQS-9.99"):
+        requirement("RMQS-9.99")
+    with pytest.raises(UsageError, match=r"RMQS-3.9X"):
+        select(all_scenarios(), ids=["rmqs-3.9x"])
+
+
+def test_sections_and_families_can_be_named() -> None:
+    section = select(all_scenarios(), ids=["RMQS-3"])
+    assert section and all(item.id.startswith("RMQS-3.") for item in section)
+    assert len(select(all_scenarios(), ids=["RMQS"])) > len(section)
+
+
+def test_the_sets() -> None:
+    gate = select(all_scenarios(), which="gate")
+    assert gate and all(item.level == "MUST" and not item.soak for item in gate)
+    smoke = {item.id for item in select(all_scenarios(), which="smoke")}
+    assert {"RMQS-1.01", "RMQS-1.02"} <= smoke
+    assert "RMQS-1.03" not in smoke
+    assert all(item.soak for item in select(all_scenarios(), which="soak"))
+
+
+def test_two_scripts_for_one_row_are_an_error() -> None:
+    async def another(broker: object, client: object, expect: object) -> None:
+        """Not the one of the suite."""
+
+    all_scenarios()
+    with pytest.raises(UsageError, match="two scripts"):
+        scenario("RMQS-1.01")(another)
+
+
+def test_a_family_for_several_protocols_has_to_say_which() -> None:
+    with pytest.raises(UsageError, match="protocols="):
+        scenario("NET-1.01")

@@ -1,0 +1,159 @@
+"""``fakebrokers conform`` from end to end: a child process, sockets, files, exit codes."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from conformance.results import load
+
+ROOT = Path(__file__).parents[3]
+CORRECT = f"{sys.executable} -m conformance.mutants.rabbitmq_stream"
+BROKEN = f"{CORRECT} --mutant confirm-by-position"
+
+
+def fakebrokers(*arguments: str, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-m", "fakebrokers", *arguments]
+    return subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True, timeout=120, check=False)
+
+
+def conform(adapter: str, *more: str, cwd: Path = ROOT) -> tuple[int, dict[str, Any]]:
+    done = fakebrokers(
+        "conform", "--adapter", adapter, "--protocol", "rabbitmq-stream", "--json", *more, cwd=cwd
+    )
+    assert done.stdout, done.stderr
+    return done.returncode, json.loads(done.stdout)
+
+
+def test_the_document_of_the_contract() -> None:
+    code, document = conform(CORRECT, "RMQS-1.01", "RMQS-3.06")
+    assert code == document["exit_code"] == 0
+    assert {
+        "client",
+        "client_version",
+        "suite_version",
+        "seed",
+        "started",
+        "seconds",
+        "results",
+        "summary",
+    } <= set(document)
+    assert [row["id"] for row in document["results"]] == ["RMQS-1.01", "RMQS-3.06"]
+    assert set(document["results"][0]) == {
+        "id",
+        "protocol",
+        "variant",
+        "level",
+        "verdict",
+        "tags",
+        "seconds",
+        "reason",
+    }
+    assert document["summary"] == {"pass": 2}
+
+
+def test_a_broken_client_fails_with_files_that_tell_why(tmp_path: Path) -> None:
+    code, document = conform(BROKEN, "--report", str(tmp_path / "report"), "RMQS-3.02")
+    assert code == 1
+    assert document["results"][0]["verdict"] == "fail"
+
+    (row,) = load(tmp_path / "report" / "results.json").results
+    assert row.acceptable and row.journal and row.diagram and row.source
+    assert row.replay.startswith("fakebrokers conform")
+    assert row.plan["faults"]
+
+    suite = ElementTree.parse(tmp_path / "report" / "junit.xml").getroot()[0]
+    assert (suite.get("failures"), suite.get("errors")) == ("1", "0")
+
+    reproducer = tmp_path / "report" / "reproducers" / "test_rmqs_3_02.py"
+    ast.parse(reproducer.read_text())
+    assert "conformance" not in reproducer.read_text()
+
+    (allure,) = (tmp_path / "report" / "allure-results").glob("*-result.json")
+    assert json.loads(allure.read_text())["status"] == "failed"
+
+
+def test_a_reproducer_runs_by_itself(tmp_path: Path) -> None:
+    conform(BROKEN, "--report", str(tmp_path), "RMQS-3.02")
+    reproducer = tmp_path / "reproducers" / "test_rmqs_3_02.py"
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(reproducer)],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "call the client library here" in done.stdout  # the one line that is left to the reader
+
+
+def test_a_known_failure_is_no_failure(tmp_path: Path) -> None:
+    known = tmp_path / "known.toml"
+    known.write_text('[[known]]\nid = "RMQS-3.02"\nprotocol = "rabbitmq-stream"\nreason = "a mutant"\n')
+    code, document = conform(BROKEN, "--expect", str(known), "RMQS-3.02")
+    assert code == 0
+    assert document["results"][0]["tags"] == ["expected"]
+
+
+def test_the_users_pytest_configuration_has_no_say(tmp_path: Path) -> None:
+    (tmp_path / "pytest.ini").write_text("[pytest]\naddopts = --no-such-option\npython_files = *.py\n")
+    (tmp_path / "conftest.py").write_text("raise RuntimeError('loaded')\n")
+    (tmp_path / "scenarios").mkdir()
+    (tmp_path / "scenarios" / "__init__.py").write_text("raise RuntimeError('a foreign package')\n")
+    done = subprocess.run(
+        [
+            *(sys.executable, "-P", "-m", "fakebrokers", "conform", "--adapter", CORRECT),
+            *("--protocol", "rabbitmq-stream", "--json", "RMQS-3.06"),
+        ],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "PYTEST_ADDOPTS": "--no-such-option"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["summary"] == {"pass": 1}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (["conform"], "either --client NAME or --adapter CMD"),
+        (["conform", "--client", "rstreem"], "no bundled client 'rstreem'"),
+        (["conform", "--adapter", CORRECT], "--protocol"),
+        (["conform", "--adapter", CORRECT, "--protocol", "rabbitmq-stream", "RMQS-77.1"], "RMQS-77.1"),
+        (["conform", "--adapter", CORRECT, "--protocol", "rabbitmq-stream", "--set", "some"], "smoke"),
+        (["explain", "RMQS-77.1"], "RMQS-77.1"),
+    ],
+)
+def test_wrong_usage_is_64_and_says_what_to_do(arguments: list[str], problem: str) -> None:
+    done = fakebrokers(*arguments)
+    assert done.returncode == 64
+    assert problem in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_command_that_is_no_adapter_is_a_harness_error() -> None:
+    done = fakebrokers(
+        "conform", "--adapter", f"{sys.executable} -c pass", "--protocol", "rabbitmq-stream", "RMQS-3.06"
+    )
+    assert done.returncode == 3
+    assert "adapter" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_list_and_explain() -> None:
+    rows = json.loads(fakebrokers("list", "--json").stdout)
+    assert {"id", "title", "level", "protocol", "variant", "section", "needs", "severity"} == set(rows[0])
+    told = fakebrokers("explain", "RMQS-3.09").stdout
+    for part in ("Confirm lost, connection alive", "SHOULD", "R7:", "Never confirm", "stream-go-client#378"):
+        assert part in told

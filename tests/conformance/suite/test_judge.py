@@ -1,0 +1,252 @@
+"""One scenario on one client: which verdict, and who is to blame."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import msgspec
+import pytest
+
+from conformance.adapter.inprocess import InProcessAdapter
+from conformance.adapter.kit import AdapterBase, Failure, op
+from conformance.results import Verdict
+from conformance.suite import Client, Expect
+from conformance.suite.bench import Bench
+from conformance.suite.catalogue import requirement
+from conformance.suite.expect import Unsupported
+from conformance.suite.judge import Judgement, judge, unfit
+from conformance.suite.runner import Runner
+from conformance.suite.scenario import Scenario
+from fakebrokers import virtual
+from tests.toy import Toy
+
+Script = Callable[[Any, Client, Expect], Awaitable[None]]
+
+
+class Puppet(AdapterBase):
+    """A client that does what the script of a test says."""
+
+    adapter = library = "puppet"
+    library_version = "1"
+    language = "python"
+    protocols = ("rabbitmq-stream",)
+    roles = ("publisher",)
+    caps = "ack_timeout"
+
+    @op("connect")
+    async def connect(self) -> None:
+        pass
+
+    @op("publish")
+    async def publish(self, target: str) -> dict[str, str]:
+        if target == "hang":
+            await asyncio.sleep(1000)
+        if target != "ok":
+            raise Failure(target, f"{target}!", definite=target == "refused")
+        return {"outcome": "acked"}
+
+
+def row(script: Script, **more: Any) -> Scenario:
+    return Scenario(requirement=requirement("RMQS-3.06"), protocol="rabbitmq-stream", script=script, **more)
+
+
+def run(script: Script, **more: Any) -> Judgement:
+    async def work() -> Judgement:
+        adapter = InProcessAdapter(Puppet, "rabbitmq-stream")
+        await adapter.start()
+        try:
+            return await judge(row(script, **more), adapter, lambda _: Toy(memory=True), endpoint=lambda _: "m:1")
+        finally:
+            await adapter.kill()
+
+    return virtual.run(work())
+
+
+async def passes(broker: Any, client: Client, expect: Expect) -> None:
+    await client.connected()
+    expect.outcome(await client.publish("ok"), "acked", "it is acked")
+
+
+async def violates(broker: Any, client: Client, expect: Expect) -> None:
+    expect.outcome(await client.publish("refused"), "acked", "it is acked")
+
+
+def test_a_pass() -> None:
+    found = run(passes)
+    assert found.verdict is Verdict.PASS
+    assert not found.kills
+
+
+def test_a_violated_criterion_is_a_failure_and_a_kill() -> None:
+    found = run(violates)
+    assert found.verdict is Verdict.FAIL
+    assert found.criterion == "it is acked"
+    assert "nacked" in found.actual
+    assert found.kills
+
+
+def test_a_preparation_that_fails_is_no_kill() -> None:
+    async def script(broker: Any, client: Client, expect: Expect) -> None:
+        expect.prepared(await client.publish("refused"))
+
+    found = run(script)
+    assert (found.verdict, found.tags) == (Verdict.FAIL, ("setup",))
+    assert not found.kills
+
+
+def test_what_is_tolerated_is_non_strict() -> None:
+    async def script(broker: Any, client: Client, expect: Expect) -> None:
+        expect.tolerate(False, "it should be quick", "it was slow")
+
+    found = run(script)
+    assert found.verdict is Verdict.NON_STRICT
+    assert found.reason == "it should be quick: it was slow"
+
+
+def test_what_was_never_tried_is_inconclusive() -> None:
+    async def script(broker: Any, client: Client, expect: Expect) -> None:
+        expect.exercised(False, "the fault did not fire")
+
+    assert run(script).verdict is Verdict.INCONCLUSIVE
+
+
+def test_a_client_that_lacks_something_after_all() -> None:
+    async def script(broker: Any, client: Client, expect: Expect) -> None:
+        raise Unsupported("no such behaviour")
+
+    assert run(script).verdict is Verdict.UNSUPPORTED
+
+
+def test_a_hang_counts_even_if_the_script_does_not_look() -> None:
+    async def script(broker: Any, client: Client, expect: Expect) -> None:
+        await client.publish("hang", timeout=0.5)
+
+    found = run(script)
+    assert (found.verdict, found.tags) == (Verdict.FAIL, ("hang",))
+
+
+def test_a_mistake_in_the_script_is_never_the_clients() -> None:
+    async def script(broker: Any, client: Client, expect: Expect) -> None:
+        raise KeyError("typo")
+
+    found = run(script)
+    assert found.verdict is Verdict.HARNESS_ERROR
+    assert "KeyError" in found.reason
+
+
+def test_an_error_inside_the_fake_is_never_the_clients() -> None:
+    async def script(broker: Any, client: Client, expect: Expect) -> None:
+        broker.engine.errors.append(RuntimeError("a defect of the fake"))
+
+    assert run(script).verdict is Verdict.HARNESS_ERROR
+
+
+def test_waiting_in_vain_is_a_failure() -> None:
+    async def script(broker: Any, client: Client, expect: Expect) -> None:
+        await broker.wait_for_async(kind="Hello", timeout=1.0)
+
+    found = run(script)
+    assert found.verdict is Verdict.FAIL
+    assert "waited" in found.tags
+
+
+def test_the_scripts_own_limit() -> None:
+    async def script(broker: Any, client: Client, expect: Expect) -> None:
+        await asyncio.sleep(60)
+
+    assert run(script, timeout_s=1.0).verdict is Verdict.FAIL
+
+
+def test_the_fake_stops_whatever_happens() -> None:
+    brokers: list[Any] = []
+
+    async def script(broker: Any, client: Client, expect: Expect) -> None:
+        brokers.append(broker)
+        raise KeyError
+
+    run(script)
+    assert brokers[0]._home is None
+
+
+@pytest.mark.parametrize(
+    ("more", "verdict"),
+    [
+        ({"roles": ("consumer",)}, Verdict.PROFILE),
+        ({"roles": ("publisher",)}, None),
+        ({"needs": ("tls",)}, Verdict.UNSUPPORTED),
+        ({"needs": ("ack_timeout", "concurrent")}, None),
+        ({"ops": ("rmqs.credit",)}, Verdict.UNSUPPORTED),
+        ({"process": True}, Verdict.UNSUPPORTED),
+    ],
+)
+def test_who_a_scenario_is_for(more: dict[str, Any], verdict: Verdict | None) -> None:
+    async def work() -> None:
+        adapter = InProcessAdapter(Puppet, "rabbitmq-stream")
+        hello = await adapter.start()
+        found = unfit(row(passes, **more), hello, in_process=True)
+        assert (found.verdict if found else None) == verdict
+        await adapter.kill()
+
+    virtual.run(work())
+
+
+class Sequel:
+    """A script with another end each time it is run."""
+
+    def __init__(self, *ends: str) -> None:
+        self._ends = list(ends)
+        self.runs = 0
+
+    async def __call__(self, broker: Any, client: Client, expect: Expect) -> None:
+        self.runs += 1
+        end = self._ends.pop(0)
+        if end == "late":
+            expect.within(2.0, 1.0, "in time")
+        expect.that(end == "good", "it works", end)
+
+
+def settle(sequel: Sequel) -> Judgement:
+    async def work() -> Judgement:
+        bench = Bench(lambda: InProcessAdapter(Puppet, "rabbitmq-stream"))
+        runner = Runner(bench, lambda _: Toy(memory=True), endpoint=lambda _: "m:1")
+        (found,) = await runner.run([row(sequel)])
+        return found
+
+    return virtual.run(work())
+
+
+@pytest.mark.parametrize(
+    ("ends", "verdict", "flaky", "runs"),
+    [
+        (["good"], Verdict.PASS, False, 1),
+        (["bad", "bad"], Verdict.FAIL, False, 2),
+        (["bad", "good", "good"], Verdict.PASS, True, 3),
+        (["bad", "good", "bad"], Verdict.FAIL, True, 3),
+        (["late", "good", "good"], Verdict.PASS, True, 3),
+        (["late", "late"], Verdict.FAIL, False, 2),
+    ],
+)
+def test_a_failure_gets_a_second_opinion(ends: list[str], verdict: Verdict, flaky: bool, runs: int) -> None:
+    sequel = Sequel(*ends)
+    found = settle(sequel)
+    assert found.verdict is verdict
+    assert ("flaky" in found.tags) is flaky
+    assert sequel.runs == runs
+
+
+def test_a_fresh_client_after_anything_but_a_pass() -> None:
+    async def work() -> int:
+        bench = Bench(lambda: InProcessAdapter(Puppet, "rabbitmq-stream"))
+        runner = Runner(bench, lambda _: Toy(memory=True), endpoint=lambda _: "m:1", parallel=1)
+        names = ["RMQS-3.06", "RMQS-3.08", "RMQS-3.09"]
+        scripts: list[Script] = [passes, passes, violates]
+        rows = [
+            msgspec.structs.replace(row(script), requirement=requirement(name))
+            for name, script in zip(names, scripts, strict=True)
+        ]
+        await runner.run(rows)
+        return bench.started
+
+    assert virtual.run(work()) == 1 + 1  # one for all that pass, a fresh one for the second opinion

@@ -1,0 +1,147 @@
+"""The loop thread: one per process, and a forked child has its own."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import sys
+import threading
+import traceback
+from collections.abc import Callable
+
+import pytest
+
+from fakebrokers.loop import InsideLoop, loop_thread
+from fakebrokers.server import FakeServer
+from tests.toy import Toy
+
+
+def test_one_thread_carries_all() -> None:
+    home = loop_thread()
+    assert loop_thread() is home
+    assert home.thread.daemon
+    with Toy() as first, Toy() as second:
+        assert first._home is second._home is home
+    assert [thread.name for thread in threading.enumerate()].count("fakebrokers") == 1
+
+
+def test_results_and_errors_come_back() -> None:
+    home = loop_thread()
+    assert home.call(lambda a, b: a + b, 1, 2) == 3
+    assert home.call(threading.get_ident) == home.thread.ident
+    assert home.call(lambda: home.call(threading.get_ident)) == home.thread.ident
+    with pytest.raises(ZeroDivisionError):
+        home.call(lambda: 1 / 0)
+
+    async def twice(value: int) -> int:
+        await asyncio.sleep(0)
+        return value * 2
+
+    assert home.run(twice(4)) == 8
+    done = threading.Event()
+    home.post(done.set)
+    assert done.wait(5)
+
+
+def test_the_loop_thread_cannot_wait_for_itself() -> None:
+    home = loop_thread()
+
+    async def nothing() -> None: ...
+
+    with pytest.raises(RuntimeError, match="cannot wait for itself"):
+        home.call(lambda: home.run(nothing()))
+
+
+def test_inside_a_loop_of_the_caller() -> None:
+    async def main() -> None:
+        home = InsideLoop(asyncio.get_running_loop())
+        assert home.call(lambda: 5) == 5
+
+        async def at_once() -> int:
+            return 6
+
+        async def waits() -> None:
+            await asyncio.sleep(1)
+
+        assert home.run(at_once()) == 6
+        with pytest.raises(RuntimeError, match="would wait"):
+            home.run(waits())
+        seen: list[int] = []
+        home.post(lambda: seen.append(1))
+        await asyncio.sleep(0)
+        assert seen == [1]
+
+    asyncio.run(main())
+
+
+def in_child(work: Callable[[], None]) -> int:
+    """Run `work` in a forked child; its exit status."""
+    pid = os.fork()
+    if pid == 0:
+        try:
+            work()
+        except BaseException:
+            traceback.print_exc()
+            os._exit(1)
+        os._exit(0)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+
+def ask(server: FakeServer, line: bytes = b"put a\n") -> bytes:
+    with socket.create_connection((server.host, server.port), 5) as client:
+        client.settimeout(5)
+        client.sendall(line)
+        return client.recv(100)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this platform has no fork")
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_forked_child_starts_its_own() -> None:
+    parent = loop_thread()
+
+    def work() -> None:
+        assert loop_thread() is not parent
+        with Toy() as toy:
+            assert ask(toy) == b"stored a\n"
+
+    assert in_child(work) == 0
+    assert parent.call(lambda: 1) == 1
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this platform has no fork")
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_forked_child_keeps_no_port_and_no_connection_open() -> None:
+    with Toy() as toy:
+        client = socket.create_connection((toy.host, toy.port), 5)
+        client.sendall(b"put a\n")
+        assert client.recv(100) == b"stored a\n"
+        told, tell = os.pipe()
+        pid = os.fork()
+        if pid == 0:
+            os.read(told, 1)
+            os._exit(0)
+        try:
+            toy.kill("c1")
+            client.settimeout(5)
+            assert client.recv(100) == b""  # the end arrives although the child lives
+            port = toy.port
+            toy.stop()
+            with pytest.raises(ConnectionRefusedError):
+                socket.create_connection((toy.host, port), 5)
+        finally:
+            client.close()
+            os.write(tell, b"x")
+            os.close(told)
+            os.close(tell)
+            assert os.waitpid(pid, 0)[1] == 0
+
+
+def test_python_ends_although_a_fake_runs() -> None:
+    import subprocess
+
+    code = "from tests.toy import Toy; Toy().start(); print('done')"
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, timeout=30, check=True
+    )
+    assert (done.stdout, done.stderr) == ("done\n", "")

@@ -1,0 +1,52 @@
+"""Virtual time passes only when everything waits."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+import pytest
+
+from fakebrokers.virtual import run
+
+
+def test_hours_take_no_time() -> None:
+    async def work() -> float:
+        await asyncio.sleep(3600)
+        return asyncio.get_running_loop().time()
+
+    started = time.monotonic()
+    assert run(work()) == pytest.approx(3600)
+    assert time.monotonic() - started < 1
+
+
+def test_order_of_timers() -> None:
+    async def work() -> list[tuple[float, str]]:
+        loop = asyncio.get_running_loop()
+        seen: list[tuple[float, str]] = []
+
+        async def one(name: str, *pauses: float) -> None:
+            for pause in pauses:
+                await asyncio.sleep(pause)
+                seen.append((round(loop.time(), 9), name))
+
+        await asyncio.gather(one("a", 0.3, 0.3), one("b", 0.1, 0.1, 0.15), one("c", 0.7))
+        return seen
+
+    assert run(work()) == [(0.1, "b"), (0.2, "b"), (0.3, "a"), (0.35, "b"), (0.6, "a"), (0.7, "c")]
+
+
+def test_timeouts() -> None:
+    async def work() -> None:
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(asyncio.Event().wait(), 1000)
+
+    run(work())
+
+
+def test_a_deadlock_is_an_error_not_a_hang() -> None:
+    async def work() -> None:
+        await asyncio.Event().wait()
+
+    with pytest.raises(RuntimeError, match="deadlock on virtual time"):
+        run(work())
