@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+from typing import TYPE_CHECKING
 
 import click
 from rich.console import Console
 from rich.progress import Progress
 
 from fakebrokers.protocols import PROTOCOLS
+
+if TYPE_CHECKING:
+    from conformance.mutants.matrix import Row
 
 
 @click.command("mutants")
@@ -58,15 +62,16 @@ def mutants_command(
     return 0 if all(row.is_proven for row in found.rows) else 1
 
 
-def _show(console: Console, rows: list, why: bool) -> None:  # type: ignore[type-arg]
+def _show(console: Console, rows: list[Row], why: bool) -> None:
     for row in rows:
         name = "/".join(part for part in (row.id, row.variant) if part)
         if row.reference not in ("pass", "non-strict"):
             console.print(f"{name:<12} the reference client: {row.reference}: {row.reason}", markup=False)
             continue
         killers = ", ".join(row.killed_by) or "NO MUTANT FAILS"
-        console.print(f"{name:<12} {killers}", markup=False)
+        console.print(f"{name:<12} {killers}", markup=False, soft_wrap=True)
         if why:
+            console.print(f"    {row.mode}, {row.seconds:.1f} s", markup=False)
             for mutant, reason in (row.criteria | row.survived).items():
                 console.print(f"  {'x' if mutant in row.criteria else ' '} {mutant}: {reason}", markup=False)
     unproven = [row.id for row in rows if not row.is_proven]

@@ -11,6 +11,7 @@ import ssl
 import struct
 import weakref
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from fakebrokers.connection import Connection
@@ -19,6 +20,8 @@ from fakebrokers.session import Codec, HangUp, Session
 
 #: Bytes in a connection's write buffer from which the fake stops reading and pushing.
 WRITE_BUFFER_LIMIT = 4 * 1024 * 1024
+#: Seconds without accepting when the system has no descriptor left.
+ACCEPT_PAUSE_S = 0.1
 _LINGER_0 = struct.pack("ii", 1, 0)
 
 
@@ -230,20 +233,35 @@ class TcpListener:
                 return
             except OSError as error:  # no descriptors left, say: the client waits in the queue
                 self.driver.engine.errors.append(error)
+                self._pause(self._socket)
                 return
             accepted.setblocking(False)
             self._arriving.add(accepted)
             task = self.driver.loop.create_task(self._set_up(accepted))
             self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+            task.add_done_callback(partial(self._is_set_up, accepted))
+
+    def _pause(self, sock: socket.socket) -> None:
+        """Try again a little later."""
+        self.driver.loop.remove_reader(sock.fileno())
+
+        def resume() -> None:
+            if self._socket is sock and self.listening:
+                self.driver.loop.add_reader(sock.fileno(), self._accept)
+
+        self.driver.loop.call_later(ACCEPT_PAUSE_S, resume)
 
     async def _set_up(self, accepted: socket.socket) -> None:
         try:
             await self.driver.loop.connect_accepted_socket(lambda: TcpTransport(self), accepted, ssl=self.tls)
         except OSError:  # the TLS handshake failed, or the client is gone
             accepted.close()
-        finally:
-            self._arriving.discard(accepted)
+
+    def _is_set_up(self, accepted: socket.socket, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        self._arriving.discard(accepted)
+        if task.cancelled():  # perhaps before it began
+            accepted.close()
 
     def close(self) -> None:
         """Refuse new connections and give the port back; those that stand go on. On the loop."""

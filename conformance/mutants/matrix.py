@@ -11,6 +11,7 @@ import asyncio
 import os
 import signal
 import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from enum import StrEnum
@@ -50,6 +51,7 @@ class Row(msgspec.Struct):
     Attributes:
         mode: How it was run.
         reference: The verdict on the reference client, and its reason.
+        seconds: What the row has cost, real time.
         killed_by: The mutants that fail it by its own criterion.
         criteria: By mutant, the criterion that was violated, and what happened.
         survived: By mutant that was tried in vain, its verdict and the reason.
@@ -61,6 +63,7 @@ class Row(msgspec.Struct):
     mode: str
     reference: str = ""
     reason: str = ""
+    seconds: float = 0.0
     killed_by: list[str] = []
     criteria: dict[str, str] = {}
     survived: dict[str, str] = {}
@@ -152,6 +155,7 @@ async def _judged(scenario: Scenario, adapter: Adapter, mode: Mode) -> Judgement
 
 def prove(scenario: Scenario, mutants: Sequence[Mutant]) -> Row:
     """Run the reference client, then each mutant."""
+    begun = time.monotonic()
     mode = mode_of(scenario)
     correct = run(scenario, None, mode)
     if correct.verdict not in GOOD and mode is Mode.MEMORY:
@@ -159,9 +163,7 @@ def prove(scenario: Scenario, mutants: Sequence[Mutant]) -> Row:
         if over_sockets.verdict in GOOD:
             mode, correct = Mode.SOCKETS, over_sockets
     row = Row(*scenario.key, mode=mode, reference=correct.verdict, reason=correct.reason)
-    if correct.verdict not in GOOD:
-        return row
-    for one in mutants:
+    for one in mutants if correct.verdict in GOOD else ():
         judgement = run(scenario, one, mode)
         if judgement.kills:
             row.killed_by.append(one.name)
@@ -169,13 +171,22 @@ def prove(scenario: Scenario, mutants: Sequence[Mutant]) -> Row:
         else:
             setup = "setup: " if "setup" in judgement.tags else ""
             row.survived[one.name] = f"{judgement.verdict}: {setup}{judgement.reason}".rstrip(": ")
+    row.seconds = round(time.monotonic() - begun, 3)
     return row
 
 
 def candidates(scenario: Scenario, *, everything: bool = False) -> list[Mutant]:
-    """The mutants that a scenario should be able to catch: they break what it rests on."""
+    """The mutants that a scenario should be able to catch: they break what it rests on.
+
+    A scenario that costs real time is tried on those that aim at it only, if there are any.
+    """
+    there = mutants_of(scenario.protocol)
+    if everything:
+        return list(there)
     basis = set(scenario.requirement.basis)
-    return [one for one in mutants_of(scenario.protocol) if everything or basis.intersection(one.breaks)]
+    able = [one for one in there if basis.intersection(one.breaks)]
+    aiming = [one for one in able if scenario.id in one.aims]
+    return able if mode_of(scenario) is Mode.MEMORY or not aiming else aiming
 
 
 # all rows

@@ -36,6 +36,7 @@ class Mutant(NamedTuple):
         name: Such as ``confirm-by-position``.
         title: What is wrong with it, one sentence.
         breaks: Codes of the source sentences (``R7``, ``X3``) that it breaks.
+        aims: Ids of scenarios that cost real time and for which it was made; see `matrix.candidates`.
         part: The subclass of the client, or of one of its parts, that has the defect.
     """
 
@@ -44,6 +45,7 @@ class Mutant(NamedTuple):
     breaks: tuple[str, ...]
     protocol: str
     part: type
+    aims: tuple[str, ...] = ()
 
     @property
     def adapter(self) -> type[AdapterBase]:
@@ -52,8 +54,8 @@ class Mutant(NamedTuple):
         return made
 
 
-def mutant(name: str, *, breaks: Sequence[str]) -> Callable[[T], T]:
-    """Declare a mutant; its docstring says what is wrong with it."""
+def mutant(name: str, *, breaks: Sequence[str], aims: Sequence[str] = ()) -> Callable[[T], T]:
+    """Declare a mutant; its docstring says what is wrong with it. See `Mutant` for the arguments."""
 
     def register(part: T) -> T:
         title = " ".join((part.__doc__ or "").split())
@@ -63,7 +65,7 @@ def mutant(name: str, *, breaks: Sequence[str]) -> Callable[[T], T]:
         there = _declared.setdefault(protocol, {})
         if name in there and there[name].part.__qualname__ != part.__qualname__:
             raise UsageError(f"there are two mutants {name}")
-        there[name] = Mutant(name, title, tuple(breaks), protocol, part)
+        there[name] = Mutant(name, title, tuple(breaks), protocol, part, tuple(aims))
         return part
 
     return register

@@ -17,7 +17,9 @@ _SVG = Markup('<svg class="chart" viewBox="0 0 {w} {h}" role="img" aria-label="{
 _TEXT = Markup('<text class="{kind}" x="{x:.1f}" y="{y:.1f}">{text}</text>')
 _LINE = Markup('<line class="grid" x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}"/>')
 _CURVE = Markup('<polyline class="curve c{colour}" points="{points}"/>')
-_DOT = Markup('<circle class="dot c{colour}" cx="{x:.1f}" cy="{y:.1f}" r="3.5"><title>{title}</title></circle>')
+_DOT = Markup(
+    '<circle class="dot c{colour}" cx="{x:.1f}" cy="{y:.1f}" r="3.5"><title>{title}</title></circle>'
+)
 
 
 class Curve(msgspec.Struct, frozen=True):

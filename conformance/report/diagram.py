@@ -22,8 +22,10 @@ _OPEN = Markup(
     '<svg class="sequence" viewBox="0 0 {width} {height}" role="img" aria-label="{label}">'
     '<line class="life" x1="{left}" y1="34" x2="{left}" y2="{end}"/>'
     '<line class="life" x1="{right}" y1="34" x2="{right}" y2="{end}"/>'
-    '<g class="actor"><rect x="{lx}" y="6" width="96" height="28" rx="6"/><text x="{left}" y="25">client</text></g>'
-    '<g class="actor"><rect x="{rx}" y="6" width="96" height="28" rx="6"/><text x="{right}" y="25">fake</text></g>'
+    '<g class="actor"><rect x="{lx}" y="6" width="96" height="28" rx="6"/>'
+    '<text x="{left}" y="25">client</text></g>'
+    '<g class="actor"><rect x="{rx}" y="6" width="96" height="28" rx="6"/>'
+    '<text x="{right}" y="25">fake</text></g>'
 )
 _TIME = Markup('<text class="time" x="{x}" y="{y}">{text}</text>')
 _ARROW = Markup(
@@ -36,7 +38,8 @@ _LABEL = Markup(' <tspan class="label">{label}</tspan>')
 _FAULT = Markup('<text class="fault-name" x="{x}" y="{y}">&#9889; {name}</text>')
 _STATE = Markup(
     '<g class="step state {style}"><title>{title}</title>'
-    '<rect x="{x}" y="{top}" width="{width}" height="22" rx="11"/><text x="{middle}" y="{y}">{text}</text></g>'
+    '<rect x="{x}" y="{top}" width="{width}" height="22" rx="11"/>'
+    '<text x="{middle}" y="{y}">{text}</text></g>'
 )
 
 
@@ -74,6 +77,7 @@ def _arrow(step: Step, y: int) -> Markup:
     else:
         head, path = "head", f"M{stop} {y}l{-9 * forward} -4.5v9z"
     middle = (LEFT + RIGHT) // 2
+    label = _short(step.label, LABEL_MAX - min(28, len(step.kind)))
     return _ARROW.format(
         style=_style(step),
         title=_title(step),
@@ -85,7 +89,7 @@ def _arrow(step: Step, y: int) -> Markup:
         middle=middle,
         above=y - 6,
         kind=_short(step.kind, 28),
-        label=_LABEL.format(label=_short(step.label, LABEL_MAX - min(28, len(step.kind)))) if step.label else "",
+        label=_LABEL.format(label=label) if label else "",
         fault=_FAULT.format(x=RIGHT + 12, y=y + 4, name=_short(step.fault, 18)) if step.fault else "",
     )
 
@@ -108,9 +112,8 @@ def _state(step: Step, y: int) -> Markup:
 
 
 def _style(step: Step) -> str:
-    return " ".join(
-        word for word, there in ((step.dir, True), ("faulty", step.fault), ("lost", step.lost)) if there and word
-    )
+    words = (step.dir, "faulty" if step.fault else "", "lost" if step.lost else "")
+    return " ".join(filter(None, words))
 
 
 def _title(step: Step) -> str:

@@ -24,7 +24,7 @@ LOOKS: Mapping[Verdict, tuple[str, str, int]] = {
     Verdict.INCONCLUSIVE: ("?", "unsure", 2),
     Verdict.NON_STRICT: ("≈", "loose", 3),
     Verdict.PASS: ("✓", "pass", 4),
-    Verdict.UNSUPPORTED: ("–", "skip", 5),
+    Verdict.UNSUPPORTED: ("∅", "skip", 5),
     Verdict.PROFILE: ("·", "skip", 6),
 }
 _LEVELS = {"MUST": 0, "SHOULD": 1, "MAY": 2}
@@ -41,6 +41,10 @@ ANOMALIES: Mapping[str, str] = {
     "missed-heartbeat-ignored": "The fake was silent for longer than agreed, and the client did not mind.",
     "stuck-request": "A request had not ended in any way when the run did.",
 }
+
+
+#: Between the sentences of a source, each of which begins with its code.
+_CODED = re.compile(r";\s+(?=[A-Z][A-Za-z0-9.-]*: )")
 
 
 class Cell(msgspec.Struct, frozen=True):
@@ -245,9 +249,11 @@ def _sources(sections: Sequence[Section]) -> Iterable[Source]:
     covered: dict[tuple[str, str, str], list[Row]] = {}
     for section in sections:
         for row in section.rows:
-            basis = " ".join(row.scenario.basis)
-            for sentence in filter(None, (part.strip() for part in row.scenario.source.split(";"))):
-                covered.setdefault((section.protocol, basis, sentence), []).append(row)
+            for part in filter(None, _CODED.split(row.scenario.source)):
+                code, colon, sentence = part.partition(": ")
+                if not colon or " " in code:
+                    code, sentence = " ".join(row.scenario.basis), part
+                covered.setdefault((section.protocol, code, sentence), []).append(row)
     for (protocol, code, sentence), rows in sorted(covered.items(), key=lambda item: _natural(item[0])):
         yield Source(code, sentence, protocol, tuple(rows))
 

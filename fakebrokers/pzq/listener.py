@@ -27,7 +27,6 @@ _BATCH = 64  #: messages in a row before other work of the loop gets its turn
 _FREE_WITHIN_S = 1.0  #: libzmq gives a port back in the background; it takes about a tenth of a millisecond
 
 # plain numbers: arithmetic with pyzmq's enums costs more than a send
-# plain numbers: arithmetic with pyzmq's enums costs more than a send
 NOBLOCK = int(zmq.NOBLOCK)
 _MORE = int(zmq.NOBLOCK | zmq.SNDMORE)
 POLLIN, POLLOUT = int(zmq.POLLIN), int(zmq.POLLOUT)

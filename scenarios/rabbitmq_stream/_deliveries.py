@@ -189,7 +189,11 @@ async def subscribe_error(client: Client, result: Result, sub: str, within_s: fl
 
 def complaints(client: Client, after: int = 0) -> list[str]:
     """The errors and losses that the client has reported."""
-    return [str(e.fields) for e in client.events[after:] if e.event in ("error", "session")]
+    return [
+        str(e.fields)
+        for e in client.events[after:]
+        if e.event == "error" or (e.event == "session" and e["what"] not in ("connected", "reconnected"))
+    ]
 
 
 async def error_reported(client: Client, expect: Expect, after: int, stderr: int) -> None:

@@ -133,9 +133,7 @@ async def server_close(broker: RabbitMQStream, client: Client, expect: Expect) -
         broker, name, "the client's socket is closed within 2 s of the FIN", within_s=2.0
     )
     patience = 10.0 if client.can("auto_reconnect") else 2.0
-    told = await eventually(
-        lambda: losses(client, events) or received(broker, "Open", since=mark), patience
-    )
+    told = await eventually(lambda: losses(client, events) or received(broker, "Open", since=mark), patience)
     expect.that(told, "one close or loss event, or a reconnect", "neither")
     await asyncio.sleep(0.2)
     lost = [event for event in losses(client, events) if event["what"] == "connection_lost"]

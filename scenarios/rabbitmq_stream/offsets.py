@@ -16,6 +16,7 @@ from fakebrokers.rabbitmq_stream.entries import simple_entries
 from scenarios.rabbitmq_stream._deliveries import (
     FIRST,
     NEXT,
+    QUIET_S,
     asked,
     attached,
     begin_at,
@@ -199,22 +200,27 @@ async def query_offset_not_found(broker: RabbitMQStream, client: Client, expect:
     expect.equal(got, [*range(3, 10)], "a consumer with a start given uses that start")
 
 
-@scenario("RMQS-4.16", roles=CONSUMER, ops=STORE)
+@scenario("RMQS-4.16", roles=CONSUMER, ops=STORE, target=True)
 async def reference_of_stored_offset(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
-    broker.create_stream(STREAM)
-    write(broker, client, numbered(0, 30))
     await client.connected()
+    await stream_exists(broker, client)
+    await store(broker, client, numbered(0, 30))
     if not client.can("offset_without_consumer"):
         for name in ("a", "b"):
             await client.subscribed(STREAM, name, name=name, offset=NEXT)
     wanted = {"a": 11, "b": 22}
     for name, offset in wanted.items():
         await client.prepare("rmqs.store_offset", session="s1", target=STREAM, name=name, offset=offset)
-    found = await expect.wire(
-        broker, "each StoreOffset is on the wire", within_s=2.0, kind="StoreOffset", count=2
-    )
-    stored = {r.frame.reference: r.frame.offset for r in found}  # type: ignore[union-attr]
-    expect.equal(stored, wanted, "each reference has its own offset")
+    if expect.wire_visible:
+        found = await expect.wire(
+            broker, "each StoreOffset is on the wire", within_s=2.0, kind="StoreOffset", count=2
+        )
+        stored = {r.frame.reference: r.frame.offset for r in found}  # type: ignore[union-attr]
+        expect.equal(stored, wanted, "each reference has its own offset")
+    elif client.has("rmqs.query_offset"):
+        await asyncio.sleep(QUIET_S)  # some libraries ask on another connection than they store on
+    else:
+        expect.exercised(False, "neither the wire nor the client shows what is stored")
     if not client.has("rmqs.query_offset"):
         return
     calls = {

@@ -44,6 +44,10 @@ class Connection:
         self.socket.sendall(frame(20, struct.pack(">II", 1 << 20, 0)))
         self.ask(frame(21, struct.pack(">I", 4) + text("/")))
 
+    def close(self) -> None:
+        self._file.close()
+        self.socket.close()
+
     def ask(self, request: bytes) -> bytes:
         self.socket.sendall(request)
         return self.read()

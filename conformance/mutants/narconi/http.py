@@ -10,6 +10,7 @@ from conformance.mutants.narconi.errors import ClientError
 Headers = Sequence[tuple[str, str]]
 
 HEAD_MAX = 64 * 1024
+CHUNKED = -1
 
 
 class Response(NamedTuple):
@@ -70,7 +71,7 @@ class ResponseReader:
         head = self._head
         assert head is not None
         length = self.length_of(head)
-        if length == "chunked":
+        if length == CHUNKED:
             return self._read_chunks(head)
         if length is None:
             self._body += self._buffer
@@ -86,12 +87,12 @@ class ResponseReader:
             return self._head._replace(body=bytes(self._body))
         return None
 
-    def length_of(self, head: Response) -> int | str | None:
-        """Bytes of the body, ``"chunked"``, or None: up to the end of the connection."""
+    def length_of(self, head: Response) -> int | None:
+        """Bytes of the body, `CHUNKED`, or None: up to the end of the connection."""
         if head.status in (101, 204, 304) or self.method == "HEAD":
             return 0
         if (head.header("transfer-encoding") or "").lower() == "chunked":
-            return "chunked"
+            return CHUNKED
         length = head.header("content-length")
         return None if length is None else self._number(length, 10)
 

@@ -1,4 +1,7 @@
-"""The reference client as a child process: ``python -m conformance.mutants.rabbitmq_stream [--mutant NAME]``."""
+"""The reference client as a child process.
+
+python -m conformance.mutants.rabbitmq_stream [--mutant NAME]
+"""
 
 from __future__ import annotations
 

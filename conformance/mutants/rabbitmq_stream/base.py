@@ -185,7 +185,7 @@ class Base:
     def delay(self, failures: int) -> float:
         """Seconds before the next attempt: growing, and different for each client."""
         grown = min(self.settings.first_delay_s * 2**failures, self.settings.longest_delay_s)
-        return grown * self.random.uniform(0.5, 1.5)
+        return float(grown * self.random.uniform(0.5, 1.5))
 
     async def control_link(self, deadline: float) -> Link:
         """The connection for requests, as soon as there is one. Raises `ClientError`."""

@@ -71,7 +71,7 @@ class Link(asyncio.Protocol):
             raise ClientError("timeout", f"{self.endpoint}: no connection in time") from None
         except OSError as error:
             self.drop(ClientError("connection", str(error)))
-            raise ClientError("connection", f"{self.endpoint}: {error}", definite=True) from None
+            raise ClientError("connection", f"{self.endpoint}: {error}") from None
         except BaseException:
             self.drop(ClientError("closed", "the client was closed"))
             raise
@@ -155,7 +155,8 @@ class Link(asyncio.Protocol):
 
     def connection_lost(self, error: Exception | None) -> None:
         self._wire = None
-        self.core.lost(self.client.now(), f"connection lost: {error}" if error else "connection ended by the server")
+        problem = f"connection lost: {error}" if error else "connection ended by the server"
+        self.core.lost(self.client.now(), problem)
         self.settle()
 
     def pause_writing(self) -> None:

@@ -55,7 +55,7 @@ class LoginRefusalIgnored(Connection):
 
 @mutant("handshake-refusal-waits", breaks=["R5", "R15"])
 class HandshakeRefusalWaits(Connection):
-    """A refusal in the handshake is noticed by its time-out only, and the end of the connection not at all."""
+    """Notices neither a refusal in the handshake nor the end of the connection behind it."""
 
     def is_ok(self, answer: Any, kind: str = "refused") -> bool:
         return bool(answer.code == Code.OK)
@@ -107,7 +107,7 @@ class RefusedLoginKeepsSocket(Link):
 
 @mutant("credentials-regardless", breaks=["R15"])
 class CredentialsRegardless(Connection):
-    """Sends the credentials although the server does not offer the mechanism, and waits if they are refused."""
+    """Sends the credentials for a mechanism that is not offered, and waits if they are refused."""
 
     def mechanisms_known(self, answer: Any) -> None:
         self.authenticate()

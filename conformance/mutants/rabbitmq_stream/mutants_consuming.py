@@ -43,20 +43,18 @@ class OneCallbackPerConnection(Connection):
             subscription.deliver(frame.chunk)
 
 
-@mutant("subscription-ids-not-freed", breaks=["R9"])
-class SubscriptionIdsNotFreed(Subscription):
-    """An id that is used again still leads to the old subscription."""
+@mutant("reused-id-leads-to-the-old-callback", breaks=["R9"])
+class ReusedIdLeadsToTheOldCallback(Connection):
+    """Remembers for good to which subscription an id belonged first."""
 
-    def attach(self, connection: Connection, subscription_id: int) -> None:
-        old = connection.subscriptions.get(subscription_id)
-        super().attach(connection, subscription_id)
-        if old is not None:
-            connection.subscriptions[subscription_id] = old
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self.remembered: dict[int, Subscription] = {}
 
-    def detach(self) -> None:
-        connection, self.connection = self.connection, None
-        if connection is not None and connection.state == "ended":
-            connection.subscriptions.clear()
+    def delivered(self, frame: Deliver) -> None:
+        subscription = self.subscriptions.get(frame.subscription_id)
+        if subscription is not None:
+            self.remembered.setdefault(frame.subscription_id, subscription).deliver(frame.chunk)
 
 
 @mutant("unsubscribed-still-reads", breaks=["R9"])
@@ -78,7 +76,7 @@ class RefusedSubscriptionKept(StreamClient):
         try:
             return await super().subscribe(stream, on_message, **options)
         except ClientError:
-            refused = self.Subscription(stream, options["start"], 1, {})
+            refused = self.subscription_type(stream, options["start"], 1, {})
             core = self.links[-1].core
             refused.attach(core, core._next_subscription_id)
             self.subscriptions[refused] = asyncio.create_task(self.feed(refused, on_message))
@@ -130,6 +128,7 @@ class CallbackErrorSkipsTheChunk(StreamClient):
         except RuntimeError as error:
             self.callback_failed("message", error)
             subscription.processed(arrival.chunk)
+            self.links[0].flush()
 
     async def contain_async(self, callback: str, act: Any) -> None:
         await act()

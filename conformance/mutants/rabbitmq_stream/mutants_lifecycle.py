@@ -274,7 +274,7 @@ class DeletedStreamUntold(StreamClient):
             user.end_all(error)
 
     async def declared(self, publisher: Publisher, deadline: float) -> None:
-        while publisher in self.recovering or publisher.connection is None and publisher.next_id > 1:
+        while publisher in self.recovering or (publisher.connection is None and publisher.next_id > 1):
             await asyncio.sleep(1.0)
         await super().declared(publisher, deadline)
 
@@ -343,8 +343,9 @@ class UnknownUpdateStopsTheReader(DeafConnection):
     """Its reader dies at a MetadataUpdate with a code other than 6, or of a stream that it does not use."""
 
     def metadata_updated(self, frame: MetadataUpdate) -> None:
-        users = [*self.publishers.values(), *self.subscriptions.values()]
-        if frame.code != Code.STREAM_NOT_AVAILABLE or all(user.stream != frame.stream for user in users):
+        streams = {one.stream for one in self.publishers.values()}
+        streams |= {one.stream for one in self.subscriptions.values()}
+        if frame.code != Code.STREAM_NOT_AVAILABLE or frame.stream not in streams:
             self.go_deaf()
         else:
             super().metadata_updated(frame)

@@ -354,5 +354,3 @@ class RefusalSharedByAll(Connection):
         publisher = self.find_publisher(frame.publisher_id)
         if publisher is not None and frame.errors:
             publisher.refused([(one, frame.errors[0][1]) for one in list(publisher.pending)])
-
-

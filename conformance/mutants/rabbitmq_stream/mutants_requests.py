@@ -105,9 +105,8 @@ class LossAnswersRequests(Connection):
 
     def end_requests(self, error: ClientError) -> None:
         for correlation_id, one in list(self.waiting.items()):
-            answer = self.codec.decode(
-                (one.kind.KEY | 0x8000).to_bytes(2) + b"\0\1" + correlation_id.to_bytes(4) + b"\0\1" + bytes(8)
-            )
+            head = (one.kind.KEY | 0x8000).to_bytes(2) + b"\0\1"
+            answer = self.codec.decode(head + correlation_id.to_bytes(4) + b"\0\1" + bytes(8))
             if not isinstance(answer, Malformed) and hasattr(answer, "code"):
                 del self.waiting[correlation_id]
                 one.done(answer)

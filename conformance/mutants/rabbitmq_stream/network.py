@@ -31,9 +31,7 @@ def sockets(tls: ssl.SSLContext | None = None, server_name: str | None = None) -
         host = host.strip("[]")
         name = (server_name or host) if tls is not None else None
         loop = asyncio.get_running_loop()
-        transport, _ = await loop.create_connection(
-            make, host, int(port), ssl=tls, server_hostname=name
-        )
+        transport, _ = await loop.create_connection(make, host, int(port), ssl=tls, server_hostname=name)
         return transport
 
     return connect

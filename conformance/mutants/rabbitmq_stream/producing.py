@@ -173,8 +173,11 @@ class Producing(Locating):
 
     async def _turn(self, publisher: Publisher, deadline: float) -> None:
         """Wait in line for room."""
+        line = self._turns.setdefault(publisher, deque())
+        if len(line) >= self.settings.waiting_max:
+            raise ClientError("invalid", "too much waits for confirms already")
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._turns.setdefault(publisher, deque()).append(turn)
+        line.append(turn)
         try:
             async with asyncio.timeout_at(self.loop_time(deadline)):
                 await turn
@@ -278,12 +281,15 @@ class Producing(Locating):
 
     def _watch(self, publisher: Publisher) -> None:
         """Set the timer for the next confirm that is late."""
-        if publisher in self._timers:
-            return
         deadline = publisher.next_deadline()
-        if deadline is not None:
-            loop = asyncio.get_running_loop()
-            self._timers[publisher] = loop.call_at(self.loop_time(deadline), self._late, publisher)
+        if deadline is None:
+            return
+        timer, moment = self._timers.get(publisher), self.loop_time(deadline)
+        if timer is not None and timer.when() <= moment:
+            return
+        if timer is not None:
+            timer.cancel()
+        self._timers[publisher] = asyncio.get_running_loop().call_at(moment, self._late, publisher)
 
     def end_timers(self) -> None:
         """Nothing can be late any more."""

@@ -17,6 +17,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             which binds the client only (protocol notes, section 8).
         request_timeout_s: For requests whose caller gives no time.
         unconfirmed_max, unconfirmed_bytes: A publisher waits when so much of it has no confirm.
+        waiting_max: Calls that may wait for room in that window; further ones fail at once.
         parked_bytes: Bodies that may wait for a connection.
         auto_reconnect: Whether lost connections are made anew.
         first_delay_s, longest_delay_s: Between attempts; doubled each time, and drawn from 0.5 to 1.5 times.
@@ -33,6 +34,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     request_timeout_s: float = 10.0
     unconfirmed_max: int = 10_000
     unconfirmed_bytes: int = 16 << 20
+    waiting_max: int = 1_000
     parked_bytes: int = 8 << 20
     auto_reconnect: bool = True
     first_delay_s: float = 0.3

@@ -19,10 +19,11 @@ from fakebrokers.faults.match import Direction
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fakebrokers.frames import Frame
+    from fakebrokers.journal import Record
     from fakebrokers.server import FakeServer
 
 LOSSES = ("connection_lost", "reconnecting", "reconnected", "disconnected", "target_closed")
+ENDS = ("target_closed", "disconnected")
 Check = Callable[[Result, str], Any]
 T = TypeVar("T")
 
@@ -55,6 +56,7 @@ class Script(ABC):
     Attributes:
         phases: Name of a phase to the kind of frame of the fake that it waits for.
         publishing, confirm, delivery: Kinds of frames.
+        farewell, goodbye_answer: What a client sends to close, and what it answers to the server's goodbye.
         queue: Where everything goes unless a step says otherwise.
     """
 
@@ -62,6 +64,8 @@ class Script(ABC):
     publishing: ClassVar[str]
     confirm: ClassVar[str]
     delivery: ClassVar[str]
+    farewell: ClassVar[str]
+    goodbye_answer: ClassVar[str]
     queue = "orders"
 
     def __init__(self, broker: FakeServer, client: Client, expect: Expect) -> None:
@@ -82,6 +86,14 @@ class Script(ABC):
     @abstractmethod
     def put(self, name: str, bodies: Sequence[bytes]) -> None:
         """The fake gets these messages, as if this client had sent them."""
+
+    @abstractmethod
+    def established(self, since: int) -> bool:
+        """Whether a connection was set up, its handshake done, after that record of the journal."""
+
+    @abstractmethod
+    def subscriptions(self, since: int) -> list[Record]:
+        """The answers that granted a subscription after that record."""
 
     @abstractmethod
     def goodbye(self, connection: str, code: int, reason: str) -> None:
@@ -229,6 +241,14 @@ class Script(ABC):
             and session in (None, event.fields.get("session"))
         ]
 
+    def told_of_the_end(self, since: int) -> list[Event]:
+        """What told the application that a subscription is over for good."""
+        return [
+            event
+            for event in self.client.events[since:]
+            if event.event == "error" or (event.event == "session" and event["what"] in ENDS)
+        ]
+
     async def ready(self, session: str = "s1", queue: str | None = None, **options: Any) -> None:
         """Prepare: connected, and one message published, so that all connections stand."""
         name = queue or self.queue
@@ -247,7 +267,7 @@ class Script(ABC):
         last = ""
         while loop.time() - begun < within_s:
             number += 1
-            body = f"try {number} of {session}".encode()
+            body = f"try {number} of {session} at {self.broker.journal.last_seq}".encode()
             result = await self._publish(queue or self.queue, body, session, 2.0)
             if result.ok:
                 here = self.holds(body, queue)

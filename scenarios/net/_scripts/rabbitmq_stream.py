@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, cast
 
 from fakebrokers import RabbitMQStream
+from fakebrokers.journal import Record, Tap
+from fakebrokers.rabbitmq_stream.codes import Code
 from fakebrokers.rabbitmq_stream.frames import Close
 from scenarios.net._scripts.base import Op, Script
 from scenarios.rabbitmq_stream._deliveries import record
@@ -33,6 +35,8 @@ class StreamScript(Script):
     publishing = "Publish"
     confirm = "PublishConfirm"
     delivery = "Deliver"
+    farewell = "Close"
+    goodbye_answer = "CloseResponse"
 
     @property
     def _fake(self) -> RabbitMQStream:
@@ -47,6 +51,13 @@ class StreamScript(Script):
 
     def put(self, name: str, bodies: Sequence[bytes]) -> None:
         self._fake.publish(name, [record(self.client, body) for body in bodies])
+
+    def established(self, since: int) -> bool:
+        return bool(self.broker.journal.select(kind="OpenResponse", tap=Tap.SENT, since=since))
+
+    def subscriptions(self, since: int) -> list[Record]:
+        found = self.broker.journal.select(kind="SubscribeResponse", tap=Tap.SENT, since=since)
+        return [record for record in found if record.status == Code.OK]
 
     def goodbye(self, connection: str, code: int, reason: str) -> None:
         self.broker.say(connection, Close(1, code, reason))

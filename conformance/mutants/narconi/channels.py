@@ -1,0 +1,102 @@
+"""A WebSocket with what speaks over it: a `Publisher`, or a `Consumer` and the user's callback."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING
+
+from conformance.mutants.narconi.consumer import Consumer, Delivery
+from conformance.mutants.narconi.errors import ClientError
+from conformance.mutants.narconi.publisher import Publisher
+from conformance.mutants.narconi.websocket import Message
+
+if TYPE_CHECKING:
+    from conformance.mutants.narconi.client import NarconiClient
+
+Callback = Callable[[Delivery], Awaitable[None]]
+
+
+class Publishing:
+    """A WebSocket and the `Publisher` that speaks over it."""
+
+    def __init__(self, client: NarconiClient, queue: str) -> None:
+        self._client = client
+        self.socket = client.socket(queue, "publish", {}, self._message, self.lost)
+        self.core: Publisher = client.publisher_part(self.socket.send, self._failed)
+
+    def _message(self, message: Message) -> None:
+        self.core.message(message)
+
+    def _failed(self, error: ClientError) -> None:
+        self._client.on_error("read", error)
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether another message may go this way."""
+        return self.socket.is_open and not self.core.is_spent
+
+    def lost(self, error: ClientError | None) -> None:
+        """The connection is gone."""
+        self.core.lost(error or ClientError("closed", "the session was closed", definite=False))
+        if error is not None:
+            self._client.on_session("connection_lost", error.text)
+
+
+class Subscription:
+    """A WebSocket, the `Consumer` that speaks over it, and the task that feeds the callback."""
+
+    def __init__(
+        self, client: NarconiClient, queue: str, callback: Callback, query: Mapping[str, str], *, ack: bool
+    ) -> None:
+        self._client = client
+        self._callback = callback
+        self._waiting: asyncio.Queue[Delivery] = asyncio.Queue()
+        self.socket = client.socket(queue, "consume", query, self._message, self.lost)
+        self.core: Consumer = client.consumer_part(
+            self.socket.send,
+            self._waiting.put_nowait,
+            self._failed,
+            ack=ack,
+            encoding=query.get("encoding"),
+        )
+        self._task = client.background(self._feed())
+
+    def _message(self, message: Message) -> None:
+        self.core.message(message)
+
+    def _failed(self, error: ClientError) -> None:
+        self._client.on_error("read", error)
+
+    async def _feed(self) -> None:
+        while True:
+            delivery = await self._waiting.get()
+            try:
+                await self._callback(delivery)
+            except Exception as error:
+                self._client.on_error("callback", ClientError("internal", str(error)))
+            finally:
+                self._waiting.task_done()
+
+    def lost(self, error: ClientError | None) -> None:
+        """The connection is gone."""
+        if error is not None:
+            self._client.on_session("connection_lost", error.text)
+
+    async def drain(self) -> None:
+        """The graceful end: no more deliveries, those that came are processed and acknowledged."""
+        self.core.stop()
+        await self.socket.barrier()
+        await self._waiting.join()
+        while self.core.outstanding and self.socket.is_open:
+            await asyncio.sleep(0.01)
+
+    async def close(self) -> None:
+        """Say goodbye; what is not acknowledged goes back to the queue."""
+        await self.socket.close()
+        self._task.cancel()
+
+    def abort(self) -> None:
+        """Without goodbye."""
+        self.socket.abort()
+        self._task.cancel()

@@ -1,0 +1,317 @@
+"""The reference client of Narconi: correct, small, and made of parts that mutants replace."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Mapping
+from random import Random
+from typing import Any, TypeVar
+from urllib.parse import quote
+
+import msgspec
+
+from conformance.mutants.narconi.channels import Callback, Publishing, Subscription
+from conformance.mutants.narconi.connection import HttpConnection
+from conformance.mutants.narconi.consumer import Consumer, Delivery
+from conformance.mutants.narconi.errors import ClientError
+from conformance.mutants.narconi.http import Response, encode_request
+from conformance.mutants.narconi.publisher import Publisher
+from conformance.mutants.narconi.socket import Socket
+from conformance.mutants.rabbitmq_stream.network import Connect
+
+T = TypeVar("T")
+OnSession = Callable[[str, str], None]
+OnError = Callable[[str, ClientError], None]
+
+PREFIX = "x-msg-x-"
+OPEN_TIMEOUT_S = 10.0  #: of an upgrade that several publishes wait for
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    """What a user may set.
+
+    Attributes:
+        endpoint: ``host:port``.
+        project: First part of all addresses.
+        keepalive_s: Between pings on a WebSocket; None: no pings.
+    """
+
+    endpoint: str
+    project: str
+    keepalive_s: float | None = None
+
+
+class NarconiClient:
+    """Queues and messages over HTTP, publishing and consuming over WebSockets.
+
+    Nothing is repeated in silence. A publishing connection that is gone is made anew for the next message.
+
+    Args:
+        connect: Reaches servers.
+        on_session: Told what happened to a connection, and a text.
+        on_error: Told where an error that answers no call happened.
+    """
+
+    http_part = HttpConnection
+    socket_part = Socket
+    publisher_part = Publisher
+    consumer_part = Consumer
+
+    def __init__(
+        self, settings: Settings, connect: Connect, *, on_session: OnSession, on_error: OnError, seed: int = 0
+    ) -> None:
+        self.settings = settings
+        self.on_session = on_session
+        self.on_error = on_error
+        self.is_closed = False
+        self.publishers: dict[str, asyncio.Task[Publishing]] = {}
+        self.subscriptions: list[Subscription] = []
+        self.idle: list[HttpConnection] = []
+        self._connect = connect
+        self._random = Random(seed)
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._sockets: list[Socket] = []
+
+    def background(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+        """A task that `abort` ends."""
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    async def within(self, timeout: float | None, work: Coroutine[Any, Any, T]) -> T:
+        """Do it in so many seconds altogether. Raises `ClientError` (timeout, closed)."""
+        if self.is_closed:
+            work.close()
+            raise ClientError("closed", "the session is closed", definite=True)
+        try:
+            return await asyncio.wait_for(work, timeout)
+        except TimeoutError:
+            raise ClientError("timeout", f"not done after {timeout} s") from None
+
+    # addresses
+
+    def path(self, queue: str, *more: str) -> str:
+        """``/v2/:project/queues/:queue``, each name in one segment."""
+        return "/".join(["/v2", self.escape(self.settings.project), "queues", self.escape(queue), *more])
+
+    def escape(self, name: str) -> str:
+        """A name as one segment of a path."""
+        return quote(name, safe=":")
+
+    # HTTP
+
+    async def request(
+        self, method: str, path: str, headers: Mapping[str, str] | None = None, body: bytes = b""
+    ) -> Response:
+        """One request, sent once. Raises `ClientError` (connection)."""
+        host = self.settings.endpoint
+        request = encode_request(method, path, host, list((headers or {}).items()), body)
+        connection = await self.connection()
+        response = await connection.exchange(method, request)
+        if connection.is_open:
+            self.idle.append(connection)
+        return response
+
+    async def connection(self) -> HttpConnection:
+        """An idle connection that still stands, or a new one."""
+        while self.idle:
+            connection = self.idle.pop()
+            if connection.is_open:
+                return connection
+        new = self.http_part()
+        await self.reach(lambda: new, new.begin)
+        return new
+
+    async def reach(self, make: Callable[[], asyncio.Protocol], begin: Callable[[Any], None]) -> None:
+        """Connect to the server. Raises `ClientError` (connection)."""
+        try:
+            begin(await self._connect(self.settings.endpoint, make))
+        except OSError as error:
+            raise ClientError("connection", str(error), definite=True) from None
+
+    def expect(self, response: Response, *wanted: int) -> None:
+        """Raise `ClientError` (refused, auth) for any other status."""
+        if response.status in wanted:
+            return
+        kind = "auth" if response.status == 401 else "refused"
+        raise ClientError(kind, self.error_text(response), code=response.status)
+
+    def error_text(self, response: Response) -> str:
+        """What the server says about its refusal, in whatever form."""
+        try:
+            value = msgspec.json.decode(response.body)
+        except msgspec.DecodeError:
+            value = None
+        if isinstance(value, dict) and isinstance(value.get("message"), str):
+            return str(value["message"])
+        return response.body.decode(errors="replace")[:200] or f"status {response.status}"
+
+    async def ensure(self, queue: str) -> None:
+        """Make a queue if there is none."""
+        self.expect(await self.request("PUT", self.path(queue)), 201)
+
+    async def delete(self, queue: str) -> None:
+        """Delete a queue."""
+        self.expect(await self.request("DELETE", self.path(queue)), 204)
+
+    async def post(self, queue: str, body: bytes, headers: Mapping[str, Any]) -> None:
+        """Publish over HTTP; returns when the server has confirmed."""
+        self.check_names(headers)
+        texts = {name: self.header_text(value) for name, value in headers.items()}
+        self.expect(await self.request("POST", self.path(queue, "messages"), texts, body), 201)
+
+    def header_text(self, value: Any) -> str:
+        """A value of metadata as text."""
+        return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+
+    async def take(self, queue: str) -> Delivery | None:
+        """Consume one message over HTTP; None if there is none. It is acknowledged already."""
+        response = await self.request("DELETE", self.path(queue, "messages"))
+        self.expect(response, 200, 204)
+        return None if response.status == 204 else self.delivery(response)
+
+    def delivery(self, response: Response) -> Delivery:
+        """The message in a response."""
+        headers = {name.lower(): v for name, v in response.headers if name.lower().startswith(PREFIX)}
+        content_type = response.header("content-type")
+        if content_type is not None:
+            headers["Content-Type"] = content_type
+        timestamp = response.header("x-msg-timestamp")
+        redelivered = response.header("x-msg-redelivered")
+        return Delivery(
+            response.body,
+            headers,
+            int(timestamp) if timestamp and timestamp.isdecimal() else None,
+            self.flag(redelivered),
+            None,
+        )
+
+    def flag(self, text: str | None) -> bool | None:
+        """A boolean from a header."""
+        return None if text is None else text == "true"
+
+    def check_names(self, headers: Mapping[str, Any]) -> None:
+        """Raise `ClientError` (invalid) for metadata that the server would drop, or die of."""
+        for name, value in headers.items():
+            if name.lower() == "content-type":
+                if not isinstance(value, str):
+                    raise ClientError("invalid", "Content-Type is text")
+            elif not name.lower().startswith(PREFIX):
+                raise ClientError("invalid", f"{name!r}: names of metadata begin with {PREFIX}")
+
+    # WebSockets
+
+    def socket(
+        self,
+        queue: str,
+        protocol: str,
+        query: Mapping[str, str],
+        on_message: Callable[[Any], None],
+        on_lost: Callable[[ClientError | None], None],
+    ) -> Socket:
+        """A WebSocket that is not connected yet."""
+        text = "&".join(f"{name}={quote(value, safe='')}" if value else name for name, value in query.items())
+        made = self.socket_part(
+            self.websocket_path(queue) + (f"?{text}" if text else ""),
+            self.settings.endpoint,
+            protocol,
+            on_message,
+            on_lost,
+            keepalive_s=self.settings.keepalive_s,
+            random=self._random,
+        )
+        self._sockets.append(made)
+        return made
+
+    def websocket_path(self, queue: str) -> str:
+        """Where WebSockets are opened."""
+        return self.path(queue, "messages")
+
+    async def open(self, socket: Socket) -> None:
+        """Connect and upgrade; whatever goes wrong lets go of the connection."""
+        try:
+            await self.reach(lambda: socket, socket.begin)
+            await socket.opened
+        except BaseException:
+            socket.abort()
+            raise
+
+    async def publisher(self, queue: str) -> Publishing:
+        """The publishing connection of a queue, made if there is none that can be used."""
+        task = self.publishers.get(queue)
+        if task is None or (task.done() and (task.exception() or not task.result().is_usable)):
+            task = self.publishers[queue] = self.background(self._open_publisher(queue))
+            task.add_done_callback(lambda done: done.cancelled() or done.exception())
+        return await asyncio.shield(task)
+
+    async def _open_publisher(self, queue: str) -> Publishing:
+        made = Publishing(self, queue)
+        await self.within(OPEN_TIMEOUT_S, self.open(made.socket))
+        return made
+
+    async def publish(self, queue: str, body: bytes, headers: Mapping[str, Any]) -> None:
+        """Publish over the WebSocket; returns when the server has confirmed."""
+        self.check_names(headers)
+        publishing = await self.publisher(queue)
+        outcome: asyncio.Future[ClientError | None] = asyncio.get_running_loop().create_future()
+
+        def done(error: ClientError | None) -> None:
+            if not outcome.done():
+                outcome.set_result(error)
+
+        publishing.core.publish(headers, body, done)
+        error = await outcome
+        if error is not None:
+            raise error
+
+    async def subscribe(
+        self,
+        queue: str,
+        callback: Callback,
+        *,
+        ack: bool = False,
+        limit: Any = None,
+        encoding: str | None = None,
+    ) -> Subscription:
+        """Consume over a WebSocket; callbacks run one after the other."""
+        query: dict[str, str] = {"ack": ""} if ack else {}
+        if limit is not None:
+            query["limit"] = str(limit)
+        if encoding is not None:
+            query["encoding"] = encoding
+        subscription = Subscription(self, queue, callback, query, ack=ack)
+        self.subscriptions.append(subscription)
+        await self.open(subscription.socket)
+        return subscription
+
+    # the end
+
+    @property
+    def pending(self) -> int:
+        """Published messages without an outcome."""
+        return sum(len(one.core.pending) for one in self._publishing())
+
+    def _publishing(self) -> list[Publishing]:
+        done = [task for task in self.publishers.values() if task.done() and not task.cancelled()]
+        return [task.result() for task in done if task.exception() is None]
+
+    async def close(self, timeout: float | None) -> None:
+        """Wait for confirms for half the time, then say goodbye on every connection."""
+        self.is_closed = True
+        patience = asyncio.get_running_loop().time() + (timeout or OPEN_TIMEOUT_S) / 2
+        while self.pending and asyncio.get_running_loop().time() < patience:
+            await asyncio.sleep(0.01)
+        closing = [one.socket.close() for one in self._publishing()]
+        await asyncio.gather(*closing, *(one.close() for one in self.subscriptions))
+        self.abort()
+
+    def abort(self) -> None:
+        """Let go of everything."""
+        self.is_closed = True
+        for socket in self._sockets:
+            socket.abort()
+        for connection in self.idle:
+            connection.abort()
+        for task in list(self._tasks):
+            task.cancel()

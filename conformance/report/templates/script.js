@@ -1,0 +1,81 @@
+"use strict";
+(() => {
+  const root = document.documentElement;
+  const all = (selector, within = document) => [...within.querySelectorAll(selector)];
+
+  // Light or dark: the system's choice until the reader makes one.
+  const remembered = () => { try { return localStorage.getItem("fakebrokers-theme"); } catch { return null; } };
+  if (remembered()) root.dataset.theme = remembered();
+  document.getElementById("theme").addEventListener("click", () => {
+    const dark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+    root.dataset.theme = dark ? "light" : "dark";
+    try { localStorage.setItem("fakebrokers-theme", root.dataset.theme); } catch { /* a file from disk may not */ }
+  });
+
+  // One scenario's page at a time, by the address behind the #.
+  const show = () => {
+    const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    const page = target && target.classList.contains("page") ? target : null;
+    document.body.classList.toggle("on-page", Boolean(page));
+    all(".page.current").forEach((other) => other.classList.remove("current"));
+    if (page) {
+      page.classList.add("current");
+      scrollTo(0, 0);
+    } else if (target) {
+      if (target.tagName === "DETAILS") target.open = true;
+      target.scrollIntoView();
+    }
+  };
+  addEventListener("hashchange", show);
+  root.classList.add("scripted");
+  show();
+
+  // Filters of the matrix.
+  const rows = all(".matrix tbody tr");
+  const search = document.getElementById("search");
+  const shown = document.getElementById("shown");
+  const levels = new Set();
+  let look = "";
+  const filter = () => {
+    const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
+    let count = 0;
+    for (const row of rows) {
+      const fits = words.every((word) => row.dataset.text.includes(word))
+        && (!look || row.dataset.looks.split(" ").includes(look))
+        && (!levels.size || levels.has(row.dataset.level));
+      row.hidden = !fits;
+      count += fits;
+    }
+    all("details.protocol").forEach((part) => { part.hidden = !part.querySelector("tbody tr:not([hidden])"); });
+    shown.textContent = count === rows.length ? "" : `${count} of ${rows.length}`;
+  };
+  search.addEventListener("input", filter);
+  all(".chip").forEach((chip) => chip.addEventListener("click", () => {
+    if (chip.dataset.level) {
+      chip.classList.toggle("on") ? levels.add(chip.dataset.level) : levels.delete(chip.dataset.level);
+    } else {
+      look = chip.dataset.look;
+      all(".chip[data-look]").forEach((other) => other.classList.toggle("on", other === chip));
+    }
+    filter();
+  }));
+
+  // Copy buttons.
+  const copy = async (text) => {
+    try {
+      await navigator.clipboard.writeText(text);
+    } catch { // a page from disk may have no clipboard
+      const area = document.createElement("textarea");
+      area.value = text;
+      document.body.append(area);
+      area.select();
+      document.execCommand("copy");
+      area.remove();
+    }
+  };
+  all(".copy").forEach((button) => button.addEventListener("click", async () => {
+    await copy(button.parentElement.querySelector("code").textContent);
+    button.textContent = "Copied";
+    setTimeout(() => { button.textContent = "Copy"; }, 1500);
+  }));
+})();

@@ -1,0 +1,63 @@
+"""Puts the pages together."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from conformance.report.charts import milliseconds, quantile_name
+from conformance.report.model import ANOMALIES, LOOKS, Page, build
+from conformance.results import Results, Verdict
+
+
+def write_report(
+    out: Path,
+    runs: Sequence[Results],
+    *,
+    analysis: Mapping[str, Any] | None = None,
+    mutants: Mapping[str, Any] | None = None,
+    note: str = "",
+) -> Path:
+    """Write ``index.html`` into `out`; returns its path.
+
+    Args:
+        runs: Results of any number of clients and protocols.
+        analysis: The content of ``analysis.json``.
+        mutants: What ``fakebrokers mutants --json`` printed, for the coverage of requirements.
+        note: A plain word at the top, such as what could not run here.
+
+    Raises:
+        OSError: The folder cannot be written.
+    """
+    out.mkdir(parents=True, exist_ok=True)
+    path = out / "index.html"
+    draft = path.with_suffix(".html.tmp")
+    draft.write_text(render(build(runs, analysis, mutants), note), encoding="utf-8", errors="replace")
+    os.replace(draft, path)
+    return path
+
+
+def render(page: Page, note: str = "") -> str:
+    """The whole file. Everything that came from a client is escaped."""
+    loader = PackageLoader("conformance.report")
+    environment = Environment(
+        loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.globals.update(
+        anomaly_meanings=ANOMALIES,
+        looks={verdict.value: LOOKS[verdict] for verdict in Verdict},
+        milliseconds=milliseconds,
+        quantile_name=quantile_name,
+    )
+
+    def inline(name: str) -> Markup:
+        return Markup(loader.get_source(environment, name)[0])  # our own files, nothing of a client
+
+    return environment.get_template("index.html.j2").render(
+        page=page, note=note, style=inline("style.css"), script=inline("script.js")
+    )

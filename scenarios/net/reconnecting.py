@@ -1,0 +1,185 @@
+"""NET-2 Connection life cycle: losing the connection and coming back."""
+
+from __future__ import annotations
+
+import asyncio
+from itertools import pairwise
+
+from conformance.adapter.base import Call
+from conformance.suite import Client, Expect, scenario
+from fakebrokers.faults import drop, rst
+from fakebrokers.server import FakeServer
+from scenarios.net._scripts import Script, script_for
+from scenarios.net._scripts.base import address, second_fake
+from scenarios.net._scripts.rabbitmq_stream import ROLES
+
+RMQS = ("rabbitmq-stream",)
+BACK_S = 30.0
+
+
+async def back(script: Script, mark: int, within_s: float = BACK_S) -> bool:
+    """Whether a connection is set up again after the journal's record `mark`."""
+    return await script.until(lambda: script.established(mark), within_s)
+
+
+@scenario("NET-2.01", protocols=RMQS, roles=("publisher",), timeout_s=75)
+async def refuse_then_accept(broker: FakeServer, client: Client, expect: Expect) -> None:
+    script = script_for(broker, client, expect)
+    await script.ready()
+    before = len(script.is_open())
+    mark = broker.journal.last_seq
+    script.shut()
+    await asyncio.sleep(3.0)
+    script.reopen()
+    took = await script.works_again("a publish then ends acked, within 30 s", within_s=BACK_S)
+    expect.that(script.established(mark), "connected again within 30 s", "no new connection")
+    expect.note(f"acked {took:.1f} s after the listener was back")
+    await asyncio.sleep(1.0)
+    after = len(script.is_open())
+    expect.that(after <= before, "as many connections as before, not more", f"{before} and then {after}")
+
+
+@scenario("NET-2.02", protocols=RMQS, timeout_s=75)
+async def reconnect_storm(broker: FakeServer, client: Client, expect: Expect) -> None:
+    script = script_for(broker, client, expect)
+    await script.ready()
+    connections = max(1, len(script.is_open()))
+    with second_fake(broker) as other:
+        for fake in (broker, other):
+            fake.faults.add(rst(on="accept"))
+        mark, begun = broker.journal.last_seq, broker.now - broker.journal.started_at
+        broker.kill(how="rst")
+        first = client.begin_connect("first", endpoints=[address(other)], timeout=15.0)
+        await asyncio.sleep(15.0)
+        from_start = [r.at for r in other.journal.select(kind="accepted")]
+        _no_storm(expect, "(a) from the start", from_start, 1)
+        after_loss = [at - begun for at in script.accepted(mark)]
+        expect.exercised(after_loss, "the client did not try again")
+        _no_storm(expect, "(b) after a loss", after_loss, connections)
+        for session in ("s1", "first"):
+            expect.ended(await client.begin("close", 5.0, session=session), "close ends")
+        await first
+        mark = broker.journal.last_seq
+        await asyncio.sleep(5.0)
+        expect.that(not script.accepted(mark), "close ends it", f"{len(script.accepted(mark))} attempts after it")
+
+
+def _no_storm(expect: Expect, case: str, times: list[float], logical: int) -> None:
+    """Judge when attempts came, in seconds, for so many logical connections."""
+    limit = 30 * logical
+    expect.that(len(times) <= limit, f"{case}: at most {limit} attempts in 15 s", len(times))
+    head, tail = sum(at < 5.0 for at in times), sum(at >= 10.0 for at in times)
+    expect.that(tail <= head, f"{case}: not more in the last 5 s than in the first", f"{head}, {tail}")
+    expect.note(f"{case}: {len(times)} attempts, {head} in the first and {tail} in the last 5 s")
+
+
+@scenario("NET-2.03", protocols=RMQS, timeout_s=60)
+async def jitter_among_clients(broker: FakeServer, client: Client, expect: Expect) -> None:
+    script = script_for(broker, client, expect)
+    await asyncio.gather(*(script.ready(f"s{number}") for number in range(20)))
+    await asyncio.sleep(0.5)
+    mark = broker.journal.last_seq
+    script.shut()
+    await asyncio.sleep(2.0)
+    script.reopen()
+    await script.until(lambda: len(script.accepted(mark)) >= 20, BACK_S)
+    arrivals = sorted(script.accepted(mark))[:20]
+    expect.that(len(arrivals) == 20, "all sessions come back within 30 s", len(arrivals))
+    spread = arrivals[14] - arrivals[5]
+    expect.that(spread >= 0.05, "the middle half of the arrivals spreads over 50 ms and more", f"{spread:.3f} s")
+    expect.note(f"the middle half of the arrivals spreads over {spread:.3f} s")
+
+
+@scenario("NET-2.04", protocols=RMQS, roles=("publisher",), timeout_s=150)
+async def flapping_link(broker: FakeServer, client: Client, expect: Expect) -> None:
+    script = script_for(broker, client, expect)
+    await script.ready()
+    before = len(script.is_open())
+    calls: dict[bytes, Call] = {}
+    timed = client.can("ack_timeout")
+
+    async def publish_for(seconds: float) -> None:
+        end = asyncio.get_running_loop().time() + seconds
+        while asyncio.get_running_loop().time() < end:
+            body = b"flap %04d" % len(calls)
+            calls[body] = client.begin_publish(script.queue, body, timeout=5.0)
+            await asyncio.sleep(0.2)
+
+    for _ in range(7):
+        await publish_for(2.0)
+        script.shut()
+        await publish_for(1.0)
+        script.reopen()
+    took = await script.works_again("connected within 30 s (60 s) of the last heal", within_s=60.0)
+    expect.tolerate(took <= BACK_S * 1.2, "connected within 30 s of the last heal", f"{took:.0f} s")
+    for body, call in calls.items():
+        result = await call
+        if timed:
+            expect.ended(result, "every op has ended")
+        if result.ok:
+            expect.that(script.holds(body), "no acked message is missing at the broker", body.decode())
+    await asyncio.sleep(1.0)
+    after = len(script.is_open())
+    expect.that(after <= before, "as many open connections as before", f"{before} and then {after}")
+
+
+@scenario("NET-2.09", protocols=RMQS, roles=ROLES, timeout_s=120)
+async def restart_without_state(broker: FakeServer, client: Client, expect: Expect) -> None:
+    script = script_for(broker, client, expect)
+    await script.ready()
+    expect.prepared(await script.subscribe(script.queue))
+    expect.exercised(await client.wait_messages(1), "the first message was not surfaced")
+    broker.faults.add(drop(kind=script.confirm, direction="out", name="no confirm"))
+    pending = client.begin_publish(script.queue, b"pending", timeout=5.0)
+    await expect.reached(broker, "nothing was published", kind=script.publishing, count=2)
+    await asyncio.sleep(0.1)
+    mark = len(client.events)
+    broker.crash(keep_state=False)
+    broker.faults.clear()
+    await asyncio.sleep(1.0)
+    broker.restart()
+    await asyncio.sleep(1.0)
+    script.add_queue(script.queue)
+    for number in range(80):
+        script.put(script.queue, [b"new %d" % number])
+        if len(await client.wait_messages(2, within_s=0.5)) > 1 or script.told_of_the_end(mark):
+            break
+    got = client.messages("c1")[1:]
+    told = script.told_of_the_end(mark)
+    expect.that(got or told, "the subscription is made again, or the application is told, within 40 s", "neither")
+    result = await pending
+    if result.ok:
+        expect.that(script.holds(b"pending"), "the pending publish is acked only if it is in the new state")
+
+
+@scenario("NET-2.10", protocols=RMQS, roles=ROLES, timeout_s=120)
+async def nothing_doubled(broker: FakeServer, client: Client, expect: Expect) -> None:
+    script = script_for(broker, client, expect)
+    await script.ready()
+    expect.prepared(await script.subscribe(script.queue))
+    await client.wait_messages(1)
+    before = len(script.is_open())
+    for number in range(3):
+        mark = broker.journal.last_seq
+        broker.kill(how="rst")
+        subscribed = lambda mark=mark: script.subscriptions(mark)  # noqa: E731
+        expect.that(
+            await script.until(subscribed, BACK_S), f"loss {number + 1}: the subscription is made again", "not in 30 s"
+        )
+        await script.works_again(f"loss {number + 1}: a publish is acked", within_s=BACK_S)
+        await script.until(lambda: len(script.is_open()) >= before, 5.0)
+    await asyncio.sleep(1.0)
+    seen = len(client.messages("c1"))
+    script.put(script.queue, script.bodies(10, "doubled"))
+    await client.wait_messages(seen + 10)
+    await asyncio.sleep(0.5)
+    got = [message.body for message in client.messages("c1")[seen:]]
+    places = [message.position for message in client.messages("c1")[seen:]]
+    expect.that(len(got) == 10, "each new message is surfaced exactly once", f"{len(got)} came at {places}")
+    expect.that(all(int(b) > int(a) for a, b in pairwise(places)), "in order", places)
+    live = [r for r in script.subscriptions(0) if r.connection in script.is_open()]
+    expect.equal(len(live), 1, "each subscription exists once over all open connections")
+    expect.outcome(await client.publish(script.queue, b"at last"), "acked", "a publish then ends acked")
+    expect.equal(script.holds(b"at last"), 1, "once")
+    after = len(script.is_open())
+    expect.that(after <= before, "no more connections than before", f"{before} and then {after}")

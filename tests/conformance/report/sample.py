@@ -1,0 +1,190 @@
+"""Results of made-up clients, with everything in them that a report can show."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+from conformance.results import Result, Results, Step, Verdict, summarize
+
+HOSTILE = "<script>window.hacked=1</script><img src=x onerror='window.hacked=2'>\"'&amp;{{7*7}}]]>\u202e\x00"
+
+TITLES = [
+    "Confirm lost, connection alive",
+    "A batch of a hundred messages is confirmed in two halves",
+    "The broker closes while messages are unconfirmed",
+    "A frame is cut in the middle of its length",
+    "Heartbeats stop, the connection stays",
+    "Unknown response code",
+]
+SOURCES = [
+    "R7: A confirm names every publishing id that was stored; it may come in any order and any grouping.",
+    "R9: Either side closes the connection when nothing was heard for two intervals.",
+    "R20: Frames with an unknown key are answered with Close, code 13; a client must survive them.",
+]
+
+
+def steps() -> tuple[Step, ...]:
+    return (
+        Step(0.0, "", "accepted", "127.0.0.1:51234", connection="c1"),
+        Step(0.0012, "in", "PeerProperties", "#1", connection="c1"),
+        Step(0.0015, "out", "PeerPropertiesResponse", "#1 code 1", connection="c1"),
+        Step(0.004, "in", "DeclarePublisher", "#5", connection="c1"),
+        Step(0.0044, "out", "DeclarePublisherResponse", "#5 code 1", connection="c1"),
+        Step(0.0101, "in", "Publish", "0..99 (100)", connection="c1"),
+        Step(0.0105, "out", "PublishConfirm", "0..99 (100)", "lose the first confirm", "c1", lost=True),
+        Step(0.5, "out", "Heartbeat", connection="c1"),
+        Step(1.011, "", "closed", "closed by client", connection="c1"),
+    )
+
+
+def result(number: int, verdict: Verdict, **more: Any) -> Result:
+    failed = verdict is Verdict.FAIL
+    base: dict[str, Any] = {
+        "id": f"RMQS-3.{number:02}",
+        "protocol": "rabbitmq-stream",
+        "variant": "",
+        "level": ("MUST", "SHOULD", "MAY")[number % 3],
+        "verdict": verdict,
+        "title": TITLES[number % len(TITLES)],
+        "tags": ("hang",) if failed else (),
+        "seconds": 1.0 + number / 7,
+        "reason": "" if verdict is Verdict.PASS else "expected the outcome unknown, got acked after 12 ms",
+        "basis": ("R7",),
+        "requirement": "A publish whose confirm does not come ends with the outcome unknown, within its deadline.",
+        "source": SOURCES[number % len(SOURCES)],
+        "acceptable": ("unknown within 1.45 s", "unknown after the connection was closed by the client"),
+        "actual": "acked after 12 ms" if failed else "unknown after 1.02 s",
+        "diagram": () if verdict is Verdict.UNSUPPORTED else steps(),
+        "journal": tuple(
+            f"   {s.t:.4f}   c1 -> {s.kind}" + (f" [fault: {s.fault}]" if s.fault else "") for s in steps()
+        ),
+        "plan": {
+            "seed": 42,
+            "faults": [{"match": {"role": "confirm", "nth": 1}, "effect": {"type": "drop"}}],
+        },
+        "replay": f"fakebrokers conform --client alpha --protocol rabbitmq-stream --seed 42 RMQS-3.{number:02}",
+        "reproducer": "def test_it(rabbitmq_stream):\n    assert rabbitmq_stream.url  # and so on\n"
+        if failed
+        else "",
+        "run": f"run-{number}",
+    }
+    return Result(**{**base, **more})
+
+
+def client(name: str, version: str, scenarios: int, seed: int, **more: Any) -> Results:
+    dice = random.Random(seed)
+    weights = {
+        Verdict.PASS: 20,
+        Verdict.FAIL: 3,
+        Verdict.NON_STRICT: 2,
+        Verdict.UNSUPPORTED: 3,
+        Verdict.INCONCLUSIVE: 1,
+    }
+    found = tuple(
+        result(number, dice.choices(list(weights), list(weights.values()))[0], **more)
+        for number in range(1, scenarios + 1)
+    )
+    return Results(name, version, "0.1.0", 42, "2026-01-02T03:04:05Z", 12.5, found, summarize(found), 1)
+
+
+def analysis() -> dict[str, Any]:
+    quantiles = [0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 1.0]
+    cell = {"client_version": "1.0", "protocol": "rabbitmq-stream", "variant": "", "messages": 12345}
+    finding = {
+        "name": "lost-write",
+        "run": "run-3",
+        "key": "orders",
+        "value": "2cf24dba5fb0a30e",
+        "process": "c1",
+        "seqs": [17, 23],
+        "detail": "read past",
+        "allowed": False,
+        "client": "alpha",
+        "client_version": "1.0",
+        "protocol": "rabbitmq-stream",
+        "variant": "",
+        "scenario": "RMQS-3.03",
+        "requirement": "R7",
+        "seed": 42,
+    }
+    return {
+        "version": 1,
+        "rows": 123456,
+        "runs": 78,
+        "anomalies": {"lost-write": 1, "duplicate": 1},
+        "findings": [
+            finding,
+            {**finding, "name": "duplicate", "allowed": True, "value": HOSTILE, "seed": None},
+        ],
+        "quantiles": quantiles,
+        "latencies": [
+            {
+                **cell,
+                "client": name,
+                "scenario": "",
+                "measure": measure,
+                "quantiles_ms": [base * 1.9**i for i in range(10)],
+            }
+            for measure in ("publish-confirm", "publish-deliver", "wire-confirm")
+            for name, base in (("alpha", 0.21), ("beta", 0.4), ("gamma", 1.1))
+        ],
+        "matrix": [],
+        "harness": {"loop_lag_ms": 3.25, "cpu_steal": 0.02},
+        "seconds": 8.25,
+        "out": "analysis",
+    }
+
+
+def everything() -> dict[str, Any]:
+    """Arguments of `write_report`."""
+    runs = [client("alpha", "1.0", 24, 1), client("beta", "0.9.1", 24, 2), client("gamma", "3.2", 20, 3)]
+    runs.append(client("alpha", "1.0", 8, 5, protocol="moleculer", variant="nats"))
+    hostile = result(99, Verdict.FAIL)
+    text = {
+        name: HOSTILE
+        for name in (
+            "id",
+            "variant",
+            "title",
+            "reason",
+            "requirement",
+            "source",
+            "actual",
+            "replay",
+            "reproducer",
+            "run",
+        )
+    }
+    bad = Result(
+        **{
+            **{name: getattr(hostile, name) for name in hostile.__struct_fields__},
+            **text,
+            "acceptable": (HOSTILE,),
+            "tags": (HOSTILE,),
+            "journal": (HOSTILE, "</pre>"),
+            "diagram": (
+                Step(0.0, "in", HOSTILE, HOSTILE, HOSTILE, HOSTILE),
+                Step(0.1, "", HOSTILE, HOSTILE, HOSTILE),
+            ),
+            "plan": {HOSTILE: HOSTILE},
+        }
+    )
+    runs.append(Results(HOSTILE, HOSTILE, "0.1.0", 42, HOSTILE, 1.0, (bad,), {"fail": 1}, 1))
+    mutants = {
+        "scenarios": [
+            {
+                "id": f"RMQS-3.{n:02}",
+                "protocol": "rabbitmq-stream",
+                "variant": "",
+                "killed_by": ["forgets-waiter"],
+            }
+            for n in range(1, 20)
+        ]
+    }
+    return {
+        "runs": runs,
+        "analysis": analysis(),
+        "mutants": mutants,
+        "note": "Not run here: node clients (no node).",
+    }
