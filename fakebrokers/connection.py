@@ -160,8 +160,11 @@ class Connection:
         if self._mute:
             self.journal.add(now, self.name, Tap.SAID, frame, size)
             return
-        if self.pipe.untouched("out", frame, now):
-            self.said_bytes += size
+        fired = None
+        if not self.pipe.untouched("out", frame, now):
+            fired = self.pipe.push("out", frame, size, now, unit)
+        self.said_bytes += size
+        if fired is None:
             self.sent_bytes += size
             self._out.append(unit)
             self._out_size += size
@@ -169,8 +172,6 @@ class Connection:
             if self._out_size > WRITE_AT:
                 self._write_out()
         else:
-            fired = self.pipe.push("out", frame, size, now, unit)
-            self.said_bytes += size
             self.journal.add(now, self.name, Tap.SAID, frame, size, fired)
             self._drain(now)
         if not self.dirty:
@@ -286,12 +287,14 @@ class Connection:
             self._read(self._unread.popleft(), now)
 
     def _incoming(self, frame: Frame, size: int, now: float) -> None:
-        if self.pipe.untouched("in", frame, now):
+        fired = None
+        if not self.pipe.untouched("in", frame, now):
+            self._size_in = size
+            fired = self.pipe.push("in", frame, size, now)
+        if fired is None:
             self.journal.add(now, self.name, Tap.IN, frame, size)
             self.session.handle(frame, now)
             return
-        self._size_in = size
-        fired = self.pipe.push("in", frame, size, now)
         self.journal.add(now, self.name, Tap.RECEIVED, frame, size, fired)
         self._drain_in(now)
         self._drain(now)

@@ -114,6 +114,12 @@ class Engine:
         self.now = now
         self._guarded(connection, connection.set_writable, writable, now)
 
+    def act(self, connection: Connection, now: float, act: Callable[..., None], *arguments: Any) -> None:
+        """Let a session do something that neither a frame nor a timer set off."""
+        self.now = now
+        self._guarded(connection, act, *arguments)
+        self.wake(connection)
+
     def kill(self, connection: Connection, how: HangUp, now: float) -> None:
         """End a connection as an operator would, past all faults."""
         self.now = now

@@ -34,6 +34,7 @@ class Role(StrEnum):
     REQUEST = "request"  #: any other question of the client
     RESPONSE = "response"  #: the answer to a request
     EVENT = "event"  #: news that the broker sends unasked
+    DATA = "data"  #: bytes of a stream whose frames nobody looks at
     MALFORMED = "malformed"  #: bytes that are no frame
 
 

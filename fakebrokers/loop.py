@@ -61,7 +61,8 @@ class LoopThread:
     """An asyncio loop in a thread of its own."""
 
     def __init__(self) -> None:
-        self.loop = asyncio.SelectorEventLoop()  # on Windows too: ZeroMQ and listeners watch descriptors
+        # a selector on Windows too: ZeroMQ and listeners watch descriptors
+        self.loop: asyncio.AbstractEventLoop = asyncio.SelectorEventLoop()
         self._ready = threading.Event()
         self.thread = threading.Thread(target=self._run, name="fakebrokers", daemon=True)
         self.thread.start()
@@ -99,8 +100,7 @@ class LoopThread:
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Run a coroutine on the loop thread and wait for it."""
         if self.inside:
-            work.close()
-            raise RuntimeError("the loop thread cannot wait for itself")
+            return InsideLoop(self.loop).run(work)
         return asyncio.run_coroutine_threadsafe(work, self.loop).result()
 
 

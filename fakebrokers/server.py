@@ -263,6 +263,11 @@ class FakeServer(ABC):
         return f"{self.scheme}://{host}:{self.port}"
 
     @property
+    def where(self) -> str | dict[str, str]:
+        """What clients are told to connect to: ``host:port``, or addresses by role."""
+        return f"{self.host}:{self.port}"
+
+    @property
     def urls(self) -> dict[str, str]:
         """Further addresses by name (TLS, management ...)."""
         return {}

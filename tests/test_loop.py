@@ -47,10 +47,12 @@ def test_results_and_errors_come_back() -> None:
 def test_the_loop_thread_cannot_wait_for_itself() -> None:
     home = loop_thread()
 
-    async def nothing() -> None: ...
+    async def at_once() -> int:
+        return 7
 
-    with pytest.raises(RuntimeError, match="cannot wait for itself"):
-        home.call(lambda: home.run(nothing()))
+    assert home.call(lambda: home.run(at_once())) == 7
+    with pytest.raises(RuntimeError, match="would wait on the loop that it runs on"):
+        home.call(lambda: home.run(asyncio.sleep(1)))
 
 
 def test_inside_a_loop_of_the_caller() -> None:

@@ -46,7 +46,7 @@ def test_a_conversation() -> None:
         assert connection["name"] == "c1"
         assert connection["state"] == "open"
         assert (connection["received_bytes"], connection["sent_bytes"]) == (17, 17)
-        assert connection["peer"] == "%s:%d" % sock.getsockname()
+        assert connection["peer"] == "{}:{}".format(*sock.getsockname())
 
 
 def test_started_twice_or_not_at_all() -> None:
@@ -104,9 +104,13 @@ def test_ipv6() -> None:
 
 
 def test_errors_inside_the_fake_are_raised_at_the_end() -> None:
-    with pytest.raises(RuntimeError, match="boom") as caught, Toy() as toy, client(toy) as sock:
-        with pytest.raises(ConnectionResetError):
-            ask(sock, b"put a boom")
+    with (
+        pytest.raises(RuntimeError, match="boom") as caught,
+        Toy() as toy,
+        client(toy) as sock,
+        pytest.raises(ConnectionResetError),
+    ):
+        ask(sock, b"put a boom")
     assert "on connection c1 (127.0.0.1:" in caught.value.__notes__[0]
 
 

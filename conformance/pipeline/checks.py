@@ -92,9 +92,7 @@ def polls_out_of_order(ops: DataFrame) -> DataFrame:
     """``poll-skip`` and ``nonmonotonic-poll``: steps of a reader by more or less than one message."""
     here = F.coalesce("key", F.lit(""))
     delivery = (F.col("f") == "deliver") & (F.col("outcome") == "ok") & F.col("offset").isNotNull()
-    placed = delivery | (
-        (F.col("f") == "publish") & (F.col("outcome") == "ok") & F.col("offset").isNotNull()
-    )
+    placed = delivery | ((F.col("f") == "publish") & (F.col("outcome") == "ok") & F.col("offset").isNotNull())
     moved = F.col("f").isin(*REPOSITIONS) & F.col("outcome").isin("ok", "info")
     reconnected = F.col("f").isin(*RECONNECTS) & (F.col("outcome") == "event")
     of_process = Window.partitionBy("run", "process").orderBy("seq")

@@ -27,7 +27,7 @@ def latencies(found: DataFrame, wire: DataFrame, runs: DataFrame) -> DataFrame:
         ).alias("span"),
     )
     fake = wire.where("wire is not null").select(
-        "run",  _span("wire-confirm", F.col("published_ns"), F.col("confirmed_ns")).alias("span")
+        "run", _span("wire-confirm", F.col("published_ns"), F.col("confirmed_ns")).alias("span")
     )
     cell = (*CLIENT, "scenario", "measure")
     return (

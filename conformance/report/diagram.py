@@ -12,11 +12,12 @@ from markupsafe import Markup
 
 from conformance.results import Step
 
-WIDTH = 720
-LEFT, RIGHT = 150, 590  #: the lifelines
+WIDTH = 790
+LEFT, RIGHT = 140, 580  #: the lifelines
 TOP = 46
 ROW = 34
 LABEL_MAX = 52
+FAULT_MAX = 28
 
 _OPEN = Markup(
     '<svg class="sequence" viewBox="0 0 {width} {height}" role="img" aria-label="{label}">'
@@ -71,12 +72,12 @@ def sequence(steps: Sequence[Step]) -> Markup:
 def _arrow(step: Step, y: int) -> Markup:
     begin, end = (LEFT, RIGHT) if step.dir == "in" else (RIGHT, LEFT)
     forward = 1 if end > begin else -1
-    stop = (begin + end) // 2 + forward * 60 if step.lost else end - forward * 2
+    stop = end - forward * (110 if step.lost else 2)
     if step.lost:
         head, path = "cross", f"M{stop - 6} {y - 6}l12 12m0 -12l-12 12"
     else:
         head, path = "head", f"M{stop} {y}l{-9 * forward} -4.5v9z"
-    middle = (LEFT + RIGHT) // 2
+    middle = (begin + stop) // 2 if step.lost else (LEFT + RIGHT) // 2
     label = _short(step.label, LABEL_MAX - min(28, len(step.kind)))
     return _ARROW.format(
         style=_style(step),
@@ -90,7 +91,7 @@ def _arrow(step: Step, y: int) -> Markup:
         above=y - 6,
         kind=_short(step.kind, 28),
         label=_LABEL.format(label=label) if label else "",
-        fault=_FAULT.format(x=RIGHT + 12, y=y + 4, name=_short(step.fault, 18)) if step.fault else "",
+        fault=_FAULT.format(x=RIGHT + 12, y=y + 4, name=_short(step.fault, FAULT_MAX)) if step.fault else "",
     )
 
 
@@ -108,7 +109,9 @@ def _state(step: Step, y: int) -> Markup:
         y=y + 2,
         text=text,
     )
-    return state + (_FAULT.format(x=RIGHT + 12, y=y + 4, name=_short(step.fault, 18)) if step.fault else "")
+    return state + (
+        _FAULT.format(x=RIGHT + 12, y=y + 4, name=_short(step.fault, FAULT_MAX)) if step.fault else ""
+    )
 
 
 def _style(step: Step) -> str:

@@ -182,9 +182,7 @@ def _sections(
             cells = by_protocol[protocol][key]
             worst = min(cells.values(), key=lambda cell: LOOKS[cell.result.verdict][2])
             columns = tuple(cells.get(client) for client in clients)
-            rows.append(
-                Row(anchor_of(worst.result), worst.result, columns, worst.look, kills.get(key, ()))
-            )
+            rows.append(Row(anchor_of(worst.result), worst.result, columns, worst.look, kills.get(key, ())))
         yield Section(protocol, clients, tuple(rows))
 
 

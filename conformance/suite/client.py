@@ -12,6 +12,9 @@ from conformance.suite.expect import Expect
 
 DEFAULT_TIMEOUT_S = 5.0
 
+#: Bytes, text, a body of the adapter protocol, or the parts of a message of several parts.
+Body = bytes | str | Mapping[str, Any] | Sequence[bytes]
+
 
 class Client:
     """One client process (or object) behind its adapter.
@@ -21,7 +24,8 @@ class Client:
 
     Args:
         adapter: Speaks the adapter protocol.
-        endpoint: ``host:port`` of the fake (or the real broker) of this run.
+        endpoint: ``host:port`` of the fake (or the real broker) of this run; addresses by role where the
+            protocol has several (PZQ).
         expect: Judges the steps that only prepare.
         connect_options: Options of every connect (user, password ... of a real broker).
     """
@@ -29,7 +33,7 @@ class Client:
     def __init__(
         self,
         adapter: Adapter,
-        endpoint: str,
+        endpoint: str | Mapping[str, str],
         expect: Expect,
         connect_options: Mapping[str, Any] | None = None,
     ) -> None:
@@ -83,7 +87,7 @@ class Client:
         self,
         session: str = "s1",
         *,
-        endpoints: Sequence[str] | None = None,
+        endpoints: Sequence[str] | Mapping[str, str] | None = None,
         timeout: float = DEFAULT_TIMEOUT_S,
         **options: Any,
     ) -> Call:
@@ -92,7 +96,7 @@ class Client:
             "connect",
             timeout,
             session=session,
-            endpoints=list(endpoints or [self.endpoint]),
+            endpoints=_addresses(endpoints or self.endpoint),
             options={**self._connect_options, **options},
         )
 
@@ -120,7 +124,7 @@ class Client:
     def begin_publish(
         self,
         target: str,
-        body: bytes | str | Mapping[str, Any] = b"hello",
+        body: Body = b"hello",
         *,
         session: str = "s1",
         timeout: float = DEFAULT_TIMEOUT_S,
@@ -133,7 +137,7 @@ class Client:
         )
 
     async def publish(
-        self, target: str, body: bytes | str | Mapping[str, Any] = b"hello", **more: Any
+        self, target: str, body: Body = b"hello", **more: Any
     ) -> Result:
         """Publish one message and wait for its outcome."""
         result = await self.begin_publish(target, body, **more)
@@ -202,8 +206,16 @@ class Client:
         return facts
 
 
-def as_body(body: bytes | str | Mapping[str, Any]) -> dict[str, Any]:
-    """A body of the adapter protocol."""
+def _addresses(given: str | Sequence[str] | Mapping[str, str]) -> list[str] | dict[str, str]:
+    if isinstance(given, Mapping):
+        return dict(given)
+    return [given] if isinstance(given, str) else list(given)
+
+
+def as_body(body: Body) -> dict[str, Any] | list[dict[str, Any]]:
+    """A body of the adapter protocol; a list for a message of several parts."""
     if isinstance(body, bytes):
         return request_body(body)
-    return {"text": body} if isinstance(body, str) else dict(body)
+    if isinstance(body, str):
+        return {"text": body}
+    return dict(body) if isinstance(body, Mapping) else list(map(request_body, body))

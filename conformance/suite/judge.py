@@ -93,7 +93,7 @@ async def judge(
     Args:
         adapter: A client that has said hello and was reset.
         make_broker: Makes the fake, not started; or something in its place for a real broker.
-        endpoint: Tells where clients connect; default ``host:port`` of the fake.
+        endpoint: Tells where clients connect; default what the fake says (`FakeServer.where`).
     """
     loop = asyncio.get_running_loop()
     expect = Expect(wire=endpoint is None)
@@ -108,7 +108,7 @@ async def judge(
         async with lag:
             broker.start()
             try:
-                where = endpoint(broker) if endpoint else f"{broker.host}:{broker.port}"
+                where = endpoint(broker) if endpoint else broker.where
                 client = Client(adapter, where, expect, connect_options)
                 async with asyncio.timeout(scenario.timeout_s):
                     await scenario.script(broker, client, expect)

@@ -71,8 +71,13 @@ class Lane:
         return self._gather is not None and len(self._queue) < self._gather[0] and now < self._gather[1]
 
     def release(self, name: str, now: float) -> bool:
-        """End what the fault `name` holds; its parked parcels leave now."""
+        """End what the fault `name` holds or made late; it leaves now."""
         found = self._holds.pop(name, None) is not None
+        if any(name in parcel.fault.split(",") for _, _, parcel in self._queue):
+            queue = sorted(self._queue, key=lambda entry: entry[:2])
+            self._queue = [(min(now, due), order, parcel) for due, order, parcel in queue]
+            self._floor = -math.inf
+            found = True
         for parcel in self.unpark(name):
             self.put(parcel, now)
             found = True

@@ -19,7 +19,7 @@ class Moment(StrEnum):
 
     ACCEPT = "accept"  #: the connection was accepted, nothing was read yet
     READY = "ready"  #: the client is set up: the handshake is done
-    IDLE = "idle"  #: nothing went over the wire for `after_s`
+    IDLE = "idle"  #: nothing went over the wire for `after_s` (with a direction: in that one)
 
 
 class Match(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):

@@ -53,7 +53,7 @@ class Pipe:
         self.lanes = {"in": Lane(), "out": Lane()}
         self._in, self._out = self.lanes["in"], self.lanes["out"]
         self._opened = now
-        self._last_traffic = now
+        self._last_in = self._last_out = now
         self._idle_fired: dict[int, float] = {}
         self._silent_until = -math.inf
         self._spared: frozenset[str] = frozenset()
@@ -93,7 +93,10 @@ class Pipe:
 
     def untouched(self, direction: str, frame: Frame, now: float) -> bool:
         """Whether nothing stands in this frame's way; then the caller may pass it on by itself."""
-        self._last_traffic = now
+        if direction == "in":
+            self._last_in = now
+        else:
+            self._last_out = now
         if self._generation != self.injector.generation:
             self._refresh()
         if self._rules and self._rules_for(direction, frame):
@@ -102,7 +105,7 @@ class Pipe:
             return self._in.idle
         return self._out.idle and self._silent_until == -math.inf
 
-    def push(self, direction: str, frame: Frame, size: int, now: float, unit: Any = None) -> str:
+    def push(self, direction: str, frame: Frame, size: int, now: float, unit: Any = None) -> str | None:
         """Send a frame through the rules into its lane.
 
         Args:
@@ -110,7 +113,8 @@ class Pipe:
             unit: For ``out`` the frame's unit.
 
         Returns:
-            The names of the faults that fired.
+            The names of the faults that fired; None if none did and nothing else stands in the frame's
+            way: then the caller passes it on by itself.
         """
         if self._generation != self.injector.generation:
             self._refresh()
@@ -123,6 +127,8 @@ class Pipe:
                 hits.append((rule, chosen))
         if direction == "out" and self._swallowed(spec, now):
             return self._silenced_by
+        if not hits and self.lanes[direction].idle:
+            return None
         items = None if spec.items is None else tuple(range(spec.items.count(frame)))
         parcels = [Parcel(frame=frame, unit=unit, size=size, items=items)]
         for rule, chosen in hits:
@@ -265,8 +271,14 @@ class Pipe:
 
     def _idle_deadlines(self) -> Iterable[tuple[float, Rule]]:
         for rule in self._idle_rules:
-            if self._idle_fired.get(rule.index) != self._last_traffic:  # once for each time of silence
-                yield self._last_traffic + (rule.fault.match.after_s or 0.0), rule
+            since = self._silent_since(rule.direction)
+            if self._idle_fired.get(rule.index) != since:  # once for each time of silence
+                yield since + (rule.fault.match.after_s or 0.0), rule
+
+    def _silent_since(self, direction: str) -> float:
+        if direction == "in":
+            return self._last_in
+        return self._last_out if direction == "out" else max(self._last_in, self._last_out)
 
     def next_deadline(self) -> float:
         """When `handle_timer` is to be called next; inf if never."""
@@ -283,7 +295,7 @@ class Pipe:
         fired = []
         for at, rule in tuple(self._idle_deadlines()):
             if at <= now:
-                self._idle_fired[rule.index] = self._last_traffic
+                self._idle_fired[rule.index] = self._silent_since(rule.direction)
                 state = rule.state(self.end.name)
                 if rule.fault.match.position_fits(state.next_position()) and rule.draw(state):
                     self._strike_moment(rule, now)

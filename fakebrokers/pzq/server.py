@@ -235,6 +235,10 @@ class PZQ(FakeServer):
     def urls(self) -> dict[str, str]:
         return {role: self._endpoint(number) for number, role in enumerate(ROLES)}
 
+    @property
+    def where(self) -> dict[str, str]:
+        return self.urls
+
     # looking and acting
 
     @property

@@ -85,7 +85,7 @@ async def close_while_connecting(broker: FakeServer, client: Client, expect: Exp
 @scenario("NET-2.07", protocols=RMQS, timeout_s=60)
 async def close_while_reconnecting(broker: FakeServer, client: Client, expect: Expect) -> None:
     script = script_for(broker, client, expect)
-    await script.ready()
+    await script.ready(auto_reconnect=True)
     script.shut()
     calls = [script.begin(op, 4.0) for op in script.ops(script.queue) if op.timed]
     await asyncio.sleep(1.0)

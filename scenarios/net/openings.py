@@ -58,7 +58,7 @@ async def tls_on_a_plain_port(broker: FakeServer, client: Client, expect: Expect
 @scenario("NET-1.14", protocols=RMQS, server={"tls": True}, timeout_s=60)
 async def tls_client_on_a_plain_port(broker: Any, client: Client, expect: Expect) -> None:
     script = script_for(broker, client, expect)
-    options = {"tls": {"ca_file": str(broker.tls.ca_file), "server_name": "localhost"}}
+    options: dict[str, Any] = {"tls": {"ca_file": str(broker.tls.ca_file), "server_name": "localhost"}}
     result = await client.begin_connect("s1", timeout=5.0, **options)
     expect.exercised(script.accepted(), "nobody connected")
     expect.failed(result, ("connection", "protocol"), "connect ends as connection or protocol")
@@ -70,7 +70,7 @@ async def tls_client_on_a_plain_port(broker: Any, client: Client, expect: Expect
 
 @scenario("NET-1.15", protocols=RMQS, server={"tls": True}, timeout_s=90)
 async def bad_certificates(broker: Any, client: Client, expect: Expect) -> None:
-    options = {"tls": {"ca_file": str(broker.tls.ca_file), "server_name": "localhost"}}
+    options: dict[str, Any] = {"tls": {"ca_file": str(broker.tls.ca_file), "server_name": "localhost"}}
     where = [f"{broker.host}:{broker.tls_port}"]
     for kind in (Certificate.EXPIRED, Certificate.WRONG_HOST, Certificate.UNKNOWN_AUTHORITY):
         broker.tls.show(kind)

@@ -25,7 +25,7 @@ async def back(script: Script, mark: int, within_s: float = BACK_S) -> bool:
 @scenario("NET-2.01", protocols=RMQS, roles=("publisher",), timeout_s=75)
 async def refuse_then_accept(broker: FakeServer, client: Client, expect: Expect) -> None:
     script = script_for(broker, client, expect)
-    await script.ready()
+    await script.ready(auto_reconnect=True)
     before = len(script.is_open())
     mark = broker.journal.last_seq
     script.shut()
@@ -42,14 +42,14 @@ async def refuse_then_accept(broker: FakeServer, client: Client, expect: Expect)
 @scenario("NET-2.02", protocols=RMQS, timeout_s=75)
 async def reconnect_storm(broker: FakeServer, client: Client, expect: Expect) -> None:
     script = script_for(broker, client, expect)
-    await script.ready()
+    await script.ready(auto_reconnect=True)
     connections = max(1, len(script.is_open()))
     with second_fake(broker) as other:
         for fake in (broker, other):
             fake.faults.add(rst(on="accept"))
         mark, begun = broker.journal.last_seq, broker.now - broker.journal.started_at
         broker.kill(how="rst")
-        first = client.begin_connect("first", endpoints=[address(other)], timeout=15.0)
+        first = client.begin_connect("first", endpoints=[address(other)], timeout=15.0, auto_reconnect=True)
         await asyncio.sleep(15.0)
         from_start = [r.at for r in other.journal.select(kind="accepted")]
         _no_storm(expect, "(a) from the start", from_start, 1)
@@ -61,7 +61,9 @@ async def reconnect_storm(broker: FakeServer, client: Client, expect: Expect) ->
         await first
         mark = broker.journal.last_seq
         await asyncio.sleep(5.0)
-        expect.that(not script.accepted(mark), "close ends it", f"{len(script.accepted(mark))} attempts after it")
+        expect.that(
+            not script.accepted(mark), "close ends it", f"{len(script.accepted(mark))} attempts after it"
+        )
 
 
 def _no_storm(expect: Expect, case: str, times: list[float], logical: int) -> None:
@@ -76,7 +78,7 @@ def _no_storm(expect: Expect, case: str, times: list[float], logical: int) -> No
 @scenario("NET-2.03", protocols=RMQS, timeout_s=60)
 async def jitter_among_clients(broker: FakeServer, client: Client, expect: Expect) -> None:
     script = script_for(broker, client, expect)
-    await asyncio.gather(*(script.ready(f"s{number}") for number in range(20)))
+    await asyncio.gather(*(script.ready(f"s{number}", auto_reconnect=True) for number in range(20)))
     await asyncio.sleep(0.5)
     mark = broker.journal.last_seq
     script.shut()
@@ -86,14 +88,16 @@ async def jitter_among_clients(broker: FakeServer, client: Client, expect: Expec
     arrivals = sorted(script.accepted(mark))[:20]
     expect.that(len(arrivals) == 20, "all sessions come back within 30 s", len(arrivals))
     spread = arrivals[14] - arrivals[5]
-    expect.that(spread >= 0.05, "the middle half of the arrivals spreads over 50 ms and more", f"{spread:.3f} s")
+    expect.that(
+        spread >= 0.05, "the middle half of the arrivals spreads over 50 ms and more", f"{spread:.3f} s"
+    )
     expect.note(f"the middle half of the arrivals spreads over {spread:.3f} s")
 
 
 @scenario("NET-2.04", protocols=RMQS, roles=("publisher",), timeout_s=150)
 async def flapping_link(broker: FakeServer, client: Client, expect: Expect) -> None:
     script = script_for(broker, client, expect)
-    await script.ready()
+    await script.ready(auto_reconnect=True)
     before = len(script.is_open())
     calls: dict[bytes, Call] = {}
     timed = client.can("ack_timeout")
@@ -126,7 +130,7 @@ async def flapping_link(broker: FakeServer, client: Client, expect: Expect) -> N
 @scenario("NET-2.09", protocols=RMQS, roles=ROLES, timeout_s=120)
 async def restart_without_state(broker: FakeServer, client: Client, expect: Expect) -> None:
     script = script_for(broker, client, expect)
-    await script.ready()
+    await script.ready(auto_reconnect=True)
     expect.prepared(await script.subscribe(script.queue))
     expect.exercised(await client.wait_messages(1), "the first message was not surfaced")
     broker.faults.add(drop(kind=script.confirm, direction="out", name="no confirm"))
@@ -146,7 +150,9 @@ async def restart_without_state(broker: FakeServer, client: Client, expect: Expe
             break
     got = client.messages("c1")[1:]
     told = script.told_of_the_end(mark)
-    expect.that(got or told, "the subscription is made again, or the application is told, within 40 s", "neither")
+    expect.that(
+        got or told, "the subscription is made again, or the application is told, within 40 s", "neither"
+    )
     result = await pending
     if result.ok:
         expect.that(script.holds(b"pending"), "the pending publish is acked only if it is in the new state")
@@ -155,7 +161,7 @@ async def restart_without_state(broker: FakeServer, client: Client, expect: Expe
 @scenario("NET-2.10", protocols=RMQS, roles=ROLES, timeout_s=120)
 async def nothing_doubled(broker: FakeServer, client: Client, expect: Expect) -> None:
     script = script_for(broker, client, expect)
-    await script.ready()
+    await script.ready(auto_reconnect=True)
     expect.prepared(await script.subscribe(script.queue))
     await client.wait_messages(1)
     before = len(script.is_open())
@@ -164,7 +170,9 @@ async def nothing_doubled(broker: FakeServer, client: Client, expect: Expect) ->
         broker.kill(how="rst")
         subscribed = lambda mark=mark: script.subscriptions(mark)  # noqa: E731
         expect.that(
-            await script.until(subscribed, BACK_S), f"loss {number + 1}: the subscription is made again", "not in 30 s"
+            await script.until(subscribed, BACK_S),
+            f"loss {number + 1}: the subscription is made again",
+            "not in 30 s",
         )
         await script.works_again(f"loss {number + 1}: a publish is acked", within_s=BACK_S)
         await script.until(lambda: len(script.is_open()) >= before, 5.0)

@@ -10,6 +10,7 @@ from fakebrokers.faults import half_open, hold, stall
 from fakebrokers.journal import Tap
 from fakebrokers.server import FakeServer
 from scenarios.net._scripts import Script, script_for
+from scenarios.net._scripts.base import outcomes
 from scenarios.net._scripts.rabbitmq_stream import liveness
 from scenarios.rabbitmq_stream._footprint import Footprint
 
@@ -60,11 +61,11 @@ async def server_stops_reading(broker: FakeServer, client: Client, expect: Expec
     expect.exercised(broker.faults.fired("busy"), "nothing was published")
     footprint.judge(expect, rss_mib=64)
     sent = {result.id for result in results if result.ok}
-    ends = lambda: {e["id"]: e["outcome"] for e in client.events[mark:] if e.event == "outcome"}  # noqa: E731
-    await script.until(lambda: sent <= ends().keys(), 25.0)
-    missing = sent - ends().keys()
+    await script.until(lambda: sent <= outcomes(client, mark).keys(), 25.0)
+    ends = outcomes(client, mark)
+    missing = sent - ends.keys()
     expect.that(not missing, "after the stall every op ends", f"{len(missing)} of {len(sent)} did not")
-    acked = sum(word == "acked" for word in ends().values())
+    acked = sum(word == "acked" for word in ends.values())
     there = [body for body in script.stored(script.queue) if len(body) >= 65536]
     expect.that(len(there) >= acked, "every acked message is at the broker", f"{acked} and {len(there)}")
     whole = len(set(there))

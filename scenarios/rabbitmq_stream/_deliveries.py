@@ -205,3 +205,12 @@ async def error_reported(client: Client, expect: Expect, after: int, stderr: int
     expect.that(client.alive, "the process lives on", "it ended")
     expect.that(told or logged, "an error is reported", "none")
     expect.tolerate(told, "the error is reported to the application", f"to the log only: {logged[-200:]}")
+
+
+async def good_chunk(client: Client, expect: Expect, last: bytes, within_s: float = 6.0) -> None:
+    """The chunk behind the bad one is surfaced, on this connection or on a new one."""
+    deadline = asyncio.get_running_loop().time() + within_s
+    while last not in (got := bodies_of(client.messages())):
+        if asyncio.get_running_loop().time() > deadline:
+            expect.that(False, "the good chunk behind it is surfaced", f"surfaced: {got[:20]}")
+        await asyncio.sleep(0.02)

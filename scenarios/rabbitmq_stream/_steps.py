@@ -59,6 +59,18 @@ def widest_gap_s(broker: RabbitMQStream, connection: str, begin_s: float, end_s:
     return max(later - earlier for earlier, later in pairwise(times))
 
 
+async def publish_batch(client: Client, expect: Expect, count: int, size: int) -> list[str]:
+    """Publish equal messages, in one call if the library has one; returns their outcomes."""
+    body = {"text": "x" * size}
+    if not client.has("publish_many"):
+        calls = [client.begin_publish(STREAM, body, timeout=10.0) for _ in range(count)]
+        return [(await call).outcome for call in calls]
+    args = {"session": "s1", "target": STREAM, "messages": [{"body": body}] * count, "wait": True}
+    result = await client.op("publish_many", 10.0, **args)
+    expect.ended(result, "the batch ends")
+    return [row["outcome"] for row in (result.value or {}).get("outcomes", [])]
+
+
 async def connect_refused(
     broker: RabbitMQStream,
     expect: Expect,

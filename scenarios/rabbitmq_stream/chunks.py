@@ -11,18 +11,16 @@ from conformance.adapter.messages import same_body
 from conformance.suite import Client, Expect, scenario
 from fakebrokers import RabbitMQStream
 from fakebrokers.faults import coalesce, corrupt, rewrite, slice_
-from fakebrokers.rabbitmq_stream.batches import batch_entry
 from fakebrokers.rabbitmq_stream.chunk import ChunkType
-from fakebrokers.rabbitmq_stream.codes import Compression
-from fakebrokers.rabbitmq_stream.entries import BATCH_HEADER, simple_entries
+from fakebrokers.rabbitmq_stream.entries import simple_entries
 from scenarios.rabbitmq_stream._deliveries import (
     CHUNK_PER_CREDIT,
     FIRST,
     QUIET_S,
-    begin_at,
     bodies_of,
     complaints,
     error_reported,
+    good_chunk,
     model,
     numbered,
     positions,
@@ -31,13 +29,11 @@ from scenarios.rabbitmq_stream._deliveries import (
     subscribes,
     surfaced,
     write,
-    write_entries,
 )
 from scenarios.rabbitmq_stream._steps import CONSUMER, STREAM, received, sent
 
 #: bytes of a Deliver frame up to the first entry, version 2: all header fields lie within
 HEADER_BYTES = 4 + 13 + 48
-OPENED = 10  #: where the deflate data of a gzip member begins
 
 
 @scenario("RMQS-4.10", roles=CONSUMER)
@@ -70,22 +66,13 @@ async def crc_mismatch(broker: RabbitMQStream, client: Client, expect: Expect) -
     await client.subscribed(STREAM, offset=FIRST)
     write(broker, client, bad)
     write(broker, client, good)
-    await _good_chunk(client, expect, good[-1])
+    await good_chunk(client, expect, good[-1])
     expect.exercised(broker.faults.fired("flipped bit"), "nothing was delivered")
     got = bodies_of(client.messages())
     if len(subscribes(broker)) > 1:  # the chunk came again, undamaged
         got = [body for body in got if body not in bad]
     expect.equal(got, good, "no message of the bad chunk is surfaced")
     await error_reported(client, expect, mark, stderr)
-
-
-async def _good_chunk(client: Client, expect: Expect, last: bytes, within_s: float = 6.0) -> None:
-    """The chunk behind the bad one is surfaced, on this connection or on a new one."""
-    deadline = asyncio.get_running_loop().time() + within_s
-    while last not in (got := bodies_of(client.messages())):
-        if asyncio.get_running_loop().time() > deadline:
-            expect.that(False, "the good chunk behind it is surfaced", f"surfaced: {got[:20]}")
-        await asyncio.sleep(0.02)
 
 
 @scenario("RMQS-4.18", roles=CONSUMER)
@@ -188,55 +175,6 @@ async def unknown_chunk(broker: RabbitMQStream, client: Client, expect: Expect) 
             f"surfaced {got}, {'closed' if gone else 'open'}, reported {told}",
         )
         expect.tolerate(False, f"{case}: the chunk is skipped", f"reported {told[0]}")
-
-
-@scenario("RMQS-4.21", roles=CONSUMER)
-async def sub_batch_entries(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
-    broker.create_stream(STREAM)
-    begin_at(broker, 100)
-    sent_bodies = numbered(100, 10)
-    one = [record(client, body) for body in sent_bodies]
-    entries = simple_entries(one[:1]) + batch_entry(one[1:4])
-    entries += simple_entries(one[4:5]) + batch_entry(one[5:], Compression.GZIP)
-    await client.connected()
-    await client.subscribed(STREAM, offset=FIRST)
-    write_entries(broker, entries, 4, 10)
-    messages = await surfaced(client, 10, within_s=3.0)
-    expect.equal(bodies_of(messages), sent_bodies, "10 messages in order")
-    expect.equal(positions(messages), [*range(100, 110)], "with positions 100..109")
-
-
-async def _bad_batch(broker: RabbitMQStream, client: Client, expect: Expect, entry: bytes) -> None:
-    """A batch that cannot be opened, alone in its chunk; a good chunk follows."""
-    broker.create_stream(STREAM)
-    await client.connected()
-    mark, stderr = len(client.events), client.adapter.stderr_mark
-    await client.subscribed(STREAM, offset=FIRST)
-    write_entries(broker, entry, 1, 3)
-    write(broker, client, [b"good"])
-    await client.wait_messages(1, within_s=3.0)
-    await asyncio.sleep(QUIET_S)
-    got = bodies_of(client.messages())
-    strange = [body for body in got if body != b"good"]
-    expect.that(not strange, "nothing of the batch is surfaced, opened or raw", strange)
-    await error_reported(client, expect, mark, stderr)
-
-
-@scenario("RMQS-4.22", roles=CONSUMER)
-async def decompression_error(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
-    hidden = numbered(0, 3, "hidden")
-    entry = bytearray(batch_entry([record(client, body) for body in hidden], Compression.GZIP))
-    entry[BATCH_HEADER + OPENED] = 0x07  # a deflate block of a type that does not exist
-    await _bad_batch(broker, client, expect, bytes(entry))
-    await _good_chunk(client, expect, b"good")
-
-
-@scenario("RMQS-4.23", roles=CONSUMER)
-async def unknown_compression_code(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
-    hidden = numbered(0, 3, "hidden")
-    entry = bytearray(batch_entry([record(client, body) for body in hidden]))
-    entry[0] = 0x80 | 6 << 4
-    await _bad_batch(broker, client, expect, bytes(entry))
 
 
 @scenario("RMQS-4.29", roles=CONSUMER)

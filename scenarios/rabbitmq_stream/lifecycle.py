@@ -24,6 +24,7 @@ from scenarios.rabbitmq_stream._lifecycle import (
     losses,
     periods,
     positions,
+    reconnecting,
     standing,
     used_again,
     users,
@@ -56,7 +57,7 @@ async def server_heartbeats_missing(broker: RabbitMQStream, client: Client, expe
 
 @scenario("RMQS-5.03", server=BEAT, timeout_s=90)
 async def loss_by_heartbeat(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
-    await client.connected()
+    await reconnecting(client)
     await at_work(broker, client, expect)
     mark, events = broker.journal.last_seq, len(client.events)
     limit = 8 * await fall_silent(broker, expect) + 5.0
@@ -119,7 +120,7 @@ async def heartbeat_while_busy(broker: RabbitMQStream, client: Client, expect: E
 
 @scenario("RMQS-5.06")
 async def server_close(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
-    await client.connected()
+    await reconnecting(client)
     await at_work(broker, client, expect)
     name = (users(broker) or list(standing(broker)))[0]
     mark, events = broker.journal.last_seq, len(client.events)
@@ -166,6 +167,7 @@ async def close_answer_missing(broker: RabbitMQStream, client: Client, expect: E
     broker.faults.add(drop(kind="Close", direction="in", name="Close is not answered"))
     deadline = client.deadline_s("close", 2.0)
     result = await client.close(timeout=2.0)
+    expect.exercised(received(broker, "Close"), "the client sent no Close")
     expect.ended(result, "close ends by its deadline")
     expect.within(result.elapsed_ms / 1000, deadline * 1.2 + 0.25, "close ends by its deadline")
     for name in names:
@@ -220,7 +222,7 @@ def _pending_request(client: Client) -> tuple[str, dict[str, Any], str] | None:
 
 @scenario("RMQS-5.17", roles=PUBLISHER, server=BEAT, timeout_s=90)
 async def half_open_connection(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
-    await client.connected(heartbeat_s=1)
+    await reconnecting(client, heartbeat_s=1)
     await at_work(broker, client, expect)
     period = max(periods(broker, expect).values())
     broker.faults.add(drop(role="confirm", name="no confirms"))
@@ -280,7 +282,7 @@ async def close_from_both_sides(broker: RabbitMQStream, client: Client, expect: 
 async def fin_while_idle(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     broker.create_stream(STREAM)
     for session in ("p", "c"):
-        await client.connected(session)
+        await reconnecting(client, session)
     expect.prepared(await client.publish(STREAM, b"first", session="p"))
     await client.subscribed(STREAM, STREAM, session="c", offset=FIRST)
     await client.wait_messages(1, STREAM)

@@ -101,10 +101,8 @@ async def late_response(broker: RabbitMQStream, client: Client, expect: Expect) 
 @scenario("RMQS-2.05", roles=ADMIN)
 async def top_bit(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     await client.connected()
+    broker.faults.add(rewrite(fields={"code": Code.PRECONDITION_FAILED}, kind="CreateResponse", name="17"))
     broker.faults.add(hold(kind="CreateResponse", name="true answer"))
-    broker.faults.add(
-        rewrite(fields={"code": Code.PRECONDITION_FAILED}, kind="CreateResponse", name="code 17")
-    )
     call = client.begin("rmqs.create", 3.0, session="s1", target="one")
     asked = await expect.reached(broker, "no Create came", kind="Create")
     number = asked[0].keys[0]

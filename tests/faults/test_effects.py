@@ -57,7 +57,7 @@ def test_drop_out() -> None:
     talk = Talk(drop(role="confirm", nth=2))
     assert talk.send(b"put a") == [b"stored a\n"]
     assert talk.send(b"put b", b"put c") == [b"stored c\n"]
-    assert talk.seen(Tap.SAID)[-2:] == [("said", "Stored", ("b",)), ("said", "Stored", ("c",))]
+    assert talk.seen(Tap.SAID)[-2:] == [("said", "Stored", ("b",)), ("out", "Stored", ("c",))]
     assert ("sent", "Stored", ("b",)) not in talk.seen(Tap.SENT)
 
 

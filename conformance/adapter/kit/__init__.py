@@ -16,7 +16,7 @@ copied next to an adapter that lives elsewhere. The protocol is described in ``c
 """
 
 from .base import VERSION, AdapterBase
-from .bodies import body_bytes, integer, number, report_body
+from .bodies import body_bytes, body_parts, integer, key_bytes, number, report_body, report_key
 from .failure import CallbackError, Failure
 from .helpers import host_port, limits, op, tls_context
 from .stdio import run
@@ -29,12 +29,15 @@ __all__ = [
     "Failure",
     "Subscription",
     "body_bytes",
+    "body_parts",
     "host_port",
     "integer",
+    "key_bytes",
     "limits",
     "number",
     "op",
     "report_body",
+    "report_key",
     "run",
     "tls_context",
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .failure import Failure
@@ -42,6 +42,24 @@ def report_body(data: bytes) -> dict[str, Any]:
     if len(data) <= INLINE_BYTES_MAX:
         return {"b64": base64.b64encode(data).decode()}
     return {"sha256": hashlib.sha256(data).hexdigest(), "len": len(data)}
+
+
+def body_parts(body: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> tuple[bytes, ...]:
+    """The parts that a body, or a list of bodies, stands for."""
+    return (body_bytes(body),) if isinstance(body, Mapping) else tuple(map(body_bytes, body))
+
+
+def key_bytes(key: str | Mapping[str, Any] | None) -> bytes | None:
+    """A key or position of the runner as bytes."""
+    return body_bytes({"text": key} if isinstance(key, str) else key) if key is not None else None
+
+
+def report_key(key: bytes) -> str | dict[str, str]:
+    """A key or position for the runner: text, or ``{"b64"}`` where it is none."""
+    try:
+        return key.decode()
+    except UnicodeDecodeError:
+        return {"b64": base64.b64encode(key).decode()}
 
 
 def integer(value: int | str | None) -> int | None:

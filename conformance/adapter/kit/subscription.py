@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,8 @@ from .failure import CallbackError
 
 if TYPE_CHECKING:
     from .base import AdapterBase
+
+Body = bytes | Sequence[bytes]  #: several parts where the protocol has messages of several parts
 
 
 class Subscription:
@@ -37,7 +39,7 @@ class Subscription:
         self._buffer: list[dict[str, Any]] = []
         self._filled = asyncio.Event()
 
-    def record(self, body: bytes, *, native: Any = None, **details: Any) -> tuple[str, int]:
+    def record(self, body: Body, *, native: Any = None, **details: Any) -> tuple[str, int]:
         """Report one message, from any thread. Returns its ref and its ordinal, which counts from 1.
 
         Details are the other members of the message: position, key, headers, redelivered, ts, meta.
@@ -49,7 +51,7 @@ class Subscription:
             "ref": ref,
             "sub": self.sub,
             "target": self.target,
-            "body": report_body(body),
+            "body": report_body(body) if isinstance(body, bytes) else list(map(report_body, body)),
             "headers": {},
             "redelivered": None,
             "ts": None,
@@ -64,7 +66,7 @@ class Subscription:
             self._adapter.loop.call_soon_threadsafe(self._filled.set)
         return ref, ordinal
 
-    async def deliver(self, body: bytes, *, native: Any = None, **details: Any) -> None:
+    async def deliver(self, body: Body, *, native: Any = None, **details: Any) -> None:
         """Report one message and do what the script wants; await it inside the library's async callback."""
         ref, ordinal = self.record(body, native=native, **details)
         seconds = self._plan.get("sleep_ms", 0) / 1000
@@ -75,7 +77,7 @@ class Subscription:
         await self._inner_ops(ref)
         self._raise_if_wanted(ordinal)
 
-    def deliver_blocking(self, body: bytes, *, native: Any = None, **details: Any) -> None:
+    def deliver_blocking(self, body: Body, *, native: Any = None, **details: Any) -> None:
         """The same for a library that calls back on a thread of its own."""
         ref, ordinal = self.record(body, native=native, **details)
         time.sleep(self._plan.get("sleep_ms", 0) / 1000)

@@ -158,7 +158,7 @@ export class AdapterBase {
   classify(error) {
     const text = error instanceof Error ? `${error.name}: ${error.message}` : String(error)
     const code = error?.code
-    if (typeof code === "string" && /^(E[A-Z]+|ERR_STREAM|ERR_SOCKET)/.test(code)) {
+    if (typeof code === "string" && /^(E[A-Z]+$|ERR_STREAM|ERR_SOCKET|ERR_TLS|ERR_SSL|CERT_|UNABLE_TO_|SELF_SIGNED|DEPTH_ZERO)/.test(code)) {
       return new Failure("connection", text, { definite: code === "ECONNREFUSED" })
     }
     return new Failure("internal", text)

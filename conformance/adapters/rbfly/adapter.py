@@ -42,6 +42,7 @@ class Session:
         self.client = client
         self.publishers: dict[tuple[str, str | None], tuple[Any, AsyncExitStack]] = {}
         self.opening = asyncio.Lock()
+        self.reading: set[asyncio.Task[None]] = set()
 
     async def publisher(self, target: str, name: str | None, kind: Any = rbs.Publisher) -> Any:
         """One at a time, as each kind of sending is a class of its own and they would share a reference."""
@@ -88,6 +89,7 @@ class Adapter(kit.AdapterBase):
     @kit.op("close")
     async def close(self, session: str) -> None:
         found = self.session(session)
+        await self.end(*found.reading)
         while found.publishers:
             await found.publishers.popitem()[1][1].aclose()
         await found.client.disconnect()
@@ -126,12 +128,12 @@ class Adapter(kit.AdapterBase):
 
     @kit.op("subscribe")
     async def subscribe(self, session: str, sub: str, target: str, options: Json, on_message: Json) -> None:
-        client, subscription = self.session(session).client, kit.Subscription(self, sub, target, on_message)
+        found, subscription = self.session(session), kit.Subscription(self, sub, target, on_message)
         start = start_of(options.get("offset", {"type": "next"}))
 
         async def read() -> None:
             try:
-                async for body in client.subscribe(target, offset=start):
+                async for body in found.client.subscribe(target, offset=start):
                     context = rbs.get_message_ctx()
                     data = body if isinstance(body, bytes) else str(body).encode()
                     at = {"position": str(context.stream_offset), "ts": context.stream_timestamp * 1000}
@@ -141,12 +143,18 @@ class Adapter(kit.AdapterBase):
 
         self.subs[sub] = subscription
         subscription.handle = asyncio.create_task(read())
+        found.reading.add(subscription.handle)
+        subscription.handle.add_done_callback(found.reading.discard)
 
     @kit.op("unsubscribe")
     async def unsubscribe(self, sub: str) -> None:
-        reading = self.subscription(sub).handle
-        reading.cancel()  # ends the iteration, which unsubscribes
-        await asyncio.wait({reading})
+        await self.end(self.subscription(sub).handle)
+
+    async def end(self, *reading: asyncio.Task[None]) -> None:
+        """End iterations, which unsubscribes; a user does so before leaving the client."""
+        for task in reading:
+            task.cancel()
+        await asyncio.gather(*reading, return_exceptions=True)
 
     @kit.op("rmqs.create")
     async def create(self, session: str, target: str) -> None:
@@ -174,7 +182,7 @@ class Adapter(kit.AdapterBase):
         text = f"{type(error).__name__}: {error}"
         if isinstance(error, ProtocolError):
             return kit.Failure("auth" if error.code in AUTH_CODES else "refused", text, code=error.code)
-        if isinstance(error, RbFlyError | ValueError):
+        if isinstance(error, RbFlyError | ValueError) and not isinstance(error, OSError):  # as TLS errors are
             return kit.Failure("invalid" if isinstance(error, ValueError) else "protocol", text)
         return super().classify(error)
 

@@ -209,7 +209,7 @@ class Adapter(kit.AdapterBase):
             return kit.Failure("connection" if error.args else "refused", text)
         if isinstance(error, ValueError) and "is not a valid" in text:  # an enum, while reading a frame
             return kit.Failure("protocol", text)
-        if isinstance(error, ClientError | ValueError):
+        if isinstance(error, ClientError | ValueError) and not isinstance(error, OSError):  # as TLS errors are
             return kit.Failure("refused" if isinstance(error, LeaderNotAvailable) else "invalid", text)
         lost = isinstance(error, ConnectionClosed)
         return kit.Failure("connection", text) if lost else super().classify(error)

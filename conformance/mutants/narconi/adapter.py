@@ -127,9 +127,7 @@ class NarconiAdapter(kit.AdapterBase):
         wait: bool = True, request_id: int | None = None,
     ) -> Json:  # fmt: skip
         client: NarconiClient = self.session(session)
-        work = client.within(
-            seconds(timeout_ms), client.publish(target, kit.body_bytes(body), headers or {})
-        )
+        work = client.within(seconds(timeout_ms), client.publish(target, kit.body_bytes(body), headers or {}))
         if not wait:
             client.background(self._later(work, request_id))
             return {"outcome": "sent", "key": None, "meta": {}}

@@ -140,9 +140,7 @@ class StreamAdapter(kit.AdapterBase):
         name: str | None = None, wait: bool = True, subentry: str | None = None,
         timeout_ms: float | None = None,
     ) -> Json:  # fmt: skip
-        receipts = await self.send(
-            session, target, messages, request_id, name, subentry, False, timeout_ms
-        )
+        receipts = await self.send(session, target, messages, request_id, name, subentry, False, timeout_ms)
         if wait:
             await asyncio.wait([receipt.outcome for receipt in receipts])
         outcomes = []

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 from typing import Any
+
+import msgspec
 
 from conformance.mutants.rabbitmq_stream.client import StreamClient
 from conformance.mutants.rabbitmq_stream.connection import Connection
@@ -13,7 +16,7 @@ from conformance.mutants.rabbitmq_stream.link import Link
 from conformance.mutants.registry import mutant
 from fakebrokers.frames import Frame
 from fakebrokers.rabbitmq_stream.codes import Code
-from fakebrokers.rabbitmq_stream.frames import Heartbeat, OpenResponse
+from fakebrokers.rabbitmq_stream.frames import Heartbeat, OpenResponse, Publish, StreamFrame
 
 
 @mutant("handshake-repeats-its-id", breaks=["R3", "R15"])
@@ -31,6 +34,28 @@ class OneFramePerRead(Connection):
     def receive(self, data: bytes, now: float) -> None:
         size = 4 + int.from_bytes(data[:4])
         super().receive(data if self.codec.partial else data[:size], now)
+
+
+@mutant("three-frames-per-read", breaks=["R1", "X1"])
+class ThreeFramesPerRead(Connection):
+    """Loses the frames behind the third of a read."""
+
+    def receive(self, data: bytes, now: float) -> None:
+        self.taken = 0
+        super().receive(data, now)
+
+    def handle(self, frame: Frame) -> None:
+        self.taken += 1
+        if self.taken <= 3:
+            super().handle(frame)
+
+
+@mutant("no-timers", breaks=["R3", "R18", "X3", "X8"])
+class NoTimers(Connection):
+    """Sets no timers: neither for the server's silence nor for answers."""
+
+    def next_deadline(self) -> float | None:
+        return None
 
 
 @mutant("whole-frames-per-read", breaks=["R1", "X1"])
@@ -272,6 +297,22 @@ class AlwaysExchangesVersions(Connection):
         return True
 
 
+@mutant("insists-on-versions", breaks=["R15", "R20"])
+class InsistsOnVersions(StreamClient):
+    """Connects again and again to a server that does not know ExchangeCommandVersions."""
+
+    connection_type = AlwaysExchangesVersions
+
+    async def connect_control(self, deadline: float) -> None:
+        while True:
+            try:
+                return await super().connect_control(deadline)
+            except ClientError as error:
+                if error.code != Code.UNKNOWN_FRAME:
+                    raise
+                await asyncio.sleep(0.1)
+
+
 @mutant("silence-unnoticed", breaks=["R18", "X3"])
 class SilenceUnnoticed(Connection):
     """Never misses the server's heartbeats."""
@@ -303,3 +344,25 @@ class OnlyHeartbeatsCount(Connection):
 
     def silence_limit(self) -> float | None:
         return self.last_beat + 2 * self.heartbeat_s if self.is_beating() else None
+
+
+@mutant("publishes-version-2", breaks=["R7", "R20"])
+class PublishesVersion2(Connection):
+    """Sends Publish in version 2, without asking whether the server knows it."""
+
+    def send(self, frame: StreamFrame) -> None:
+        if isinstance(frame, Publish) and frame.version == 1 and not frame.batches:
+            frame = msgspec.structs.replace(frame, version=2, filter_values=(None,) * frame.count)
+        super().send(frame)
+
+
+@mutant("handshake-never-times-out", breaks=["R1", "R15"])
+class HandshakeNeverTimesOut(Connection):
+    """Waits for ever for an answer of the handshake, or for the rest of one."""
+
+    def expire_requests(self, now: float) -> None:
+        if self.state == "open":
+            super().expire_requests(now)
+
+    def request_deadline(self) -> float | None:
+        return super().request_deadline() if self.state == "open" else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import ssl
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import Any, ClassVar
 
 from conformance.mutants.rabbitmq_stream.client import StreamClient
@@ -14,8 +14,11 @@ from conformance.mutants.rabbitmq_stream.errors import ClientError
 from conformance.mutants.rabbitmq_stream.link import Link
 from conformance.mutants.rabbitmq_stream.network import Wire, sockets
 from conformance.mutants.rabbitmq_stream.publisher import Entry, Publisher
-from conformance.mutants.rabbitmq_stream.subscription import Subscription
+from conformance.mutants.rabbitmq_stream.subscription import Report, Subscription
 from conformance.mutants.registry import mutant
+from fakebrokers.rabbitmq_stream.chunk import Chunk
+from fakebrokers.rabbitmq_stream.codes import Code
+from fakebrokers.rabbitmq_stream.wiretypes import StreamMetadata
 
 # NET-1 the byte stream
 
@@ -52,27 +55,25 @@ class SlowFramesAreLost(Connection):
             self.end(ClientError("connection", "a frame takes too long"))
 
 
-@mutant("back-pressure-loses-messages", breaks=["X4"])
-class BackPressureLosesMessages(Publisher):
-    """Throws messages away while the server does not read, and reports them as stored."""
+class _Careless(Publisher):
+    """Writes only while the transport takes it."""
 
     def write(self, entries: Sequence[Entry]) -> None:
-        if self.unconfirmed_bytes <= 2 << 20:
+        if getattr(getattr(self.connection, "owner", None), "is_writable", True):
             super().write(entries)
             return
         for entry in entries:
             asyncio.get_running_loop().call_soon(self.settle, entry.publishing_id or 0, None)
 
 
-@mutant("deadlock-under-back-pressure", breaks=["X4"])
-class DeadlockUnderBackPressure(StreamClient):
-    """Never goes on after the server did not read for a while."""
+@mutant("back-pressure-loses-messages", breaks=["X4"])
+class BackPressureLosesMessages(StreamClient):
+    """Throws messages away while the server does not read, and reports them as stored."""
 
-    is_stuck = False
+    publisher_type = _Careless
 
     def may_send(self, publisher: Publisher) -> bool:
-        self.is_stuck = self.is_stuck or publisher.unconfirmed_bytes > 1 << 20
-        return not self.is_stuck
+        return publisher.has_room()
 
 
 @mutant("late-answers-count-on", breaks=["X3", "X8"])
@@ -101,7 +102,7 @@ class _Lenient(Connection):
             super().lost(now, problem)
 
 
-@mutant("garbage-hangs", breaks=["X5"])
+@mutant("garbage-hangs", breaks=["R1", "X5"])
 class GarbageHangs(StreamClient):
     """Waits for ever when the first bytes of the server make no sense."""
 
@@ -364,3 +365,24 @@ class SessionsShareAFate(StreamClient):
             for other in list(self.everybody):
                 for one in list(other.links):
                     one.drop(ClientError("connection", "another session was lost"))
+
+
+# NET-4 content
+
+
+@mutant("unknown-stream-code-is-fine", breaks=["R20", "X5"])
+class UnknownStreamCodeIsFine(StreamClient):
+    """Takes a code in a Metadata answer that it does not know for success."""
+
+    def entry_of(self, answer: Any, stream: str) -> StreamMetadata:
+        entry = super().entry_of(answer, stream)
+        return entry if entry.code in {code.value for code in Code} else entry._replace(code=Code.OK)
+
+
+@mutant("positions-are-floats", breaks=["R10", "X12"])
+class PositionsAreFloats(Subscription):
+    """Keeps positions as floating-point numbers."""
+
+    def records(self, chunk: Chunk, report: Report) -> Iterator[tuple[int, bytes]]:
+        for offset, body in super().records(chunk, report):
+            yield int(float(offset)), body

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import asyncio
 from typing import Any
 
 from conformance.mutants.rabbitmq_stream.client import StreamClient
@@ -97,6 +99,17 @@ class LossLeavesRequestsOpen(Connection):
     def end_requests(self, error: ClientError) -> None:
         if error.kind != "connection" or self.state == "new":
             super().end_requests(error)
+
+
+@mutant("requests-after-a-loss-hang", breaks=["R3", "X6", "X8"])
+class RequestsAfterALossHang(StreamClient):
+    """A request that is made while there is no connection waits for its time-out."""
+
+    async def control_link(self, deadline: float) -> Link:
+        if self.control is None and self.is_reconnecting:
+            await asyncio.sleep(deadline - self.now())
+            raise ClientError("timeout", "no answer")
+        return await super().control_link(deadline)
 
 
 @mutant("loss-answers-requests", breaks=["R3"])
@@ -215,3 +228,14 @@ class NullStopsTheReader(DeafConnection):
             self.go_deaf()
         else:
             super().answered(frame)
+
+
+@mutant("writes-into-the-void", breaks=["R3", "X6"])
+class WritesIntoTheVoid(Link):
+    """A request on a connection that is gone waits for its time-out."""
+
+    async def request(self, *args: Any, deadline: float, **more: Any) -> Any:
+        if not self.is_open:
+            await asyncio.sleep(max(0.0, deadline - self.client.now()))
+            raise ClientError("timeout", "no answer")
+        return await super().request(*args, deadline=deadline, **more)

@@ -32,7 +32,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     handshake_max: int = 1 << 20
     inbound_max: int = 64 << 20
     request_timeout_s: float = 10.0
-    unconfirmed_max: int = 10_000
+    unconfirmed_max: int = 5_000
     unconfirmed_bytes: int = 16 << 20
     waiting_max: int = 1_000
     parked_bytes: int = 8 << 20

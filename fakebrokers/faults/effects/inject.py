@@ -66,6 +66,7 @@ class Reply(Effect, frozen=True, tag="reply"):
     Attributes:
         code: The protocol's own code.
         fields: Further fields of the answer, such as a challenge.
+        tail_hex: More bytes at the end of the answer, in hexadecimal digits; its size field counts them.
         pass_request: Let the broker see it all the same (its own answer is then a second one).
     """
 
@@ -73,11 +74,16 @@ class Reply(Effect, frozen=True, tag="reply"):
     realism = Realism.LEGAL
     code: int
     fields: Mapping[str, Any] = {}
+    tail_hex: str = ""
     pass_request: bool = False
 
     def apply(self, passage: Passage) -> None:
         answer = passage.refusal(self.code)
         if answer is not None:
-            passage.answer(msgspec.structs.replace(answer, **self.fields))
+            answer = msgspec.structs.replace(answer, **self.fields)
+            if self.tail_hex:
+                passage.say_raw(passage.mend(passage.encode(answer) + bytes.fromhex(self.tail_hex)))
+            else:
+                passage.answer(answer)
         if answer is None or self.pass_request:
             passage.pass_through()

@@ -14,6 +14,7 @@ from conformance.adapter.base import Call
 from conformance.adapter.messages import Event, Message, same_body
 from conformance.adapter.result import Result
 from conformance.suite import Client, Expect
+from conformance.suite.expect import SetupFailed
 from fakebrokers.faults.match import Direction
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ class Op(msgspec.Struct, frozen=True):
     Attributes:
         label: For reports.
         asks: The frame that carries it.
+        answer: The frame that ends it.
         args: Its arguments, without the session.
         timed: Whether the library ends it by a deadline of its own.
     """
@@ -41,6 +43,7 @@ class Op(msgspec.Struct, frozen=True):
     label: str
     op: str
     asks: str
+    answer: str
     args: Mapping[str, Any]
     timed: bool = True
 
@@ -131,6 +134,22 @@ class Script(ABC):
         """An op whose answer belongs to this number only, and how it looks; None if the client has none."""
 
     @abstractmethod
+    def refuse_publishes(self) -> None:
+        """The next publish is refused."""
+
+    @abstractmethod
+    def malformed(self) -> bytes:
+        """A frame that no server may send."""
+
+    @abstractmethod
+    def orphans(self, count: int) -> bytes:
+        """So many answers to nobody, about 1 KiB each."""
+
+    @abstractmethod
+    def bad_delivery(self) -> None:
+        """The next delivery is one that the client has to complain about."""
+
+    @abstractmethod
     async def heartbeats(self) -> None:
         """Demand, for some periods from now on, that the client's heartbeats keep theirs."""
 
@@ -203,11 +222,11 @@ class Script(ABC):
         same = len(got) == len(wanted) and all(
             same_body(message.body, body) for message, body in zip(got, wanted, strict=True)
         )
-        self.expect.that(
-            same,
-            f"{prefix}the messages are surfaced once, in order and intact",
-            f"{len(got)} of {len(wanted)} came: {[message.body for message in got][:5]}",
-        )
+        seen = f"{len(got)} of {len(wanted)} came: {[message.body for message in got][:5]}"
+        criterion = f"{prefix}the messages are surfaced once, in order and intact"
+        if check == self.expect.prepared and not same:
+            raise SetupFailed(criterion, seen)
+        self.expect.that(same, criterion, seen)
         return got
 
     def subscribe(
@@ -298,6 +317,16 @@ def second_fake(broker: FakeServer, **settings: Any) -> Iterator[Any]:
         yield other
     finally:
         other.stop()
+
+
+def maybe_reconnecting(client: Client) -> dict[str, Any]:
+    """Options of a connect that reconnects by itself if the library can; some do so only when asked."""
+    return {"auto_reconnect": True} if client.can("auto_reconnect") else {}
+
+
+def outcomes(client: Client, since: int) -> dict[int, str]:
+    """The outcomes that came as events after so many events, by the id of the publish."""
+    return {e["id"]: e["outcome"] for e in client.events[since:] if e.event == "outcome"}
 
 
 def address(broker: FakeServer) -> str:

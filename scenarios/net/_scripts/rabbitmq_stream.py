@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, cast
 
 from fakebrokers import RabbitMQStream
+from fakebrokers.faults import reply, rewrite
 from fakebrokers.journal import Record, Tap
+from fakebrokers.rabbitmq_stream.codec import StreamCodec
 from fakebrokers.rabbitmq_stream.codes import Code
-from fakebrokers.rabbitmq_stream.frames import Close
+from fakebrokers.rabbitmq_stream.frames import Close, PeerPropertiesResponse
 from scenarios.net._scripts.base import Op, Script
 from scenarios.rabbitmq_stream._deliveries import record
 from scenarios.rabbitmq_stream._steps import widest_gap_s
@@ -65,20 +67,31 @@ class StreamScript(Script):
     def ops(self, queue: str, tag: str = "") -> list[Op]:
         timed = self.client.can("ack_timeout")
         body = {"text": f"pending {tag}"}
+        named = {"target": queue, "name": "a"}
         known = [
-            Op("publish", "publish", "Publish", {"target": queue, "body": body, "wait": True}, timed),
-            Op("QueryOffset", "rmqs.query_offset", "QueryOffset", {"target": queue, "name": "a"}),
-            Op(
-                "QueryPublisherSequence",
-                "rmqs.query_sequence",
-                "QueryPublisherSequence",
-                {"target": queue, "name": "a"},
-            ),
-            Op("Metadata", "rmqs.metadata", "Metadata", {"targets": [queue]}),
-            Op("Create", "rmqs.create", "Create", {"target": f"{queue}-new{tag}"}),
+            Op("publish", "publish", "Publish", self.confirm, {"target": queue, "body": body}, timed),
+            _request("QueryOffset", "query_offset", named),
+            _request("QueryPublisherSequence", "query_sequence", named),
+            _request("Metadata", "metadata", {"targets": [queue]}),
+            _request("Create", "create", {"target": f"{queue}-new{tag}"}),
         ]
         self._fake.store_offset(queue, "a", 7)
         return [op for op in known if self.client.has(op.op)]
+
+    def refuse_publishes(self) -> None:
+        self.broker.faults.add(reply(code=Code.STREAM_DOES_NOT_EXIST, kind="Publish", nth=1, scope="run"))
+
+    def malformed(self) -> bytes:
+        return bytes.fromhex("0000000a 0003 0001 07 000003e8") + b"\0"  # promises 1000 ids
+
+    def orphans(self, count: int) -> bytes:
+        codec = StreamCodec("server", 1 << 20)
+        properties: dict[str, str | None] = {"padding": "x" * 1000}
+        frames = [PeerPropertiesResponse(0x70000000 + n, Code.OK, properties) for n in range(count)]
+        return b"".join([codec.encode(frame) for frame in frames])
+
+    def bad_delivery(self) -> None:
+        self.broker.faults.add(rewrite(fields={"chunk.crc": 1}, kind="Deliver", nth=1, scope="run"))
 
     def value_made_for(self, number: int) -> tuple[Op, Any] | None:
         if not self.client.has("rmqs.query_offset"):
@@ -86,7 +99,7 @@ class StreamScript(Script):
         name = f"reference-{number}"
         self._fake.store_offset(self.queue, name, 1000 + number)
         asked = {"target": self.queue, "name": name}
-        return Op("QueryOffset", "rmqs.query_offset", "QueryOffset", asked), 1000 + number
+        return _request("QueryOffset", "query_offset", asked), {"offset": 1000 + number}
 
     def from_first(self) -> dict[str, Any]:
         return {"offset": {"type": "first"}}
@@ -98,3 +111,7 @@ class StreamScript(Script):
         for connection in self.is_open():
             gap = widest_gap_s(self._fake, connection, begin, begin + 2.5 * period)
             self.expect.within(gap, period * 1.2 + 0.25, f"{connection}: heartbeats keep their period")
+
+
+def _request(frame: str, op: str, args: Mapping[str, Any]) -> Op:
+    return Op(frame, f"rmqs.{op}", frame, f"{frame}Response", args)

@@ -1,0 +1,68 @@
+"""Asks the monitor (P12)."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import ClassVar
+
+from conformance.mutants.pzq.errors import ClientError
+from conformance.mutants.pzq.network import Network, Parts
+from fakebrokers.pzq.memory import SocketType
+
+Values = dict[str, int | str]
+
+
+class Inquirer:
+    """One REQ socket for each question: one that was never answered could not ask again."""
+
+    kind: ClassVar[SocketType] = "REQ"
+
+    def __init__(self, network: Network, endpoint: str) -> None:
+        self.network = network
+        self.endpoint = endpoint
+
+    def request(self) -> Parts:
+        """The question."""
+        return (b"MONITOR",)
+
+    async def ask(self, timeout: float | None = None) -> Values:
+        """What the monitor tells. Raises `ClientError` (timeout, protocol)."""
+        answered: asyncio.Future[Parts] = asyncio.get_running_loop().create_future()
+
+        def on_message(parts: Parts) -> None:
+            if not answered.done():
+                answered.set_result(parts)
+
+        socket = self.network.connect(self.endpoint, self.kind, on_message)
+        try:
+            socket.send(*self.request())
+            parts = await asyncio.wait_for(answered, timeout)
+        except TimeoutError:
+            raise ClientError("timeout", f"the monitor did not answer within {timeout} s") from None
+        finally:
+            socket.close()
+        return self.read(parts)
+
+    def read(self, parts: Parts) -> Values:
+        """The lines of a reply; what is no ``key: value`` is left out.
+
+        Raises:
+            ClientError: protocol, if there is none at all.
+        """
+        values = {}
+        for line in parts[0].decode(errors="replace").split("\n"):
+            key, colon, value = self.split(line)
+            if key and colon:
+                values[key] = self.value(value)
+        if not values:
+            raise ClientError("protocol", f"expected lines 'key: value', got {parts[0][:80]!r}")
+        return values
+
+    def split(self, line: str) -> tuple[str, str, str]:
+        """Key, colon and value of a line; both parts are there for any line."""
+        key, colon, value = line.partition(":")
+        return key.strip(), colon, value.strip()
+
+    def value(self, text: str) -> int | str:
+        """A number where the text is one."""
+        return int(text) if text.isascii() and text.isdigit() else text

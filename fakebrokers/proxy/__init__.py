@@ -1,0 +1,12 @@
+"""A byte proxy with the faults, the journal and the front door of the fakes, and Toxiproxy's control API.
+
+    with PZQ() as pzq, Proxy(pzq.receive_url) as proxy:
+        proxy.faults.add(fault(Truncate(keep=40, of="stream"), Rst(), direction="out", byte=40))
+        ...  # point the client at proxy.host, proxy.port
+
+For wires that a library owns, so that the fake cannot touch the bytes itself, and for real servers.
+"""
+
+from fakebrokers.proxy.server import Proxy
+
+__all__ = ["Proxy"]

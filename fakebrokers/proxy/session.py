@@ -1,0 +1,134 @@
+"""One connection through the proxy: the client's half is a `Session`, the server's an `Upstream`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, ClassVar, Protocol
+
+from fakebrokers.frames import Frame, FrameTable
+from fakebrokers.proxy.frames import FRAMES, ClientBytes, ServerBytes
+from fakebrokers.session import Broker, Codec, HangUp, Session
+
+
+class Upstream(Protocol):
+    """The connection to the server (implemented by `upstream.UpstreamSocket`)."""
+
+    def write(self, data: bytes) -> None:
+        """Send to the server."""
+
+    def close(self) -> None:
+        """End it behind what was written."""
+
+    def stop_reading(self) -> None:
+        """Let the server's bytes pile up."""
+
+    def resume_reading(self) -> None:
+        """Read on."""
+
+
+class ProxyCodec(Codec):
+    """Bytes as they are."""
+
+    frames: ClassVar[FrameTable] = FRAMES
+
+    def __init__(self) -> None:
+        self._seen = 0
+
+    def feed(self, unit: bytes) -> Iterable[tuple[Frame, int]]:
+        yield ClientBytes(self._seen, bytes(unit)), len(unit)
+        self._seen += len(unit)
+
+    def encode(self, frame: Frame) -> bytes:
+        assert isinstance(frame, ClientBytes | ServerBytes)
+        return frame.data
+
+
+class ProxySession(Session):
+    """Reads nothing from the client until the server is there.
+
+    Args:
+        dial: Begins to connect to the server, and calls `connected` or `failed` later.
+        linger: Seconds by which the server's orderly end comes late to the client (asked at that time).
+    """
+
+    def __init__(self, dial: Callable[[ProxySession], None], linger: Callable[[], float]) -> None:
+        self._dial = dial
+        self._linger = linger
+        self._upstream: Upstream | None = None
+        self._from_server = 0
+        self._end_at: float | None = None
+
+    def opened(self, now: float) -> None:
+        self.state = "connecting"
+        self.link.stop_reading()
+        self._dial(self)
+
+    def connected(self, upstream: Upstream) -> None:
+        """The server is there."""
+        if self.state == "closed":
+            upstream.close()
+            return
+        self.state = "open"
+        self._upstream = upstream
+        self.link.ready()
+        self.link.resume_reading()
+
+    def failed(self) -> None:
+        """The server cannot be reached."""
+        if self.state != "closed":
+            self.link.hang_up()
+
+    def handle(self, frame: Frame, now: float) -> None:
+        if isinstance(frame, ClientBytes) and self._upstream is not None:
+            self._upstream.write(frame.data)
+
+    def from_server(self, data: bytes) -> None:
+        """The server sent something."""
+        self.link.say(ServerBytes(self._from_server, data))
+        self._from_server += len(data)
+        if not self.link.writable and self._upstream is not None:
+            self._upstream.stop_reading()
+
+    def writable(self, now: float) -> None:
+        if self._upstream is not None:
+            self._upstream.resume_reading()
+
+    def server_writable(self, writable: bool) -> None:
+        """The server reads fast enough, or does not."""
+        if writable:
+            self.link.resume_reading()
+        else:
+            self.link.stop_reading()
+
+    def server_gone(self, how: HangUp, now: float) -> None:
+        """The server ended the connection."""
+        self._upstream = None
+        linger = self._linger() if how is HangUp.FIN else 0.0
+        if linger:
+            self._end_at = now + linger
+        else:
+            self.link.hang_up(how)
+
+    def next_deadline(self) -> float | None:
+        return self._end_at
+
+    def handle_timer(self, now: float) -> None:
+        self._end_at = None
+        self.link.hang_up()
+
+    def closed(self, now: float) -> None:
+        self.state = "closed"
+        self._end_at = None
+        if self._upstream is not None:
+            self._upstream.close()
+            self._upstream = None
+
+    def describe(self) -> dict[str, Any]:
+        return {"state": self.state, "from_server_bytes": self._from_server}
+
+
+class NoBroker(Broker):
+    """A proxy keeps nothing."""
+
+    def reset(self) -> None:
+        pass

@@ -1,0 +1,91 @@
+"""The proxy's connections to the server."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+from collections.abc import Callable
+
+from fakebrokers.connection import Connection
+from fakebrokers.listener import WRITE_BUFFER_LIMIT, Driver
+from fakebrokers.proxy.session import ProxySession
+from fakebrokers.session import HangUp
+
+
+class UpstreamSocket(asyncio.Protocol):
+    """One connection to the server; implements `session.Upstream`.
+
+    Args:
+        linger: Seconds by which the client's orderly end comes late to the server (asked at that time).
+    """
+
+    def __init__(self, driver: Driver, session: ProxySession, linger: Callable[[], float]) -> None:
+        assert isinstance(session.link, Connection)
+        self._linger = linger
+        self._driver = driver
+        self._session = session
+        self._connection = session.link
+        self._socket: asyncio.Transport | None = None
+        self._closing: asyncio.TimerHandle | None = None
+
+    # asyncio.Protocol
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._socket = transport
+        transport.set_write_buffer_limits(WRITE_BUFFER_LIMIT)
+        with contextlib.suppress(OSError):
+            transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._step(lambda: self._session.connected(self))
+
+    def data_received(self, data: bytes) -> None:
+        self._step(lambda: self._session.from_server(data))
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self._socket = None
+        if self._closing is not None:
+            self._closing.cancel()
+        elif self._session.state != "closed":
+            how = HangUp.RST if isinstance(error, ConnectionError) else HangUp.FIN
+            self._step(lambda: self._session.server_gone(how, self._driver.loop.time()))
+
+    def pause_writing(self) -> None:
+        self._step(lambda: self._session.server_writable(False))
+
+    def resume_writing(self) -> None:
+        self._step(lambda: self._session.server_writable(True))
+
+    def _step(self, act: Callable[[], None]) -> None:
+        self._driver.engine.act(self._connection, self._driver.loop.time(), act)
+        self._driver.settle()
+
+    # session.Upstream
+
+    def write(self, data: bytes) -> None:
+        if self._socket is not None:
+            self._socket.write(data)
+
+    def close(self) -> None:
+        if self._socket is None:
+            return
+        linger = self._linger()
+        if linger:
+            self._closing = self._driver.loop.call_later(linger, self._socket.close)
+        else:
+            self._socket.close()
+
+    def drop(self) -> None:
+        """End it at once, without a word to anybody."""
+        if self._closing is not None:
+            self._closing.cancel()
+        if self._socket is not None:
+            self._socket.abort()
+
+    def stop_reading(self) -> None:
+        if self._socket is not None:
+            self._socket.pause_reading()
+
+    def resume_reading(self) -> None:
+        if self._socket is not None and not self._socket.is_closing():
+            self._socket.resume_reading()

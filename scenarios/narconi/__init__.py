@@ -1,0 +1,1 @@
+"""Scenarios for clients of Narconi."""

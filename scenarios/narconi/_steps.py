@@ -1,0 +1,202 @@
+"""Steps and questions that the scenarios of Narconi share."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from conformance.adapter.base import Call
+from conformance.adapter.messages import Message, same_body
+from conformance.adapter.result import Result
+from conformance.suite import Client, Expect
+from conformance.suite.client import as_body
+from fakebrokers import Narconi
+from fakebrokers.faults import drop
+from fakebrokers.frames import Malformed
+from fakebrokers.journal import Record, Tap
+from fakebrokers.narconi.frames import HttpRequest, WsAck, WsConfirm, WsPublish
+
+PROJECT = "gold"
+QUEUE = "orders"
+ADMIN = ("admin",)
+HTTP = ("http",)
+PUBLISHER = ("publisher",)
+CONSUMER = ("consumer",)
+
+ALL_BYTES = bytes(range(256))
+#: How an op ends that may have taken effect.
+LOST = ("connection", "closed", "timeout")
+WITHHELD = "confirms are withheld"
+
+
+async def ready(broker: Narconi, client: Client, *queues: str, **options: Any) -> None:
+    """The queues are there, and the client knows the project."""
+    for queue in queues or (QUEUE,):
+        broker.ensure(PROJECT, queue)
+    await client.connected(project=PROJECT, **options)
+
+
+# ops
+
+
+async def ensure(client: Client, queue: str = QUEUE, session: str = "s1") -> Result:
+    """Ensure a queue."""
+    return await client.op("narc.ensure_queue", session=session, target=queue)
+
+
+async def delete(client: Client, queue: str = QUEUE) -> Result:
+    """Delete a queue."""
+    return await client.op("narc.delete_queue", session="s1", target=queue)
+
+
+async def post(
+    client: Client, body: bytes | str = b"hello", queue: str = QUEUE, timeout: float = 5.0, **headers: Any
+) -> Result:
+    """Publish over HTTP; see `named` for the headers."""
+    return await client.op(
+        "narc.post", timeout, session="s1", target=queue, body=as_body(body), headers=named(headers)
+    )
+
+
+async def take(client: Client, queue: str = QUEUE, timeout: float = 5.0) -> Result:
+    """Consume one message over HTTP."""
+    return await client.op("narc.take", timeout, session="s1", target=queue)
+
+
+def publish(client: Client, body: bytes | str = b"hello", timeout: float = 5.0, **headers: Any) -> Call:
+    """Publish over the WebSocket; see `named` for the headers."""
+    return client.begin_publish(QUEUE, body, timeout=timeout, headers=named(headers))
+
+
+def named(headers: Mapping[str, Any]) -> dict[str, Any]:
+    """``content_type`` is ``Content-Type``, ``n`` is ``x-msg-x-n``."""
+    return {"Content-Type" if k == "content_type" else f"x-msg-x-{k}": v for k, v in headers.items()}
+
+
+async def settle(client: Client, message: Message, how: str = "ack", sub: str = "c1") -> Result:
+    """Acknowledge a message."""
+    return await client.op("settle", sub=sub, ref=message.ref, how=how)
+
+
+# messages
+
+
+def header(headers: Mapping[str, Any], name: str) -> Any:
+    """A header, whatever its case."""
+    return next((value for key, value in headers.items() if key.lower() == name.lower()), None)
+
+
+def bodies_are(expect: Expect, messages: Sequence[Message], wanted: Sequence[bytes], criterion: str) -> None:
+    """The messages have these bodies, in this order."""
+    fits = len(messages) == len(wanted)
+    fits = fits and all(same_body(m.body, body) for m, body in zip(messages, wanted, strict=True))
+    expect.that(fits, criterion, [m.body for m in messages][:6])
+
+
+def stored(broker: Narconi, queue: str = QUEUE) -> list[bytes]:
+    """The bodies that wait in a queue."""
+    return [message.payload for message in broker.messages(PROJECT, queue)]
+
+
+# the journal
+
+
+def received(broker: Narconi, kind: str, *, since: int = 0, connection: str | None = None) -> list[Record]:
+    """Frames of that kind that came from the client."""
+    return broker.journal.select(kind=kind, tap=Tap.RECEIVED, since=since, connection=connection)
+
+
+def sent(broker: Narconi, kind: str, *, since: int = 0, connection: str | None = None) -> list[Record]:
+    """Frames of that kind that left for the client."""
+    return broker.journal.select(kind=kind, tap=Tap.SENT, since=since, connection=connection)
+
+
+def requests(broker: Narconi, kind: str, *, since: int = 0) -> list[HttpRequest]:
+    """Requests of that kind."""
+    return [r.frame for r in received(broker, kind, since=since) if isinstance(r.frame, HttpRequest)]
+
+
+def published(broker: Narconi, *, since: int = 0) -> list[WsPublish]:
+    """Messages that came over WebSockets."""
+    return [r.frame for r in received(broker, "WsPublish", since=since) if isinstance(r.frame, WsPublish)]
+
+
+def acks(broker: Narconi, *, since: int = 0, connection: str | None = None) -> list[WsAck]:
+    """Acknowledgements that came."""
+    found = received(broker, "WsAck", since=since, connection=connection)
+    return [r.frame for r in found if isinstance(r.frame, WsAck)]
+
+
+def malformed(broker: Narconi, *, since: int = 0) -> list[Malformed]:
+    """What came and had no meaning."""
+    return [r.frame for r in received(broker, "Malformed", since=since) if isinstance(r.frame, Malformed)]
+
+
+def newest(broker: Narconi, kind: str = "WsUpgrade") -> str:
+    """The connection on which the newest frame of that kind came."""
+    return received(broker, kind)[-1].connection
+
+
+# publishing
+
+
+def withhold_confirms(broker: Narconi) -> None:
+    """From here on only `confirm` confirms."""
+    broker.faults.add(drop(kind="WsConfirm", direction="out", name=WITHHELD))
+
+
+async def came(broker: Narconi, count: int, *, since: int = 0, quiet_s: float = 0.5) -> int:
+    """Wait for so many messages, or until nothing new came for a while; returns how many there are."""
+    there, waited = -1, 0.0
+    while waited < quiet_s:
+        now = len(received(broker, "WsPublish", since=since))
+        if now >= count:
+            return now
+        waited = waited + 0.02 if now == there else 0.0
+        there = now
+        await asyncio.sleep(0.02)
+    return there
+
+
+async def withheld(broker: Narconi, client: Client, expect: Expect, count: int) -> list[Call]:
+    """Publish so many messages (``message 0`` ...) whose confirms never leave."""
+    withhold_confirms(broker)
+    mark = broker.journal.last_seq
+    calls = [publish(client, b"message %d" % n, timeout=4.0) for n in range(count)]
+    there = await came(broker, count, since=mark)
+    expect.exercised(there == count, f"{there} of {count} messages came before a confirm")
+    return calls
+
+
+def confirm(broker: Narconi) -> None:
+    """Confirm one message on the newest publishing connection."""
+    broker.say(newest(broker, "WsPublish"), WsConfirm())
+
+
+def never_acked(expect: Expect, result: Result, criterion: str) -> None:
+    """The op ended, and not acked. A definite refusal is the document's letter: non-strict."""
+    expect.outcome(result, ("unknown", "nacked"), criterion)
+    if result.outcome == "nacked":
+        text = "an unconfirmed message may be stored"
+        expect.tolerate(False, f"the outcome is unknown, because {text}", str(result))
+    else:
+        expect.failed(result, LOST, criterion)
+
+
+def refused(
+    expect: Expect, result: Result, code: int, criterion: str, *, kinds: Sequence[str] = ("refused",)
+) -> None:
+    """The op was refused with the status of the wire; another of `kinds` needs no status."""
+    expect.failed(result, kinds, criterion)
+    if result.word == "refused":
+        expect.equal(result.code, code, f"{criterion}, with the code")
+
+
+def upgrade_refused(expect: Expect, result: Result, code: int, criterion: str) -> None:
+    """The opening failed; interfaces like a browser's do not tell the status: non-strict."""
+    if result.word != "refused":
+        expect.failed(result, ("connection",), criterion)
+        expect.tolerate(False, "the status of the refusal is reported", str(result))
+        return
+    expect.failed(result, ("refused",), criterion, code=code, definite=True)

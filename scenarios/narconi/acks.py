@@ -1,0 +1,201 @@
+"""NARC-3 WebSocket consume: acknowledgements, redelivery, the graceful end."""
+
+from __future__ import annotations
+
+import asyncio
+
+from conformance.adapter.messages import Message
+from conformance.suite import Client, Expect, scenario
+from fakebrokers import Narconi
+from fakebrokers.faults import drop, rewrite
+from fakebrokers.journal import Tap
+from fakebrokers.session import HangUp
+from scenarios.narconi._steps import (
+    CONSUMER,
+    PROJECT,
+    QUEUE,
+    acks,
+    bodies_are,
+    malformed,
+    newest,
+    ready,
+    received,
+    settle,
+    stored,
+)
+from scenarios.narconi.consume import surfaced
+
+
+async def outstanding(
+    broker: Narconi, client: Client, expect: Expect, count: int, **options: object
+) -> list[Message]:
+    """A subscription with ack on which so many messages (``1``, ``2`` ...) were surfaced."""
+    await ready(broker, client)
+    await client.subscribed(QUEUE, ack=True, **options)
+    for number in range(1, count + 1):
+        broker.put(PROJECT, QUEUE, b"%d" % number)
+    return await surfaced(client, expect, count)
+
+
+async def subscribed_again(client: Client, sub: str) -> str:
+    """The name under which messages come after a loss."""
+    if client.can("auto_reconnect"):
+        return "c1"
+    await client.subscribed(QUEUE, sub, ack=True)
+    return sub
+
+
+async def all_done(broker: Narconi, expect: Expect, criterion: str) -> None:
+    """Nothing is left in the queue, and nothing is unacknowledged."""
+    for _ in range(100):
+        if not stored(broker) and not broker.unacked(PROJECT, QUEUE):
+            break
+        await asyncio.sleep(0.02)
+    expect.equal((stored(broker), broker.unacked(PROJECT, QUEUE)), ([], 0), criterion)
+
+
+async def acked_ids(
+    broker: Narconi, count: int, connection: str | None = None
+) -> list[tuple[str | None, str | None]]:
+    """``ackId`` and ``ackToId`` of what came, once there are `count`, or what there is after 1 s."""
+    for _ in range(50):
+        if len(acks(broker, connection=connection)) >= count:
+            break
+        await asyncio.sleep(0.02)
+    return [(ack.ack_id, ack.ack_to_id) for ack in acks(broker, connection=connection)]
+
+
+@scenario("NARC-3.07", roles=CONSUMER, server={"profile": "seed"})
+async def opaque_ids(broker: Narconi, client: Client, expect: Expect) -> None:
+    ids = ["7", "007", "abc/==", "x" * 200]
+    for number, ack_id in enumerate(ids):
+        broker.faults.add(rewrite(fields={"ack_id": ack_id}, kind="WsDeliver", nth=number + 1))
+    broker.faults.add(drop(kind="WsAck", direction="in"))
+    messages = await outstanding(broker, client, expect, 4)
+    for message in messages:
+        expect.ok(await settle(client, message), "settle ends well")
+    found = await acked_ids(broker, 4)
+    expect.that(not malformed(broker), "each id comes back as a JSON string", malformed(broker)[:1])
+    expect.equal([one for one, _ in found], ids, "each id comes back unchanged")
+
+
+@scenario("NARC-3.08", roles=CONSUMER)
+async def ack_one(broker: Narconi, client: Client, expect: Expect) -> None:
+    messages = await outstanding(broker, client, expect, 2)
+    expect.ok(await settle(client, messages[1]), "settle ends well")
+    found = await acked_ids(broker, 1)
+    await asyncio.sleep(0.2)
+    expect.equal(found, [("2", None)], "one text frame with an object whose only known key is ackId")
+    others = [*malformed(broker), *received(broker, "WsStop"), *acks(broker)[1:]]
+    expect.that(not others, "no other data frame", others[:1])
+    expect.equal(broker.unacked(PROJECT, QUEUE), 1, "the other message stays unacknowledged")
+
+
+@scenario("NARC-3.09", roles=CONSUMER)
+async def ack_up_to(broker: Narconi, client: Client, expect: Expect) -> None:
+    messages = await outstanding(broker, client, expect, 3)
+    expect.ok(await settle(client, messages[1], "ack_to"), "settle ends well")
+    await asyncio.sleep(0.3)
+    found = await acked_ids(broker, 1)
+    fits = found in ([(None, "2")], [("1", None), ("2", None)])
+    expect.that(fits, "ackToId of the second once, or single acks for the first two", found)
+    expect.equal(broker.unacked(PROJECT, QUEUE), 1, "the third stays unacknowledged")
+
+
+@scenario("NARC-3.10", roles=CONSUMER)
+async def ack_order(broker: Narconi, client: Client, expect: Expect) -> None:
+    messages = await outstanding(broker, client, expect, 3)
+    connection = newest(broker)
+    expect.ok(await settle(client, messages[2]), "settle ends well")
+    await asyncio.sleep(0.5)
+    found = await acked_ids(broker, 1, connection)
+    expect.equal(found, [("3", None)], "only ackId of the third before the drop")
+    broker.kill(connection, HangUp.RST)
+    sub = await subscribed_again(client, "c2")
+    again = (await client.wait_messages(5 if sub == "c1" else 2, sub))[-2:]
+    bodies_are(expect, again, [b"1", b"2"], "messages 1 and 2 are surfaced again")
+    for message in again:
+        expect.ok(await settle(client, message, sub=sub), "settle ends well")
+    await all_done(broker, expect, "they are acknowledged")
+
+
+@scenario("NARC-3.11", roles=CONSUMER)
+async def implicit_mode(broker: Narconi, client: Client, expect: Expect) -> None:
+    await ready(broker, client)
+    await client.subscribed(QUEUE)
+    for number in range(3):
+        broker.put(PROJECT, QUEUE, b"%d" % number)
+    await surfaced(client, expect, 3)
+    await asyncio.sleep(0.3)
+    frames = [*acks(broker), *malformed(broker)]
+    expect.that(not frames, "no ack frames without ack", frames[:1])
+
+
+@scenario("NARC-3.13", roles=CONSUMER, variants=("real",))
+@scenario("NARC-3.13", roles=CONSUMER, variants=("seed",), server={"profile": "seed"})
+async def redelivered(broker: Narconi, client: Client, expect: Expect) -> None:
+    await outstanding(broker, client, expect, 2)
+    connection = newest(broker)
+    broker.kill(connection, HangUp.RST)
+    sub = await subscribed_again(client, "c2")
+    again = (await client.wait_messages(4 if sub == "c1" else 2, sub))[-2:]
+    bodies_are(expect, again, [b"1", b"2"], "both are surfaced again")
+    flags = [message.redelivered for message in again]
+    expect.that(False not in flags, "redelivered is true", flags)
+    expect.tolerate(None not in flags, "redelivered is reported", flags)
+    for message in again:
+        expect.ok(await settle(client, message, sub=sub), "settle ends well")
+    wanted = [(message.position, None) for message in again]
+    found = await acked_ids(broker, 2, newest(broker))
+    expect.equal(found, wanted, "acks carry the ids of the new connection")
+    await all_done(broker, expect, "both are acknowledged")
+
+
+@scenario("NARC-3.15", roles=CONSUMER)
+async def graceful_end(broker: Narconi, client: Client, expect: Expect) -> None:
+    messages = await outstanding(broker, client, expect, 3, limit=3)
+    connection = newest(broker)
+    for body in (b"4", b"5"):
+        broker.put(PROJECT, QUEUE, body)
+    ending = client.begin("unsubscribe", 8.0, sub="c1", drain=True)
+    stop = {"kind": "WsStop", "tap": Tap.RECEIVED, "connection": connection}
+    await expect.wire(broker, "one empty message asks for the end", within_s=2.0, **stop)
+    for message in messages:
+        expect.ok(await settle(client, message), "the outstanding are acknowledged")
+    expect.ok(await ending, "unsubscribe ends")
+    found = await acked_ids(broker, 3, connection)
+    expect.equal(found, [("1", None), ("2", None), ("3", None)], "the outstanding are acknowledged")
+    await expect.socket_closed(broker, connection, "then the client closes", within_s=2.0)
+    goodbyes = received(broker, "WsClose", connection=connection)
+    last = received(broker, "WsAck", connection=connection)[-1].seq
+    expect.that(goodbyes and goodbyes[0].seq > last, "the close frame comes behind the acks", goodbyes)
+    waiting = [(m.payload, m.redelivered) for m in broker.messages(PROJECT, QUEUE)]
+    expect.equal(waiting, [(b"4", False), (b"5", False)], "the waiting ones stay, not redelivered")
+
+
+@scenario("NARC-3.22", roles=CONSUMER)
+async def window_moves(broker: Narconi, client: Client, expect: Expect) -> None:
+    await ready(broker, client)
+    await client.subscribed(QUEUE, ack=True, limit=2)
+    for number in range(6):
+        broker.put(PROJECT, QUEUE, b"%d" % number)
+    for number in range(6):
+        messages = await client.wait_messages(number + 1, within_s=2.0)
+        expect.that(len(messages) > number, "all 6 are surfaced as acks make room", len(messages))
+        await asyncio.sleep(0.2)
+        sent_acks = len(acks(broker))
+        expect.that(sent_acks <= number, "no ack on the wire before its settle", sent_acks)
+        expect.ok(await settle(client, messages[number]), "settle ends well")
+    await all_done(broker, expect, "all 6 are acknowledged within 10 s")
+
+
+@scenario("NARC-3.23", roles=CONSUMER)
+async def settled_twice(broker: Narconi, client: Client, expect: Expect) -> None:
+    messages = await outstanding(broker, client, expect, 2)
+    expect.ok(await settle(client, messages[0]), "the first settle ends well")
+    second = await settle(client, messages[0])
+    if not second.ok:
+        expect.failed(second, ("invalid", "closed"), "the second settle is invalid, or ok without a frame")
+    await asyncio.sleep(0.3)
+    expect.equal(await acked_ids(broker, 1), [("1", None)], "one ack frame for the id")
+    expect.equal(broker.unacked(PROJECT, QUEUE), 1, "the other message stays unacknowledged")

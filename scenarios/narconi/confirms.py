@@ -1,0 +1,227 @@
+"""NARC-2 WebSocket publish: confirms, errors in their place, lost connections, the end."""
+
+from __future__ import annotations
+
+import asyncio
+
+from conformance.suite import Client, Expect, scenario
+from fakebrokers import Narconi
+from fakebrokers.faults import delay, drop, fault
+from fakebrokers.journal import Tap
+from fakebrokers.narconi.faults import FailInstead, error_instead_of_confirm
+from fakebrokers.narconi.frames import WsClose, WsConfirm, WsFrame, WsPing
+from fakebrokers.session import HangUp
+from scenarios.narconi._steps import (
+    ALL_BYTES,
+    PUBLISHER,
+    WITHHELD,
+    came,
+    confirm,
+    malformed,
+    never_acked,
+    newest,
+    publish,
+    published,
+    ready,
+    received,
+    refused,
+    sent,
+    withheld,
+    withhold_confirms,
+)
+
+CONCURRENT = ("concurrent",)
+EITHER = ("connection", "closed")
+
+
+@scenario("NARC-2.08", roles=PUBLISHER, needs=CONCURRENT)
+async def confirm_in_order(broker: Narconi, client: Client, expect: Expect) -> None:
+    await ready(broker, client)
+    withhold_confirms(broker)
+    calls = [publish(client, b"message %d" % n, timeout=8.0) for n in range(5)]
+    await came(broker, 5)
+    expect.that(not any(call.done for call in calls), "no op ends before its confirm", "one did")
+    for number, call in enumerate(calls):
+        expect.exercised(await came(broker, number + 1) > number, f"message {number + 1} never came")
+        confirm(broker)
+        await asyncio.sleep(0.2)
+        done = [other + 1 for other, one in enumerate(calls) if one.done]
+        expect.that(set(done) <= set(range(1, number + 2)), f"{number + 1} confirms end that many ops", done)
+        result = await call
+        criterion = f"op {number + 1} ends acked after confirm {number + 1}, in sending order"
+        expect.outcome(result, "acked", criterion)
+    order = [frame.payload for frame in published(broker)]
+    expect.equal(order, [b"message %d" % n for n in range(5)], "messages are sent in order, once each")
+
+
+@scenario("NARC-2.09", roles=PUBLISHER, needs=CONCURRENT)
+async def confirms_coalesced(broker: Narconi, client: Client, expect: Expect) -> None:
+    await ready(broker, client)
+    calls = await withheld(broker, client, expect, 20)
+    broker.say_raw(newest(broker, "WsPublish"), b"\x81\x00" * 20)
+    for number, call in enumerate(calls):
+        expect.outcome(await call, "acked", f"all 20 end acked (message {number + 1})")
+    broker.faults.remove(WITHHELD)
+    expect.outcome(await publish(client), "acked", "the 21st, confirmed alone, is acked as well")
+
+
+@scenario("NARC-2.10", roles=PUBLISHER, needs=CONCURRENT)
+async def fewer_confirms(broker: Narconi, client: Client, expect: Expect) -> None:
+    await ready(broker, client)
+    calls = await withheld(broker, client, expect, 5)
+    connection, mark = newest(broker, "WsPublish"), broker.journal.last_seq
+    for frame in (WsConfirm(), WsConfirm(), WsConfirm(), WsClose()):
+        broker.say(connection, frame)
+    broker.kill(connection, HangUp.FIN)
+    for number, call in enumerate(calls):
+        result = await call
+        if number < 3:
+            expect.outcome(result, "acked", f"message {number + 1}, which was confirmed, is acked")
+        else:
+            never_acked(expect, result, f"message {number + 1}, without a confirm, ends and is not acked")
+    again = {frame.payload for frame in published(broker, since=mark)}
+    expect.that(again <= {b"message 3", b"message 4"}, "only those two are ever sent again", again)
+
+
+@scenario("NARC-2.11", roles=PUBLISHER, variants=("real",))
+@scenario("NARC-2.11", roles=PUBLISHER, variants=("seed",), server={"profile": "seed"})
+async def error_for_one(broker: Narconi, client: Client, expect: Expect) -> None:
+    await ready(broker, client)
+    is_seed = broker.profile == "seed"
+    text = "TTL value too large" if is_seed else "Payload must be binary or a JSON object."
+    broker.faults.add(error_instead_of_confirm(text, 400, close=not is_seed, nth=2, scope="run"))
+    expect.outcome(await publish(client, b"1"), "acked", "message 1 is acked")
+    result = await publish(client, b"2")
+    refused(expect, result, 400, "message 2 is refused with the code")
+    assert result.error is not None
+    expect.that(text in result.error.text, "message 2 is refused with the text", result.error.text)
+    mark, connection = broker.journal.last_seq, newest(broker, "WsPublish")
+    third = await publish(client, b"3")
+    if is_seed:
+        expect.outcome(third, "acked", "message 3 is acked")
+    elif third.ok:
+        confirms = sent(broker, "WsConfirm", since=mark)
+        other = [record for record in confirms if record.connection != connection]
+        expect.that(other, "message 3 is acked only by a confirm on a new connection", confirms)
+    else:
+        expect.failed(third, EITHER, "message 3 is acked on a new connection, or ends as lost")
+
+
+@scenario("NARC-2.12", roles=PUBLISHER)
+async def error_without_text(broker: Narconi, client: Client, expect: Expect) -> None:
+    await ready(broker, client)
+    broker.faults.add(fault(FailInstead(error="", code=500), kind="WsConfirm", direction="out"))
+    result = await publish(client)
+    expect.outcome(result, "nacked", "the message is nacked")
+    expect.equal(result.code, 500, "with the code 500")
+
+
+@scenario("NARC-2.13", roles=PUBLISHER)
+async def unparsable_error(broker: Narconi, client: Client, expect: Expect) -> None:
+    await ready(broker, client)
+    (call,) = await withheld(broker, client, expect, 1)
+    broker.say(newest(broker, "WsPublish"), WsFrame(1, b"oops"))
+    kinds = ("protocol", "connection", "closed")
+    expect.failed(await call, kinds, "what is pending ends with a protocol error or the connection")
+
+
+@scenario("NARC-2.14", roles=PUBLISHER)
+async def connection_drops(broker: Narconi, client: Client, expect: Expect) -> None:
+    await ready(broker, client)
+    for how in (HangUp.RST, HangUp.FIN):
+        calls = await withheld(broker, client, expect, 3 if client.can("concurrent") else 1)
+        broker.kill(newest(broker, "WsPublish"), how)
+        dropped_ns = client.adapter.now_ns()
+        for number, call in enumerate(calls):
+            result = await call
+            what = f"{how.value}: message {number + 1}"
+            never_acked(expect, result, f"{what} ends, and not acked")
+            if result.word != "timeout":
+                late_s = (result.ended_ns - dropped_ns) / 1e9
+                expect.within(late_s, 1.0, f"{what} ends within 1 s of the drop, or at its deadline")
+        broker.faults.clear()
+
+
+@scenario("NARC-2.16", roles=PUBLISHER)
+async def close_after_confirms(broker: Narconi, client: Client, expect: Expect) -> None:
+    await ready(broker, client)
+    broker.faults.add(delay(0.3, kind="WsConfirm"))
+    call = publish(client)
+    await came(broker, 1)
+    connection = newest(broker, "WsUpgrade")
+    closing = await client.close()
+    expect.ended(closing, "close ends")
+    result = await call
+    if result.ok:
+        confirms = sent(broker, "WsConfirm")
+        goodbyes = received(broker, "WsClose")
+        early = goodbyes and confirms and goodbyes[0].seq < confirms[-1].seq
+        expect.that(confirms, "acked only by a confirm", "there was none")
+        expect.that(not early, "the close frame comes after the last confirm", "it came before")
+    codes = [record.status for record in received(broker, "WsClose")]
+    expect.that(set(codes) <= {1000, None}, "the close code is 1000, or there is none", codes)
+    expect.that(codes, "a close frame is sent", "there was none")
+    await expect.socket_closed(broker, connection, "the TCP connection is closed", within_s=1.25)
+
+
+@scenario("NARC-2.17", roles=PUBLISHER, timeout_s=60)
+async def close_ends(broker: Narconi, client: Client, expect: Expect) -> None:
+    await ready(broker, client)
+    calls = await withheld(broker, client, expect, 1)
+    broker.faults.add(drop(kind="WsClose", direction="in"))
+    result = await client.close(timeout=5.0)
+    expect.ended(result, "close ends")
+    seconds = result.elapsed_ms / 1000
+    expect.tolerate(seconds <= 5 * 1.2 + 0.25, "close ends at its deadline of 5 s", f"{seconds:.1f} s")
+    expect.within(seconds, 35.0, "close ends within 35 s")
+    never_acked(expect, await calls[0], "the pending publish ends, and not acked")
+
+
+@scenario("NARC-2.19", roles=PUBLISHER, needs=CONCURRENT)
+async def fragmented_confirm(broker: Narconi, client: Client, expect: Expect) -> None:
+    await ready(broker, client)
+    first, second = await withheld(broker, client, expect, 2)
+    connection = newest(broker, "WsPublish")
+    for frame in (WsFrame(1, b"", fin=False), WsPing(b"between"), WsFrame(0, b"")):
+        broker.say(connection, frame)
+    expect.outcome(await first, "acked", "two empty fragments confirm the first message")
+    await asyncio.sleep(0.3)
+    expect.that(not second.done, "they are one confirm, not two", "the second message ended, too")
+    confirm(broker)
+    expect.outcome(await second, "acked", "the next confirm is for the second")
+
+
+@scenario("NARC-2.22", roles=PUBLISHER, server={"body_limit": 100_000})
+async def too_large(broker: Narconi, client: Client, expect: Expect) -> None:
+    await ready(broker, client)
+    expect.outcome(await publish(client, b"1"), "acked", "message 1 is acked")
+    result = await publish(client, ALL_BYTES * 256 + b"!")
+    refused(expect, result, 429, "message 2 is refused with 429, or invalid", kinds=("refused", "invalid"))
+    count = sum(bad.code == "too-large" for bad in malformed(broker))
+    expect.that(count <= 1, "message 2 is sent at most once", count)
+    mark = broker.journal.last_seq
+    third = await publish(client, b"3")
+    if third.ok:
+        expect.that(sent(broker, "WsConfirm", since=mark), "message 3 is acked by its own confirm", "none")
+    else:
+        expect.failed(third, EITHER, "message 3 is acked, or ends as lost")
+
+
+@scenario("NARC-2.23", roles=PUBLISHER)
+async def error_without_cause(broker: Narconi, client: Client, expect: Expect) -> None:
+    await ready(broker, client)
+    expect.prepared(await publish(client, b"0"))
+    mark = len(client.events)
+    broker.lose_backend()
+    await expect.reached(broker, "no error was sent", kind="WsError", tap=Tap.SENT)
+    told = await client.event("session", 1.0, mark) or await client.event("error", 0.1, mark)
+    expect.that(told, "the error or the loss is reported", "no event")
+    for number in (1, 2):
+        since = broker.journal.last_seq
+        result = await publish(client, b"%d" % number)
+        if result.ok:
+            confirms = sent(broker, "WsConfirm", since=since)
+            expect.that(confirms, f"publish {number} is acked by its own confirm", "there was none")
+        else:
+            criterion = f"publish {number} is acked, or ends as lost: the error is no answer to it"
+            expect.failed(result, EITHER, criterion)

@@ -1,0 +1,228 @@
+"""NARC-1 HTTP API: queues, publishing and consuming by request."""
+
+from __future__ import annotations
+
+from urllib.parse import unquote
+
+from conformance.adapter.messages import same_body
+from conformance.adapter.result import Result
+from conformance.suite import Client, Expect, scenario
+from fakebrokers import Narconi
+from fakebrokers.faults import fault, rewrite
+from fakebrokers.narconi.faults import HttpAnswer, WithLength
+from scenarios.narconi._steps import (
+    ADMIN,
+    ALL_BYTES,
+    HTTP,
+    PROJECT,
+    QUEUE,
+    delete,
+    ensure,
+    header,
+    post,
+    ready,
+    received,
+    refused,
+    requests,
+    stored,
+    take,
+)
+
+FORMS = ("chunked", "with a length")
+
+
+def use_form(broker: Narconi, form: str) -> None:
+    """Answers come in this form from here on."""
+    if form == "with a length":
+        broker.faults.add(fault(WithLength(), role="response", direction="out"))
+        broker.faults.add(fault(WithLength(), role="deliver", direction="out"))
+
+
+@scenario("NARC-1.01", roles=ADMIN)
+async def ensure_queue(broker: Narconi, client: Client, expect: Expect) -> None:
+    await client.connected(project=PROJECT)
+    for form in FORMS:
+        use_form(broker, form)
+        mark = broker.journal.last_seq
+        result = await ensure(client)
+        came = [r.frame for r in broker.journal.select(since=mark) if hasattr(r.frame, "target")]
+        targets = [(frame.method, unquote(frame.target)) for frame in came]  # type: ignore[union-attr]
+        wanted = ("PUT", f"/v2/{PROJECT}/queues/{QUEUE}")
+        expect.that(wanted in targets, f"PUT {wanted[1]}, without a slash at the end", targets)
+        expect.ok(result, f"{form}: 201 is ok")
+
+
+@scenario("NARC-1.02", roles=(*ADMIN, *HTTP))
+async def ensure_queue_twice(broker: Narconi, client: Client, expect: Expect) -> None:
+    await client.connected(project=PROJECT)
+    expect.ok(await ensure(client), "the first 201 is ok")
+    expect.ok(await ensure(client), "the second 201 is ok: the empty chunked body was read to its end")
+    expect.outcome(await post(client), "acked", "a publish behind it is acked")
+    expect.equal(stored(broker), [b"hello"], "one message is stored")
+
+
+@scenario("NARC-1.03", roles=ADMIN)
+async def delete_queue(broker: Narconi, client: Client, expect: Expect) -> None:
+    await ready(broker, client)
+    expect.ok(await delete(client), "204 for an existing queue is ok")
+    expect.ok(await delete(client), "204 for a missing queue is ok")
+    answer = HttpAnswer(
+        status=404,
+        body='{"code":"ResourceNotFound","message":"Queue does not exist: gold_orders"}',
+        content_type="application/json",
+    )
+    broker.faults.add(fault(answer, kind="DeleteQueue", direction="in"))
+    result = await delete(client)
+    if not result.ok:
+        refused(expect, result, 404, "404 ends refused")
+    else:
+        expect.tolerate(False, "404 ends refused", "it is ok: there is nothing left to delete")
+
+
+@scenario("NARC-1.04", roles=HTTP)
+async def publish_by_post(broker: Narconi, client: Client, expect: Expect) -> None:
+    await ready(broker, client)
+    result = await post(client, ALL_BYTES, content_type="image/png", color="red", size="large")
+    expect.outcome(result, "acked", "201 is acked")
+    [message] = broker.messages(PROJECT, QUEUE)
+    expect.that(message.payload == ALL_BYTES, "the body arrives byte by byte", message.payload[:40])
+    expect.equal(message.content_type, "image/png", "the Content-Type arrives")
+    kept = {"x-msg-x-color": "red", "x-msg-x-size": "large"}
+    expect.equal(message.headers, kept, "the x-msg-x- headers arrive")
+
+
+@scenario("NARC-1.05", roles=HTTP)
+async def publish_to_missing_queue(broker: Narconi, client: Client, expect: Expect) -> None:
+    await client.connected(project=PROJECT)
+    result = await post(client)
+    refused(expect, result, 404, "404 ends refused")
+    assert result.error is not None
+    text = "Queue does not exist: gold_orders"
+    expect.that(text in result.error.text, "the server's message is reported", result.error.text)
+    expect.equal(len(received(broker, "HttpPublish")), 1, "one request only")
+
+
+@scenario("NARC-1.06", roles=HTTP, server={"body_limit": 100_000})
+async def publish_too_large(broker: Narconi, client: Client, expect: Expect) -> None:
+    await ready(broker, client)
+    largest = ALL_BYTES * 256
+    expect.outcome(await post(client, largest), "acked", "65536 bytes are acked")
+    expect.that(stored(broker) == [largest], "the largest body arrives whole", len(stored(broker)[0]))
+    for code in (429, 413):
+        mark = broker.journal.last_seq
+        if code == 413:
+            broker.faults.add(fault(HttpAnswer(status=413), kind="HttpPublish", direction="in"))
+        result = await post(client, largest + b"!")
+        refused(expect, result, code, f"65537 bytes end refused with {code}", kinds=("refused", "invalid"))
+        count = len(received(broker, "HttpPublish", since=mark))
+        expect.that(count <= 3, "it is sent at most three times", count)
+        expect.that(len(stored(broker)) == 1, "nothing more is stored", len(stored(broker)))
+
+
+@scenario("NARC-1.07", roles=ADMIN)
+async def error_without_json(broker: Narconi, client: Client, expect: Expect) -> None:
+    await client.connected(project=PROJECT)
+    cases = {
+        "500 with HTML": HttpAnswer(status=500, body="<h1>Oops</h1>"),
+        "500 with an empty body": HttpAnswer(status=500),
+        "500 with broken JSON": HttpAnswer(status=500, body='{"message":', content_type="application/json"),
+        "500 with JSON that is no object": HttpAnswer(
+            status=500, body='["message"]', content_type="application/json"
+        ),
+        "404 as text": HttpAnswer(
+            status=404, body="Queue does not exist: gold_orders", content_type="text/plain"
+        ),
+    }
+    for case, answer in cases.items():
+        broker.faults.clear()
+        broker.faults.add(fault(answer, kind="EnsureQueue", direction="in"))
+        refused(expect, await ensure(client), answer.status, f"{case} ends refused")
+    broker.faults.clear()
+    broker.faults.add(rewrite(fields={"status": 406}, kind="QueueEnsured"))
+    refused(expect, await ensure(client), 406, "406 with an empty chunked body ends refused")
+    broker.faults.clear()
+    expect.ok(await ensure(client), "the next request works")
+
+
+def message_of(expect: Expect, result: Result, criterion: str) -> dict[str, object]:
+    """The message that a take brought."""
+    value = expect.ok(result, criterion)
+    expect.that(value["message"] is not None, criterion, "there is no message")
+    found: dict[str, object] = value["message"]
+    return found
+
+
+@scenario("NARC-1.08", roles=HTTP)
+async def consume_one(broker: Narconi, client: Client, expect: Expect) -> None:
+    await ready(broker, client)
+    for form in FORMS:
+        use_form(broker, form)
+        for body in (ALL_BYTES, b""):
+            what = f"{form}: a message of {len(body)} bytes"
+            broker.put(PROJECT, QUEUE, body, content_type="image/png", headers={"x-msg-x-color": "red"})
+            [before] = broker.messages(PROJECT, QUEUE)
+            message = message_of(expect, await take(client), f"{what} is surfaced")
+            shown: dict[str, str] = message["body"]  # type: ignore[assignment]
+            headers: dict[str, str] = message["headers"]  # type: ignore[assignment]
+            expect.that(same_body(shown, body), f"{what}: its body is whole", shown)
+            expect.equal(header(headers, "Content-Type"), "image/png", f"{what}: its content type")
+            expect.equal(header(headers, "x-msg-x-color"), "red", f"{what}: its custom metadata")
+            seen = (message["ts"], message["redelivered"])
+            expect.tolerate(seen == (before.timestamp, False), "timestamp and redelivered surfaced", seen)
+
+
+@scenario("NARC-1.09", roles=HTTP)
+async def empty_queue(broker: Narconi, client: Client, expect: Expect) -> None:
+    await ready(broker, client)
+    value = expect.ok(await take(client), "204 is no error")
+    expect.equal(value["message"], None, "204 means: no message")
+
+
+@scenario("NARC-1.10", roles=HTTP)
+async def binary_body_and_charset(broker: Narconi, client: Client, expect: Expect) -> None:
+    await ready(broker, client)
+    broker.put(PROJECT, QUEUE, ALL_BYTES, content_type="text/plain; charset=utf-8")
+    message = message_of(expect, await take(client), "the message is surfaced")
+    shown: dict[str, str] = message["body"]  # type: ignore[assignment]
+    expect.that(same_body(shown, ALL_BYTES), "the body is byte-identical, whatever its charset", shown)
+
+
+@scenario("NARC-1.11", roles=HTTP)
+async def redelivered_as_text(broker: Narconi, client: Client, expect: Expect) -> None:
+    await ready(broker, client)
+    for flag in (True, False):
+        broker.put(PROJECT, QUEUE, b"hello", redelivered=flag)
+        message = message_of(expect, await take(client), "the message is surfaced")
+        expect.equal(message["redelivered"], flag, "redelivered is a boolean")
+
+
+@scenario("NARC-1.12", roles=HTTP)
+async def header_case(broker: Narconi, client: Client, expect: Expect) -> None:
+    await ready(broker, client)
+    broker.put(PROJECT, QUEUE, b"hello", headers={"X-Msg-X-Name1": "value"})
+    message = message_of(expect, await take(client), "the message is surfaced")
+    headers: dict[str, str] = message["headers"]  # type: ignore[assignment]
+    expect.equal(header(headers, "x-msg-x-name1"), "value", "X-Msg-X-Name1 is custom metadata, too")
+
+
+@scenario("NARC-1.16", roles=ADMIN)
+async def names_needing_escape(broker: Narconi, client: Client, expect: Expect) -> None:
+    await client.connected(project=PROJECT)
+    await client.connected("s2", project="a_b")
+    for session, project, queue in [
+        *(("s1", PROJECT, name) for name in ("a/b", "a%b", "a b", "ü", "a?b", "a#b")),
+        ("s2", "a_b", QUEUE),
+    ]:
+        mark = broker.journal.last_seq
+        what = f"project {project!r}, queue {queue!r}"
+        result = await ensure(client, queue, session)
+        asked = [r.frame.target for r in broker.journal.select(since=mark) if hasattr(r.frame, "target")]
+        for target in asked:
+            names = [unquote(part) for part in target.split("/")]
+            expect.that(
+                names == ["", "v2", project, "queues", queue], f"{what}: one segment of the path", target
+            )
+        refused(expect, result, 409, f"{what} is refused", kinds=("refused", "invalid"))
+    expect.ok(await ensure(client, "a.b-c:d_e"), "the legal name a.b-c:d_e works")
+    [request] = [r for r in requests(broker, "EnsureQueue") if r.queue == "a.b-c:d_e"]
+    expect.equal(request.project, PROJECT, "the legal name a.b-c:d_e works")

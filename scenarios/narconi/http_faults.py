@@ -1,0 +1,162 @@
+"""NARC-1 HTTP API: answers that are cut, slow or lost, gateways and outages."""
+
+from __future__ import annotations
+
+import asyncio
+
+from conformance.suite import Client, Expect, scenario
+from fakebrokers import Narconi
+from fakebrokers.faults import effects, fault
+from fakebrokers.narconi.faults import CutBody, HttpAnswer, SlowBody, WithLength, lose_consume_response
+from scenarios.narconi._steps import (
+    ADMIN,
+    CONSUMER,
+    HTTP,
+    LOST,
+    PROJECT,
+    PUBLISHER,
+    QUEUE,
+    ensure,
+    post,
+    publish,
+    ready,
+    received,
+    refused,
+    sent,
+    stored,
+    take,
+    upgrade_refused,
+)
+
+
+@scenario("NARC-1.13", roles=HTTP)
+async def response_cut_in_body(broker: Narconi, client: Client, expect: Expect) -> None:
+    await ready(broker, client)
+    cut = CutBody(keep=40)
+    cases = {
+        "chunked, fin": fault(cut, effects.Fin(), kind="HttpDeliver", direction="out"),
+        "with a length, fin": fault(WithLength(), cut, effects.Fin(), kind="HttpDeliver", direction="out"),
+        "with a length, rst": fault(WithLength(), cut, effects.Rst(), kind="HttpDeliver", direction="out"),
+    }
+    for case, broken in cases.items():
+        broker.put(PROJECT, QUEUE, b"x" * 100)
+        broker.put(PROJECT, QUEUE, b"the next one")
+        broker.faults.clear()
+        broker.faults.add(broken)
+        mark = broker.journal.last_seq
+        result = await take(client)
+        expect.failed(
+            result,
+            (*LOST, "protocol", "internal"),
+            f"{case}: take ends with an error that is not definite, and surfaces no message",
+            definite=False,
+        )
+        asked = len(received(broker, "HttpConsume", since=mark))
+        expect.equal(asked, 1, f"{case}: no second DELETE within the op")
+        broker.faults.clear()
+        expect.prepared(await take(client))
+
+
+@scenario("NARC-1.14", roles=HTTP)
+async def slow_body(broker: Narconi, client: Client, expect: Expect) -> None:
+    await ready(broker, client)
+    broker.put(PROJECT, QUEUE, b"x" * 100)
+    broker.faults.add(fault(SlowBody(bytes_per_s=1.0), kind="HttpDeliver", direction="out"))
+    result = await take(client, timeout=2.0)
+    expect.failed(result, ("timeout",), "take ends as a timeout, not definite", definite=False)
+    limit = client.deadline_s("request", 2.0)
+    expect.within(result.elapsed_ms / 1000, limit * 1.2 + 0.25, "at its deadline as a whole")
+
+
+@scenario("NARC-1.15", roles=(*ADMIN, *HTTP))
+async def kept_connection_closed(broker: Narconi, client: Client, expect: Expect) -> None:
+    await client.connected(project=PROJECT)
+    for case in ("fin on the idle connection", "fin as the request comes"):
+        expect.prepared(await ensure(client))
+        before, mark = len(stored(broker)), broker.journal.last_seq
+        if case == "fin on the idle connection":
+            for connection in broker.connections:
+                broker.kill(connection["name"])
+            await asyncio.sleep(0.5)
+        else:
+            cut = effects.Fin(pass_frame=False)
+            broker.faults.add(fault(cut, kind="HttpPublish", direction="in", nth=1, scope="run"))
+        result = await post(client)
+        expect.outcome(result, ("acked", "unknown"), f"{case}: acked, or lost and not definite")
+        if result.outcome == "acked":
+            confirms = sent(broker, "HttpConfirm", since=mark)
+            expect.equal(len(confirms), 1, f"{case}: acked only by a 201")
+            expect.equal(len(stored(broker)) - before, 1, f"{case}: exactly one message is stored")
+        else:
+            expect.failed(result, LOST, f"{case}: acked, or lost and not definite")
+
+
+@scenario("NARC-1.17", roles=HTTP)
+async def redirect_or_401(broker: Narconi, client: Client, expect: Expect) -> None:
+    await ready(broker, client, QUEUE, "other")
+    elsewhere = {"Location": f"/v2/{PROJECT}/queues/other/messages"}
+    for status in (307, 301):
+        broker.faults.clear()
+        mark, before = broker.journal.last_seq, len(stored(broker, "other"))
+        answer = HttpAnswer(status=status, headers=elsewhere)
+        broker.faults.add(fault(answer, kind="HttpPublish", direction="in", nth=1, scope="run"))
+        result = await post(client, b"message %d" % status)
+        new = stored(broker, "other")[before:]
+        expect.that(len(new) + len(stored(broker)) <= 1, f"{status}: not stored more than once", new)
+        if result.ok:
+            expect.that(sent(broker, "HttpConfirm", since=mark), f"{status}: not acked without a 201")
+            expect.equal(new, [b"message %d" % status], f"{status}: followed with the same body")
+        else:
+            refused(expect, result, status, f"{status}: the code is reported, or it is followed")
+    broker.faults.clear()
+    broker.faults.add(fault(HttpAnswer(status=401), kind="HttpPublish", direction="in"))
+    refused(expect, await post(client), 401, "401 ends as auth or refused", kinds=("auth", "refused"))
+
+
+@scenario("NARC-1.18", roles=(*ADMIN, *HTTP))
+async def consume_not_repeated(broker: Narconi, client: Client, expect: Expect) -> None:
+    await client.connected(project=PROJECT)
+    for end in ("fin", "rst"):
+        expect.prepared(await ensure(client))
+        broker.faults.clear()
+        broker.put(PROJECT, QUEUE, b"this one is lost")
+        broker.put(PROJECT, QUEUE, b"this one stays")
+        lost = lose_consume_response("fin" if end == "fin" else "rst", nth=1, scope="run")
+        broker.faults.add(lost)
+        mark = broker.journal.last_seq
+        result = await take(client)
+        asked = len(received(broker, "HttpConsume", since=mark))
+        expect.equal(asked, 1, f"{end}: no second DELETE within the op")
+        kinds = (*LOST, "protocol")
+        expect.failed(result, kinds, f"{end}: take ends with an error, not definite", definite=False)
+        broker.faults.clear()
+        expect.prepared(await take(client))
+
+
+@scenario("NARC-1.19", roles=(*HTTP, *PUBLISHER, *CONSUMER))
+async def backend_down_then_up(broker: Narconi, client: Client, expect: Expect) -> None:
+    await ready(broker, client)
+    broker.lose_backend(down=True)
+    for name in ("post", "take", "publish", "subscribe"):
+        mark = broker.journal.last_seq
+        if name in ("post", "take"):
+            result = await (post(client) if name == "post" else take(client))
+            refused(expect, result, 500, f"{name} in the outage ends refused")
+            assert result.error is not None
+            told = "Cannot connect to the AMQP backend." in result.error.text
+            expect.that(told, f"{name} in the outage reports the server's message", result.error.text)
+        else:
+            call = publish(client) if name == "publish" else client.subscribe(QUEUE)
+            upgrade_refused(expect, await call, 500, f"{name} in the outage is refused")
+        kinds = ("HttpPublish", "HttpConsume", "WsUpgrade")
+        count = sum(len(received(broker, kind, since=mark)) for kind in kinds)
+        expect.that(count <= 10, f"{name} in the outage asks at most ten times", count)
+    await asyncio.sleep(0.5)
+    broker.restore_backend()
+    expect.outcome(await post(client, b"1"), "acked", "post works afterwards")
+    value = expect.ok(await take(client), "take works afterwards")
+    expect.that(value["message"] is not None, "take works afterwards", value)
+    expect.outcome(await publish(client, b"2"), "acked", "publish works afterwards")
+    expect.ok(await client.subscribe(QUEUE, "c2"), "subscribe works afterwards")
+    came = await client.wait_messages(1, "c2")
+    expect.equal(len(came), 1, "a subscription after the outage gets messages")

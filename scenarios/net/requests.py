@@ -1,0 +1,132 @@
+"""NET-3 Requests: answers, deadlines, and sessions that must not disturb each other."""
+
+from __future__ import annotations
+
+import asyncio
+
+from conformance.suite import Client, Expect, scenario
+from fakebrokers.faults import hold, reorder
+from fakebrokers.journal import Tap
+from fakebrokers.server import FakeServer
+from scenarios.net._scripts import Op, script_for
+from scenarios.net._scripts.base import address, second_fake
+from scenarios.net._scripts.rabbitmq_stream import liveness
+
+RMQS = ("rabbitmq-stream",)
+
+
+@scenario("NET-3.01", protocols=RMQS)
+async def cancelled_op(broker: FakeServer, client: Client, expect: Expect) -> None:
+    script = script_for(broker, client, expect)
+    await script.ready()
+    made = [script.value_made_for(number) for number in (1, 2, 3)]
+    ops = [one[0] for one in made if one is not None] or _publishes(script.queue)
+    values = [one[1] for one in made if one is not None]
+    expect.exercised(client.has(ops[0].op), "the client has no op that could be cancelled")
+    broker.faults.add(hold(kind=ops[0].answer, direction="out", name="answers"))
+    mark = broker.journal.last_seq
+    first = script.begin(ops[0], 5.0)
+    await expect.reached(broker, f"no {ops[0].asks} came", kind=ops[0].asks, since=mark)
+    await client.adapter.cancel(first)
+    cancelled = await first
+    expect.failed(cancelled, ("cancelled",), "A ends as cancelled")
+    second = script.begin(ops[1], 5.0)
+    await asyncio.sleep(0.3)
+    broker.faults.remove("answers")
+    result = await second
+    if result.ok and values:
+        expect.equal(result.value, values[1], "B ends with its own answer, never with A's")
+    elif not result.ok:
+        expect.failed(
+            result, ("connection", "closed"), "B ends with its own answer, or as connection or closed"
+        )
+        if not client.can("auto_reconnect"):
+            await client.connected()
+    third = expect.ok(await script.begin(ops[2], 5.0), "a third op works")
+    if values:
+        expect.equal(third, values[2], "a third op gets its own answer")
+
+
+def _publishes(queue: str) -> list[Op]:
+    args = {"target": queue, "body": {"text": "one of three"}, "wait": True}
+    return [Op("publish", "publish", "Publish", "PublishConfirm", args)] * 3
+
+
+@scenario("NET-3.02", protocols=RMQS, timeout_s=60)
+async def hundred_concurrent_ops(broker: FakeServer, client: Client, expect: Expect) -> None:
+    script = script_for(broker, client, expect)
+    await script.ready()
+    made = [one for number in range(100) if (one := script.value_made_for(number)) is not None]
+    expect.exercised(made and client.can("concurrent"), "the client has no such op, or one at a time")
+    kind = made[0][0].answer
+    broker.faults.add(reorder(window=100, order="shuffle", within_s=0.05, kind=kind, direction="out"))
+    calls = [script.begin(op, 10.0) for op, _ in made]
+    for number, (call, (_, value)) in enumerate(zip(calls, made, strict=True)):
+        result = await call
+        expect.that(result.ok, f"op {number} ends with its result", str(result))
+        expect.equal(result.value, value, f"op {number} ends with the result that was made for it")
+    said = [r.keys for r in broker.journal.select(kind=kind, tap=Tap.SAID)]
+    sent = [r.keys for r in broker.journal.select(kind=kind, tap=Tap.SENT)]
+    expect.exercised(said != sent, "the client sends one request at a time")
+
+
+@scenario("NET-3.03", protocols=RMQS, timeout_s=75)
+async def op_deadline(broker: FakeServer, client: Client, expect: Expect) -> None:
+    script = script_for(broker, client, expect)
+    script.add_queue(script.queue)
+    ops = [op for op in script.ops(script.queue) if op.timed]
+    expect.exercised(ops, "the client has no op that waits for an answer")
+    for op in ops:
+        await script.ready(op.label)
+    broker.faults.add(hold(spare=("heartbeat",), direction="out", name="silent"))
+    calls = [script.begin(op, 0.5, op.label) for op in ops]
+    results = [await call for call in calls]
+    for op, result in zip(ops, results, strict=True):
+        expect.failed(result, ("timeout",), f"{op.label} ends as timeout")
+        deadline = script.deadline_s(op, 0.5)
+        took = result.elapsed_ms / 1000
+        expect.within(took, deadline * 1.2 + 0.25, f"{op.label} ends at its deadline")
+        expect.not_before(took, deadline * 0.9, f"{op.label} ends at its deadline")
+        pending = (await client.state(op.label))["pending"]
+        expect.that(pending in (None, 0), f"{op.label}: nothing is pending after it", pending)
+
+
+@scenario("NET-3.12", protocols=RMQS, roles=("publisher",), server=liveness(4), timeout_s=75)
+async def trouble_of_another_session(broker: FakeServer, client: Client, expect: Expect) -> None:
+    script = script_for(broker, client, expect)
+    await script.ready("clean")
+    with second_fake(broker, **liveness(4)) as other:
+        broken = script_for(other, client, expect)
+        other_address = [address(other)]
+        broken.add_queue(broken.queue)
+        await client.connected("broken", endpoints=other_address)
+        first = await client.publish(broken.queue, b"first", session="broken")
+        expect.prepared(first)
+        mark = len(client.events)
+        beating = asyncio.ensure_future(script.heartbeats())
+        trouble = asyncio.ensure_future(_trouble(other, broken, client))
+        loop = asyncio.get_running_loop()
+        end = loop.time() + 9.0
+        number = 0
+        while loop.time() < end:
+            number += 1
+            due = loop.time() + 0.1
+            result = await client.publish(script.queue, b"clean %d" % number, session="clean", timeout=5.0)
+            expect.outcome(result, "acked", f"op {number} of the clean session ends acked")
+            expect.within(result.elapsed_ms / 1000, 1.45, f"op {number} of the clean session within 1 s")
+            await asyncio.sleep(max(0.0, due - loop.time()))
+        await trouble
+        await beating
+        told = [e for e in client.events[mark:] if e.event == "session" and e["session"] == "clean"]
+        expect.that(not told, "no session event on the clean session", told[:1])
+
+
+async def _trouble(other: FakeServer, broken, client: Client) -> None:  # type: ignore[no-untyped-def]
+    for connection in broken.is_open():
+        other.kill(connection, how="half-open")
+    calls = [client.begin_publish(broken.queue, b"lost", session="broken", timeout=3.0) for _ in range(5)]
+    await asyncio.sleep(2.0)
+    broken.shut(5.0)
+    for call in calls:
+        await call
+    await asyncio.sleep(4.0)

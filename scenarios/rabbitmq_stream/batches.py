@@ -1,0 +1,77 @@
+"""RMQS-4 Consuming: sub-entry batches."""
+
+from __future__ import annotations
+
+import asyncio
+
+from conformance.suite import Client, Expect, scenario
+from fakebrokers import RabbitMQStream
+from fakebrokers.rabbitmq_stream.batches import batch_entry
+from fakebrokers.rabbitmq_stream.codes import Compression
+from fakebrokers.rabbitmq_stream.entries import BATCH_HEADER, simple_entries
+from scenarios.rabbitmq_stream._deliveries import (
+    FIRST,
+    QUIET_S,
+    begin_at,
+    bodies_of,
+    error_reported,
+    good_chunk,
+    numbered,
+    positions,
+    record,
+    surfaced,
+    write,
+    write_entries,
+)
+from scenarios.rabbitmq_stream._steps import CONSUMER, STREAM
+
+OPENED = 10  #: where the deflate data of a gzip member begins
+
+
+@scenario("RMQS-4.21", roles=CONSUMER)
+async def sub_batch_entries(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    broker.create_stream(STREAM)
+    begin_at(broker, 100)
+    sent_bodies = numbered(100, 10)
+    one = [record(client, body) for body in sent_bodies]
+    entries = simple_entries(one[:1]) + batch_entry(one[1:4])
+    entries += simple_entries(one[4:5]) + batch_entry(one[5:], Compression.GZIP)
+    await client.connected()
+    await client.subscribed(STREAM, offset=FIRST)
+    write_entries(broker, entries, 4, 10)
+    messages = await surfaced(client, 10, within_s=3.0)
+    expect.equal(bodies_of(messages), sent_bodies, "10 messages in order")
+    expect.equal(positions(messages), [*range(100, 110)], "with positions 100..109")
+
+
+async def _bad_batch(broker: RabbitMQStream, client: Client, expect: Expect, entry: bytes) -> None:
+    """A batch that cannot be opened, alone in its chunk; a good chunk follows."""
+    broker.create_stream(STREAM)
+    await client.connected()
+    mark, stderr = len(client.events), client.adapter.stderr_mark
+    await client.subscribed(STREAM, offset=FIRST)
+    write_entries(broker, entry, 1, 3)
+    write(broker, client, [b"good"])
+    await client.wait_messages(1, within_s=3.0)
+    await asyncio.sleep(QUIET_S)
+    got = bodies_of(client.messages())
+    strange = [body for body in got if body != b"good"]
+    expect.that(not strange, "nothing of the batch is surfaced, opened or raw", strange)
+    await error_reported(client, expect, mark, stderr)
+
+
+@scenario("RMQS-4.22", roles=CONSUMER)
+async def decompression_error(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    hidden = numbered(0, 3, "hidden")
+    entry = bytearray(batch_entry([record(client, body) for body in hidden], Compression.GZIP))
+    entry[BATCH_HEADER + OPENED] = 0x07  # a deflate block of a type that does not exist
+    await _bad_batch(broker, client, expect, bytes(entry))
+    await good_chunk(client, expect, b"good")
+
+
+@scenario("RMQS-4.23", roles=CONSUMER)
+async def unknown_compression_code(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    hidden = numbered(0, 3, "hidden")
+    entry = bytearray(batch_entry([record(client, body) for body in hidden]))
+    entry[0] = 0x80 | 6 << 4
+    await _bad_batch(broker, client, expect, bytes(entry))

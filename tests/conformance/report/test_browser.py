@@ -1,0 +1,141 @@
+"""The report in a real browser: clicked through, on a wide and on a narrow screen."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("jinja2", reason="the report needs jinja2 (extra suite)")
+playwright = pytest.importorskip("playwright.sync_api", reason="the browser test needs playwright")
+
+from conformance.report import write_report  # noqa: E402
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(120), pytest.mark.filterwarnings("ignore")]
+
+_spec = importlib.util.spec_from_file_location("browser_sample", Path(__file__).parent / "sample.py")
+assert _spec is not None and _spec.loader is not None
+sample: Any = importlib.util.module_from_spec(_spec)
+sys.modules[_spec.name] = sample
+_spec.loader.exec_module(sample)
+
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+NAMES = ("chromium", "chromium-browser", "google-chrome")
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    path = os.environ.get("FAKEBROKERS_CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
+    if path is None:
+        pytest.skip("the browser test needs Chromium (Debian: apt-get install chromium)")
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=path, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def url(tmp_path_factory: pytest.TempPathFactory) -> str:
+    arguments = sample.everything()
+    return write_report(tmp_path_factory.mktemp("report"), arguments.pop("runs"), **arguments).as_uri()
+
+
+@pytest.fixture(params=[(1280, 900), (360, 740)], ids=["wide", "narrow"])
+def page(browser: Any, url: str, request: pytest.FixtureRequest) -> Iterator[Any]:
+    width, height = request.param
+    context = browser.new_context(
+        viewport={"width": width, "height": height}, color_scheme="dark", offline=True
+    )
+    page = context.new_page()
+    problems: list[str] = []
+    page.on("pageerror", lambda error: problems.append(str(error)))
+    page.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)
+    page.on(
+        "request", lambda call: None if call.url.startswith(("file:", "data:")) else problems.append(call.url)
+    )
+    page.goto(url)
+    yield page
+    assert page.evaluate("window.hacked") is None
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert problems == []
+    context.close()
+
+
+def test_from_the_matrix_to_a_scenario_and_back(page: Any) -> None:
+    page.locator(".matrix a.sign.fail").first.click()
+    article = page.locator("article.page.current")
+    assert article.count() == 1 and not page.locator("main").is_visible()
+    assert article.locator(".result.fail svg.sequence .cross").first.is_visible()
+    assert article.locator(".journal .faulty").first.is_visible()
+    article.locator("summary", has_text="Reproducer").first.click()
+    assert article.get_by_text("def test_it(rabbitmq_stream)").first.is_visible()
+    article.get_by_text("All scenarios").click()
+    assert page.locator("main").is_visible() and not article.is_visible()
+    page.go_back()
+    assert page.locator("article.page.current").count() == 1
+
+
+def test_the_filters_of_the_matrix(page: Any) -> None:
+    rows = page.locator(".matrix tbody tr:visible")
+    everything = rows.count()
+    page.locator("#search").fill("heartbeats stop")
+    assert 0 < rows.count() < everything
+    assert all("Heartbeats stop" in text for text in rows.all_inner_texts())
+    page.locator("#search").fill("")
+    page.locator(".chip[data-look=fail]").click()
+    assert rows.count() == page.locator(".matrix tbody tr:has(a.sign.fail)").count() < everything
+    page.locator(".chip[data-level=MUST]").click()
+    assert all(row.get_attribute("data-level") == "MUST" for row in rows.all())
+    assert "of" in page.locator("#shown").inner_text()
+    page.locator(".chip[data-look='']").click()
+    page.locator(".chip[data-level=MUST]").click()
+    assert rows.count() == everything
+    page.locator("#search").fill("there is no such scenario")
+    assert rows.count() == 0
+
+
+def test_an_anomaly_opens_to_its_evidence(page: Any) -> None:
+    page.locator("a.tile[href='#anomaly-lost-write']").click()
+    evidence = page.locator("#anomaly-lost-write")
+    assert evidence.get_by_text("#17, #23").is_visible()
+
+
+def test_a_finding_and_a_source_lead_to_the_scenario(page: Any) -> None:
+    page.locator("#findings .list a").first.click()
+    assert page.locator("article.page.current").count() == 1
+    page.locator(".brand").click()
+    pill = page.locator("#coverage .pill:visible").first
+    name = pill.inner_text().split("/")[0].split(" ")[0]
+    pill.click()
+    assert name in page.locator("article.page.current .eyebrow").inner_text()
+
+
+def test_light_and_dark(page: Any) -> None:
+    ground = "getComputedStyle(document.body).backgroundColor"
+    dark = page.evaluate(ground)
+    page.locator("#theme").click()
+    light = page.evaluate(ground)
+    assert dark != light
+    page.locator("#theme").click()
+    assert page.evaluate(ground) == dark
+
+
+def test_a_command_is_copied(page: Any) -> None:
+    page.goto(page.url.partition("#")[0] + "#s-RMQS-3.03--rabbitmq-stream")
+    button = page.locator("article.page.current .result.fail .copy").first
+    button.click()
+    assert button.inner_text() == "Copied"

@@ -1,0 +1,168 @@
+"""What the report says, and that nothing a client sends can do anything in it."""
+
+from __future__ import annotations
+
+import html
+import importlib.util
+import re
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("jinja2", reason="the report needs jinja2 (extra suite)")
+
+from conformance.report import write_report
+from conformance.report.charts import milliseconds
+from conformance.report.diagram import sequence
+from conformance.results import Results, Step, Verdict
+
+_spec = importlib.util.spec_from_file_location("report_sample", Path(__file__).parent / "sample.py")
+assert _spec is not None and _spec.loader is not None
+sample: Any = importlib.util.module_from_spec(_spec)
+sys.modules[_spec.name] = sample
+_spec.loader.exec_module(sample)
+
+
+def written(folder: Path, **arguments: Any) -> str:
+    return write_report(folder, arguments.pop("runs"), **arguments).read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def text(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return written(tmp_path_factory.mktemp("report"), **sample.everything())
+
+
+class Elements(HTMLParser):
+    """Counts elements, notes attributes, and checks that they nest."""
+
+    VOID = frozenset({"meta", "link", "input", "br", "img"})
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: list[tuple[str, dict[str, str | None]]] = []
+        self._open: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.seen.append((tag, dict(attrs)))
+        if tag not in self.VOID:
+            self._open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.seen.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self._open.pop() == tag
+
+
+def parsed(text: str) -> Elements:
+    elements = Elements()
+    elements.feed(text)
+    return elements
+
+
+def test_markup_of_a_client_stays_text(text: str) -> None:
+    elements = parsed(text)
+    assert [tag for tag, _ in elements.seen].count("script") == 1
+    assert "img" not in {tag for tag, _ in elements.seen}
+    assert not [name for _, attributes in elements.seen for name in attributes if name == "onerror"]
+    assert "49" not in re.findall(r"\{\{|49\]\]", text)
+    assert html.escape("<script>window.hacked=1</script>") in text
+
+
+def test_nothing_is_fetched(text: str) -> None:
+    for tag, attributes in parsed(text).seen:
+        for name in ("src", "href", "action"):
+            assert (attributes.get(name) or "#").startswith(("#", "data:")), (tag, attributes)
+    assert "@import" not in text and "url(http" not in text
+    assert "default-src 'none'" in text
+
+
+def test_every_link_inside_leads_somewhere_and_ids_are_unique(text: str) -> None:
+    elements = parsed(text).seen
+    ids = [attributes["id"] for _, attributes in elements if attributes.get("id")]
+    assert len(ids) == len(set(ids))
+    links = {
+        (attributes["href"] or "")[1:] for tag, attributes in elements if tag == "a" and "href" in attributes
+    }
+    assert links <= set(ids)
+
+
+def test_a_scenario_has_its_page_with_everything(text: str) -> None:
+    page = text[text.index('id="s-RMQS-3.03--rabbitmq-stream"') :]
+    page = page[: page.index("</article>")]
+    failed = sample.result(3, Verdict.FAIL)
+    for part in (
+        failed.requirement,
+        failed.source,
+        *failed.acceptable,
+        failed.actual,
+        failed.replay,
+        "forgets-waiter",
+    ):
+        assert html.escape(part) in page
+    assert "lose the first confirm" in page and "rabbitmq_stream.url" in page
+    assert page.count('<svg class="sequence"') == 3
+    assert "revision 1" in page
+
+
+def test_a_source_sentence_names_its_scenarios_and_their_mutants(text: str) -> None:
+    coverage = text[text.index('id="coverage"') : text.index("</main>")]
+    assert "Either side closes the connection" in coverage
+    assert "RMQS-3.04 <small>· 1 kill</small>" in coverage
+
+
+def test_without_analysis_and_mutants_there_is_a_report_too(tmp_path: Path) -> None:
+    text = written(tmp_path, runs=[sample.client("alpha", "1.0", 3, 1)])
+    assert 'id="anomalies"' not in text and 'id="latency"' not in text and "kills" not in text
+    assert "alpha 1.0" in text
+
+
+def test_nothing_at_all_is_said_plainly(tmp_path: Path) -> None:
+    empty = Results("alpha", "1.0", "0.1.0", 1, "2026-01-01T00:00:00Z", 0.0, ())
+    assert "No scenario was run." in written(tmp_path, runs=[empty])
+    assert "No scenario was run." in written(tmp_path, runs=[])
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "judgement"),
+    [
+        ([("MUST", Verdict.PASS)], "conformant"),
+        ([("MUST", Verdict.PASS), ("SHOULD", Verdict.FAIL)], "conformant"),
+        ([("MUST", Verdict.FAIL), ("MUST", Verdict.FAIL)], "2 MUST failed"),
+        ([("MUST", Verdict.INCONCLUSIVE)], "not judged"),
+    ],
+)
+def test_the_judgement_of_a_client(tmp_path: Path, verdicts: list[Any], judgement: str) -> None:
+    results = tuple(sample.result(n, verdict, level=level) for n, (level, verdict) in enumerate(verdicts))
+    text = written(tmp_path, runs=[Results("a", "1", "0", 1, "", 0.0, results)])
+    assert f">{judgement}</p>" in text
+
+
+# diagrams
+
+
+def test_arrows_point_where_frames_went() -> None:
+    drawn = str(sequence([Step(0.0, "in", "Ask", "#1"), Step(0.1, "out", "Answer", "#1")]))
+    shafts = re.findall(r'class="shaft" x1="(\d+)" y1="\d+" x2="(\d+)"', drawn)
+    assert [int(a) < int(b) for a, b in shafts] == [True, False]
+
+
+def test_what_a_fault_took_is_marked_and_ends_in_a_cross() -> None:
+    drawn = str(sequence([Step(0.0, "out", "Confirm", "#1", "lose it", lost=True)]))
+    assert 'class="step out faulty lost"' in drawn and 'class="cross"' in drawn and "lose it" in drawn
+    assert "never arrived" in drawn
+    plain = str(sequence([Step(0.0, "out", "Confirm", "#1")]))
+    assert "cross" not in plain and "faulty" not in plain
+
+
+def test_long_texts_are_cut_and_kept_in_the_tooltip() -> None:
+    drawn = str(sequence([Step(0.0, "in", "K" * 100, "l" * 300)]))
+    assert "K" * 29 not in drawn.split("</title>")[1] and "l" * 300 in drawn.split("</title>", maxsplit=1)[0]
+
+
+@pytest.mark.parametrize(("value", "shown"), [(0.0123, "12.3 µs"), (1.5, "1.5 ms"), (2345.0, "2.35 s")])
+def test_durations_have_a_fitting_unit(value: float, shown: str) -> None:
+    assert milliseconds(value) == shown
