@@ -150,6 +150,7 @@ def conform_command(
         strict=strict,
         expect=expect,
         seed=seed,
+        journal=None if report is None else report / "journal",
         parallel=parallel,
     )
     console = _console(stderr=as_json)

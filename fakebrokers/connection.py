@@ -198,9 +198,10 @@ class Connection:
         """Undo `stop_reading`."""
         self._unblock("session")
 
-    def inject(self, unit: Any) -> None:
-        """Send a unit that the broker never said, past all faults but in line with what waits."""
-        self.pipe.put("out", Parcel(raw=unit, fault="by hand", final=True), self._owner.now)
+    def inject(self, what: Frame | Any) -> None:
+        """Send a frame, or a raw unit, that the broker never said: past all faults, behind what waits."""
+        frame, unit = (what, None) if isinstance(what, Frame) else (None, what)
+        self.pipe.put("out", Parcel(frame, raw=unit, fault="by hand", final=True), self._owner.now)
         self._drain(self._owner.now)
         self._request_flush()
 

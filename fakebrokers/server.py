@@ -398,7 +398,7 @@ class FakeServer(ABC):
 
     def say(self, connection: str, frame: Frame) -> None:
         """Say a frame on a connection that nobody asked for; no fault touches it."""
-        self.call(lambda: self._connection(connection).inject(self._connection(connection).encode(frame)))
+        self.call(lambda: self._connection(connection).inject(frame))
 
     def say_raw(self, connection: str, data: Any) -> None:
         """Say bytes (or whatever the wire's unit is) on a connection; no fault touches them."""

@@ -26,6 +26,11 @@ class Line(msgspec.Struct, frozen=True):
     way: str
     line: Mapping[str, Any] | bytes
 
+    @property
+    def value(self) -> Any:
+        """What the line says; text if it is not JSON."""
+        return _object(self.line)
+
 
 class Transcript:
     """Every line in order, kept as values and written as JSON lines."""
@@ -40,7 +45,7 @@ class Transcript:
     def dump(self) -> Iterator[bytes]:
         """JSON lines. Credentials are blotted out, long bodies replaced by their digest."""
         for line in self.lines:
-            shown = {"at_ns": line.at_ns, "way": line.way, "line": _presentable(_object(line.line))}
+            shown = {"at_ns": line.at_ns, "way": line.way, "line": _presentable(line.value)}
             yield msgspec.json.encode(shown) + b"\n"
 
 

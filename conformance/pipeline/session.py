@@ -75,6 +75,7 @@ def _settings(rows: int) -> Settings:
     cores = os.cpu_count() or 1
     return {
         "spark.sql.adaptive.enabled": str(rows > SMALL).lower(),
+        "spark.sql.requireAllClusterKeysForCoPartition": "false",  # rows that lie together by run may stay
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.shuffle.partitions": str(cores if rows <= SMALL else max(8, 4 * cores)),
         "spark.ui.enabled": "false",

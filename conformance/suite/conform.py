@@ -24,6 +24,7 @@ from conformance.suite.console import RunProgress
 from conformance.suite.judge import Judgement
 from conformance.suite.junit import junit
 from conformance.suite.load import select
+from conformance.suite.notebook import open_run
 from conformance.suite.plugin import SuitePlugin, run_session
 from conformance.suite.present import to_result
 from conformance.suite.runner import Runner
@@ -31,6 +32,7 @@ from conformance.suite.scenario import Scenario
 from conformance.suite.verdicts import exit_code
 from fakebrokers import __version__
 from fakebrokers.errors import UsageError
+from fakebrokers.journal import RunJournal
 
 
 class Order(msgspec.Struct, kw_only=True):
@@ -41,6 +43,7 @@ class Order(msgspec.Struct, kw_only=True):
         make_adapter: Makes an adapter for a protocol, not started.
         which: ``smoke``, ``gate``, ``full`` or ``soak``.
         target: URL of a real broker instead of the fake.
+        journal: Folder in which every run is written down; None writes nothing.
         parallel: How many scenarios at once.
     """
 
@@ -54,6 +57,7 @@ class Order(msgspec.Struct, kw_only=True):
     strict: bool = False
     expect: Path | None = None
     seed: int = 0
+    journal: Path | None = None
     parallel: int = 6
 
 
@@ -126,6 +130,18 @@ class _NotedBench(Bench):
 def _runner(order: Order, progress: RunProgress, noted: list[Hello]) -> Runner:
     bench = _NotedBench(order.make_adapter, noted)
     options: dict[str, Any] = {"parallel": order.parallel, "on_begin": progress.begin, "on_end": progress.end}
+    if order.journal is not None:
+        folder = order.journal
+
+        def open_journal(item: Scenario) -> RunJournal:
+            about = noted[0] if noted else None
+            version = about.library_version if about else ""
+            profile = str(item.server.get("profile", "real"))
+            return open_run(
+                folder, item, client=order.client, client_version=version, seed=order.seed, profile=profile
+            )
+
+        options["open_run"] = open_journal
     if order.target is None:
         return Runner(bench, fake_for(seed=order.seed), **options)
     url = urlsplit(order.target if "//" in order.target else f"//{order.target}")

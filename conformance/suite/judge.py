@@ -15,9 +15,10 @@ from conformance.results import Verdict
 from conformance.suite.client import Client
 from conformance.suite.expect import Expect, Inconclusive, SetupFailed, Unsupported, Violated
 from conformance.suite.lag import LagMeter
+from conformance.suite.notebook import write_ops
 from conformance.suite.scenario import Scenario
 from fakebrokers.errors import WaitTimeout
-from fakebrokers.journal import Record
+from fakebrokers.journal import Record, RunJournal
 
 #: A failure by time alone is the harness's fault when its own loop stood still for so long (seconds).
 LAG_LIMIT_S = 0.15
@@ -87,12 +88,14 @@ async def judge(
     *,
     endpoint: Callable[[Any], str] | None = None,
     connect_options: dict[str, Any] | None = None,
+    note: RunJournal | None = None,
 ) -> Judgement:
     """Run the script once.
 
     Args:
         adapter: A client that has said hello and was reset.
         make_broker: Makes the fake, not started; or something in its place for a real broker.
+        note: Where the run is written down, wire and ops; closed at the end.
         endpoint: Tells where clients connect; default what the fake says (`FakeServer.where`).
     """
     loop = asyncio.get_running_loop()
@@ -100,6 +103,8 @@ async def judge(
     begun = loop.time()
     mark = adapter.stderr_mark
     broker = make_broker(scenario)
+    if note is not None and hasattr(broker, "journal"):
+        broker.journal.sink = note
     lag = LagMeter()
     verdict = Verdict.PASS
     details: dict[str, Any] = {}
@@ -125,6 +130,12 @@ async def judge(
     if adapter.violations and verdict is not Verdict.FAIL:
         verdict = Verdict.HARNESS_ERROR
         details = {"reason": f"the adapter broke its protocol: {adapter.violations[0]}"}
+    if note is not None:
+        if hasattr(broker, "journal"):
+            broker.journal.sink = None
+        write_ops(note, adapter.transcript.lines)
+        note.metric(loop.time(), "loop_lag_ms", lag.worst_s * 1000)
+        note.close(verdict=verdict.value, faults=len(plan.get("faults", ())))
     return Judgement(
         scenario,
         verdict,

@@ -13,6 +13,7 @@ from conformance.results import Verdict
 from conformance.suite.bench import Bench
 from conformance.suite.judge import Judgement, judge, unfit
 from conformance.suite.scenario import Scenario
+from fakebrokers.journal import RunJournal
 
 GOOD = (Verdict.PASS, Verdict.NON_STRICT)
 
@@ -23,6 +24,7 @@ class Runner:
     Args:
         bench: Where the clients come from.
         make_broker: Makes the fake of a scenario.
+        open_run: Opens the journal on disk for a run; None writes none.
         parallel: How many scenarios at once.
         on_begin, on_end: For progress and reports; called on the runner's loop.
     """
@@ -36,6 +38,7 @@ class Runner:
         endpoint: Callable[[Any], str] | None = None,
         connect_options: dict[str, Any] | None = None,
         target: bool = False,
+        open_run: Callable[[Scenario], RunJournal] | None = None,
         on_begin: Callable[[Scenario], None] = lambda _: None,
         on_end: Callable[[Judgement], None] = lambda _: None,
     ) -> None:
@@ -45,6 +48,7 @@ class Runner:
         self._endpoint = endpoint
         self._connect_options = connect_options
         self._target = target
+        self._open_run = open_run
         self._on_begin = on_begin
         self._on_end = on_end
 
@@ -115,6 +119,7 @@ class Runner:
                 self._make_broker,
                 endpoint=self._endpoint,
                 connect_options=self._connect_options,
+                note=self._open_run(item) if self._open_run else None,
             )
         except AdapterFailed as error:
             judgement = Judgement(item, Verdict.HARNESS_ERROR, reason=str(error))

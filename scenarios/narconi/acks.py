@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 from conformance.adapter.messages import Message
 from conformance.suite import Client, Expect, scenario
@@ -27,7 +28,7 @@ from scenarios.narconi.consume import surfaced
 
 
 async def outstanding(
-    broker: Narconi, client: Client, expect: Expect, count: int, **options: object
+    broker: Narconi, client: Client, expect: Expect, count: int, **options: Any
 ) -> list[Message]:
     """A subscription with ack on which so many messages (``1``, ``2`` ...) were surfaced."""
     await ready(broker, client)
@@ -158,8 +159,14 @@ async def graceful_end(broker: Narconi, client: Client, expect: Expect) -> None:
     for body in (b"4", b"5"):
         broker.put(PROJECT, QUEUE, body)
     ending = client.begin("unsubscribe", 8.0, sub="c1", drain=True)
-    stop = {"kind": "WsStop", "tap": Tap.RECEIVED, "connection": connection}
-    await expect.wire(broker, "one empty message asks for the end", within_s=2.0, **stop)
+    await expect.wire(
+        broker,
+        "one empty message asks for the end",
+        within_s=2.0,
+        kind="WsStop",
+        tap=Tap.RECEIVED,
+        connection=connection,
+    )
     for message in messages:
         expect.ok(await settle(client, message), "the outstanding are acknowledged")
     expect.ok(await ending, "unsubscribe ends")

@@ -163,15 +163,15 @@ async def error_from_server(broker: Narconi, client: Client, expect: Expect) -> 
         texts = ["Unrecognized acknowledgment ID"]
     await client.connected(project=PROJECT)
     for number, text in enumerate(texts):
-        sub = f"c{number}"
-        broker.ensure(PROJECT, QUEUE)
-        await client.subscribed(QUEUE, sub, ack=True)
+        sub = queue = f"queue{number}"
+        broker.ensure(PROJECT, queue)
+        await client.subscribed(queue, sub, ack=True)
         connection, mark = newest(broker), len(client.events)
-        broker.put(PROJECT, QUEUE, b"hello")
+        broker.put(PROJECT, queue, b"hello")
         [message] = await surfaced(client, expect, 1, sub)
         if text == "queue deleted":
             text = "Unable to send message to client."
-            broker.delete(PROJECT, QUEUE)
+            broker.delete(PROJECT, queue)
         else:
             broker.say(connection, WsError(text, 500))
             broker.say(connection, WsClose())

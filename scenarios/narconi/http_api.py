@@ -9,7 +9,9 @@ from conformance.adapter.result import Result
 from conformance.suite import Client, Expect, scenario
 from fakebrokers import Narconi
 from fakebrokers.faults import fault, rewrite
+from fakebrokers.journal import Tap
 from fakebrokers.narconi.faults import HttpAnswer, WithLength
+from fakebrokers.narconi.frames import HttpRequest
 from scenarios.narconi._steps import (
     ADMIN,
     ALL_BYTES,
@@ -38,6 +40,12 @@ def use_form(broker: Narconi, form: str) -> None:
         broker.faults.add(fault(WithLength(), role="deliver", direction="out"))
 
 
+def asked(broker: Narconi, since: int) -> list[HttpRequest]:
+    """All requests that came."""
+    found = broker.journal.select(tap=Tap.RECEIVED, since=since)
+    return [record.frame for record in found if isinstance(record.frame, HttpRequest)]
+
+
 @scenario("NARC-1.01", roles=ADMIN)
 async def ensure_queue(broker: Narconi, client: Client, expect: Expect) -> None:
     await client.connected(project=PROJECT)
@@ -45,8 +53,7 @@ async def ensure_queue(broker: Narconi, client: Client, expect: Expect) -> None:
         use_form(broker, form)
         mark = broker.journal.last_seq
         result = await ensure(client)
-        came = [r.frame for r in broker.journal.select(since=mark) if hasattr(r.frame, "target")]
-        targets = [(frame.method, unquote(frame.target)) for frame in came]  # type: ignore[union-attr]
+        targets = [(one.method, unquote(one.target)) for one in asked(broker, mark)]
         wanted = ("PUT", f"/v2/{PROJECT}/queues/{QUEUE}")
         expect.that(wanted in targets, f"PUT {wanted[1]}, without a slash at the end", targets)
         expect.ok(result, f"{form}: 201 is ok")
@@ -216,8 +223,7 @@ async def names_needing_escape(broker: Narconi, client: Client, expect: Expect) 
         mark = broker.journal.last_seq
         what = f"project {project!r}, queue {queue!r}"
         result = await ensure(client, queue, session)
-        asked = [r.frame.target for r in broker.journal.select(since=mark) if hasattr(r.frame, "target")]
-        for target in asked:
+        for target in [request.target for request in asked(broker, mark)]:
             names = [unquote(part) for part in target.split("/")]
             expect.that(
                 names == ["", "v2", project, "queues", queue], f"{what}: one segment of the path", target

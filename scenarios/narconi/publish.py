@@ -6,7 +6,7 @@ from urllib.parse import unquote
 
 from conformance.suite import Client, Expect, scenario
 from fakebrokers import Narconi
-from fakebrokers.faults import fault, reply, silent, throttle
+from fakebrokers.faults import effects, fault, silent, throttle
 from fakebrokers.narconi.faults import HttpAnswer, WithoutHeader
 from scenarios.narconi._steps import (
     ALL_BYTES,
@@ -64,7 +64,8 @@ async def handshake_refused(broker: Narconi, client: Client, expect: Expect) -> 
         broker.faults.clear()
         mark = broker.journal.last_seq
         if code:
-            broker.faults.add(reply(code, kind="WsUpgrade"))
+            refusal = (effects.Reply(code=code), effects.Fin())
+            broker.faults.add(fault(*refusal, kind="WsUpgrade", direction="in"))
         else:
             broker.faults.add(fault(with_body, kind="WsUpgrade", direction="in"))
         what = f"a refusal with {code}" if code else "a refusal with 404, a body and a length"

@@ -12,7 +12,7 @@ from fakebrokers.faults import coalesce, latency, slice_, throttle
 from fakebrokers.journal import Tap
 from fakebrokers.server import FakeServer
 from scenarios.net._scripts import Script, script_for
-from scenarios.net._scripts.base import DIRECTIONS, side_by_side
+from scenarios.net._scripts.helpers import DIRECTIONS, side_by_side
 from scenarios.net._scripts.rabbitmq_stream import ROLES
 
 RMQS = ("rabbitmq-stream",)

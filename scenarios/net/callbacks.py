@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 
+from conformance.adapter.messages import Event
 from conformance.suite import Client, Expect, scenario
 from fakebrokers.faults import hold
 from fakebrokers.server import FakeServer
 from scenarios.net._scripts import Script, script_for
-from scenarios.net._scripts.base import maybe_reconnecting
+from scenarios.net._scripts.helpers import maybe_reconnecting
 from scenarios.net._scripts.rabbitmq_stream import ROLES
 
 RMQS = ("rabbitmq-stream",)
@@ -136,7 +137,7 @@ async def op_inside_a_callback(broker: FakeServer, client: Client, expect: Expec
     expect.equal(script.holds(b"inner", "inner"), 2, "what the callbacks published is at the broker")
 
 
-def _done(client: Client):  # type: ignore[no-untyped-def]
+def _done(client: Client) -> list[Event]:
     return [event for event in client.events if event.event == "done"]
 
 

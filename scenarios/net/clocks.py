@@ -8,7 +8,7 @@ from conformance.suite import Client, Expect, scenario
 from fakebrokers.faults import hold
 from fakebrokers.server import FakeServer
 from scenarios.net._scripts import script_for
-from scenarios.net._scripts.base import maybe_reconnecting
+from scenarios.net._scripts.helpers import maybe_reconnecting
 from scenarios.net._scripts.rabbitmq_stream import liveness
 
 RMQS = ("rabbitmq-stream",)

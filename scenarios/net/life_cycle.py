@@ -13,7 +13,7 @@ from fakebrokers.faults import silent
 from fakebrokers.journal import Tap
 from fakebrokers.server import FakeServer
 from scenarios.net._scripts import Script, script_for
-from scenarios.net._scripts.base import address, second_fake
+from scenarios.net._scripts.helpers import address, second_fake
 from scenarios.net._scripts.rabbitmq_stream import ROLES
 
 RMQS = ("rabbitmq-stream",)

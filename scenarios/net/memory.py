@@ -9,7 +9,7 @@ from conformance.adapter.base import Call
 from conformance.suite import Client, Expect, scenario
 from fakebrokers.server import FakeServer
 from scenarios.net._scripts import Script, script_for
-from scenarios.net._scripts.base import maybe_reconnecting, outcomes
+from scenarios.net._scripts.helpers import maybe_reconnecting, outcomes
 from scenarios.rabbitmq_stream._footprint import MIB, Footprint
 
 RMQS = ("rabbitmq-stream",)
@@ -89,7 +89,7 @@ async def _buffered(client: Client) -> int:
     return int((await client.prepare("stats")).get("buffered_bytes") or 0)
 
 
-@scenario("NET-3.09", protocols=RMQS, roles=("publisher",), process=True, timeout_s=120)
+@scenario("NET-3.09", protocols=RMQS, roles=("publisher",), timeout_s=120)
 async def what_reconnects_leave_behind(broker: FakeServer, client: Client, expect: Expect) -> None:
     script = script_for(broker, client, expect)
     await script.ready(auto_reconnect=True)

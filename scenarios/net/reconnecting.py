@@ -10,7 +10,7 @@ from conformance.suite import Client, Expect, scenario
 from fakebrokers.faults import drop, rst
 from fakebrokers.server import FakeServer
 from scenarios.net._scripts import Script, script_for
-from scenarios.net._scripts.base import address, second_fake
+from scenarios.net._scripts.helpers import address, second_fake
 from scenarios.net._scripts.rabbitmq_stream import ROLES
 
 RMQS = ("rabbitmq-stream",)

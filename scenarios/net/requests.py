@@ -8,8 +8,8 @@ from conformance.suite import Client, Expect, scenario
 from fakebrokers.faults import hold, reorder
 from fakebrokers.journal import Tap
 from fakebrokers.server import FakeServer
-from scenarios.net._scripts import Op, script_for
-from scenarios.net._scripts.base import address, second_fake
+from scenarios.net._scripts import Op, Script, script_for
+from scenarios.net._scripts.helpers import address, second_fake
 from scenarios.net._scripts.rabbitmq_stream import liveness
 
 RMQS = ("rabbitmq-stream",)
@@ -121,7 +121,7 @@ async def trouble_of_another_session(broker: FakeServer, client: Client, expect:
         expect.that(not told, "no session event on the clean session", told[:1])
 
 
-async def _trouble(other: FakeServer, broken, client: Client) -> None:  # type: ignore[no-untyped-def]
+async def _trouble(other: FakeServer, broken: Script, client: Client) -> None:
     for connection in broken.is_open():
         other.kill(connection, how="half-open")
     calls = [client.begin_publish(broken.queue, b"lost", session="broken", timeout=3.0) for _ in range(5)]

@@ -10,7 +10,7 @@ from fakebrokers.faults import half_open, hold, stall
 from fakebrokers.journal import Tap
 from fakebrokers.server import FakeServer
 from scenarios.net._scripts import Script, script_for
-from scenarios.net._scripts.base import outcomes
+from scenarios.net._scripts.helpers import outcomes
 from scenarios.net._scripts.rabbitmq_stream import liveness
 from scenarios.rabbitmq_stream._footprint import Footprint
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 from conformance.suite import Client, Expect, scenario
 from fakebrokers import RabbitMQStream
@@ -124,9 +125,9 @@ async def error_code_early(broker: RabbitMQStream, client: Client, expect: Expec
 
 @scenario("RMQS-1.07")
 async def challenge_round(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
-    challenge = {"code": Code.SASL_CHALLENGE, "kind": "SaslAuthenticate", "scope": "run", "nth": 1}
-    as_string = reply(fields={"challenge": b"prove"}, **challenge)
-    as_bytes = reply(tail_hex="00000005" + b"prove".hex(), **challenge)
+    asked: dict[str, Any] = {"code": Code.SASL_CHALLENGE, "kind": "SaslAuthenticate", "scope": "run", "nth": 1}
+    as_string = reply(fields={"challenge": b"prove"}, **asked)
+    as_bytes = reply(tail_hex="00000005" + b"prove".hex(), **asked)
     for case, challenge in (("(a) a string", as_string), ("(b) bytes", as_bytes)):
         broker.faults.clear()
         broker.faults.add(challenge)

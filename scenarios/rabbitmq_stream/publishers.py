@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+from typing import Any
 
 from conformance.adapter.messages import same_body
 from conformance.suite import Client, Expect, scenario
@@ -214,9 +215,9 @@ async def concurrent_publishing(broker: RabbitMQStream, client: Client, expect: 
             continue
         broker.create_stream(stream)
         mark = broker.journal.last_seq
-        more = {} if name is None else {"name": name}
+        more: dict[str, Any] = {} if name is None else {"name": name}
 
-        async def work(task: int, stream: str = stream, more: dict[str, str] = more) -> list[str]:
+        async def work(task: int, stream: str = stream, more: dict[str, Any] = more) -> list[str]:
             calls = [
                 client.begin_publish(stream, b"%d/%d" % (task, n), timeout=30.0, **more) for n in range(500)
             ]

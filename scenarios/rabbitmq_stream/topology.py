@@ -11,6 +11,7 @@ from conformance.suite import Client, Expect, scenario
 from fakebrokers import RabbitMQStream
 from fakebrokers.faults import drop, fault, reply, rewrite, rst
 from fakebrokers.faults.effects import Fin, Inject, Rewrite
+from fakebrokers.journal import Tap
 from fakebrokers.rabbitmq_stream.codes import NO_LEADER, Code
 from fakebrokers.rabbitmq_stream.frames import MetadataUpdate
 from scenarios.rabbitmq_stream._deliveries import FIRST, attached, subscribes
@@ -302,10 +303,11 @@ async def closed_while_reconnecting(broker: RabbitMQStream, client: Client, expe
 async def password_changed(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     await reconnecting(client)
     broker.create_stream(STREAM)
-    if client.has_role("publisher"):
-        expect.prepared(await client.publish(STREAM, b"first"))
-    else:
+    if client.has_role("consumer"):
         await client.subscribed(STREAM, STREAM, offset=FIRST)
+        await attached(broker, expect)
+    else:
+        expect.prepared(await client.publish(STREAM, b"first"))
     mark, events = broker.journal.last_seq, len(client.events)
     refused = Rewrite(fields={"code": Code.AUTHENTICATION_FAILURE})
     broker.faults.add(fault(refused, Fin(), kind="SaslAuthenticateResponse", name="password changed"))
@@ -323,15 +325,22 @@ async def password_changed(broker: RabbitMQStream, client: Client, expect: Expec
 async def many_cycles(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     broker.create_stream(STREAM)
 
-    async def cycle(name: str) -> None:
+    async def begin(name: str) -> None:
         await client.connected(name, timeout=20.0)
-        result = await client.publish(STREAM, b"hello", session=name, timeout=20.0)
-        expect.prepared(result)
+        expect.prepared(await client.publish(STREAM, b"hello", session=name, timeout=20.0))
         await client.subscribed(STREAM, name, session=name, offset={"type": "next"}, timeout=20.0)
+
+    async def end(name: str) -> None:
         expect.prepared(await client.close(name, timeout=20.0))
 
     async def round_of_ten(number: int) -> None:
-        await asyncio.gather(*(cycle(f"{number}-{each}") for each in range(10)))
+        names = [f"{number}-{each}" for each in range(10)]
+        mark = broker.journal.last_seq
+        await asyncio.gather(*map(begin, names))
+        await expect.reached(
+            broker, "a Subscribe did not come", kind="SubscribeResponse", tap=Tap.SENT, since=mark, count=10
+        )
+        await asyncio.gather(*map(end, names))
 
     async def figures() -> dict[str, int]:
         await eventually(lambda: not broker.connections, 5.0)

@@ -56,6 +56,12 @@ export function reportBody(data) {
   return { sha256: createHash("sha256").update(data).digest("hex"), len: data.length }
 }
 
+/** A key or position for the runner: text, or {b64} where it is none. */
+export function reportKey(key) {
+  const text = key.toString("utf8")
+  return Buffer.from(text, "utf8").equals(key) ? text : { b64: key.toString("base64") }
+}
+
 /** An integer for JSON: a string of digits where a number would not be exact. */
 export function number(value) {
   return value >= -(2n ** 53n) && value <= 2n ** 53n ? Number(value) : String(value)
@@ -109,7 +115,8 @@ export class Subscription {
     const ordinal = ++this.#ordinal
     if (native !== undefined) this.native.set(ref, native)
     const shape = { headers: {}, redelivered: null, ts: null, position: null, meta: {}, ...details }
-    const message = { ref, sub: this.sub, target: this.target, body: reportBody(body), ...shape }
+    const reported = Array.isArray(body) ? body.map(reportBody) : reportBody(body) // an array: several parts
+    const message = { ref, sub: this.sub, target: this.target, body: reported, ...shape }
     if (this.#plan.mode === "event") this.#adapter.emit("message", message)
     else this.#buffer.push(message), this.#filled()
     const { sleep_ms = 0, block, raise_on = [] } = this.#plan

@@ -80,6 +80,7 @@ class Subscription:
 
     def lost(self, error: ClientError | None) -> None:
         """The connection is gone."""
+        self.core.lost()
         if error is not None:
             self._client.on_session("connection_lost", error.text)
 

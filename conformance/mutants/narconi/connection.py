@@ -31,7 +31,7 @@ class HttpConnection(asyncio.Protocol):
     async def exchange(self, method: str, request: bytes) -> Response:
         """Send a request and wait for its response. Raises `ClientError` (connection, protocol)."""
         assert self.wire is not None
-        self._reader = self.reader_part(method)
+        self._reader = self.reader_for(method)
         self._answer = asyncio.get_running_loop().create_future()
         self.wire.write(request)
         try:
@@ -40,9 +40,17 @@ class HttpConnection(asyncio.Protocol):
             if not self._answer.done() or self._answer.cancelled() or self._answer.exception():
                 self.abort()
         self._answer = None
-        if not response.keeps_alive or self._reader.rest:
+        if not self.is_reusable(response, self._reader.rest):
             self.abort()
         return response
+
+    def reader_for(self, method: str) -> ResponseReader:
+        """Reads the response to a request."""
+        return self.reader_part(method)
+
+    def is_reusable(self, response: Response, rest: bytes) -> bool:
+        """Whether another request may follow; not where bytes came that nobody asked for."""
+        return response.keeps_alive and not rest
 
     def abort(self) -> None:
         """Let go of the socket."""

@@ -112,6 +112,10 @@ class Consumer:
         """As the application sees it."""
         return key if key == "Content-Type" else key.lower()
 
+    def lost(self) -> None:
+        """The connection has ended: metadata without a body is no message."""
+        self._metadata = None
+
     def failed(self, value: dict[str, Any]) -> None:
         """The server reports an error."""
         code = value["code"] if isinstance(value["code"], int) else None

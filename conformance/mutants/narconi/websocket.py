@@ -101,13 +101,12 @@ class MessageReader:
         message = Message(self._opcode, bytes(self._parts))
         self._opcode = CONTINUATION
         self._parts = bytearray()
-        if message.opcode == TEXT:
-            self.check_text(message.payload)
-        return message
+        return message._replace(payload=self.text(message.payload)) if message.opcode == TEXT else message
 
-    def check_text(self, payload: bytes) -> None:
-        """Raise `BadFrame` for text that is no UTF-8."""
+    def text(self, payload: bytes) -> bytes:
+        """The payload of a text message. Raises `BadFrame` for what is no UTF-8."""
         try:
             payload.decode()
         except UnicodeDecodeError:
             raise BadFrame(1007, "text that is no UTF-8") from None
+        return payload

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import asyncio
 from typing import Any
 
 from conformance.mutants.rabbitmq_stream.client import StreamClient

@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
 
@@ -15,18 +14,14 @@ from conformance.adapter.messages import Event, Message, same_body
 from conformance.adapter.result import Result
 from conformance.suite import Client, Expect
 from conformance.suite.expect import SetupFailed
-from fakebrokers.faults.match import Direction
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from fakebrokers.journal import Record
     from fakebrokers.server import FakeServer
 
 LOSSES = ("connection_lost", "reconnecting", "reconnected", "disconnected", "target_closed")
 ENDS = ("target_closed", "disconnected")
 Check = Callable[[Result, str], Any]
-T = TypeVar("T")
 
 
 class Op(msgspec.Struct, frozen=True):
@@ -306,49 +301,3 @@ class Script(ABC):
                 return False
             await asyncio.sleep(0.02)
         return True
-
-
-@contextmanager
-def second_fake(broker: FakeServer, **settings: Any) -> Iterator[Any]:
-    """Another fake of the same protocol, joined to clients in the same way."""
-    other = type(broker)(memory=not broker.listeners, **settings)
-    other.start()
-    try:
-        yield other
-    finally:
-        other.stop()
-
-
-def maybe_reconnecting(client: Client) -> dict[str, Any]:
-    """Options of a connect that reconnects by itself if the library can; some do so only when asked."""
-    return {"auto_reconnect": True} if client.can("auto_reconnect") else {}
-
-
-def outcomes(client: Client, since: int) -> dict[int, str]:
-    """The outcomes that came as events after so many events, by the id of the publish."""
-    return {e["id"]: e["outcome"] for e in client.events[since:] if e.event == "outcome"}
-
-
-def address(broker: FakeServer) -> str:
-    """What clients connect to."""
-    return f"{broker.host}:{broker.port}"
-
-
-async def side_by_side(jobs: Sequence[Callable[[], Any]], width: int = 8) -> None:
-    """Run coroutines, so many at once; the first failure ends them all."""
-    waiting = list(reversed(jobs))
-
-    async def work() -> None:
-        while waiting:
-            await waiting.pop()()
-
-    tasks = [asyncio.ensure_future(work()) for _ in range(min(width, len(jobs)))]
-    try:
-        await asyncio.gather(*tasks)
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-
-
-DIRECTIONS: tuple[Direction, ...] = ("in", "out")

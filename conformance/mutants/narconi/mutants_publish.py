@@ -1,0 +1,297 @@
+"""Defects in publishing over WebSocket (catalogue section NARC-2)."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from conformance.mutants.narconi.client import PREFIX, NarconiClient
+from conformance.mutants.narconi.errors import ClientError
+from conformance.mutants.narconi.http import Response
+from conformance.mutants.narconi.publisher import Done, Publisher, read_error
+from conformance.mutants.narconi.socket import Socket
+from conformance.mutants.narconi.websocket import Message, MessageReader
+from conformance.mutants.registry import mutant
+from fakebrokers.narconi.websocket import BINARY, CLOSE, CONTINUATION, TEXT
+
+# the upgrade
+
+
+@mutant("upgrade-at-the-queue", breaks=["N5", "N10", "N19"])
+class UpgradeAtTheQueue(NarconiClient):
+    """Opens the WebSocket at the address of the queue, without /messages."""
+
+    def websocket_path(self, queue: str) -> str:
+        return self.path(queue)
+
+
+@mutant("protocol-list", breaks=["N5", "N10", "N19"])
+class ProtocolList(Socket):
+    """Offers a list of sub-protocols."""
+
+    def upgrade_headers(self) -> list[tuple[str, str]]:
+        return [(k, f"{v}, other" if k == "Sec-WebSocket-Protocol" else v) for k, v in super().upgrade_headers()]
+
+
+@mutant("missing-protocol-is-a-defect", breaks=["N5"])
+class MissingProtocolIsADefect(Socket):
+    """Trips over an upgrade without a sub-protocol."""
+
+    def check(self, response: Response) -> None:
+        if response.status == 101 and response.header("sec-websocket-protocol") is None:
+            raise ClientError("internal", "'NoneType' object has no attribute 'lower'")
+        super().check(response)
+
+
+@mutant("refused-upgrade-is-a-defect", breaks=["N5", "N11", "N16"])
+class RefusedUpgradeIsADefect(Socket):
+    """Reports a refused upgrade as a failure of its own."""
+
+    def check(self, response: Response) -> None:
+        if response.status != 101:
+            raise ClientError("internal", "unexpected server response")
+        super().check(response)
+
+
+class _Discovering(NarconiClient):
+    async def publish(self, queue: str, body: bytes, headers: Mapping[str, Any]) -> None:
+        self.discovered(await self.request("OPTIONS", self.path(queue)))
+        await super().publish(queue, body, headers)
+
+    def discovered(self, response: Response) -> None:
+        """Look at the answer to OPTIONS."""
+
+
+@mutant("discovery-must-work", breaks=["N19"])
+class DiscoveryMustWork(_Discovering):
+    """Gives up when the server does not answer OPTIONS with the endpoint."""
+
+    def discovered(self, response: Response) -> None:
+        self.expect(response, 200)
+
+
+@mutant("discovery-must-fail", breaks=["N19"])
+class DiscoveryMustFail(_Discovering):
+    """Trips over an answer to OPTIONS that has no body."""
+
+    def discovered(self, response: Response) -> None:
+        if response.status == 200 and not response.body:
+            raise ClientError("protocol", "no endpoint in the body")
+
+
+# the forms of a message
+
+
+@mutant("metadata-in-binary", breaks=["N5", "N6"])
+class MetadataInBinary(Publisher):
+    """Sends metadata in a binary message, which the server takes for a message of its own."""
+
+    def publish(self, metadata: Mapping[str, Any], body: bytes, done: Done) -> None:
+        self.pending.append(done)
+        self._send(BINARY, self.encode_metadata(metadata))
+        self._send(BINARY, body)
+
+
+@mutant("empty-text-for-no-metadata", breaks=["N5"])
+class EmptyTextForNoMetadata(Publisher):
+    """Sends an empty message in place of empty metadata, as the document allows and the server refuses."""
+
+    def encode_metadata(self, metadata: Mapping[str, Any]) -> bytes:
+        return super().encode_metadata(metadata) if metadata else b""
+
+
+@mutant("text-alone-for-no-metadata", breaks=["N5"])
+class TextAloneForNoMetadata(Publisher):
+    """Sends a body without metadata as one text message."""
+
+    def publish(self, metadata: Mapping[str, Any], body: bytes, done: Done) -> None:
+        if metadata:
+            super().publish(metadata, body, done)
+            return
+        self.pending.append(done)
+        self._send(TEXT, body)
+
+
+@mutant("message-not-escaped", breaks=["N6"])
+class MessageNotEscaped(Publisher):
+    """Uses the form of one message, and does not escape the text in it."""
+
+    def publish(self, metadata: Mapping[str, Any], body: bytes, done: Done) -> None:
+        self.pending.append(done)
+        self._send(TEXT, b'{"message":"%b"}' % body)
+
+
+@mutant("pairs-torn", breaks=["N5", "N7"])
+class PairsTorn(Publisher):
+    """Lets other messages between the metadata and the body of one."""
+
+    def publish(self, metadata: Mapping[str, Any], body: bytes, done: Done) -> None:
+        self.pending.append(done)
+        self._send(TEXT, self.encode_metadata(metadata))
+        asyncio.get_running_loop().call_soon(self._send, BINARY, body)
+
+
+@mutant("bodies-are-text", breaks=["N5"])
+class BodiesAreText(Publisher):
+    """Takes bodies for UTF-8 and repairs what is none."""
+
+    def publish(self, metadata: Mapping[str, Any], body: bytes, done: Done) -> None:
+        self.pending.append(done)
+        self._send(TEXT, self.encode_metadata(metadata))
+        self._send(TEXT, body.decode(errors="replace").encode())
+
+
+@mutant("metadata-unchecked", breaks=["N3", "N5"])
+class MetadataUnchecked(NarconiClient):
+    """Sends metadata that the server drops, or dies of."""
+
+    def check_names(self, headers: Mapping[str, Any]) -> None:
+        pass
+
+
+@mutant("unknown-names-dropped", breaks=["N3", "N5"])
+class UnknownNamesDropped(NarconiClient):
+    """Leaves out metadata without the prefix, in silence."""
+
+    def check_names(self, headers: Mapping[str, Any]) -> None:
+        known = (PREFIX, "content-type")
+        super().check_names({k: v for k, v in headers.items() if k.lower().startswith(known)})
+
+
+# confirms
+
+
+@mutant("confirms-on-write", breaks=["N7", "N8", "N9"])
+class ConfirmsOnWrite(Publisher):
+    """Reports messages as stored as soon as they are written."""
+
+    def publish(self, metadata: Mapping[str, Any], body: bytes, done: Done) -> None:
+        super().publish(metadata, body, done)
+        asyncio.get_running_loop().call_soon(done, None)
+
+
+@mutant("confirms-the-newest", breaks=["N7"])
+class ConfirmsTheNewest(Publisher):
+    """Takes a confirm for one of the newest message."""
+
+    def confirmed(self) -> None:
+        self.pending.rotate(1)
+        super().confirmed()
+
+
+@mutant("one-confirm-per-segment", breaks=["N7"])
+class OneConfirmPerSegment(MessageReader):
+    """Reads only the first of several messages that come together."""
+
+    def feed(self, data: bytes) -> list[Message]:
+        return super().feed(data)[:1]
+
+
+@mutant("fragments-are-messages", breaks=["N7"])
+class FragmentsAreMessages(MessageReader):
+    """Takes each fragment for a message."""
+
+    def _take(self, opcode: int, final: bool, payload: bytes) -> Message:
+        message = super()._take(opcode, final, payload)
+        return Message(TEXT, payload) if message.opcode == CONTINUATION else message
+
+
+@mutant("loss-means-stored", breaks=["N7", "N8"])
+class LossMeansStored(Publisher):
+    """Reports what has no confirm when the connection ends as stored."""
+
+    def lost(self, error: ClientError) -> None:
+        while self.pending:
+            self.confirmed()
+
+
+# errors
+
+
+@mutant("errors-confirm", breaks=["N9"])
+class ErrorsConfirm(Publisher):
+    """Takes an error for a confirm."""
+
+    def message(self, message: Message) -> None:
+        self.confirmed()
+
+
+@mutant("errors-need-text", breaks=["N9"])
+class ErrorsNeedText(Publisher):
+    """Trips over an error without a text."""
+
+    def refused(self, error: ClientError) -> None:
+        if not error.text:
+            error = ClientError("internal", "KeyError: 'error'")
+        super().refused(error)
+
+
+@mutant("nonsense-ignored", breaks=["N9"])
+class NonsenseIgnored(Publisher):
+    """Ignores what is neither a confirm nor an error."""
+
+    def message(self, message: Message) -> None:
+        if message.payload:
+            try:
+                read_error(message.payload)
+            except ClientError:
+                return
+        super().message(message)
+
+
+@mutant("errors-lose-the-code", breaks=["N9"])
+class ErrorsLoseTheCode(Publisher):
+    """Reports every refused message as an error of its own."""
+
+    def refused(self, error: ClientError) -> None:
+        super().refused(ClientError("internal", error.text))
+
+
+@mutant("stray-error-answers-the-next", breaks=["N9", "N14"])
+class StrayErrorAnswersTheNext(NarconiClient):
+    """Keeps an error that answers no message for the next one."""
+
+    kept: ClientError | None = None
+
+    async def publish(self, queue: str, body: bytes, headers: Mapping[str, Any]) -> None:
+        publishing = await self.publisher(queue)
+        before = publishing.core._on_error
+
+        def keep(error: ClientError) -> None:
+            self.kept = error
+            before(error)
+
+        publishing.core._on_error = keep
+        if self.kept is not None:
+            error, self.kept = self.kept, None
+            raise error
+        await super().publish(queue, body, headers)
+
+
+# the end
+
+
+@mutant("close-waits-for-ever", breaks=["N7"])
+class CloseWaitsForEver(Socket):
+    """Waits for the server's goodbye, however long it takes."""
+
+    def close_wait_s(self) -> float | None:
+        return None
+
+
+@mutant("close-code-of-its-own", breaks=["N7"])
+class CloseCodeOfItsOwn(Socket):
+    """Says goodbye with a code that means an error."""
+
+    def write(self, opcode: int, payload: bytes) -> None:
+        super().write(opcode, (1011).to_bytes(2, "big") if opcode == CLOSE else payload)
+
+
+@mutant("loose-json", breaks=["N5"])
+class LooseJson(Publisher):
+    """Sends metadata as a list of pairs."""
+
+    def encode_metadata(self, metadata: Mapping[str, Any]) -> bytes:
+        return json.dumps(list(metadata.items())).encode()

@@ -1,0 +1,179 @@
+"""Defects when streams and nodes move or go (catalogue section RMQS-5)."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from typing import Any
+
+from conformance.mutants.rabbitmq_stream.client import StreamClient
+from conformance.mutants.rabbitmq_stream.connection import Connection
+from conformance.mutants.rabbitmq_stream.deaf import DeafConnection
+from conformance.mutants.rabbitmq_stream.errors import ClientError
+from conformance.mutants.rabbitmq_stream.link import Link
+from conformance.mutants.rabbitmq_stream.locating import Located
+from conformance.mutants.rabbitmq_stream.publisher import Publisher
+from conformance.mutants.rabbitmq_stream.subscription import Subscription
+from conformance.mutants.registry import mutant
+from fakebrokers.rabbitmq_stream.codes import Code
+from fakebrokers.rabbitmq_stream.frames import MetadataUpdate
+from fakebrokers.rabbitmq_stream.wiretypes import StreamMetadata
+
+
+@mutant("metadata-update-ignored", breaks=["R14"])
+class MetadataUpdateIgnored(Connection):
+    """Does nothing when the server tells that a stream is gone."""
+
+    def metadata_updated(self, frame: MetadataUpdate) -> None:
+        pass
+
+
+@mutant("metadata-update-closes-all", breaks=["R14"])
+class MetadataUpdateClosesAll(StreamClient):
+    """Ends all publishers and subscriptions of a connection when one stream is gone."""
+
+    def stream_moved(self, link: Link, stream: str, code: int) -> None:
+        for user in self.users_of(link):
+            super().stream_moved(link, user.stream, code)
+            self.close_user(user, ClientError("closed", "metadata update", code=code, definite=False))
+
+
+@mutant("deleted-stream-untold", breaks=["R13", "R14", "X6"])
+class DeletedStreamUntold(StreamClient):
+    """Looks for a deleted stream for ever, and tells nobody."""
+
+    def close_user(self, user: Publisher | Subscription, error: ClientError) -> None:
+        if isinstance(user, Publisher):
+            user.end_all(error)
+
+    async def declared(self, publisher: Publisher, deadline: float) -> None:
+        while publisher in self.recovering or (publisher.connection is None and publisher.next_id > 1):
+            await asyncio.sleep(1.0)
+        await super().declared(publisher, deadline)
+
+
+@mutant("looks-without-pause", breaks=["R13", "R14", "X6"])
+class LooksWithoutPause(StreamClient):
+    """Asks for a stream that is not available, or gone, a hundred times a second."""
+
+    async def recover(self, user: Publisher | Subscription) -> None:
+        for _ in range(400):
+            try:
+                await self.until(lambda: self.control is not None, math.inf)
+                await self.reattach(user)
+                break
+            except ClientError:
+                await asyncio.sleep(0.01)
+        self.recovering.discard(user)
+        await super().recover(user) if user.connection is None else self.progress()
+
+
+@mutant("leader-is-remembered", breaks=["R13", "R14"])
+class LeaderIsRemembered(StreamClient):
+    """Asks only once where a stream lives."""
+
+    def __init__(self, *args: Any, **more: Any) -> None:
+        super().__init__(*args, **more)
+        self.known: dict[str, Located] = {}
+
+    async def locate(self, stream: str, deadline: float) -> Located:
+        if stream not in self.known:
+            self.known[stream] = await super().locate(stream, deadline)
+        return self.known[stream]
+
+
+@mutant("moved-stream-is-closed", breaks=["R13", "R14"])
+class MovedStreamIsClosed(StreamClient):
+    """Gives publishers and subscriptions up when their stream moves."""
+
+    def stream_moved(self, link: Link, stream: str, code: int) -> None:
+        for user in self.users_of(link, stream):
+            error = ClientError("closed", "the stream has moved", code=code, definite=False)
+            self.detach(user, error)
+            self.close_user(user, error)
+
+
+@mutant("consumer-stays-behind", breaks=["R13", "R14", "X6"])
+class ConsumerStaysBehind(StreamClient):
+    """Brings publishers back after a loss, but forgets subscriptions."""
+
+    async def recover(self, user: Publisher | Subscription) -> None:
+        if isinstance(user, Publisher):
+            await super().recover(user)
+
+
+@mutant("publisher-stays-behind", breaks=["R13", "R14", "X6"])
+class PublisherStaysBehind(StreamClient):
+    """Brings subscriptions back after a loss; publishers wait for ever."""
+
+    async def recover(self, user: Publisher | Subscription) -> None:
+        if isinstance(user, Subscription):
+            await super().recover(user)
+
+
+@mutant("unknown-update-stops-the-reader", breaks=["R14", "R20"])
+class UnknownUpdateStopsTheReader(DeafConnection):
+    """Its reader dies at a MetadataUpdate with a code other than 6, or of a stream that it does not use."""
+
+    def metadata_updated(self, frame: MetadataUpdate) -> None:
+        streams = {one.stream for one in self.publishers.values()}
+        streams |= {one.stream for one in self.subscriptions.values()}
+        if frame.code != Code.STREAM_NOT_AVAILABLE or frame.stream not in streams:
+            self.go_deaf()
+        else:
+            super().metadata_updated(frame)
+
+
+@mutant("leaderless-stream-crashes", breaks=["R13"])
+class LeaderlessStreamCrashes(StreamClient):
+    """Looks a leader up that is not in the list."""
+
+    async def locate(self, stream: str, deadline: float) -> Located:
+        answer = await self.metadata([stream], deadline)
+        nodes = {broker.reference: f"{broker.host}:{broker.port}" for broker in answer.brokers}
+        entry = self.entry_of(answer, stream)
+        if entry.code != Code.OK:
+            return await super().locate(stream, deadline)
+        return Located(nodes[entry.leader], [nodes[reference] for reference in entry.replicas])
+
+
+@mutant("metadata-by-position", breaks=["R13"])
+class MetadataByPosition(StreamClient):
+    """Takes the streams of a Metadata answer in the order of the question."""
+
+    asked: list[str] = []  # noqa: RUF012 - replaced, never changed
+
+    async def metadata(self, streams: list[str], deadline: float) -> Any:
+        self.asked = streams
+        return await super().metadata(streams, deadline)
+
+    def entry_of(self, answer: Any, stream: str) -> StreamMetadata:
+        return answer.streams[self.asked.index(stream)]  # type: ignore[no-any-return]
+
+
+@mutant("first-endpoint-only", breaks=["R14", "X6"])
+class FirstEndpointOnly(StreamClient):
+    """Never tries any but the first endpoint."""
+
+    async def connect_control(self, deadline: float) -> None:
+        self.endpoints = self.endpoints[:1]
+        await super().connect_control(deadline)
+
+
+@mutant("login-storm", breaks=["R15", "X6"])
+class LoginStorm(StreamClient):
+    """Repeats a refused login after a reconnect ten times a second."""
+
+    def is_final(self, error: ClientError) -> bool:
+        return False
+
+    def delay(self, failures: int) -> float:
+        return 0.1
+
+
+@mutant("never-reconnects", breaks=["R9", "R14", "R17", "R18", "X6"])
+class NeverReconnects(StreamClient):
+    """Says that it reconnects, and does not."""
+
+    async def reconnect(self) -> None:
+        self.tell("reconnecting")

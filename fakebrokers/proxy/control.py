@@ -1,0 +1,302 @@
+"""The proxies of a Toxiproxy API: what its requests do. On the loop thread; raises `ApiError`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from fakebrokers.errors import UsageError
+from fakebrokers.proxy.server import Proxy
+from fakebrokers.proxy.toxics import DIRECTIONS, TOXICS, SlowCloseToxic, TimeoutToxic, Toxic
+
+
+class ApiError(Exception):
+    """A refusal in Toxiproxy's words.
+
+    Args:
+        status: Of the HTTP answer.
+    """
+
+    def __init__(self, status: int, text: str, **more: Any) -> None:
+        super().__init__(text)
+        self.status = status
+        self.more = more
+
+    def as_json(self) -> dict[str, Any]:
+        """The body of the answer."""
+        return {"error": str(self), "status": self.status, **self.more}
+
+
+class ManagedProxy:
+    """A proxy by name, with its toxics; can be switched off and on."""
+
+    def __init__(self, name: str, listen: str, upstream: str, seed: int) -> None:
+        self.name = name
+        self.listen = listen
+        self.upstream = upstream
+        self.toxics: dict[str, Toxic] = {}
+        self.proxy: Proxy | None = None
+        self._seed = seed
+
+    @property
+    def enabled(self) -> bool:
+        """Whether it listens."""
+        return self.proxy is not None
+
+    def start(self) -> None:
+        """Listen, with all toxics in place before the first client."""
+        if self.proxy is not None:
+            return
+        host, port = _listen_address(self.listen)
+        try:
+            proxy = Proxy(self.upstream, host=host, port=port, seed=self._seed)
+            for toxic in self.toxics.values():
+                _put_to_work(proxy, toxic)
+            proxy.start()
+        except UsageError as error:
+            raise ApiError(400, f"bad request body: {error}") from None
+        except OSError as error:
+            text = (error.strerror or str(error)).lower()
+            raise ApiError(500, f"listen tcp {self.listen}: bind: {text}") from None
+        self.proxy = proxy
+        self.listen = proxy.address
+
+    def stop(self) -> None:
+        """Refuse connections, and cut those that stand."""
+        if self.proxy is not None:
+            self.proxy.stop()
+            self.proxy = None
+
+    def update(self, listen: str, upstream: str, enabled: bool) -> None:
+        """Another address, another server, on or off."""
+        if (listen, upstream) != (self.listen, self.upstream):
+            self.stop()
+            self.listen, self.upstream = listen, upstream
+        if enabled:
+            self.start()
+        else:
+            self.stop()
+
+    def add(self, toxic: Toxic) -> None:
+        """Put a toxic to work, on open connections too."""
+        self.toxics[toxic.name] = toxic
+        if self.proxy is not None:
+            _put_to_work(self.proxy, toxic)
+
+    def remove(self, name: str) -> None:
+        """Take a toxic away; what it held back leaves now."""
+        toxic = self.toxics.pop(name)
+        if self.proxy is not None:
+            _take_away(self.proxy, toxic)
+            if isinstance(toxic.attributes, TimeoutToxic):
+                self.proxy.kill()  # the data that it lost would leave a hole
+
+    def change(self, toxic: Toxic, attributes: Any, toxicity: float) -> None:
+        """Other attributes; each connection keeps its draw."""
+        if self.proxy is not None:
+            _take_away(self.proxy, toxic)
+        toxic.attributes = attributes
+        toxic.toxicity = toxicity
+        if self.proxy is not None:
+            _put_to_work(self.proxy, toxic)
+
+    def as_json(self) -> dict[str, Any]:
+        """The proxy as Toxiproxy prints it: upstream toxics first."""
+        toxics = sorted(self.toxics.values(), key=lambda toxic: toxic.direction)
+        return {
+            "name": self.name,
+            "listen": self.listen,
+            "upstream": self.upstream,
+            "enabled": self.enabled,
+            "Logger": {},
+            "toxics": [toxic.as_json() for toxic in toxics],
+        }
+
+
+def _put_to_work(proxy: Proxy, toxic: Toxic) -> None:
+    proxy.faults.add(*toxic.faults())
+    if isinstance(toxic.attributes, SlowCloseToxic):
+        proxy.linger[toxic.direction] = toxic.attributes.delay / 1000
+
+
+def _take_away(proxy: Proxy, toxic: Toxic) -> None:
+    for name in toxic.fault_names():
+        proxy.faults.remove(name)
+    if isinstance(toxic.attributes, SlowCloseToxic):
+        proxy.linger[toxic.direction] = 0.0
+
+
+def _listen_address(listen: str) -> tuple[str, int]:
+    """Host and port; loopback where none is given (Toxiproxy itself takes all addresses)."""
+    host, _, port = listen.rpartition(":")
+    if not port.isdecimal():
+        raise ApiError(500, f"listen tcp: address {listen}: missing port in address")
+    host = host.strip("[]")
+    return ("127.0.0.1" if host in ("", "localhost") else host), int(port)
+
+
+class Proxies:
+    """All proxies of one API.
+
+    Args:
+        seed: Of the random decisions of all toxics: same seed, same connections hit.
+    """
+
+    def __init__(self, seed: int = 0) -> None:
+        self.seed = seed
+        self.by_name: dict[str, ManagedProxy] = {}
+
+    def find(self, name: str) -> ManagedProxy:
+        """The proxy of that name."""
+        if name not in self.by_name:
+            raise ApiError(404, "proxy not found")
+        return self.by_name[name]
+
+    def create(self, body: Mapping[str, Any]) -> ManagedProxy:
+        """A new proxy, as the request body says. Toxics in it are in place before the first client."""
+        wanted = _proxy_fields(body)
+        _demand(wanted, "")
+        if wanted["name"] in self.by_name:
+            raise ApiError(409, "proxy already exists")
+        managed = ManagedProxy(
+            wanted["name"], wanted.get("listen") or "127.0.0.1:0", wanted["upstream"], self.seed
+        )
+        for row in body.get("toxics") or ():
+            managed.add(self._read_toxic(managed, row))
+        if wanted.get("enabled", True):
+            managed.start()
+        self.by_name[managed.name] = managed
+        return managed
+
+    def update(self, name: str, body: Mapping[str, Any]) -> ManagedProxy:
+        """Change a proxy; what the body does not name stays."""
+        managed = self.find(name)
+        wanted = _proxy_fields(body)
+        managed.update(
+            wanted.get("listen") or managed.listen,
+            wanted.get("upstream") or managed.upstream,
+            wanted.get("enabled", managed.enabled),
+        )
+        return managed
+
+    def populate(self, rows: Any) -> list[ManagedProxy]:
+        """Create or replace many; one that stands as wanted is left alone."""
+        if not isinstance(rows, Sequence) or isinstance(rows, str):
+            raise ApiError(400, f"bad request body: expected a list of proxies, got {rows!r}", proxies=None)
+        try:
+            for number, row in enumerate(rows, 1):
+                _demand(_proxy_fields(row), f" at proxy {number}")
+        except ApiError as error:
+            raise ApiError(error.status, str(error), proxies=None) from None
+        done: list[ManagedProxy] = []
+        for row in rows:
+            try:
+                done.append(self._populate_one(row))
+            except ApiError as error:
+                proxies = [managed.as_json() for managed in done]
+                raise ApiError(error.status, str(error), proxies=proxies) from None
+        return done
+
+    def _populate_one(self, row: Mapping[str, Any]) -> ManagedProxy:
+        present = self.by_name.get(row["name"])
+        if present is not None:
+            if (row.get("listen") or present.listen, row["upstream"]) == (present.listen, present.upstream):
+                return present
+            self.delete(present.name)
+        return self.create(row)
+
+    def delete(self, name: str) -> None:
+        """Stop and forget a proxy."""
+        self.find(name).stop()
+        del self.by_name[name]
+
+    def reset(self) -> None:
+        """Start what is stopped, and take all toxics away."""
+        for managed in self.by_name.values():
+            for name in tuple(managed.toxics):
+                managed.remove(name)
+            managed.start()
+
+    def close(self) -> None:
+        """Stop all."""
+        for name in tuple(self.by_name):
+            self.delete(name)
+
+    # toxics
+
+    def find_toxic(self, proxy: str, name: str) -> tuple[ManagedProxy, Toxic]:
+        """A toxic and its proxy."""
+        managed = self.find(proxy)
+        if name not in managed.toxics:
+            raise ApiError(404, "toxic not found")
+        return managed, managed.toxics[name]
+
+    def add_toxic(self, proxy: str, body: Any) -> Toxic:
+        """A new toxic."""
+        managed = self.find(proxy)
+        toxic = self._read_toxic(managed, body)
+        managed.add(toxic)
+        return toxic
+
+    def _read_toxic(self, managed: ManagedProxy, body: Any) -> Toxic:
+        wanted = _read(_ToxicFields, body)
+        stream = wanted.stream or "downstream"
+        if stream.lower() not in DIRECTIONS:
+            raise ApiError(400, "stream was invalid, can be either upstream or downstream")
+        if wanted.type not in TOXICS:
+            raise ApiError(400, "invalid toxic type")
+        name = wanted.name or f"{wanted.type}_{stream}"
+        if name in managed.toxics:
+            raise ApiError(409, "toxic already exists")
+        attributes = _read(TOXICS[wanted.type], wanted.attributes)
+        return Toxic(attributes, name, wanted.type, stream, wanted.toxicity)
+
+    def change_toxic(self, proxy: str, name: str, body: Any) -> Toxic:
+        """Other attributes or another toxicity; what the body does not name stays."""
+        managed, toxic = self.find_toxic(proxy, name)
+        wanted = _read(_ToxicChange, body)
+        attributes = {**msgspec.to_builtins(toxic.attributes), **wanted.attributes}
+        toxicity = toxic.toxicity if wanted.toxicity is None else wanted.toxicity
+        managed.change(toxic, _read(type(toxic.attributes), attributes), toxicity)
+        return toxic
+
+
+class _ProxyFields(msgspec.Struct, omit_defaults=True):
+    name: str | None = None
+    listen: str | None = None
+    upstream: str | None = None
+    enabled: bool | None = None
+
+
+class _ToxicFields(msgspec.Struct):
+    type: str = ""
+    name: str | None = None
+    stream: str | None = None
+    toxicity: float = 1.0
+    attributes: dict[str, Any] = {}
+
+
+class _ToxicChange(msgspec.Struct):
+    toxicity: float | None = None
+    attributes: dict[str, Any] = {}
+
+
+def _read(kind: Any, body: Any) -> Any:
+    try:
+        return msgspec.convert(body, kind)
+    except msgspec.ValidationError as error:
+        raise ApiError(400, f"bad request body: {error}") from None
+
+
+def _proxy_fields(body: Any) -> dict[str, Any]:
+    """The known fields that the body has."""
+    fields: dict[str, Any] = msgspec.to_builtins(_read(_ProxyFields, body))
+    return fields
+
+
+def _demand(wanted: Mapping[str, Any], where: str) -> None:
+    for name in ("name", "upstream"):
+        if not wanted.get(name):
+            raise ApiError(400, f"missing required field: {name}{where}")

@@ -1,0 +1,57 @@
+"""Small steps that need no base script."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from conformance.suite import Client
+from fakebrokers.faults.match import Direction
+from fakebrokers.server import FakeServer
+
+DIRECTIONS: tuple[Direction, ...] = ("in", "out")
+
+
+@contextmanager
+def second_fake(broker: FakeServer, **settings: Any) -> Iterator[Any]:
+    """Another fake of the same protocol, joined to clients in the same way."""
+    other = type(broker)(memory=not broker.listeners, **settings)
+    other.start()
+    try:
+        yield other
+    finally:
+        other.stop()
+
+
+def maybe_reconnecting(client: Client) -> dict[str, Any]:
+    """Options of a connect that reconnects by itself if the library can; some do so only when asked."""
+    return {"auto_reconnect": True} if client.can("auto_reconnect") else {}
+
+
+def outcomes(client: Client, since: int) -> dict[int, str]:
+    """The outcomes that came as events after so many events, by the id of the publish."""
+    return {e["id"]: e["outcome"] for e in client.events[since:] if e.event == "outcome"}
+
+
+def address(broker: FakeServer) -> str:
+    """What clients connect to."""
+    return f"{broker.host}:{broker.port}"
+
+
+async def side_by_side(jobs: Sequence[Callable[[], Awaitable[None]]], width: int = 8) -> None:
+    """Run coroutines, so many at once; the first failure ends them all."""
+    waiting = list(reversed(jobs))
+
+    async def work() -> None:
+        while waiting:
+            await waiting.pop()()
+
+    tasks = [asyncio.ensure_future(work()) for _ in range(min(width, len(jobs)))]
+    try:
+        await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)

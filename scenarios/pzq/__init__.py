@@ -1,0 +1,1 @@
+"""PZQ: producers, consumers and the monitor."""

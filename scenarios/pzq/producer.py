@@ -1,0 +1,235 @@
+"""PZQ-1 Producer: messages and their acknowledgements."""
+
+from __future__ import annotations
+
+import asyncio
+
+from conformance.suite import Client, Expect, scenario
+from fakebrokers import PZQ
+from fakebrokers.faults import drop, duplicate, fault, hold, inject, rewrite
+from fakebrokers.journal import Tap
+from fakebrokers.pzq.faults import ExtraHeaders, WithoutDelimiter, refuse_message
+from fakebrokers.pzq.frames import ProduceAck, ProduceNack
+from scenarios.pzq._steps import (
+    PUBLISHER,
+    ROOMY,
+    answer,
+    came,
+    goes_on,
+    limit_s,
+    produced,
+    produced_bytes,
+    publish,
+    unhandled,
+)
+
+BOTH = ("", "seed")
+LOST = "acknowledgements are lost"
+
+
+@scenario("PZQ-1.01", roles=PUBLISHER)
+async def message_layout(broker: PZQ, client: Client, expect: Expect) -> None:
+    await client.connected()
+    call = publish(client, b"hello")
+    await expect.reached(broker, "nothing came", tap=Tap.RECEIVED)
+    first = broker.journal.select(tap=Tap.RECEIVED)[0]
+    peer = broker.journal.select(kind="accepted", connection=first.connection)[-1].note
+    expect.equal(peer.split()[0], "DEALER", "the socket type is DEALER")
+    expect.equal(first.kind, "Produce", "the message has the parts [id][headers...][][body...]")
+    (message,) = produced(broker)[:1]
+    expect.that(message.id, "the id is not empty", repr(message))
+    expect.that(
+        not any(part.startswith(b"REPLICA:") for part in message.headers),
+        "no header begins with REPLICA:",
+        message.headers,
+    )
+    expect.equal(message.body, (b"hello",), "the body stands behind the first empty part")
+    expect.outcome(await call, "acked", "the produce is acked")
+
+
+@scenario("PZQ-1.02", roles=PUBLISHER)
+async def multi_part_body(broker: PZQ, client: Client, expect: Expect) -> None:
+    await client.connected()
+    call = publish(client, b"", b"a", b"")
+    (message, *_) = await came(broker, expect)
+    expect.equal(message.body, (b"", b"a", b""), "the parts behind the delimiter are these three, in order")
+    expect.outcome(await call, "acked", "the produce is acked")
+
+
+@scenario("PZQ-1.03", roles=PUBLISHER)
+async def positive_acknowledgement(broker: PZQ, client: Client, expect: Expect) -> None:
+    await client.connected()
+    expect.outcome(await publish(client, b"hello"), "acked", "the produce is acked")
+
+
+@scenario("PZQ-1.04", roles=PUBLISHER)
+async def negative_acknowledgement(broker: PZQ, client: Client, expect: Expect) -> None:
+    await client.connected()
+    broker.faults.add(refuse_message("disk full", name="full"))
+    result = await publish(client, b"hello", timeout=2.0)
+    expect.outcome(result, "nacked", "the produce is refused")
+    expect.that(len(produced(broker)) <= 2, "it is sent again by itself once at most", len(produced(broker)))
+    text = result.error.text if result.error else ""
+    expect.tolerate("disk full" in text, "the text `disk full` is in the error", text)
+    broker.faults.remove("full")
+    await goes_on(client, expect)
+
+
+@scenario("PZQ-1.05", roles=PUBLISHER)
+async def unknown_status(broker: PZQ, client: Client, expect: Expect) -> None:
+    await client.connected()
+    for status in (b"NO", b"2", b"11", b"\x01", b""):
+        broker.faults.add(rewrite({"status": status}, role="confirm", scope="run", name="status"))
+        result = await publish(client, b"hello", timeout=1.0)
+        expect.failed(
+            result,
+            ("refused", "protocol", "timeout"),
+            f"status {status!r} is not taken for an acknowledgement",
+        )
+        broker.faults.remove("status")
+    await goes_on(client, expect, "the next produce with status 1 is acked")
+
+
+@scenario("PZQ-1.06", roles=PUBLISHER)
+async def extra_headers(broker: PZQ, client: Client, expect: Expect) -> None:
+    await client.connected()
+    headers = ExtraHeaders(headers=("h1", "h2"))
+    broker.faults.add(fault(headers, role="confirm"), fault(headers, role="reject"))
+    broker.faults.add(rewrite({"texts": (b"text",)}, role="confirm"))
+    expect.outcome(await publish(client, b"first"), "acked", "headers before the delimiter are ignored")
+    broker.faults.add(refuse_message("disk full"))
+    result = await publish(client, b"second")
+    expect.outcome(result, "nacked", "the second one is refused")
+    text = result.error.text if result.error else ""
+    expect.that(
+        "disk full" in text and "h1" not in text, "its text is `disk full`, and no header is in it", text
+    )
+
+
+@scenario("PZQ-1.07", roles=PUBLISHER)
+async def success_with_text(broker: PZQ, client: Client, expect: Expect) -> None:
+    await client.connected()
+    broker.faults.add(rewrite({"texts": (b"REPLICATION_FAILED",)}, role="confirm"))
+    result = await publish(client, b"hello")
+    expect.outcome(result, "acked", "a text behind the delimiter changes nothing")
+    expect.that(not unhandled(client), "there is no error event", unhandled(client))
+    meta = (result.value or {}).get("meta")
+    expect.tolerate("REPLICATION_FAILED" in str(meta), "the text is in the meta data", str(meta))
+
+
+@scenario("PZQ-1.08", roles=PUBLISHER)
+async def acknowledgement_without_delimiter(broker: PZQ, client: Client, expect: Expect) -> None:
+    await client.connected()
+    broker.faults.add(fault(WithoutDelimiter(), role="confirm", scope="run", name="cut"))
+    result = await publish(client, b"first", timeout=1.0)
+    expect.ended(result, "the first one ends")
+    if not result.ok:
+        expect.failed(result, ("protocol", "timeout"), "the first one ends acked, protocol or timeout")
+    broker.faults.add(rewrite({"status": None}, role="confirm", scope="run", name="bare"))
+    second = await publish(client, b"second", timeout=1.0)
+    expect.failed(second, ("protocol", "timeout"), "an id without a status is no acknowledgement")
+    broker.faults.clear()
+    await goes_on(client, expect, "a third produce with a good answer is acked")
+
+
+@scenario("PZQ-1.09", roles=PUBLISHER)
+async def acknowledgement_lost(broker: PZQ, client: Client, expect: Expect) -> None:
+    await client.connected()
+    broker.faults.add(drop(role="confirm", name=LOST))
+    deadline = client.deadline_s("publish", 1.0)
+    result = await publish(client, b"hello", timeout=1.0)
+    expect.failed(result, ("timeout",), "the produce ends timeout, not definite", definite=False)
+    seconds = result.elapsed_ms / 1000
+    expect.within(seconds, limit_s(deadline), "at its deadline")
+    expect.not_before(seconds, 0.9 * deadline, "at its deadline")
+    pending = (await client.state())["pending"]
+    expect.that(pending in (0, None), "nothing is pending any more", pending)
+    broker.faults.remove(LOST)
+    await goes_on(client, expect)
+
+
+@scenario("PZQ-1.10", roles=PUBLISHER, needs=("concurrent",), server=ROOMY)
+async def acknowledgements_out_of_order(broker: PZQ, client: Client, expect: Expect) -> None:
+    await client.connected()
+    broker.faults.add(drop(role="confirm", name=LOST))
+    calls = [publish(client, b"%d" % n, timeout=8.0) for n in range(1, 6)]
+    known = 0
+    for _ in range(8):
+        await asyncio.sleep(0.5)
+        if len(produced(broker)) in (known, 5):
+            break
+        known = len(produced(broker))
+    ids = {int(m.body[0]): m.id for m in produced(broker) if m.body}
+    expect.exercised(len(ids) == 5, f"only {len(ids)} of 5 were outstanding at once")
+    for n in (5, 3, 1, 2, 4):
+        answer(broker, ProduceNack(ids[n], texts=(b"no",)) if n in (2, 4) else ProduceAck(ids[n]))
+        await asyncio.sleep(0.01)
+    for n, call in enumerate(calls, 1):
+        wanted = "nacked" if n in (2, 4) else "acked"
+        expect.outcome(await call, wanted, f"message {n} ends {wanted}, by its id")
+
+
+@scenario("PZQ-1.11", roles=PUBLISHER)
+async def duplicate_acknowledgement(broker: PZQ, client: Client, expect: Expect) -> None:
+    await client.connected()
+    broker.faults.add(duplicate(role="confirm", name="twice"))
+    broker.faults.add(drop(kind="Produce", nth=2))
+    first = publish(client, b"A")
+    expect.outcome(await first, "acked", "A is acked")
+    second = publish(client, b"B", timeout=4.0)
+    (_, message) = await came(broker, expect, 2)
+    answer(broker, ProduceNack(message.id, texts=(b"no",)))
+    expect.outcome(await second, "nacked", "B is refused, not settled by A's second answer")
+    expect.that(not unhandled(client), "no unhandled error", unhandled(client))
+    expect.exercised(broker.faults.fired("twice"), "A was answered once only")
+
+
+@scenario("PZQ-1.12", roles=PUBLISHER)
+async def acknowledgement_for_unknown_id(broker: PZQ, client: Client, expect: Expect) -> None:
+    await client.connected()
+    broker.faults.add(refuse_message("x", name="no", nth=1))
+    broker.faults.add(inject(kind="ProduceAck", fields={"id": "foreign"}, place="before", role="reject"))
+    result = await publish(client, b"A")
+    expect.outcome(result, "nacked", "A ends by its own answer: refused")
+    await goes_on(client, expect)
+
+
+@scenario("PZQ-1.15", roles=PUBLISHER)
+async def empty_body(broker: PZQ, client: Client, expect: Expect) -> None:
+    await client.connected()
+    result = await publish(client, b"")
+    if result.error is not None and result.error.kind == "invalid":
+        expect.tolerate(False, "an empty body can be sent", "the client refuses it locally")
+        return
+    expect.that(produced_bytes(broker, b""), "it is sent as [id][][]", produced(broker))
+    expect.outcome(result, "acked", "it is acked")
+    expect.equal([m.body for m in broker.messages][:1], [(b"",)], "it is stored as one empty part")
+
+
+@scenario("PZQ-1.24", roles=PUBLISHER)
+async def nothing_to_send(broker: PZQ, client: Client, expect: Expect) -> None:
+    await client.connected()
+    result = await publish(client, timeout=1.0)
+    single = broker.journal.select(kind="Malformed", tap=Tap.RECEIVED)
+    expect.that(not single, "no message without a delimiter is sent", single)
+    if result.error is not None and result.error.kind == "invalid":
+        expect.that(not produced(broker), "nothing is sent where it is refused locally", produced(broker))
+    elif result.ok:
+        expect.that(produced_bytes(broker, b""), "acked only as one empty part", produced(broker))
+    else:
+        expect.outcome(result, "nacked", "it is refused, here or by the broker")
+
+
+@scenario("PZQ-1.25", roles=PUBLISHER)
+async def several_texts(broker: PZQ, client: Client, expect: Expect) -> None:
+    await client.connected()
+    broker.faults.add(refuse_message("disk full", nth=1))
+    broker.faults.add(rewrite({"texts": (b"disk", b"\xff\xfe")}, role="reject"))
+    result = await publish(client, b"hello")
+    expect.outcome(result, "nacked", "it is refused")
+    text = result.error.text if result.error else ""
+    expect.that("disk" in text, "the first text is surfaced", text)
+    await goes_on(client, expect)
+
+
+__all__ = ["hold"]

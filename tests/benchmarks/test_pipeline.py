@@ -1,0 +1,66 @@
+"""How long the analysis of a journal takes."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytestmark = [
+    pytest.mark.serial,
+    pytest.mark.slow,
+    pytest.mark.timeout(900),
+    pytest.mark.filterwarnings("ignore"),
+]
+
+ROOT = Path(__file__).parents[2]
+COMMAND = "import sys; from conformance.cli_analyze import analyze; sys.exit(analyze(standalone_mode=False))"
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _engine() -> None:
+    for module in ("numpy", "pyarrow", "pyspark"):
+        pytest.importorskip(module, reason="analysis needs the extra spark")
+
+
+def generate(folder: Path, records: int) -> int:
+    from tests.benchmarks.generate import generate as make
+
+    return make(folder, records)
+
+
+def analyze(journal: Path, out: Path) -> dict[str, Any]:
+    """The whole command in a process of its own; adds ``wall``, in seconds."""
+    begun = time.monotonic()
+    done = subprocess.run(
+        [sys.executable, "-c", COMMAND, str(journal), "--out", str(out), "--json"],
+        cwd=ROOT,
+        capture_output=True,
+        check=True,
+    )
+    summary: dict[str, Any] = json.loads(done.stdout)
+    return {**summary, "wall": time.monotonic() - begun}
+
+
+def test_a_hundred_thousand_records(tmp_path: Path) -> None:
+    """Under 12 seconds, the start of Spark included."""
+    generate(tmp_path / "journal", 100_000)
+    walls = [analyze(tmp_path / "journal", tmp_path / "out")["wall"] for _ in range(2)]
+    print(f"100 k records: {', '.join(f'{wall:.1f}' for wall in walls)} s")
+    assert min(walls) < 12
+
+
+def test_ten_times_the_records_take_at_most_ten_times_the_time(tmp_path: Path) -> None:
+    """Whoever adds a transform that is worse than linear learns it here."""
+    walls = []
+    for records in (1_000_000, 10_000_000):
+        assert generate(tmp_path / f"journal-{records}", records) > 0.99 * records
+        summary = analyze(tmp_path / f"journal-{records}", tmp_path / "out")
+        walls.append(summary["wall"])
+        print(f"{summary['rows']:,} records: {summary['wall']:.1f} s")
+    assert walls[1] < 10 * walls[0]

@@ -1,0 +1,69 @@
+"""The stock Python driver of Toxiproxy steers our proxies."""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+toxiproxy = pytest.importorskip(
+    "toxiproxy", reason="missing: toxiproxy-python (pip install toxiproxy-python)"
+)
+
+from fakebrokers.proxy.api import ToxiproxyApi  # noqa: E402
+from tests.toy import Toy  # noqa: E402
+
+
+@pytest.fixture
+def driver() -> Iterator[Any]:
+    with ToxiproxyApi() as api:
+        driver = toxiproxy.Toxiproxy()
+        driver.update_api_consumer(api.host, api.port)
+        yield driver
+
+
+def ask(listen: str) -> bytes:
+    host, _, port = listen.rpartition(":")
+    with socket.create_connection((host, int(port)), 5) as sock:
+        sock.settimeout(5)
+        sock.sendall(b"put a\n")
+        return sock.recv(100)
+
+
+def test_everything_that_the_driver_can(driver: Any) -> None:
+    from toxiproxy.exceptions import InvalidToxic, NotFound, ProxyExists
+
+    with Toy() as toy:
+        upstream = f"127.0.0.1:{toy.port}"
+        assert driver.running()
+        assert b"version" in driver.version()
+        proxy = driver.create(upstream=upstream, name="shop", enabled=True)
+        assert ask(proxy.listen) == b"stored a\n"
+        with pytest.raises(ProxyExists):
+            driver.create(upstream=upstream, name="shop")
+        proxy.add_toxic(type="latency", attributes={"latency": 100, "jitter": 0})
+        started = time.monotonic()
+        assert ask(proxy.listen) == b"stored a\n"
+        assert time.monotonic() - started >= 0.1
+        with pytest.raises(ProxyExists):
+            proxy.add_toxic(type="latency")
+        with pytest.raises(InvalidToxic):
+            proxy.add_toxic(type="poison")
+        assert list(proxy.toxics()) == ["latency_downstream"]
+        proxy.destroy_toxic("latency_downstream")
+        assert proxy.toxics() == {}
+        with proxy.down(), pytest.raises(ConnectionRefusedError):
+            ask(proxy.listen)
+        assert ask(proxy.listen) == b"stored a\n"
+        made = driver.populate([{"name": "one", "upstream": upstream}, {"name": "two", "upstream": upstream}])
+        assert ask(made[1].listen) == b"stored a\n"
+        assert sorted(driver.proxies()) == ["one", "shop", "two"]
+        driver.reset()
+        driver.destroy("one")
+        with pytest.raises(NotFound):
+            driver.destroy("one")
+        driver.destroy_all()
+        assert driver.proxies() == {}
