@@ -201,7 +201,7 @@ class Connection:
     def inject(self, what: Frame | Any) -> None:
         """Send a frame, or a raw unit, that the broker never said: past all faults, behind what waits."""
         frame, unit = (what, None) if isinstance(what, Frame) else (None, what)
-        self.pipe.put("out", Parcel(frame, raw=unit, fault="by hand", final=True), self._owner.now)
+        self.pipe.put("out", Parcel(frame=frame, raw=unit, fault="by hand", final=True), self._owner.now)
         self._drain(self._owner.now)
         self._request_flush()
 

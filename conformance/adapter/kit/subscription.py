@@ -69,7 +69,7 @@ class Subscription:
     async def deliver(self, body: Body, *, native: Any = None, **details: Any) -> None:
         """Report one message and do what the script wants; await it inside the library's async callback."""
         ref, ordinal = self.record(body, native=native, **details)
-        seconds = self._plan.get("sleep_ms", 0) / 1000
+        seconds = self._sleep_s(ordinal)
         if self._plan.get("block"):
             time.sleep(seconds)  # on the library's thread, because the script asked for just that
         elif seconds:
@@ -80,9 +80,15 @@ class Subscription:
     def deliver_blocking(self, body: Body, *, native: Any = None, **details: Any) -> None:
         """The same for a library that calls back on a thread of its own."""
         ref, ordinal = self.record(body, native=native, **details)
-        time.sleep(self._plan.get("sleep_ms", 0) / 1000)
+        time.sleep(self._sleep_s(ordinal))
         asyncio.run_coroutine_threadsafe(self._inner_ops(ref), self._adapter.loop).result()
         self._raise_if_wanted(ordinal)
+
+    def _sleep_s(self, ordinal: int) -> float:
+        """How long the callback of this message takes."""
+        if ordinal not in self._plan.get("sleep_on", (ordinal,)):
+            return 0.0
+        return float(self._plan.get("sleep_ms", 0)) / 1000
 
     async def take(self, limit: int, wait_ms: float) -> list[dict[str, Any]]:
         """Up to `limit` buffered messages: at once if there are any, else when one comes within `wait_ms`."""

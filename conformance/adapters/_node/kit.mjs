@@ -119,7 +119,8 @@ export class Subscription {
     const message = { ref, sub: this.sub, target: this.target, body: reported, ...shape }
     if (this.#plan.mode === "event") this.#adapter.emit("message", message)
     else this.#buffer.push(message), this.#filled()
-    const { sleep_ms = 0, block, raise_on = [] } = this.#plan
+    const { sleep_on = [ordinal], block, raise_on = [] } = this.#plan
+    const sleep_ms = sleep_on.includes(ordinal) ? (this.#plan.sleep_ms ?? 0) : 0
     if (sleep_ms && block) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, sleep_ms)
     else if (sleep_ms) await sleep(sleep_ms)
     await this.#innerOps(ref)

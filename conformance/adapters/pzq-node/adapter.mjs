@@ -72,8 +72,8 @@ class Adapter extends AdapterBase {
           position: reportKey(message.id),
           meta: {
             pzq_id: reportBody(message.pzqId).b64,
-            sent_us: message.sentUs && number(message.sentUs),
-            timeout_us: message.timeoutUs && number(message.timeoutUs),
+            sent_us: message.sentUs === null ? null : number(message.sentUs),
+            timeout_us: message.timeoutUs === null ? null : number(message.timeoutUs),
             expired: isExpired(message),
           },
         })
