@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 import warnings
@@ -13,6 +14,7 @@ from traceback import format_exc
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
+from click.core import ParameterSource
 
 from fakebrokers import __version__
 from fakebrokers.commands import ExitCode, ExtraCommands, extra_commands, missing_package
@@ -136,8 +138,12 @@ def serve(
     As soon as it accepts connections it prints one line: READY, the protocol, the url, and name=url for
     each further address.
     """
+    kind = protocol.load()
     options: dict[str, Any] = {"host": host, "profile": profile, "faults": faults}
-    options["port"] = protocol.port if port is None else port
+    options |= kind.options_from_environ(os.environ)
+    given = click.get_current_context().get_parameter_source("port") is not ParameterSource.DEFAULT
+    if given or "port" not in options:
+        options["port"] = protocol.port if port is None else port
     if transporter is not None:
         if protocol.name != "moleculer":
             raise click.BadOptionUsage("--transporter", "--transporter is only for moleculer")
@@ -148,7 +154,7 @@ def serve(
         options["journal_dir"] = journal
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        server = protocol.load()(**options)
+        server = kind(**options)
     for warning in caught:
         click.echo(f"warning: {warning.message}", err=True)
     return _run(protocol, server)

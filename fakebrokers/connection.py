@@ -280,7 +280,9 @@ class Connection:
                 self._unread.appendleft(frames)
                 return
         if self.codec.partial:
-            self.session.unfinished(self.codec.partial, now)
+            self._moment(Moment.PARTIAL, now)
+            if not self._gone:
+                self.session.unfinished(self.codec.partial, now)
 
     def _read_on(self, now: float) -> None:
         """Handle what waited for a block to end."""

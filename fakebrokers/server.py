@@ -117,6 +117,11 @@ class FakeServer(ABC):
 
     # what a protocol supplies
 
+    @classmethod
+    def options_from_environ(cls, environ: Mapping[str, str]) -> dict[str, Any]:
+        """Keywords for what a real server takes from its environment; ``serve`` uses them."""
+        return {}
+
     @abstractmethod
     def make_broker(self, clock: Clock) -> Broker:
         """The broker model for `self.profile`."""

@@ -41,11 +41,9 @@ def analyze(tables: Tables, *, heartbeats: bool = True) -> Results:
     Args:
         heartbeats: Some run has a heartbeat limit; without any, the check of them is left out.
     """
-    runs, frames = tables["runs"], tables["frames"]
-    # Every check groups within runs: with each run in one place, none of them has to move rows again.
-    ops = tables["ops"].drop("note").repartition("run").persist(StorageLevel.MEMORY_AND_DISK)
+    runs, frames, ops = tables["runs"], tables["frames"], tables["ops"]
     found = fates(ops).persist(StorageLevel.MEMORY_AND_DISK)
-    wire = wire_keys(frames.repartition("run")).persist(StorageLevel.MEMORY_AND_DISK)
+    wire = wire_keys(frames).persist(StorageLevel.MEMORY_AND_DISK)
     findings = [
         checks.lost_write(found, ops, runs),
         checks.duplicate(found),

@@ -19,6 +19,7 @@ class Moment(StrEnum):
 
     ACCEPT = "accept"  #: the connection was accepted, nothing was read yet
     READY = "ready"  #: the client is set up: the handshake is done
+    PARTIAL = "partial"  #: a frame of the client has begun, but its end has not come yet
     IDLE = "idle"  #: nothing went over the wire for `after_s` (with a direction: in that one)
 
 

@@ -75,7 +75,7 @@ async def cuts_at_every_offset(broker: FakeServer, client: Client, expect: Expec
 @scenario("NET-1.03", protocols=RMQS, roles=ROLES)
 async def everything_in_one_segment(broker: FakeServer, client: Client, expect: Expect) -> None:
     script = script_for(broker, client, expect)
-    await script.rehearse(count=10, at_once=True)
+    await script.rehearse()
     broker.faults.add(coalesce(within_s=0.02, direction="out"))
     await script.run("glued", count=10, at_once=True)
 

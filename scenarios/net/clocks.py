@@ -55,10 +55,10 @@ async def stopped_process(broker: FakeServer, client: Client, expect: Expect) ->
     await script.ready(**maybe_reconnecting(client))
     op = next((op for op in script.ops(script.queue) if op.timed), script.ops(script.queue)[0])
     broker.faults.add(hold(kind=op.answer, direction="out", name="answer"))
-    mark = len(client.events)
+    mark, seen = len(client.events), broker.journal.last_seq
     patience = max(20.0, client.deadline_s("request", 20.0))
     call = script.begin(op, patience)
-    await expect.reached(broker, f"no {op.asks} came", kind=op.asks)
+    await expect.reached(broker, f"no {op.asks} came", kind=op.asks, since=seen)
     client.adapter.pause()
     try:
         await asyncio.sleep(3 * LIVENESS_S)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+
+from conformance.adapter.messages import same_body
 from conformance.adapter.result import Result
 from conformance.suite import Client, Expect, scenario
 from fakebrokers.faults import fault
@@ -95,7 +98,7 @@ class HalfFrame:
 
     async def _consume(self) -> None:
         script = self.script
-        bodies = script.bodies(5, self.session)
+        bodies = script.bodies(10, self.session)
         script.put(self.queue, bodies)
         self.arm()
         await self._ended(await script.subscribe(self.queue, self.session, self.session, PATIENCE_S))
@@ -103,6 +106,12 @@ class HalfFrame:
         self._struck()
         if not self._whole():
             script.expect.equal(len(got), 0, f"{self.phase}: nothing of half a delivery is surfaced")
+            return
+        await script.client.wait_messages(len(bodies), self.session)
+        await asyncio.sleep(0.2)
+        seen = [message.body for message in script.client.messages(self.session)]
+        once = len(seen) == len(bodies) and all(map(same_body, seen, bodies))
+        script.expect.that(once, f"{self.phase}: sent again as a whole, each is surfaced once", seen)
 
     async def _close(self) -> None:
         if self.script.client.has_role("publisher"):

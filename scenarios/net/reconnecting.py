@@ -84,9 +84,9 @@ async def jitter_among_clients(broker: FakeServer, client: Client, expect: Expec
     script.shut()
     await asyncio.sleep(2.0)
     script.reopen()
-    await script.until(lambda: len(script.accepted(mark)) >= 20, BACK_S)
+    await script.until(lambda: len(script.accepted(mark)) >= 20, 15.0)
     arrivals = sorted(script.accepted(mark))[:20]
-    expect.that(len(arrivals) == 20, "all sessions come back within 30 s", len(arrivals))
+    expect.exercised(len(arrivals) == 20, f"only {len(arrivals)} of 20 sessions came back within 15 s")
     spread = arrivals[14] - arrivals[5]
     expect.that(
         spread >= 0.05, "the middle half of the arrivals spreads over 50 ms and more", f"{spread:.3f} s"
@@ -141,14 +141,15 @@ async def restart_without_state(broker: FakeServer, client: Client, expect: Expe
     broker.crash(keep_state=False)
     broker.faults.clear()
     await asyncio.sleep(1.0)
+    seen = len(client.messages("c1"))
     broker.restart()
     await asyncio.sleep(1.0)
     script.add_queue(script.queue)
     for number in range(80):
         script.put(script.queue, [b"new %d" % number])
-        if len(await client.wait_messages(2, within_s=0.5)) > 1 or script.told_of_the_end(mark):
+        if len(await client.wait_messages(seen + 1, within_s=0.5)) > seen or script.told_of_the_end(mark):
             break
-    got = client.messages("c1")[1:]
+    got = client.messages("c1")[seen:]
     told = script.told_of_the_end(mark)
     expect.that(
         got or told, "the subscription is made again, or the application is told, within 40 s", "neither"

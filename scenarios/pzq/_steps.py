@@ -176,3 +176,10 @@ async def until(condition: Callable[[], object], within_s: float) -> bool:
 def limit_s(deadline_s: float) -> float:
     """How late something that should end after so many seconds may end."""
     return deadline_s * 1.2 + 0.25
+
+
+async def process_ends(client: Client, expect: Expect) -> None:
+    """The client's process ends within 2 s of ``shutdown``; a new one is started in its place."""
+    code = await client.adapter.shutdown()
+    expect.that(code in (0, None), "the process ends within 2 s of shutdown", f"exit code {code}")
+    await client.adapter.start()

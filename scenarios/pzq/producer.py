@@ -6,7 +6,7 @@ import asyncio
 
 from conformance.suite import Client, Expect, scenario
 from fakebrokers import PZQ
-from fakebrokers.faults import drop, duplicate, fault, hold, inject, rewrite
+from fakebrokers.faults import drop, duplicate, fault, inject, rewrite
 from fakebrokers.journal import Tap
 from fakebrokers.pzq.faults import ExtraHeaders, WithoutDelimiter, refuse_message
 from fakebrokers.pzq.frames import ProduceAck, ProduceNack
@@ -23,7 +23,6 @@ from scenarios.pzq._steps import (
     unhandled,
 )
 
-BOTH = ("", "seed")
 LOST = "acknowledgements are lost"
 
 
@@ -231,5 +230,3 @@ async def several_texts(broker: PZQ, client: Client, expect: Expect) -> None:
     expect.that("disk" in text, "the first text is surfaced", text)
     await goes_on(client, expect)
 
-
-__all__ = ["hold"]

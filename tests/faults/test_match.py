@@ -200,6 +200,14 @@ def test_hold_at_a_moment_holds_that_direction() -> None:
     assert talk.release("h") == [b"stored a\n"]
 
 
+def test_before_a_clients_frame_has_been_read_whole() -> None:
+    talk = Talk(rst(on="partial"))
+    assert talk.send(b"put a") == [b"stored a\n"]
+    talk.feed(b"put b ")
+    assert talk.wire.ended is HangUp.RST
+    assert talk.broker.values == {"a": ""}
+
+
 def test_idle_comes_once_for_each_time_of_silence() -> None:
     talk = Talk(fault(Inject(hex="2e"), on="idle", after_s=0.4))
     assert talk.at(0.39) == []

@@ -231,7 +231,7 @@ def test_populate(api: Api, toy: Toy, proxy: dict[str, Any]) -> None:
         {"name": "p", "upstream": upstream, "listen": proxy["listen"], "enabled": False},
         {"name": "q", "upstream": upstream, "toxics": [{"type": "latency", "attributes": {"latency": 50}}]},
     ]
-    status, answer, headers = api("POST", "/populate", rows)
+    status, answer, _ = api("POST", "/populate", rows)
     assert status == 201
     first, second = answer["proxies"]
     assert first["enabled"]

@@ -20,7 +20,6 @@ from fakebrokers.faults import (
     coalesce,
     corrupt,
     fault,
-    fin,
     half_open,
     latency,
     refuse,
@@ -115,7 +114,7 @@ def test_a_megabyte_of_chance() -> None:
         latency(0.001, jitter=0.001, direction="in", name="late"),
         coalesce(within_s=0.002, name="together"),
     ]
-    with through(*plan, seed=3) as (toy, _, sock):
+    with through(*plan, seed=3) as (_, _, sock):
 
         def write() -> None:
             data, at = b"put k " + body + b"\nget k\n", 0
@@ -136,10 +135,10 @@ def test_a_megabyte_of_chance() -> None:
 
 def test_one_byte_at_a_time() -> None:
     with through(slice_(1, gap_s=0.001, gap_bytes=1000)) as (_, _, sock):
+        started = time.monotonic()
         sock.sendall(b"put a\n")
-        pieces = [sock.recv(100) for _ in range(3)]
-        assert pieces[0] == b"s"
-        assert b"".join(pieces) + read(sock, 9 - len(b"".join(pieces))) == b"stored a\n"
+        assert read(sock, 9) == b"stored a\n"
+        assert time.monotonic() - started >= 0.008
 
 
 @pytest.mark.parametrize("k", [1, 5, 9, 12])
@@ -160,7 +159,7 @@ def test_corrupt_at_an_offset_each_way() -> None:
     with through(corrupt(at=7, of="stream", xor=3, direction="out", byte=7)) as (_, _, sock):
         sock.sendall(b"put a\n")
         assert read(sock, 9) == b"stored b\n"
-    with through(corrupt(at=4, of="stream", xor=3, direction="in", byte=4)) as (toy, _, sock):
+    with through(corrupt(at=4, of="stream", xor=3, direction="in", byte=4)) as (_, _, sock):
         sock.sendall(b"put a\n")
         assert read(sock, 9) == b"stored b\n"
 
@@ -235,14 +234,17 @@ def test_a_stalled_proxy_reads_no_more() -> None:
 
 
 def test_back_pressure_reaches_the_server() -> None:
-    with through() as (toy, proxy, sock):
+    with through() as (toy, _, sock):
         sock.sendall(b"put k " + b"x" * 100_000 + b"\n")
         assert read(sock, 9) == b"stored k\n"
-        sock.sendall(b"get k\n" * 2000)
-        time.sleep(0.3)
+        sock.sendall(b"get k\n" * 1000)
+        time.sleep(0.2)
         answered = len(toy.journal.select(kind="Value", tap=Tap.SENT))
         assert answered < 500
-        assert len(read(sock, 2000 * 100_009)) == 2000 * 100_009
+        left = 1000 * 100_009
+        while left and (data := sock.recv(1 << 20)):
+            left -= len(data)
+        assert left == 0
 
 
 def test_refuse_and_black_hole() -> None:
@@ -282,16 +284,16 @@ def test_in_front_of_a_wire_that_a_library_owns() -> None:
             assert producer.recv_multipart() == [b"id", b"1", b""]
             proxy.faults.clear()
             proxy.kill(how="rst")
-            producer.send_multipart([b"id2", b"", b"body"])  # libzmq comes back by itself
+            proxy.wait_for(kind="accepted", count=2)  # libzmq comes back by itself
+            producer.send_multipart([b"id2", b"", b"body"])
             assert producer.recv_multipart() == [b"id2", b"1", b""]
-            producer.close()
-            assert proxy.engine.accepted == 2
     finally:
-        context.term()
+        context.destroy(linger=0)
 
 
 def test_stop_while_connecting() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
-        with Proxy("127.0.0.1:%d" % server.getsockname()[1]) as proxy:
-            socket.create_connection((proxy.host, proxy.port), 5).close()
-    assert fin  # the words of all ends are there
+        upstream = f"127.0.0.1:{server.getsockname()[1]}"
+        for _ in range(20):
+            with Proxy(upstream) as proxy:
+                socket.create_connection((proxy.host, proxy.port), 5).close()

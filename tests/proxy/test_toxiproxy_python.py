@@ -62,8 +62,9 @@ def test_everything_that_the_driver_can(driver: Any) -> None:
         assert ask(made[1].listen) == b"stored a\n"
         assert sorted(driver.proxies()) == ["one", "shop", "two"]
         driver.reset()
-        driver.destroy("one")
+        one = driver.get_proxy("one")
+        driver.destroy(one)
         with pytest.raises(NotFound):
-            driver.destroy("one")
+            driver.destroy(one)
         driver.destroy_all()
         assert driver.proxies() == {}

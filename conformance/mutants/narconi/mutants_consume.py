@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 from conformance.mutants.narconi.channels import Callback, Subscription
 from conformance.mutants.narconi.client import NarconiClient
@@ -43,8 +43,8 @@ class PingDropsMetadata(Socket):
     def message(self, message: Message) -> None:
         super().message(message)
         if message.opcode == PING:
-            core = getattr(self._on_message, "__self__").core  # noqa: B009
-            core._metadata = {} if core._metadata is not None else None
+            owner: Any = self._on_message.__self__  # type: ignore[attr-defined]
+            owner.core._metadata = None
 
 
 @mutant("text-is-metadata", breaks=["N10"])
@@ -134,15 +134,20 @@ class RedeliveredIgnored(Consumer):
 
 
 @mutant("ack-ids-remembered", breaks=["N10", "N13"])
-class AckIdsRemembered(Consumer):
+class AckIdsRemembered(NarconiClient):
     """Takes an ack id that was there on another connection for a duplicate."""
 
-    seen: ClassVar[dict[str, Consumer]] = {}
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        seen: dict[str, Consumer] = {}
 
-    def surface(self, metadata: dict[str, Any], body: bytes) -> None:
-        ack_id = str(metadata.get("ackId"))
-        if self.seen.setdefault(ack_id, self) is self:
-            super().surface(metadata, body)
+        class Remembering(Consumer):
+            def surface(self, metadata: dict[str, Any], body: bytes) -> None:
+                ack_id = metadata.get("ackId")
+                if ack_id is None or seen.setdefault(ack_id, self) is self:
+                    super().surface(metadata, body)
+
+        self.consumer_part = Remembering
 
 
 @mutant("loses-in-a-flood", breaks=["N11", "N17"])
@@ -195,7 +200,7 @@ class AcksAreCumulative(Consumer):
     """Acknowledges everything up to a message when one is settled."""
 
     def command(self, value: dict[str, Any]) -> None:
-        super().command({"ackToId": one for one in value.values()})
+        super().command({"ackToId": next(iter(value.values()))})
 
 
 @mutant("ack-to-means-all", breaks=["N13"])

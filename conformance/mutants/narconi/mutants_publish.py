@@ -32,7 +32,8 @@ class ProtocolList(Socket):
     """Offers a list of sub-protocols."""
 
     def upgrade_headers(self) -> list[tuple[str, str]]:
-        return [(k, f"{v}, other" if k == "Sec-WebSocket-Protocol" else v) for k, v in super().upgrade_headers()]
+        *others, (name, value) = super().upgrade_headers()
+        return [*others, (name, f"{value}, other")]
 
 
 @mutant("missing-protocol-is-a-defect", breaks=["N5"])

@@ -1,0 +1,77 @@
+# Setting a machine up, for ci/test and ci/conform. Read it with `source`, in the project's root.
+# Everything is installed once: a second run starts at once.
+
+say() { printf '\n== %s\n' "$*"; }
+
+# Install Debian packages; fails quietly where that cannot be done.
+apt_install() {
+    command -v apt-get >/dev/null || return 1
+    local root=()
+    if [ "$(id -u)" -ne 0 ]; then
+        sudo -n true 2>/dev/null || return 1
+        root=(sudo)
+    fi
+    "${root[@]}" apt-get update -qq || return 1
+    # With RUNLEVEL=1 a package does not start its service: the tests start their own.
+    "${root[@]}" env RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive apt-get install -y -qq "$@" >/dev/null
+}
+
+# Make sure of a program that some tests need: program, Debian packages, and what they are for.
+want() {
+    local program=$1 packages=$2 purpose=$3
+    if PATH="$PATH:/usr/sbin" command -v "$program" >/dev/null; then
+        return
+    fi
+    say "installing $packages: $purpose"
+    # shellcheck disable=SC2086 # several packages
+    apt_install $packages || echo "cannot install $packages here; left out: $purpose"
+}
+
+find_python() {
+    local candidate
+    for candidate in ${PYTHON:-} python3 python3.13 python3.12 python3.11; do
+        if "$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
+            echo "$candidate"
+            return
+        fi
+    done
+    return 1
+}
+
+make_venv() {
+    local python
+    python=$(find_python) || { apt_install python3 && python=$(find_python); } || {
+        echo "no Python 3.11 or newer found; name one with PYTHON=..." >&2
+        return 1
+    }
+    "$python" -m venv .venv || { apt_install python3-venv && "$python" -m venv --clear .venv; }
+}
+
+install_python_packages() {
+    # A copy of pyproject.toml marks a finished installation, so a second run starts at once.
+    if cmp -s pyproject.toml .venv/installed.toml; then
+        return
+    fi
+    say "Python packages"
+    [ -x .venv/bin/python ] || make_venv
+    .venv/bin/python -m pip install --quiet --editable '.[dev]'
+    cp pyproject.toml .venv/installed.toml
+}
+
+install_npm_packages() {
+    local manifest folder command
+    while read -r manifest; do
+        folder=$(dirname "$manifest")
+        if cmp -s "$manifest" "$folder/node_modules/installed.json"; then
+            continue
+        fi
+        say "npm packages of $folder"
+        command=install
+        [ ! -f "$folder/package-lock.json" ] || command=ci
+        if (cd "$folder" && npm "$command" --ignore-scripts --no-audit --no-fund --silent); then
+            cp "$manifest" "$folder/node_modules/installed.json"
+        else
+            echo "cannot install them here; the tests that need them are left out"
+        fi
+    done < <(find conformance tests -name package.json -not -path '*/node_modules/*')
+}

@@ -1,0 +1,177 @@
+"""The main job: every bundled client that can run here, analysed on Spark, in one report.
+
+    python -m conformance.campaign --report report [--full]
+
+`ci/conform` sets a machine up and calls this.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from conformance.adapter.process import ProcessAdapter
+from conformance.adapters.registry import Client, bundled
+from conformance.cli_analyze import analyze_journals
+from conformance.report import write_report
+from conformance.results import Results, Verdict
+from conformance.suite.conform import Order, conform, write_folder
+from conformance.suite.load import all_scenarios
+from fakebrokers.commands import ExitCode
+from fakebrokers.errors import FakeBrokerError
+
+EXPECTATIONS = Path("ci/expectations")
+
+
+class Campaign:
+    """One run of the main job; what is done when it is cut short is in the report all the same."""
+
+    def __init__(self, report: Path, which: str, parallel: int, seed: int, console: Console) -> None:
+        self.report = report
+        self.which = which
+        self.parallel = parallel
+        self.seed = seed
+        self.console = console
+        self.done: list[Results] = []
+        self.left_out: list[str] = []
+
+    def run(self, clients: Sequence[Client]) -> None:
+        """Judge all clients, one after the other; each by the scenarios of each protocol it speaks."""
+        standing = {item.protocol for item in all_scenarios()}
+        for client in clients:
+            for protocol in (p for p in client.protocols if p in standing):
+                if client.runnable:
+                    self.judge(client, protocol)
+                else:
+                    self.left_out.append(f"{client.name} ({protocol}): {'; '.join(client.missing)}")
+
+    def judge(self, client: Client, protocol: str) -> None:
+        """One client on one protocol."""
+        self.console.print(f"[bold]{client.name}[/] {client.version or ''} · {protocol}", highlight=False)
+        known = EXPECTATIONS / f"{client.name}.toml"
+        order = Order(
+            client=client.name,
+            protocol=protocol,
+            make_adapter=lambda: ProcessAdapter(client.command, protocol, env=client.env),
+            which=self.which,
+            expect=known if known.exists() else None,
+            seed=self.seed,
+            journal=self.report / "journal",
+            parallel=self.parallel,
+        )
+        try:
+            results, _ = conform(order, self.console)
+        except FakeBrokerError as error:
+            self.left_out.append(f"{client.name} ({protocol}): {error}")
+            return
+        self.done.append(results)
+        write_folder(results, self.report / f"{client.name}-{protocol}")
+        self.console.print("   " + _sentence(results), highlight=False)
+
+    def analyze(self, master: str | None) -> dict[str, Any] | None:
+        """The journals of all runs, on Spark. Says why, if that cannot be done here."""
+        self.console.print("[bold]analysis on Spark[/]", highlight=False)
+        try:
+            summary = analyze_journals((self.report,), self.report / "analysis", master=master)
+        except FakeBrokerError as error:
+            self.left_out.append(f"analysis on Spark: {error}")
+            return None
+        found = ", ".join(f"{name} {count}" for name, count in summary["anomalies"].items()) or "no anomalies"
+        self.console.print(
+            f"   {summary['rows']} records of {summary['runs']} runs in {summary['seconds']:.1f} s: {found}",
+            highlight=False,
+        )
+        document: dict[str, Any] = json.loads((self.report / "analysis" / "analysis.json").read_bytes())
+        return document
+
+    def finish(self, analysis: dict[str, Any] | None, note: str = "") -> Path:
+        """Write the report; returns its path."""
+        words = [note, *(f"Not run here: {each}." for each in self.left_out)]
+        return write_report(
+            self.report, self.done, analysis=analysis, note=" ".join(word for word in words if word)
+        )
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """The worst of all clients: known failures do not count, a broken harness does."""
+        codes = {results.exit_code for results in self.done}
+        order = (ExitCode.HARNESS, ExitCode.FAILED, ExitCode.INCONCLUSIVE)
+        return next((code for code in order if code in codes), ExitCode.OK)
+
+
+def _sentence(results: Results) -> str:
+    counts = ", ".join(f"{count} {verdict}" for verdict, count in results.summary.items())
+    known = sum("expected" in row.tags for row in results.results)
+    return f"{counts}; {known} of the failures are known; {results.seconds:.0f} s"
+
+
+def matrix(done: Sequence[Results]) -> Table:
+    """Clients against verdicts."""
+    table = Table(title="verdicts", title_justify="left", pad_edge=False)
+    table.add_column("client")
+    table.add_column("protocol")
+    shown = [v for v in Verdict if any(r.verdict is v for results in done for r in results.results)]
+    for verdict in shown:
+        table.add_column(verdict.value, justify="right")
+    for results in done:
+        protocol = results.results[0].protocol if results.results else ""
+        counts = [str(results.summary.get(verdict.value, "")) for verdict in shown]
+        table.add_row(f"{results.client} {results.client_version}", protocol, *counts)
+    return table
+
+
+@click.command()
+@click.option("--report", type=click.Path(file_okay=False, path_type=Path), default=Path("report"), show_default=True)
+@click.option("--full", is_flag=True, help="All scenarios, not only the MUST ones.")
+@click.option("--client", "names", multiple=True, metavar="NAME", help="Only this client; may be given again.")
+@click.option("-n", "parallel", type=click.IntRange(1, 64), default=6, show_default=True, help="Scenarios at once.")
+@click.option("--seed", type=int, default=0, show_default=True)
+@click.option("--master", metavar="URL", help="Spark's master; local[*], unless given.")
+def main(
+    report: Path, full: bool, names: tuple[str, ...], parallel: int, seed: int, master: str | None
+) -> None:
+    """Judge every bundled client that can run here, and write one report.
+
+    Exit code: the worst of all clients; failures that are listed in ci/expectations do not count.
+    """
+    console = Console(highlight=False)
+    begun = time.monotonic()
+    campaign = Campaign(_emptied(report), "full" if full else "gate", parallel, seed, console)
+    clients = [c for c in bundled() if not names or c.name in names]
+    analysis: dict[str, Any] | None = None
+    note = ""
+    try:
+        campaign.run(clients)
+        analysis = campaign.analyze(master)
+    except KeyboardInterrupt:
+        note = "This run was cut short; the report holds what was done until then."
+        console.print(f"\n{note}")
+    path = campaign.finish(analysis, note)
+    console.print(matrix(campaign.done))
+    for each in campaign.left_out:
+        console.print(f"not run here: {each}", markup=False)
+    console.print(f"{time.monotonic() - begun:.0f} s in all. Report: {path.resolve()}", highlight=False)
+    sys.exit(130 if note else int(campaign.exit_code))
+
+
+def _emptied(report: Path) -> Path:
+    """The folder, without what an earlier campaign has left in it."""
+    import shutil
+
+    for name in ("journal", "analysis"):
+        shutil.rmtree(report / name, ignore_errors=True)
+    report.mkdir(parents=True, exist_ok=True)
+    return report
+
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,71 @@
+"""Defects that show under load, after pauses and without a connection (catalogue family NET)."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import msgspec
+
+from conformance.mutants.rabbitmq_stream.client import StreamClient
+from conformance.mutants.rabbitmq_stream.connection import Connection
+from conformance.mutants.rabbitmq_stream.errors import ClientError
+from conformance.mutants.rabbitmq_stream.link import Link
+from conformance.mutants.rabbitmq_stream.publisher import Publisher
+from conformance.mutants.registry import mutant
+from fakebrokers.frames import Frame
+
+FRAMES_MAX = 8
+PAUSE_S = 4.0
+
+
+@mutant("eight-frames-per-read", breaks=["R1", "X1"])
+class EightFramesPerRead(Connection):
+    """Loses the frames behind the eighth of a read."""
+
+    taken = 0
+
+    def receive(self, data: bytes, now: float) -> None:
+        self.taken = 0
+        super().receive(data, now)
+
+    def handle(self, frame: Frame) -> None:
+        self.taken += 1
+        if self.taken <= FRAMES_MAX:
+            super().handle(frame)
+
+
+@mutant("parked-messages-have-no-deadline", breaks=["R7", "X6", "X9"])
+class ParkedMessagesHaveNoDeadline(StreamClient):
+    """Keeps any number of messages for as long as there is no connection, whatever their deadline."""
+
+    async def ready(self, publisher: Publisher, size: int, deadline: float) -> None:
+        self._parked = 0
+        await super().ready(publisher, size, math.inf if self.control is None else deadline)
+
+
+@mutant("a-pause-is-the-end", breaks=["X11"])
+class APauseIsTheEnd(StreamClient):
+    """Does not reconnect when the process had stood still for some seconds before the loss."""
+
+    class Connection(Connection):
+        """Notes pauses."""
+
+        stood_still = False
+
+        def receive(self, data: bytes, now: float) -> None:
+            self.stood_still = self.stood_still or now - self.last_received > PAUSE_S
+            super().receive(data, now)
+
+    def link_ended(self, link: Link, error: ClientError) -> None:
+        if getattr(link.core, "stood_still", False):
+            self.settings = msgspec.structs.replace(self.settings, auto_reconnect=False)
+        super().link_ended(link, error)
+
+
+@mutant("offsets-are-floats", breaks=["R10", "X12"])
+class OffsetsAreFloats(StreamClient):
+    """Reads stored offsets as numbers of 53 bits."""
+
+    async def query_offset(self, *args: Any, **more: Any) -> int:
+        return int(float(await super().query_offset(*args, **more)))

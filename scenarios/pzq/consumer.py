@@ -1,0 +1,253 @@
+"""PZQ-2 Consumer: deliveries and what they look like."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+from collections.abc import Sequence
+
+from conformance.suite import Client, Expect, scenario
+from fakebrokers import PZQ
+from fakebrokers.faults import fault, rewrite
+from fakebrokers.journal import Tap
+from fakebrokers.pzq.faults import ExtraHeaders, stale_delivery
+from fakebrokers.pzq.frames import Delivery
+from scenarios.pzq._steps import (
+    CONSUMER,
+    QUICK,
+    acknowledged,
+    acks,
+    auto,
+    consuming,
+    deliveries,
+    key_of,
+    microseconds,
+    parts_are,
+    settle,
+    shown,
+    statuses,
+    surfaced,
+    until,
+    with_body,
+    works_on,
+)
+
+
+@scenario("PZQ-2.01", roles=CONSUMER)
+@scenario("PZQ-2.01", variants=("seed",), roles=CONSUMER, server={"profile": "seed"})
+async def delivery_layout(broker: PZQ, client: Client, expect: Expect) -> None:
+    await consuming(client, expect)
+    key = broker.put(b"hello")
+    (message, *_) = await surfaced(client, expect, b"hello", criterion="the body is surfaced")
+    expect.equal(key_of(message), key, "the key is surfaced")
+    frame = deliveries(broker, key)[0].frame
+    assert isinstance(frame, Delivery)
+    for name, wanted in (("sent_us", frame.sent), ("timeout_us", frame.timeout)):
+        value = microseconds(message, name)
+        if expect.tolerate(value is not None, f"{name} is surfaced"):
+            expect.equal(value, wanted, f"{name} is the wire's number")
+    if broker.profile == "seed" and "pzq_id" in message.meta:
+        identity = base64.b64decode(message.meta["pzq_id"])
+        expect.equal(identity, b"pzq", "the first part is the instance's identity")
+    await settle(client, message)
+    await acknowledged(broker, expect, key, "the message is acknowledged")
+    kinds = _socket_types(broker, deliveries(broker, key)[0].connection)
+    expect.that("REP" not in kinds, "the socket type is ROUTER", kinds)
+    expect.tolerate("ROUTER" in kinds, "the socket type is ROUTER", kinds)
+
+
+def _socket_types(broker: PZQ, connection: str) -> list[str]:
+    states = broker.journal.select(tap=Tap.STATE, connection=connection)
+    return [r.note.split()[0] for r in states if r.kind in ("accepted", "peer") and r.note]
+
+
+@scenario("PZQ-2.02", roles=CONSUMER)
+async def extra_headers(broker: PZQ, client: Client, expect: Expect) -> None:
+    broker.faults.add(fault(ExtraHeaders(headers=("h1", "h2")), role="deliver"))
+    await consuming(client, expect)
+    broker.put(b"a", b"b")
+    await _only_this(client, expect, (b"a", b"b"), "the body is what follows the first empty part")
+
+
+@scenario("PZQ-2.03", roles=CONSUMER)
+async def multi_part_body(broker: PZQ, client: Client, expect: Expect) -> None:
+    await consuming(client, expect)
+    broker.put(b"a", b"", b"b")
+    await _only_this(client, expect, (b"a", b"", b"b"), "all three parts are surfaced")
+
+
+async def _only_this(client: Client, expect: Expect, body: Sequence[bytes], criterion: str) -> None:
+    messages = await client.wait_messages(1, within_s=3.0)
+    expect.that(len(messages) == 1 and parts_are(messages[0], body), criterion, shown(client))
+
+
+@scenario("PZQ-2.09", roles=CONSUMER, server=QUICK, timeout_s=40)
+async def expired_message(broker: PZQ, client: Client, expect: Expect) -> None:
+    await client.connected()
+    settings = (False, True) if client.can("filter_expired") else (False,)
+    for on in settings:
+        sub, body = f"c-{on}", f"stale, filter {on}".encode()
+        options = {"filter_expired": on} if client.can("filter_expired") else {}
+        expect.prepared(await client.subscribe("", sub, **options))
+        broker.faults.add(stale_delivery(2_000_000, nth=1, scope="run", name=sub))
+        key = broker.put(body)
+        await until(lambda sub=sub, body=body: with_body(client, body, sub=sub), 4.0)  # type: ignore[misc]
+        expect.exercised(broker.faults.fired(sub), "the stale copy was not sent")
+        early = statuses(broker, key)
+        expect.that(b"1" not in early, "what was dropped is not acknowledged", str(early))
+        expect.tolerate(not early, "what was dropped is not answered", str(early))
+        copies = with_body(client, body, sub=sub)
+        expect.that(copies, "the stale copy is surfaced, or the fresh one", f"filter_expired {on}")
+        await settle(client, copies[0])
+        await acknowledged(broker, expect, key, "what was surfaced is acknowledged")
+        expect.prepared(await client.unsubscribe(sub))
+        broker.faults.clear()
+
+
+@scenario("PZQ-2.10", roles=CONSUMER)
+async def not_expired_at_the_edge(broker: PZQ, client: Client, expect: Expect) -> None:
+    broker.faults.add(stale_delivery(2_500_000))
+    options = {"filter_expired": True} if client.can("filter_expired") else {}
+    await consuming(client, expect, **options)
+    broker.put(b"half of its time is left")
+    await surfaced(client, expect, b"half of its time is left", criterion="it is surfaced")
+
+
+@scenario("PZQ-2.11", roles=CONSUMER, timeout_s=40)
+async def microsecond_units(broker: PZQ, client: Client, expect: Expect) -> None:
+    await client.connected()
+    for on in (False, True) if client.can("filter_expired") else (False,):
+        sub = f"c-{on}"
+        young, old = f"3 s old, filter {on}".encode(), f"11 s old, filter {on}".encode()
+        options = {"filter_expired": on} if client.can("filter_expired") else {}
+        expect.prepared(await client.subscribe("", sub, **options))
+        for age_us, body in ((3_000_000, young), (11_000_000, old)):
+            broker.faults.add(stale_delivery(age_us, scope="run", name="age"))
+            key = broker.put(body)
+            within_s = 1.0 if body is young else 0.4
+            await until(lambda sub=sub, body=body: with_body(client, body, sub=sub), within_s)  # type: ignore[misc]
+            _judge_times(broker, client, expect, body, key, sub, expired=body is old, filtering=on)
+            for message in with_body(client, body, sub=sub):
+                await settle(client, message)
+            broker.faults.remove("age")
+        expect.prepared(await client.unsubscribe(sub))
+
+
+def _judge_times(
+    broker: PZQ, client: Client, expect: Expect, body: bytes, key: bytes, sub: str, *, expired: bool, filtering: bool
+) -> None:  # fmt: skip
+    copies = with_body(client, body, sub=sub)
+    if not expired:
+        expect.that(copies, "the one that is 3 s old, of 5 s, is surfaced", f"filter_expired {filtering}")
+    elif filtering:
+        expect.tolerate(not copies, "the one that is 11 s old is dropped", str(copies))
+    for message in copies[:1]:
+        frame = deliveries(broker, key)[0].frame
+        assert isinstance(frame, Delivery)
+        for name, wanted in (("sent_us", frame.sent), ("timeout_us", frame.timeout)):
+            value = microseconds(message, name)
+            expect.that(value in (None, wanted), f"{name} is the wire's number", f"{value}, not {wanted}")
+        judged = message.meta.get("expired")
+        expect.that(judged in (None, expired), f"`expired` is {expired} for {body!r}", judged)
+
+
+@scenario("PZQ-2.12", roles=CONSUMER)
+async def non_numeric_times(broker: PZQ, client: Client, expect: Expect) -> None:
+    await consuming(client, expect, on_message=auto())
+    cases = [("sent", b"abc"), ("sent", b"-1"), ("sent", b"4" * 40), ("timeout", b"x")]
+    for field, value in cases:
+        mark, body = len(client.events), f"{field} {value!r}".encode()
+        broker.faults.add(rewrite({field: value}, role="deliver", scope="run", name="time"))
+        broker.put(body)
+        criterion = f"a delivery with {field} {value[:8]!r} is surfaced, or reported as an error event"
+
+        def known(body: bytes = body, mark: int = mark) -> bool:
+            return bool(with_body(client, body)) or any(e.event == "error" for e in client.events[mark:])
+
+        expect.that(await until(known, 2.0), criterion, "neither came")
+        broker.faults.clear()
+    await works_on(broker, client, expect)
+
+
+@scenario("PZQ-2.13", roles=CONSUMER)
+async def large_times(broker: PZQ, client: Client, expect: Expect) -> None:
+    options = {"filter_expired": True} if client.can("filter_expired") else {}
+    await consuming(client, expect, on_message=auto(), **options)
+    for sent in (2**53 + 1, 2**63 - 1):
+        broker.faults.add(rewrite({"sent": sent}, role="deliver", scope="run", name="time"))
+        body = f"sent {sent}".encode()
+        broker.put(body)
+        criterion = f"a delivery from the far future (sent {sent}) is surfaced"
+        if sent < 2**62:
+            criterion = f"sent {sent} is surfaced"
+        (message, *_) = await surfaced(client, expect, body, criterion=criterion)
+        value = microseconds(message, "sent_us")
+        expect.that(value in (None, sent), "sent_us is exact", value)
+        broker.faults.clear()
+
+
+@scenario("PZQ-2.14", roles=CONSUMER)
+async def malformed_delivery(broker: PZQ, client: Client, expect: Expect) -> None:
+    await consuming(client, expect, on_message=auto())
+    key = broker.put(b"before")
+    await surfaced(client, expect, b"before", criterion="a good message is surfaced")
+    connection = deliveries(broker, key)[0].connection
+    malformed: dict[bytes, tuple[bytes, ...]] = {
+        b"": (b"",),
+        b"k2": (b"k2",),
+        b"k3": (b"k3", b"1700000000000000", b"5000000"),
+        b"k4": (b"k4", b"1700000000000000", b"5000000", b""),
+        b"k5": (b"k5", b"", b"body"),
+    }
+    for position, (bad, parts) in enumerate(malformed.items()):
+        mark = len(client.events)
+        broker.say_raw(connection, parts)
+        await until(lambda mark=mark: len(client.events) > mark, 0.3)  # type: ignore[misc]
+        news = [event.event for event in client.events[mark:]]
+        got = [m for m in client.messages("c1") if bad and key_of(m) == bad]
+        if position < 3:
+            made_up = [event for event in client.events[mark:] if event.event == "message"]
+            expect.that(not made_up, f"{parts!r} is not surfaced as a message", made_up[:1])
+        if not got:
+            expect.that(b"1" not in statuses(broker, bad), "what was not surfaced is not acknowledged", parts)
+            expect.tolerate("error" in news, f"{len(parts)} parts are reported as an error event", news)
+    await works_on(broker, client, expect)
+
+
+@scenario("PZQ-2.19", roles=CONSUMER)
+async def huge_header(broker: PZQ, client: Client, expect: Expect) -> None:
+    broker.faults.add(fault(ExtraHeaders(headers=("x" * (1 << 20),)), role="deliver"))
+    await consuming(client, expect, on_message=auto())
+    key = broker.put(b"hello")
+    await _only_this(client, expect, (b"hello",), "the body is surfaced unchanged, without the header")
+    await acknowledged(broker, expect, key, "it is acknowledged with 1")
+
+
+@scenario("PZQ-2.20", roles=CONSUMER, server={"order": "skip"})
+async def skipping_order(broker: PZQ, client: Client, expect: Expect) -> None:
+    keys = {b"%d" % n: broker.put(b"%d" % n) for n in range(60)}
+    await consuming(client, expect, on_message=auto())
+    await until(lambda: len(client.messages("c1")) >= 60, 4.0)
+    await until(lambda: len(acks(broker)) >= 60, 2.0)
+    order = [record.keys[0] for record in deliveries(broker)]
+    expect.exercised(order != sorted(order), "the deliveries came in order")
+    for body, key in keys.items():
+        copies = with_body(client, body)
+        expect.equal(len(copies), 1, f"message {body.decode()} of 60 is surfaced once")
+        expect.equal(key_of(copies[0]), key, "with its own key")
+        expect.equal(statuses(broker, key), [b"1"], "and acknowledged with that key")
+
+
+@scenario("PZQ-2.21", roles=CONSUMER)
+@scenario("PZQ-2.21", variants=("seed",), roles=CONSUMER, server={"profile": "seed"})
+async def opaque_keys(broker: PZQ, client: Client, expect: Expect) -> None:
+    await consuming(client, expect, on_message=auto())
+    odd = (b"\0", b"1", b"a\0b|\xff" * 51)
+    keys = [broker.put(b"0"), *(broker.put(b"%d" % n, key=key) for n, key in enumerate(odd, 1))]
+    for n, key in enumerate(keys):
+        (message, *_) = await surfaced(client, expect, b"%d" % n, criterion=f"the message {key[:8]!r} comes")
+        expect.equal(key_of(message), key, "the position is the key")
+    await asyncio.sleep(0.1)
+    for key in keys:
+        await acknowledged(broker, expect, key, "the acknowledgement carries the key bytewise")
+    expect.equal(len({str(m.position) for m in client.messages("c1")}), len(keys), "all positions are distinct")

@@ -1,0 +1,98 @@
+"""PZQ-3 Monitor: its reply, and replies that are none."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from conformance.adapter.result import Result
+from conformance.suite import Client, Expect, scenario
+from fakebrokers import PZQ
+from fakebrokers.faults import rewrite
+from fakebrokers.journal import Tap
+from fakebrokers.pzq.faults import garbled_monitor
+from fakebrokers.pzq.frames import MonitorRequest
+from scenarios.pzq._steps import MONITOR
+
+REPLY = "messages: 0\nmessages_inflight: 0\ndb_size: 400128\n"
+
+
+async def ask(client: Client) -> Result:
+    """One question to the monitor."""
+    return await client.op("pzq.monitor", 3.0, session="s1")
+
+
+async def values(client: Client, expect: Expect, criterion: str) -> dict[str, Any]:
+    """What the client made of a reply that it has to understand."""
+    found: dict[str, Any] = expect.ok(await ask(client), criterion)["values"]
+    return found
+
+
+@scenario("PZQ-3.01", roles=MONITOR)
+@scenario("PZQ-3.01", variants=("seed",), roles=MONITOR, server={"profile": "seed"})
+async def monitor_request(broker: PZQ, client: Client, expect: Expect) -> None:
+    broker.put(b"a message")
+    await client.connected()
+    found = await values(client, expect, "the monitor's reply is understood")
+    request = broker.journal.select(kind="MonitorRequest", tap=Tap.RECEIVED)[-1].frame
+    assert isinstance(request, MonitorRequest)
+    expect.equal(request.command, b"MONITOR", "the last part that is sent is exactly MONITOR")
+    wanted = broker.statistics
+    expect.equal(set(found), set(wanted), "all six keys are there as they were sent, and no empty one")
+    expect.equal({key: int(value) for key, value in found.items()}, wanted, "with their values")
+    numbers = all(isinstance(value, int) for value in found.values())
+    expect.tolerate(numbers, "the values are integers", str(found))
+
+
+@scenario("PZQ-3.02", roles=MONITOR)
+async def unknown_keys(broker: PZQ, client: Client, expect: Expect) -> None:
+    await client.connected()
+    text = "uptime: 5\nmessages: 3\nmessages_in_flight: 1\nmessages_inflight: 1\n"
+    broker.faults.add(garbled_monitor(text, nth=1, scope="run"))
+    found = await values(client, expect, "unknown keys are kept or ignored")
+    expect.equal(str(found.get("messages")), "3", "the known ones are there")
+    await values(client, expect, "the next request works")
+
+
+@scenario("PZQ-3.03", roles=MONITOR)
+async def colons_and_blanks(broker: PZQ, client: Client, expect: Expect) -> None:
+    await client.connected()
+    broker.faults.add(garbled_monitor(f"{REPLY}node: tcp://a:1\nplain:5\n"))
+    found = await values(client, expect, "values that are no integers are no trouble")
+    expect.equal(found.get("node"), "tcp://a:1", "a line is split at the first colon")
+    expect.equal(str(found.get("plain")), "5", "a blank behind the colon is not needed")
+
+
+@scenario("PZQ-3.04", roles=MONITOR)
+async def line_ends(broker: PZQ, client: Client, expect: Expect) -> None:
+    await client.connected()
+    found = []
+    for end in ("", "\n", "\n\n"):
+        broker.faults.add(garbled_monitor(REPLY.rstrip("\n") + end, scope="run", name="reply"))
+        found.append(await values(client, expect, f"a reply that ends with {end!r} is understood"))
+        broker.faults.clear()
+    expect.that("" not in found[0] | found[1] | found[2], "there is no empty key", found)
+    expect.that(found[0] == found[1] == found[2], "the map is the same three times", found)
+    expect.equal(len(found[0]), 3, "all lines are in it")
+
+
+@scenario("PZQ-3.08", roles=MONITOR)
+async def no_list(broker: PZQ, client: Client, expect: Expect) -> None:
+    await client.connected()
+    replies: list[dict[str, Any]] = [
+        {"text": b"hello"},
+        {"text": b""},
+        {"text": b"db_size:"},
+        {"text": b"\xff"},
+        {"extra": (b"more",)},
+    ]
+    for fields in replies:
+        broker.faults.add(rewrite(fields, role="response", scope="run", name="reply"))
+        result = await ask(client)
+        criterion = f"a reply with {fields} is an error `protocol`, or what could be read of it"
+        if result.ok:
+            expect.that(isinstance(result.value.get("values"), dict), criterion, str(result))
+        else:
+            expect.failed(result, ("protocol",), criterion)
+        broker.faults.clear()
+    found = await values(client, expect, "the good reply behind them is read on the same session")
+    expect.equal(set(found), set(broker.statistics), "and complete")

@@ -1,0 +1,253 @@
+"""PZQ-1 Producer: ids, many messages at once, and a broker that goes away."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+
+from conformance.adapter.base import Call
+from conformance.adapter.result import Result
+from conformance.suite import Client, Expect, scenario
+from fakebrokers import PZQ
+from fakebrokers.faults import drop, fault, stall
+from fakebrokers.faults.effects import Drop
+from fakebrokers.journal import Tap
+from fakebrokers.pzq.faults import refuse_message
+from fakebrokers.pzq.frames import ProduceAck, ProduceNack
+from scenarios.pzq._steps import (
+    PUBLISHER,
+    ROOMY,
+    answer,
+    came,
+    goes_on,
+    limit_s,
+    process_ends,
+    produced,
+    produced_bytes,
+    publish,
+    until,
+)
+
+LOST = "acknowledgements are lost"
+UNKNOWN = ("timeout", "connection")
+
+
+@scenario("PZQ-1.13", roles=PUBLISHER, server=ROOMY, process=True, timeout_s=90)
+async def unique_ids(broker: PZQ, client: Client, expect: Expect) -> None:
+    found: list[list[bytes]] = []
+    for number in range(2):
+        if number:
+            await client.adapter.restart()
+        since = broker.journal.last_seq
+        await client.connected()
+        together = 1000 if client.can("concurrent") else 1
+        for start in range(0, 1000, together):
+            calls = [publish(client, b"%d" % n, timeout=20.0) for n in range(start, start + together)]
+            for call in calls:
+                await call
+        ids = {frame.body: frame.id for frame in produced(broker, since)}
+        expect.exercised(len(ids) == 1000, f"only {len(ids)} of 1000 messages came")
+        found.append(list(ids.values()))
+        expect.equal(len(set(found[-1])), 1000, f"the ids of process {number + 1} are distinct")
+    shared = set(found[0]) & set(found[1])
+    expect.tolerate(not shared, "the ids of two processes are distinct", f"{len(shared)} are the same")
+
+
+@scenario("PZQ-1.14", roles=PUBLISHER)
+async def binary_and_long_ids(broker: PZQ, client: Client, expect: Expect) -> None:
+    await client.connected()
+    broker.faults.add(refuse_message("no", where={"id": b"pair-b"}))
+    for id in (b"x", bytes(range(1, 256)), b"nul\0inside", b"\xff\xfe\x80"):
+        since = broker.journal.last_seq
+        result = await publish(client, b"hello", key=_b64(id))
+        if _refused_here(result):
+            expect.tolerate(False, f"an id of {len(id)} bytes can be used", str(result))
+            continue
+        ids = {frame.id for frame in produced(broker, since)}
+        expect.equal(ids, {id}, "the id on the wire is the caller's, bytewise")
+        expect.outcome(result, "acked", f"the produce with the id {id[:12]!r} is acked")
+    calls = [publish(client, b"hello", key=_b64(id)) for id in (b"pair-a", b"pair-b")]
+    expect.outcome(await calls[0], "acked", "of two ids that differ in the last byte, the first is acked")
+    expect.outcome(await calls[1], "nacked", "and the second refused")
+
+
+def _b64(id: bytes) -> dict[str, str]:
+    return {"b64": base64.b64encode(id).decode()}
+
+
+def _refused_here(result: Result) -> bool:
+    return result.error is not None and result.error.kind == "invalid"
+
+
+@scenario("PZQ-1.16", roles=PUBLISHER, timeout_s=40)
+async def restart_between_produces(broker: PZQ, client: Client, expect: Expect) -> None:
+    await client.connected()
+    broker.faults.add(drop(role="confirm", nth=1, name=LOST))
+    call = publish(client, b"in flight", timeout=4.0)
+    (message,) = await came(broker, expect)
+    broker.crash()
+    await asyncio.sleep(2.0)
+    broker.restart()
+    again = asyncio.get_running_loop().time()
+    result = await call
+    if result.ok:
+        sent = broker.journal.select(kind="ProduceAck", tap=Tap.SENT)
+        confirmed = any(message.id in record.keys for record in sent)
+        expect.that(confirmed, "acked only after an acknowledgement for its id", str(result))
+    else:
+        expect.failed(result, UNKNOWN, "the one in flight ends timeout or connection")
+    after = await publish(client, b"after the restart", timeout=5.0)
+    expect.outcome(after, "acked", "a produce after the restart is acked on the same session")
+    took = asyncio.get_running_loop().time() - again - max(0.0, result.ended_ns / 1e9 - again)
+    expect.within(took, limit_s(5.0), "within 5 s")
+
+
+@scenario("PZQ-1.17", roles=PUBLISHER, timeout_s=60)
+async def broker_unreachable(broker: PZQ, client: Client, expect: Expect) -> None:
+    broker.crash()
+    for session, comes_back in (("a", False), ("b", True)):
+        await client.connected(session)
+        deadline = client.deadline_s("publish", 1.0)
+        body = f"while nobody listens, {session}".encode()
+        result = await publish(client, body, timeout=1.0, session=session)
+        expect.failed(result, UNKNOWN, f"{session}: the produce ends timeout or connection")
+        expect.within(result.elapsed_ms / 1000, limit_s(deadline), f"{session}: at its deadline")
+        if comes_back:
+            await asyncio.sleep(1.0)
+            broker.restart()
+            await until(lambda body=body: produced_bytes(broker, body), 1.0)  # type: ignore[misc]
+        came_late = produced_bytes(broker, body)
+        definite = result.error is not None and result.error.definite
+        expect.that(not (came_late and definite), "what comes late was not called definite", str(result))
+        closing = await client.close(session, 3.0)
+        expect.ended(closing, f"{session}: close ends")
+        expect.within(closing.elapsed_ms / 1000, limit_s(3.0), f"{session}: close ends in its deadline")
+    await process_ends(client, expect)
+
+
+@scenario("PZQ-1.18", roles=PUBLISHER)
+async def retry_keeps_the_id(broker: PZQ, client: Client, expect: Expect) -> None:
+    await client.connected()
+    broker.faults.add(drop(role="confirm", nth=1, name=LOST))
+    result = await publish(client, b"once more", timeout=3.0)
+    expect.ended(result, "the produce ends")
+    ids = [frame.id for frame in produced_bytes(broker, b"once more")]
+    expect.that(len(ids) > 1, "the message is sent again", f"it came {len(ids)} times")
+    expect.tolerate(len(set(ids)) == 1, "it keeps its id", str(ids))
+    expect.outcome(result, "acked", "the answer to the repeat settles it")
+
+
+@scenario("PZQ-1.19", roles=PUBLISHER, needs=("concurrent",))
+async def two_producers(broker: PZQ, client: Client, expect: Expect) -> None:
+    await client.connected("s1")
+    await client.connected("s2")
+    broker.faults.add(drop(role="confirm", name=LOST))
+    calls = [publish(client, name.encode(), session=name, timeout=6.0) for name in ("s1", "s2")]
+    await came_bodies(broker, expect, b"s1", b"s2")
+    records = {
+        record.frame.body: (record.connection, record.frame.id)  # type: ignore[union-attr]
+        for record in broker.journal.select(kind="Produce", tap=Tap.RECEIVED)
+    }
+    (first, first_id), (second, second_id) = records[(b"s1",)], records[(b"s2",)]
+    expect.that(first != second, "each session has a connection of its own", first)
+    answer(broker, ProduceNack(second_id, texts=(b"no",)), second)
+    await asyncio.sleep(0.2)
+    answer(broker, ProduceAck(first_id), first)
+    expect.outcome(await calls[0], "acked", "the first is acked by the answer on its connection")
+    expect.outcome(await calls[1], "nacked", "the second is refused by the answer on its connection")
+
+
+async def came_bodies(broker: PZQ, expect: Expect, *bodies: bytes) -> None:
+    """Messages with these bodies came."""
+    await until(lambda: all(produced_bytes(broker, body) for body in bodies), 4.0)
+    expect.exercised(all(produced_bytes(broker, body) for body in bodies), "not all messages came in 4 s")
+
+
+@scenario("PZQ-1.20", roles=PUBLISHER, timeout_s=60)
+async def close_with_pending(broker: PZQ, client: Client, expect: Expect) -> None:
+    count = 3 if client.can("concurrent") else 1
+    await client.connected("a")
+    broker.faults.add(drop(role="confirm", name=LOST))
+    calls = [publish(client, b"%d" % n, session="a", timeout=20.0) for n in range(count)]
+    await came(broker, expect, count)
+    await _close(client, expect, "a", calls)
+    await client.connected("b")
+    broker.faults.add(fault(Drop(), kind="Produce", scope="run"), stall(kind="Produce", scope="run"))
+    body = {"gen": "zero", "len": 8 << 20}
+    calls = [client.begin_publish("", body, session="b", timeout=20.0) for _ in range(count)]
+    await asyncio.sleep(0.3)
+    await _close(client, expect, "b", calls)
+    await process_ends(client, expect)
+
+
+async def _close(client: Client, expect: Expect, session: str, calls: list[Call]) -> None:
+    closing = await client.close(session, 3.0)
+    expect.ended(closing, f"{session}: close ends")
+    expect.within(closing.elapsed_ms / 1000, limit_s(3.0), f"{session}: close ends in its deadline")
+    for call in calls:
+        criterion = f"{session}: each produce ends with the close, neither acked nor refused"
+        await until(lambda call=call: call.done, 1.0)  # type: ignore[misc]
+        expect.that(call.done, criterion, "it did not end")
+        expect.outcome(await call, "unknown", criterion)
+
+
+@scenario("PZQ-1.21", roles=PUBLISHER, needs=("concurrent",), server=ROOMY, alone=True, timeout_s=60)
+async def burst_with_gaps(broker: PZQ, client: Client, expect: Expect) -> None:
+    await client.connected()
+    lost = [drop(role="confirm", nth=n, name=f"{LOST}: {n}") for n in (270, 271)]
+    broker.faults.add(*lost, drop(role="confirm", every=97, name=LOST))
+    deadline = client.deadline_s("publish", 8.0)
+    calls = [publish(client, b"%d" % n, timeout=8.0) for n in range(1000)]
+    results = [await call for call in calls]
+    confirmed = {
+        key for r in broker.journal.select(kind="ProduceAck", tap=Tap.SENT) for key in r.keys
+    }
+    ids: dict[bytes, set[bytes]] = {}
+    for frame in produced(broker):
+        if frame.body:
+            ids.setdefault(frame.body[0], set()).add(frame.id)
+    expect.exercised(len(ids) == 1000, f"only {len(ids)} of 1000 messages came")
+    for n, result in enumerate(results):
+        if ids[b"%d" % n] & confirmed:
+            expect.outcome(result, "acked", f"message {n}, which was acknowledged, is acked")
+        else:
+            expect.outcome(result, "unknown", f"message {n}, whose acknowledgement was lost, is unknown")
+            expect.within(result.elapsed_ms / 1000, limit_s(deadline), f"message {n} ends at its deadline")
+    broker.faults.clear()
+    await goes_on(client, expect, "a later produce is acked")
+
+
+@scenario("PZQ-1.22", variants=("seed-words",), roles=PUBLISHER, server={"profile": "seed-words"})
+async def words_for_numbers(broker: PZQ, client: Client, expect: Expect) -> None:
+    await client.connected()
+    first = [(await publish(client, b"stored", timeout=1.0)).outcome for _ in range(3)]
+    expect.that(len(set(first)) == 1, "OK gives the same outcome three times", first)
+    broker.faults.add(refuse_message("disk full"))
+    for _ in range(2):
+        result = await publish(client, b"refused", timeout=1.0)
+        expect.ended(result, "a produce that is answered NO ends")
+        expect.that(not result.ok, "NO is never taken for an acknowledgement", str(result))
+
+
+@scenario("PZQ-1.23", roles=PUBLISHER)
+async def store_full(broker: PZQ, client: Client, expect: Expect) -> None:
+    await client.connected()
+    broker.faults.add(refuse_message("no space left on device", name="full"))
+    calls = [publish(client, b"%d" % n, timeout=5.0) for n in range(3 if client.can("concurrent") else 1)]
+    await asyncio.sleep(3.0)
+    sends: dict[bytes, int] = {}
+    for frame in produced(broker):
+        sends[frame.id] = sends.get(frame.id, 0) + 1
+    expect.exercised(sends, "nothing was sent")
+    expect.that(max(sends.values()) <= 30, "at most 30 sends of one id in 3 s", max(sends.values()))
+    broker.faults.remove("full")
+    for call in calls:
+        result = await call
+        if result.ok:
+            stored = broker.journal.select(kind="ProduceAck", tap=Tap.SENT)
+            expect.that(stored, "acked only after an acknowledgement", str(result))
+        else:
+            expect.outcome(result, "nacked", "what the full store refused is refused")
+            text = result.error.text if result.error else ""
+            expect.that("no space left" in text, "with the broker's text", text)
+    await goes_on(client, expect, "a new produce afterwards is acked")

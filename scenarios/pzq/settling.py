@@ -1,0 +1,236 @@
+"""PZQ-2 Consumer: acknowledgements, and messages that come again."""
+
+from __future__ import annotations
+
+import asyncio
+
+from conformance.suite import Client, Expect, scenario
+from fakebrokers import PZQ
+from fakebrokers.pzq.faults import lose_consumer_ack
+from scenarios.pzq._steps import (
+    CONSUMER,
+    QUICK,
+    acknowledged,
+    acks,
+    auto,
+    consuming,
+    deliveries,
+    key_of,
+    limit_s,
+    microseconds,
+    settle,
+    statuses,
+    surfaced,
+    until,
+    with_body,
+    works_on,
+)
+
+
+@scenario("PZQ-2.04", roles=CONSUMER)
+async def positive_ack(broker: PZQ, client: Client, expect: Expect) -> None:
+    await consuming(client, expect)
+    key = broker.put(b"hello")
+    (message, *_) = await surfaced(client, expect, b"hello", criterion="the message is surfaced")
+    await asyncio.sleep(0.3)
+    expect.that(not acks(broker), "nothing is acknowledged before it is settled", acks(broker))
+    await settle(client, message)
+    await until(lambda: acks(broker), 2.0)
+    await asyncio.sleep(0.3)
+    came = acks(broker)
+    expect.equal(len(came), 1, "exactly one acknowledgement comes")
+    expect.equal(came[0].key, key, "it begins with the key, bytewise, and no empty part in front")
+    expect.equal(came[0].status, b"1", "its status is the one byte 1")
+    expect.tolerate(not came[0].extra, "there is nothing behind the status", came[0].extra)
+    expect.equal((len(deliveries(broker)), len(broker.messages)), (1, 0), "it is settled, and not sent again")
+
+
+@scenario("PZQ-2.05", roles=CONSUMER)
+async def negative_ack(broker: PZQ, client: Client, expect: Expect) -> None:
+    await consuming(client, expect)
+    key = broker.put(b"hello")
+    (first, *_) = await surfaced(client, expect, b"hello", criterion="the message is surfaced")
+    await settle(client, first, "nack")
+    await until(lambda: statuses(broker, key), 2.0)
+    expect.that(statuses(broker, key), "a negative acknowledgement comes for the key", acks(broker))
+    expect.that(statuses(broker, key)[0] != b"1", "its status is not 1", statuses(broker, key))
+    expect.tolerate(statuses(broker, key)[0] == b"0", "its status is 0", str(statuses(broker, key)))
+    criterion = "the second delivery is surfaced"
+    copies = await surfaced(client, expect, b"hello", count=2, criterion=criterion)
+    expect.equal(key_of(copies[1]), key, "with the same position")
+    times = [microseconds(copy, "sent_us") for copy in copies[:2]]
+    if times[0] is not None and times[1] is not None:
+        expect.that(times[1] > times[0], "and a later sent_us", times)
+    await settle(client, copies[1])
+    await acknowledged(broker, expect, key, "the second one is acknowledged with 1")
+
+
+@scenario("PZQ-2.06", roles=CONSUMER, server=QUICK)
+async def no_ack_on_failure(broker: PZQ, client: Client, expect: Expect) -> None:
+    await consuming(client, expect, on_message={"mode": "event", "raise_on": [1]})
+    key = broker.put(b"hello")
+    copies = await surfaced(
+        client, expect, b"hello", count=2, criterion="the second delivery reaches the callback"
+    )
+    expect.that(b"1" not in statuses(broker, key), "no 1 before the second delivery", statuses(broker, key))
+    error = await client.event("error", 1.0)
+    expect.that(error is not None, "the callback's error is visible as an event", "there is none")
+    await settle(client, copies[1])
+    await acknowledged(broker, expect, key, "then it is acknowledged with 1")
+
+
+@scenario("PZQ-2.07", roles=CONSUMER, server=QUICK)
+async def redelivery(broker: PZQ, client: Client, expect: Expect) -> None:
+    await consuming(client, expect)
+    key = broker.put(b"hello")
+    (first, *_) = await surfaced(client, expect, b"hello", criterion="the message is surfaced")
+    await until(lambda: len(with_body(client, b"hello")) > 1, 2.5)
+    expect.exercised(len(deliveries(broker, key)) > 1, "the message was not sent again")
+    copies = with_body(client, b"hello")
+    if len(copies) == 1 and client.can("dedup"):
+        await settle(client, first)
+    else:
+        expect.that(len(copies) == 2, "both copies are surfaced", f"{len(copies)} came")
+        expect.equal(key_of(copies[1]), key_of(copies[0]), "with equal positions")
+        await settle(client, copies[1])
+    await acknowledged(broker, expect, key, "settling it sends the 1")
+    await asyncio.sleep(3.0)
+    expect.equal(len(deliveries(broker, key)), 2, "there is no third delivery")
+
+
+@scenario("PZQ-2.08", roles=CONSUMER, server=QUICK)
+async def duplicate_suppression(broker: PZQ, client: Client, expect: Expect) -> None:
+    await consuming(client, expect, on_message=auto())
+    broker.faults.add(lose_consumer_ack(nth=1))
+    key = broker.put(b"hello")
+    await surfaced(client, expect, b"hello", criterion="the message is surfaced")
+    await until(lambda: len(deliveries(broker, key)) > 1, 3.0)
+    expect.exercised(len(deliveries(broker, key)) > 1, "the message was not sent again")
+    await acknowledged(broker, expect, key, "the second copy is acknowledged with 1 again", count=2)
+    await asyncio.sleep(0.2)
+    expect.equal(len(with_body(client, b"hello")), 1, "the second copy is not surfaced")
+
+
+@scenario("PZQ-2.15", roles=CONSUMER)
+async def ack_to_a_vanished_instance(broker: PZQ, client: Client, expect: Expect) -> None:
+    await consuming(client, expect)
+    broker.put(b"hello")
+    (message, *_) = await surfaced(client, expect, b"hello", criterion="the message is surfaced")
+    broker.crash()
+    await asyncio.sleep(0.2)
+    result = await client.op("settle", 3.0, sub="c1", ref=message.ref, how="ack")
+    expect.ended(result, "settling does not block for ever")
+    expect.within(result.elapsed_ms / 1000, limit_s(3.0), "settling ends in its deadline")
+
+
+@scenario("PZQ-2.16", roles=CONSUMER, server=QUICK, process=True)
+async def consumer_restart(broker: PZQ, client: Client, expect: Expect) -> None:
+    await consuming(client, expect)
+    key = broker.put(b"hello")
+    await surfaced(client, expect, b"hello", criterion="the message is surfaced")
+    early = list(statuses(broker, key))
+    await client.adapter.restart()
+    await consuming(client, expect)
+    criterion = "the message is received again after the restart"
+    (message, *_) = await surfaced(client, expect, b"hello", criterion=criterion)
+    expect.that(b"1" not in early, "it was not acknowledged before it was settled", early)
+    await settle(client, message)
+    await acknowledged(broker, expect, key, "it is acknowledged")
+    await until(lambda: not broker.messages, 1.0)
+    expect.equal(len(broker.messages), 0, "nothing is left, nothing is lost")
+
+
+@scenario("PZQ-2.17", roles=CONSUMER, server={"ack_timeout": 60_000_000}, alone=True, timeout_s=90)
+async def burst(broker: PZQ, client: Client, expect: Expect) -> None:
+    keys = {b"%d" % n: broker.put(b"%d" % n) for n in range(10_000)}
+    before = client.facts()
+    await consuming(client, expect, on_message=auto())
+    await until(lambda: not broker.messages, 60.0)
+    left = len(broker.messages)
+    expect.equal(left, 0, "every message is acknowledged within 60 s")
+    await until(lambda: len(client.messages("c1")) >= len(keys), 1.0)
+    positions = [key_of(message) for message in client.messages("c1")]
+    expect.equal(len(positions), len(keys), "every body is surfaced once")
+    expect.equal(set(positions), set(keys.values()), "each with its own key")
+    after = client.facts()
+    if before is not None and after is not None and before.rss_bytes and after.rss_bytes:
+        expect.note(f"RSS grew by {(after.rss_bytes - before.rss_bytes) / (1 << 20):.1f} MiB")
+
+
+@scenario("PZQ-2.18", roles=CONSUMER, server=QUICK, timeout_s=40)
+async def slow_consumer(broker: PZQ, client: Client, expect: Expect) -> None:
+    await consuming(client, expect, on_message=auto(sleep_ms=2500, sleep_on=[1]))
+    slow = broker.put(b"slow")
+    (message, *_) = await surfaced(client, expect, b"slow", criterion="the message is surfaced")
+    times = (microseconds(message, "sent_us"), microseconds(message, "timeout_us"))
+    expect.tolerate(None not in times, "sent_us and timeout_us are there before settling", str(times))
+    behind = broker.put(b"behind it")
+    criterion = "a message behind it is surfaced"
+    await surfaced(client, expect, b"behind it", criterion=criterion, within_s=8.0)
+    await acknowledged(broker, expect, behind, "and acknowledged", within_s=5.0)
+    copies = with_body(client, b"slow")[1:]
+    await until(lambda: len(statuses(broker, slow)) >= len(copies), 3.0)
+    answers = statuses(broker, slow)
+    expect.that(len(answers) >= len(copies), "each later copy that was surfaced is answered", answers)
+
+
+@scenario("PZQ-2.22", roles=CONSUMER, server=QUICK)
+async def positive_ack_lost(broker: PZQ, client: Client, expect: Expect) -> None:
+    await consuming(client, expect, on_message=auto())
+    broker.faults.add(lose_consumer_ack(nth=1))
+    key = broker.put(b"hello")
+    await surfaced(client, expect, b"hello", criterion="the message is surfaced")
+    await until(lambda: len(deliveries(broker, key)) > 1, 3.0)
+    expect.exercised(len(deliveries(broker, key)) > 1, "the message was not sent again")
+    if not client.can("dedup"):
+        await surfaced(client, expect, b"hello", count=2, criterion="the second copy is surfaced")
+    await acknowledged(broker, expect, key, "1 is sent for the second copy, too", count=2)
+    await asyncio.sleep(1.7)
+    expect.equal(len(deliveries(broker, key)), 2, "there is no third delivery")
+    expect.equal(broker.statistics["messages"], 0, "the monitor shows no messages")
+
+
+@scenario("PZQ-2.23", roles=CONSUMER, timeout_s=40)
+async def daemon_restarts(broker: PZQ, client: Client, expect: Expect) -> None:
+    await consuming(client, expect)
+    keys = [broker.put(b"%d" % n) for n in range(5)]
+    for n in range(5):
+        (message, *_) = await surfaced(client, expect, b"%d" % n, criterion=f"message {n} is surfaced")
+        if n < 3:
+            await settle(client, message)
+            await acknowledged(broker, expect, keys[n], f"message {n} is acknowledged")
+    await until(lambda: len(broker.messages) == 2, 1.0)
+    broker.crash()
+    broker.put(b"2", key=keys[2])
+    await asyncio.sleep(0.5)
+    broker.restart()
+    expected = [2, 3, 4]
+    if client.can("dedup"):
+        expected.remove(2)
+    back = await until(lambda: all(len(with_body(client, b"%d" % n)) > 1 for n in expected), 5.0)
+    if not back:
+        expect.tolerate(False, "no second subscription is needed", "the runner subscribed again")
+        expect.prepared(await client.subscribe("", "c1"))
+    for n in expected:
+        copies = await surfaced(
+            client, expect, b"%d" % n, count=2, criterion=f"message {n} is surfaced again"
+        )
+        await settle(client, copies[1])
+    await until(lambda: len(with_body(client, b"2")) > 1, 0.3)
+    if client.can("dedup") and len(with_body(client, b"2")) > 1:
+        await settle(client, with_body(client, b"2")[1])
+    for n, count in ((2, 2), (3, 1), (4, 1)):
+        await acknowledged(broker, expect, keys[n], f"message {n} is acknowledged again", count=count)
+    await works_on(broker, client, expect, b"new")
+
+
+@scenario("PZQ-2.24", roles=CONSUMER, server=QUICK, timeout_s=40)
+async def aged_copies(broker: PZQ, client: Client, expect: Expect) -> None:
+    keys = [broker.put(b"%d" % n) for n in range(20)]
+    options = {"filter_expired": True} if client.can("filter_expired") else {}
+    await consuming(client, expect, on_message=auto(sleep_ms=3000, sleep_on=[1]), **options)
+    await until(lambda: not broker.messages, 13.0)
+    for n, key in enumerate(keys):
+        expect.that(with_body(client, b"%d" % n), f"message {n} is processed", "it never came")
+        expect.that(b"1" in statuses(broker, key), f"message {n} is acknowledged", statuses(broker, key))
+    expect.equal(len(broker.messages), 0, "the store is empty within 10 s")

@@ -1,0 +1,77 @@
+"""PZQ-3 Transport: peers that do not speak ZMTP as they should."""
+
+from __future__ import annotations
+
+import asyncio
+
+from conformance.suite import Client, Expect, scenario
+from fakebrokers import PZQ
+from scenarios.pzq._raw import RawPeer, frame, greet, message, reset
+from scenarios.pzq._steps import CONSUMER, PUBLISHER, auto, limit_s, process_ends, publish, surfaced
+
+UNKNOWN = ("timeout", "connection")
+SECONDS = 4.0  #: how long connects to the wrong peer are counted
+
+
+async def _produce_in_vain(client: Client, expect: Expect) -> None:
+    deadline = client.deadline_s("publish", 1.0)
+    result = await publish(client, b"hello", timeout=1.0)
+    expect.failed(result, UNKNOWN, "the produce ends timeout or connection, not definite", definite=False)
+    expect.within(result.elapsed_ms / 1000, limit_s(deadline), "at its deadline")
+
+
+@scenario("PZQ-3.05", roles=PUBLISHER)
+async def greeting_stalls(broker: PZQ, client: Client, expect: Expect) -> None:
+    async def silence(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, number: int) -> None:
+        await asyncio.sleep(60)
+
+    async with RawPeer(silence) as peer:
+        await client.connected(endpoints=peer.endpoints)
+        await _produce_in_vain(client, expect)
+        closing = await client.close(timeout=3.0)
+        expect.ended(closing, "close ends")
+        expect.within(closing.elapsed_ms / 1000, limit_s(3.0), "close ends in its deadline")
+        await process_ends(client, expect)
+
+
+@scenario("PZQ-3.06", roles=PUBLISHER)
+async def wrong_peer_type(broker: PZQ, client: Client, expect: Expect) -> None:
+    async def publisher(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, number: int) -> None:
+        await greet(reader, writer, "PUB")
+
+    async with RawPeer(publisher) as peer:
+        begun = asyncio.get_running_loop().time()
+        await client.connected(endpoints=peer.endpoints)
+        await _produce_in_vain(client, expect)
+        await asyncio.sleep(max(0.0, SECONDS - (asyncio.get_running_loop().time() - begun)))
+        expect.exercised(peer.accepted, "the client did not connect")
+        limit = 20 * SECONDS
+        expect.that(peer.accepted <= limit, "at most 20 connects per second", f"{peer.accepted} in {SECONDS} s")
+
+
+@scenario("PZQ-3.07", roles=CONSUMER)
+async def cut_by_rst(broker: PZQ, client: Client, expect: Expect) -> None:
+    head = (b"1700000000000000|key", b"1700000000000000", b"5000000", b"")
+
+    async def cut(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, number: int) -> None:
+        await greet(reader, writer, "DEALER")
+        if number == 1:
+            whole = [*head, b"the first half", b"the second half"]
+            writer.write(b"".join(frame(part, True) for part in whole[:-1]))
+            await writer.drain()
+            await asyncio.sleep(0.2)
+            reset(writer)
+        else:
+            writer.write(message([*head, b"whole"]))
+
+    async with RawPeer(cut) as peer:
+        await client.connected(endpoints=peer.endpoints)
+        expect.prepared(await client.subscribe("", on_message=auto()))
+        for _ in range(100):
+            if peer.accepted > 1:
+                break
+            await asyncio.sleep(0.05)
+        expect.exercised(peer.accepted > 1, "the client did not come back after the RST")
+        await surfaced(client, expect, b"whole", criterion="a whole message on the next connection is surfaced")
+        bodies = [found.body for found in client.messages("c1")]
+        expect.equal(len(bodies), 1, "the message that was cut is never surfaced")
