@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -133,7 +132,7 @@ def conform_command(
     ids: tuple[str, ...],
 ) -> int:
     """Judge a client: run scenarios against it and say which requirements it meets."""
-    from conformance.suite.conform import Order, conform, write_folder
+    from conformance.suite.conform import Order, conform, write_folder, write_pages
     from conformance.suite.console import print_results
 
     if (client is None) == (adapter is None):
@@ -157,6 +156,7 @@ def conform_command(
     results, _ = conform(order, console)
     if report is not None:
         write_folder(results, report)
+        write_pages(results, report)
     if as_json:
         sys.stdout.write(contract_json(results))
     else:
@@ -184,7 +184,7 @@ def _client(
         if protocol is None:
             raise UsageError("say with --protocol what the adapter speaks")
         command = adapter
-        return shlex.split(command)[0], protocol, lambda: ProcessAdapter(command, protocol)
+        return "", protocol, lambda: ProcessAdapter(command, protocol)
     bundled = find(client or "")
     if not bundled.runnable:
         raise UsageError(f"{bundled.name} cannot run here: {'; '.join(bundled.missing)}")

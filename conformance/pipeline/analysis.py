@@ -41,9 +41,11 @@ def analyze(tables: Tables, *, heartbeats: bool = True) -> Results:
     Args:
         heartbeats: Some run has a heartbeat limit; without any, the check of them is left out.
     """
-    runs, frames, ops = tables["runs"], tables["frames"], tables["ops"]
+    runs, frames = tables["runs"], tables["frames"]
+    # Every check groups within runs: with each run in one place, none of them has to move rows again.
+    ops = tables["ops"].drop("note").repartition("run").persist(StorageLevel.MEMORY_AND_DISK)
     found = fates(ops).persist(StorageLevel.MEMORY_AND_DISK)
-    wire = wire_keys(frames).persist(StorageLevel.MEMORY_AND_DISK)
+    wire = wire_keys(frames.repartition("run")).persist(StorageLevel.MEMORY_AND_DISK)
     findings = [
         checks.lost_write(found, ops, runs),
         checks.duplicate(found),
@@ -60,7 +62,7 @@ def analyze(tables: Tables, *, heartbeats: bool = True) -> Results:
         anomalies,
         measures.latencies(found, wire, runs),
         measures.matrix(runs, anomalies),
-        measures.harness(tables["metrics"]),
+        measures.harness(tables["metrics"], runs),
     )
 
 
@@ -91,28 +93,24 @@ def _allowed() -> Column:
 def run_analysis(spark: SparkSession, files: Mapping[str, Sequence[str]], out: Path) -> dict[str, Any]:
     """Analyse sealed journals; returns what ``analysis.json`` holds.
 
-    Writes ``anomalies``, ``latencies``, ``matrix`` and ``harness`` as Parquet folders and ``analysis.json``
-    into `out`.
+    Writes ``anomalies``, ``latencies``, ``matrix`` and ``harness`` as Parquet, and ``analysis.json``.
     """
     begun = time.monotonic()
     tables = load(spark, files)
     results = analyze(tables, heartbeats=_any_limit(files["runs"]))
     out.mkdir(parents=True, exist_ok=True)
 
-    def write(name: str, frame: DataFrame) -> None:
-        frame.coalesce(1).write.mode("overwrite").parquet(str(out / f"{name}.parquet"))
+    def judge_runs() -> list[dict[str, Any]]:
+        results.anomalies.coalesce(1).write.mode("overwrite").parquet(str(out / "anomalies.parquet"))
+        return _small(results.matrix, out / "matrix.parquet")
 
-    def judge_runs() -> None:
-        write("anomalies", results.anomalies)
-        write("matrix", results.matrix)
+    def measure() -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+        latencies = _small(results.latencies, out / "latencies.parquet")
+        return latencies, _small(results.harness, out / "harness.parquet")
 
-    def measure() -> None:
-        write("latencies", results.latencies)
-        write("harness", results.harness)
-
-    with ThreadPoolExecutor(2) as pool:  # planning one keeps one core busy, so do two at a time
-        for done in [pool.submit(judge_runs), pool.submit(measure)]:
-            done.result()
+    with ThreadPoolExecutor(2) as pool:  # planning keeps one core busy, so do two things at a time
+        judged, measured = pool.submit(judge_runs), pool.submit(measure)
+        matrix, (latencies, harness) = judged.result(), measured.result()
     counts, findings = _findings(out / "anomalies.parquet")
     document = {
         "version": ANALYSIS_VERSION,
@@ -121,14 +119,25 @@ def run_analysis(spark: SparkSession, files: Mapping[str, Sequence[str]], out: P
         "anomalies": counts,
         "findings": findings,
         "quantiles": list(measures.QUANTILES),
-        "latencies": _rows(out / "latencies.parquet"),
-        "matrix": _rows(out / "matrix.parquet"),
-        "harness": _worst(out / "harness.parquet"),
+        "latencies": latencies,
+        "matrix": matrix,
+        "harness": _worst(harness),
         "seconds": round(time.monotonic() - begun, 3),
         "out": str(out),
     }
     (out / "analysis.json").write_bytes(msgspec.json.format(msgspec.json.encode(document), indent=1) + b"\n")
     return document
+
+
+def _small(frame: DataFrame, path: Path) -> list[dict[str, Any]]:
+    """Rows of a table that is small whatever the journal, also written to `path`."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+    from pyspark.sql.pandas.types import to_arrow_schema
+
+    rows = [row.asDict() for row in frame.collect()]
+    pq.write_table(pa.Table.from_pylist(rows, to_arrow_schema(frame.schema)), path)
+    return rows
 
 
 def _any_limit(paths: Sequence[str]) -> bool:
@@ -142,13 +151,6 @@ def _length(path: str) -> int:
     import pyarrow.parquet as pq
 
     return int(pq.read_metadata(path).num_rows)
-
-
-def _rows(folder: Path) -> list[dict[str, Any]]:
-    import pyarrow.parquet as pq
-
-    rows: list[dict[str, Any]] = pq.read_table(folder).to_pylist(maps_as_pydicts="strict")
-    return rows
 
 
 def _findings(folder: Path) -> tuple[dict[str, int], list[dict[str, Any]]]:
@@ -168,9 +170,9 @@ def _findings(folder: Path) -> tuple[dict[str, int], list[dict[str, Any]]]:
     return counts, shown
 
 
-def _worst(folder: Path) -> dict[str, float]:
+def _worst(harness: Sequence[Mapping[str, Any]]) -> dict[str, float]:
     """The worst value of each metric over all runs."""
     worst: dict[str, float] = {}
-    for row in _rows(folder):
+    for row in harness:
         worst[row["name"]] = max(row["worst"], worst.get(row["name"], row["worst"]))
     return worst

@@ -67,9 +67,10 @@ def matrix(runs: DataFrame, anomalies: DataFrame) -> DataFrame:
     )
 
 
-def harness(metrics: DataFrame) -> DataFrame:
-    """One row per run and metric: worst and mean."""
-    return metrics.groupBy("run", "name").agg(
+def harness(metrics: DataFrame, runs: DataFrame) -> DataFrame:
+    """One row per client, scenario and metric: samples, worst and mean."""
+    named = metrics.join(F.broadcast(runs.select("run", *CLIENT, "scenario")), "run")
+    return named.groupBy(*CLIENT, "scenario", "name").agg(
         F.count("*").alias("samples"), F.max("value").alias("worst"), F.avg("value").alias("mean")
     )
 

@@ -39,7 +39,7 @@ class Order(msgspec.Struct, kw_only=True):
     """What is to be run.
 
     Attributes:
-        client: The name for reports.
+        client: The name for reports; "" takes what the adapter says.
         make_adapter: Makes an adapter for a protocol, not started.
         which: ``smoke``, ``gate``, ``full`` or ``soak``.
         target: URL of a real broker instead of the fake.
@@ -87,11 +87,12 @@ def conform(order: Order, console: Console) -> tuple[Results, list[Judgement]]:
     finally:
         for bar in progress:
             bar.__exit__()
-    rows = [to_result(j, client=order.client, seed=order.seed) for j in judgements]
-    rows = expectations.apply(rows, known)
     about = hello[0] if hello else None
+    client = _name(order, about)
+    rows = [to_result(j, client=client, seed=order.seed) for j in judgements]
+    rows = expectations.apply(rows, known)
     found = Results(
-        client=order.client,
+        client=client,
         client_version=about.library_version if about else "",
         suite_version=__version__,
         seed=order.seed,
@@ -102,6 +103,11 @@ def conform(order: Order, console: Console) -> tuple[Results, list[Judgement]]:
         exit_code=int(exit_code(rows, strict=order.strict, incomplete=bool(about and lacks(about)))),
     )
     return found, judgements
+
+
+def _name(order: Order, about: Hello | None) -> str:
+    """The client's name: as ordered, else as its adapter says."""
+    return order.client or (about.library if about else "") or "client"
 
 
 def lacks(hello: Hello) -> list[str]:
@@ -138,7 +144,7 @@ def _runner(order: Order, progress: RunProgress, noted: list[Hello]) -> Runner:
             version = about.library_version if about else ""
             profile = str(item.server.get("profile", "real"))
             return open_run(
-                folder, item, client=order.client, client_version=version, seed=order.seed, profile=profile
+                folder, item, client=_name(order, about), client_version=version, seed=order.seed, profile=profile
             )
 
         options["open_run"] = open_journal
@@ -177,6 +183,16 @@ def write_folder(results: Results, folder: Path) -> None:
         write_allure(results, folder / "allure-results")
     except ModuleNotFoundError:
         pass  # the extra is not installed; `fakebrokers doctor` says so
+
+
+def write_pages(results: Results, folder: Path) -> None:
+    """Write ``index.html`` and turn the journal into Parquet, where the extra ``suite`` is installed."""
+    from conformance.report import write_report
+    from fakebrokers.journal.seal import seal
+
+    if (folder / "journal").exists():
+        seal(folder / "journal")
+    write_report(folder, [results])
 
 
 def _put(path: Path, data: bytes) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -26,7 +27,7 @@ def open_run(
 ) -> RunJournal:
     """A journal for one more run of the scenario."""
     parts = [client, scenario.id, scenario.protocol, scenario.variant]
-    stem = "@".join(part for part in parts if part)
+    stem = "@".join(re.sub("[^A-Za-z0-9._+-]", "-", part) for part in parts if part)
     number = 1 + sum(1 for _ in folder.glob(f"{stem}@*.ops"))
     return RunJournal(
         folder,

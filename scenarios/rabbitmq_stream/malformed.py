@@ -16,6 +16,8 @@ from fakebrokers.rabbitmq_stream.frames import Close, MetadataUpdate
 from scenarios.rabbitmq_stream._footprint import MIB, Footprint
 from scenarios.rabbitmq_stream._steps import ADMIN, CONSUMER, STREAM
 
+CREATE = ("rmqs.create",)
+
 
 async def _pending_create(
     broker: RabbitMQStream, client: Client, expect: Expect, name: str
@@ -47,7 +49,7 @@ async def _answered_or_closed(
     await expect.socket_closed(broker, connection, f"{what}: the connection is closed", within_s=within_s)
 
 
-@scenario("RMQS-6.01", roles=ADMIN)
+@scenario("RMQS-6.01", ops=CREATE)
 async def tiny_sizes(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     for size, frame in ((0, "00000000"), (3, "00000003 000017")):
         name = f"size-{size}"
@@ -65,27 +67,29 @@ async def tiny_sizes(broker: RabbitMQStream, client: Client, expect: Expect) -> 
         footprint.judge(expect, rss_mib=64, cpu_share=0.5)
 
 
-@scenario("RMQS-6.02", roles=ADMIN, timeout_s=60)
+@scenario("RMQS-6.02", ops=CREATE, timeout_s=60)
 async def absurd_size(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
-    for size in ("7ffffff0", "fffffff0"):
+    sizes = ("7ffffff0", "fffffff0")
+    for size in sizes:
         await client.connected(size)
-        footprint = Footprint(client)
-        mark = broker.journal.last_seq
-        broker.faults.add(hold(kind="CreateResponse", nth=1, scope="run", name=size))
-        deadline = client.deadline_s("request", 5.0)
-        call = client.begin("rmqs.create", 5.0, session=size, target=size)
-        asked = await expect.reached(broker, "no Create came", kind="Create", since=mark)
-        broker.say_raw(asked[0].connection, bytes.fromhex(size) + bytes(MIB))
-        result = await call
+    footprint = Footprint(client)
+    deadline = client.deadline_s("request", 5.0)
+    broker.faults.add(hold(kind="CreateResponse", name="true answers"))
+    calls, asked = {}, []
+    for size in sizes:
+        calls[size] = client.begin("rmqs.create", 5.0, session=size, target=size)
+        asked = await expect.reached(broker, "no Create came", kind="Create", count=len(calls))
+        broker.say_raw(asked[-1].connection, bytes.fromhex(size) + bytes(MIB))
+    results = {size: await call for size, call in calls.items()}
+    again = {size: client.begin("rmqs.create", 5.0, session=size, target=f"{size}-2") for size in sizes}
+    for record, (size, result) in zip(asked, results.items(), strict=True):
         expect.ended(result, f"size 0x{size}: the request ends")
         expect.that(not result.ok, f"size 0x{size}: the request fails", "it ended ok")
-        again = await client.op("rmqs.create", 5.0, session=size, target=f"{size}-2")
-        expect.ended(again, f"size 0x{size}: the next op ends at its deadline")
-        gone = not broker.client_holds(asked[0].connection)
+        expect.ended(await again[size], f"size 0x{size}: the next op ends at its deadline")
+        gone = not broker.client_holds(record.connection)
         in_time = (result.elapsed_ms / 1000 <= 10.0 and deadline <= 10.0) or gone
         expect.tolerate(gone and in_time, f"size 0x{size}: closed with an error within 10 s", str(result))
-        footprint.judge(expect, rss_mib=64)
-        broker.kill()
+    footprint.judge(expect, rss_mib=64)
 
 
 @scenario("RMQS-6.03", timeout_s=40)
@@ -126,7 +130,7 @@ async def truncated_delivery(broker: RabbitMQStream, client: Client, expect: Exp
     expect.that(lost or closed, "a close or loss event within 2 s", "nothing was reported")
 
 
-@scenario("RMQS-6.05", roles=ADMIN)
+@scenario("RMQS-6.05", ops=CREATE)
 async def rst_inside_a_response(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     await client.connected()
     broker.faults.add(fault(Truncate(keep=2), Rst(), kind="CreateResponse", nth=1, scope="run"))
@@ -137,7 +141,7 @@ async def rst_inside_a_response(broker: RabbitMQStream, client: Client, expect: 
     expect.within(result.elapsed_ms / 1000, 1.5, "within 1 s")
 
 
-@scenario("RMQS-6.06", roles=ADMIN)
+@scenario("RMQS-6.06", ops=CREATE)
 async def unknown_key(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     await client.connected()
     expect.prepared(await client.op("rmqs.create", session="s1", target="one"))

@@ -120,12 +120,12 @@ async def many_cycles(broker: RabbitMQStream, client: Client, expect: Expect) ->
     async def end(name: str) -> None:
         expect.prepared(await client.close(name, timeout=20.0))
 
-    async def round_of_ten() -> None:
-        names = [f"session {each}" for each in range(10)]
+    async def round_of_five() -> None:
+        names = [f"session {each}" for each in range(5)]
         mark = broker.journal.last_seq
         await asyncio.gather(*map(begin, names))
         await expect.reached(
-            broker, "a Subscribe did not come", kind="SubscribeResponse", tap=Tap.SENT, since=mark, count=10
+            broker, "a Subscribe did not come", kind="SubscribeResponse", tap=Tap.SENT, since=mark, count=5
         )
         await asyncio.sleep(0.1)
         await asyncio.gather(*map(end, names))
@@ -139,10 +139,11 @@ async def many_cycles(broker: RabbitMQStream, client: Client, expect: Expect) ->
         found |= {"fds": facts and facts.fds, "rss": facts and facts.rss_bytes}
         return {key: int(value) for key, value in found.items() if value is not None}
 
-    await round_of_ten()
+    for _ in range(2):
+        await round_of_five()
     before = await figures()
-    for _ in range(10):
-        await round_of_ten()
+    for _ in range(20):
+        await round_of_five()
     after = await figures()
     expect.equal(len(broker.connections), 0, "every server-side connection has ended")
     for key in before:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import AsyncExitStack
 from importlib.metadata import version
-from typing import Any
+from typing import Any, ClassVar
 
 import rbfly.streams as rbs
 from rbfly.error import RbFlyError
@@ -61,6 +61,7 @@ class Adapter(kit.AdapterBase):
     protocols = ("rabbitmq-stream",)
     roles = ("publisher", "consumer")
     formats = ("amqp",)
+    limits: ClassVar[dict[str, int]] = {"unconfirmed": 1}  # a publisher sends the next message after the confirm
     caps = (
         "auto_reconnect callback_sleep cancel lazy_subscribe named_publisher offset_without_consumer "
         "properties reentrant stats tls"

@@ -207,7 +207,8 @@ class Adapter(kit.AdapterBase):
             if isinstance(error.code, int):
                 return kit.Failure("auth" if error.code in AUTH_CODES else "refused", text, code=error.code)
             return kit.Failure("connection" if error.args else "refused", text)
-        if isinstance(error, ValueError) and "is not a valid" in text:  # an enum, while reading a frame
+        unreadable = "is not a valid" in text or "Could not decode" in text
+        if isinstance(error, ValueError) and unreadable:  # an enum, or a whole frame
             return kit.Failure("protocol", text)
         if isinstance(error, ClientError | ValueError) and not isinstance(error, OSError):  # as TLS errors are
             return kit.Failure("refused" if isinstance(error, LeaderNotAvailable) else "invalid", text)

@@ -6,6 +6,7 @@ import asyncio
 import threading
 from collections.abc import Mapping
 from typing import Any, ClassVar
+from weakref import WeakSet
 
 from conformance.adapter import kit
 from conformance.mutants.rabbitmq_stream.client import StreamClient
@@ -51,6 +52,7 @@ class StreamAdapter(kit.AdapterBase):
     def __init__(self) -> None:
         super().__init__()
         self._made = 0
+        self._clients: WeakSet[StreamClient] = WeakSet()  # those that were replaced may have left something
 
     # sessions
 
@@ -70,6 +72,7 @@ class StreamAdapter(kit.AdapterBase):
             on_error=lambda where, error: self.failed(session, is_heard, where, error),
             seed=self._made,
         )
+        self._clients.add(new)
         former = self.sessions.get(session)
         self.sessions[session] = new
         if former is not None:
@@ -288,7 +291,7 @@ class StreamAdapter(kit.AdapterBase):
 
     @kit.op("stats")
     async def stats(self) -> Json:
-        clients: list[StreamClient] = list(self.sessions.values())
+        clients = list(self._clients)
         return {
             "threads": threading.active_count(),
             "tasks": sum(len(client.tasks) + len(client.subscriptions) for client in clients),

@@ -6,6 +6,7 @@ import asyncio
 import os
 from collections.abc import Awaitable, Callable
 from typing import Any, ClassVar
+from weakref import WeakKeyDictionary
 
 from conformance.mutants.rabbitmq_stream.client import StreamClient
 from conformance.mutants.rabbitmq_stream.connection import Connection
@@ -29,7 +30,9 @@ class CancelledMessageIsConfirmedLater(LateAnswersCountOn):
 class CopiesOfEverything(StreamClient):
     """Keeps copies of all bodies that wait for a connection."""
 
-    copies: ClassVar[list[bytes]] = []
+    def __init__(self, *args: Any, **more: Any) -> None:
+        super().__init__(*args, **more)
+        self.copies: list[bytes] = []
 
     async def ready(self, publisher: Publisher, size: int, deadline: float) -> None:
         if publisher.connection is None:
@@ -40,7 +43,9 @@ class CopiesOfEverything(StreamClient):
 class _Keeping(Connection):
     """Has a list of the answers that nobody has asked for."""
 
-    kept: ClassVar[list[bytes]] = []
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self.kept: list[bytes] = []
 
     def answered_late(self, frame: Any) -> None:
         self.kept.append(os.urandom(1024))
@@ -54,7 +59,8 @@ class UnmatchedAnswersAreKept(StreamClient):
 
     @property
     def buffered_bytes(self) -> int:
-        return super().buffered_bytes + sum(map(len, _Keeping.kept))
+        cores: list[Any] = [link.core for link in self.links]
+        return super().buffered_bytes + sum(len(one) for core in cores for one in core.kept)
 
 
 @mutant("callback-error-stops-the-reader", breaks=["X10"])
@@ -151,16 +157,17 @@ class LivenessByWallClock(StreamClient):
 class SessionsShareAFate(StreamClient):
     """The loss of one session's connection ends those of all others."""
 
-    everybody: ClassVar[list[StreamClient]] = []
+    together: ClassVar[WeakKeyDictionary[asyncio.AbstractEventLoop, list[StreamClient]]] = WeakKeyDictionary()
 
     async def connect(self, timeout: float | None = None) -> None:
         await super().connect(timeout)
-        self.everybody.append(self)
+        self.together.setdefault(asyncio.get_running_loop(), []).append(self)
 
     def link_ended(self, link: Link, error: ClientError) -> None:
         super().link_ended(link, error)
-        if not self.is_closed and self in self.everybody:
-            self.everybody.remove(self)
-            for other in list(self.everybody):
+        everybody = self.together.get(asyncio.get_running_loop(), [])
+        if not self.is_closed and self in everybody:
+            everybody.remove(self)
+            for other in list(everybody):
                 for one in list(other.links):
                     one.drop(ClientError("connection", "another session was lost"))

@@ -44,18 +44,25 @@ class ParkedMessagesHaveNoDeadline(StreamClient):
         await super().ready(publisher, size, math.inf if self.control is None else deadline)
 
 
+class _Pausing(Connection):
+    """Notes pauses.
+
+    Attributes:
+        stood_still: Whether there was one.
+    """
+
+    stood_still = False
+
+    def receive(self, data: bytes, now: float) -> None:
+        self.stood_still = self.stood_still or (self.state == "open" and now - self.last_received > PAUSE_S)
+        super().receive(data, now)
+
+
 @mutant("a-pause-is-the-end", breaks=["X11"])
 class APauseIsTheEnd(StreamClient):
     """Does not reconnect when the process had stood still for some seconds before the loss."""
 
-    class Connection(Connection):
-        """Notes pauses."""
-
-        stood_still = False
-
-        def receive(self, data: bytes, now: float) -> None:
-            self.stood_still = self.stood_still or now - self.last_received > PAUSE_S
-            super().receive(data, now)
+    connection_type = _Pausing
 
     def link_ended(self, link: Link, error: ClientError) -> None:
         if getattr(link.core, "stood_still", False):

@@ -88,7 +88,7 @@ class AllocatesWhatTheSizeSays(Connection):
     def end(self, error: ClientError) -> None:
         super().end(error)
         if self.hoard:
-            _hoards.append(self.hoard)
+            _hoards[:] = [self.hoard]
 
 
 _hoards: list[bytearray] = []

@@ -209,7 +209,7 @@ class BodiesAreText(Publisher):
         return super().entry([body.decode(errors="replace").encode() for body in bodies], compression)
 
 
-@mutant("window-never-frees", breaks=["R7"])
+@mutant("window-never-frees", breaks=["R7"], aims=["RMQS-3.16"])
 class WindowNeverFrees(Publisher):
     """Counts what was ever sent against its window of unconfirmed messages."""
 

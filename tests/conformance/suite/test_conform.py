@@ -78,6 +78,9 @@ def test_a_broken_client_fails_with_files_that_tell_why(tmp_path: Path) -> None:
     ast.parse(reproducer.read_text())
     assert "conformance" not in reproducer.read_text()
 
+    assert "RMQS-3.02" in (tmp_path / "report" / "index.html").read_text()
+    assert list((tmp_path / "report" / "journal").glob("*.parquet"))
+
     (allure,) = (tmp_path / "report" / "allure-results").glob("*-result.json")
     assert json.loads(allure.read_text())["status"] == "failed"
 

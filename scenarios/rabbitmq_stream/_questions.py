@@ -1,0 +1,59 @@
+"""Requests with answers of their own, whichever of them a client offers."""
+
+from __future__ import annotations
+
+from conformance.adapter.base import Call
+from conformance.adapter.result import Result
+from conformance.suite import Client, Expect
+from conformance.suite.expect import Unsupported
+from fakebrokers import RabbitMQStream
+from scenarios.rabbitmq_stream._steps import STREAM
+
+OFFSETS = {"a": 11, "b": 22, "c": 33}
+PRECONDITION_FAILED = 17
+
+
+class Questions:
+    """QueryOffset for the references a, b and c, or Create for streams of these names.
+
+    Only a can be created: b and c exist with other arguments, which is refused with 17.
+    """
+
+    def __init__(self, broker: RabbitMQStream, client: Client, op: str | None = None) -> None:
+        self._client = client
+        self.op = op or next(iter(askable(client)), "")
+        if not self.op:
+            raise Unsupported("the adapter declares neither rmqs.query_offset nor rmqs.create")
+        self.kind = "QueryOffset" if self.op == "rmqs.query_offset" else "Create"
+        if self.kind == "Create":
+            for name in ("b", "c"):
+                broker.create_stream(name, max_length_bytes=1000)
+            return
+        broker.create_stream(STREAM)
+        for name, offset in OFFSETS.items():
+            broker.store_offset(STREAM, name, offset)
+
+    @property
+    def answer(self) -> str:
+        """The kind of the answers' frames."""
+        return f"{self.kind}Response"
+
+    def ask(self, name: str, timeout: float = 3.0, session: str = "s1") -> Call:
+        """Start to ask."""
+        args = {"target": STREAM, "name": name} if self.kind == "QueryOffset" else {"target": name}
+        return self._client.begin(self.op, timeout, session=session, **args)
+
+    def answered(self, expect: Expect, result: Result, name: str, criterion: str) -> None:
+        """Demand that the question about `name` got its own answer."""
+        if self.kind == "QueryOffset":
+            value = expect.ok(result, criterion)
+            expect.equal(int(value["offset"]), OFFSETS[name], criterion)
+        elif name == "a":
+            expect.ok(result, criterion)
+        else:
+            expect.failed(result, ("refused",), criterion, code=PRECONDITION_FAILED)
+
+
+def askable(client: Client) -> list[str]:
+    """The ops that can be used, the better one first."""
+    return [op for op in ("rmqs.query_offset", "rmqs.create") if client.has(op)]
