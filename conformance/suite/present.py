@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 
+from conformance.adapters.registry import bundled
 from conformance.results import Result, Step, Verdict
 from conformance.suite.catalogue import sources
 from conformance.suite.judge import Judgement
@@ -51,7 +52,8 @@ def _outcomes(passes: str) -> list[str]:
 def replay_command(judgement: Judgement, *, client: str, seed: int) -> str:
     """The command that runs exactly this again."""
     item = judgement.scenario
-    words = ["fakebrokers", "conform", "--client", client, "--protocol", item.protocol, "--seed", str(seed)]
+    who = ["--client", client] if client in {each.name for each in bundled()} else ["--adapter", "YOUR ADAPTER"]
+    words = ["fakebrokers", "conform", *who, "--protocol", item.protocol, "--seed", str(seed)]
     return shlex.join([*words, item.id])
 
 

@@ -49,6 +49,7 @@ async def reconnect_storm(broker: FakeServer, client: Client, expect: Expect) ->
             fake.faults.add(rst(on="accept"))
         mark, begun = broker.journal.last_seq, broker.now - broker.journal.started_at
         broker.kill(how="rst")
+        waiting = script.prompt("s1")
         first = client.begin_connect("first", endpoints=[address(other)], timeout=15.0, auto_reconnect=True)
         await asyncio.sleep(15.0)
         from_start = [r.at for r in other.journal.select(kind="accepted")]
@@ -59,6 +60,7 @@ async def reconnect_storm(broker: FakeServer, client: Client, expect: Expect) ->
         for session in ("s1", "first"):
             expect.ended(await client.begin("close", 5.0, session=session), "close ends")
         await first
+        await waiting
         mark = broker.journal.last_seq
         await asyncio.sleep(5.0)
         expect.that(
@@ -82,6 +84,7 @@ async def jitter_among_clients(broker: FakeServer, client: Client, expect: Expec
     await asyncio.sleep(0.5)
     mark = broker.journal.last_seq
     script.shut()
+    waiting = [script.prompt(f"s{number}") for number in range(20)]
     await asyncio.sleep(2.0)
     script.reopen()
     await script.until(lambda: len(script.accepted(mark)) >= 20, 15.0)
@@ -92,6 +95,8 @@ async def jitter_among_clients(broker: FakeServer, client: Client, expect: Expec
         spread >= 0.05, "the middle half of the arrivals spreads over 50 ms and more", f"{spread:.3f} s"
     )
     expect.note(f"the middle half of the arrivals spreads over {spread:.3f} s")
+    for call in waiting:
+        await call
 
 
 @scenario("NET-2.04", protocols=RMQS, roles=("publisher",), timeout_s=150)

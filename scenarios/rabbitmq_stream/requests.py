@@ -25,6 +25,8 @@ CREATE = ("rmqs.create",)
 UNUSED_ID = 0x7FFFFF00
 #: Codes that a request can be refused with.
 REFUSALS = (*range(2, 10), *range(11, 20))
+EXOTIC = "str\u00f6m-\u6d41-\U0001f300"
+REFERENCES = (("a" * 255, STREAM), ("a" * 256, STREAM), ("\u00fc" * 200, STREAM), ("plain", EXOTIC))
 
 
 @scenario("RMQS-2.01")
@@ -168,17 +170,15 @@ async def write_failure(broker: RabbitMQStream, client: Client, expect: Expect) 
     await expect.reached(broker, "the connection was not reset", kind="closed", since=mark)
     await asyncio.sleep(0.003)
     result = await questions.ask("c", 8.0)
-    _ended_by_loss(broker, client, expect, result)
+    _ended_by_loss(client, expect, result)
 
 
-def _ended_by_loss(broker: RabbitMQStream, client: Client, expect: Expect, result: Result) -> None:
+def _ended_by_loss(client: Client, expect: Expect, result: Result) -> None:
     if _answered_anew(client, result):
         expect.that(True, "the request is repeated on a new connection")
         return
     expect.failed(result, ("connection", "closed"), "the request ends as connection or closed")
-    expect.within(
-        result.elapsed_ms / 1000, 1.0, "the request ends within 1 s, not at the request's time-out"
-    )
+    expect.within(result.elapsed_ms / 1000, 1.0, "the request ends within 1 s, not at the request's time-out")
 
 
 def _answered_anew(client: Client, result: Result) -> bool:
@@ -314,15 +314,13 @@ async def names_at_limits(broker: RabbitMQStream, client: Client, expect: Expect
             result = await way(client, expect, reference, target, shown)
             if expect.wire_visible:
                 _whole_on_the_wire(broker, expect, reference, shown, mark)
-                refused = [r for r in sent(broker, "DeclarePublisherResponse", since=mark) if r.status != Code.OK]
+                refused = [
+                    r for r in sent(broker, "DeclarePublisherResponse", since=mark) if r.status != Code.OK
+                ]
                 expect.that(not (refused and result.ok), f"{shown}: the refusal is reported", str(result))
             if not result.ok:
                 criterion = f"{shown}: it works, or is refused locally or by the server"
                 expect.failed(result, ("invalid", "refused"), criterion)
-
-
-EXOTIC = "str\u00f6m-\u6d41-\U0001f300"
-REFERENCES = (("a" * 255, STREAM), ("a" * 256, STREAM), ("\u00fc" * 200, STREAM), ("plain", EXOTIC))
 
 
 def _fits(reference: str) -> bool:

@@ -61,7 +61,7 @@ class Adapter(kit.AdapterBase):
     protocols = ("rabbitmq-stream",)
     roles = ("publisher", "consumer")
     formats = ("amqp",)
-    limits: ClassVar[dict[str, int]] = {"unconfirmed": 1}  # a publisher sends the next message after the confirm
+    limits: ClassVar = {"unconfirmed": 1}  # a publisher sends the next message after the confirm
     caps = (
         "auto_reconnect callback_sleep cancel lazy_subscribe named_publisher offset_without_consumer "
         "properties reentrant stats tls"

@@ -210,7 +210,7 @@ class Adapter(kit.AdapterBase):
         unreadable = "is not a valid" in text or "Could not decode" in text
         if isinstance(error, ValueError) and unreadable:  # an enum, or a whole frame
             return kit.Failure("protocol", text)
-        if isinstance(error, ClientError | ValueError) and not isinstance(error, OSError):  # as TLS errors are
+        if isinstance(error, ClientError | ValueError) and not isinstance(error, OSError):  # TLS errors are
             return kit.Failure("refused" if isinstance(error, LeaderNotAvailable) else "invalid", text)
         lost = isinstance(error, ConnectionClosed)
         return kit.Failure("connection", text) if lost else super().classify(error)

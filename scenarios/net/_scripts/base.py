@@ -271,6 +271,10 @@ class Script(ABC):
         if self.client.has_role("publisher"):
             self.expect.prepared(await self._publish(name, b"the first message", session, 5.0))
 
+    def prompt(self, session: str) -> Call:
+        """A publish that nobody judges: some clients look for a new connection only when they need one."""
+        return self._publish(self.queue, b"is anybody there", session, 10.0)
+
     async def works_again(
         self, criterion: str, *, within_s: float, session: str = "s1", queue: str | None = None
     ) -> float:

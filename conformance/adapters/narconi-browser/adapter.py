@@ -1,0 +1,206 @@
+"""A web page in headless Chromium behind the adapter protocol.
+
+The page runs ../_narconi/client.mjs on the browser's own fetch and WebSocket. It lives on the origin of the
+server, so that no request of its own crosses origins; the server is not asked for it (see `browser`). Each
+session has a page of its own. This process carries the lines between runner and pages.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE))
+
+from browser import Browser, Page
+
+from conformance.adapter import kit
+
+Json = dict[str, Any]
+
+SAME_ORIGIN_PATH = "/page"
+
+
+def page_html() -> str:
+    """One document with both modules in it."""
+    client = (HERE.parent / "_narconi" / "client.mjs").read_text("utf-8")
+    page = (HERE / "page.mjs").read_text("utf-8")
+    _, _, page = page.partition('from "./client.mjs"\n')
+    script = client.replace("export ", "") + page
+    return f'<!doctype html><link rel="icon" href="data:,"><script type="module">{{{script}}}</script>'
+
+
+def details(message: Json) -> Json:
+    named = {name if name == "Content-Type" else name.lower(): v for name, v in message["headers"].items()}
+    shown: Json = {"headers": named, "redelivered": message["redelivered"]}
+    return shown | {"ts": message["timestamp"], "position": message["ackId"]}
+
+
+def encoded(body: Json) -> str:
+    return base64.b64encode(kit.body_bytes(body)).decode()
+
+
+def failure(error: Json) -> kit.Failure:
+    return kit.Failure(error["kind"], error["text"], code=error.get("code"), definite=error.get("definite"))
+
+
+class Adapter(kit.AdapterBase):
+    adapter = "narconi-browser"
+    library = "chromium"
+    protocols = ("narconi",)
+    roles = ("publisher", "consumer", "admin", "http")
+    caps = "ack_timeout ack_to encoding"
+    settles = "manual"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.browser = Browser(shutil.which("chromium") or "chromium")
+        self.html = page_html()
+        self.deliveries: set[asyncio.Task[None]] = set()
+        self.starting: asyncio.Future[None] | None = None
+
+    async def started(self) -> Browser:
+        """The browser, started by whoever asks first; it outlives `reset`."""
+        if self.starting is None:
+            self.starting = asyncio.ensure_future(self.browser.start())
+        await asyncio.shield(self.starting)
+        if self._harness is not None:
+            self._harness |= {*self.browser.tasks}
+        return self.browser
+
+    @kit.op("hello")
+    async def hello(self, version: int, protocol: str) -> Json:
+        self.library_version = (await self.started()).version
+        return await self._hello(version, protocol)
+
+    @kit.op("shutdown")
+    async def shutdown(self, request_id: int | None = None) -> None:
+        await self._shutdown(request_id)
+        if self.starting is not None:
+            await self.browser.stop()
+
+    async def clear(self) -> None:
+        pages: list[Page] = list(self.sessions.values())
+        await asyncio.gather(*(page.close() for page in pages))
+
+    # sessions
+
+    @kit.op("connect")
+    async def connect(self, session: str, endpoints: list[str], options: Json) -> None:
+        base = options.get("base") or f"http://{endpoints[0]}"
+        browser = await self.started()
+        page = await browser.open(base + SAME_ORIGIN_PATH, self.html, lambda news: self.heard(session, news))
+        await page.evaluate("begin", options.get("project", "test"))
+        self.sessions[session] = page
+
+    async def call(self, session: str, name: str, **args: Any) -> Any:
+        """Call one of the functions of the session's page."""
+        answer = await self.session(session).evaluate("call", name, args)
+        if "error" in answer:
+            raise failure(answer["error"])
+        return answer["value"]
+
+    def heard(self, session: str, news: Json) -> None:
+        """The page reports something."""
+        if news.get("what") == "error":
+            self.emit("error", session=session, where="read", error=failure(news["news"]).report())
+        elif news.get("what") == "lost":
+            self.emit("session", session=session, what="connection_lost", text=news["news"])
+        elif news["sub"] in self.subs:
+            message, subscription = news["message"], self.subs[news["sub"]]
+            shown = message["body"]
+            body = base64.b64decode(shown["b64"]) if "b64" in shown else shown
+            subscription.record(body, native=message["ackId"] or "", **details(message))
+
+    @kit.op("state")
+    async def state(self, session: str) -> Json:
+        if session not in self.sessions:
+            return {"open": False, "pending": None}
+        found: Json = await self.call(session, "state")
+        return found
+
+    @kit.op("close")
+    async def close(self, session: str, timeout_ms: float | None = None) -> None:
+        await self.call(session, "close", ms=timeout_ms)
+
+    # HTTP
+
+    @kit.op("narc.ensure_queue")
+    async def ensure_queue(self, session: str, target: str, timeout_ms: float | None) -> None:
+        await self.call(session, "ensureQueue", queue=target, ms=timeout_ms)
+
+    @kit.op("narc.delete_queue")
+    async def delete_queue(self, session: str, target: str, timeout_ms: float | None) -> None:
+        await self.call(session, "deleteQueue", queue=target, ms=timeout_ms)
+
+    @kit.op("narc.post")
+    async def post(
+        self, session: str, target: str, body: Json, headers: Json | None, timeout_ms: float | None
+    ) -> Json:
+        await self.call(
+            session, "post", queue=target, body=encoded(body), headers=headers or {}, ms=timeout_ms
+        )
+        return {"outcome": "acked", "key": None, "meta": {}}
+
+    @kit.op("narc.take")
+    async def take(self, session: str, target: str, timeout_ms: float | None) -> Json:
+        message = await self.call(session, "take", queue=target, ms=timeout_ms)
+        if message is None:
+            return {"message": None}
+        body = kit.report_body(base64.b64decode(message["body"]["b64"]))
+        shape = {"ref": self.next_ref(), "sub": "", "target": target, "body": body, "meta": {}}
+        return {"message": {**shape, **details(message)}}
+
+    # WebSocket
+
+    @kit.op("publish")
+    async def publish(
+        self, session: str, target: str, body: Json, headers: Json | None, wait: bool,
+        timeout_ms: float | None, request_id: int,
+    ) -> Json:  # fmt: skip
+        args = {"queue": target, "body": encoded(body), "headers": headers or {}, "ms": timeout_ms}
+        if wait:
+            await self.call(session, "publish", **args)
+            return {"outcome": "acked", "key": None, "meta": {}}
+
+        async def later() -> None:
+            try:
+                await self.call(session, "publish", **args)
+                self.emit("outcome", id=request_id, outcome="acked", key=None, code=None)
+            except kit.Failure as error:
+                word = "nacked" if error.definite else "unknown"
+                self.emit("outcome", id=request_id, outcome=word, key=None, code=error.code)
+
+        task = self.loop.create_task(later())
+        self.deliveries.add(task)
+        task.add_done_callback(self.deliveries.discard)
+        return {"outcome": "sent", "key": None, "meta": {}}
+
+    @kit.op("subscribe")
+    async def subscribe(
+        self, session: str, sub: str, target: str, options: Json, on_message: Json, timeout_ms: float | None
+    ) -> None:
+        subscription = self.subs[sub] = kit.Subscription(self, sub, target, on_message)
+        subscription.handle = session
+        await self.call(session, "consume", queue=target, sub=sub, options=options, ms=timeout_ms)
+
+    @kit.op("settle")
+    async def settle(self, sub: str, ref: str, how: str) -> None:
+        subscription = self.subscription(sub)
+        if how == "nack":
+            raise kit.Failure("unsupported", "Narconi has no negative acknowledgement")
+        ack_id = subscription.native.get(ref)
+        await self.call(subscription.handle, "ack", sub=sub, ackId=ack_id, upTo=how == "ack_to")
+
+    @kit.op("unsubscribe")
+    async def unsubscribe(self, sub: str, drain: bool = False) -> None:
+        await self.call(self.subscription(sub).handle, "end", sub=sub, drain=drain)
+
+
+if __name__ == "__main__":
+    kit.run(Adapter())
