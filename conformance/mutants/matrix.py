@@ -104,7 +104,8 @@ def mode_of(scenario: Scenario) -> Mode:
     """How a scenario has to be run."""
     if scenario.process:
         return Mode.PROCESS
-    return Mode.SOCKETS if "tls" in scenario.needs or scenario.server.get("tls") else Mode.MEMORY
+    sockets = scenario.sockets or "tls" in scenario.needs or scenario.server.get("tls")
+    return Mode.SOCKETS if sockets else Mode.MEMORY
 
 
 def run(scenario: Scenario, mutant: Mutant | None = None, mode: Mode | None = None) -> Judgement:

@@ -33,6 +33,7 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
         alone: Loads the machine so much that nothing else may run beside it.
         soak: Only in the ``soak`` set.
         process: Needs a child process (signals, memory figures).
+        sockets: Needs real sockets, so it never runs in memory: it has a peer of its own.
         target: Can run against a real broker: no fault on the broker's side, no look at the fake.
         revision: Raised when the criteria change.
     """
@@ -49,6 +50,7 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
     alone: bool = False
     soak: bool = False
     process: bool = False
+    sockets: bool = False
     target: bool = False
     revision: int = 1
 
@@ -90,6 +92,7 @@ def scenario(
     alone: bool = False,
     soak: bool = False,
     process: bool = False,
+    sockets: bool = False,
     target: bool = False,
     revision: int = 1,
 ) -> Callable[[Script], Script]:
@@ -115,6 +118,7 @@ def scenario(
                     alone=alone,
                     soak=soak,
                     process=process,
+                    sockets=sockets,
                     target=target,
                     revision=revision,
                 )

@@ -58,7 +58,9 @@ async def multi_part_body(broker: PZQ, client: Client, expect: Expect) -> None:
 @scenario("PZQ-1.03", roles=PUBLISHER)
 async def positive_acknowledgement(broker: PZQ, client: Client, expect: Expect) -> None:
     await client.connected()
-    expect.outcome(await publish(client, b"hello"), "acked", "the produce is acked")
+    for number in range(20):
+        result = await publish(client, b"%d" % number)
+        expect.outcome(result, "acked", f"produce {number + 1} of 20 is acked")
 
 
 @scenario("PZQ-1.04", roles=PUBLISHER)

@@ -87,6 +87,7 @@ async def redelivery(broker: PZQ, client: Client, expect: Expect) -> None:
     await until(lambda: len(with_body(client, b"hello")) > 1, 2.5)
     expect.exercised(len(deliveries(broker, key)) > 1, "the message was not sent again")
     copies = with_body(client, b"hello")
+    expect.that(b"1" not in statuses(broker, key), "no 1 before anything is settled", acks(broker))
     if len(copies) == 1 and client.can("dedup"):
         await settle(client, first)
     else:

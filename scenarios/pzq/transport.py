@@ -20,7 +20,7 @@ async def _produce_in_vain(client: Client, expect: Expect) -> None:
     expect.within(result.elapsed_ms / 1000, limit_s(deadline), "at its deadline")
 
 
-@scenario("PZQ-3.05", roles=PUBLISHER)
+@scenario("PZQ-3.05", roles=PUBLISHER, sockets=True)
 async def greeting_stalls(broker: PZQ, client: Client, expect: Expect) -> None:
     async def silence(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, number: int) -> None:
         await asyncio.sleep(60)
@@ -34,7 +34,7 @@ async def greeting_stalls(broker: PZQ, client: Client, expect: Expect) -> None:
         await process_ends(client, expect)
 
 
-@scenario("PZQ-3.06", roles=PUBLISHER)
+@scenario("PZQ-3.06", roles=PUBLISHER, sockets=True)
 async def wrong_peer_type(broker: PZQ, client: Client, expect: Expect) -> None:
     async def publisher(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, number: int) -> None:
         await greet(reader, writer, "PUB")
@@ -49,7 +49,7 @@ async def wrong_peer_type(broker: PZQ, client: Client, expect: Expect) -> None:
         expect.that(peer.accepted <= limit, "at most 20 connects per second", f"{peer.accepted} in {SECONDS} s")
 
 
-@scenario("PZQ-3.07", roles=CONSUMER)
+@scenario("PZQ-3.07", roles=CONSUMER, sockets=True)
 async def cut_by_rst(broker: PZQ, client: Client, expect: Expect) -> None:
     head = (b"1700000000000000|key", b"1700000000000000", b"5000000", b"")
 

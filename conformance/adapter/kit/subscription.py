@@ -42,6 +42,8 @@ class Subscription:
     def record(self, body: Body, *, native: Any = None, **details: Any) -> tuple[str, int]:
         """Report one message, from any thread. Returns its ref and its ordinal, which counts from 1.
 
+        A body that is too large to be carried here may be a reported one (``sha256`` and ``len``).
+
         Details are the other members of the message: position, key, headers, redelivered, ts, meta.
         """
         ref, ordinal = self._adapter.next_ref(), next(self._ordinals)

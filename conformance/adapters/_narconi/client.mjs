@@ -273,6 +273,7 @@ export class Narconi {
       const text = error.cause?.message ?? error.message
       throw new NarconiError("connection", text, { definite: error.cause?.code === "ECONNREFUSED" })
     }
+    if (response.type === "opaqueredirect") throw new NarconiError("refused", "a redirect") // browsers hide its status
     if (wanted.includes(response.status)) return { response, bytes }
     const text = new TextDecoder().decode(bytes)
     const kind = response.status === 401 ? "auth" : "refused"

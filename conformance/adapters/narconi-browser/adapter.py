@@ -11,6 +11,7 @@ import asyncio
 import base64
 import shutil
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,7 @@ def page_html() -> str:
     page = (HERE / "page.mjs").read_text("utf-8")
     _, _, page = page.partition('from "./client.mjs"\n')
     script = client.replace("export ", "") + page
-    return f'<!doctype html><link rel="icon" href="data:,"><script type="module">{{{script}}}</script>'
+    return f'<!doctype html><link rel="icon" href="data:,"><script type="module">{script}</script>'
 
 
 def details(message: Json) -> Json:
@@ -65,22 +66,23 @@ class Adapter(kit.AdapterBase):
         self.starting: asyncio.Future[None] | None = None
 
     async def started(self) -> Browser:
-        """The browser, started by whoever asks first; it outlives `reset`."""
+        """The browser, started by whoever asks first."""
         if self.starting is None:
             self.starting = asyncio.ensure_future(self.browser.start())
         await asyncio.shield(self.starting)
-        if self._harness is not None:
-            self._harness |= {*self.browser.tasks}
         return self.browser
 
+    def start(self, write: Callable[[Json], None], *, own_process: bool = False) -> None:
+        super().start(write)  # what is open here belongs to the bridge, and outlives `reset`
+
     @kit.op("hello")
-    async def hello(self, version: int, protocol: str) -> Json:
+    async def _hello(self, version: int, protocol: str) -> Json:
         self.library_version = (await self.started()).version
-        return await self._hello(version, protocol)
+        return await super()._hello(version, protocol)
 
     @kit.op("shutdown")
-    async def shutdown(self, request_id: int | None = None) -> None:
-        await self._shutdown(request_id)
+    async def _shutdown(self, request_id: int | None = None) -> None:
+        await super()._shutdown(request_id)
         if self.starting is not None:
             await self.browser.stop()
 

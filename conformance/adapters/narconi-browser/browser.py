@@ -166,9 +166,7 @@ class Page:
     async def evaluate(self, function: str, *args: Any) -> Any:
         """Call a function of the page, and wait for its promise."""
         text = f"{function}({', '.join(json.dumps(one) for one in args)})"
-        answer = await self._send(
-            "Runtime.evaluate", expression=text, awaitPromise=True, returnByValue=True
-        )
+        answer = await self._send("Runtime.evaluate", expression=text, awaitPromise=True, returnByValue=True)
         if "exceptionDetails" in answer:
             raise RuntimeError(str(answer["exceptionDetails"].get("exception", answer)))
         return answer["result"].get("value")

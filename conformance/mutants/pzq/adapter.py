@@ -126,7 +126,7 @@ class PzqAdapter(kit.AdapterBase):
         delivery = subscription.native.get(ref)
         if delivery is None or how not in ("ack", "nack"):
             raise kit.Failure("invalid", f"nothing to {how}")
-        subscription.handle.settle(delivery, how == "ack")
+        await subscription.handle.settle(delivery, how == "ack")
 
     @kit.op("unsubscribe")
     async def unsubscribe(self, sub: str) -> None:

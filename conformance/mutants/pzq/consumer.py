@@ -105,7 +105,7 @@ class Consumer:
     async def handle(self, delivery: Delivery) -> None:
         """Settle what is known, drop what is stale, surface all else."""
         if self.is_known(delivery):
-            self.settle(delivery, True)
+            await self.settle(delivery, True)
         elif not (self.filter_expired and self.is_expired(delivery)):
             await self.hand_over(delivery)
 
@@ -115,7 +115,7 @@ class Consumer:
             await self.surface(delivery)
         except Exception as error:
             self.told("callback", ClientError("internal", f"{type(error).__name__}: {error}"))
-            self.settle(delivery, False)
+            await self.settle(delivery, False)
 
     def is_known(self, delivery: Delivery) -> bool:
         """Whether the application has settled this message positively."""
@@ -127,7 +127,7 @@ class Consumer:
 
     # acknowledgements
 
-    def settle(self, delivery: Delivery, positive: bool) -> None:
+    async def settle(self, delivery: Delivery, positive: bool) -> None:
         """Acknowledge a message, or give it back."""
         if positive:
             self.settled[delivery.key] = None

@@ -222,7 +222,15 @@ class SessionLeaksATask(StreamClient):
 
     async def _close(self, deadline: float) -> None:
         await super()._close(deadline)
-        self.spawn(asyncio.sleep(10_000.0))
+        self.spawn(self.linger())
+
+    def abort(self) -> None:
+        super().abort()
+        self.spawn(self.linger())
+
+    async def linger(self) -> None:
+        """Do nothing."""
+        await asyncio.sleep(10_000.0)
 
 
 @mutant("closed-sockets-stay", breaks=["R17", "X9"])

@@ -1,0 +1,128 @@
+"""Consumers with one defect in how they acknowledge, and in what they make of copies."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+from conformance.mutants.pzq.client import PzqClient
+from conformance.mutants.pzq.consumer import Consumer, Delivery
+from conformance.mutants.pzq.network import Parts
+from conformance.mutants.registry import mutant
+
+
+@mutant("acknowledges-on-arrival", breaks=["P8", "P9"], aims=["PZQ-2.16"])
+class AcknowledgesOnArrival(Consumer):
+    """Acknowledges each message before the application has seen it."""
+
+    async def hand_over(self, delivery: Delivery) -> None:
+        self.socket.send(*self.acknowledgement(delivery, True))
+        await super().hand_over(delivery)
+
+
+@mutant("delimiter-in-acks", breaks=["P8"])
+class DelimiterInAcks(Consumer):
+    """Puts an empty part before the key of an acknowledgement."""
+
+    def acknowledgement(self, delivery: Delivery, positive: bool) -> Parts:
+        pzq_id, *rest = super().acknowledgement(delivery, positive)
+        return (pzq_id, b"", *rest)
+
+
+@mutant("acknowledges-twice", breaks=["P8"])
+class AcknowledgesTwice(Consumer):
+    """Sends every acknowledgement twice."""
+
+    async def settle(self, delivery: Delivery, positive: bool) -> None:
+        await super().settle(delivery, positive)
+        self.socket.send(*self.acknowledgement(delivery, positive))
+
+
+@mutant("never-gives-back", breaks=["P8"])
+class NeverGivesBack(Consumer):
+    """Sends no negative acknowledgements."""
+
+    async def settle(self, delivery: Delivery, positive: bool) -> None:
+        if positive:
+            await super().settle(delivery, positive)
+
+
+@mutant("failure-is-success", breaks=["P8", "P9"])
+class FailureIsSuccess(Consumer):
+    """Acknowledges a message positively whatever came of it."""
+
+    def acknowledgement(self, delivery: Delivery, positive: bool) -> Parts:
+        return super().acknowledgement(delivery, True)
+
+
+@mutant("failures-are-hidden", breaks=["P8", "P9"])
+class FailuresAreHidden(Consumer):
+    """Tells nobody that a callback has failed."""
+
+    async def hand_over(self, delivery: Delivery) -> None:
+        told, self.told = self.told, lambda where, error: None
+        try:
+            await super().hand_over(delivery)
+        finally:
+            self.told = told
+
+
+@mutant("ends-when-late", breaks=["P9"])
+class EndsWhenLate(Consumer):
+    """Stops consuming when a callback has taken longer than the ack timeout."""
+
+    async def hand_over(self, delivery: Delivery) -> None:
+        await super().hand_over(delivery)
+        if self.is_expired(delivery):
+            self._working.cancel()
+
+
+@mutant("settling-asks-first", breaks=["P8"])
+class SettlingAsksFirst(PzqClient):
+    """Asks the monitor whether the broker is there before it acknowledges, and waits for the answer."""
+
+    def subscribe(
+        self, surface: Callable[[Delivery], Awaitable[None]], *, filter_expired: bool = False
+    ) -> Consumer:
+        consumer = super().subscribe(surface, filter_expired=filter_expired)
+        settle = consumer.settle
+
+        async def asking(delivery: Delivery, positive: bool) -> None:
+            await self.inquirer.ask()
+            await settle(delivery, positive)
+
+        consumer.settle = asking  # type: ignore[method-assign]
+        return consumer
+
+
+# copies
+
+
+@mutant("seen-is-settled", breaks=["P6", "P9"])
+class SeenIsSettled(Consumer):
+    """Acknowledges a copy because it has surfaced the message before, settled or not."""
+
+    async def hand_over(self, delivery: Delivery) -> None:
+        self.settled[delivery.key] = None
+        await super().hand_over(delivery)
+
+
+@mutant("seen-is-dropped", breaks=["P6", "P9"])
+class SeenIsDropped(Consumer):
+    """Drops every copy of a message that it has surfaced once, without an answer."""
+
+    def __init__(self, *args: object, **options: object) -> None:
+        self.seen: set[bytes] = set()
+        super().__init__(*args, **options)  # type: ignore[arg-type]
+
+    async def handle(self, delivery: Delivery) -> None:
+        if delivery.key not in self.seen:
+            self.seen.add(delivery.key)
+            await super().handle(delivery)
+
+
+@mutant("copies-are-news", breaks=["P6"])
+class CopiesAreNews(Consumer):
+    """Surfaces copies of what was settled, although it says that it does not."""
+
+    def is_known(self, delivery: Delivery) -> bool:
+        return False

@@ -1,0 +1,65 @@
+"""The scenario reference, ``scenarios/README.md``, written from the scenarios themselves.
+
+    python -m conformance.suite.reference        writes it
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from conformance.suite.catalogue import Family, Requirement, families
+from conformance.suite.load import all_scenarios
+from conformance.suite.scenario import Scenario
+
+PLACE = Path(__file__).parents[2] / "scenarios" / "README.md"
+
+_INTRODUCTION = """\
+# Scenarios
+
+What a client is judged by. This file is written from the scenarios by `python -m conformance.suite.reference`.
+
+**MUST** follows from a sentence of the protocol's document, or the client breaks correctness or crashes without
+it; **SHOULD** is good practice that real clients were hurt by; **MAY** is an optional feature. `fakebrokers
+explain ID` says more about one of them.
+"""
+
+
+def reference() -> str:
+    """The text of the file."""
+    rows: dict[str, list[Scenario]] = {}
+    for item in all_scenarios():
+        rows.setdefault(item.id, []).append(item)
+    parts = [_INTRODUCTION]
+    for family in families().values():
+        mine = [each for each in family.scenarios if each.id in rows]
+        if mine:
+            parts.append(_family(family, mine, rows))
+    return "\n".join(parts)
+
+
+def _family(family: Family, mine: list[Requirement], rows: dict[str, list[Scenario]]) -> str:
+    lines = [f"## {family.family}: {family.title}", "", "| basis | |", "| --- | --- |"]
+    lines += [f"| {code} | {_cell(text)} |" for code, text in family.basis.items()]
+    for section in family.sections:
+        chosen = [each for each in mine if each.section == section.id]
+        if not chosen:
+            continue
+        lines += ["", f"### {section.id} {section.title}", ""]
+        lines += ["| id | level | scenario | what is done | what the client must do |", "| --- | --- | --- | --- | --- |"]
+        lines += [_row(each, rows[each.id]) for each in chosen]
+    return "\n".join([*lines, ""])
+
+
+def _row(item: Requirement, found: list[Scenario]) -> str:
+    needs = sorted({need for each in found for need in each.needs})
+    title = item.title + (f" (needs {', '.join(f'`{need}`' for need in needs)})" if needs else "")
+    cells = [item.id, item.level, title, item.fault, f"{item.passes} *({', '.join(item.basis)})*"]
+    return "| " + " | ".join(_cell(text) for text in cells) + " |"
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.replace("|", "\\|").split())
+
+
+if __name__ == "__main__":
+    PLACE.write_text(reference(), encoding="utf-8")
