@@ -15,38 +15,35 @@ import asyncio
 import ipaddress
 import time
 import warnings
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from abc import abstractmethod
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, ClassVar, TypeVar
 from uuid import uuid4
 
-from fakebrokers.connection import Connection
 from fakebrokers.control import FaultControl
 from fakebrokers.engine import Clock, Engine
-from fakebrokers.errors import UsageError, WaitTimeout
+from fakebrokers.errors import UsageError
 from fakebrokers.faults.plan import Plan, load_plan
-from fakebrokers.frames import Frame, FrameTable
+from fakebrokers.frames import FrameTable
 from fakebrokers.gate import Gate
-from fakebrokers.journal import Journal, Record, RunJournal, Tap
+from fakebrokers.journal import Journal, RunJournal
 from fakebrokers.listener import Driver, TcpListener
 from fakebrokers.loop import Home, InsideLoop, loop_thread
 from fakebrokers.memory import MemoryLink, close_door, open_door
-from fakebrokers.peer import holds_socket
-from fakebrokers.session import Broker, HangUp
+from fakebrokers.operating import Operated
+from fakebrokers.session import Broker
 from fakebrokers.virtual import VirtualLoop
-from fakebrokers.waiting import Wait, Wanted
 
 #: What the broker's wall clock shows at 0 s of virtual time (2025-01-01), so that runs repeat exactly.
 WALL_ON_VIRTUAL_TIME = 1_735_689_600.0
 
-T = TypeVar("T")
 Self = TypeVar("Self", bound="FakeServer")
 
 
-class FakeServer(ABC):
+class FakeServer(Operated):
     """Base of the five fakes.
 
     Args:
@@ -170,7 +167,7 @@ class FakeServer(ABC):
             self.clock.wall_at_zero = WALL_ON_VIRTUAL_TIME
         self.engine.start(home.loop.time())
 
-    def bound(self) -> None:  # noqa: B027 - optional hook
+    def bound(self) -> None:
         """The ports are known; nobody was accepted yet."""
 
     async def serve(self) -> None:
@@ -213,7 +210,7 @@ class FakeServer(ABC):
             )
             self.journal.sink = self._written
 
-    async def unserve(self) -> None:  # noqa: B027 - optional hook
+    async def unserve(self) -> None:
         """End what `serve` began besides the listeners."""
 
     def check(self) -> None:
@@ -276,198 +273,6 @@ class FakeServer(ABC):
     def urls(self) -> dict[str, str]:
         """Further addresses by name (TLS, management ...)."""
         return {}
-
-    # on the loop
-
-    @property
-    def now(self) -> float:
-        """Monotonic seconds, on the clock of the journal's producer."""
-        return self._driver.loop.time() if self._driver is not None else 0.0
-
-    def call(self, act: Callable[..., T], *arguments: Any) -> T:
-        """Run `act` where the fake lives, then write what it made the fake say."""
-        if self._home is None or self._driver is None:
-            result = act(*arguments)
-            self.engine.flush(self.engine.now)
-            return result
-        driver = self._driver
-
-        def step() -> T:
-            self.engine.now = driver.loop.time()
-            try:
-                return act(*arguments)
-            finally:
-                driver.settle()
-
-        return self._home.call(step)
-
-    # waiting
-
-    def wait_for(
-        self,
-        condition: Callable[[Record], bool] | None = None,
-        *,
-        kind: str | None = None,
-        role: str | None = None,
-        tap: Tap | None = None,
-        connection: str | None = None,
-        count: int = 1,
-        since: int = 0,
-        timeout: float = 5.0,
-    ) -> list[Record]:
-        """Wait until the journal holds `count` records that fit; returns them.
-
-        Args:
-            condition: Asked for each record.
-            kind, role, tap, connection: As in `Journal.select`.
-            since: Only records with a higher `seq`.
-            timeout: Seconds; then `WaitTimeout` with the last journal lines.
-        """
-        if isinstance(self._home, InsideLoop):
-            raise UsageError("wait_for would block the loop that this fake runs on: await wait_for_async")
-        wanted = Wanted(condition, kind, role, tap, connection, count, since)
-        wait = self.call(Wait, self.journal, wanted)
-        try:
-            return wait.future.result(timeout)
-        except TimeoutError:
-            raise self._timed_out(wanted, timeout) from None
-        finally:
-            self._post(wait.end)
-
-    async def wait_for_async(
-        self,
-        condition: Callable[[Record], bool] | None = None,
-        *,
-        kind: str | None = None,
-        role: str | None = None,
-        tap: Tap | None = None,
-        connection: str | None = None,
-        count: int = 1,
-        since: int = 0,
-        timeout: float = 5.0,
-    ) -> list[Record]:
-        """`wait_for`, for async code."""
-        wanted = Wanted(condition, kind, role, tap, connection, count, since)
-        wait = self.call(Wait, self.journal, wanted)
-        try:
-            return await asyncio.wait_for(asyncio.wrap_future(wait.future), timeout)
-        except TimeoutError:
-            raise self._timed_out(wanted, timeout) from None
-        finally:
-            self._post(wait.end)
-
-    def _post(self, act: Callable[[], None]) -> None:
-        if self._home is not None:
-            self._home.post(act)
-
-    def _timed_out(self, wanted: Wanted, timeout: float) -> WaitTimeout:
-        return WaitTimeout(
-            f"expected {wanted} within {timeout} s; the last journal lines:\n{self.journal_excerpt()}"
-        )
-
-    # looking and breaking
-
-    def journal_excerpt(self, lines: int = 20) -> str:
-        """The last journal lines as text."""
-        return self.journal.excerpt(lines)
-
-    @property
-    def connections(self) -> list[dict[str, Any]]:
-        """The connections that stand: name, peer, state, bytes, and what the session tells."""
-        return self.call(
-            lambda: [
-                {
-                    "name": c.name,
-                    "peer": c.peer,
-                    "received_bytes": c.received_bytes,
-                    "sent_bytes": c.sent_bytes,
-                    **c.session.describe(),
-                }
-                for c in self.engine.connections.values()
-            ]
-        )
-
-    def client_holds(self, connection: str) -> bool | None:
-        """Whether the client still holds its socket of a connection, even one that the broker has ended.
-
-        Returns:
-            None where that cannot be told (no Linux).
-        """
-        link = self._links.get(connection)
-        if link is not None:
-            return not link.is_closing()
-        for record in self.journal.select(kind="accepted", connection=connection):
-            host, _, port = record.note.rpartition(":")
-            return holds_socket(host, int(port))
-        raise UsageError(f"there was no connection {connection!r}")
-
-    def say(self, connection: str, frame: Frame) -> None:
-        """Say a frame on a connection that nobody asked for; no fault touches it."""
-        self.call(lambda: self._connection(connection).inject(frame))
-
-    def say_raw(self, connection: str, data: Any) -> None:
-        """Say bytes (or whatever the wire's unit is) on a connection; no fault touches them."""
-        self.call(lambda: self._connection(connection).inject(data))
-
-    def _connection(self, name: str) -> Connection:
-        if name not in self.engine.connections:
-            there = ", ".join(self.engine.connections) or "none"
-            raise UsageError(f"expected a connection that stands ({there}), got {name!r}")
-        return self.engine.connections[name]
-
-    def kill(self, connection: str | None = None, how: HangUp | str = HangUp.FIN) -> None:
-        """End one connection (``c1``), or all of them, as an operator or a network would."""
-
-        def act() -> None:
-            names = list(self.engine.connections) if connection is None else [connection]
-            for name in names:
-                self.engine.kill(self._connection(name), HangUp(how), self.engine.now)
-
-        self.call(act)
-
-    def crash(self, how: HangUp | str = HangUp.RST, *, keep_state: bool = True) -> None:
-        """Die: all connections end, nothing listens until `restart`."""
-
-        def act() -> None:
-            self.down(None, "")
-            self.engine.crash(HangUp(how), keep_state, self.engine.now)
-
-        self.call(act)
-
-    def restart(self) -> None:
-        """Listen again on the same ports, whatever kept them shut."""
-        if self._home is not None:
-            self._home.run(self.gate.serve())
-
-    # gate.Gate's owner
-
-    def opened(self) -> None:
-        """The listeners serve again."""
-        self.journal.state(self.now, "", "listening")
-
-    def failed(self, error: BaseException) -> None:
-        """The listeners could not be opened again."""
-        self.engine.errors.append(error)
-
-    # engine.Host
-
-    def refuse(self, for_s: float | None, fault: str) -> None:
-        """Refuse new connections for a while."""
-        self.gate.refuse(fault, for_s)
-        self.journal.state(self.engine.now, "", "refusing", "", fault)
-
-    def black_hole(self, for_s: float | None, fault: str) -> None:
-        """Let new connects hang for a while."""
-        self.gate.black_hole(fault, for_s)
-        self.journal.state(self.engine.now, "", "black hole", "", fault)
-
-    def down(self, restart_s: float | None, fault: str) -> None:
-        """Refuse new connections because the broker died."""
-        self.gate.refuse(fault, restart_s)
-
-    def released(self, fault: str) -> None:
-        """A fault was released by hand: undo what it did to the listeners."""
-        self.gate.open(fault)
 
     # memory
 

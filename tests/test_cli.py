@@ -6,7 +6,7 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -118,6 +118,10 @@ class Recorder:
     def __init__(self, **options: object) -> None:
         self.options = options
 
+    @classmethod
+    def options_from_environ(cls, environ: Mapping[str, str]) -> dict[str, object]:
+        return {"port": int(environ["PORT"]), "size": 5} if "PORT" in environ else {}
+
 
 @pytest.mark.parametrize(
     ("args", "options"),
@@ -137,6 +141,7 @@ def test_what_serve_asks_of_the_server(
     monkeypatch: pytest.MonkeyPatch, args: list[str], options: dict[str, object]
 ) -> None:
     asked: list[Recorder] = []
+    monkeypatch.delenv("PORT", raising=False)
     monkeypatch.setattr(ProtocolInfo, "load", lambda self: Recorder)
     monkeypatch.setattr(cli, "_run", lambda protocol, server: asked.append(server))
     with pytest.raises(SystemExit):
@@ -145,11 +150,30 @@ def test_what_serve_asks_of_the_server(
     assert asked[0].options.keys() == {"host", "port", "profile", "faults"} | options.keys()
 
 
+@pytest.mark.parametrize(("args", "port"), [([], 8099), (["--port", "8081"], 8081), (["--port", "0"], 0)])
+def test_serve_takes_what_the_real_server_takes_from_its_environment(
+    monkeypatch: pytest.MonkeyPatch, args: list[str], port: int
+) -> None:
+    asked: list[Recorder] = []
+    monkeypatch.setenv("PORT", "8099")
+    monkeypatch.setattr(ProtocolInfo, "load", lambda self: Recorder)
+    monkeypatch.setattr(cli, "_run", lambda protocol, server: asked.append(server))
+    with pytest.raises(SystemExit):
+        cli.main(["serve", "narconi", *args])
+    assert (asked[0].options["port"], asked[0].options["size"]) == (port, 5)
+
+
 class Defective:
     """A server with an error inside."""
 
     url = "fake://"
     urls: dict[str, str] = {}  # noqa: RUF012 - never written
+
+    def __init__(self, **options: object) -> None: ...
+
+    @classmethod
+    def options_from_environ(cls, environ: Mapping[str, str]) -> dict[str, object]:
+        return {}
 
     def start(self) -> None:
         signal.raise_signal(signal.SIGTERM)
@@ -164,7 +188,7 @@ def test_serve_tells_of_a_defect_of_the_fake(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     before = {name: signal.getsignal(name) for name in (signal.SIGINT, signal.SIGTERM)}
-    monkeypatch.setattr(ProtocolInfo, "load", lambda self: lambda **options: Defective())
+    monkeypatch.setattr(ProtocolInfo, "load", lambda self: Defective)
     try:
         with pytest.raises(SystemExit) as exit_:
             cli.main(["serve", "pzq"])

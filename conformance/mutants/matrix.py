@@ -164,7 +164,7 @@ def prove(scenario: Scenario, mutants: Sequence[Mutant]) -> Row:
         if over_sockets.verdict in GOOD:
             mode, correct = Mode.SOCKETS, over_sockets
     row = Row(*scenario.key, mode=mode, reference=correct.verdict, reason=correct.reason)
-    for one in mutants if correct.verdict in GOOD else ():
+    for one in affordable(scenario, mutants, mode) if correct.verdict in GOOD else ():
         judgement = run(scenario, one, mode)
         if judgement.kills:
             row.killed_by.append(one.name)
@@ -177,17 +177,18 @@ def prove(scenario: Scenario, mutants: Sequence[Mutant]) -> Row:
 
 
 def candidates(scenario: Scenario, *, everything: bool = False) -> list[Mutant]:
-    """The mutants that a scenario should be able to catch: they break what it rests on.
-
-    A scenario that costs real time is tried on those that aim at it only, if there are any.
-    """
-    there = mutants_of(scenario.protocol)
-    if everything:
-        return list(there)
+    """The mutants that a scenario should be able to catch: they break what it rests on."""
     basis = set(scenario.requirement.basis)
-    able = [one for one in there if basis.intersection(one.breaks)]
-    aiming = [one for one in able if scenario.id in one.aims]
-    return able if mode_of(scenario) is Mode.MEMORY or not aiming else aiming
+    return [one for one in mutants_of(scenario.protocol) if everything or basis.intersection(one.breaks)]
+
+
+def affordable(scenario: Scenario, mutants: Sequence[Mutant], mode: Mode) -> Sequence[Mutant]:
+    """Those worth their time: a scenario that costs much, or real time, is tried on those that aim at it
+    only, if there are any.
+    """
+    aiming = [one for one in mutants if scenario.id in one.aims]
+    is_cheap = mode is Mode.MEMORY and not scenario.alone
+    return mutants if is_cheap or not aiming else aiming
 
 
 # all rows

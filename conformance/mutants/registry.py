@@ -36,7 +36,7 @@ class Mutant(NamedTuple):
         name: Such as ``confirm-by-position``.
         title: What is wrong with it, one sentence.
         breaks: Codes of the source sentences (``R7``, ``X3``) that it breaks.
-        aims: Ids of scenarios that cost real time and for which it was made; see `matrix.candidates`.
+        aims: Ids of costly scenarios for which it was made; see `matrix.affordable`.
         part: The subclass of the client, or of one of its parts, that has the defect.
     """
 

@@ -136,9 +136,7 @@ class Client:
             "publish", timeout, session=session, target=target, body=as_body(body), wait=wait, **more
         )
 
-    async def publish(
-        self, target: str, body: Body = b"hello", **more: Any
-    ) -> Result:
+    async def publish(self, target: str, body: Body = b"hello", **more: Any) -> Result:
         """Publish one message and wait for its outcome."""
         result = await self.begin_publish(target, body, **more)
         self.results.append(result)

@@ -144,7 +144,12 @@ def _runner(order: Order, progress: RunProgress, noted: list[Hello]) -> Runner:
             version = about.library_version if about else ""
             profile = str(item.server.get("profile", "real"))
             return open_run(
-                folder, item, client=_name(order, about), client_version=version, seed=order.seed, profile=profile
+                folder,
+                item,
+                client=_name(order, about),
+                client_version=version,
+                seed=order.seed,
+                profile=profile,
             )
 
         options["open_run"] = open_journal
@@ -163,7 +168,7 @@ def _runner(order: Order, progress: RunProgress, noted: list[Hello]) -> Runner:
         endpoint=lambda broker: f"{broker.host}:{broker.port}",
         connect_options={key: value for key, value in login.items() if value},
         target=True,
-        **options,
+        **{**options, "parallel": 1},  # the scenarios share their streams' names
     )
 
 

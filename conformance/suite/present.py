@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
+from typing import Any
+
+import msgspec
 
 from conformance.adapters.registry import bundled
 from conformance.results import Result, Step, Verdict
@@ -21,7 +24,7 @@ def to_result(judgement: Judgement, *, client: str, seed: int) -> Result:
     item = judgement.scenario
     wanted = item.requirement
     failed = judgement.verdict in (Verdict.FAIL, Verdict.HARNESS_ERROR)
-    return Result(
+    result = Result(
         id=item.id,
         protocol=item.protocol,
         variant=item.variant,
@@ -43,6 +46,16 @@ def to_result(judgement: Judgement, *, client: str, seed: int) -> Result:
         reproducer=reproducer(judgement) if failed else "",
         revision=item.revision,
     )
+    return msgspec.convert(_readable(msgspec.to_builtins(result)), Result)
+
+
+def _readable(value: Any) -> Any:
+    """The same without bytes that are no text, which frames may carry on purpose; files cannot hold them."""
+    if isinstance(value, str):
+        return value.encode(errors="replace").decode()
+    if isinstance(value, dict):
+        return {_readable(key): _readable(inner) for key, inner in value.items()}
+    return [_readable(inner) for inner in value] if isinstance(value, list | tuple) else value
 
 
 def _outcomes(passes: str) -> list[str]:
@@ -52,7 +65,9 @@ def _outcomes(passes: str) -> list[str]:
 def replay_command(judgement: Judgement, *, client: str, seed: int) -> str:
     """The command that runs exactly this again."""
     item = judgement.scenario
-    who = ["--client", client] if client in {each.name for each in bundled()} else ["--adapter", "YOUR ADAPTER"]
+    who = (
+        ["--client", client] if client in {each.name for each in bundled()} else ["--adapter", "YOUR ADAPTER"]
+    )
     words = ["fakebrokers", "conform", *who, "--protocol", item.protocol, "--seed", str(seed)]
     return shlex.join([*words, item.id])
 

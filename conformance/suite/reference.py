@@ -1,6 +1,6 @@
 """The scenario reference, ``scenarios/README.md``, written from the scenarios themselves.
 
-    python -m conformance.suite.reference        writes it
+python -m conformance.suite.reference        writes it
 """
 
 from __future__ import annotations
@@ -45,7 +45,10 @@ def _family(family: Family, mine: list[Requirement], rows: dict[str, list[Scenar
         if not chosen:
             continue
         lines += ["", f"### {section.id} {section.title}", ""]
-        lines += ["| id | level | scenario | what is done | what the client must do |", "| --- | --- | --- | --- | --- |"]
+        lines += [
+            "| id | level | scenario | what is done | what the client must do |",
+            "| --- | --- | --- | --- | --- |",
+        ]
         lines += [_row(each, rows[each.id]) for each in chosen]
     return "\n".join([*lines, ""])
 

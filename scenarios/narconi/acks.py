@@ -17,6 +17,7 @@ from scenarios.narconi._steps import (
     QUEUE,
     acks,
     bodies_are,
+    end,
     malformed,
     newest,
     ready,
@@ -111,7 +112,7 @@ async def ack_order(broker: Narconi, client: Client, expect: Expect) -> None:
     await asyncio.sleep(0.5)
     found = await acked_ids(broker, 1, connection)
     expect.equal(found, [("3", None)], "only ackId of the third before the drop")
-    broker.kill(connection, HangUp.RST)
+    end(broker, connection, HangUp.RST)
     sub = await subscribed_again(client, "c2")
     again = (await client.wait_messages(5 if sub == "c1" else 2, sub))[-2:]
     bodies_are(expect, again, [b"1", b"2"], "messages 1 and 2 are surfaced again")
@@ -137,7 +138,7 @@ async def implicit_mode(broker: Narconi, client: Client, expect: Expect) -> None
 async def redelivered(broker: Narconi, client: Client, expect: Expect) -> None:
     await outstanding(broker, client, expect, 2)
     connection = newest(broker)
-    broker.kill(connection, HangUp.RST)
+    end(broker, connection, HangUp.RST)
     sub = await subscribed_again(client, "c2")
     again = (await client.wait_messages(4 if sub == "c1" else 2, sub))[-2:]
     bodies_are(expect, again, [b"1", b"2"], "both are surfaced again")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 from typing import Any
 from urllib.parse import parse_qs, unquote
 
@@ -13,7 +12,7 @@ from fakebrokers import Narconi
 from fakebrokers.faults import drop, fault, rewrite
 from fakebrokers.journal import Tap
 from fakebrokers.narconi.faults import SplitDelivery, cut_between_frames
-from fakebrokers.narconi.frames import WsClose, WsDeliver, WsError, WsFrame, WsPing
+from fakebrokers.narconi.frames import WsClose, WsDeliver, WsError
 from fakebrokers.session import HangUp
 from scenarios.narconi._steps import (
     ALL_BYTES,
@@ -22,12 +21,12 @@ from scenarios.narconi._steps import (
     QUEUE,
     acks,
     bodies_are,
+    end,
     header,
-    malformed,
     newest,
     ready,
-    received,
     requests,
+    say,
     settle,
     upgrade_refused,
 )
@@ -141,7 +140,7 @@ async def server_overruns_limit(broker: Narconi, client: Client, expect: Expect)
     await client.subscribed(QUEUE, ack=True, limit=2)
     broker.faults.add(drop(kind="WsAck", direction="in"))
     for number in range(1, 6):
-        broker.say(newest(broker), WsDeliver(b"%d" % number, ack_id=str(number)))
+        say(broker, newest(broker), WsDeliver(b"%d" % number, ack_id=str(number)))
     messages = await client.wait_messages(5, within_s=2.0)
     if len(messages) < 5:
         told = await client.event("error", 1.0)
@@ -173,9 +172,8 @@ async def error_from_server(broker: Narconi, client: Client, expect: Expect) -> 
             text = "Unable to send message to client."
             broker.delete(PROJECT, queue)
         else:
-            broker.say(connection, WsError(text, 500))
-            broker.say(connection, WsClose())
-            broker.kill(connection, HangUp.FIN)
+            say(broker, connection, WsError(text, 500), WsClose())
+            end(broker, connection, HangUp.FIN)
         told = await client.event("error", 2.0, mark)
         expect.that(told, f"{text}: the error is surfaced, although the close code is 1000", "no event")
         assert told is not None
@@ -208,133 +206,6 @@ async def unknown_metadata(broker: Narconi, client: Client, expect: Expect) -> N
     for message in messages:
         expect.ok(await settle(client, message), "each is acknowledged")
     expect.that(client.alive, "no crash")
-
-
-@scenario("NARC-3.17", roles=CONSUMER)
-async def ping_unanswered(broker: Narconi, client: Client, expect: Expect) -> None:
-    await ready(broker, client, keepalive_s=1)
-    await client.subscribed(QUEUE, ack=True)
-    await asyncio.sleep(1.5)
-    expect.exercised(received(broker, "WsPing"), "the client sends no pings")
-    mark, before = len(client.events), client.adapter.now_ns()
-    broker.kill(newest(broker), HangUp.HALF_OPEN)
-    told = await client.event("session", 6.0, mark, what="connection_lost")
-    seconds = (client.adapter.now_ns() - before) / 1e9
-    expect.that(told, "connection_lost within 3 s of the first unanswered ping", "no event in 6 s")
-    expect.within(seconds, 1.0 + 3.0 * 1.2 + 0.25, "connection_lost within 3 s of the first unanswered ping")
-
-
-@scenario("NARC-3.18", roles=CONSUMER)
-async def ping_from_server(broker: Narconi, client: Client, expect: Expect) -> None:
-    await ready(broker, client)
-    expect.prepared(await client.subscribe(QUEUE, on_message={"mode": "event", "sleep_ms": 3000}))
-    broker.put(PROJECT, QUEUE, b"hello")
-    await surfaced(client, expect, 1)
-    for number in range(3):
-        payload = b"ping %d" % number
-        mark = broker.journal.last_seq
-        broker.say(newest(broker), WsPing(payload))
-        await expect.wire(
-            broker,
-            "a pong within 1 s of each ping, with its payload",
-            within_s=1.0,
-            since=mark,
-            kind="WsPong",
-            tap=Tap.RECEIVED,
-            where=lambda record, payload=payload: getattr(record.frame, "payload", None) == payload,  # type: ignore[misc]
-        )
-        await asyncio.sleep(0.8)
-
-
-async def ends_it(broker: Narconi, client: Client, expect: Expect, case: str, mark: int) -> None:
-    """The client ends the newest connection and tells of it; nothing was surfaced."""
-    await expect.socket_closed(
-        broker, newest(broker), f"{case}: the client ends the connection", within_s=2.0
-    )
-    told = await client.event("session", 1.0, mark) or await client.event("error", 0.1, mark)
-    expect.that(told, f"{case}: a loss or a protocol error is reported", "no event")
-
-
-@scenario("NARC-3.19", roles=CONSUMER)
-async def bad_frames(broker: Narconi, client: Client, expect: Expect) -> None:
-    await ready(broker, client)
-    for number, case in enumerate(("masked", "RSV1")):
-        sub = f"c{number}"
-        await client.subscribed(QUEUE, sub)
-        mark, is_masked = len(client.events), case == "masked"
-        for opcode, payload in ((1, b'{"redelivered":false}'), (2, b"hello")):
-            if any(c["name"] == newest(broker) for c in broker.connections):
-                broker.say(
-                    newest(broker), WsFrame(opcode, payload, masked=is_masked, rsv=0 if is_masked else 4)
-                )
-        await ends_it(broker, client, expect, case, mark)
-        expect.that(not client.messages(sub), f"{case}: the frame is not surfaced", client.messages(sub))
-
-
-@scenario("NARC-3.20", roles=CONSUMER, process=True, alone=True, timeout_s=60)
-async def oversize_message(broker: Narconi, client: Client, expect: Expect) -> None:
-    await ready(broker, client)
-    await client.subscribed(QUEUE)
-    facts = client.facts()
-    before = facts.rss_bytes or 0 if facts else 0
-    body = bytes(64 << 20)
-    mark = len(client.events)
-    broker.put(PROJECT, QUEUE, body)
-    messages = await client.wait_messages(1, within_s=20.0) if not await _ended(client, mark) else []
-    facts = client.facts()
-    grown = ((facts.rss_bytes or 0) if facts else 0) - before
-    expect.note(f"resident memory grew by {grown >> 20} MiB")
-    expect.that(client.alive, "no crash")
-    if messages:
-        digest = {"sha256": hashlib.sha256(body).hexdigest(), "len": len(body)}
-        expect.equal(messages[0].body, digest, "delivered with equal SHA-256")
-        expect.that(grown < 384 << 20, "memory grows by less than 384 MiB", f"{grown >> 20} MiB")
-        return
-    await ends_it(broker, client, expect, "64 MiB", mark)
-    expect.that(grown < 128 << 20, "memory grows by less than 128 MiB", f"{grown >> 20} MiB")
-
-
-async def _ended(client: Client, mark: int) -> bool:
-    """Whether the connection is reported lost before a message comes."""
-    for _ in range(400):
-        if client.messages():
-            return False
-        if any(event.event in ("session", "error") for event in client.events[mark:]):
-            return True
-        await asyncio.sleep(0.05)
-    return True
-
-
-@scenario("NARC-3.21", roles=CONSUMER)
-async def invalid_utf8(broker: Narconi, client: Client, expect: Expect) -> None:
-    await ready(broker, client)
-    await client.subscribed(QUEUE)
-    mark, connection = len(client.events), newest(broker)
-    broker.say(connection, WsFrame(1, b'{"redelivered":false,"x-msg-x-n":"\xff\xfe"}'))
-    await asyncio.sleep(0.3)
-    codes = [record.status for record in received(broker, "WsClose", connection=connection)]
-    errors = [event for event in client.events[mark:] if event.event == "error"]
-    is_protocol = any(event.error.kind.value == "protocol" for event in errors)
-    held = broker.client_holds(connection)
-    fits = codes == [1007] or is_protocol or (not codes and not held)
-    expect.that(fits, "closed with 1007, or a protocol error", codes)
-    await ends_it(broker, client, expect, "bad UTF-8", mark)
-
-
-@scenario("NARC-3.24", roles=CONSUMER, alone=True, timeout_s=60)
-async def flood_without_ack(broker: Narconi, client: Client, expect: Expect) -> None:
-    await ready(broker, client)
-    await client.subscribed(QUEUE)
-    mark = broker.journal.last_seq
-    for number in range(10_000):
-        broker.put(PROJECT, QUEUE, b"%-100d" % number)
-    messages = await client.wait_messages(10_000, within_s=30.0)
-    bodies_are(expect, messages, [b"%-100d" % n for n in range(10_000)], "all surfaced once and in order")
-    frames = [*received(broker, "WsAck", since=mark), *received(broker, "WsStop", since=mark)]
-    expect.that(not frames and not malformed(broker), "the client sends no data frame", frames[:1])
-    facts = client.facts()
-    if facts is not None and facts.rss_bytes is not None:
-        expect.note(f"resident memory at the end: {facts.rss_bytes >> 20} MiB")
 
 
 @scenario("NARC-3.25", roles=CONSUMER)

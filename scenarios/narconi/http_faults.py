@@ -8,6 +8,7 @@ from conformance.suite import Client, Expect, scenario
 from fakebrokers import Narconi
 from fakebrokers.faults import effects, fault
 from fakebrokers.narconi.faults import CutBody, HttpAnswer, SlowBody, WithLength, lose_consume_response
+from fakebrokers.session import HangUp
 from scenarios.narconi._steps import (
     ADMIN,
     CONSUMER,
@@ -16,6 +17,7 @@ from scenarios.narconi._steps import (
     PROJECT,
     PUBLISHER,
     QUEUE,
+    end,
     ensure,
     post,
     publish,
@@ -76,7 +78,7 @@ async def kept_connection_closed(broker: Narconi, client: Client, expect: Expect
         before, mark = len(stored(broker)), broker.journal.last_seq
         if case == "fin on the idle connection":
             for connection in broker.connections:
-                broker.kill(connection["name"])
+                end(broker, connection["name"], HangUp.FIN)
             await asyncio.sleep(0.5)
         else:
             cut = effects.Fin(pass_frame=False)
@@ -121,19 +123,19 @@ async def redirect_or_401(broker: Narconi, client: Client, expect: Expect) -> No
 @scenario("NARC-1.18", roles=(*ADMIN, *HTTP))
 async def consume_not_repeated(broker: Narconi, client: Client, expect: Expect) -> None:
     await client.connected(project=PROJECT)
-    for end in ("fin", "rst"):
+    for how in ("fin", "rst"):
         expect.prepared(await ensure(client))
         broker.faults.clear()
         broker.put(PROJECT, QUEUE, b"this one is lost")
         broker.put(PROJECT, QUEUE, b"this one stays")
-        lost = lose_consume_response("fin" if end == "fin" else "rst", nth=1, scope="run")
+        lost = lose_consume_response("fin" if how == "fin" else "rst", nth=1, scope="run")
         broker.faults.add(lost)
         mark = broker.journal.last_seq
         result = await take(client)
         asked = len(received(broker, "HttpConsume", since=mark))
-        expect.equal(asked, 1, f"{end}: no second DELETE within the op")
+        expect.equal(asked, 1, f"{how}: no second DELETE within the op")
         kinds = (*LOST, "protocol")
-        expect.failed(result, kinds, f"{end}: take ends with an error, not definite", definite=False)
+        expect.failed(result, kinds, f"{how}: take ends with an error, not definite", definite=False)
         broker.faults.clear()
         expect.prepared(await take(client))
 

@@ -17,7 +17,7 @@ from fakebrokers.rabbitmq_stream.frames import StoreOffset, Subscribe
 from fakebrokers.rabbitmq_stream.wiretypes import StreamMetadata
 from fakebrokers.server import FakeServer
 from scenarios.net._scripts import Script, script_for
-from scenarios.net._scripts.helpers import side_by_side
+from scenarios.net._scripts.helpers import maybe_reconnecting, side_by_side
 from scenarios.net._scripts.rabbitmq_stream import ROLES
 from scenarios.rabbitmq_stream._deliveries import begin_at
 from scenarios.rabbitmq_stream._footprint import Footprint
@@ -184,10 +184,10 @@ async def _consumed_at(
         await client.unsubscribe(sub)
 
 
-@scenario("NET-4.06", protocols=RMQS, roles=ROLES, timeout_s=600, soak=True, alone=True)
+@scenario("NET-4.06", protocols=RMQS, roles=ROLES, timeout_s=600, soak=True, alone=True, process=True)
 async def long_run(broker: FakeServer, client: Client, expect: Expect) -> None:
     script = script_for(broker, client, expect)
-    await script.ready()
+    await script.ready(**maybe_reconnecting(client))
     expect.prepared(await script.subscribe(script.queue))
     broker.faults.add(
         latency(0.025, jitter=0.025, direction="out", probability=0.004, name="late"),

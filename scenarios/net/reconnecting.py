@@ -49,9 +49,10 @@ async def reconnect_storm(broker: FakeServer, client: Client, expect: Expect) ->
             fake.faults.add(rst(on="accept"))
         mark, begun = broker.journal.last_seq, broker.now - broker.journal.started_at
         broker.kill(how="rst")
-        waiting = script.prompt("s1")
         first = client.begin_connect("first", endpoints=[address(other)], timeout=15.0, auto_reconnect=True)
-        await asyncio.sleep(15.0)
+        await asyncio.sleep(0.5)
+        waiting = script.prompt("s1")
+        await asyncio.sleep(14.5)
         from_start = [r.at for r in other.journal.select(kind="accepted")]
         _no_storm(expect, "(a) from the start", from_start, 1)
         after_loss = [at - begun for at in script.accepted(mark)]
@@ -84,8 +85,9 @@ async def jitter_among_clients(broker: FakeServer, client: Client, expect: Expec
     await asyncio.sleep(0.5)
     mark = broker.journal.last_seq
     script.shut()
+    await asyncio.sleep(0.5)
     waiting = [script.prompt(f"s{number}") for number in range(20)]
-    await asyncio.sleep(2.0)
+    await asyncio.sleep(1.5)
     script.reopen()
     await script.until(lambda: len(script.accepted(mark)) >= 20, 15.0)
     arrivals = sorted(script.accepted(mark))[:20]

@@ -53,8 +53,8 @@ def reset(writer: asyncio.StreamWriter) -> None:
 class RawPeer:
     """Listens on loopback; `talk` gets each connection and its number from 1.
 
-        async with RawPeer(talk) as peer:
-            await client.connected(endpoints=peer.endpoints)
+    async with RawPeer(talk) as peer:
+        await client.connected(endpoints=peer.endpoints)
     """
 
     def __init__(self, talk: Talk) -> None:

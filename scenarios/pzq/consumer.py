@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import base64
 from collections.abc import Sequence
+from typing import Any
 
+from conformance.adapter.result import Result
 from conformance.suite import Client, Expect, scenario
 from fakebrokers import PZQ
 from fakebrokers.faults import fault, rewrite
@@ -87,8 +89,7 @@ async def expired_message(broker: PZQ, client: Client, expect: Expect) -> None:
     settings = (False, True) if client.can("filter_expired") else (False,)
     for on in settings:
         sub, body = f"c-{on}", f"stale, filter {on}".encode()
-        options = {"filter_expired": on} if client.can("filter_expired") else {}
-        expect.prepared(await client.subscribe("", sub, **options))
+        expect.prepared(await _subscribe(client, sub, on))
         broker.faults.add(stale_delivery(2_000_000, nth=1, scope="run", name=sub))
         key = broker.put(body)
         await until(lambda sub=sub, body=body: with_body(client, body, sub=sub), 4.0)  # type: ignore[misc]
@@ -119,8 +120,7 @@ async def microsecond_units(broker: PZQ, client: Client, expect: Expect) -> None
     for on in (False, True) if client.can("filter_expired") else (False,):
         sub = f"c-{on}"
         young, old = f"3 s old, filter {on}".encode(), f"11 s old, filter {on}".encode()
-        options = {"filter_expired": on} if client.can("filter_expired") else {}
-        expect.prepared(await client.subscribe("", sub, **options))
+        expect.prepared(await _subscribe(client, sub, on))
         for age_us, body in ((3_000_000, young), (11_000_000, old)):
             broker.faults.add(stale_delivery(age_us, scope="run", name="age"))
             key = broker.put(body)
@@ -133,9 +133,22 @@ async def microsecond_units(broker: PZQ, client: Client, expect: Expect) -> None
         expect.prepared(await client.unsubscribe(sub))
 
 
+async def _subscribe(client: Client, sub: str, filtering: bool) -> Result:
+    options: dict[str, Any] = {"filter_expired": filtering} if client.can("filter_expired") else {}
+    return await client.subscribe("", sub, **options)
+
+
 def _judge_times(
-    broker: PZQ, client: Client, expect: Expect, body: bytes, key: bytes, sub: str, *, expired: bool, filtering: bool
-) -> None:  # fmt: skip
+    broker: PZQ,
+    client: Client,
+    expect: Expect,
+    body: bytes,
+    key: bytes,
+    sub: str,
+    *,
+    expired: bool,
+    filtering: bool,
+) -> None:
     copies = with_body(client, body, sub=sub)
     if not expired:
         expect.that(copies, "the one that is 3 s old, of 5 s, is surfaced", f"filter_expired {filtering}")
@@ -146,7 +159,7 @@ def _judge_times(
         assert isinstance(frame, Delivery)
         for name, wanted in (("sent_us", frame.sent), ("timeout_us", frame.timeout)):
             value = microseconds(message, name)
-            expect.that(value in (None, wanted), f"{name} is the wire's number", f"{value}, not {wanted}")
+            expect.that(value in (None, wanted), f"{name} is the wire's number", f"{value}, not {wanted!r}")
         judged = message.meta.get("expired")
         expect.that(judged in (None, expired), f"`expired` is {expired} for {body!r}", judged)
 
@@ -156,7 +169,7 @@ async def non_numeric_times(broker: PZQ, client: Client, expect: Expect) -> None
     await consuming(client, expect, on_message=auto())
     cases = [("sent", b"abc"), ("sent", b"-1"), ("sent", b"4" * 40), ("timeout", b"x")]
     for field, value in cases:
-        mark, body = len(client.events), f"{field} {value!r}".encode()
+        mark, body = len(client.events), field.encode() + b" " + value
         broker.faults.add(rewrite({field: value}, role="deliver", scope="run", name="time"))
         broker.put(body)
         criterion = f"a delivery with {field} {value[:8]!r} is surfaced, or reported as an error event"
@@ -175,11 +188,9 @@ async def large_times(broker: PZQ, client: Client, expect: Expect) -> None:
     await consuming(client, expect, on_message=auto(), **options)
     for sent in (2**53 + 1, 2**63 - 1):
         broker.faults.add(rewrite({"sent": sent}, role="deliver", scope="run", name="time"))
-        body = f"sent {sent}".encode()
+        body = b"sent %d" % sent
         broker.put(body)
         criterion = f"a delivery from the far future (sent {sent}) is surfaced"
-        if sent < 2**62:
-            criterion = f"sent {sent} is surfaced"
         (message, *_) = await surfaced(client, expect, body, criterion=criterion)
         value = microseconds(message, "sent_us")
         expect.that(value in (None, sent), "sent_us is exact", value)
@@ -250,4 +261,6 @@ async def opaque_keys(broker: PZQ, client: Client, expect: Expect) -> None:
     await asyncio.sleep(0.1)
     for key in keys:
         await acknowledged(broker, expect, key, "the acknowledgement carries the key bytewise")
-    expect.equal(len({str(m.position) for m in client.messages("c1")}), len(keys), "all positions are distinct")
+    expect.equal(
+        len({str(m.position) for m in client.messages("c1")}), len(keys), "all positions are distinct"
+    )

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 from conformance.suite import Client, Expect, scenario
 from fakebrokers import PZQ
-from fakebrokers.faults import drop, duplicate, fault, inject, rewrite
+from fakebrokers.faults import Fault, drop, duplicate, fault, inject, rewrite
 from fakebrokers.journal import Tap
 from fakebrokers.pzq.faults import ExtraHeaders, WithoutDelimiter, refuse_message
 from fakebrokers.pzq.frames import ProduceAck, ProduceNack
@@ -24,6 +25,11 @@ from scenarios.pzq._steps import (
 )
 
 LOST = "acknowledgements are lost"
+
+
+def refusal(*texts: bytes, **match: Any) -> Fault:
+    """The broker's answer says that the message is not stored, with these texts."""
+    return rewrite({"status": b"0", "texts": texts}, role="confirm", **match)
 
 
 @scenario("PZQ-1.01", roles=PUBLISHER)
@@ -94,11 +100,10 @@ async def unknown_status(broker: PZQ, client: Client, expect: Expect) -> None:
 @scenario("PZQ-1.06", roles=PUBLISHER)
 async def extra_headers(broker: PZQ, client: Client, expect: Expect) -> None:
     await client.connected()
-    headers = ExtraHeaders(headers=("h1", "h2"))
-    broker.faults.add(fault(headers, role="confirm"), fault(headers, role="reject"))
-    broker.faults.add(rewrite({"texts": (b"text",)}, role="confirm"))
+    broker.faults.add(fault(ExtraHeaders(headers=("h1", "h2")), role="confirm"))
+    broker.faults.add(rewrite({"texts": (b"text",)}, role="confirm", nth=1))
     expect.outcome(await publish(client, b"first"), "acked", "headers before the delimiter are ignored")
-    broker.faults.add(refuse_message("disk full"))
+    broker.faults.add(refusal(b"disk full"))
     result = await publish(client, b"second")
     expect.outcome(result, "nacked", "the second one is refused")
     text = result.error.text if result.error else ""
@@ -188,8 +193,8 @@ async def duplicate_acknowledgement(broker: PZQ, client: Client, expect: Expect)
 @scenario("PZQ-1.12", roles=PUBLISHER)
 async def acknowledgement_for_unknown_id(broker: PZQ, client: Client, expect: Expect) -> None:
     await client.connected()
-    broker.faults.add(refuse_message("x", name="no", nth=1))
-    broker.faults.add(inject(kind="ProduceAck", fields={"id": "foreign"}, place="before", role="reject"))
+    foreign = inject(kind="ProduceAck", fields={"id": "foreign"}, place="before", role="confirm", nth=1)
+    broker.faults.add(foreign, refusal(b"x", nth=1))
     result = await publish(client, b"A")
     expect.outcome(result, "nacked", "A ends by its own answer: refused")
     await goes_on(client, expect)
@@ -224,11 +229,9 @@ async def nothing_to_send(broker: PZQ, client: Client, expect: Expect) -> None:
 @scenario("PZQ-1.25", roles=PUBLISHER)
 async def several_texts(broker: PZQ, client: Client, expect: Expect) -> None:
     await client.connected()
-    broker.faults.add(refuse_message("disk full", nth=1))
-    broker.faults.add(rewrite({"texts": (b"disk", b"\xff\xfe")}, role="reject"))
+    broker.faults.add(refusal(b"disk", b"\xff\xfe", nth=1))
     result = await publish(client, b"hello")
     expect.outcome(result, "nacked", "it is refused")
     text = result.error.text if result.error else ""
     expect.that("disk" in text, "the first text is surfaced", text)
     await goes_on(client, expect)
-

@@ -46,7 +46,9 @@ async def wrong_peer_type(broker: PZQ, client: Client, expect: Expect) -> None:
         await asyncio.sleep(max(0.0, SECONDS - (asyncio.get_running_loop().time() - begun)))
         expect.exercised(peer.accepted, "the client did not connect")
         limit = 20 * SECONDS
-        expect.that(peer.accepted <= limit, "at most 20 connects per second", f"{peer.accepted} in {SECONDS} s")
+        expect.that(
+            peer.accepted <= limit, "at most 20 connects per second", f"{peer.accepted} in {SECONDS} s"
+        )
 
 
 @scenario("PZQ-3.07", roles=CONSUMER, sockets=True)
@@ -65,13 +67,15 @@ async def cut_by_rst(broker: PZQ, client: Client, expect: Expect) -> None:
             writer.write(message([*head, b"whole"]))
 
     async with RawPeer(cut) as peer:
-        await client.connected(endpoints=peer.endpoints)
+        await client.connected(endpoints={**broker.where, "send": peer.endpoints["send"]})
         expect.prepared(await client.subscribe("", on_message=auto()))
         for _ in range(100):
             if peer.accepted > 1:
                 break
             await asyncio.sleep(0.05)
         expect.exercised(peer.accepted > 1, "the client did not come back after the RST")
-        await surfaced(client, expect, b"whole", criterion="a whole message on the next connection is surfaced")
+        await surfaced(
+            client, expect, b"whole", criterion="a whole message on the next connection is surfaced"
+        )
         bodies = [found.body for found in client.messages("c1")]
         expect.equal(len(bodies), 1, "the message that was cut is never surfaced")

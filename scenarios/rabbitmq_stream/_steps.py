@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+from conformance.adapter.messages import body_bytes
 from conformance.adapter.result import Result
 from conformance.suite import Client, Expect
 from fakebrokers import RabbitMQStream
@@ -26,6 +27,17 @@ async def stream_exists(broker: RabbitMQStream, client: Client, name: str = STRE
     else:
         await client.op("rmqs.delete", session="s1", target=name)
         await client.prepare("rmqs.create", session="s1", target=name)
+
+
+async def stored_bodies(
+    broker: RabbitMQStream, client: Client, count: int, name: str = STREAM
+) -> list[bytes]:
+    """What the stream holds: the fake knows it, a real broker delivers it (to a wait for `count`)."""
+    if isinstance(broker, RabbitMQStream):
+        return [message.body for message in broker.messages(name)]
+    sub = f"all of {name}"
+    await client.subscribed(name, sub, offset={"type": "first"})
+    return [body_bytes(message.body) for message in await client.wait_messages(count, sub, 10.0)]
 
 
 def received(

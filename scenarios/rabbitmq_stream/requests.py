@@ -279,20 +279,19 @@ async def unknown_code(broker: RabbitMQStream, client: Client, expect: Expect) -
     expect.ok(await client.op("rmqs.create", session="s1", target="two"), "the session goes on")
 
 
-@scenario("RMQS-2.12", roles=ADMIN)
+@scenario("RMQS-2.12", roles=ADMIN, target=True)
 async def stream_exists_already(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
-    broker.create_stream(STREAM)
     await client.connected()
+    await stream_exists(broker, client)
     same = await client.op("rmqs.create", session="s1", target=STREAM)
     if not same.ok:
         expect.equal(same.code, Code.STREAM_ALREADY_EXISTS, "(a) reported as already exists, or ok")
     other = await client.op(
         "rmqs.create", session="s1", target=STREAM, arguments={"max-length-bytes": "1000"}
     )
-    expect.exercised(
-        any(r.frame is not None and r.frame.arguments for r in received(broker, "Create")),  # type: ignore[attr-defined]
-        "the adapter passes no arguments on",
-    )
+    if expect.wire_visible:
+        arguments = [r.frame.arguments for r in received(broker, "Create")]  # type: ignore[union-attr]
+        expect.exercised(any(arguments), "the adapter passes no arguments on")
     expect.that(not other.ok and other.code == 17, "(b) an error with code 17, never ok", str(other))
 
 

@@ -15,7 +15,14 @@ from .failure import CallbackError
 if TYPE_CHECKING:
     from .base import AdapterBase
 
-Body = bytes | Sequence[bytes]  #: several parts where the protocol has messages of several parts
+#: Several parts where the protocol has messages of several parts; a mapping is a body reported already.
+Body = bytes | Sequence[bytes] | Mapping[str, Any]
+
+
+def _reported(body: Body) -> Any:
+    if isinstance(body, bytes):
+        return report_body(body)
+    return dict(body) if isinstance(body, Mapping) else [report_body(part) for part in body]
 
 
 class Subscription:
@@ -42,8 +49,6 @@ class Subscription:
     def record(self, body: Body, *, native: Any = None, **details: Any) -> tuple[str, int]:
         """Report one message, from any thread. Returns its ref and its ordinal, which counts from 1.
 
-        A body that is too large to be carried here may be a reported one (``sha256`` and ``len``).
-
         Details are the other members of the message: position, key, headers, redelivered, ts, meta.
         """
         ref, ordinal = self._adapter.next_ref(), next(self._ordinals)
@@ -53,7 +58,7 @@ class Subscription:
             "ref": ref,
             "sub": self.sub,
             "target": self.target,
-            "body": report_body(body) if isinstance(body, bytes) else list(map(report_body, body)),
+            "body": _reported(body),
             "headers": {},
             "redelivered": None,
             "ts": None,

@@ -60,7 +60,8 @@ function errorOf(text) {
   return new NarconiError("refused", String(value.error ?? ""), { code: value.code })
 }
 
-function fromBase64(text) {
+/** The bytes of base64 text. */
+export function fromBase64(text) {
   return Uint8Array.from(atob(text), (character) => character.charCodeAt(0))
 }
 

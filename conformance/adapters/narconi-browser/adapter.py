@@ -15,8 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE))
+sys.path.insert(0, str(Path(__file__).parent))
 
 from browser import Browser, Page
 
@@ -24,6 +23,7 @@ from conformance.adapter import kit
 
 Json = dict[str, Any]
 
+HERE = Path(__file__).parent
 SAME_ORIGIN_PATH = "/page"
 
 

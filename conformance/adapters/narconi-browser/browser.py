@@ -21,10 +21,11 @@ import aiohttp
 
 Json = dict[str, Any]
 
+# Local network access would have to be allowed by a person: a page that we serve counts as from elsewhere.
 FLAGS = (
     "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
     "--disable-component-update --disable-sync --disable-extensions --mute-audio --disable-dev-shm-usage "
-    "--disable-features=NetworkPrediction --dns-prefetch-disable --remote-debugging-port=0"
+    "--disable-features=LocalNetworkAccessChecks,LocalNetworkAccessChecksWebSockets --remote-debugging-port=0"
 )
 FOLDERS = "fakebrokers-chromium-"
 
@@ -44,6 +45,7 @@ class Browser:
         """Start it, and find out its version."""
         _sweep()
         self._folder = tempfile.mkdtemp(prefix=f"{FOLDERS}{os.getpid()}-")
+        _write_preferences(Path(self._folder))
         self._process = await asyncio.create_subprocess_exec(
             self._program,
             *FLAGS.split(),
@@ -99,9 +101,11 @@ class Browser:
 
     async def open(self, url: str, html: str, on_news: Callable[[Json], None]) -> Page:
         """Show `html` under an address of which no server is asked; returns when its scripts have run."""
-        target = (await self.send("Target.createTarget", url="about:blank"))["targetId"]
+        context = (await self.send("Target.createBrowserContext"))["browserContextId"]
+        blank = {"url": "about:blank", "browserContextId": context}
+        target = (await self.send("Target.createTarget", **blank))["targetId"]
         session = (await self.send("Target.attachToTarget", targetId=target, flatten=True))["sessionId"]
-        page = self.pages[session] = Page(self, target, session, html, on_news)
+        page = self.pages[session] = Page(self, context, session, html, on_news)
         await page.show(url)
         return page
 
@@ -116,13 +120,13 @@ class Browser:
 
 
 class Page:
-    """One tab. Its scripts call ``report(text)``, we call its functions."""
+    """One tab, in a profile of its own. Its scripts call ``report(text)``, we call its functions."""
 
     def __init__(
-        self, browser: Browser, target: str, session: str, html: str, on_news: Callable[[Json], None]
+        self, browser: Browser, context: str, session: str, html: str, on_news: Callable[[Json], None]
     ) -> None:
         self._browser = browser
-        self._target = target
+        self._context = context
         self._session = session
         self._html = html
         self._on_news = on_news
@@ -172,9 +176,17 @@ class Page:
         return answer["result"].get("value")
 
     async def close(self) -> None:
-        """Close the tab: its connections end without goodbye."""
+        """Close the tab and all that belongs to it: its connections end without goodbye."""
         self._browser.pages.pop(self._session, None)
-        await self._browser.send("Target.closeTarget", targetId=self._target)
+        await self._browser.send("Target.disposeBrowserContext", browserContextId=self._context)
+
+
+def _write_preferences(folder: Path) -> None:
+    """No connections to servers before a page asks for them."""
+    profile = folder / "Default"
+    profile.mkdir()
+    preferences = {"net": {"network_prediction_options": 2}}
+    (profile / "Preferences").write_text(json.dumps(preferences), "utf-8")
 
 
 def _sweep() -> None:

@@ -1,15 +1,11 @@
 // What the bridge calls in the page. Bodies cross in base64; large ones on their way out as a digest.
 
-import { Narconi, NarconiError } from "./client.mjs"
+import { Narconi, NarconiError, fromBase64 } from "./client.mjs"
 
 const DIGEST_BYTES = 1 << 20
 
 const consumers = new Map()
 let narconi
-
-function fromBase64(text) {
-  return Uint8Array.from(atob(text), (character) => character.charCodeAt(0))
-}
 
 function toBase64(bytes) {
   let text = ""

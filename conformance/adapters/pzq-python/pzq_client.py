@@ -1,10 +1,10 @@
 """A small PZQ client on pyzmq and asyncio, written from the protocol document alone.
 
-    producer = Producer("tcp://127.0.0.1:11131")
-    await producer.produce([b"hello"], timeout=5.0)
+producer = Producer("tcp://127.0.0.1:11131")
+await producer.produce([b"hello"], timeout=5.0)
 
-    consumer = Consumer("tcp://127.0.0.1:11132", on_message)   # await consumer.ack(message)
-    await monitor("tcp://127.0.0.1:11133", timeout=1.0)
+consumer = Consumer("tcp://127.0.0.1:11132", on_message)   # await consumer.ack(message)
+await monitor("tcp://127.0.0.1:11133", timeout=1.0)
 """
 
 from __future__ import annotations

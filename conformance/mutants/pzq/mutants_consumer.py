@@ -74,7 +74,7 @@ class ShortDeliveriesCount(Consumer):
             return Delivery(parts[0], parts[1], None, None, parts[-1:])
 
 
-@mutant("thousand-at-once", breaks=["P5"])
+@mutant("thousand-at-once", breaks=["P5"], aims=["PZQ-2.17"])
 class ThousandAtOnce(Consumer):
     """Has room for 1000 deliveries and loses the others."""
 
@@ -107,14 +107,14 @@ class KeysAsText(Consumer):
 # expiry
 
 
-@mutant("half-time-is-over", breaks=["P7"])
-class HalfTimeIsOver(Consumer):
-    """Takes a delivery for expired when half of its ack timeout is over."""
+@mutant("expires-early", breaks=["P7"])
+class ExpiresEarly(Consumer):
+    """Takes a delivery for expired when a third of its ack timeout is over."""
 
     def is_expired(self, delivery: Delivery) -> bool:
         if delivery.timeout_us is None:
             return False
-        return super().is_expired(delivery._replace(timeout_us=delivery.timeout_us // 2))
+        return super().is_expired(delivery._replace(timeout_us=delivery.timeout_us // 3))
 
 
 @mutant("expired-is-acknowledged", breaks=["P7", "P9"])

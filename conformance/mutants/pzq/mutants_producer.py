@@ -146,7 +146,7 @@ class ReasonsAreHidden(Producer):
 # whose answer it is
 
 
-@mutant("answer-by-position", breaks=["P3", "P4"])
+@mutant("answer-by-position", breaks=["P3", "P4"], aims=["PZQ-1.21"])
 class AnswerByPosition(Producer):
     """Gives each answer to the oldest message that waits, whatever its id."""
 

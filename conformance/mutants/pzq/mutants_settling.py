@@ -70,10 +70,12 @@ class FailuresAreHidden(Consumer):
 class EndsWhenLate(Consumer):
     """Stops consuming when a callback has taken longer than the ack timeout."""
 
+    ended = False
+
     async def hand_over(self, delivery: Delivery) -> None:
-        await super().hand_over(delivery)
-        if self.is_expired(delivery):
-            self._working.cancel()
+        if not self.ended:
+            await super().hand_over(delivery)
+            self.ended = self.is_expired(delivery)
 
 
 @mutant("settling-asks-first", breaks=["P8"])

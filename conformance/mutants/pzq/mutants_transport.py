@@ -6,7 +6,7 @@ import asyncio
 import struct
 
 from conformance.mutants.pzq.consumer import Consumer
-from conformance.mutants.pzq.network import Network, OnMessage, Parts, Sockets
+from conformance.mutants.pzq.network import Network, OnMessage, Sockets
 from conformance.mutants.registry import mutant
 from fakebrokers.pzq.memory import SocketType
 
@@ -74,6 +74,3 @@ class HalfMessagesCount(Consumer):
     def __init__(self, network: Network, endpoint: str, *args: object, **options: object) -> None:
         bare = _BareSockets() if isinstance(network, Sockets) else network
         super().__init__(bare, endpoint, *args, **options)  # type: ignore[arg-type]
-
-
-__all__ = ["BareRouter", "HalfMessagesCount", "Parts"]

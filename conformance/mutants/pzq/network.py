@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
-from typing import Protocol
+from typing import Any, Protocol
 
 import zmq
 import zmq.asyncio
@@ -57,7 +57,7 @@ class ZmqSocket:
         self._socket = zmq.asyncio.Context.instance().socket(KINDS[kind])
         self._socket.linger = linger_ms
         self._socket.connect(endpoint)
-        self._sending: set[asyncio.Future[object]] = set()
+        self._sending: set[asyncio.Future[Any]] = set()
         self._reading = asyncio.get_running_loop().create_task(self._read())
 
     async def _read(self) -> None:

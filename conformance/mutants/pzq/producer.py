@@ -135,7 +135,9 @@ class Producer:
         """An answer's parts. Raises `ClientError` (protocol) for anything else."""
         delimiter = next((at for at in range(2, len(parts)) if not parts[at]), None)
         if delimiter is None:
-            raise ClientError("protocol", f"expected [id][status][headers...][][texts...], got {len(parts)} parts")
+            raise ClientError(
+                "protocol", f"expected [id][status][headers...][][texts...], got {len(parts)} parts"
+            )
         return Answer(parts[0], parts[1], parts[delimiter + 1 :])
 
     def close(self) -> None:

@@ -75,7 +75,7 @@ class StreamAdapter(kit.AdapterBase):
         self._clients.add(new)
         former = self.sessions.get(session)
         self.sessions[session] = new
-        if former is not None:
+        if former is not None and not former.is_closed:
             former.abort()
         await new.connect(seconds(timeout_ms))
 
@@ -104,8 +104,9 @@ class StreamAdapter(kit.AdapterBase):
         return {"open": found.is_open, "pending": found.pending}
 
     async def clear(self) -> None:
-        for client in self.sessions.values():
+        for client in list(self._clients):
             client.abort()
+        self._clients.clear()
 
     def happened(
         self, session: str, is_heard: bool, what: str, text: str, code: int | None, stream: str | None

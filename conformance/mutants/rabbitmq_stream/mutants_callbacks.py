@@ -51,7 +51,7 @@ class _Keeping(Connection):
         self.kept.append(os.urandom(1024))
 
 
-@mutant("unmatched-answers-are-kept", breaks=["X9"])
+@mutant("unmatched-answers-are-kept", breaks=["X9"], aims=["NET-3.05"])
 class UnmatchedAnswersAreKept(StreamClient):
     """Keeps answers that nobody has asked for."""
 
@@ -119,7 +119,7 @@ class CallbacksBlockRequests(StreamClient):
             return await super().query_offset(*args, **more)
 
 
-@mutant("lost-tasks", breaks=["X10"])
+@mutant("lost-tasks", breaks=["X10"], aims=["NET-3.08"])
 class LostTasks(StreamClient):
     """Leaves errors of its background tasks to whoever collects the garbage."""
 

@@ -156,7 +156,7 @@ class RefusalLooksLikeLoss(Connection):
         return bool(answer.code == Code.OK)
 
 
-@mutant("endless-connect", breaks=["R15", "X8"])
+@mutant("endless-connect", breaks=["R15", "X8"], aims=["NET-2.12"])
 class EndlessConnect(StreamClient):
     """Connecting has no time-out."""
 

@@ -85,7 +85,7 @@ class RefusedSubscriptionKept(StreamClient):
 
 @mutant("refused-subscribe-repeated-at-once", breaks=["R5", "R9"])
 class RefusedSubscribeRepeatedAtOnce(StreamClient):
-    """Asks again without a pause where a stream is not available."""
+    """Asks again almost at once where a stream is not available."""
 
     async def place(self, subscription: Subscription, deadline: float) -> None:
         while True:
@@ -95,6 +95,7 @@ class RefusedSubscribeRepeatedAtOnce(StreamClient):
             except ClientError as error:
                 if error.code != Code.STREAM_NOT_AVAILABLE:
                     raise
+                await asyncio.sleep(0.001)  # without it, virtual time would stand still
 
 
 @mutant("credit-response-ends-a-request", breaks=["R11"])

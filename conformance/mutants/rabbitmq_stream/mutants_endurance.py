@@ -54,11 +54,22 @@ class _Pausing(Connection):
     stood_still = False
 
     def receive(self, data: bytes, now: float) -> None:
-        self.stood_still = self.stood_still or (self.state == "open" and now - self.last_received > PAUSE_S)
+        self._look(now)
         super().receive(data, now)
 
+    def handle_timer(self, now: float) -> None:
+        self._look(now)
+        super().handle_timer(now)
 
-@mutant("a-pause-is-the-end", breaks=["X11"])
+    def lost(self, now: float, problem: str) -> None:
+        self._look(now)
+        super().lost(now, problem)
+
+    def _look(self, now: float) -> None:
+        self.stood_still = self.stood_still or (self.state == "open" and now - self.last_received > PAUSE_S)
+
+
+@mutant("a-pause-is-the-end", breaks=["X11"], aims=["NET-3.11"])
 class APauseIsTheEnd(StreamClient):
     """Does not reconnect when the process had stood still for some seconds before the loss."""
 

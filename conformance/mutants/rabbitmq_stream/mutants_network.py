@@ -110,7 +110,7 @@ class GarbageHangs(StreamClient):
         await super().connect(10_000.0)
 
 
-@mutant("tls-falls-back-to-plain", breaks=["X5"])
+@mutant("tls-falls-back-to-plain", breaks=["X5"], aims=["NET-1.14"])
 class TlsFallsBackToPlain(StreamClient):
     """Connects without TLS when TLS does not work."""
 
@@ -123,7 +123,7 @@ class TlsFallsBackToPlain(StreamClient):
             return await sockets()(endpoint, make)
 
 
-@mutant("certificates-unchecked", breaks=["X5"])
+@mutant("certificates-unchecked", breaks=["X5"], aims=["NET-1.15"])
 class CertificatesUnchecked(StreamClient):
     """Takes any certificate."""
 

@@ -109,7 +109,7 @@ class ClosingMeansRefused(Publisher):
         super().detach(error)
 
 
-@mutant("one-in-fifty-is-lost", breaks=["R7", "X9"])
+@mutant("one-in-fifty-is-lost", breaks=["R7", "X9"], aims=["RMQS-3.18"])
 class OneInFiftyIsLost(Publisher):
     """Loses a message now and then, and reports it as stored."""
 

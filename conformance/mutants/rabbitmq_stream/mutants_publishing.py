@@ -156,7 +156,7 @@ class CounterFallsBack(Publisher):
         super().attach(connection, publisher_id, sequence)
 
 
-@mutant("ids-repeat", breaks=["R7"])
+@mutant("ids-repeat", breaks=["R7"], aims=["RMQS-3.18"])
 class IdsRepeat(Publisher):
     """Messages that are published at the same time get the same publishing id."""
 

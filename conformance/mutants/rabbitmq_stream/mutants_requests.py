@@ -217,7 +217,7 @@ class LengthInCharacters(Connection):
                 self._out[-1] = self._out[-1].replace(right, len(text).to_bytes(2) + data)
 
 
-@mutant("null-stops-the-reader", breaks=["R4"])
+@mutant("null-stops-the-reader", breaks=["R4"], aims=["RMQS-2.14"])
 class NullStopsTheReader(DeafConnection):
     """Its reader dies when a string is null."""
 

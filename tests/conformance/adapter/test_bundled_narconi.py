@@ -1,0 +1,111 @@
+"""Each bundled adapter for Narconi keeps the protocol, and does what its ops say, against the fake."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from conformance.adapter.check import check
+from conformance.adapter.messages import Kind, same_body
+from conformance.adapter.process import ProcessAdapter
+from conformance.adapter.result import Result
+from conformance.adapters.registry import Client, bundled, find
+from fakebrokers import Narconi
+
+Go = Callable[..., Awaitable[Result]]
+ALL_BYTES = {"b64": "AP8BAgMEBQYHCAkKCwwNDg+A"}
+LARGE = {"gen": "rand", "seed": 1, "len": 60_000}
+
+
+@pytest.fixture(params=[client.name for client in bundled("narconi")])
+def client(request: pytest.FixtureRequest) -> Client:
+    found = find(request.param)
+    if not found.runnable:
+        pytest.skip(f"missing: {'; '.join(found.missing)}")
+    return found
+
+
+def test_it_passes_the_self_test(client: Client) -> None:
+    report = asyncio.run(check(client.command, "narconi", env=client.env))
+    assert [(check.name, check.problem) for check in report.checks if not check.ok] == []
+    assert report.hello is not None
+    assert report.hello.library == client.library
+    assert report.hello.library_version
+
+
+def drive(client: Client, script: Callable[[Narconi, ProcessAdapter, Go], Awaitable[None]]) -> None:
+    """Run a script with the session ``s`` and the queue ``orders``."""
+
+    async def main() -> None:
+        async with Narconi() as broker:
+            adapter = ProcessAdapter(client.command, "narconi", env=client.env)
+            await adapter.start()
+
+            async def go(op: str, **args: Any) -> Result:
+                return await adapter.call(op, args, 5000)
+
+            try:
+                endpoint = f"{broker.host}:{broker.port}"
+                options = {"project": "gold"}
+                for result in (
+                    await go("connect", session="s", endpoints=[endpoint], options=options),
+                    await go("narc.ensure_queue", session="s", target="orders"),
+                ):
+                    assert result.ok, f"{result}{adapter.last_words()}"
+                await script(broker, adapter, go)
+                assert (await adapter.reset()).ok
+                await broker.wait_for_async(kind="closed", count=len(broker.journal.select(kind="accepted")))
+                assert adapter.violations == []
+                assert await adapter.shutdown() == 0
+            finally:
+                await adapter.kill()
+
+    asyncio.run(main())
+
+
+def test_http(client: Client) -> None:
+    async def script(broker: Narconi, adapter: ProcessAdapter, go: Go) -> None:
+        headers = {"Content-Type": "image/png", "x-msg-x-n": "1"}
+        sent = await go("narc.post", session="s", target="orders", body=ALL_BYTES, headers=headers)
+        assert (sent.ok, sent.value["outcome"]) == (True, "acked"), str(sent)
+        message = (await go("narc.take", session="s", target="orders")).value["message"]
+        assert same_body(message["body"], bytes([0, 255, *range(1, 16), 128]))
+        assert message["headers"] == headers
+        assert message["redelivered"] is False
+        assert (await go("narc.take", session="s", target="orders")).value == {"message": None}
+        missing = await go("narc.take", session="s", target="elsewhere")
+        assert (missing.kind, missing.code) == (Kind.REFUSED, 404)
+        assert (await go("narc.delete_queue", session="s", target="orders")).ok
+
+    drive(client, script)
+
+
+def test_publish_consume_settle_and_drain(client: Client) -> None:
+    async def script(broker: Narconi, adapter: ProcessAdapter, go: Go) -> None:
+        for body in (ALL_BYTES, LARGE):
+            sent = await go("publish", session="s", target="orders", body=body, headers={"x-msg-x-n": "1"})
+            assert (sent.ok, sent.value["outcome"]) == (True, "acked"), str(sent)
+        options = {"ack": True, "limit": 2}
+        started = await go("subscribe", session="s", sub="c", target="orders", options=options)
+        assert started.ok, str(started)
+        for _ in range(50):
+            await go("next", sub="c", max=10, wait_ms=100)
+            if len(adapter.messages("c")) == 2:
+                break
+        first, second = adapter.messages("c")
+        assert same_body(first.body, bytes([0, 255, *range(1, 16), 128]))
+        assert (first.position, first.headers["x-msg-x-n"]) == ("1", "1")
+        assert second.body["len"] == LARGE["len"]
+        assert broker.unacked("gold", "orders") == 2
+        for message in (first, second):
+            assert (await go("settle", sub="c", ref=message.ref, how="ack")).ok
+        assert (await go("settle", sub="c", ref=first.ref, how="ack")).kind is Kind.INVALID
+        assert (await go("unsubscribe", sub="c", drain=True)).ok
+        assert broker.unacked("gold", "orders") == 0
+        assert (await go("close", session="s")).ok
+        assert (await go("state", session="s")).value["open"] is False
+
+    drive(client, script)

@@ -1,0 +1,69 @@
+"""Scenarios without faults say the same of a client on the real broker and on the fake of that version."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from conformance.adapter.process import ProcessAdapter
+from conformance.adapters.registry import find
+from conformance.suite.bench import Bench
+from conformance.suite.brokers import RealBroker, fake_for
+from conformance.suite.load import all_scenarios
+from conformance.suite.runner import Runner
+from conformance.suite.scenario import Scenario
+from tests.real_rabbitmq import RealRabbit, real_rabbitmq, required
+
+PROTOCOL = "rabbitmq-stream"
+PROFILE = "3.10"  # the version that Debian 12 has
+
+#: Where they differ: (on the real broker, on the fake, why).
+DIFFERENCES: dict[str, tuple[str, str, str]] = {}
+
+
+def scenarios() -> list[Scenario]:
+    return [item for item in all_scenarios() if item.protocol == PROTOCOL and item.target]
+
+
+@pytest.fixture(scope="module")
+def broker() -> Iterator[RealRabbit]:
+    required()
+    if not find("rstream").runnable:
+        pytest.skip(f"missing: {'; '.join(find('rstream').missing)}")
+    with real_rabbitmq() as running:
+        yield running
+
+
+def runner(make_broker: Any, **options: Any) -> Runner:
+    client = find("rstream")
+    bench = Bench(lambda: ProcessAdapter(client.command, PROTOCOL, env=client.env))
+    return Runner(bench, make_broker, **options)
+
+
+async def judged(real: RealRabbit) -> tuple[dict[str, str], dict[str, str]]:
+    there = runner(
+        lambda _: RealBroker(real.host, real.port, {}),
+        parallel=1,
+        endpoint=lambda one: f"{one.host}:{one.port}",
+        target=True,
+    )
+    here = runner(fake_for(profile=PROFILE), parallel=3)
+    both = await asyncio.gather(there.run(scenarios()), here.run(scenarios()))
+    first, second = ({j.scenario.id: str(j.verdict) for j in found} for found in both)
+    return first, second
+
+
+def test_at_least_fifteen_scenarios_can_run_there() -> None:
+    assert len(scenarios()) >= 15
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(240)
+def test_the_verdicts_are_those_of_the_fake(broker: RealRabbit) -> None:
+    real, fake = asyncio.run(judged(broker))
+    differing = {key: (real[key], fake[key]) for key in real if real[key] != fake[key]}
+    assert differing == {key: (there, here) for key, (there, here, _) in DIFFERENCES.items()}
+    assert set(real.values()) <= {"pass", "non-strict", "fail"}, "each of them was executed"
