@@ -129,10 +129,16 @@ def matrix(done: Sequence[Results]) -> Table:
 
 
 @click.command()
-@click.option("--report", type=click.Path(file_okay=False, path_type=Path), default=Path("report"), show_default=True)
+@click.option(
+    "--report", type=click.Path(file_okay=False, path_type=Path), default=Path("report"), show_default=True
+)
 @click.option("--full", is_flag=True, help="All scenarios, not only the MUST ones.")
-@click.option("--client", "names", multiple=True, metavar="NAME", help="Only this client; may be given again.")
-@click.option("-n", "parallel", type=click.IntRange(1, 64), default=6, show_default=True, help="Scenarios at once.")
+@click.option(
+    "--client", "names", multiple=True, metavar="NAME", help="Only this client; may be given again."
+)
+@click.option(
+    "-n", "parallel", type=click.IntRange(1, 64), default=6, show_default=True, help="Scenarios at once."
+)
 @click.option("--seed", type=int, default=0, show_default=True)
 @click.option("--master", metavar="URL", help="Spark's master; local[*], unless given.")
 def main(
@@ -170,7 +176,6 @@ def _emptied(report: Path) -> Path:
         shutil.rmtree(report / name, ignore_errors=True)
     report.mkdir(parents=True, exist_ok=True)
     return report
-
 
 
 if __name__ == "__main__":

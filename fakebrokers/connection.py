@@ -7,8 +7,6 @@ transport <- flush(now)         <- codec <- [faults out] <- say(frame)
 from __future__ import annotations
 
 import math
-from collections import deque
-from collections.abc import Iterator
 from typing import Any, Protocol
 
 from fakebrokers.faults.injector import Injector
@@ -16,6 +14,7 @@ from fakebrokers.faults.match import Moment
 from fakebrokers.faults.parcel import Parcel
 from fakebrokers.faults.pipe import Pipe, unit_size
 from fakebrokers.frames import Frame, kind_of
+from fakebrokers.intake import Frames, Intake
 from fakebrokers.journal import Journal, Tap
 from fakebrokers.session import Codec, HangUp, Session
 
@@ -80,7 +79,7 @@ class Connection:
         self.said_bytes = 0
         self.sent_bytes = 0
         self._owner = owner
-        self._unread: deque[Iterator[tuple[Frame, int]]] = deque()
+        self._intake = Intake(transport.stop_reading, self._read_again)
         self._size_in = 0  #: of the frame that is on its way in
         self._out: list[Any] = []
         self._out_size = 0
@@ -89,8 +88,6 @@ class Connection:
         self._mute = False  #: says nothing any more: half-open, or the client has gone
         self._gone = False  #: ended by us, or by the client
         self._ended: HangUp | None = None
-        self._blocks: set[str] = set()
-        self._stalls: dict[str, float] = {}
         session.link = self
 
     # what the transport says
@@ -108,8 +105,8 @@ class Connection:
         if self._mute or self._gone:
             return
         frames = iter(self.codec.feed(unit))
-        if self._blocks or self._unread:
-            self._unread.append(frames)
+        if self._intake.blocked or self._intake.waiting:
+            self._intake.waiting.append(frames)
         else:
             self._read(frames, now)
 
@@ -123,7 +120,7 @@ class Connection:
                 self._arrive(parcel, now)
         self.alive = False
         self._gone = True
-        self._unread.clear()
+        self._intake.waiting.clear()
         self.journal.state(now, self.name, "closed", how)
         for lane in self.pipe.lanes.values():
             lane.clear()
@@ -137,11 +134,11 @@ class Connection:
         """
         self._buffer_full = not writable
         if writable:
-            self._unblock("buffer")
+            self._intake.unblock("buffer")
             if self.alive and self.writable:
                 self.session.writable(now)
         else:
-            self._block("buffer")
+            self._intake.block("buffer")
 
     # Link
 
@@ -192,11 +189,11 @@ class Connection:
 
     def stop_reading(self) -> None:
         """Back pressure by the session: frames that have come already wait as well."""
-        self._block("session")
+        self._intake.block("session")
 
     def resume_reading(self) -> None:
         """Undo `stop_reading`."""
-        self._unblock("session")
+        self._intake.unblock("session")
 
     def inject(self, what: Frame | Any) -> None:
         """Send a frame, or a raw unit, that the broker never said: past all faults, behind what waits."""
@@ -225,17 +222,13 @@ class Connection:
 
     def pause_for_fault(self, name: str, until: float) -> None:
         """Read nothing until then."""
-        self._stalls[name] = until
-        self._block("fault")
+        self._intake.stall(name, until)
 
     def release(self, name: str, now: float) -> bool:
         """End what the fault `name` holds back here."""
-        found = self.pipe.release(name, now)
-        if self._stalls.pop(name, None) is not None:
-            found = True
-            self._end_stalls(now)
+        found = [self.pipe.release(name, now), self._intake.release(name, now)]
         self._request_flush()
-        return found
+        return any(found)
 
     # time
 
@@ -243,41 +236,36 @@ class Connection:
         """When `handle_timer` is to be called next; inf if never."""
         if not self.alive:
             return math.inf
-        due = self.pipe.next_deadline()
+        due = min(self.pipe.next_deadline(), self._intake.next_due)
         if not self._mute and not self._gone:
             deadline = self.session.next_deadline()
             if deadline is not None and deadline < due:
                 due = deadline
-        return min(due, *self._stalls.values()) if self._stalls else due
+        return due
 
     def handle_timer(self, now: float) -> None:
         """Some deadline has passed."""
         if not self.alive:
             return
         self._mark(self.pipe.handle_timer(now), now)
-        self._end_stalls(now)
+        self._intake.end_stalls(now)
         if not self._mute and not self._gone:
             deadline = self.session.next_deadline()
             if deadline is not None and deadline <= now:
                 self.session.handle_timer(now)
         self._request_flush()
 
-    def _end_stalls(self, now: float) -> None:
-        self._stalls = {name: until for name, until in self._stalls.items() if until > now}
-        if not self._stalls:
-            self._unblock("fault")
-
     # the way in
 
-    def _read(self, frames: Iterator[tuple[Frame, int]], now: float) -> None:
+    def _read(self, frames: Frames, now: float) -> None:
         """Handle frames one by one, as long as nothing says stop."""
         for frame, size in frames:
             self.received_bytes += size
             self._incoming(frame, size, now)
             if self._gone:
                 return
-            if self._blocks:
-                self._unread.appendleft(frames)
+            if self._intake.blocked:
+                self._intake.waiting.appendleft(frames)
                 return
         if self.codec.partial:
             self._moment(Moment.PARTIAL, now)
@@ -286,8 +274,9 @@ class Connection:
 
     def _read_on(self, now: float) -> None:
         """Handle what waited for a block to end."""
-        while self._unread and not self._blocks and not self._mute and not self._gone:
-            self._read(self._unread.popleft(), now)
+        intake = self._intake
+        while intake.waiting and not (intake.blocked or self._mute or self._gone):
+            self._read(intake.waiting.popleft(), now)
 
     def _incoming(self, frame: Frame, size: int, now: float) -> None:
         fired = None
@@ -351,7 +340,7 @@ class Connection:
         self.journal.state(self._owner.now, self.name, how.value, "", fault)
         if how is HangUp.HALF_OPEN:
             self._mute = True
-            self._block("half-open")
+            self._intake.block("half-open")
             self._write_out()
             return
         self._ended = how
@@ -390,29 +379,22 @@ class Connection:
         """Stop reading while faults hold back too much, whichever way it goes."""
         lanes = self.pipe.lanes
         if lanes["in"].size > IN_LANE_LIMIT:
-            self._block("lane in")
-        elif "lane in" in self._blocks:
-            self._unblock("lane in")
+            self._intake.block("lane in")
+        else:
+            self._intake.unblock("lane in")
         if lanes["out"].size > OUT_LANE_LIMIT:
             self._lane_full = True
-            self._block("lane out")
+            self._intake.block("lane out")
         elif self._lane_full and lanes["out"].size <= OUT_LANE_LIMIT // 2:
             self._lane_full = False
-            self._unblock("lane out")
+            self._intake.unblock("lane out")
             if self.writable:
                 self.session.writable(now)
 
-    def _block(self, why: str) -> None:
-        if not self._blocks:
-            self.transport.stop_reading()
-        self._blocks.add(why)
-
-    def _unblock(self, why: str) -> None:
-        if why in self._blocks:
-            self._blocks.discard(why)
-            if not self._blocks and self.alive and not self._gone:
-                self.transport.resume_reading()
-                self._request_flush()
+    def _read_again(self) -> None:
+        if self.alive and not self._gone:
+            self.transport.resume_reading()
+            self._request_flush()
 
     def _request_flush(self) -> None:
         self._owner.wake(self)

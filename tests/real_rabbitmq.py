@@ -70,7 +70,12 @@ def real_rabbitmq() -> Iterator[RealRabbit]:
         }
         with (base / "console.log").open("wb") as console:
             process = subprocess.Popen(
-                [SERVER], env=env, stdin=subprocess.DEVNULL, stdout=console, stderr=console, start_new_session=True
+                [SERVER],
+                env=env,
+                stdin=subprocess.DEVNULL,
+                stdout=console,
+                stderr=console,
+                start_new_session=True,
             )
         try:
             _wait_for(stream, process, base / "console.log")

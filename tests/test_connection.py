@@ -109,7 +109,7 @@ def test_a_client_that_asks_and_never_reads_does_not_make_the_fake_grow() -> Non
     assert not talk.wire.reading
     assert not talk.link.writable
     answered = 0
-    while talk.link._unread:
+    while talk.link._intake.waiting:
         answered += reader.held // 100_000
         reader.read_all()
     assert answered + reader.held // 100_000 == 5000

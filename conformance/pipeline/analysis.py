@@ -101,7 +101,7 @@ def run_analysis(spark: SparkSession, files: Mapping[str, Sequence[str]], out: P
     out.mkdir(parents=True, exist_ok=True)
 
     def judge_runs() -> list[dict[str, Any]]:
-        results.anomalies.coalesce(1).write.mode("overwrite").parquet(str(out / "anomalies.parquet"))
+        results.anomalies.repartition(1).write.mode("overwrite").parquet(str(out / "anomalies.parquet"))
         return _small(results.matrix, out / "matrix.parquet")
 
     def measure() -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:

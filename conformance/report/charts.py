@@ -43,7 +43,7 @@ class Chart(msgspec.Struct, frozen=True):
 _MEASURES = {
     "publish-confirm": "Publish to confirm, as the client saw it",
     "publish-deliver": "Publish to deliver, as the client saw it",
-    "wire-confirm": "Publish to confirm, inside the fake",
+    "wire-confirm": "Publish to confirm, inside the fake (0: within one turn of its loop)",
 }
 
 

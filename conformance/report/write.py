@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from conformance.report.charts import milliseconds, quantile_name
 from conformance.report.model import ANOMALIES, LOOKS, Page, build
 from conformance.results import Results, Verdict
+
+_CODE = re.compile(r"`([^`]+)`")
 
 
 def write_report(
@@ -42,12 +45,18 @@ def write_report(
     return path
 
 
+def words(text: str) -> Markup:
+    """Prose with `code` in it; everything else is escaped."""
+    return Markup(_CODE.sub(r"<code>\1</code>", str(escape(text))))
+
+
 def render(page: Page, note: str = "") -> str:
     """The whole file. Everything that came from a client is escaped."""
     loader = PackageLoader("conformance.report")
     environment = Environment(
         loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
+    environment.filters["words"] = words
     environment.globals.update(
         anomaly_meanings=ANOMALIES,
         looks={verdict.value: LOOKS[verdict] for verdict in Verdict},

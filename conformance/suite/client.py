@@ -61,7 +61,7 @@ class Client:
         return role in self.hello.roles
 
     def deadline_s(self, kind: str, timeout_s: float) -> float:
-        """The deadline D of ops of a kind (``connect``, ``request``): the library's own, else what is given."""
+        """The deadline of ops of a kind (``connect``, ``request``): the library's own, else what is given."""
         fixed = self.hello.limits.get(f"{kind}_timeout_ms")
         return timeout_s if fixed is None else min(fixed, 30_000.0) / 1000
 

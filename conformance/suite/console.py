@@ -116,7 +116,8 @@ def print_results(console: Console, results: Results) -> None:
     console.print(table)
     console.print(
         f"{executed_share(results.results):.0%} of the MUST scenarios for this client were executed; "
-        f"{len(results.results)} scenarios in {results.seconds:.1f} s; seed {results.seed}; exit code {results.exit_code}",
+        f"{len(results.results)} scenarios in {results.seconds:.1f} s; seed {results.seed}; "
+        f"exit code {results.exit_code}",
         highlight=False,
     )
 

@@ -16,11 +16,12 @@ PLACE = Path(__file__).parents[2] / "scenarios" / "README.md"
 _INTRODUCTION = """\
 # Scenarios
 
-What a client is judged by. This file is written from the scenarios by `python -m conformance.suite.reference`.
+What a client is judged by. This file is written from the scenarios themselves, by
+`python -m conformance.suite.reference`.
 
-**MUST** follows from a sentence of the protocol's document, or the client breaks correctness or crashes without
-it; **SHOULD** is good practice that real clients were hurt by; **MAY** is an optional feature. `fakebrokers
-explain ID` says more about one of them.
+**MUST** follows from a sentence of the protocol's document, or the client breaks correctness or crashes
+without it; **SHOULD** is good practice that real clients were hurt by; **MAY** is an optional feature.
+`fakebrokers explain ID` says more about one of them.
 """
 
 

@@ -15,7 +15,7 @@ PRECEDENCE = (ExitCode.USAGE, ExitCode.HARNESS, ExitCode.FAILED, ExitCode.INCONC
 
 
 def executed_share(results: Iterable[Result]) -> float:
-    """Share of the MUST scenarios that were run: neither skipped for a missing capability nor inconclusive."""
+    """Share of the MUST scenarios that were run: not skipped for a missing capability, not inconclusive."""
     rows = [r for r in results if r.level == "MUST" and r.verdict is not Verdict.PROFILE]
     done = [
         r for r in rows if r.verdict not in (Verdict.UNSUPPORTED, Verdict.INCONCLUSIVE, Verdict.HARNESS_ERROR)

@@ -9,7 +9,6 @@ from conformance.suite import Client, Expect, scenario
 from fakebrokers import RabbitMQStream
 from fakebrokers.faults import (
     coalesce,
-    delay,
     extend,
     fault,
     fin,
@@ -77,7 +76,7 @@ def _refuse_login(broker: RabbitMQStream, code: int, after_s: float = 0.0) -> No
     effects = [Rewrite(fields={"code": code}), Fin()]
     broker.faults.add(fault(*effects, kind="SaslAuthenticateResponse", name="refused login"))
     if after_s:
-        broker.faults.add(delay(after_s, kind="SaslAuthenticate", direction="in", name="late"))
+        broker.faults.add(latency(after_s, kind="SaslAuthenticate", direction="in", name="late"))
 
 
 @scenario("RMQS-1.04")
@@ -177,7 +176,7 @@ async def virtual_host_refused(broker: RabbitMQStream, client: Client, expect: E
         answer = {"code": code, "properties": None}
         broker.faults.add(fault(Rewrite(fields=answer), Fin(), kind="OpenResponse"))
         if after_s:
-            broker.faults.add(delay(after_s, kind="Open", direction="in"))
+            broker.faults.add(latency(after_s, kind="Open", direction="in"))
         result = await client.connect(case, timeout=10.0)
         await connect_refused(
             broker,

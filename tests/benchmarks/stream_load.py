@@ -1,6 +1,8 @@
 """A load generator for the stream protocol: publishes batches, reads confirms, then consumes them all.
 
-    python stream_load.py HOST PORT MESSAGES      prints {"publish_confirm": messages/s, "consume": messages/s}
+    python stream_load.py HOST PORT MESSAGES
+
+prints {"publish_confirm": messages/s, "consume": messages/s}.
 
 Frames are made before the clock starts and answers are only counted, so that the server is measured.
 """

@@ -93,7 +93,8 @@ with RabbitMQStream() as broker:
     broker.create_stream("s")
     before = resident()
     connection = stream_load.Connection(broker.host, broker.port)
-    connection.ask(stream_load.frame(1, bytes([0, 0, 0, 6, 0]) + stream_load.text("") + stream_load.text("s")))
+    declare = bytes([0, 0, 0, 6, 0]) + stream_load.text("") + stream_load.text("s")
+    connection.ask(stream_load.frame(1, declare))
     for _ in range(10):
         stream_load.publish_all(connection, 100_000)
     print(resident() - before)

@@ -33,12 +33,12 @@ def client(broker: RabbitMQStream) -> Iterator[Connection]:
     connection.close()
 
 
-def request(broker: RabbitMQStream, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, Any]:
+def request(
+    broker: RabbitMQStream, method: str, path: str, body: Any = None, **headers: str
+) -> tuple[int, Any]:
     data = None if body is None else json.dumps(body).encode()
     wanted = {"Authorization": f"Basic {GUEST}", **headers}
-    asked = urllib.request.Request(
-        broker.urls["management"] + path, method=method, data=data, headers=wanted
-    )
+    asked = urllib.request.Request(broker.urls["management"] + path, method=method, data=data, headers=wanted)
     try:
         with urllib.request.urlopen(asked, timeout=5) as answer:
             text = answer.read()
@@ -62,7 +62,11 @@ def test_publishers_and_consumers(broker: RabbitMQStream, client: Connection) ->
     client.ask(frame(1, bytes([0, 0, 0, 6, 7]) + text("ref") + text("orders")))
     client.ask(frame(7, bytes([0, 0, 0, 8, 3]) + text("orders") + b"\0\1\0\5" + bytes(4)))
     _, (publisher,) = request(broker, "GET", "/api/stream/publishers/%2F")
-    assert (publisher["publisher_id"], publisher["reference"], publisher["queue"]["name"]) == (7, "ref", "orders")
+    assert (publisher["publisher_id"], publisher["reference"], publisher["queue"]["name"]) == (
+        7,
+        "ref",
+        "orders",
+    )
     _, (consumer,) = request(broker, "GET", "/api/stream/consumers")
     assert (consumer["subscription_id"], consumer["credits"]) == (3, 5)
     assert request(broker, "GET", "/api/stream/consumers/other") == (200, [])
@@ -83,7 +87,9 @@ def test_streams_are_queues(broker: RabbitMQStream) -> None:
 
 def test_super_streams_are_exchanges_with_bindings(broker: RabbitMQStream) -> None:
     node = broker.nodes[0]
-    broker.call(lambda: broker.broker.create_super_stream("/", "invoices", ["i-0", "i-1"], ["a", "b"], {}, node))
+    broker.call(
+        lambda: broker.broker.create_super_stream("/", "invoices", ["i-0", "i-1"], ["a", "b"], {}, node)
+    )
     assert request(broker, "GET", "/api/exchanges/%2F/invoices")[1]["arguments"] == {"x-super-stream": True}
     _, rows = request(broker, "GET", "/api/exchanges/%2F/invoices/bindings/source")
     assert [(row["routing_key"], row["destination"]) for row in rows] == [("a", "i-0"), ("b", "i-1")]

@@ -9,9 +9,10 @@ refusal comes as an ``error`` event.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from importlib.metadata import version
-from typing import Any, ClassVar
+from typing import Any
 
 import rbfly.streams as rbs
 from rbfly.error import RbFlyError
@@ -61,7 +62,7 @@ class Adapter(kit.AdapterBase):
     protocols = ("rabbitmq-stream",)
     roles = ("publisher", "consumer")
     formats = ("amqp",)
-    limits: ClassVar = {"unconfirmed": 1}  # a publisher sends the next message after the confirm
+    limits: Mapping[str, int] = {"unconfirmed": 1}  # a publisher sends the next message after the confirm
     caps = (
         "auto_reconnect callback_sleep cancel lazy_subscribe named_publisher offset_without_consumer "
         "properties reentrant stats tls"

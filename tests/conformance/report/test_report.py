@@ -72,6 +72,13 @@ def test_markup_of_a_client_stays_text(text: str) -> None:
     assert html.escape("<script>window.hacked=1</script>") in text
 
 
+def test_code_in_prose_is_set_as_code_and_stays_harmless() -> None:
+    from conformance.report.write import words
+
+    assert words("ends as `unknown`, <b>not</b>") == "ends as <code>unknown</code>, &lt;b&gt;not&lt;/b&gt;"
+    assert words("`<img src=x>`") == "<code>&lt;img src=x&gt;</code>"
+
+
 def test_nothing_is_fetched(text: str) -> None:
     for tag, attributes in parsed(text).seen:
         for name in ("src", "href", "action"):

@@ -31,9 +31,9 @@ def test_the_order_is_that_of_the_catalogue() -> None:
 
 
 def test_an_unknown_id_is_refused() -> None:
-    with pytest.raises(UsageError, match="RMQS-9.99"):
+    with pytest.raises(UsageError, match=r"RMQS-9\.99"):
         requirement("RMQS-9.99")
-    with pytest.raises(UsageError, match=r"RMQS-3.9X"):
+    with pytest.raises(UsageError, match=r"RMQS-3\.9X"):
         select(all_scenarios(), ids=["rmqs-3.9x"])
 
 

@@ -49,7 +49,7 @@ def test_a_file_is_read(tmp_path: Path) -> None:
 def test_a_wrong_file_is_refused_with_place_and_problem(tmp_path: Path, text: str, problem: str) -> None:
     path = tmp_path / "wrong.toml"
     path.write_text(text)
-    with pytest.raises(UsageError, match="wrong.toml") as caught:
+    with pytest.raises(UsageError, match=r"wrong\.toml") as caught:
         load(path)
     assert problem in str(caught.value)
 

@@ -57,7 +57,9 @@ def run(script: Script, **more: Any) -> Judgement:
         adapter = InProcessAdapter(Puppet, "rabbitmq-stream")
         await adapter.start()
         try:
-            return await judge(row(script, **more), adapter, lambda _: Toy(memory=True), endpoint=lambda _: "m:1")
+            return await judge(
+                row(script, **more), adapter, lambda _: Toy(memory=True), endpoint=lambda _: "m:1"
+            )
         finally:
             await adapter.kill()
 
