@@ -113,11 +113,12 @@ def _client(path: Path) -> Client:
     folder = path.parent
     fill = {"{python}": sys.executable, "{folder}": str(folder)}
     installed = _installed(described, folder)
+    needs_packages = bool(described.needs.python or described.needs.npm)
     return Client(
         name=described.name,
         protocols=described.protocols,
         library=described.library,
-        version=installed.get(described.library),
+        version=installed.get(described.library, None if needs_packages else described.tested),
         tested=described.tested,
         language=described.language,
         command=[_filled(word, fill) for word in described.command],

@@ -28,7 +28,7 @@ from conformance.suite.notebook import open_run
 from conformance.suite.plugin import SuitePlugin, run_session
 from conformance.suite.present import to_result
 from conformance.suite.runner import Runner
-from conformance.suite.scenario import Scenario
+from conformance.suite.scenario import Key, Scenario
 from conformance.suite.verdicts import exit_code
 from fakebrokers import __version__
 from fakebrokers.errors import UsageError
@@ -79,7 +79,7 @@ def conform(order: Order, console: Console) -> tuple[Results, list[Judgement]]:
         return chosen
 
     def make_runner() -> Runner:
-        return _runner(order, progress[0], hello)
+        return _runner(order, progress[0], hello, known.failures())
 
     begun = time.monotonic()
     try:
@@ -133,9 +133,14 @@ class _NotedBench(Bench):
         return found
 
 
-def _runner(order: Order, progress: RunProgress, noted: list[Hello]) -> Runner:
+def _runner(order: Order, progress: RunProgress, noted: list[Hello], expected: set[Key]) -> Runner:
     bench = _NotedBench(order.make_adapter, noted)
-    options: dict[str, Any] = {"parallel": order.parallel, "on_begin": progress.begin, "on_end": progress.end}
+    options: dict[str, Any] = {
+        "parallel": order.parallel,
+        "expected": expected,
+        "on_begin": progress.begin,
+        "on_end": progress.end,
+    }
     if order.journal is not None:
         folder = order.journal
 

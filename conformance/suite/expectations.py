@@ -18,6 +18,7 @@ from pathlib import Path
 import msgspec
 
 from conformance.results import Result, Verdict
+from conformance.suite.scenario import Key
 from fakebrokers.errors import UsageError
 
 
@@ -48,6 +49,10 @@ class Expectations(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     client: str = ""
     client_version: str = ""
     known: tuple[Known, ...] = ()
+
+    def failures(self) -> set[Key]:
+        """What is expected to fail, every time or sometimes."""
+        return {(k.id, k.protocol, k.variant) for k in self.known if k.verdict is Verdict.FAIL}
 
 
 def load(path: Path) -> Expectations:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import msgspec
@@ -12,7 +12,7 @@ from conformance.adapter.base import Adapter, AdapterFailed
 from conformance.results import Verdict
 from conformance.suite.bench import Bench
 from conformance.suite.judge import Judgement, judge, unfit
-from conformance.suite.scenario import Scenario
+from conformance.suite.scenario import Key, Scenario
 from fakebrokers.journal import RunJournal
 
 GOOD = (Verdict.PASS, Verdict.NON_STRICT)
@@ -26,6 +26,7 @@ class Runner:
         make_broker: Makes the fake of a scenario.
         open_run: Opens the journal on disk for a run; None writes none.
         parallel: How many scenarios at once.
+        expected: What is known to fail; such a failure needs no second opinion.
         on_begin, on_end: For progress and reports; called on the runner's loop.
     """
 
@@ -39,6 +40,7 @@ class Runner:
         connect_options: dict[str, Any] | None = None,
         target: bool = False,
         open_run: Callable[[Scenario], RunJournal] | None = None,
+        expected: Collection[Key] = (),
         on_begin: Callable[[Scenario], None] = lambda _: None,
         on_end: Callable[[Judgement], None] = lambda _: None,
     ) -> None:
@@ -49,6 +51,7 @@ class Runner:
         self._connect_options = connect_options
         self._target = target
         self._open_run = open_run
+        self._expected = frozenset(expected)
         self._on_begin = on_begin
         self._on_end = on_end
 
@@ -97,7 +100,7 @@ class Runner:
         tagged ``flaky``.
         """
         first = await self.once(item)
-        if first.verdict is not Verdict.FAIL:
+        if first.verdict is not Verdict.FAIL or item.key in self._expected:
             return first
         second = await self.once(item, fresh=True)
         if second.verdict is Verdict.FAIL:

@@ -13,6 +13,7 @@ from fakebrokers.faults.effects import Fin, Inject, Rst, Silent, Truncate
 from fakebrokers.journal import Tap
 from fakebrokers.rabbitmq_stream.codes import Code
 from fakebrokers.rabbitmq_stream.frames import Close, MetadataUpdate
+from scenarios.rabbitmq_stream._deliveries import attached, numbered, write
 from scenarios.rabbitmq_stream._footprint import MIB, Footprint
 from scenarios.rabbitmq_stream._steps import ADMIN, CONSUMER, STREAM
 
@@ -110,13 +111,14 @@ async def size_before_authentication(broker: RabbitMQStream, client: Client, exp
 @scenario("RMQS-6.04", roles=CONSUMER)
 async def truncated_delivery(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     broker.create_stream(STREAM)
-    broker.publish(STREAM, [b"message %d" % number for number in range(10)])
     await client.connected()
+    await client.subscribed(STREAM, offset={"type": "first"})
+    await attached(broker, expect)
     broker.faults.add(
         fault(Truncate(share=0.5), Fin(), kind="Deliver", nth=1, scope="run", name="half a chunk")
     )
     mark = len(client.events)
-    await client.subscribe(STREAM, offset={"type": "first"})
+    write(broker, client, numbered(0, 10))
     await expect.reached(broker, "nothing was delivered", kind="fin")
     if client.can("auto_reconnect"):
         messages = await client.wait_messages(10, within_s=10.0)

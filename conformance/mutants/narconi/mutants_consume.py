@@ -259,6 +259,15 @@ class StopNotSent(Consumer):
         pass
 
 
+@mutant("stop-forgets-the-outstanding", breaks=["N15"])
+class StopForgetsTheOutstanding(Consumer):
+    """Ends gracefully without what waits for an acknowledgement."""
+
+    def stop(self) -> None:
+        super().stop()
+        self.outstanding.clear()
+
+
 @mutant("pings-need-no-pong", breaks=["N14"])
 class PingsNeedNoPong(Socket):
     """Does not mind when the server answers no pings."""

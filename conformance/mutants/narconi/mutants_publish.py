@@ -7,6 +7,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from conformance.mutants.narconi.channels import Publishing
 from conformance.mutants.narconi.client import PREFIX, NarconiClient
 from conformance.mutants.narconi.errors import ClientError
 from conformance.mutants.narconi.http import Response
@@ -63,6 +64,20 @@ class _Discovering(NarconiClient):
 
     def discovered(self, response: Response) -> None:
         """Look at the answer to OPTIONS."""
+
+
+@mutant("refused-upgrade-is-repeated", breaks=["N5", "N16"])
+class RefusedUpgradeIsRepeated(NarconiClient):
+    """Asks twenty times when the server refuses an upgrade."""
+
+    async def publisher(self, queue: str) -> Publishing:
+        for _ in range(20):
+            try:
+                return await super().publisher(queue)
+            except ClientError as error:
+                if error.kind != "refused":
+                    raise
+        return await super().publisher(queue)
 
 
 @mutant("discovery-must-work", breaks=["N19"])
@@ -272,6 +287,17 @@ class StrayErrorAnswersTheNext(NarconiClient):
 
 
 # the end
+
+
+@mutant("close-means-stored", breaks=["N7"])
+class CloseMeansStored(NarconiClient):
+    """Reports what has no confirm yet as stored when it is closed."""
+
+    async def close(self, timeout: float | None) -> None:
+        for publishing in self._publishing():
+            while publishing.core.pending:
+                publishing.core.confirmed()
+        await super().close(timeout)
 
 
 @mutant("close-waits-for-ever", breaks=["N7"])
