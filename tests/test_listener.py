@@ -86,7 +86,7 @@ def test_throttle() -> None:
         while not got.endswith(b"\n"):
             got += sock.recv(5000)
         assert len(got) == 989
-        assert 0.04 < time.monotonic() - started < 1.0
+        assert 0.04 < time.monotonic() - started < 4
 
 
 def test_a_stalled_fake_lets_the_clients_buffers_fill() -> None:

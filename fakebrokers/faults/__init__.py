@@ -28,6 +28,7 @@ from fakebrokers.faults.build import (
     silent,
     slice_,
     stall,
+    sweep,
     throttle,
     truncate,
 )
@@ -66,6 +67,7 @@ __all__ = [
     "silent",
     "slice_",
     "stall",
+    "sweep",
     "throttle",
     "truncate",
 ]

@@ -7,8 +7,10 @@ given by position: ``latency(0.3, jitter=0.1, role="confirm")``.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
+
+import msgspec
 
 from fakebrokers.errors import PlanError
 from fakebrokers.faults import effects
@@ -24,6 +26,20 @@ def fault(*acts: Effect, name: str = "", realism: Realism | None = None, **match
     built = Fault(name=name, match=struct_from(match, Match, f"{where}.match"), effects=acts, realism=realism)
     built.check(where)
     return built
+
+
+def sweep(what: Fault, limit: int = 10_000) -> Iterator[Fault]:
+    """The fault at its first position, its second, its third ...; leave the loop when one did not fire.
+
+    for broken in sweep(drop(role="confirm")):
+        with RabbitMQStream() as broker:
+            name = broker.faults.add(broken)
+            ...
+            if not broker.faults.fired(name):
+                break
+    """
+    for nth in range(1, limit + 1):
+        yield msgspec.structs.replace(what, match=msgspec.structs.replace(what.match, nth=nth))
 
 
 def _maker(kind: type[Effect]) -> Callable[..., Fault]:

@@ -19,7 +19,7 @@ from fakebrokers.errors import UsageError
 from fakebrokers.frames import Frame, FrameSpec, FrameTable
 from fakebrokers.journal.lines import EVENT, FRAME, KIND, METRIC, OP, RUN, STATE, Line, decode, encode
 from fakebrokers.journal.memory import TapeEntry
-from fakebrokers.journal.reader import RunLog, assemble
+from fakebrokers.journal.reader import RunLog, assemble, segments_of
 from fakebrokers.journal.record import Tap
 from fakebrokers.journal.rows import RunRow
 from fakebrokers.journal.segment import Segment
@@ -95,11 +95,10 @@ class RunJournal:
             self._wire, self._ops = _Memory(), _Memory()
         else:
             folder.mkdir(parents=True, exist_ok=True)
-            try:
-                self._wire = Segment(folder / f"{run}.wire")
-                self._ops = Segment(folder / f"{run}.ops", window=1 << 16)
-            except FileExistsError:
-                raise UsageError(f"{folder}: there is a run {run!r} already") from None
+            if segments_of(folder, run):
+                raise UsageError(f"{folder}: there is a run {run!r} already")
+            self._wire = Segment(folder / f"{run}.wire")
+            self._ops = Segment(folder / f"{run}.ops", window=1 << 16)
         self.attributes(started_ms=int(time.time() * 1000), **attributes)
 
     # what the fake saw; on the loop thread (see `memory.Sink`)

@@ -83,6 +83,7 @@ def _refuse_login(broker: RabbitMQStream, code: int, after_s: float = 0.0) -> No
 async def mechanism_not_supported(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     kinds = ("auth", "unsupported", "refused")
     broker.faults.add(rewrite(fields={"mechanisms": ["EXTERNAL"]}, kind="SaslHandshakeResponse", name="a"))
+    _refuse_login(broker, Code.SASL_MECHANISM_NOT_SUPPORTED)
     result = await client.connect("a")
     leaked = received(broker, "SaslAuthenticate")
     deciding = "SaslAuthenticateResponse" if leaked else "SaslHandshakeResponse"

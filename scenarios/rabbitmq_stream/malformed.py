@@ -18,6 +18,8 @@ from scenarios.rabbitmq_stream._footprint import MIB, Footprint
 from scenarios.rabbitmq_stream._steps import ADMIN, CONSUMER, STREAM
 
 CREATE = ("rmqs.create",)
+#: how long a library may take to reconnect
+RECOVERY_S = 20.0
 
 
 async def _pending_create(
@@ -111,7 +113,7 @@ async def size_before_authentication(broker: RabbitMQStream, client: Client, exp
 @scenario("RMQS-6.04", roles=CONSUMER)
 async def truncated_delivery(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     broker.create_stream(STREAM)
-    await client.connected()
+    await client.connected(auto_reconnect=True)
     await client.subscribed(STREAM, offset={"type": "first"})
     await attached(broker, expect)
     broker.faults.add(
@@ -121,7 +123,7 @@ async def truncated_delivery(broker: RabbitMQStream, client: Client, expect: Exp
     write(broker, client, numbered(0, 10))
     await expect.reached(broker, "nothing was delivered", kind="fin")
     if client.can("auto_reconnect"):
-        messages = await client.wait_messages(10, within_s=10.0)
+        messages = await client.wait_messages(10, within_s=RECOVERY_S)
         bodies = [message.body for message in messages]
         expect.equal(len(bodies), 10, "after a new Subscribe the chunk is surfaced once")
         return

@@ -201,7 +201,9 @@ async def window_full(broker: RabbitMQStream, client: Client, expect: Expect) ->
         "messages": [{"body": {"text": "x" * 100}}] * 500,
         "wait": True,
     }
-    calls = [client.begin("publish_many", 60.0, **batch) for _ in range(WINDOW // 500)]
+    # a library that keeps one batch open stops at once, so a few show it as well
+    count = WINDOW if sends_singly(client, WINDOW) else 5000
+    calls = [client.begin("publish_many", 60.0, **batch) for _ in range(count // 500)]
     await asyncio.sleep(5.0)
     footprint.judge(expect, rss_mib=128)
     broker.faults.clear()
@@ -209,7 +211,7 @@ async def window_full(broker: RabbitMQStream, client: Client, expect: Expect) ->
     expect.equal(len(broker.journal.select(kind="closed")), 0, "the connection survives")
     refused = [r for r in results if r.error is not None and r.error.kind.value == "invalid"]
     outcomes = [row["outcome"] for r in results if r.ok for row in r.value["outcomes"]]
-    expect.equal(len(outcomes) + 500 * len(refused), WINDOW, "every message has an outcome")
+    expect.equal(len(outcomes) + 500 * len(refused), count, "every message has an outcome")
     expect.equal(outcomes.count("acked"), len(outcomes), "every accepted message ends acked once")
     expect.outcome(await client.publish(STREAM, b"last"), "acked", "one more publish works")
 

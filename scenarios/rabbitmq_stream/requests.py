@@ -307,10 +307,12 @@ async def names_at_limits(broker: RabbitMQStream, client: Client, expect: Expect
         ways.append(_named_publisher)
     expect.exercised(ways, "the client takes no references")
     for way in ways:
-        for reference, target in REFERENCES:
+        for number, (reference, target) in enumerate(REFERENCES):
+            session = f"{way.__name__} {number}"
+            await client.connected(session)
             shown = f"{reference[:3]}... of {len(reference.encode())} bytes" if target == STREAM else target
             mark = broker.journal.last_seq if expect.wire_visible else 0
-            result = await way(client, expect, reference, target, shown)
+            result = await way(client, expect, shown, session=session, target=target, name=reference)
             if expect.wire_visible:
                 _whole_on_the_wire(broker, expect, reference, shown, mark)
                 refused = [
@@ -326,20 +328,19 @@ def _fits(reference: str) -> bool:
     return len(reference.encode()) <= 255
 
 
-async def _stored_offset(client: Client, expect: Expect, reference: str, target: str, shown: str) -> Result:
-    args = {"session": "s1", "target": target, "name": reference}
-    stored = await client.op("rmqs.store_offset", 3.0, offset=7, **args)
-    if _fits(reference):
+async def _stored_offset(client: Client, expect: Expect, shown: str, **place: str) -> Result:
+    stored = await client.op("rmqs.store_offset", 3.0, offset=7, **place)
+    if _fits(place["name"]):
         expect.ok(stored, f"{shown}: an offset can be stored")
-        asked = await client.op("rmqs.query_offset", 3.0, **args)
+        asked = await client.op("rmqs.query_offset", 3.0, **place)
         value = expect.ok(asked, f"{shown}: the offset can be asked for")
         expect.equal(int(value["offset"]), 7, f"{shown}: the offset reads back")
     return stored
 
 
-async def _named_publisher(client: Client, expect: Expect, reference: str, target: str, shown: str) -> Result:
-    result = await client.publish(target, b"hello", name=reference, timeout=3.0)
-    if _fits(reference):
+async def _named_publisher(client: Client, expect: Expect, shown: str, **place: str) -> Result:
+    result = await client.op("publish", 3.0, body={"text": "hello"}, wait=True, **place)
+    if _fits(place["name"]):
         expect.outcome(result, "acked", f"{shown}: a publisher of that name works")
     return result
 

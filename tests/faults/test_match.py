@@ -14,7 +14,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fakebrokers.errors import PlanError
-from fakebrokers.faults import Fault, Plan, drop, duplicate, fault, fin, hold, latency, rst, silent, slice_
+from fakebrokers.faults import (
+    Fault,
+    Plan,
+    drop,
+    duplicate,
+    fault,
+    fin,
+    hold,
+    latency,
+    rst,
+    silent,
+    slice_,
+    sweep,
+)
 from fakebrokers.faults.effects import Inject, Silent
 from fakebrokers.faults.match import fields_fit
 from fakebrokers.journal import Tap
@@ -56,13 +69,12 @@ def test_positions(match: Mapping[str, Any], numbers: list[int]) -> None:
 def test_sweep_finds_every_position_once() -> None:
     """The same fault at n = 1, 2, 3 ... until it fires no more."""
     found = []
-    for nth in range(1, 100):
-        talk = Talk(drop(role="confirm", nth=nth, name="sweep"))
-        found += lost(talk)
-        if not talk.engine.injector.find("sweep").fired:
+    for broken in sweep(drop(role="confirm", name="x")):
+        talk = Talk(broken)
+        found.append(lost(talk))
+        if not talk.engine.injector.find("x").fired:
             break
-    assert found == list(range(1, 13))
-    assert nth == 13
+    assert found == [*([number] for number in range(1, 13)), []]
 
 
 def test_after_some_time() -> None:

@@ -278,7 +278,7 @@ def test_latency(api: Api, proxy: dict[str, Any], stream: str) -> None:
         poison(api, "latency", stream, latency=60)
         started = time.monotonic()
         assert talk(sock) == b"stored a\n"
-        assert 0.06 <= time.monotonic() - started < 1
+        assert 0.06 <= time.monotonic() - started < 4
         api("PATCH", f"/proxies/p/toxics/latency_{stream}", {"attributes": {"latency": 60_000}})
         sock.sendall(b"put a\n")
         time.sleep(0.03)
@@ -292,7 +292,7 @@ def test_bandwidth(api: Api, proxy: dict[str, Any]) -> None:
         poison(api, "bandwidth", rate=20)
         started = time.monotonic()
         assert len(talk(sock, b"get k\n", 2000)) == 2000
-        assert 0.05 < time.monotonic() - started < 1
+        assert 0.05 < time.monotonic() - started < 4
         api("DELETE", "/proxies/p/toxics/bandwidth_downstream")
         poison(api, "bandwidth")  # rate 0: nothing until it is removed
         sock.settimeout(0.05)
@@ -309,7 +309,7 @@ def test_timeout_that_closes_and_one_that_never_does(api: Api, proxy: dict[str, 
         poison(api, "timeout", timeout=60)
         started = time.monotonic()
         assert talk(sock) == b""
-        assert time.monotonic() - started < 1
+        assert time.monotonic() - started < 4
     api("DELETE", "/proxies/p/toxics/timeout_downstream")
     with connect(proxy) as sock:
         assert talk(sock) == b"stored a\n"
@@ -370,7 +370,7 @@ def test_slow_close(api: Api, toy: Toy, proxy: dict[str, Any], stream: str) -> N
         else:
             sock.close()
             toy.wait_for(kind="closed")
-        assert 0.08 <= time.monotonic() - started < 1
+        assert 0.08 <= time.monotonic() - started < 4
 
 
 def test_toxicity_is_drawn_once_for_each_connection_and_repeats(toy: Toy) -> None:

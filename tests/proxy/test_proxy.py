@@ -177,7 +177,7 @@ def test_latency_each_way() -> None:
         started = time.monotonic()
         sock.sendall(b"put a\n")
         assert read(sock, 9) == b"stored a\n"
-        assert 0.1 <= time.monotonic() - started < 1.0
+        assert 0.1 <= time.monotonic() - started < 4
 
 
 def test_throttle_each_way() -> None:
@@ -185,7 +185,7 @@ def test_throttle_each_way() -> None:
         started = time.monotonic()
         sock.sendall(b"put k " + b"x" * 1994 + b"\nget k\n")
         read(sock, 9 + 2003)
-        assert 0.18 <= time.monotonic() - started < 1.5
+        assert 0.18 <= time.monotonic() - started < 4
 
 
 def test_garbage_for_the_first_connection_only() -> None:

@@ -1,0 +1,45 @@
+"""Scenarios do not lean on each other: their order and their neighbours change no verdict."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from conformance.adapter.base import Adapter
+from conformance.adapter.inprocess import InProcessAdapter
+from conformance.mutants.matrix import GOOD, Mode, mode_of
+from conformance.mutants.registry import reference, without_sockets
+from conformance.suite.bench import Bench
+from conformance.suite.brokers import fake_for
+from conformance.suite.load import all_scenarios
+from conformance.suite.runner import Runner
+from conformance.suite.scenario import Scenario
+from fakebrokers import virtual
+
+PROTOCOL = "rabbitmq-stream"
+CHEAP = ("RMQS-1", "RMQS-2", "RMQS-6")
+
+
+def scenarios() -> list[Scenario]:
+    items = [s for s in all_scenarios() if s.protocol == PROTOCOL and s.requirement.section in CHEAP]
+    return [s for s in items if mode_of(s) is Mode.MEMORY and not s.soak]
+
+
+def warm_client() -> Adapter:
+    return InProcessAdapter(without_sockets(PROTOCOL, reference(PROTOCOL)), PROTOCOL)
+
+
+def verdicts(seed: int, parallel: int) -> dict[str, str]:
+    """All of them in a random order, on clients that go from one to the next."""
+    items = scenarios()
+    random.Random(seed).shuffle(items)
+    found = virtual.run(Runner(Bench(warm_client), fake_for(memory=True), parallel=parallel).run(items))
+    return {judgement.scenario.id: str(judgement.verdict) for judgement in found}
+
+
+@pytest.mark.timeout(120)
+def test_two_random_orders_give_the_same_verdicts() -> None:
+    one_by_one, together = verdicts(1, 1), verdicts(2, 6)
+    assert one_by_one == together
+    assert len(one_by_one) >= 30 and set(one_by_one.values()) <= {str(good) for good in GOOD}
