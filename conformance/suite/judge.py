@@ -108,20 +108,12 @@ async def judge(
     lag = LagMeter()
     verdict = Verdict.PASS
     details: dict[str, Any] = {}
-    plan: dict[str, Any] = {}
     try:
         async with lag:
-            broker.start()
-            try:
-                where = endpoint(broker) if endpoint else broker.where
-                client = Client(adapter, where, expect, connect_options)
-                async with asyncio.timeout(scenario.timeout_s):
-                    await scenario.script(broker, client, expect)
-                _look_around(client)
-            finally:
-                plan = broker.faults.plan.to_dict() if hasattr(broker, "faults") else {}
-                broker.stop()
-            broker.check()
+            where = endpoint or (lambda fake: fake.where)
+            await _play(
+                scenario, broker, lambda: Client(adapter, where(broker), expect, connect_options), expect
+            )
         if expect.tolerated:
             verdict = Verdict.NON_STRICT
             details = {"reason": "; ".join(expect.tolerated)}
@@ -130,6 +122,7 @@ async def judge(
     if adapter.violations and verdict is not Verdict.FAIL:
         verdict = Verdict.HARNESS_ERROR
         details = {"reason": f"the adapter broke its protocol: {adapter.violations[0]}"}
+    plan = broker.faults.plan.to_dict() if hasattr(broker, "faults") else {}
     if note is not None:
         if hasattr(broker, "journal"):
             broker.journal.sink = None
@@ -149,6 +142,19 @@ async def judge(
         lag_s=lag.worst_s,
         **details,
     )
+
+
+async def _play(scenario: Scenario, broker: Any, connect: Callable[[], Client], expect: Expect) -> None:
+    """Start the fake, run the script within its limit, stop the fake whatever happened."""
+    broker.start()
+    try:
+        client = connect()
+        async with asyncio.timeout(scenario.timeout_s):
+            await scenario.script(broker, client, expect)
+        _look_around(client)
+    finally:
+        broker.stop()
+    broker.check()
 
 
 def _look_around(client: Client) -> None:

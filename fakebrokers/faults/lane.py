@@ -74,15 +74,29 @@ class Lane:
         """End what the fault `name` holds or made late; it leaves now."""
         found = self._holds.pop(name, None) is not None
         if any(name in parcel.fault.split(",") for _, _, parcel in self._queue):
-            queue = sorted(self._queue, key=lambda entry: entry[:2])
-            self._queue = [(min(now, due), order, parcel) for due, order, parcel in queue]
-            self._floor = -math.inf
+            self._hurry(name, now)
             found = True
         for parcel in self.unpark(name):
             self.put(parcel, now)
             found = True
         self._note_idle()
         return found
+
+    def _hurry(self, name: str, now: float) -> None:
+        """Let go what this fault made late; order stays, and what other faults made late stays late."""
+        floor = now
+        queue = []
+        for due, order, parcel in sorted(self._queue, key=lambda entry: entry[1]):
+            faults = parcel.fault.split(",")
+            if parcel.late:
+                due = now if name in faults else due
+            else:
+                due = max(floor, due) if parcel.fault and name not in faults else floor
+                floor = due
+            queue.append((due, order, parcel))
+        heapq.heapify(queue)
+        self._queue = queue
+        self._floor = floor if floor > now else -math.inf
 
     def clear(self) -> None:
         """Lose everything that is on its way."""

@@ -83,9 +83,9 @@ async def absurd_size(broker: RabbitMQStream, client: Client, expect: Expect) ->
         calls[size] = client.begin("rmqs.create", 5.0, session=size, target=size)
         asked = await expect.reached(broker, "no Create came", kind="Create", count=len(calls))
         broker.say_raw(asked[-1].connection, bytes.fromhex(size) + bytes(MIB))
+    results = {size: await call for size, call in calls.items()}
     again = {size: client.begin("rmqs.create", 5.0, session=size, target=f"{size}-2") for size in sizes}
-    for record, size in zip(asked, sizes, strict=True):
-        result = await calls[size]
+    for record, (size, result) in zip(asked, results.items(), strict=True):
         expect.ended(result, f"size 0x{size}: the request ends")
         expect.that(not result.ok, f"size 0x{size}: the request fails", "it ended ok")
         expect.ended(await again[size], f"size 0x{size}: the next op ends at its deadline")

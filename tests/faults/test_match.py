@@ -305,6 +305,11 @@ def test_dice_of_each_connection_are_its_own() -> None:
     assert decisions(COIN)[0] == first
 
 
+def test_dice_of_each_rule_are_its_own() -> None:
+    other = drop(role="confirm", probability=0.5, name="other coin")
+    assert decisions(COIN) != decisions(other)
+
+
 def test_one_throw_for_a_whole_connection() -> None:
     per_link = drop(role="confirm", probability=0.5, per="connection")
     results = decisions(per_link, connections=20)

@@ -9,7 +9,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fakebrokers.errors import PlanError
-from fakebrokers.faults import Fault, delay, drop, fault, hold, latency, rewrite, silent, slice_, stall
+from fakebrokers.faults import (
+    Fault,
+    delay,
+    drop,
+    duplicate,
+    fault,
+    hold,
+    latency,
+    rewrite,
+    silent,
+    slice_,
+    stall,
+)
 from fakebrokers.faults.effect import Effect
 from fakebrokers.faults.effects import (
     Corrupt,
@@ -219,6 +231,20 @@ def test_everything_that_a_fault_holds_is_released_by_its_name_only() -> None:
     assert talk.release("a") == [b"stored k\n"]
     assert talk.release("c") == []
     assert talk.release("a") == [b"stored l\n"]
+
+
+def test_what_was_late_leaves_when_its_fault_is_released() -> None:
+    talk = Talk(latency(60.0, role="confirm", name="late"), delay(60.0, kind="Value", name="later"))
+    assert talk.send(b"put a", b"get a", b"put b") == []
+    assert talk.release("late") == [b"stored a\nstored b\n"]
+    assert talk.release("later") == [b"value a\n"]
+    talk.engine.injector.clear()
+    assert talk.send(b"put c") == [b"stored c\n"]  # nor does what comes now wait
+
+
+def test_what_one_rule_copies_another_acts_on_once_where_once_is_enough() -> None:
+    talk = Talk(duplicate(role="confirm"), fault(Inject(hex="2a"), role="confirm"))
+    assert talk.send(b"put a") == [b"stored a\n*stored a\n"]
 
 
 # byte wires only

@@ -337,3 +337,11 @@ def test_a_journal_that_version_1_wrote_can_still_be_read() -> None:
         ("connection_lost", "event", None),
     ]
     assert [m.name for m in log.metrics] == ["loop_lag_ms"]
+
+
+def test_writing_needs_neither_arrow_nor_spark() -> None:
+    code = (
+        "import sys, fakebrokers.server, fakebrokers.journal.meter, fakebrokers.journal.seal\n"
+        "assert not {'pyarrow', 'pyspark', 'numpy', 'pandas'} & sys.modules.keys()"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=HERE.parent.parent)

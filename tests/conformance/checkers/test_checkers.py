@@ -70,6 +70,16 @@ def test_what_is_not_proven_lost_is_not_lost(why: str) -> None:
     assert "lost-write" not in dict(found(story))
 
 
+def test_a_message_that_was_sent_meanwhile_proves_nothing() -> None:
+    story = h.Story(contract="ordered")
+    story.subscribe()
+    story.run.op(story.tick(), "p1", 91, "publish", "invoke", key="q", value="a")
+    story.publish("b", by="p2")
+    story.run.op(story.tick(), "p1", 91, "publish", "ok", key="q", value="a")
+    story.deliver("b")
+    assert found(story) == []
+
+
 def test_offsets_on_both_sides_prove_it_too() -> None:
     story = h.Story()
     story.publish("a", offset=5)
