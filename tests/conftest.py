@@ -1,4 +1,4 @@
-"""For all tests: on CI nothing that could have been installed may be skipped."""
+"""For all tests: on CI nothing that could have been installed may be skipped; Hypothesis has no deadlines."""
 
 from __future__ import annotations
 
@@ -6,6 +6,11 @@ import os
 from collections.abc import Generator
 
 import pytest
+from hypothesis import settings
+
+# How long one example takes says nothing on a busy machine; pytest-timeout catches what hangs.
+settings.register_profile("fakebrokers", deadline=None)
+settings.load_profile("fakebrokers")
 
 #: A test that needs something which can be installed skips with a reason that starts like this.
 MISSING = "missing:"

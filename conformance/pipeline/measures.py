@@ -11,7 +11,7 @@ CLIENT = ("client", "client_version", "protocol", "variant")
 
 
 def latencies(found: DataFrame, wire: DataFrame, runs: DataFrame) -> DataFrame:
-    """Exact latency quantiles in milliseconds per client, protocol, variant and scenario.
+    """Latency quantiles in milliseconds, exact to a microsecond, per client, protocol, variant and scenario.
 
     ``publish-confirm`` and ``publish-deliver`` are what the client saw, from its own call on;
     ``wire-confirm`` is what the fake took, from the publish frame's arrival to the confirm's departure.
@@ -39,8 +39,10 @@ def latencies(found: DataFrame, wire: DataFrame, runs: DataFrame) -> DataFrame:
         .groupBy(*cell)
         .agg(
             F.count("*").alias("messages"),
-            F.percentile(F.col("ns") / 1e6, F.array(*map(F.lit, QUANTILES))).alias("quantiles_ms"),
+            # whole microseconds, because the aggregation keeps every distinct value
+            F.percentile(F.round(F.col("ns") / 1000), F.array(*map(F.lit, QUANTILES))).alias("us"),
         )
+        .select(*cell, "messages", F.transform("us", lambda us: us / 1000).alias("quantiles_ms"))
     )
 
 

@@ -8,7 +8,7 @@ broken off, and are removed by the next one. A run never spans two files. Needs 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Any, get_args, get_type_hints
@@ -85,6 +85,16 @@ def arrow_schema(table: str) -> pyarrow.Schema:
     return pa.schema(fields, metadata={VERSION_KEY: str(SCHEMA_VERSION)})
 
 
+def _array(values: Sequence[Any], kind: pyarrow.DataType) -> pyarrow.Array:
+    """A column. Numbers beyond 63 bits, which only faults write, are left out: Parquet's are signed."""
+    import pyarrow as pa
+
+    try:
+        return pa.array(values, kind)
+    except OverflowError:
+        return pa.array([None if isinstance(v, int) and v.bit_length() > 63 else v for v in values], kind)
+
+
 class _Batch:
     """One set of files in the making."""
 
@@ -141,7 +151,7 @@ class _Batch:
         if rows:
             schema = arrow_schema(table)
             columns = zip(*rows, strict=True)
-            arrays = [pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)]
+            arrays = [_array(column, field.type) for column, field in zip(columns, schema, strict=True)]
             self._writers[table].write_table(pa.table(arrays, schema=schema), ROWS_PER_GROUP)
 
     def _path(self, table: str, suffix: str = "") -> Path:

@@ -15,7 +15,7 @@ from fakebrokers.journal import Journal, RunJournal, Tap
 from fakebrokers.rabbitmq_stream.frames import FRAMES, PublishConfirm
 from tests.benchmarks.stream_load import frame, text
 
-pytestmark = [pytest.mark.serial, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.benchmark, pytest.mark.timeout(300)]
 
 TURN = 20  #: records of a turn of the loop
 ROUNDS = 15

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 pytestmark = [
-    pytest.mark.serial,
+    pytest.mark.benchmark,
     pytest.mark.slow,
     pytest.mark.timeout(900),
     pytest.mark.filterwarnings("ignore"),

@@ -18,7 +18,7 @@ import pytest
 from fakebrokers import RabbitMQStream
 from tests.real_rabbitmq import real_rabbitmq
 
-pytestmark = [pytest.mark.serial, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.benchmark, pytest.mark.timeout(300)]
 
 LOAD = Path(__file__).with_name("stream_load.py")
 MESSAGES = 500_000

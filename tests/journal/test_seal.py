@@ -119,3 +119,12 @@ def test_files_that_are_no_journal_stop_it(tmp_path: Path) -> None:
     (tmp_path / "x.ops").write_bytes(b"hello world")
     with pytest.raises(UsageError, match="expected a journal file"):
         sealing.seal(tmp_path)
+
+
+def test_numbers_beyond_63_bits_are_left_out(tmp_path: Path) -> None:
+    journal = write_run(tmp_path, "huge", events=0, close=False)
+    for offset in (7, 2**64 - 1):
+        journal.op(1.0, "p", 1, "deliver", "ok", offset=offset)
+    journal.close(verdict="pass")
+    sealing.seal(tmp_path)
+    assert [row["offset"] for row in tables(tmp_path)["ops"]] == [7, None]

@@ -70,7 +70,7 @@ def rate(work: Callable[[Narconi], None], narconi: Narconi) -> float:
     return per_second
 
 
-@pytest.mark.serial
+@pytest.mark.benchmark
 def test_throughput() -> None:
     with Narconi() as narconi:
         narconi.ensure("gold", "q")

@@ -50,7 +50,7 @@ def report(what: str, messages: int, since: float, until: float | None = None) -
     return per_second
 
 
-@pytest.mark.serial
+@pytest.mark.benchmark
 def test_throughput(served: dict[str, str], context: Any) -> None:
     producer = connected(context, zmq.DEALER, served["receive"])
     consumer = None

@@ -379,7 +379,7 @@ class TestEncode:
             StreamCodec().encode(Foreign())
 
 
-@pytest.mark.serial
+@pytest.mark.benchmark
 def test_speed_of_publish() -> None:
     """500 messages of 100 bytes in one frame: at most half a microsecond each."""
     wire = StreamCodec().encode(publish(1, [(n, bytes(100)) for n in range(500)]))

@@ -193,7 +193,7 @@ def test_numbers_of_a_stream() -> None:
     )
 
 
-@pytest.mark.serial
+@pytest.mark.benchmark
 def test_small_messages_cost_little_more_than_their_bytes() -> None:
     """250 MB for a million messages of 100 bytes, even if each is a chunk of its own."""
     stream = new_stream()

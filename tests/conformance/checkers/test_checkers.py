@@ -170,7 +170,8 @@ def test_who_starts_again_may_jump(what: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("ends", "anomaly"), [(("fail",), True), (("info",), False), (("fail", "ok"), False)]
+    ("ends", "anomaly"),
+    [(("fail",), True), (("info",), False), (("fail", "ok"), False), (("fail", "info"), False)],
 )
 def test_a_failed_message_must_not_arrive(ends: tuple[str, ...], anomaly: bool) -> None:
     story = h.Story()
