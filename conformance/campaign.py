@@ -139,7 +139,7 @@ def matrix(done: Sequence[Results]) -> Table:
     "--client", "names", multiple=True, metavar="NAME", help="Only this client; may be given again."
 )
 @click.option(
-    "-n", "parallel", type=click.IntRange(1, 64), default=6, show_default=True, help="Scenarios at once."
+    "-n", "parallel", type=click.IntRange(1, 64), default=8, show_default=True, help="Scenarios at once."
 )
 @click.option("--seed", type=int, default=0, show_default=True)
 @click.option("--master", metavar="URL", help="Spark's master; local[*], unless given.")

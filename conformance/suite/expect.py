@@ -20,16 +20,16 @@ class Violated(FakeBrokerError):
     Attributes:
         criterion: The criterion, in the words of the requirement.
         actual: What happened instead.
-        timing: Only a time limit was missed.
+        late_s: Only a time limit was missed, by so many seconds; None if it is no matter of time.
         tags: ``hang``, ``crashed``.
     """
 
     def __init__(
-        self, criterion: str, actual: str, *, timing: bool = False, tags: Sequence[str] = ()
+        self, criterion: str, actual: str, *, late_s: float | None = None, tags: Sequence[str] = ()
     ) -> None:
         self.criterion = criterion
         self.actual = actual
-        self.timing = timing
+        self.late_s = late_s
         self.tags = tuple(tags)
         super().__init__(f"{criterion}: {actual}" if actual else criterion)
 
@@ -137,13 +137,15 @@ class Expect:
     def within(self, seconds: float, limit_s: float, criterion: str) -> None:
         """It took at most `limit_s`; a lagging harness makes this inconclusive instead of a failure."""
         if seconds > limit_s:
-            raise Violated(criterion, f"took {seconds:.3f} s, limit {limit_s:.3f} s", timing=True)
+            actual = f"took {seconds:.3f} s, limit {limit_s:.3f} s"
+            raise Violated(criterion, actual, late_s=seconds - limit_s)
         self.met.append(criterion)
 
     def not_before(self, seconds: float, limit_s: float, criterion: str) -> None:
         """It took at least `limit_s`."""
         if seconds < limit_s:
-            raise Violated(criterion, f"took {seconds:.3f} s, expected at least {limit_s:.3f} s", timing=True)
+            actual = f"took {seconds:.3f} s, expected at least {limit_s:.3f} s"
+            raise Violated(criterion, actual, late_s=limit_s - seconds)
         self.met.append(criterion)
 
     # wire
@@ -164,7 +166,7 @@ class Expect:
         except WaitTimeout:
             have = [r for r in broker.journal.select(**select) if where is None or where(r)]
             raise Violated(
-                criterion, f"{len(have)} of {count} within {within_s} s", timing=bool(have)
+                criterion, f"{len(have)} of {count} within {within_s} s", late_s=0.0 if have else None
             ) from None
         self.met.append(criterion)
         return found

@@ -175,7 +175,7 @@ def _verdict_of(error: Exception, adapter: Adapter, lag_s: float) -> tuple[Verdi
         tags = [*error.tags, *(["setup"] if isinstance(error, SetupFailed) else [])]
         if not adapter.alive and "crashed" not in tags:
             tags.append("crashed")
-        if error.timing and lag_s > LAG_LIMIT_S:
+        if error.late_s is not None and lag_s > max(LAG_LIMIT_S, error.late_s):
             return Verdict.INCONCLUSIVE, {
                 "reason": f"{error}; but the harness itself stood still for {lag_s:.2f} s"
             }
@@ -184,7 +184,7 @@ def _verdict_of(error: Exception, adapter: Adapter, lag_s: float) -> tuple[Verdi
             "actual": error.actual,
             "reason": str(error),
             "tags": tuple(tags),
-            "timing": error.timing,
+            "timing": error.late_s is not None,
         }
     if isinstance(error, WaitTimeout | TimeoutError):
         crashed = () if adapter.alive else ("crashed",)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -159,6 +160,25 @@ def test_the_scripts_own_limit() -> None:
         await asyncio.sleep(60)
 
     assert run(script, timeout_s=1.0).verdict is Verdict.FAIL
+
+
+@pytest.mark.parametrize(("took", "verdict"), [(1.1, Verdict.INCONCLUSIVE), (9.0, Verdict.FAIL)])
+def test_a_harness_that_stood_still_excuses_as_much_as_that(took: float, verdict: Verdict) -> None:
+    async def script(broker: Any, client: Client, expect: Expect) -> None:
+        await asyncio.sleep(0.1)
+        time.sleep(0.4)  # the loop stands still
+        await asyncio.sleep(0.1)
+        expect.within(took, 1.0, "in time")
+
+    async def work() -> Judgement:
+        adapter = InProcessAdapter(Puppet, "rabbitmq-stream")
+        await adapter.start()
+        try:
+            return await judge(row(script), adapter, lambda _: Toy(memory=True), endpoint=lambda _: "m:1")
+        finally:
+            await adapter.kill()
+
+    assert asyncio.run(work()).verdict is verdict
 
 
 def test_the_fake_stops_whatever_happens() -> None:
