@@ -25,7 +25,7 @@ COMMAND = "import sys; from conformance.cli_analyze import analyze; sys.exit(ana
 @pytest.fixture(autouse=True, scope="module")
 def _engine() -> None:
     for module in ("numpy", "pyarrow", "pyspark"):
-        pytest.importorskip(module, reason="analysis needs the extra spark")
+        pytest.importorskip(module, reason="missing: the extra spark (pip install fakebrokers[spark])")
 
 
 def generate(folder: Path, records: int) -> int:

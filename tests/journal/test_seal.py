@@ -12,8 +12,8 @@ from fakebrokers.journal.lines import KIND
 from fakebrokers.journal.reader import read_run
 from fakebrokers.journal.rows import TABLES
 
-pa = pytest.importorskip("pyarrow", reason="sealing needs pyarrow (extra suite)")
-pq = pytest.importorskip("pyarrow.parquet")
+pa = pytest.importorskip("pyarrow", reason="missing: pyarrow (pip install pyarrow)")
+pq = pytest.importorskip("pyarrow.parquet", reason="missing: pyarrow (pip install pyarrow)")
 from fakebrokers.journal import seal as sealing  # noqa: E402
 
 

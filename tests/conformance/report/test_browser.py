@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("jinja2", reason="the report needs jinja2 (extra suite)")
-playwright = pytest.importorskip("playwright.sync_api", reason="the browser test needs playwright")
+pytest.importorskip("jinja2", reason="missing: jinja2 (pip install jinja2)")
+playwright = pytest.importorskip("playwright.sync_api", reason="missing: playwright (pip install playwright)")
 
 from conformance.report import write_report  # noqa: E402
 
@@ -41,7 +41,7 @@ NAMES = ("chromium", "chromium-browser", "google-chrome")
 def browser() -> Iterator[Any]:
     path = os.environ.get("FAKEBROKERS_CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
     if path is None:
-        pytest.skip("the browser test needs Chromium (Debian: apt-get install chromium)")
+        pytest.skip("missing: chromium (apt-get install chromium)")
     with playwright.sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=path, args=FLAGS)
         yield browser

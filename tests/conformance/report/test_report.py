@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("jinja2", reason="the report needs jinja2 (extra suite)")
+pytest.importorskip("jinja2", reason="missing: jinja2 (pip install jinja2)")
 
 from conformance.report import write_report
 from conformance.report.charts import milliseconds
