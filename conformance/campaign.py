@@ -112,7 +112,7 @@ class Campaign:
 def _sentence(results: Results) -> str:
     counts = ", ".join(f"{count} {verdict}" for verdict, count in results.summary.items())
     known = sum("expected" in row.tags for row in results.results)
-    return f"{counts}; {known} of the failures are known; {results.seconds:.0f} s"
+    return f"{counts}; {known} of them as expected; {results.seconds:.0f} s"
 
 
 def matrix(done: Sequence[Results]) -> Table:
