@@ -21,6 +21,8 @@ from rich.table import Table
 from conformance.adapter.process import ProcessAdapter
 from conformance.adapters.registry import Client, bundled
 from conformance.cli_analyze import analyze_journals
+from conformance.mutants.matrix import matrix
+from conformance.mutants.registry import protocols
 from conformance.report import write_report
 from conformance.results import Results, Verdict
 from conformance.suite.conform import Order, conform, write_folder
@@ -94,11 +96,29 @@ class Campaign:
         document: dict[str, Any] = json.loads((self.report / "analysis" / "analysis.json").read_bytes())
         return document
 
-    def finish(self, analysis: dict[str, Any] | None, note: str = "") -> Path:
+    def prove(self, clients: Sequence[Client]) -> dict[str, Any]:
+        """Which mutants each scenario catches, for the coverage of requirements."""
+        self.console.print(
+            "[bold]proofs[/]: the scenarios against the mutants of our own clients", highlight=False
+        )
+        spoken = {protocol for client in clients for protocol in client.protocols} & set(protocols())
+        document = matrix(
+            [item for item in all_scenarios() if item.protocol in spoken and not item.soak]
+        ).document()
+        rows = document["scenarios"]
+        proven = sum(bool(row["killed_by"]) for row in rows)
+        self.console.print(f"   {proven} of {len(rows)} scenarios catch a mutant", highlight=False)
+        return document
+
+    def finish(self, analysis: dict[str, Any] | None, mutants: dict[str, Any] | None, note: str = "") -> Path:
         """Write the report; returns its path."""
         words = [note, *(f"Not run here: {each}." for each in self.left_out)]
         return write_report(
-            self.report, self.done, analysis=analysis, note=" ".join(word for word in words if word)
+            self.report,
+            self.done,
+            analysis=analysis,
+            mutants=mutants,
+            note=" ".join(word for word in words if word),
         )
 
     @property
@@ -115,7 +135,7 @@ def _sentence(results: Results) -> str:
     return f"{counts}; {known} of them as expected; {results.seconds:.0f} s"
 
 
-def matrix(done: Sequence[Results]) -> Table:
+def verdicts(done: Sequence[Results]) -> Table:
     """Clients against verdicts."""
     table = Table(title="verdicts", title_justify="left", pad_edge=False)
     table.add_column("client")
@@ -134,7 +154,7 @@ def matrix(done: Sequence[Results]) -> Table:
 @click.option(
     "--report", type=click.Path(file_okay=False, path_type=Path), default=Path("report"), show_default=True
 )
-@click.option("--full", is_flag=True, help="All scenarios, not only the MUST ones.")
+@click.option("--full", is_flag=True, help="All scenarios, not only the MUST ones; and their proofs.")
 @click.option(
     "--client", "names", multiple=True, metavar="NAME", help="Only this client; may be given again."
 )
@@ -155,15 +175,17 @@ def main(
     campaign = Campaign(_emptied(report), "full" if full else "gate", parallel, seed, console)
     clients = [c for c in bundled() if (c.name in names if names else not c.name.startswith(OWN))]
     analysis: dict[str, Any] | None = None
+    mutants: dict[str, Any] | None = None
     note = ""
     try:
         campaign.run(clients)
         analysis = campaign.analyze(master)
+        mutants = campaign.prove(clients) if full else None
     except KeyboardInterrupt:
         note = "This run was cut short; the report holds what was done until then."
         console.print(f"\n{note}")
-    path = campaign.finish(analysis, note)
-    console.print(matrix(campaign.done))
+    path = campaign.finish(analysis, mutants, note)
+    console.print(verdicts(campaign.done))
     for each in campaign.left_out:
         console.print(f"not run here: {each}", markup=False)
     console.print(f"{time.monotonic() - begun:.0f} s in all. Report: {path.resolve()}", highlight=False)
