@@ -7,6 +7,7 @@ converter in `load`.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable
 from enum import StrEnum
@@ -18,6 +19,9 @@ import msgspec
 from fakebrokers.errors import UsageError
 
 RESULTS_VERSION = 1
+
+#: Between the sentences of a source, each of which begins with its code; a sentence may hold a semicolon.
+_CODED = re.compile(r";\s+(?=[A-Z][A-Za-z0-9.-]*: )")
 
 Level = Literal["MUST", "SHOULD", "MAY"]
 
@@ -99,6 +103,11 @@ class Result(msgspec.Struct, frozen=True):
     reproducer: str = ""
     run: str = ""
     revision: int = 1
+
+    @property
+    def sources(self) -> list[str]:
+        """The sentences of `source`, each with its code."""
+        return [part for part in _CODED.split(self.source) if part]
 
     @property
     def key(self) -> tuple[str, str, str]:

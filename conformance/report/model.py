@@ -43,10 +43,6 @@ ANOMALIES: Mapping[str, str] = {
 }
 
 
-#: Between the sentences of a source, each of which begins with its code.
-_CODED = re.compile(r";\s+(?=[A-Z][A-Za-z0-9.-]*: )")
-
-
 class Cell(msgspec.Struct, frozen=True):
     """One client's result on one scenario."""
 
@@ -247,7 +243,7 @@ def _sources(sections: Sequence[Section]) -> Iterable[Source]:
     covered: dict[tuple[str, str, str], list[Row]] = {}
     for section in sections:
         for row in section.rows:
-            for part in filter(None, _CODED.split(row.scenario.source)):
+            for part in row.scenario.sources:
                 code, colon, sentence = part.partition(": ")
                 if not colon or " " in code:
                     code, sentence = " ".join(row.scenario.basis), part

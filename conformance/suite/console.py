@@ -73,7 +73,7 @@ def print_failure(console: Console, row: Result) -> None:
         f"\n[{style}]{row.verdict.value.upper()}{escape(tags)}[/] [bold]{escape(row.id)}[/] "
         f"{escape(row.title)} [dim]{row.level} · {escape(where)} · {row.seconds:.1f} s[/]"
     )
-    for source in row.source.split("; "):
+    for source in row.sources:
         console.print(f"  source      {source}", markup=False, highlight=False)
     console.print("  acceptable", markup=False)
     for outcome in row.acceptable:

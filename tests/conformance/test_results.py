@@ -92,3 +92,10 @@ def test_the_schema_accepts_a_written_file_and_refuses_another_version() -> None
     jsonschema.validate(document, json_schema())
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate({**document, "version": 2}, json_schema())
+
+
+def test_a_source_is_split_between_its_codes_only() -> None:
+    row = Result(
+        "A", "p", "", "MUST", Verdict.PASS, source="R1: size, content; key, version; R2: the top bit"
+    )
+    assert row.sources == ["R1: size, content; key, version", "R2: the top bit"]
