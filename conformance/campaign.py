@@ -25,7 +25,7 @@ from conformance.mutants.matrix import matrix
 from conformance.mutants.registry import protocols
 from conformance.report import write_report
 from conformance.results import Results, Verdict
-from conformance.suite.conform import Order, conform, write_folder
+from conformance.suite.conform import CutShort, Order, conform, write_folder
 from conformance.suite.load import all_scenarios
 from fakebrokers.commands import ExitCode
 from fakebrokers.errors import FakeBrokerError
@@ -76,8 +76,14 @@ class Campaign:
         except FakeBrokerError as error:
             self.left_out.append(f"{client.name} ({protocol}): {error}")
             return
+        except CutShort as cut:
+            self._keep(cut.results, protocol)
+            raise
+        self._keep(results, protocol)
+
+    def _keep(self, results: Results, protocol: str) -> None:
         self.done.append(results)
-        write_folder(results, self.report / f"{client.name}-{protocol}")
+        write_folder(results, self.report / f"{results.client}-{protocol}")
         self.console.print("   " + _sentence(results), highlight=False)
 
     def analyze(self, master: str | None) -> dict[str, Any] | None:

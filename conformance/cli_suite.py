@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from conformance.adapter.base import Adapter
+from conformance.results import Results
 from conformance.suite.load import SETS, all_scenarios, select
 from conformance.suite.scenario import Scenario
 from fakebrokers.errors import UsageError
@@ -132,8 +133,7 @@ def conform_command(
     ids: tuple[str, ...],
 ) -> int:
     """Judge a client: run scenarios against it and say which requirements it meets."""
-    from conformance.suite.conform import Order, conform, write_folder, write_pages
-    from conformance.suite.console import print_results
+    from conformance.suite.conform import CutShort, Order, conform
 
     if (client is None) == (adapter is None):
         raise UsageError("say which client: either --client NAME or --adapter CMD")
@@ -153,20 +153,33 @@ def conform_command(
         parallel=parallel,
     )
     console = _console(stderr=as_json)
-    results, _ = conform(order, console)
+    try:
+        results, _ = conform(order, console)
+    except CutShort as cut:
+        _deliver(cut.results, report, console, as_json=as_json)
+        console.print(f"[bold yellow]{cut}[/]: what had not ended by then is missing above", highlight=False)
+        raise
+    _deliver(results, report, console, as_json=as_json)
+    return results.exit_code
+
+
+def _deliver(results: Results, report: Path | None, console: Console, *, as_json: bool) -> None:
+    """Write the report, if one is wanted, and print the results."""
+    from conformance.suite.conform import write_folder, write_pages
+    from conformance.suite.console import print_results
+
     if report is not None:
         write_folder(results, report)
         write_pages(results, report)
     if as_json:
         sys.stdout.write(contract_json(results))
-    else:
-        print_results(console, results)
-        if report is not None:
-            console.print(f"report: {report}", highlight=False)
-    return results.exit_code
+        return
+    print_results(console, results)
+    if report is not None:
+        console.print(f"report: {report}", highlight=False)
 
 
-def contract_json(results: object) -> str:
+def contract_json(results: Results) -> str:
     """The document of ``--json``: what scripts need, without diagrams and journals."""
     data = msgspec.to_builtins(results)
     kept = ("id", "protocol", "variant", "level", "verdict", "tags", "seconds", "reason")

@@ -120,6 +120,12 @@ class Engine:
         self._guarded(connection, act, *arguments)
         self.wake(connection)
 
+    def has_ended(self, name: str) -> bool:
+        """Whether there was a connection of that name, and is no more."""
+        number = name.removeprefix("c")
+        accepted = number.isdecimal() and 1 <= int(number) <= self.accepted
+        return accepted and name not in self.connections
+
     def kill(self, connection: Connection, how: HangUp, now: float) -> None:
         """End a connection as an operator would, past all faults."""
         self.now = now

@@ -70,12 +70,19 @@ class Operated(Waiting):
         return self.engine.connections[name]
 
     def kill(self, connection: str | None = None, how: HangUp | str = HangUp.FIN) -> None:
-        """End one connection (``c1``), or all of them, as an operator or a network would."""
+        """End one connection (``c1``), or all of them, as an operator or a network would.
+
+        One that has ended by itself meanwhile is left as it is.
+
+        Raises:
+            UsageError: There was never a connection of that name.
+        """
 
         def act() -> None:
             names = list(self.engine.connections) if connection is None else [connection]
             for name in names:
-                self.engine.kill(self._connection(name), HangUp(how), self.engine.now)
+                if not self.engine.has_ended(name):
+                    self.engine.kill(self._connection(name), HangUp(how), self.engine.now)
 
         self.call(act)
 

@@ -61,12 +61,29 @@ class Order(msgspec.Struct, kw_only=True):
     parallel: int = 6
 
 
+class CutShort(KeyboardInterrupt):
+    """Ctrl-C in the middle of a run.
+
+    Attributes:
+        results: Of the scenarios that had ended by then.
+    """
+
+    def __init__(self, results: Results) -> None:
+        super().__init__(f"cut short after {len(results.results)} scenarios")
+        self.results = results
+
+
 def conform(order: Order, console: Console) -> tuple[Results, list[Judgement]]:
-    """Run it, with progress on a terminal."""
+    """Run it, with progress on a terminal.
+
+    Raises:
+        CutShort: Ctrl-C; it has the results so far.
+    """
     started = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
     known = expectations.load(order.expect) if order.expect else expectations.Expectations()
     hello: list[Hello] = []
     progress: list[RunProgress] = []
+    ended: list[Judgement] = []
 
     def choose(items: list[Scenario]) -> list[Scenario]:
         chosen = select(
@@ -79,11 +96,13 @@ def conform(order: Order, console: Console) -> tuple[Results, list[Judgement]]:
         return chosen
 
     def make_runner() -> Runner:
-        return _runner(order, progress[0], hello, known.failures())
+        return _runner(order, progress[0], hello, known.failures(), ended)
 
-    begun = time.monotonic()
+    begun, cut_short = time.monotonic(), False
     try:
         judgements = run_session(SuitePlugin(choose, make_runner))
+    except KeyboardInterrupt:
+        judgements, cut_short = ended, True
     finally:
         for bar in progress:
             bar.__exit__()
@@ -102,6 +121,8 @@ def conform(order: Order, console: Console) -> tuple[Results, list[Judgement]]:
         summary=summarize(rows),
         exit_code=int(exit_code(rows, strict=order.strict, incomplete=bool(about and lacks(about)))),
     )
+    if cut_short:
+        raise CutShort(found)
     return found, judgements
 
 
@@ -133,13 +154,20 @@ class _NotedBench(Bench):
         return found
 
 
-def _runner(order: Order, progress: RunProgress, noted: list[Hello], expected: set[Key]) -> Runner:
+def _runner(
+    order: Order, progress: RunProgress, noted: list[Hello], expected: set[Key], ended: list[Judgement]
+) -> Runner:
     bench = _NotedBench(order.make_adapter, noted)
+
+    def end(judgement: Judgement) -> None:
+        ended.append(judgement)
+        progress.end(judgement)
+
     options: dict[str, Any] = {
         "parallel": order.parallel,
         "expected": expected,
         "on_begin": progress.begin,
-        "on_end": progress.end,
+        "on_end": end,
     }
     if order.journal is not None:
         folder = order.journal
