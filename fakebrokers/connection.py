@@ -12,33 +12,16 @@ from typing import Any, Protocol
 from fakebrokers.faults.injector import Injector
 from fakebrokers.faults.match import Moment
 from fakebrokers.faults.parcel import Parcel
-from fakebrokers.faults.pipe import Pipe, unit_size
-from fakebrokers.frames import Frame, kind_of
+from fakebrokers.faults.pipe import Pipe
+from fakebrokers.frames import Frame
 from fakebrokers.intake import Frames, Intake
 from fakebrokers.journal import Journal, Tap
+from fakebrokers.outgoing import Outgoing, Transport
 from fakebrokers.session import Codec, HangUp, Session
 
-#: Bytes that a step may collect before they are written; bounds what one read can set off.
-WRITE_AT = 256 * 1024
 #: Bytes that faults may hold back on the way in and out before nothing more is read.
 IN_LANE_LIMIT = 1024 * 1024
 OUT_LANE_LIMIT = 4 * 1024 * 1024
-
-
-class Transport(Protocol):
-    """What carries the units of one connection: a socket, or memory."""
-
-    def write(self, units: list[Any]) -> None:
-        """Send these units, in order, in as few writes as possible."""
-
-    def hang_up(self, how: HangUp) -> None:
-        """End it behind what was written."""
-
-    def stop_reading(self) -> None:
-        """Let the client's bytes pile up."""
-
-    def resume_reading(self) -> None:
-        """Read on."""
 
 
 class Owner(Protocol):
@@ -71,24 +54,23 @@ class Connection:
         self.journal = journal
         self.transport = transport
         self.pipe = Pipe(injector, self, owner.now)
+        self._intake = Intake(transport.stop_reading, self._read_again)
+        self._outgoing = Outgoing(name, codec, self.pipe, self._intake, journal, transport)
         self.alive = True  #: the session has not been told of an end yet
         self.dirty = False  #: waits for a flush
         self.armed = [math.inf]  #: timers that the owner has set, the earliest last
         self.opened_at = owner.now
         self.received_bytes = 0
-        self.said_bytes = 0
-        self.sent_bytes = 0
         self._owner = owner
-        self._intake = Intake(transport.stop_reading, self._read_again)
         self._size_in = 0  #: of the frame that is on its way in
-        self._out: list[Any] = []
-        self._out_size = 0
         self._buffer_full = False
         self._lane_full = False
-        self._mute = False  #: says nothing any more: half-open, or the client has gone
-        self._gone = False  #: ended by us, or by the client
-        self._ended: HangUp | None = None
         session.link = self
+
+    @property
+    def sent_bytes(self) -> int:
+        """Of all that left."""
+        return self._outgoing.sent_bytes
 
     # what the transport says
 
@@ -96,13 +78,13 @@ class Connection:
         """The connection was accepted."""
         self.journal.state(now, self.name, "accepted", self.peer)
         self._moment(Moment.ACCEPT, now)
-        if not self._gone:
+        if not self._outgoing.gone:
             self.session.opened(now)
         self._request_flush()
 
     def receive(self, unit: Any, now: float) -> None:
         """A unit came from the client."""
-        if self._mute or self._gone:
+        if self._outgoing.shut:
             return
         frames = iter(self.codec.feed(unit))
         if self._intake.blocked or self._intake.waiting:
@@ -114,12 +96,12 @@ class Connection:
         """The transport is gone. Safe to call twice."""
         if not self.alive:
             return
-        if not self._mute and not self._gone:
-            self._mute = True
+        if not self._outgoing.shut:
+            self._outgoing.mute = True
             for parcel in self.pipe.lanes["in"].rest():  # sent before the client closed, only late
                 self._arrive(parcel, now)
         self.alive = False
-        self._gone = True
+        self._outgoing.gone = True
         self._intake.waiting.clear()
         self.journal.state(now, self.name, "closed", how)
         for lane in self.pipe.lanes.values():
@@ -145,41 +127,21 @@ class Connection:
     @property
     def writable(self) -> bool:
         """Whether the session may push more."""
-        return not (self._buffer_full or self._lane_full or self._mute or self._gone)
+        return not (self._buffer_full or self._lane_full or self._outgoing.shut)
 
     def say(self, frame: Frame) -> None:
         """The broker means to send a frame."""
-        if self._gone:
+        if self._outgoing.gone:
             return
-        now = self._owner.now
-        unit = self.codec.encode(frame)
-        size = len(unit) if type(unit) is bytes else unit_size(unit)
-        if self._mute:
-            self.journal.add(now, self.name, Tap.SAID, frame, size)
-            return
-        fired = None
-        if not self.pipe.untouched("out", frame, now):
-            fired = self.pipe.push("out", frame, size, now, unit)
-        self.said_bytes += size
-        if fired is None:
-            self.sent_bytes += size
-            self._out.append(unit)
-            self._out_size += size
-            self.journal.add(now, self.name, Tap.OUT, frame, size)
-            if self._out_size > WRITE_AT:
-                self._write_out()
-        else:
-            self.journal.add(now, self.name, Tap.SAID, frame, size, fired)
-            self._drain(now)
+        self._outgoing.say(frame, self._owner.now)
         if not self.dirty:
             self._request_flush()
 
     def hang_up(self, how: HangUp = HangUp.FIN) -> None:
         """The broker ends the connection, behind everything it said."""
-        if self._gone:
+        if self._outgoing.gone:
             return
-        self.pipe.put("out", Parcel(end=how), self._owner.now)
-        self._drain(self._owner.now)
+        self._outgoing.put(Parcel(end=how), self._owner.now)
         self._request_flush()
 
     def ready(self) -> None:
@@ -198,8 +160,7 @@ class Connection:
     def inject(self, what: Frame | Any) -> None:
         """Send a frame, or a raw unit, that the broker never said: past all faults, behind what waits."""
         frame, unit = (what, None) if isinstance(what, Frame) else (None, what)
-        self.pipe.put("out", Parcel(frame=frame, raw=unit, fault="by hand", final=True), self._owner.now)
-        self._drain(self._owner.now)
+        self._outgoing.put(Parcel(frame=frame, raw=unit, fault="by hand", final=True), self._owner.now)
         self._request_flush()
 
     # PipeEnd
@@ -218,7 +179,7 @@ class Connection:
 
     def offset(self, direction: str) -> int:
         """Bytes of that direction before the frame at hand."""
-        return self.received_bytes - self._size_in if direction == "in" else self.said_bytes
+        return self.received_bytes - self._size_in if direction == "in" else self._outgoing.said_bytes
 
     def pause_for_fault(self, name: str, until: float) -> None:
         """Read nothing until then."""
@@ -237,7 +198,7 @@ class Connection:
         if not self.alive:
             return math.inf
         due = min(self.pipe.next_deadline(), self._intake.next_due)
-        if not self._mute and not self._gone:
+        if not self._outgoing.shut:
             deadline = self.session.next_deadline()
             if deadline is not None and deadline < due:
                 due = deadline
@@ -249,7 +210,7 @@ class Connection:
             return
         self._mark(self.pipe.handle_timer(now), now)
         self._intake.end_stalls(now)
-        if not self._mute and not self._gone:
+        if not self._outgoing.shut:
             deadline = self.session.next_deadline()
             if deadline is not None and deadline <= now:
                 self.session.handle_timer(now)
@@ -262,20 +223,20 @@ class Connection:
         for frame, size in frames:
             self.received_bytes += size
             self._incoming(frame, size, now)
-            if self._gone:
+            if self._outgoing.gone:
                 return
             if self._intake.blocked:
                 self._intake.waiting.appendleft(frames)
                 return
         if self.codec.partial:
             self._moment(Moment.PARTIAL, now)
-            if not self._gone:
+            if not self._outgoing.gone:
                 self.session.unfinished(self.codec.partial, now)
 
     def _read_on(self, now: float) -> None:
         """Handle what waited for a block to end."""
         intake = self._intake
-        while intake.waiting and not (intake.blocked or self._mute or self._gone):
+        while intake.waiting and not (intake.blocked or self._outgoing.shut):
             self._read(intake.waiting.popleft(), now)
 
     def _incoming(self, frame: Frame, size: int, now: float) -> None:
@@ -289,7 +250,7 @@ class Connection:
             return
         self.journal.add(now, self.name, Tap.RECEIVED, frame, size, fired)
         self._drain_in(now)
-        self._drain(now)
+        self._outgoing.drain(now)
         self._request_flush()
 
     def _drain_in(self, now: float) -> None:
@@ -305,73 +266,33 @@ class Connection:
             self._hear(parcel.frame, parcel.size, parcel.fault, now)
 
     def _hear(self, frame: Frame, size: int, fault: str, now: float) -> None:
-        if not self._gone:
+        if not self._outgoing.gone:
             self.journal.add(now, self.name, Tap.HEARD, frame, size, fault)
             self.session.handle(frame, now)
 
-    # the way out
-
-    def _drain(self, now: float) -> None:
-        for parcel in self.pipe.lanes["out"].take(now):
-            if self._gone or self._mute:
-                return
-            if parcel.end is not None:
-                self._end(parcel.end, parcel.fault)
-                return
-            self._put_out(parcel, now)
-
-    def _put_out(self, parcel: Parcel, now: float) -> None:
-        """A unit leaves, after all faults."""
-        self.sent_bytes += parcel.size
-        if parcel.alone:
-            self._write_out()
-            self.transport.write([parcel.raw])
-        else:
-            self._out.append(parcel.raw)
-            self._out_size += parcel.size
-        if parcel.frame is not None and parcel.complete:
-            size = parcel.total or parcel.size
-            self.journal.add(now, self.name, Tap.SENT, parcel.frame, size, parcel.fault)
-        elif not parcel.alone:
-            what = f" in place of {kind_of(parcel.frame)}" if parcel.frame is not None else ""
-            self.journal.state(now, self.name, "bytes", f"{parcel.size} B{what}", parcel.fault)
-
-    def _end(self, how: HangUp, fault: str) -> None:
-        self.journal.state(self._owner.now, self.name, how.value, "", fault)
-        if how is HangUp.HALF_OPEN:
-            self._mute = True
-            self._intake.block("half-open")
-            self._write_out()
-            return
-        self._ended = how
-        self._gone = True
+    # the end of a step
 
     def flush(self, now: float) -> None:
         """Hand everything that is due to the transport, in one write; end it if that is due."""
         self.dirty = False
         if not self.alive:
-            self._out.clear()
+            self._outgoing.forget()
             return
         self._drain_in(now)
         self._read_on(now)
-        self._drain(now)
+        self._outgoing.drain(now)
         self._watch_lanes(now)
-        self._write_out()
-        if self._ended is not None:
-            self.transport.hang_up(self._ended)
-            self.lost(now, f"{self._ended.value} by broker")
+        self._outgoing.write()
+        ended = self._outgoing.ended
+        if ended is not None:
+            self.transport.hang_up(ended)
+            self.lost(now, f"{ended.value} by broker")
 
     def end_now(self, how: HangUp, now: float) -> None:
         """Cut the connection past the pipe (crash, kill by a test)."""
-        if self.alive and not self._gone:
-            self._end(how, "")
+        if self.alive and not self._outgoing.gone:
+            self._outgoing.end(how, "", now)
             self._request_flush()
-
-    def _write_out(self) -> None:
-        if self._out:
-            units, self._out = self._out, []
-            self._out_size = 0
-            self.transport.write(units)
 
     # back pressure
 
@@ -392,7 +313,7 @@ class Connection:
                 self.session.writable(now)
 
     def _read_again(self) -> None:
-        if self.alive and not self._gone:
+        if self.alive and not self._outgoing.gone:
             self.transport.resume_reading()
             self._request_flush()
 
@@ -406,4 +327,4 @@ class Connection:
         """Note the faults that a moment set off."""
         if fired:
             self.journal.state(now, self.name, "fault", "", fired)
-            self._drain(now)
+            self._outgoing.drain(now)

@@ -11,11 +11,12 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
-from fakebrokers.connection import Connection, Transport
+from fakebrokers.connection import Connection
 from fakebrokers.faults.injector import Injector
 from fakebrokers.faults.plan import Plan
 from fakebrokers.frames import FrameTable
 from fakebrokers.journal import Journal
+from fakebrokers.outgoing import Transport
 from fakebrokers.session import Broker, Codec, HangUp, Session
 
 

@@ -6,9 +6,9 @@ from abc import ABC
 from collections.abc import Callable
 from typing import Any, ClassVar, TypeVar
 
+from fakebrokers.driver import Driver
 from fakebrokers.engine import Engine
 from fakebrokers.journal import Journal
-from fakebrokers.listener import Driver
 from fakebrokers.loop import Home
 
 T = TypeVar("T")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import math
 import os
 import socket
 import ssl
@@ -15,7 +14,7 @@ from functools import partial
 from typing import Any
 
 from fakebrokers.connection import Connection
-from fakebrokers.engine import Engine
+from fakebrokers.driver import Driver
 from fakebrokers.session import Codec, HangUp, Session
 
 #: Bytes in a connection's write buffer from which the fake stops reading and pushing.
@@ -25,46 +24,8 @@ ACCEPT_PAUSE_S = 0.1
 _LINGER_0 = struct.pack("ii", 1, 0)
 
 
-class Driver:
-    """Keeps an engine's timers on an asyncio loop."""
-
-    def __init__(self, engine: Engine, loop: asyncio.AbstractEventLoop) -> None:
-        self.engine = engine
-        self.loop = loop
-        self._timer: asyncio.TimerHandle | None = None
-        self._armed = math.inf
-
-    def settle(self) -> None:
-        """End a step: write what is due, take it down, set the timer."""
-        self.engine.flush(self.loop.time())
-        self.engine.journal.flush()
-        deadline = self.engine.next_deadline()
-        if deadline < self._armed:
-            if self._timer is not None:
-                self._timer.cancel()
-            self._armed = deadline
-            self._timer = self.loop.call_at(deadline, self._wake)
-
-    def _wake(self) -> None:
-        self._armed = math.inf
-        # the loop may call a timer up to its clock's resolution early
-        self.engine.handle_timers(max(self.loop.time(), self._deadline_reached()))
-        self.settle()
-
-    def _deadline_reached(self) -> float:
-        deadline = self.engine.next_deadline()
-        return deadline if deadline - self.loop.time() < 0.001 else -math.inf
-
-    def stop(self) -> None:
-        """Set no timer any more."""
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-        self._armed = -math.inf
-
-
 class TcpTransport(asyncio.Protocol):
-    """One accepted socket; implements `connection.Transport`."""
+    """One accepted socket; implements `outgoing.Transport`."""
 
     def __init__(self, listener: TcpListener) -> None:
         self._listener = listener
@@ -123,7 +84,7 @@ class TcpTransport(asyncio.Protocol):
             self._engine.set_writable(self._connection, True, self._driver.loop.time())
             self._driver.settle()
 
-    # connection.Transport
+    # outgoing.Transport
 
     def write(self, units: list[Any]) -> None:
         if self._socket is not None:

@@ -15,7 +15,7 @@ from fakebrokers.connection import Connection
 from fakebrokers.session import Codec, HangUp, Session
 
 if TYPE_CHECKING:
-    from fakebrokers.listener import Driver
+    from fakebrokers.driver import Driver
 
 #: Bytes under way to a broker that does not read from which the client is told to pause.
 CLIENT_LIMIT = 256 * 1024
@@ -51,7 +51,7 @@ def dial(endpoint: str, client: asyncio.Protocol) -> MemoryLink:
 class MemoryLink:
     """Both ends of a connection without sockets.
 
-    The broker's end implements `connection.Transport`. The client's end offers what client code
+    The broker's end implements `outgoing.Transport`. The client's end offers what client code
     uses of `asyncio.Transport` (`write`, `close`, `abort`, `is_closing`, `pause_reading`,
     `resume_reading`) and calls an `asyncio.Protocol`. Each hop takes one turn of the loop.
     """

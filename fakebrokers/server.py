@@ -24,13 +24,14 @@ from typing import Any, ClassVar, TypeVar
 from uuid import uuid4
 
 from fakebrokers.control import FaultControl
+from fakebrokers.driver import Driver
 from fakebrokers.engine import Clock, Engine
 from fakebrokers.errors import UsageError
 from fakebrokers.faults.plan import Plan, load_plan
 from fakebrokers.frames import FrameTable
 from fakebrokers.gate import Gate
 from fakebrokers.journal import Journal, RunJournal
-from fakebrokers.listener import Driver, TcpListener
+from fakebrokers.listener import TcpListener
 from fakebrokers.loop import Home, InsideLoop, loop_thread
 from fakebrokers.memory import MemoryLink, close_door, open_door
 from fakebrokers.operating import Operated

@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
-from fakebrokers.connection import IN_LANE_LIMIT, OUT_LANE_LIMIT, WRITE_AT
+from fakebrokers.connection import IN_LANE_LIMIT, OUT_LANE_LIMIT
 from fakebrokers.faults import drop, duplicate, hold, latency
 from fakebrokers.frames import Frame
 from fakebrokers.journal import Tap
+from fakebrokers.outgoing import WRITE_AT
 from fakebrokers.session import HangUp
 from tests.core import Talk
 from tests.toy import Stored, ToySession, Value

@@ -14,9 +14,10 @@ import asyncio
 from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar
 
+from fakebrokers.driver import Driver
 from fakebrokers.engine import Clock
 from fakebrokers.frames import Frame, FrameSpec, FrameTable, Malformed, Role
-from fakebrokers.listener import Driver, TcpListener
+from fakebrokers.listener import TcpListener
 from fakebrokers.server import FakeServer
 from fakebrokers.session import Broker, Codec, Session
 

@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
-import msgspec
-
 from fakebrokers.faults.effect import Effect
+from fakebrokers.faults.items import strike_items
 from fakebrokers.faults.lane import Lane
 from fakebrokers.faults.match import Moment, fields_fit
 from fakebrokers.faults.parcel import Parcel
@@ -132,10 +132,8 @@ class Pipe:
         items = None if spec.items is None else tuple(range(spec.items.count(frame)))
         parcels = [Parcel(frame=frame, unit=unit, size=size, items=items)]
         for rule, chosen in hits:
-            if isinstance(chosen, frozenset):
-                parcels = self._strike_items(rule, chosen, direction, parcels, spec, now, offset)
-            else:
-                parcels = self._strike(rule, direction, parcels, now, offset)
+            strike = partial(self._strike, rule, direction, now=now, offset=offset)
+            parcels = strike(parcels) if chosen is True else strike_items(strike, chosen, parcels, spec)
         for parcel in parcels:
             self.put(direction, parcel, now)
         return ",".join(rule.name for rule, _ in hits)
@@ -176,38 +174,6 @@ class Pipe:
             return False
         key = getattr(frame, spec.key) if spec.key else None
         return fields_fit(frame, match.where, key) and rule.decide(state, now, self._opened)
-
-    def _strike_items(
-        self,
-        rule: Rule,
-        chosen: frozenset[int],
-        direction: str,
-        parcels: list[Parcel],
-        spec: FrameSpec,
-        now: float,
-        offset: int,
-    ) -> list[Parcel]:
-        """Let a rule act on single items; neighbours that nothing came between stay one frame."""
-        assert spec.items is not None
-        out: list[Parcel] = []
-        for parcel in parcels:
-            if parcel.items is None or parcel.raw is not None or chosen.isdisjoint(parcel.items):
-                out.append(parcel)
-                continue
-            rest: list[int] = []
-            for place, item in enumerate(parcel.items):
-                if item not in chosen:
-                    rest.append(place)
-                    continue
-                fate = self._strike(rule, direction, [_part(parcel, [place], spec)], now, offset)
-                if fate:
-                    if rest:
-                        out.append(_part(parcel, rest, spec))
-                        rest = []
-                    out.extend(fate)
-            if rest:
-                out.append(_part(parcel, rest, spec))
-        return out
 
     def _strike(
         self,
@@ -320,16 +286,3 @@ class Pipe:
 def unit_size(unit: Any) -> int:
     """Bytes of a unit: of a multipart message the sum of its parts."""
     return sum(map(len, unit)) if isinstance(unit, tuple) else len(unit)
-
-
-def _part(parcel: Parcel, places: list[int], spec: FrameSpec) -> Parcel:
-    """A parcel with only these of its items."""
-    assert parcel.items is not None and spec.items is not None
-    if len(places) == len(parcel.items):
-        return parcel
-    return msgspec.structs.replace(
-        parcel,
-        frame=spec.items.select(parcel.frame, places),
-        unit=None,
-        items=tuple(parcel.items[place] for place in places),
-    )

@@ -12,9 +12,10 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
+from fakebrokers.driver import Driver
 from fakebrokers.engine import Clock
 from fakebrokers.frames import FrameTable
-from fakebrokers.listener import Driver, TcpListener
+from fakebrokers.listener import TcpListener
 from fakebrokers.narconi import faults  # noqa: F401 - registers its effects, for plans
 from fakebrokers.narconi import frames as f
 from fakebrokers.narconi.broker import Message, NarconiBroker

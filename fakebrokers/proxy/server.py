@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
+from functools import partial
 from typing import Any
 from weakref import WeakSet
 
+from fakebrokers.driver import Driver
 from fakebrokers.engine import Clock
 from fakebrokers.errors import UsageError
-from fakebrokers.listener import Driver, TcpListener
+from fakebrokers.listener import TcpListener
 from fakebrokers.proxy.frames import FRAMES
 from fakebrokers.proxy.session import NoBroker, ProxyCodec, ProxySession
 from fakebrokers.proxy.upstream import UpstreamSocket
@@ -20,12 +23,15 @@ class Proxy(FakeServer):
     """Passes bytes on between clients and a server, but for what the faults do to them.
 
         proxy = Proxy("127.0.0.1:5552")
+        proxy = Proxy(pzq.urls)
 
     ``in`` is client to server (kind ``ClientBytes``), ``out`` server to client (kind ``ServerBytes``).
     Effects that need no frames of a protocol work as in a fake.
 
     Args:
-        upstream: The server: ``host:port``, with or without a scheme in front.
+        upstream: The server: ``host:port``, with or without a scheme in front. Or several by name: each gets
+            an address of its own (`urls`), from `port` on; the journal tells which one a connection is for
+            (``upstream``).
         connect_timeout: Seconds that the server has to accept.
         options: Those of `FakeServer`.
     """
@@ -35,9 +41,12 @@ class Proxy(FakeServer):
     default_port = 0
     frames = FRAMES
 
-    def __init__(self, upstream: str, *, connect_timeout: float = 10.0, **options: Any) -> None:
-        self.upstream = upstream
-        _split(upstream)
+    def __init__(
+        self, upstream: str | Mapping[str, str], *, connect_timeout: float = 10.0, **options: Any
+    ) -> None:
+        self._upstream = {"": upstream} if isinstance(upstream, str) else dict(upstream)
+        for address in self._upstream.values():
+            _split(address)
         self._connect_timeout = connect_timeout
         #: Seconds by which an orderly end comes late: the client's to the server, the server's to the client.
         self.linger = {"in": 0.0, "out": 0.0}
@@ -50,22 +59,42 @@ class Proxy(FakeServer):
         """Where clients connect: ``host:port``."""
         return self.url.partition("//")[2]
 
+    @property
+    def urls(self) -> dict[str, str]:
+        """Where clients connect by the name of the server, if there are several."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        by_name = zip(self._upstream, self.listeners, strict=False)
+        return {name: f"{self.scheme}://{host}:{listener.port}" for name, listener in by_name if name}
+
+    @property
+    def where(self) -> str | dict[str, str]:
+        return self.urls or super().where
+
     def make_broker(self, clock: Clock) -> NoBroker:
         return NoBroker()
 
     def make_listeners(self, driver: Driver) -> list[TcpListener]:
-        return [TcpListener(driver, lambda _: self._welcome(driver), self.host, self._wanted_port)]
+        return [
+            TcpListener(
+                driver,
+                partial(self._welcome, driver, name),
+                self.host,
+                self._wanted_port and self._wanted_port + number,
+            )
+            for number, name in enumerate(self._upstream)
+        ]
 
-    def _welcome(self, driver: Driver) -> tuple[Session, Codec]:
+    def _welcome(self, driver: Driver, name: str, _: asyncio.Transport) -> tuple[Session, Codec]:
         def dial(session: ProxySession) -> None:
-            task = driver.loop.create_task(self._connect(driver, session))
+            if name:
+                self.journal.state(driver.loop.time(), session.link.name, "upstream", name)
+            task = driver.loop.create_task(self._connect(driver, session, _split(self._upstream[name])))
             self._dialling.add(task)
             task.add_done_callback(self._dialling.discard)
 
-        return ProxySession(dial, lambda: self.linger["out"]), ProxyCodec()
+        return ProxySession(dial, lambda: self.linger["out"], name), ProxyCodec()
 
-    async def _connect(self, driver: Driver, session: ProxySession) -> None:
-        host, port = _split(self.upstream)
+    async def _connect(self, driver: Driver, session: ProxySession, address: tuple[str, int]) -> None:
 
         def make() -> UpstreamSocket:
             upstream = UpstreamSocket(driver, session, lambda: self.linger["in"])
@@ -73,7 +102,7 @@ class Proxy(FakeServer):
             return upstream
 
         try:
-            await asyncio.wait_for(driver.loop.create_connection(make, host, port), self._connect_timeout)
+            await asyncio.wait_for(driver.loop.create_connection(make, *address), self._connect_timeout)
         except OSError as error:
             link = session.link
             self.journal.state(driver.loop.time(), link.name, "no server", str(error))

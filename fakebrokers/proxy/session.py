@@ -49,11 +49,15 @@ class ProxySession(Session):
     Args:
         dial: Begins to connect to the server, and calls `connected` or `failed` later.
         linger: Seconds by which the server's orderly end comes late to the client (asked at that time).
+        name: Of the server, where there are several.
     """
 
-    def __init__(self, dial: Callable[[ProxySession], None], linger: Callable[[], float]) -> None:
+    def __init__(
+        self, dial: Callable[[ProxySession], None], linger: Callable[[], float], name: str = ""
+    ) -> None:
         self._dial = dial
         self._linger = linger
+        self._name = name
         self._upstream: Upstream | None = None
         self._from_server = 0
         self._end_at: float | None = None
@@ -124,7 +128,8 @@ class ProxySession(Session):
             self._upstream = None
 
     def describe(self) -> dict[str, Any]:
-        return {"state": self.state, "from_server_bytes": self._from_server}
+        named = {"upstream": self._name} if self._name else {}
+        return {"state": self.state, "from_server_bytes": self._from_server, **named}
 
 
 class NoBroker(Broker):

@@ -8,7 +8,8 @@ import socket
 from collections.abc import Callable
 
 from fakebrokers.connection import Connection
-from fakebrokers.listener import WRITE_BUFFER_LIMIT, Driver
+from fakebrokers.driver import Driver
+from fakebrokers.listener import WRITE_BUFFER_LIMIT
 from fakebrokers.proxy.session import ProxySession
 from fakebrokers.session import HangUp
 

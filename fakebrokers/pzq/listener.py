@@ -18,7 +18,8 @@ from abc import ABC, abstractmethod
 
 import zmq
 
-from fakebrokers.listener import Driver, TcpListener
+from fakebrokers.driver import Driver
+from fakebrokers.listener import TcpListener
 from fakebrokers.pzq.frames import Parts
 from fakebrokers.session import Codec, HangUp, Session
 

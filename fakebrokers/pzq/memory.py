@@ -12,22 +12,25 @@ from itertools import count
 from typing import Any, Literal
 
 from fakebrokers.connection import Connection
+from fakebrokers.driver import Driver
 from fakebrokers.errors import UsageError
-from fakebrokers.listener import Driver
 from fakebrokers.pzq.codec import PzqCodec
 from fakebrokers.pzq.frames import Parts
 from fakebrokers.session import HangUp, Session
 
 SocketType = Literal["DEALER", "ROUTER", "REQ"]
 
-RECONNECT_S = 0.1  #: libzmq's default
+RECONNECT_MS = 100  #: libzmq's default
 HIGH_WATER_MARK = 1000  #: libzmq's default; messages that wait for a connection
 
+#: Makes a client's socket: its type, who gets what arrives, and `MemorySocket`'s ``reconnect_ms``.
+Join = Callable[[SocketType, Callable[[Parts], None], int], "MemorySocket"]
+
 _numbers = count(1)
-_offers: dict[str, Callable[[SocketType, Callable[[Parts], None]], MemorySocket]] = {}
+_offers: dict[str, Join] = {}
 
 
-def offer(endpoint: str, join: Callable[[SocketType, Callable[[Parts], None]], MemorySocket]) -> None:
+def offer(endpoint: str, join: Join) -> None:
     """Make a fake's socket reachable at an endpoint."""
     _offers[endpoint] = join
 
@@ -37,15 +40,24 @@ def withdraw(endpoint: str) -> None:
     _offers.pop(endpoint, None)
 
 
-def connect(endpoint: str, kind: SocketType, on_message: Callable[[Parts], None]) -> MemorySocket:
-    """A client's socket at a fake's endpoint in memory. `UsageError` if there is no such fake."""
+def connect(
+    endpoint: str,
+    kind: SocketType,
+    on_message: Callable[[Parts], None],
+    reconnect_ms: int = RECONNECT_MS,
+) -> MemorySocket:
+    """A client's socket at a fake's endpoint in memory; see `MemorySocket`.
+
+    Raises:
+        UsageError: there is no such fake.
+    """
     if endpoint not in _offers:
         raise UsageError(f"no PZQ fake in memory at {endpoint}; there are: {', '.join(_offers) or 'none'}")
-    return _offers[endpoint](kind, on_message)
+    return _offers[endpoint](kind, on_message, reconnect_ms)
 
 
 class MemorySocket:
-    """A client's socket; for the fake it is the `connection.Transport`.
+    """A client's socket; for the fake it is the `outgoing.Transport`.
 
     Args:
         driver: Whose engine gets the connection.
@@ -55,6 +67,7 @@ class MemorySocket:
         on_message: Gets what arrives, as the client's socket would give it; each hop takes one turn of
             the loop.
         identity: The fake's own routing id, if it has one.
+        reconnect_ms: How long after a loss it connects again; -1: never.
     """
 
     def __init__(
@@ -65,6 +78,7 @@ class MemorySocket:
         listening: Callable[[], bool],
         on_message: Callable[[Parts], None],
         identity: bytes = b"",
+        reconnect_ms: int = RECONNECT_MS,
     ) -> None:
         self.routing_id = identity or b"\0" + next(_numbers).to_bytes(4, "big")
         self._driver = driver
@@ -75,6 +89,8 @@ class MemorySocket:
         self._listening = listening
         self._on_message = on_message
         self._open = True
+        self._comes_back = True
+        self._reconnect_ms = reconnect_ms
         self._reading = True
         self._connection: Connection | None = None
         self._waiting: list[Parts] = []
@@ -97,14 +113,18 @@ class MemorySocket:
         self._open = False
         self._loop.call_soon(self._gone, "closed by client")
 
+    def holds(self, connection: str) -> bool:
+        """Whether it has this connection now."""
+        return self._open and self._connection is not None and self._connection.name == connection
+
     # the way
 
     def reconnect(self) -> None:
         """Connect if that is wanted, possible, and not done already."""
-        if not self._open or self._connection is not None:
+        if not (self._open and self._comes_back) or self._connection is not None:
             return
         if not self._listening():
-            self._loop.call_later(RECONNECT_S, self.reconnect)
+            self._reconnect_later()
             return
         session, codec = self._welcome()
         now = self._loop.time()
@@ -112,6 +132,11 @@ class MemorySocket:
         self._connection = self._engine.accept(session, codec, self, now, f"{self._kind} memory")
         self._read_on()
         self._driver.settle()
+
+    def _reconnect_later(self) -> None:
+        self._comes_back = self._reconnect_ms >= 0
+        if self._comes_back:
+            self._loop.call_later(self._reconnect_ms / 1000, self.reconnect)
 
     def _arrive(self, parts: Parts) -> None:
         if self._connection is not None and self._reading:
@@ -142,7 +167,7 @@ class MemorySocket:
             self._engine.lost(connection, self._loop.time(), how)
             self._driver.settle()
 
-    # connection.Transport
+    # outgoing.Transport
 
     def write(self, units: list[Any]) -> None:
         for unit in units:
@@ -150,7 +175,7 @@ class MemorySocket:
 
     def hang_up(self, how: HangUp) -> None:
         self._connection = None
-        self._loop.call_later(RECONNECT_S, self.reconnect)
+        self._reconnect_later()
 
     def stop_reading(self) -> None:
         self._reading = False

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Self
 
+from fakebrokers.driver import Driver
 from fakebrokers.engine import Clock
 from fakebrokers.errors import UsageError
-from fakebrokers.listener import Driver
+from fakebrokers.proxy.server import Proxy
 from fakebrokers.pzq.broker import PzqBroker
 from fakebrokers.pzq.codec import MonitorCodec, ReceiveCodec, SendCodec
 from fakebrokers.pzq.frames import FRAMES, Parts
-from fakebrokers.pzq.memory import MemorySocket, SocketType, offer, withdraw
+from fakebrokers.pzq.memory import RECONNECT_MS, MemorySocket, SocketType, offer, withdraw
 from fakebrokers.pzq.profile import Options, find_profile
 from fakebrokers.pzq.session import MonitorSession, ReceiveSession, SendSession
 from fakebrokers.pzq.sockets import DealerListener, RouterListener
@@ -60,6 +61,8 @@ class PZQ(FakeServer):
         high_water_marks: Messages that a pipe of each socket holds (receive, send, monitor). With the
             daemon's own marks a producer that sends many at once misses some acknowledgements, as it
             would with the daemon; 0 for the first one holds them all.
+        proxied: Let clients come through a byte proxy (`proxy`), whose faults do to the bytes what those of
+            this object cannot: libzmq owns its wires. In memory there are no bytes and no proxy.
         database: A file that keeps the messages; None: they live in memory, and survive `crash` and
             `restart` of this object only.
         options: Those of `FakeServer`.
@@ -84,6 +87,7 @@ class PZQ(FakeServer):
         inflight_size: int = 31_457_280,
         order: Literal["strict", "skip"] = "strict",
         high_water_marks: tuple[int, int, int] = HIGH_WATER_MARKS,
+        proxied: bool = False,
         database: str | Path | None = None,
         profile: str = "real",
         **options: Any,
@@ -98,10 +102,30 @@ class PZQ(FakeServer):
         self._marks = high_water_marks
         self._database = database
         self._clients: list[MemorySocket] = []
+        self._proxied = proxied
+        self.proxy: Proxy | None = None  #: while it runs, if it was asked for
         self._send_port = send_port if send_port is not None else port and port + 1
         usual = "ipc:///tmp/pzq-monitor" if port == self.default_port else None
         self._monitor = monitor or usual
         super().__init__(port=port, profile=profile, **options)
+
+    def start(self) -> Self:
+        super().start()
+        if self._proxied and not self._memory:
+            proxy = Proxy(self.urls, host=self.host, seed=self.faults.plan.seed)
+            try:
+                self.proxy = proxy.start()
+            except BaseException:
+                self.stop()
+                raise
+        return self
+
+    def stop(self) -> None:
+        proxy, self.proxy = self.proxy, None
+        if proxy is not None:
+            proxy.stop()
+            self.engine.errors += proxy.engine.errors
+        super().stop()
 
     def make_broker(self, clock: Clock) -> PzqBroker:
         store = Store() if self._database is None else SqliteStore(self._database)
@@ -182,6 +206,7 @@ class PZQ(FakeServer):
         role: str,
         kind: SocketType,
         on_message: Callable[[Parts], None],
+        reconnect_ms: int = RECONNECT_MS,
     ) -> MemorySocket:
         """Join a client's socket to one of the three without ZeroMQ (``memory=True``).
 
@@ -189,6 +214,7 @@ class PZQ(FakeServer):
             role: Which of the fake's sockets: ``receive``, ``send`` or ``monitor``.
             kind: Which type the client's is.
             on_message: Gets the parts of each message as that type of socket would give them.
+            reconnect_ms: How long after a loss it connects again; -1: never.
         """
         if not self._memory or self._driver is None:
             raise UsageError("connect_memory_socket needs a fake that was made with memory=True and started")
@@ -198,13 +224,15 @@ class PZQ(FakeServer):
             "monitor": lambda: (MonitorSession(self.broker), MonitorCodec()),
         }[role]
         identity = self._profile.identity if role == "send" else b""
-        client = MemorySocket(self._driver, kind, welcome, lambda: not self.gate.shut, on_message, identity)
+        client = MemorySocket(
+            self._driver, kind, welcome, lambda: not self.gate.shut, on_message, identity, reconnect_ms
+        )
         self._clients.append(client)
         return client
 
     def client_holds(self, connection: str) -> bool | None:
-        """Nobody can tell: libzmq keeps the TCP connections to itself."""
-        return None
+        """Nobody can tell, except in memory: libzmq keeps the TCP connections to itself."""
+        return any(client.holds(connection) for client in self._clients) if self._memory else None
 
     # addresses
 
@@ -228,6 +256,8 @@ class PZQ(FakeServer):
             return f"{self.scheme}://{self.host}:{self._doors[number]}"
         if not self.listeners:
             return self.url  # raises
+        if self.proxy is not None:
+            return self.proxy.urls[ROLES[number]]
         endpoint: str = self.listeners[number].endpoint
         return endpoint
 

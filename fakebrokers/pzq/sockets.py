@@ -15,7 +15,7 @@ from typing import Any
 import zmq
 
 from fakebrokers.connection import Connection
-from fakebrokers.listener import Driver
+from fakebrokers.driver import Driver
 from fakebrokers.pzq.codec import PzqCodec, SendCodec
 from fakebrokers.pzq.frames import Parts
 from fakebrokers.pzq.listener import NOBLOCK, POLLOUT, ZmqListener
@@ -90,7 +90,7 @@ class RouterListener(ZmqListener):
 
 
 class _Peer:
-    """One routing id of a ROUTER; implements `connection.Transport`."""
+    """One routing id of a ROUTER; implements `outgoing.Transport`."""
 
     def __init__(self, listener: RouterListener, routing_id: bytes) -> None:
         self._listener = listener
@@ -106,7 +106,7 @@ class _Peer:
 class DealerListener(ZmqListener):
     """A DEALER socket: one connection for all peers, among which libzmq deals out what is sent.
 
-    Implements `connection.Transport`.
+    Implements `outgoing.Transport`.
 
     Args:
         welcome: Makes the session; it is given the question whether the socket has room.

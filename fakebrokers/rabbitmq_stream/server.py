@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from fakebrokers.driver import Driver
 from fakebrokers.engine import Clock
 from fakebrokers.errors import UsageError
-from fakebrokers.listener import Driver, TcpListener
+from fakebrokers.listener import TcpListener
 from fakebrokers.rabbitmq_stream.broker import StreamBroker
 from fakebrokers.rabbitmq_stream.cluster import Cluster, Node
 from fakebrokers.rabbitmq_stream.codec import StreamCodec

@@ -188,7 +188,7 @@ class Core(Server):
 
 
 class CoreSocket(Socket):
-    """Implements `connection.Transport`: the client's end is the same object."""
+    """Implements `outgoing.Transport`: the client's end is the same object."""
 
     def __init__(self, core: Core) -> None:
         self._core = core

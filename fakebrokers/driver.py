@@ -1,0 +1,46 @@
+"""An engine on an asyncio loop: its steps end here, and its timers are set here."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+
+from fakebrokers.engine import Engine
+
+
+class Driver:
+    """Keeps an engine's timers on an asyncio loop."""
+
+    def __init__(self, engine: Engine, loop: asyncio.AbstractEventLoop) -> None:
+        self.engine = engine
+        self.loop = loop
+        self._timer: asyncio.TimerHandle | None = None
+        self._armed = math.inf
+
+    def settle(self) -> None:
+        """End a step: write what is due, take it down, set the timer."""
+        self.engine.flush(self.loop.time())
+        self.engine.journal.flush()
+        deadline = self.engine.next_deadline()
+        if deadline < self._armed:
+            if self._timer is not None:
+                self._timer.cancel()
+            self._armed = deadline
+            self._timer = self.loop.call_at(deadline, self._wake)
+
+    def _wake(self) -> None:
+        self._armed = math.inf
+        # the loop may call a timer up to its clock's resolution early
+        self.engine.handle_timers(max(self.loop.time(), self._deadline_reached()))
+        self.settle()
+
+    def _deadline_reached(self) -> float:
+        deadline = self.engine.next_deadline()
+        return deadline if deadline - self.loop.time() < 0.001 else -math.inf
+
+    def stop(self) -> None:
+        """Set no timer any more."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        self._armed = -math.inf

@@ -1,0 +1,56 @@
+"""Rules that act on single items of a frame: one message of a batch, one id of a confirm."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+
+import msgspec
+
+from fakebrokers.faults.parcel import Parcel
+from fakebrokers.frames import FrameSpec
+
+
+def strike_items(
+    strike: Callable[[list[Parcel]], list[Parcel]],
+    chosen: Collection[int],
+    parcels: list[Parcel],
+    spec: FrameSpec,
+) -> list[Parcel]:
+    """Strike the chosen items only; neighbours that nothing came between stay one frame.
+
+    Args:
+        strike: What a rule makes of parcels.
+        chosen: Places of the items in the frame as it came into the pipe.
+    """
+    out: list[Parcel] = []
+    for parcel in parcels:
+        if parcel.items is None or parcel.raw is not None or not any(i in chosen for i in parcel.items):
+            out.append(parcel)
+            continue
+        rest: list[int] = []
+        for place, item in enumerate(parcel.items):
+            if item not in chosen:
+                rest.append(place)
+                continue
+            fate = strike([_part(parcel, [place], spec)])
+            if fate:
+                if rest:
+                    out.append(_part(parcel, rest, spec))
+                    rest = []
+                out.extend(fate)
+        if rest:
+            out.append(_part(parcel, rest, spec))
+    return out
+
+
+def _part(parcel: Parcel, places: list[int], spec: FrameSpec) -> Parcel:
+    """A parcel with only these of its items."""
+    assert parcel.items is not None and spec.items is not None
+    if len(places) == len(parcel.items):
+        return parcel
+    return msgspec.structs.replace(
+        parcel,
+        frame=spec.items.select(parcel.frame, places),
+        unit=None,
+        items=tuple(parcel.items[place] for place in places),
+    )

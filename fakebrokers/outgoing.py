@@ -1,0 +1,147 @@
+"""The way out of one connection: what the broker says, through the faults, to the transport."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from fakebrokers.faults.parcel import Parcel
+from fakebrokers.faults.pipe import Pipe, unit_size
+from fakebrokers.frames import Frame, kind_of
+from fakebrokers.intake import Intake
+from fakebrokers.journal import Journal, Tap
+from fakebrokers.session import Codec, HangUp
+
+#: Bytes that a step may collect before they are written; bounds what one read can set off.
+WRITE_AT = 256 * 1024
+
+
+class Transport(Protocol):
+    """What carries the units of one connection: a socket, or memory."""
+
+    def write(self, units: list[Any]) -> None:
+        """Send these units, in order, in as few writes as possible."""
+
+    def hang_up(self, how: HangUp) -> None:
+        """End it behind what was written."""
+
+    def stop_reading(self) -> None:
+        """Let the client's bytes pile up."""
+
+    def resume_reading(self) -> None:
+        """Read on."""
+
+
+class Outgoing:
+    """Collects the units of a step, and writes them in as few pieces as possible.
+
+    Attributes:
+        mute: Nothing leaves any more: half-open, or the client has gone.
+        gone: The connection was ended, by us or by the client.
+        ended: How we ended it; the transport is to be told.
+        said_bytes: Of all that the broker said.
+        sent_bytes: Of all that left.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        codec: Codec,
+        pipe: Pipe,
+        intake: Intake,
+        journal: Journal,
+        transport: Transport,
+    ) -> None:
+        self.mute = False
+        self.gone = False
+        self.ended: HangUp | None = None
+        self.said_bytes = 0
+        self.sent_bytes = 0
+        self._name = name
+        self._codec = codec
+        self._pipe = pipe
+        self._intake = intake
+        self._journal = journal
+        self._transport = transport
+        self._units: list[Any] = []
+        self._size = 0
+
+    @property
+    def shut(self) -> bool:
+        """Whether nothing leaves any more, for whatever reason."""
+        return self.mute or self.gone
+
+    def say(self, frame: Frame, now: float) -> None:
+        """The broker means to send a frame."""
+        unit = self._codec.encode(frame)
+        size = len(unit) if type(unit) is bytes else unit_size(unit)
+        if self.mute:
+            self._journal.add(now, self._name, Tap.SAID, frame, size)
+            return
+        fired = None
+        if not self._pipe.untouched("out", frame, now):
+            fired = self._pipe.push("out", frame, size, now, unit)
+        self.said_bytes += size
+        if fired is None:
+            self.sent_bytes += size
+            self._units.append(unit)
+            self._size += size
+            self._journal.add(now, self._name, Tap.OUT, frame, size)
+            if self._size > WRITE_AT:
+                self.write()
+        else:
+            self._journal.add(now, self._name, Tap.SAID, frame, size, fired)
+            self.drain(now)
+
+    def put(self, parcel: Parcel, now: float) -> None:
+        """Send something on its way, past all rules, behind what waits."""
+        self._pipe.put("out", parcel, now)
+        self.drain(now)
+
+    def drain(self, now: float) -> None:
+        """Take what is due from the lane."""
+        for parcel in self._pipe.lanes["out"].take(now):
+            if self.shut:
+                return
+            if parcel.end is not None:
+                self.end(parcel.end, parcel.fault, now)
+                return
+            self._put_out(parcel, now)
+
+    def _put_out(self, parcel: Parcel, now: float) -> None:
+        """A unit leaves, after all faults."""
+        self.sent_bytes += parcel.size
+        if parcel.alone:
+            self.write()
+            self._transport.write([parcel.raw])
+        else:
+            self._units.append(parcel.raw)
+            self._size += parcel.size
+        if parcel.frame is not None and parcel.complete:
+            size = parcel.total or parcel.size
+            self._journal.add(now, self._name, Tap.SENT, parcel.frame, size, parcel.fault)
+        elif not parcel.alone:
+            what = f" in place of {kind_of(parcel.frame)}" if parcel.frame is not None else ""
+            self._journal.state(now, self._name, "bytes", f"{parcel.size} B{what}", parcel.fault)
+
+    def end(self, how: HangUp, fault: str, now: float) -> None:
+        """End the connection at once, behind what has left."""
+        self._journal.state(now, self._name, how.value, "", fault)
+        if how is HangUp.HALF_OPEN:
+            self.mute = True
+            self._intake.block("half-open")
+            self.write()
+            return
+        self.ended = how
+        self.gone = True
+
+    def write(self) -> None:
+        """Hand what was collected to the transport."""
+        if self._units:
+            units, self._units = self._units, []
+            self._size = 0
+            self._transport.write(units)
+
+    def forget(self) -> None:
+        """Nobody is there to get what was collected."""
+        self._units.clear()
+        self._size = 0
