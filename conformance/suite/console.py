@@ -103,7 +103,7 @@ def print_results(console: Console, results: Results) -> None:
             console.print(f"inconclusive {row.id} ({row.level}): {row.reason}", markup=False, style="magenta")
         if "unexpected pass" in row.tags:
             console.print(f"unexpected pass {row.id}: take it out of the expectation file", markup=False)
-    table = Table(title=f"{results.client} {results.client_version}", title_justify="left", pad_edge=False)
+    table = Table(pad_edge=False)
     table.add_column("level")
     verdicts = [v for v in Verdict if any(r.verdict is v for r in results.results)]
     for verdict in verdicts:
@@ -112,7 +112,7 @@ def print_results(console: Console, results: Results) -> None:
         rows = [r for r in results.results if r.level == level]
         if rows:
             table.add_row(level, *(_count(rows, v) for v in verdicts))
-    console.print()
+    console.print(f"\n{results.client} {results.client_version}", markup=False, style="bold")
     console.print(table)
     console.print(
         f"{executed_share(results.results):.0%} of the MUST scenarios for this client were executed; "
