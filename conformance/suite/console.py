@@ -114,9 +114,10 @@ def print_results(console: Console, results: Results) -> None:
             table.add_row(level, *(_count(rows, v) for v in verdicts))
     console.print(f"\n{results.client} {results.client_version}", markup=False, style="bold")
     console.print(table)
+    count = len(results.results)
     console.print(
         f"{executed_share(results.results):.0%} of the MUST scenarios for this client were executed; "
-        f"{len(results.results)} scenarios in {results.seconds:.1f} s; seed {results.seed}; "
+        f"{count} scenario{'s' * (count != 1)} in {results.seconds:.1f} s; seed {results.seed}; "
         f"exit code {results.exit_code}",
         highlight=False,
     )
