@@ -20,7 +20,7 @@ from rich.table import Table
 
 from conformance.adapter.process import ProcessAdapter
 from conformance.adapters.registry import Client, bundled
-from conformance.cli_analyze import analyze_journals
+from conformance.cli_analyze import analyze_journals, tally
 from conformance.mutants.matrix import matrix
 from conformance.mutants.registry import protocols
 from conformance.report import write_report
@@ -94,9 +94,10 @@ class Campaign:
         except FakeBrokerError as error:
             self.left_out.append(f"analysis on Spark: {error}")
             return None
-        found = ", ".join(f"{name} {count}" for name, count in summary["anomalies"].items()) or "no anomalies"
+        allowed = summary["allowed"]
+        found = "; ".join(f"{name} {tally(n, allowed[name])}" for name, n in summary["anomalies"].items())
         self.console.print(
-            f"   {summary['rows']} records of {summary['runs']} runs in {summary['seconds']:.1f} s: {found}",
+            f"   {summary['rows']} records of {summary['runs']} runs in {summary['seconds']:.1f} s: {found or 'no anomalies'}",
             highlight=False,
         )
         document: dict[str, Any] = json.loads((self.report / "analysis" / "analysis.json").read_bytes())

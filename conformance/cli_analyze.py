@@ -61,7 +61,8 @@ def analyze_journals(
     """Seal what is not sealed, analyse everything, write `out`.
 
     Returns:
-        ``rows``, ``runs``, ``seconds`` (all of it), ``anomalies`` (name: count), ``out``.
+        ``rows``, ``runs``, ``seconds`` (all of it), ``anomalies`` (name: count), ``allowed`` (how many of
+        these the runs' contracts allow), ``out``.
 
     Raises:
         UsageError: There is no journal, a file is of another version, or Spark or Java is missing.
@@ -81,7 +82,7 @@ def analyze_journals(
         from conformance.pipeline.analysis import run_analysis
 
         document = run_analysis(spark, files, out)
-        summary = {name: document[name] for name in ("rows", "runs", "anomalies", "out")}
+        summary = {name: document[name] for name in ("rows", "runs", "anomalies", "allowed", "out")}
         return {**summary, "seconds": round(time.monotonic() - begun, 3)}
 
 
@@ -91,11 +92,17 @@ def _rows(files: dict[str, list[str]]) -> int:
     return sum(pq.read_metadata(path).num_rows for path in files["frames"] + files["ops"])
 
 
+def tally(count: int, allowed: int) -> str:
+    """``3``, ``3, 1 of them allowed`` or ``3, allowed``."""
+    some = f"{allowed} of them " if allowed < count else ""
+    return f"{count}, {some}allowed" if allowed else str(count)
+
+
 def _tell(summary: dict[str, Any]) -> None:
     found = summary["anomalies"]
     click.echo(f"{summary['rows']} records of {summary['runs']} runs in {summary['seconds']:.1f} s")
     for name, count in found.items():
-        click.echo(f"  {name:26} {count}")
+        click.echo(f"  {name:26} {tally(count, summary['allowed'][name])}")
     click.echo(f"{'Details' if found else 'No anomalies. Tables'}: {summary['out']}")
 
 

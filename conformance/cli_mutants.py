@@ -9,6 +9,7 @@ import click
 from rich.console import Console
 from rich.progress import Progress
 
+from fakebrokers.errors import UsageError
 from fakebrokers.protocols import PROTOCOLS
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 @click.option("--all", "everything", is_flag=True, help="Try every mutant on every scenario.")
 @click.option("--mutant", "only", multiple=True, metavar="NAME", help="Only this mutant; may be given again.")
 @click.option("--why", is_flag=True, help="Say by which criterion each mutant fails.")
+@click.option("--write", is_flag=True, help="Put what was found into conformance/mutants/kills.json.")
 @click.option("-n", "processes", type=click.IntRange(1, 64), default=2, show_default=True, help="Processes.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
 @click.argument("ids", nargs=-1, metavar="[ID ...]")
@@ -28,6 +30,7 @@ def mutants_command(
     everything: bool,
     only: tuple[str, ...],
     why: bool,
+    write: bool,
     processes: int,
     as_json: bool,
     ids: tuple[str, ...],
@@ -36,10 +39,13 @@ def mutants_command(
 
     Exit code 1: a scenario catches none, or the correct client fails it.
     """
+    from conformance.mutants.kills import write_kills
     from conformance.mutants.matrix import Matrix, matrix
     from conformance.mutants.registry import find_mutant, protocols
     from conformance.suite.load import all_scenarios, select
 
+    if write and only:
+        raise UsageError("--write needs all mutants: leave out --mutant")
     for name in only:
         for spoken in [protocol] if protocol else protocols():
             find_mutant(spoken, name)
@@ -55,6 +61,8 @@ def mutants_command(
             processes=processes,
             on_row=lambda _: progress.advance(bar),
         )
+    if write:
+        write_kills(found.rows)
     if as_json:
         click.echo(json.dumps(found.document(), indent=1))
     else:

@@ -16,6 +16,7 @@ from fakebrokers.faults.pipe import Pipe
 from fakebrokers.frames import Frame
 from fakebrokers.intake import Frames, Intake
 from fakebrokers.journal import Journal, Tap
+from fakebrokers.journal.record import SILENCE_LIMIT
 from fakebrokers.outgoing import Outgoing, Transport
 from fakebrokers.session import Codec, HangUp, Session
 
@@ -146,6 +147,9 @@ class Connection:
 
     def ready(self) -> None:
         """The client is set up."""
+        limit = self.session.silence_limit_s
+        if limit is not None:
+            self.journal.state(self._owner.now, self.name, SILENCE_LIMIT, f"{limit * 1000:g} ms")
         self._moment(Moment.READY, self._owner.now)
         self._request_flush()
 

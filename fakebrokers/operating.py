@@ -55,9 +55,14 @@ class Operated(Waiting):
             return holds_socket(host, int(port))
         raise UsageError(f"there was no connection {connection!r}")
 
-    def say(self, connection: str, frame: Frame) -> None:
-        """Say a frame on a connection that nobody asked for; no fault touches it."""
-        self.call(lambda: self._connection(connection).inject(frame))
+    def say(self, connection: str, *frames: Frame) -> None:
+        """Say frames on a connection that nobody asked for; no fault touches them."""
+
+        def act() -> None:
+            for frame in frames:
+                self._connection(connection).inject(frame)
+
+        self.call(act)
 
     def say_raw(self, connection: str, data: Any) -> None:
         """Say bytes (or whatever the wire's unit is) on a connection; no fault touches them."""

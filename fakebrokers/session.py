@@ -83,10 +83,16 @@ class Link(Protocol):
 
 
 class Session(ABC):
-    """One connection's state machine. `link` is set before `opened` is called."""
+    """One connection's state machine. `link` is set before `opened` is called.
+
+    Attributes:
+        silence_limit_s: Silence of the broker after which the client has to give up, once the client is set
+            up; inf if none was agreed on, None where the protocol knows no such thing.
+    """
 
     link: Link
     state: str = "new"
+    silence_limit_s: float | None = None
 
     def opened(self, now: float) -> None:  # noqa: B027 - optional hook
         """The connection was accepted."""

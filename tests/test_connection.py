@@ -213,3 +213,11 @@ def test_sessions_know_their_link() -> None:
     assert isinstance(talk.link.session, ToySession)
     assert talk.link.session.link is talk.link
     assert (talk.link.name, talk.link.session.describe()) == ("c1", {"state": "open"})
+
+
+def test_what_silence_a_client_must_not_bear_stands_in_the_journal() -> None:
+    talk = Talk(hello=False)
+    talk.link.session.silence_limit_s = 2.5
+    talk.send(b"hello me")
+    (record,) = talk.journal.select(kind="silence limit")
+    assert (record.connection, record.note) == ("c1", "2500 ms")

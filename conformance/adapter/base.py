@@ -22,7 +22,7 @@ from conformance.adapter.messages import (
     patience_ms,
 )
 from conformance.adapter.result import Result
-from conformance.adapter.transcript import Inbox, Transcript
+from conformance.adapter.transcript import WAITED, Inbox, Line, Transcript
 from fakebrokers.errors import FakeBrokerError, UsageError
 
 HELLO_DEADLINE_MS = 15_000.0  #: runtimes are slow to start on a loaded machine
@@ -199,8 +199,16 @@ class Adapter(ABC):
         return self.inbox.messages(sub)
 
     async def wait_messages(self, sub: str, count: int, timeout_s: float) -> list[Message]:
-        """The messages of a subscription as soon as there are `count`, or what there is after `timeout_s`."""
-        await self.inbox.until(lambda: len(self.inbox.messages(sub)) >= count, timeout_s)
+        """The messages of a subscription as soon as there are `count`, or what there is after `timeout_s`.
+
+        In the second case the transcript says so at the place where the waiting began: what was there by then
+        has had its time.
+        """
+        place, begun_ns = len(self.transcript.lines), self.now_ns()
+        came = await self.inbox.until(lambda: len(self.inbox.messages(sub)) >= count, timeout_s)
+        if not came and self.alive:
+            waited = {"sub": sub, "count": count, "within_s": timeout_s}
+            self.transcript.lines.insert(place, Line(begun_ns, WAITED, waited))
         return self.inbox.messages(sub)
 
     # The process, where there is one.

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Any, Literal
 
@@ -224,8 +224,10 @@ def request_body(data: bytes) -> dict[str, Any]:
         return {"b64": base64.b64encode(data).decode()}
 
 
-def same_body(reported: Mapping[str, Any], expected: bytes) -> bool:
-    """Whether a reported body stands for exactly these bytes."""
+def same_body(reported: Mapping[str, Any] | Sequence[Mapping[str, Any]], expected: bytes) -> bool:
+    """Whether a reported body, or the only part of one, stands for exactly these bytes."""
+    if not isinstance(reported, Mapping):
+        return len(reported) == 1 and same_body(reported[0], expected)
     if "sha256" in reported:
         digest = hashlib.sha256(expected).hexdigest()
         return reported.get("len") == len(expected) and reported["sha256"] == digest

@@ -11,6 +11,8 @@ import msgspec
 from conformance.adapter.messages import INLINE_BYTES_MAX, Event, Message, report_body
 
 SECRETS = frozenset({"password", "token", "secret"})
+#: The `way` of the runner's own remark that messages were waited for in vain, where it began to wait.
+WAITED = "waited"
 
 
 class Line(msgspec.Struct, frozen=True):
@@ -18,7 +20,7 @@ class Line(msgspec.Struct, frozen=True):
 
     Attributes:
         at_ns: The runner's monotonic clock.
-        way: ``out`` to the adapter, ``in`` from it.
+        way: ``out`` to the adapter, ``in`` from it, or `WAITED`.
         line: The object, or bytes that were none.
     """
 

@@ -17,16 +17,21 @@ NAMES = (
 )
 
 #: Words of a contract and what they allow. `ordered` is special: without it order is not judged, unless
-#: nothing at all was promised away.
-_ALLOWED_BY = {
+#: nothing at all was promised away. `false-answers`: faults confirmed or rejected what the fake did not;
+#: `by-hand`: a script has sent what may be a confirm, and nobody can tell.
+ALLOWED_BY = {
     "at-most-once": frozenset({"lost-write", "unseen"}),
     "at-least-once": frozenset({"duplicate"}),
+    "false-answers": frozenset({"lost-write", "unseen", "G1a"}),
+    "by-hand": frozenset({"phantom-confirm"}),
 }
 _ORDER = frozenset({"nonmonotonic-poll", "poll-skip"})
 
-#: A client has this much of an agreed limit, plus a quarter of a second, to notice silence.
+#: A client has this much of an agreed limit, plus a second, to notice silence (scenario NET-1.07).
 TOLERANCE = 1.2
-GRACE_MS = 250
+GRACE_MS = 1000
+#: The metric of how long the harness stood still, in milliseconds.
+LAG = "loop_lag_ms"
 
 #: Events of a client that tell that it noticed the end of a connection.
 NOTICED = ("connection_lost", "reconnecting", "disconnected")
@@ -63,5 +68,5 @@ class Anomaly(msgspec.Struct, frozen=True, kw_only=True):
 def allowed_names(contract: str) -> frozenset[str]:
     """The anomalies that a contract allows; none for an empty one."""
     words = contract.split()
-    allowed = frozenset[str]().union(*(_ALLOWED_BY.get(word, frozenset()) for word in words))
+    allowed = frozenset[str]().union(*(ALLOWED_BY.get(word, frozenset()) for word in words))
     return allowed | _ORDER if words and "ordered" not in words else allowed

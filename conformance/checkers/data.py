@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from conformance.checkers.anomaly import RECONNECTS, REPOSITIONS, Anomaly
-from conformance.checkers.history import Fate, Reader, drained_at, fates, readers
+from conformance.checkers.history import Fate, Reader, drains, fates, readers
 from fakebrokers.journal.reader import RunLog
 from fakebrokers.journal.rows import OpRow
 
@@ -23,7 +23,7 @@ def lost_write(log: RunLog) -> Iterator[Anomaly]:
     found = fates(log.ops)
     by_key = readers(log, found)
     ordered = "ordered" in log.run.contract.split()
-    drained = drained_at(log)
+    drained = drains(log.ops)
     for fate in found.values():
         if not fate.acked or fate.delivered or fate.acked_seq is None:
             continue
@@ -32,7 +32,7 @@ def lost_write(log: RunLog) -> Iterator[Anomaly]:
             for reader in by_key.get(fate.key, ())
             if _read_around(reader, fate) or (ordered and _read_past(reader, fate))
         ]
-        if witnesses or (not ordered and drained > fate.acked_seq):
+        if witnesses or (not ordered and drained.get(fate.key, 0) > fate.acked_seq):
             yield Anomaly(
                 name="lost-write",
                 run=log.run.run,
@@ -59,9 +59,11 @@ def _read_past(reader: Reader, fate: Fate) -> bool:
 
 def unseen(log: RunLog) -> Iterator[Anomaly]:
     """Acknowledged, and nobody had got it when the log was drained."""
-    drained = drained_at(log)
+    drained = drains(log.ops)
     for fate in fates(log.ops).values():
-        if fate.acked_seq is not None and not fate.delivered and drained > fate.acked_seq:
+        if fate.acked_seq is None or fate.delivered:
+            continue
+        if drained.get(fate.key, 0) > fate.acked_seq:
             yield Anomaly(
                 name="unseen",
                 run=log.run.run,

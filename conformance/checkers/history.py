@@ -101,6 +101,6 @@ def readers(log: RunLog, found: dict[tuple[str, str], Fate]) -> dict[str, list[R
     return by_key
 
 
-def drained_at(log: RunLog) -> int:
-    """When the run had read everything that there was: the last ``drain`` that ended well; 0 for never."""
-    return max((op.seq for op in log.ops if op.f == "drain" and op.outcome == "ok"), default=0)
+def drains(ops: Iterable[OpRow]) -> dict[str, int]:
+    """By log: when all of it had been read, the last ``drain`` that ended well."""
+    return {op.key or "": op.seq for op in ops if op.f == "drain" and op.outcome == "ok"}

@@ -8,12 +8,14 @@ fake share a loop on virtual time. Scenarios about processes and TLS run over so
 from __future__ import annotations
 
 import asyncio
+import io
 import os
 import signal
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import redirect_stderr
 from enum import StrEnum
 from multiprocessing import get_context
 from types import FrameType
@@ -32,6 +34,7 @@ from conformance.suite.judge import Judgement, judge, unfit
 from conformance.suite.load import all_scenarios
 from conformance.suite.scenario import Key, Scenario
 from fakebrokers import virtual
+from fakebrokers.journal import RunJournal
 
 GOOD = (Verdict.PASS, Verdict.NON_STRICT)
 STUCK_S = 30  #: real seconds after which a run is given up: a client in an endless loop
@@ -104,18 +107,45 @@ def mode_of(scenario: Scenario) -> Mode:
     """How a scenario has to be run."""
     if scenario.process:
         return Mode.PROCESS
-    sockets = scenario.sockets or "tls" in scenario.needs or scenario.server.get("tls")
+    sockets = scenario.sockets
+    if sockets is None:
+        asked = scenario.server.get("tls") or scenario.server.get("proxied")
+        sockets = bool(asked or "tls" in scenario.needs)
     return Mode.SOCKETS if sockets else Mode.MEMORY
 
 
-def run(scenario: Scenario, mutant: Mutant | None = None, mode: Mode | None = None) -> Judgement:
-    """Judge the reference client, or a mutant of it, by one scenario. Blocks; main thread only."""
+def run(
+    scenario: Scenario,
+    mutant: Mutant | None = None,
+    mode: Mode | None = None,
+    *,
+    note: RunJournal | None = None,
+) -> Judgement:
+    """Judge the reference client, or a mutant of it, by one scenario. Blocks; main thread only.
+
+    Clients in this process write their complaints to its stderr; they are kept in the judgement.
+
+    Args:
+        note: Where the run is written down.
+    """
     how = mode or mode_of(scenario)
-    work = _judged(scenario, _adapter(scenario.protocol, mutant, how), how)
+    found: list[Judgement] = []
+    complaints = io.StringIO()
+
+    def unhandled(_: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        complaints.write(f"{context['message']}: {context.get('exception')!r}\n")
+
+    async def work() -> None:  # no result: asyncio formats its task to give SIGINT back, with whole journals
+        asyncio.get_running_loop().set_exception_handler(unhandled)
+        found.append(await _judged(scenario, _adapter(scenario.protocol, mutant, how), how, note))
+
     former = signal.signal(signal.SIGALRM, _alarm)
     signal.setitimer(signal.ITIMER_REAL, STUCK_S + (scenario.timeout_s if how is not Mode.MEMORY else 0))
     try:
-        return virtual.run(work) if how is Mode.MEMORY else asyncio.run(work)
+        with redirect_stderr(complaints):
+            (virtual.run if how is Mode.MEMORY else asyncio.run)(work())
+        found[0].stderr += complaints.getvalue()
+        return found[0]
     except Stuck:
         return Judgement(scenario, Verdict.HARNESS_ERROR, reason=f"not done after {STUCK_S} s of real time")
     except AdapterFailed as error:
@@ -140,13 +170,13 @@ def _adapter(protocol: str, mutant: Mutant | None, mode: Mode) -> Adapter:
     return InProcessAdapter(client, protocol)
 
 
-async def _judged(scenario: Scenario, adapter: Adapter, mode: Mode) -> Judgement:
+async def _judged(scenario: Scenario, adapter: Adapter, mode: Mode, note: RunJournal | None) -> Judgement:
     try:
         hello = await adapter.start()
         refused = unfit(scenario, hello, in_process=mode is not Mode.PROCESS)
         if refused is not None:
             return refused
-        return await judge(scenario, adapter, fake_for(memory=mode is Mode.MEMORY))
+        return await judge(scenario, adapter, fake_for(memory=mode is Mode.MEMORY), note=note)
     finally:
         await adapter.kill()
 

@@ -2,28 +2,39 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import reduce
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
-from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from conformance.checkers.anomaly import NAMES, allowed_names
+from conformance.checkers.anomaly import ALLOWED_BY, NAMES, allowed_names
 from conformance.pipeline import checks, measures
 from conformance.pipeline.fates import fates
 from conformance.pipeline.schema import Tables, load
+from conformance.pipeline.session import SMALL
 from conformance.pipeline.wire import wire_keys
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 ANALYSIS_VERSION = 1
 #: Findings of one name that the JSON carries; the Parquet has them all.
 SHOWN = 200
-_CONTRACTS = ("at-most-once", "at-least-once", "exactly-once", "ordered", "fair")
+
+
+class Shared(msgspec.Struct):
+    """What several checks and measures start from, computed once."""
+
+    ops: DataFrame
+    found: DataFrame  #: see `fates`
+    wire: DataFrame  #: see `wire_keys`
 
 
 class Results(msgspec.Struct):
@@ -35,35 +46,45 @@ class Results(msgspec.Struct):
     harness: DataFrame
 
 
-def analyze(tables: Tables, *, heartbeats: bool = True) -> Results:
-    """Everything, as transforms of the tables; nothing is computed yet.
+def analyze(tables: Tables) -> Results:
+    """Everything, as transforms of the tables; nothing is computed yet."""
+    shared, runs = share(tables), tables["runs"]
+    anomalies = find(tables, shared).persist()
+    return Results(
+        anomalies,
+        measures.latencies(shared.found, shared.wire, runs),
+        measures.matrix(runs, anomalies),
+        measures.harness(tables["metrics"], runs),
+    )
+
+
+def share(tables: Tables) -> Shared:
+    """The tables that are read more than once."""
+    # Every check groups within runs: with each run in one place, none of them has to move rows again.
+    ops = tables["ops"].drop("note").repartition("run").persist()
+    wire = wire_keys(tables["frames"].repartition("run")).persist()
+    return Shared(ops, fates(ops).persist(), wire)
+
+
+def find(tables: Tables, shared: Shared, *, heartbeats: bool = True) -> DataFrame:
+    """All anomalies.
 
     Args:
         heartbeats: Some run has a heartbeat limit; without any, the check of them is left out.
     """
-    runs, frames = tables["runs"], tables["frames"]
-    # Every check groups within runs: with each run in one place, none of them has to move rows again.
-    ops = tables["ops"].drop("note").repartition("run").persist(StorageLevel.MEMORY_AND_DISK)
-    found = fates(ops).persist(StorageLevel.MEMORY_AND_DISK)
-    wire = wire_keys(frames.repartition("run")).persist(StorageLevel.MEMORY_AND_DISK)
+    runs, ops, found = tables["runs"], shared.ops, shared.found
     findings = [
         checks.lost_write(found, ops, runs),
         checks.duplicate(found),
         checks.unseen(found, ops),
         checks.polls_out_of_order(ops),
         checks.g1a(found),
-        checks.phantom_confirm(ops, wire),
+        checks.phantom_confirm(ops, shared.wire),
         checks.stuck_request(ops, runs),
     ]
     if heartbeats:
-        findings.append(checks.missed_heartbeat_ignored(frames, ops, tables["metrics"], runs))
-    anomalies = judge(reduce(DataFrame.unionByName, findings), runs).persist()
-    return Results(
-        anomalies,
-        measures.latencies(found, wire, runs),
-        measures.matrix(runs, anomalies),
-        measures.harness(tables["metrics"], runs),
-    )
+        findings.append(checks.missed_heartbeat_ignored(tables["frames"], ops, tables["metrics"], runs))
+    return judge(reduce(DataFrame.unionByName, findings), runs)
 
 
 def judge(findings: DataFrame, runs: DataFrame) -> DataFrame:
@@ -79,8 +100,7 @@ def _allowed() -> Column:
     words = F.split("contract", r"\s+")
     by_word = [
         F.array_contains(words, word) & F.col("name").isin(*allowed_names(f"ordered {word}"))
-        for word in _CONTRACTS
-        if allowed_names(f"ordered {word}")
+        for word in ALLOWED_BY
     ]
     unordered = (
         (F.trim("contract") != "")
@@ -96,27 +116,27 @@ def run_analysis(spark: SparkSession, files: Mapping[str, Sequence[str]], out: P
     Writes ``anomalies``, ``latencies``, ``matrix`` and ``harness`` as Parquet, and ``analysis.json``.
     """
     begun = time.monotonic()
+    rows = sum(_length(path) for table in ("frames", "ops", "metrics") for path in files[table])
     tables = load(spark, files)
-    results = analyze(tables, heartbeats=_any_limit(files["runs"]))
+    shared, runs = share(tables), tables["runs"]
     out.mkdir(parents=True, exist_ok=True)
 
-    def judge_runs() -> list[dict[str, Any]]:
-        results.anomalies.repartition(1).write.mode("overwrite").parquet(str(out / "anomalies.parquet"))
-        return _small(results.matrix, out / "matrix.parquet")
-
     def measure() -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-        latencies = _small(results.latencies, out / "latencies.parquet")
-        return latencies, _small(results.harness, out / "harness.parquet")
+        latencies = _small(measures.latencies(shared.found, shared.wire, runs), out / "latencies.parquet")
+        return latencies, _small(measures.harness(tables["metrics"], runs), out / "harness.parquet")
 
-    with ThreadPoolExecutor(2) as pool:  # planning keeps one core busy, so do two things at a time
-        judged, measured = pool.submit(judge_runs), pool.submit(measure)
-        matrix, (latencies, harness) = judged.result(), measured.result()
-    counts, findings = _findings(out / "anomalies.parquet")
+    with ThreadPoolExecutor(1) as pool:
+        measured = pool.submit(measure)  # computes what is shared, while the checks are still being planned
+        anomalies = find(tables, shared, heartbeats=_any_limit(files["runs"])).persist()
+        counts, allowed, findings = _findings(_anomalies(anomalies, out / "anomalies.parquet", rows))
+        matrix = _small(measures.matrix(runs, anomalies), out / "matrix.parquet")
+        latencies, harness = measured.result()
     document = {
         "version": ANALYSIS_VERSION,
-        "rows": sum(_length(path) for table in ("frames", "ops", "metrics") for path in files[table]),
+        "rows": rows,
         "runs": sum(map(_length, files["runs"])),
         "anomalies": counts,
+        "allowed": allowed,
         "findings": findings,
         "quantiles": list(measures.QUANTILES),
         "latencies": latencies,
@@ -131,13 +151,37 @@ def run_analysis(spark: SparkSession, files: Mapping[str, Sequence[str]], out: P
 
 def _small(frame: DataFrame, path: Path) -> list[dict[str, Any]]:
     """Rows of a table that is small whatever the journal, also written to `path`."""
-    import pyarrow as pa
     import pyarrow.parquet as pq
+
+    table = _gathered(frame)
+    pq.write_table(table, path)
+    rows: list[dict[str, Any]] = table.to_pylist(maps_as_pydicts="strict")
+    return rows
+
+
+def _anomalies(frame: DataFrame, folder: Path, rows: int) -> pa.Table:
+    """The anomalies in a journal of so many rows, also written to `folder`.
+
+    Spark writes large tables in parallel, but takes a second to get its writer going.
+    """
+    import pyarrow.parquet as pq
+
+    if rows > SMALL:
+        frame.repartition(1).write.mode("overwrite").parquet(str(folder))
+        return pq.read_table(folder)
+    table = _gathered(frame)
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    pq.write_table(table, folder / "part-0.parquet")
+    return table
+
+
+def _gathered(frame: DataFrame) -> pa.Table:
+    import pyarrow as pa
     from pyspark.sql.pandas.types import to_arrow_schema
 
     rows = [row.asDict() for row in frame.collect()]
-    pq.write_table(pa.Table.from_pylist(rows, to_arrow_schema(frame.schema)), path)
-    return rows
+    return pa.Table.from_pylist(rows, to_arrow_schema(frame.schema))
 
 
 def _any_limit(paths: Sequence[str]) -> bool:
@@ -153,21 +197,23 @@ def _length(path: str) -> int:
     return int(pq.read_metadata(path).num_rows)
 
 
-def _findings(folder: Path) -> tuple[dict[str, int], list[dict[str, Any]]]:
-    """How often each anomaly was found, and the first `SHOWN` of each name, those not allowed first."""
+def _findings(table: pa.Table) -> tuple[dict[str, int], dict[str, int], list[dict[str, Any]]]:
+    """How often each anomaly was found, how often that was allowed, and the first `SHOWN` of each name,
+    those not allowed first.
+    """
     import pyarrow.compute as pc
-    import pyarrow.parquet as pq
 
-    table = pq.read_table(folder)
     counts: dict[str, int] = {}
+    allowed: dict[str, int] = {}
     shown: list[dict[str, Any]] = []
     for name in NAMES:
         named = table.filter(pc.equal(table["name"], name))
         if len(named):
             counts[name] = len(named)
+            allowed[name] = pc.sum(named["allowed"]).as_py()
             order = [(column, "ascending") for column in ("allowed", "run", "key", "value")]
             shown += named.sort_by(order).slice(0, SHOWN).to_pylist()
-    return counts, shown
+    return counts, allowed, shown
 
 
 def _worst(harness: Sequence[Mapping[str, Any]]) -> dict[str, float]:

@@ -13,12 +13,13 @@ from pyspark.sql import functions as F
 from conformance.checkers.anomaly import (
     ENDS,
     GRACE_MS,
+    LAG,
     NOTICED,
     RECONNECTS,
     REPOSITIONS,
     TOLERANCE,
 )
-from conformance.pipeline.fates import LOG, bounds, readers
+from conformance.pipeline.fates import LOG, drains, readers
 
 FINDING = ("name", "run", "key", "value", "process", "seqs", "detail")
 
@@ -29,7 +30,7 @@ def lost_write(found: DataFrame, ops: DataFrame, runs: DataFrame) -> DataFrame:
         found.where((F.col("acked") > 0) & (F.col("delivered") == 0))
         .select(*LOG, "value", "sent_seq", "acked_seq", "acked_offset")
         .join(runs.select("run", _ordered().alias("ordered")), "run")
-        .join(bounds(ops), "run", "left")
+        .join(drains(ops), list(LOG), "left")
     )
     around = F.col("acked_offset").between(F.col("reader_lowest") + 1, F.col("reader_highest") - 1)
     past = (
@@ -57,7 +58,7 @@ def lost_write(found: DataFrame, ops: DataFrame, runs: DataFrame) -> DataFrame:
 
 def unseen(found: DataFrame, ops: DataFrame) -> DataFrame:
     """Acknowledged, and nobody had got it when the log was drained."""
-    missing = found.where((F.col("acked") > 0) & (F.col("delivered") == 0)).join(bounds(ops), "run")
+    missing = found.where((F.col("acked") > 0) & (F.col("delivered") == 0)).join(drains(ops), list(LOG))
     return _finding(
         missing.where(F.col("drained_seq") > F.col("acked_seq")),
         "unseen",
@@ -157,21 +158,23 @@ def phantom_confirm(ops: DataFrame, wire: DataFrame) -> DataFrame:
     acked = ops.where((F.col("f") == "publish") & (F.col("outcome") == "ok"))
     last = F.max(F.struct("seq", "key", "process")).alias("last")
     on_wire = [F.sum(name).alias(name) for name in ("published", "confirmed")]
+    # One number may stand for a batch of messages: then more are acknowledged than were published.
+    counted = F.least("acked", "published")
     keyed = (
         acked.where("wire_key is not null")
         .groupBy("run", F.col("wire_key").alias("wire"))
         .agg(F.count("*").alias("acked"), last)
         .join(wire.groupBy("run", "wire").agg(*on_wire).where("published > 0"), ["run", "wire"])
-        .where("acked > confirmed")
+        .where(counted > F.col("confirmed"))
         .select("*", F.col("wire").alias("value"))
     )
-    phantoms = keyed.groupBy("run").agg(F.sum(F.expr("acked - confirmed")).alias("phantoms"))
+    phantoms = keyed.groupBy("run").agg(F.sum(counted - F.col("confirmed")).alias("phantoms"))
     totals = (
         acked.groupBy("run")
         .agg(F.count("*").alias("acked"), last)
         .join(wire.groupBy("run").agg(*on_wire).where("published > 0"), "run")
         .join(phantoms, "run", "left")
-        .where("acked - coalesce(phantoms, 0) > confirmed")
+        .where(counted - F.coalesce("phantoms", F.lit(0)) > F.col("confirmed"))
     )
     detail = F.format_string("%d acknowledged, %d sent", "acked", "confirmed")
     seqs = F.array("last.seq")
@@ -189,10 +192,16 @@ def phantom_confirm(ops: DataFrame, wire: DataFrame) -> DataFrame:
 def missed_heartbeat_ignored(
     frames: DataFrame, ops: DataFrame, metrics: DataFrame, runs: DataFrame
 ) -> DataFrame:
-    """The fake was silent on a connection for longer than agreed, and the client did not mind."""
-    limited = runs.where("heartbeat_limit_ms is not null").select(
-        "run",
-        F.round((F.col("heartbeat_limit_ms") * TOLERANCE + GRACE_MS) * 1e6).cast("long").alias("budget"),
+    """The fake was silent on a connection for longer than agreed, and the client did not mind.
+
+    A client has as much more time as the harness itself stood still.
+    """
+    lags = metrics.where(F.col("name") == LAG).groupBy("run").agg(F.max("value").alias("lag_ms"))
+    budget_ms = F.col("heartbeat_limit_ms") * TOLERANCE + GRACE_MS + F.coalesce("lag_ms", F.lit(0.0))
+    limited = (
+        runs.where("heartbeat_limit_ms is not null")
+        .join(lags, "run", "left")
+        .select("run", F.round(budget_ms * 1e6).cast("long").alias("budget"))
     )
     times = reduce(DataFrame.union, [table.select("run", "t_ns") for table in (frames, ops, metrics)])
     end = times.join(limited, "run", "left_semi").groupBy("run").agg(F.max("t_ns").alias("end_ns"))
@@ -215,9 +224,8 @@ def missed_heartbeat_ignored(
     judged = (
         frames.where(F.col("tap").isin("out", "sent"))
         .join(F.broadcast(limited), "run")
-        .withColumn("next_role", F.lead("role").over(here))
         .withColumn("next_ns", F.lead("t_ns").over(here))
-        .where("next_role is null or next_role != 'handshake'")
+        .where("role != 'handshake'")  # before its end nothing is agreed yet
         .where("next_ns is null or next_ns > t_ns + budget")
         .join(end, "run")
         .join(noticed, "run", "left")

@@ -1,4 +1,4 @@
-"""What the checks of data start from: each message's fate, each reader, each run's bounds.
+"""What the checks of data start from: each message's fate, each reader, each drain.
 
 Twins of `conformance.checkers.history`, with the same meanings.
 """
@@ -60,10 +60,13 @@ def readers(ops: DataFrame, found: DataFrame) -> DataFrame:
     )
 
 
-def bounds(ops: DataFrame) -> DataFrame:
-    """One row per run that was drained: when."""
-    drains = ops.where(_is("drain", "ok"))
-    return drains.groupBy("run").agg(F.max("seq").alias("drained_seq"))
+def drains(ops: DataFrame) -> DataFrame:
+    """One row per run and log that was drained: when."""
+    return (
+        ops.where(_is("drain", "ok"))
+        .groupBy("run", F.coalesce("key", F.lit("")).alias("key"))
+        .agg(F.max("seq").alias("drained_seq"))
+    )
 
 
 def _is(f: str, outcome: str) -> Column:

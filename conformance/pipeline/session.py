@@ -6,12 +6,14 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from conformance.pipeline.archive import archive_folder, archive_options, start_training
+from conformance.pipeline.jars import installed_spark, spark_home
 from conformance.pipeline.java import find_java
 from fakebrokers.errors import UsageError
 
@@ -20,11 +22,12 @@ if TYPE_CHECKING:
 
 Settings = dict[str, bool | float | int | str | None]
 
-#: Spark's own jars are trusted: not to verify their bytecode saves a tenth of a short analysis.
-_UNVERIFIED = ("-XX:+UnlockDiagnosticVMOptions", "-XX:-BytecodeVerificationRemote")
-
 #: Rows up to which the quick compiler is enough; beyond them the optimising one pays.
 SMALL = 500_000
+_QUICK = ("-XX:TieredStopAtLevel=1", "-XX:MetaspaceSize=256m")
+
+#: Spark's own jars are trusted: not to verify their bytecode saves a tenth of a short analysis.
+_UNVERIFIED = ("-XX:+UnlockDiagnosticVMOptions", "-XX:-BytecodeVerificationRemote")
 
 
 @contextmanager
@@ -34,6 +37,7 @@ def spark_session(
     java_home: Path | None = None,
     rows: int = SMALL,
     memory: str = "2g",
+    java_options: Sequence[str] = (),
 ) -> Iterator[SparkSession]:
     """A session for as long as the block lasts.
 
@@ -42,6 +46,7 @@ def spark_session(
         java_home: Of the Java to use; see `java.find_java`.
         rows: About how many rows will be read.
         memory: Heap of a local JVM.
+        java_options: More of them for a local JVM; it then verifies all classes, and uses no archive of them.
 
     Raises:
         UsageError: PySpark or Java is missing.
@@ -52,14 +57,21 @@ def spark_session(
         raise UsageError("analysis needs PySpark: pip install 'fakebrokers[spark]'") from None
     before = dict(os.environ)
     scratch = Path(tempfile.mkdtemp(prefix="fakebrokers-spark-"))
+    archive = None
     submitted = "PYSPARK_GATEWAY_PORT" in os.environ
     builder = SparkSession.builder.appName("fakebrokers analyze").config(map=_settings(rows))
     try:
         if not submitted:
-            os.environ["JAVA_HOME"] = str(find_java(java_home, scratch))
+            java, spark = find_java(java_home, scratch), installed_spark()
+            os.environ["JAVA_HOME"] = str(java)
             os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # else workers run python3 of the PATH
             os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-            builder = builder.config(map=_local(scratch, rows, memory))
+            if (master or "local").startswith("local") and (spark / "jars").is_dir():
+                archive = archive_folder(java, spark)
+                home = archive / "home" if archive else spark_home(spark, scratch / "home")
+                os.environ["SPARK_HOME"] = str(home)
+            more = java_options or [*_UNVERIFIED, *archive_options(archive)]
+            builder = builder.config(map=_local(scratch, memory, [*_java_options(rows, memory), *more]))
         if master is not None or not submitted:
             builder = builder.master(master or "local[*]")
         session = builder.getOrCreate()
@@ -71,12 +83,15 @@ def spark_session(
         os.environ.clear()
         os.environ.update(before)
         shutil.rmtree(scratch, ignore_errors=True)
+    if archive and not java_options:
+        start_training(archive, java_home)
 
 
 def _settings(rows: int) -> Settings:
     """What holds on clusters too. Adaptive planning costs more than it gains on small inputs."""
     cores = os.cpu_count() or 1
     return {
+        "spark.python.sql.dataFrameDebugging.enabled": "false",  # else every column tells where it was made
         "spark.sql.adaptive.enabled": str(rows > SMALL).lower(),
         "spark.sql.requireAllClusterKeysForCoPartition": "false",  # rows that lie together by run may stay
         "spark.sql.session.timeZone": "UTC",
@@ -86,16 +101,19 @@ def _settings(rows: int) -> Settings:
     }
 
 
-def _local(scratch: Path, rows: int, memory: str) -> Settings:
-    """What only acts before the JVM starts."""
+def _java_options(rows: int, memory: str) -> list[str]:
     quiet = resources.files("conformance.pipeline") / "log4j2.properties"
-    options = [f"-Dlog4j2.configurationFile={quiet}", "-XX:+UseSerialGC"]
-    if rows <= SMALL:
-        options += ["-XX:TieredStopAtLevel=1", "-XX:MetaspaceSize=256m", *_UNVERIFIED]
+    # A heap that has its full size from the start is collected a quarter as often.
+    options = [f"-Dlog4j2.configurationFile={quiet}", "-XX:+UseSerialGC", f"-Xms{memory}"]
+    return [*options, *_QUICK] if rows <= SMALL else options
+
+
+def _local(scratch: Path, memory: str, java_options: Sequence[str]) -> Settings:
+    """What only acts before the JVM starts."""
     return {
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
         "spark.driver.memory": memory,
         "spark.local.dir": str(scratch),
-        "spark.driver.extraJavaOptions": " ".join(options),
+        "spark.driver.extraJavaOptions": " ".join(f'"{option}"' for option in java_options),
     }

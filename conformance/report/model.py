@@ -10,9 +10,11 @@ from typing import Any
 import msgspec
 from markupsafe import Markup
 
+from conformance.mutants.kills import known_kills
 from conformance.report.charts import Chart, latency_charts
 from conformance.report.diagram import sequence
 from conformance.results import Result, Results, Step, Verdict, summarize
+from conformance.suite.scenario import Key
 
 #: Steps of a diagram and lines of a journal that are kept where there is nothing to explain.
 PLAIN_STEPS, PLAIN_LINES = 16, 16
@@ -110,7 +112,7 @@ class Page(msgspec.Struct, frozen=True):
     sources: tuple[Source, ...]
     charts: tuple[Chart, ...] = ()
     analysis: Mapping[str, Any] | None = None
-    mutants: bool = False
+    proven: str = ""  #: where the scenarios were proven able to fail
 
     @property
     def rows(self) -> Iterable[Row]:
@@ -125,12 +127,14 @@ def build(
 
     Args:
         analysis: As in ``analysis.json``.
-        mutants: As ``fakebrokers mutants --json`` prints it.
+        mutants: As ``fakebrokers mutants --json`` prints it; without it, what the project's tests prove.
     """
-    kills = {
-        (entry["id"], entry["protocol"], entry["variant"]): tuple(entry["killed_by"])
-        for entry in (mutants or {}).get("scenarios", ())
-    }
+    kills: Mapping[Key, tuple[str, ...]] = known_kills()
+    if mutants is not None:
+        kills = {
+            (entry["id"], entry["protocol"], entry["variant"]): tuple(entry["killed_by"])
+            for entry in mutants["scenarios"]
+        }
     found: dict[tuple[str, str], list[Mapping[str, Any]]] = defaultdict(list)
     for finding in (analysis or {}).get("findings", ()):
         found["run", finding["run"]].append(finding)
@@ -146,7 +150,7 @@ def build(
         sources=tuple(_sources(sections)),
         charts=tuple(latency_charts(analysis)) if analysis else (),
         analysis=analysis,
-        mutants=mutants is not None,
+        proven="by the project's tests" if mutants is None else "in this run",
     )
 
 
@@ -163,7 +167,7 @@ def client_name(run: Results) -> str:
 
 def _sections(
     runs: Sequence[Results],
-    kills: Mapping[tuple[str, str, str], tuple[str, ...]],
+    kills: Mapping[Key, tuple[str, ...]],
     found: Mapping[tuple[str, str], list[Mapping[str, Any]]],
 ) -> Iterable[Section]:
     by_protocol: dict[str, dict[tuple[str, str, str], dict[str, Cell]]] = {}

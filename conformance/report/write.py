@@ -31,7 +31,8 @@ def write_report(
     Args:
         runs: Results of any number of clients and protocols.
         analysis: The content of ``analysis.json``.
-        mutants: What ``fakebrokers mutants --json`` printed, for the coverage of requirements.
+        mutants: What ``fakebrokers mutants --json`` printed, for the coverage of requirements; without it
+            the report says what the project's tests prove.
         note: A plain word at the top, such as what could not run here.
 
     Raises:

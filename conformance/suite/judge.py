@@ -11,14 +11,16 @@ import msgspec
 
 from conformance.adapter.base import Adapter
 from conformance.adapter.messages import Hello
+from conformance.checkers.anomaly import LAG
 from conformance.results import Verdict
 from conformance.suite.client import Client
+from conformance.suite.evidence import plan_of, proxy_of, records_of
 from conformance.suite.expect import Expect, Inconclusive, SetupFailed, Unsupported, Violated
 from conformance.suite.lag import LagMeter
 from conformance.suite.notebook import write_ops
 from conformance.suite.scenario import Scenario
 from fakebrokers.errors import WaitTimeout
-from fakebrokers.journal import Record, RunJournal
+from fakebrokers.journal import Journal, Record, RunJournal
 
 #: A failure by time alone is the harness's fault when its own loop stood still for so long (seconds).
 LAG_LIMIT_S = 0.15
@@ -31,7 +33,9 @@ class Judgement(msgspec.Struct):
         criterion: The criterion that decided, in words.
         actual: What happened.
         records: The wire journal.
+        run: Name of the run in the journal folder; empty if none was written.
         plan: The faults at the end of the script, as in a plan file.
+        proxy_plan: Those of the byte proxy in front of the fake; empty if there was none.
         lag_s: The longest time for which the runner's loop stood still.
     """
 
@@ -44,8 +48,10 @@ class Judgement(msgspec.Struct):
     seconds: float = 0.0
     notes: tuple[str, ...] = ()
     tolerated: tuple[str, ...] = ()
+    run: str = ""
     records: tuple[Record, ...] = ()
     plan: dict[str, Any] = {}
+    proxy_plan: dict[str, Any] = {}
     transcript: tuple[bytes, ...] = ()
     stderr: str = ""
     lag_s: float = 0.0
@@ -122,21 +128,25 @@ async def judge(
     if adapter.violations and verdict is not Verdict.FAIL:
         verdict = Verdict.HARNESS_ERROR
         details = {"reason": f"the adapter broke its protocol: {adapter.violations[0]}"}
-    plan = broker.faults.plan.to_dict() if hasattr(broker, "faults") else {}
+    plan, proxy_plan = plan_of(broker), plan_of(proxy_of(broker))
+    wire: Journal | None = getattr(broker, "journal", None)
     if note is not None:
-        if hasattr(broker, "journal"):
-            broker.journal.sink = None
-        write_ops(note, adapter.transcript.lines)
-        note.metric(loop.time(), "loop_lag_ms", lag.worst_s * 1000)
-        note.close(verdict=verdict.value, faults=len(plan.get("faults", ())))
+        if wire is not None:
+            wire.sink = None
+        faults = sum(len(each.get("faults", ())) for each in (plan, proxy_plan))
+        write_ops(note, scenario, adapter.transcript.lines, wire)
+        note.metric(loop.time(), LAG, lag.worst_s * 1000)
+        note.close(verdict=verdict.value, faults=faults)
     return Judgement(
         scenario,
         verdict,
         seconds=loop.time() - begun,
         notes=tuple(expect.notes),
         tolerated=tuple(expect.tolerated),
-        records=tuple(broker.journal.records()) if hasattr(broker, "journal") else (),
+        run=note.run if note is not None else "",
+        records=tuple(records_of(broker)),
         plan=plan,
+        proxy_plan=proxy_plan,
         transcript=tuple(adapter.transcript.dump()),
         stderr=adapter.stderr(mark),
         lag_s=lag.worst_s,

@@ -7,19 +7,23 @@ import hashlib
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from conformance.adapter.kit.bodies import body_bytes
-from conformance.adapter.transcript import Line
+from conformance.adapter.transcript import WAITED, Line
+from conformance.checkers.anomaly import ALLOWED_BY, RECONNECTS
+from conformance.suite.contract import ORDERED, contract, promise
 from conformance.suite.scenario import Scenario
 from fakebrokers import __version__
-from fakebrokers.journal import RunJournal
-from fakebrokers.journal.run import value_id
+from fakebrokers.journal import Journal, RunJournal
+from fakebrokers.journal.run import Outcome, value_id
 
 #: The place of a message of `publish_many` in its op's number.
 MANY = 1_000_000
+#: The contract of a run that was broken off: nobody knows what its faults took back.
+UNKNOWN = " ".join(ALLOWED_BY)
 SKIPPED = frozenset({"hello", "echo", "state", "reset", "shutdown", "stats"})
-Outcome = Literal["invoke", "ok", "fail", "info"]
+OUTCOMES: Mapping[Any, Outcome] = {"acked": "ok", "nacked": "fail"}
 
 
 def open_run(
@@ -43,25 +47,131 @@ def open_run(
         level=scenario.level,
         requirement=" ".join(scenario.requirement.basis),
         seed=seed,
-        contract="at-least-once",
+        contract=UNKNOWN,
     )
 
 
-def write_ops(journal: RunJournal, lines: Sequence[Line]) -> None:
-    """Everything that went between runner and adapter, as operations with their outcomes."""
-    asked: dict[int, Mapping[str, Any]] = {}
+def write_ops(journal: RunJournal, scenario: Scenario, lines: Sequence[Line], wire: Journal | None) -> None:
+    """Everything that went between runner and adapter, and the contract that came of it.
+
+    Args:
+        wire: The fake's journal, if there was a fake.
+    """
+    notes = _Notes(journal, offsets=scenario.protocol in ORDERED)
     for line in lines:
         now, body = line.at_ns / 1e9, line.value
-        if not isinstance(body, Mapping):
-            continue
-        if line.way == "out" and body.get("op") not in SKIPPED:
-            asked[body["id"]] = body
-            for number, value in _values(body):
-                _begin(journal, now, body, number, value)
-        elif "event" in body:
-            _told(journal, now, body)
-        elif body.get("id") in asked:
-            _end(journal, now, asked.pop(body["id"]), body)
+        try:
+            notes.take(now, line.way, body)
+        except (AttributeError, KeyError, TypeError, ValueError):
+            journal.event(now, "", "unreadable", str(body)[:200])  # it breaks the adapter protocol
+    promised = promise(scenario.protocol)
+    if wire is not None:
+        promised = contract(scenario, wire, resumed=notes.resumed)
+    journal.attributes(contract=promised)
+
+
+class _Notes:
+    """The exchange so far: what was asked and has not ended, and who reads what."""
+
+    def __init__(self, journal: RunJournal, offsets: bool) -> None:
+        self._journal = journal
+        self._offsets = offsets
+        self._asked: dict[int, Mapping[str, Any]] = {}
+        self._sent: dict[int, Mapping[str, Any]] = {}  #: publishes whose outcome comes as an event
+        self._logs: dict[str, tuple[str, str | None]] = {}  #: subscription to its session and log
+        self.resumed = False  #: the client has told that it works again after a loss
+
+    def take(self, now: float, way: str, line: Mapping[str, Any]) -> None:
+        """One line of the exchange."""
+        if way == WAITED:
+            sub = line["sub"]
+            self._journal.op(now, sub, None, "drain", "ok", key=self._logs.get(sub, ("", None))[1])
+        elif way == "out":
+            if line.get("op") not in SKIPPED:
+                self._begin(now, line)
+        elif "event" in line:
+            self._told(now, line.get("fields", line) | {"event": line["event"]})
+        elif line.get("id") in self._asked:
+            self._end(now, self._asked.pop(line["id"]), line)
+
+    def _begin(self, now: float, request: Mapping[str, Any]) -> None:
+        args = request.get("args", {})
+        self._asked[request["id"]] = request
+        if request["op"] == "subscribe":
+            self._logs[str(args.get("sub", ""))] = (str(args.get("session", "")), args.get("target"))
+        for number, value in _values(request):
+            self._journal.op(
+                now, _process(request), number, _name(request), "invoke", key=args.get("target"), value=value
+            )
+
+    def _end(self, now: float, request: Mapping[str, Any], answer: Mapping[str, Any]) -> None:
+        found = answer.get("result")
+        result: Mapping[str, Any] = found if isinstance(found, Mapping) else {}
+        rows = result.get("outcomes") or [result]
+        publishes = _name(request) == "publish"
+        for place, (number, value) in enumerate(_values(request)):
+            row = rows[place] if place < len(rows) else {}
+            outcome = _outcome(answer, row, publishes)
+            self._ended(now, request, number, value, outcome, row, answer.get("error") or {})
+        if result.get("outcome") == "sent":
+            self._sent[request["id"]] = request
+        if request["op"] == "next":
+            for message in result.get("messages", ()):
+                self._delivered(now, message)
+
+    def _ended(
+        self,
+        now: float,
+        request: Mapping[str, Any],
+        number: int,
+        value: str | None,
+        outcome: Outcome,
+        row: Mapping[str, Any],
+        error: Mapping[str, Any],
+    ) -> None:
+        key = row.get("key")
+        self._journal.op(
+            now,
+            _process(request),
+            number,
+            _name(request),
+            outcome,
+            key=request.get("args", {}).get("target"),
+            value=value,
+            wire_key=None if key is None else str(key),
+            error=error.get("kind"),
+        )
+
+    def _told(self, now: float, event: Mapping[str, Any]) -> None:
+        if event["event"] == "message":
+            self._delivered(now, event)
+        elif event["event"] == "outcome" and event.get("id") in self._sent:
+            request = self._sent.pop(event["id"])
+            for number, value in _values(request):
+                outcome = OUTCOMES.get(event.get("outcome"), "info")
+                self._ended(now, request, number, value, outcome, event, event.get("error") or {})
+        elif event["event"] in ("session", "error"):
+            session = str(event.get("session", ""))
+            what = str(event.get("what") or event["event"])
+            self._journal.event(now, session, what, str(event.get("text", ""))[:200])
+            self.resumed |= what == "reconnected"
+            if what in RECONNECTS:
+                for sub, (own, log) in self._logs.items():
+                    if session in ("", own):
+                        self._journal.op(now, sub, None, "assign", "info", key=log)
+
+    def _delivered(self, now: float, message: Mapping[str, Any]) -> None:
+        position = str(message.get("position")) if self._offsets else ""
+        self._journal.op(
+            now,
+            str(message.get("sub", "")),
+            None,
+            "deliver",
+            "ok",
+            key=message.get("target"),
+            value=_value(message.get("body")),
+            offset=int(position) if position.isdecimal() else None,
+        )
 
 
 def _values(request: Mapping[str, Any]) -> Iterator[tuple[int, str | None]]:
@@ -74,63 +184,21 @@ def _values(request: Mapping[str, Any]) -> Iterator[tuple[int, str | None]]:
         yield request["id"] * MANY + place, _value(message.get("body"))
 
 
-def _begin(
-    journal: RunJournal, now: float, request: Mapping[str, Any], number: int, value: str | None
-) -> None:
-    args = request.get("args", {})
-    process = str(args.get("session", args.get("sub", "")))
-    journal.op(now, process, number, _name(request), "invoke", key=args.get("target"), value=value)
-
-
 def _name(request: Mapping[str, Any]) -> str:
     return "publish" if request["op"] == "publish_many" else str(request["op"])
 
 
-def _end(journal: RunJournal, now: float, request: Mapping[str, Any], answer: Mapping[str, Any]) -> None:
+def _process(request: Mapping[str, Any]) -> str:
+    """Who does it: a subscription is a process of its own, and so is a session."""
     args = request.get("args", {})
-    process = str(args.get("session", args.get("sub", "")))
-    error = answer.get("error") or {}
-    result = answer.get("result") or {}
-    rows = result.get("outcomes", []) if isinstance(result, dict) else []
-    for place, (number, value) in enumerate(_values(request)):
-        outcome: Outcome = "ok" if answer.get("ok") else "fail" if error.get("definite") else "info"
-        key = result.get("key") if isinstance(result, dict) else None
-        if place < len(rows):
-            outcome = {"acked": "ok", "nacked": "fail"}.get(rows[place].get("outcome"), "info")  # type: ignore[assignment]
-            key = rows[place].get("key")
-        elif isinstance(result, dict) and result.get("outcome") == "sent":
-            outcome = "info"
-        journal.op(
-            now,
-            process,
-            number,
-            _name(request),
-            outcome,
-            key=args.get("target"),
-            value=value,
-            wire_key=None if key is None else str(key),
-            error=error.get("kind"),
-        )
+    return str(args.get("sub", args.get("session", "")))
 
 
-def _told(journal: RunJournal, now: float, line: Mapping[str, Any]) -> None:
-    fields = line.get("fields", line)
-    if line["event"] == "message":
-        position = fields.get("position")
-        offset = int(position) if isinstance(position, str | int) and str(position).isdecimal() else None
-        journal.op(
-            now,
-            str(fields.get("sub", "")),
-            None,
-            "deliver",
-            "ok",
-            key=fields.get("target"),
-            value=_value(fields.get("body")),
-            offset=offset,
-        )
-    elif line["event"] in ("session", "error"):
-        what = str(fields.get("what") or line["event"])
-        journal.event(now, str(fields.get("session", "")), what, str(fields.get("text", ""))[:200])
+def _outcome(answer: Mapping[str, Any], row: Mapping[str, Any], publishes: bool) -> Outcome:
+    """How an op ended; of a publish that was only sent nothing is known yet."""
+    if not answer.get("ok"):
+        return "fail" if (answer.get("error") or {}).get("definite") else "info"
+    return OUTCOMES.get(row.get("outcome"), "info") if publishes else "ok"
 
 
 def _value(body: Any) -> str | None:
@@ -138,6 +206,8 @@ def _value(body: Any) -> str | None:
     if body is None:
         return None
     if isinstance(body, list):
+        if len(body) == 1:
+            return _value(body[0])
         parts = [_value(part) or "" for part in body]
         return hashlib.sha256("".join(parts).encode()).hexdigest()[:16]
     if "sha256" in body:

@@ -41,10 +41,11 @@ def to_result(judgement: Judgement, *, client: str, seed: int) -> Result:
         actual=judgement.actual or "; ".join((*judgement.tolerated, *judgement.notes)),
         diagram=tuple(diagram(judgement.records)),
         journal=tuple(str(r) for r in judgement.records[-JOURNAL_LINES:]),
-        plan=judgement.plan,
+        plan={**judgement.plan, **({"proxy": judgement.proxy_plan} if judgement.proxy_plan else {})},
         replay=replay_command(judgement, client=client, seed=seed),
         reproducer=reproducer(judgement) if failed else "",
         revision=item.revision,
+        run=judgement.run,
     )
     return msgspec.convert(_readable(msgspec.to_builtins(result)), Result)
 

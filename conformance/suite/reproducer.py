@@ -20,7 +20,7 @@ application does; the ops that the client was asked for stand there as comments.
 from fakebrokers import {server}
 
 PLAN = {plan}
-
+{proxy_plan}
 
 def use_the_client(host: str, port: int) -> None:
     """What was asked of the client, in order; times in seconds since the start."""
@@ -31,7 +31,7 @@ def use_the_client(host: str, port: int) -> None:
 def test_{name}() -> None:
     with {server}({settings}) as broker:
         broker.faults.load(PLAN)
-        try:
+{proxy_load}        try:
             use_the_client(broker.host, broker.port)
         finally:
             print(broker.journal_excerpt(60))
@@ -43,6 +43,7 @@ def reproducer(judgement: Judgement) -> str:
     item = judgement.scenario
     name = item.id.lower().replace("-", "_").replace(".", "_")
     settings: dict[str, Any] = dict(item.server)
+    is_proxied = bool(judgement.proxy_plan)
     return _TEMPLATE.format(
         id=item.id,
         title=item.requirement.title,
@@ -51,11 +52,17 @@ def reproducer(judgement: Judgement) -> str:
         reason=_one_line(judgement.reason),
         file=f"test_{name}.py",
         server=find_protocol(item.protocol).server,
-        plan=pformat(judgement.plan, width=100, sort_dicts=False),
+        plan=_plan(judgement.plan),
+        proxy_plan=f"PROXY_PLAN = {_plan(judgement.proxy_plan)}\n" if is_proxied else "",
+        proxy_load="        broker.proxy.faults.load(PROXY_PLAN)\n" if is_proxied else "",
         ops=_ops(judgement),
         name=name,
         settings=", ".join(f"{key}={value!r}" for key, value in settings.items()),
     )
+
+
+def _plan(plan: dict[str, Any]) -> str:
+    return pformat(plan, width=100, sort_dicts=False)
 
 
 def _one_line(text: str) -> str:

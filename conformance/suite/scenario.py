@@ -33,7 +33,8 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
         alone: Loads the machine so much that nothing else may run beside it.
         soak: Only in the ``soak`` set.
         process: Needs a child process (signals, memory figures).
-        sockets: Needs real sockets, so it never runs in memory: it has a peer of its own.
+        sockets: Needs real sockets, so it never runs in memory: it has a peer of its own. None: if the
+            fake's settings do, which False denies.
         target: Can run against a real broker: no fault on the broker's side, no look at the fake.
         revision: Raised when the criteria change.
     """
@@ -50,7 +51,7 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
     alone: bool = False
     soak: bool = False
     process: bool = False
-    sockets: bool = False
+    sockets: bool | None = None
     target: bool = False
     revision: int = 1
 
@@ -92,7 +93,7 @@ def scenario(
     alone: bool = False,
     soak: bool = False,
     process: bool = False,
-    sockets: bool = False,
+    sockets: bool | None = None,
     target: bool = False,
     revision: int = 1,
 ) -> Callable[[Script], Script]:

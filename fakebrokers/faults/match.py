@@ -146,7 +146,7 @@ def _plain(wanted: Any) -> Any:
 def fields_fit(frame: Frame, where: Mapping[str, Any], key: Any = _MISSING) -> bool:
     """Whether all fields of `frame` fit; `key` stands in for the name ``key``.
 
-    A dotted name looks inside: ``chunk.first_offset``, ``properties.name``.
+    A dotted name looks inside: ``chunk.first_offset``, ``properties.name``, ``body.0``.
     """
     for name, wanted in where.items():
         value = key if name == "key" else _look_up(frame, name)
@@ -157,6 +157,10 @@ def fields_fit(frame: Frame, where: Mapping[str, Any], key: Any = _MISSING) -> b
 
 def _look_up(value: Any, dotted: str) -> Any:
     for part in dotted.split("."):
-        mapping = isinstance(value, Mapping)
-        value = value.get(part, _MISSING) if mapping else getattr(value, part, _MISSING)
+        if isinstance(value, Mapping):
+            value = value.get(part, _MISSING)
+        elif isinstance(value, tuple) and part.isdecimal():
+            value = value[int(part)] if int(part) < len(value) else _MISSING
+        else:
+            value = getattr(value, part, _MISSING)
     return value

@@ -107,16 +107,17 @@ class KindLine(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=KIND)
 
 Line = FrameLine | StateLine | OpLine | EventLine | MetricLine | RunLine | KindLine
 
-_encoder = msgspec.msgpack.Encoder(enc_hook=str)
+ENCODER = msgspec.msgpack.Encoder(enc_hook=str)
+UNENCODABLE = (OverflowError, UnicodeEncodeError)
 _decoder: msgspec.msgpack.Decoder[list[Line]] = msgspec.msgpack.Decoder(list[Line])
 
 
 def encode(lines: Sequence[tuple[Any, ...]]) -> bytes:
     """A block. What msgpack cannot hold (a huge integer, half a surrogate) becomes text."""
     try:
-        return _encoder.encode(lines)
-    except (OverflowError, UnicodeEncodeError):
-        return _encoder.encode(_plain(lines))
+        return ENCODER.encode(lines)
+    except UNENCODABLE:
+        return ENCODER.encode(_plain(lines))
 
 
 def decode(block: bytes) -> list[Line]:

@@ -11,22 +11,18 @@ import msgspec
 from fakebrokers.frames import MALFORMED_SPEC, Frame, FrameSpec, FrameTable, Malformed
 from fakebrokers.journal.record import Record, Tap
 
-#: (seq, at, connection, tap, frame class or state name, frame, keys or note, size, fault)
-_Entry = tuple[int, float, str, Tap, Any, Frame | None, Any, int, str]
+#: (seq, at, connection, tap, frame class or state's name, frame, keys or note, size, fault). In a tape the
+#: frames are whole; what is kept has no secrets and no large bodies.
+Entry = tuple[int, float, str, Tap, Any, Frame | None, Any, int, str]
 
 REDACTED = "***"
-
-
-#: What a sink gets: (at, connection, tap, frame, size, fault), or a state: (at, connection, tap, what, note,
-#: fault).
-TapeEntry = tuple[float, str, Tap, Any, Any, str]
 
 
 class Sink(Protocol):
     """Where everything is written down besides (`RunJournal`)."""
 
-    def write(self, tape: Sequence[TapeEntry], frames: FrameTable) -> None:
-        """Take down what happened in one turn of the loop. Frames still hold their secrets."""
+    def write(self, tape: Sequence[Entry], frames: FrameTable) -> None:
+        """Take down what happened in one turn of the loop. Frames still hold their secrets; see `Entry`."""
 
 
 class Journal:
@@ -41,49 +37,52 @@ class Journal:
 
     def __init__(self, frames: FrameTable, *, limit: int = 100_000, body_limit: int = 1024) -> None:
         self._frames: dict[type[Frame], FrameSpec] = {Malformed: MALFORMED_SPEC, **frames}
-        self._entries: deque[_Entry] = deque(maxlen=limit)
+        self._entries: deque[Entry] = deque(maxlen=limit)
         self._added = 0
         self._started: float | None = None  #: on the clock of `now`; the first record's time if not set
         self._body_limit = body_limit
         self._careful = {kind for kind, spec in self._frames.items() if spec.secret or spec.bulk}
         self._watchers: list[Callable[[Record], None]] = []
         self._sink: Sink | None = None
-        self._tape: list[TapeEntry] = []
+        self._tape: list[Entry] | None = None  #: what the sink has not got yet; None without a sink
 
     # writing
 
     def add(self, now: float, connection: str, tap: Tap, frame: Frame, size: int, fault: str = "") -> None:
         """Append a frame; `now` in monotonic seconds, `size` in bytes on the wire."""
         kind = type(frame)
-        if self._sink is not None:
-            self._tape.append((now, connection, tap, frame, size, fault))
-        keys = None
-        kept: Frame | None = frame
-        if kind in self._careful:
-            spec = self._frames[kind]
-            if spec.bulk and (size or _body_size(frame, spec)) > self._body_limit:
-                kept, keys = None, _raw_keys(frame, spec)
-            elif spec.secret:
-                kept = _redacted(frame, spec.secret)
         self._added = seq = self._added + 1
-        entry = (seq, now, connection, tap, kind, kept, keys, size, fault)
+        entry: Entry = (seq, now, connection, tap, kind, frame, None, size, fault)
+        if self._tape is not None:
+            self._tape.append(entry)
+        if kind in self._careful:
+            entry = self._censored(frame, self._frames[kind], entry)
         self._entries.append(entry)
         if self._watchers:
             self._tell(entry)
+
+    def _censored(self, frame: Frame, spec: FrameSpec, entry: Entry) -> Entry:
+        """The same without secrets, and without a frame that holds large bodies."""
+        seq, now, connection, tap, kind, _, _, size, fault = entry
+        if spec.bulk and (size or _body_size(frame, spec)) > self._body_limit:
+            return (seq, now, connection, tap, kind, None, _raw_keys(frame, spec), size, fault)
+        if spec.secret:
+            return (seq, now, connection, tap, kind, _redacted(frame, spec.secret), None, size, fault)
+        return entry
 
     def state(self, now: float, connection: str, what: str, note: str = "", fault: str = "") -> None:
         """Append something that is no frame: ``accepted``, ``fin``, ``restart`` ..."""
-        if self._sink is not None:
-            self._tape.append((now, connection, Tap.STATE, what, note, fault))
         if self._started is None:
             self._started = now
         self._added = seq = self._added + 1
-        entry = (seq, now, connection, Tap.STATE, what, None, note, 0, fault)
+        entry: Entry = (seq, now, connection, Tap.STATE, what, None, note, 0, fault)
+        if self._tape is not None:
+            self._tape.append(entry)
         self._entries.append(entry)
         if self._watchers:
             self._tell(entry)
 
-    def _tell(self, entry: _Entry) -> None:
+    def _tell(self, entry: Entry) -> None:
         record = self._record(entry)
         for watcher in tuple(self._watchers):
             watcher(record)
@@ -97,11 +96,13 @@ class Journal:
     def sink(self, sink: Sink | None) -> None:
         self.flush()
         self._sink = sink
+        self._tape = None if sink is None else []
 
     def flush(self) -> None:
         """Hand the sink what came since the last flush; at the end of every turn of the loop."""
-        if self._tape and self._sink is not None:
-            tape, self._tape = self._tape, []
+        tape = self._tape
+        if tape and self._sink is not None:
+            self._tape = []
             self._sink.write(tape, self._frames)
 
     # reading
@@ -167,7 +168,7 @@ class Journal:
 
         return stop
 
-    def _record(self, entry: _Entry) -> Record:
+    def _record(self, entry: Entry) -> Record:
         seq, at, connection, tap, kind, frame, extra, size, fault = entry
         if self._started is None:
             self._started = at

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import mmap
 import struct
 from collections.abc import Iterator, Sequence
@@ -22,7 +23,7 @@ from fakebrokers.journal.lines import (
     StateLine,
     split,
 )
-from fakebrokers.journal.record import Tap
+from fakebrokers.journal.record import SILENCE_LIMIT, Tap
 from fakebrokers.journal.rows import FrameRow, MetricRow, OpRow, RunRow
 
 _INT64_MAX = (1 << 63) - 1
@@ -77,6 +78,7 @@ def assemble(run: str, wire: Sequence[Line], ops: Sequence[Line], *, torn: bool)
     frames: list[FrameRow] = []
     noted: list[OpRow] = []
     metrics: list[MetricRow] = []
+    limits: list[str] = []
     seq = 0
     for line in _merged(wire, ops):
         if isinstance(line, RunLine):
@@ -91,6 +93,8 @@ def assemble(run: str, wire: Sequence[Line], ops: Sequence[Line], *, torn: bool)
             case FrameLine():
                 frames.append(_frame_row(run, seq, t_ns, line, kinds[line.kind]))
             case StateLine(_, connection, what, note, fault):
+                if what == SILENCE_LIMIT:
+                    limits.append(note)
                 frames.append(FrameRow(run, seq, t_ns, connection, "state", "", what, note=note, fault=fault))
             case OpLine():
                 noted.append(
@@ -115,6 +119,7 @@ def assemble(run: str, wire: Sequence[Line], ops: Sequence[Line], *, torn: bool)
             case MetricLine(_, name, value):
                 metrics.append(MetricRow(run, seq, t_ns, name, value))
     known = {name: attributes[name] for name in RunRow.__struct_fields__ if name in attributes}
+    known.setdefault("heartbeat_limit_ms", _longest(limits))
     row = msgspec.convert({**known, "run": run, "torn": torn}, RunRow)
     return RunLog(row, frames, noted, metrics)
 
@@ -132,6 +137,12 @@ def _merged(wire: Sequence[Line], ops: Sequence[Line]) -> Iterator[Line]:
     if waiting is not None:
         yield waiting
     yield from other
+
+
+def _longest(limits: Sequence[str]) -> float | None:
+    """The longest of all connections' limits (``2000 ms``) in milliseconds; None if one has none."""
+    longest = max((float(limit.removesuffix(" ms")) for limit in limits), default=math.inf)
+    return None if longest == math.inf else longest
 
 
 def _frame_row(run: str, seq: int, t_ns: int, line: FrameLine, kind: KindLine) -> FrameRow:

@@ -9,6 +9,9 @@ import msgspec
 
 from fakebrokers.frames import Frame, Role
 
+#: The state that tells what silence of the fake a client must not bear: its note is such as ``2000 ms``.
+SILENCE_LIMIT = "silence limit"
+
 
 class Tap(IntFlag):
     """Where in the pipe a frame was seen.

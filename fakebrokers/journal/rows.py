@@ -25,7 +25,8 @@ class RunRow(msgspec.Struct, frozen=True, kw_only=True):
         requirement: Codes of the requirements it exercises, space separated.
         contract: What the scenario promises of deliveries: ``at-most-once``, ``at-least-once``,
             ``exactly-once``, ``ordered``; space separated. Empty: nothing is allowed to go wrong.
-        heartbeat_limit_ms: Silence after which either side must give up, if one was agreed.
+        heartbeat_limit_ms: Silence of the fake after which the client must give up, the longest of all
+            connections; None if there is one on which none was agreed.
         faults: How many faults the plan holds.
         verdict: See `conformance.results.Verdict`; empty if nobody judged.
         started_ms: Wall clock, milliseconds since the epoch.

@@ -18,9 +18,8 @@ import msgspec
 from fakebrokers.errors import UsageError
 from fakebrokers.frames import Frame, FrameSpec, FrameTable
 from fakebrokers.journal.lines import EVENT, FRAME, KIND, METRIC, OP, RUN, STATE, Line, decode, encode
-from fakebrokers.journal.memory import TapeEntry
+from fakebrokers.journal.memory import Entry
 from fakebrokers.journal.reader import RunLog, assemble, segments_of
-from fakebrokers.journal.record import Tap
 from fakebrokers.journal.rows import RunRow
 from fakebrokers.journal.segment import Segment
 
@@ -85,7 +84,7 @@ class RunJournal:
         if not _NAME.fullmatch(run):
             raise UsageError(f"expected the name of a run (letters, digits and ._@+,=-), got {run!r}")
         self.run = run
-        self._frames = frames
+        self._in_full = frames
         self._body_limit = body_limit
         self._closed = False
         self._plans: dict[type[Frame], _Plan] = {}
@@ -99,39 +98,32 @@ class RunJournal:
                 raise UsageError(f"{folder}: there is a run {run!r} already")
             self._wire = Segment(folder / f"{run}.wire")
             self._ops = Segment(folder / f"{run}.ops", window=1 << 16)
+        self._append = self._wire.append
         self.attributes(started_ms=int(time.time() * 1000), **attributes)
 
     # what the fake saw; on the loop thread (see `memory.Sink`)
 
-    def write(self, tape: Sequence[TapeEntry], frames: FrameTable) -> None:
+    def write(self, tape: Sequence[Entry], frames: FrameTable) -> None:
         """Take down one turn of the loop."""
         lines: list[tuple[Any, ...]] = []
-        plans, state = self._plans, Tap.STATE
-        for at, connection, tap, frame, size, fault in tape:
-            if tap is state:
-                lines.append((STATE, at, connection, frame, size, fault))
+        plans, in_full = self._plans, self._in_full
+        for _, at, connection, tap, kind, frame, note, size, fault in tape:
+            if frame is None:
+                lines.append((STATE, at, connection, kind, note, fault))
                 continue
-            kind = frame.__class__
-            plan = plans.get(kind)
-            if plan is None:
-                plan = self._plan(kind, frames[kind], lines)
-            code, key, count, status, scope = plan
+            try:
+                code, key, count, status, scope = plans[kind]
+            except KeyError:
+                code, key, count, status, scope = self._plan(kind, frames[kind], lines)
             keys = getattr(frame, key) if key else None
             items = 1
             if count:
                 items = 0 if keys.__class__ is bytes else count(frame)
             status = getattr(frame, status) if status else None
             scope = getattr(frame, scope) if scope else None
-            if self._frames:
-                shown = self._shown(frame, frames[kind])
-                lines.append(
-                    (FRAME, at, connection, tap._value_, code, keys, items, size, status, fault, scope, shown)
-                )
-            else:
-                lines.append(
-                    (FRAME, at, connection, tap._value_, code, keys, items, size, status, fault, scope)
-                )
-        self._wire.append(lines)
+            line = (FRAME, at, connection, tap, code, keys, items, size, status, fault, scope)
+            lines.append((*line, self._shown(frame, frames[kind])) if in_full else line)
+        self._append(lines)
 
     def _plan(self, kind: type[Frame], spec: FrameSpec, lines: list[tuple[Any, ...]]) -> _Plan:
         """How to take down frames of this kind; announces its code."""

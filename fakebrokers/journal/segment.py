@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from fakebrokers.journal.lines import LENGTH, MAGIC, encode
+from fakebrokers.journal.lines import ENCODER, LENGTH, MAGIC, UNENCODABLE, encode
 
 try:
     import fcntl
@@ -22,6 +22,8 @@ except ImportError:  # Windows: nobody can tell a living writer from a dead one 
 
 _GRAIN = mmap.ALLOCATIONGRANULARITY
 _HEAD = LENGTH.size
+_encode = ENCODER.encode
+_put_length = LENGTH.pack_into
 
 
 class Segment:
@@ -51,15 +53,20 @@ class Segment:
 
     def append(self, lines: Sequence[tuple[Any, ...]]) -> None:
         """Write a block; see `lines` for the elements."""
-        data = encode(lines)
-        start = self._at + _HEAD
+        try:
+            data = _encode(lines)
+        except UNENCODABLE:
+            data = encode(lines)
+        at = self._at
+        start = at + _HEAD
         end = start + len(data)
         if end > self._size:
-            self._advance(_HEAD + len(data))
-            start = self._at + _HEAD
+            at = self._advance(_HEAD + len(data))
+            start = at + _HEAD
             end = start + len(data)
-        self._map[start:end] = data
-        LENGTH.pack_into(self._map, self._at, len(data))
+        window = self._map
+        window[start:end] = data
+        _put_length(window, at, end - start)
         self._at = end
 
     def close(self) -> None:
@@ -71,8 +78,8 @@ class Segment:
             os.close(self._file)
             self._file = -1
 
-    def _advance(self, room: int) -> None:
-        """Map the part of the file where the next `room` bytes go."""
+    def _advance(self, room: int) -> int:
+        """Map the part of the file where the next `room` bytes go; returns where they go in it."""
         skip = self._at // _GRAIN * _GRAIN
         size = max(self._window, -(-(self._at - skip + room) // _GRAIN) * _GRAIN)
         self._map.close()
@@ -81,6 +88,7 @@ class Segment:
         self._size = 0  # should the next step fail, nothing fits until it works
         self._map = self._mapped(size)
         self._size = size
+        return self._at
 
     def _mapped(self, size: int) -> mmap.mmap:
         if hasattr(os, "posix_fallocate"):  # a full disk is an error here, not a crash at the first store

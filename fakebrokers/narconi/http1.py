@@ -127,6 +127,8 @@ class RequestReader:
     def _read_head(self) -> bool:
         while self._buffer.startswith((b"\r", b"\n")):
             del self._buffer[:1]
+        if self._buffer and not self._buffer[:1].isalpha():  # node's parser gives up here, too
+            raise _Bad(f"a method, got {bytes(self._buffer[:16])!r}")
         end = _BLANK_LINE.search(self._buffer)
         if end is None or end.end() > HEAD_LIMIT:
             if len(self._buffer) > HEAD_LIMIT:
@@ -239,7 +241,8 @@ def _parse_head(data: bytes) -> Request:
     for line in lines:
         name, colon, value = line.partition(":")
         if not colon or not _TOKEN.match(name):
-            raise _Bad(f"a header, got {line[:80]!r}")
+            shown = name if colon else line.partition(" ")[0]  # what follows may be a credential
+            raise _Bad(f"a header, got {shown[:80]!r} of {len(line)} characters")
         headers.append((name, "***" if name.lower() in _SECRET else value.strip(" \t")))
     return Request(parts[0], parts[1], tuple(headers), int(parts[2][-1]))
 

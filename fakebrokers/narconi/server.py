@@ -14,9 +14,10 @@ from typing import Any, ClassVar
 
 from fakebrokers.driver import Driver
 from fakebrokers.engine import Clock
+from fakebrokers.errors import UsageError
 from fakebrokers.frames import FrameTable
 from fakebrokers.listener import TcpListener
-from fakebrokers.narconi import faults  # noqa: F401 - registers its effects, for plans
+from fakebrokers.narconi import faults, forging  # noqa: F401 - they register their effects, for plans
 from fakebrokers.narconi import frames as f
 from fakebrokers.narconi.broker import Message, NarconiBroker
 from fakebrokers.narconi.codec import NarconiCodec
@@ -25,6 +26,7 @@ from fakebrokers.narconi.profile import find_profile
 from fakebrokers.narconi.session import NarconiSession
 from fakebrokers.server import FakeServer
 from fakebrokers.session import Codec, Session
+from fakebrokers.tls import Tls
 
 
 class Narconi(FakeServer):
@@ -32,6 +34,8 @@ class Narconi(FakeServer):
 
     Args:
         config: Limits and behaviour, see `Config`; its port plays no part.
+        tls: Listen for TLS too (https and wss, as a gateway in front of Narconi offers them), on a further
+            port; `tls_port` and `tls.ca_file` are what a client needs.
         options: Those of `FakeServer`. Profiles: ``real`` (0.1.0 on node 0.10), ``node20``,
             ``0.2.0-pre``, ``seed``.
     """
@@ -42,9 +46,13 @@ class Narconi(FakeServer):
     frames: ClassVar[FrameTable] = f.FRAMES
     broker: NarconiBroker
 
-    def __init__(self, *, config: Config | None = None, profile: str = "real", **options: Any) -> None:
+    def __init__(
+        self, *, config: Config | None = None, profile: str = "real", tls: bool = False, **options: Any
+    ) -> None:
         self.config = config or Config()
         self._behaviour = find_profile(profile)
+        self._wants_tls = tls
+        self.tls: Tls | None = None
         super().__init__(profile=profile, **options)
 
     @classmethod
@@ -63,7 +71,17 @@ class Narconi(FakeServer):
         return broker
 
     def make_listeners(self, driver: Driver) -> list[TcpListener]:
-        return [TcpListener(driver, self._welcome, self.host, self._wanted_port)]
+        plain = TcpListener(driver, self._welcome, self.host, self._wanted_port)
+        if not self._wants_tls:
+            return [plain]
+        self.tls = Tls(self.host)
+        return [plain, TcpListener(driver, self._welcome, self.host, 0, self.tls.context)]
+
+    def stop(self) -> None:
+        """End all connections, give the ports back, remove the certificates."""
+        super().stop()
+        if self.tls is not None:
+            self.tls.close()
 
     def _welcome(self, transport: asyncio.Transport) -> tuple[Session, Codec]:
         return self.welcome_memory()
@@ -77,8 +95,18 @@ class Narconi(FakeServer):
 
     @property
     def urls(self) -> dict[str, str]:
-        """``ws``: the same port, for WebSocket clients."""
-        return {"ws": f"ws{self.url.removeprefix('http')}"}
+        """``ws``: the same port, for WebSocket clients; ``tls``: where https and wss are."""
+        further = {"ws": f"ws{self.url.removeprefix('http')}"}
+        if self.tls is not None:
+            further["tls"] = f"https://{self.host}:{self.tls_port}"
+        return further
+
+    @property
+    def tls_port(self) -> int:
+        """The port for TLS."""
+        if self.tls is None:
+            raise UsageError("this fake has no TLS listener: make it with tls=True and start it")
+        return self.listeners[1].port
 
     def queue_url(self, project: str, queue: str) -> str:
         """The URL of a queue, for PUT and DELETE."""

@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 
+from fakebrokers.errors import PlanError
 from fakebrokers.faults.build import drop, fault, reorder, rewrite, silent
 from fakebrokers.faults.effect import Effect, Passage, Realism
 from fakebrokers.faults.plan import Fault
@@ -72,6 +73,29 @@ class ExtraHeaders(Effect, frozen=True, tag="extra-headers"):
             frame = msgspec.structs.replace(frame, headers=headers)
         if frame is not None:
             passage.pass_on(frame)
+
+
+class CorruptPart(Effect, frozen=True, tag="corrupt-part"):
+    """One byte of one part, both drawn from the seed, is another one; the parts stay as long as they are.
+
+    Attributes:
+        xor: Mask for the byte.
+    """
+
+    direction = "out"
+    realism = Realism.ILLEGAL
+    xor: int = 0xFF
+
+    def apply(self, passage: Passage) -> None:
+        parts = list(passage.data)
+        number = passage.random.choice([number for number, part in enumerate(parts) if part])
+        part = bytearray(parts[number])
+        part[passage.random.randrange(len(part))] ^= self.xor
+        passage.pass_raw((*parts[:number], bytes(part), *parts[number + 1 :]))
+
+    def check(self, path: str) -> None:
+        if not 1 <= self.xor <= 0xFF:
+            raise PlanError(f"{path}.xor", f"expected 1..255, got {self.xor}")
 
 
 class ExpireNow(Effect, frozen=True, tag="expire-now"):

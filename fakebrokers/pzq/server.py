@@ -103,13 +103,14 @@ class PZQ(FakeServer):
         self._database = database
         self._clients: list[MemorySocket] = []
         self._proxied = proxied
-        self.proxy: Proxy | None = None  #: while it runs, if it was asked for
+        self.proxy: Proxy | None = None  #: if it was asked for, from the start on
         self._send_port = send_port if send_port is not None else port and port + 1
         usual = "ipc:///tmp/pzq-monitor" if port == self.default_port else None
         self._monitor = monitor or usual
         super().__init__(port=port, profile=profile, **options)
 
     def start(self) -> Self:
+        self.proxy = None
         super().start()
         if self._proxied and not self._memory:
             proxy = Proxy(self.urls, host=self.host, seed=self.faults.plan.seed)
@@ -121,11 +122,14 @@ class PZQ(FakeServer):
         return self
 
     def stop(self) -> None:
-        proxy, self.proxy = self.proxy, None
-        if proxy is not None:
-            proxy.stop()
-            self.engine.errors += proxy.engine.errors
+        if self.proxy is not None:
+            self.proxy.stop()
         super().stop()
+
+    def check(self) -> None:
+        if self.proxy is not None:
+            self.proxy.check()
+        super().check()
 
     def make_broker(self, clock: Clock) -> PzqBroker:
         store = Store() if self._database is None else SqliteStore(self._database)
@@ -235,6 +239,10 @@ class PZQ(FakeServer):
         return any(client.holds(connection) for client in self._clients) if self._memory else None
 
     # addresses
+
+    @property
+    def port(self) -> int:
+        return super().port if self.proxy is None else self.proxy.port
 
     @property
     def receive_url(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from ipaddress import ip_address
 from typing import Any, NamedTuple
@@ -164,8 +165,10 @@ class Handshake:
         address: dict[str, str | None] = {"advertised_port": str(port), "advertised_host": host}
         session.say(OpenResponse(frame.correlation_id, Code.OK, address))
         session.codec.max_frame = session.frame_max if session.profile.enforces_frame_max else 0
+        session.silence_limit_s = math.inf
         if session.heartbeat_s:
             session.heartbeats = Heartbeats(session.heartbeat_s, now)
+            session.silence_limit_s = 2.0 * session.heartbeat_s
         session.link.ready()
 
 

@@ -32,7 +32,7 @@ async def outstanding(
     broker: Narconi, client: Client, expect: Expect, count: int, **options: Any
 ) -> list[Message]:
     """A subscription with ack on which so many messages (``1``, ``2`` ...) were surfaced."""
-    await ready(broker, client)
+    await ready(broker, client, auto_reconnect=client.can("auto_reconnect"))
     await client.subscribed(QUEUE, ack=True, **options)
     for number in range(1, count + 1):
         broker.put(PROJECT, QUEUE, b"%d" % number)

@@ -11,12 +11,15 @@ from fakebrokers.faults import hold
 from fakebrokers.server import FakeServer
 from scenarios.net._scripts import Script, script_for
 from scenarios.net._scripts.helpers import maybe_reconnecting
+from scenarios.net._scripts.narconi import NARC, SETTINGS
+from scenarios.net._scripts.pzq import PROXIED, PZQ
 from scenarios.net._scripts.rabbitmq_stream import ROLES
 
 RMQS = ("rabbitmq-stream",)
 OUTCRIES = ("unhandled", "uncaught", "panic", "never retrieved")
 
 
+@scenario("NET-3.06", protocols=NARC, roles=ROLES, ops=("raise_next",), server=SETTINGS, timeout_s=90)
 @scenario("NET-3.06", protocols=RMQS, roles=ROLES, ops=("raise_next",), timeout_s=90)
 async def callbacks_that_raise(broker: FakeServer, client: Client, expect: Expect) -> None:
     script = script_for(broker, client, expect)
@@ -38,7 +41,7 @@ async def callbacks_that_raise(broker: FakeServer, client: Client, expect: Expec
         tried += 1
         await attempt(script, kind)
         expect.that(client.alive, f"{kind}: the process lives on", "it ended")
-        shown = lambda heard=heard, written=written: _is_visible(client, heard, written)  # noqa: E731
+        shown = lambda heard=heard, written=written: is_visible(client, heard, written)  # noqa: E731
         visible = await script.until(shown, 1.0)
         expect.that(
             visible or kind == "error", f"{kind}: the exception is visible", "no event, no line on stderr"
@@ -48,7 +51,8 @@ async def callbacks_that_raise(broker: FakeServer, client: Client, expect: Expec
     expect.exercised(tried, "the library has no callbacks")
 
 
-def _is_visible(client: Client, heard: int, written: int) -> bool:
+def is_visible(client: Client, heard: int, written: int) -> bool:
+    """Whether a callback's exception shows since so many events and so much on stderr."""
     told = any(event.event == "error" for event in client.events[heard:])
     return told or "raise_next" in client.adapter.stderr(written)
 
@@ -56,12 +60,15 @@ def _is_visible(client: Client, heard: int, written: int) -> bool:
 async def _raising_message(script: Script, session: str) -> None:
     queue, expect = f"q-{session}", script.expect
     expect.prepared(await script.subscribe(queue, session, session))
+    mark = script.broker.journal.last_seq
     for number in (1, 2, 3):
         got = await script.client.wait_messages(number, session)
         expect.that(
             len(got) == number, "message: the next callback of that kind runs", f"{len(got)} messages"
         )
         script.put(queue, [b"message %d" % number])
+    settled = script.settled(mark)
+    expect.that(not settled, "message: the library acknowledges none whose callback raised", settled[:1])
 
 
 async def _raising_confirm(script: Script, session: str) -> None:
@@ -102,19 +109,14 @@ async def _raising_error(script: Script, session: str) -> None:
         script.expect.that(told, "error: the next callback of that kind runs", f"no error event {number}")
 
 
+@scenario("NET-3.07", protocols=NARC, roles=ROLES, server=SETTINGS)
 @scenario("NET-3.07", protocols=RMQS, roles=ROLES)
 async def op_inside_a_callback(broker: FakeServer, client: Client, expect: Expect) -> None:
     script = script_for(broker, client, expect)
     await script.ready()
     script.add_queue("inner")
-    publish = {
-        "op": "publish",
-        "args": {"session": "s1", "target": "inner", "body": {"text": "inner"}, "wait": True},
-    }
-    inner = [{**publish, "timeout_ms": 5000}]
-    made = script.value_made_for(1)
-    if made is not None:
-        inner.append({"op": made[0].op, "args": {"session": "s1", **made[0].args}, "timeout_ms": 5000})
+    chosen = script.inner_ops("inner")
+    inner = [{"op": op.op, "args": {"session": "s1", **op.args}, "timeout_ms": 5000} for op, _ in chosen]
     subscribe = client.begin(
         "subscribe",
         session="s1",
@@ -127,20 +129,30 @@ async def op_inside_a_callback(broker: FakeServer, client: Client, expect: Expec
     script.put(script.queue, [b"the second message"])
     got = await client.wait_messages(2, within_s=8.0)
     expect.that(len(got) == 2, "the next message is delivered", f"{len(got)} came")
-    await script.until(lambda: len(_done(client)) >= 2 * len(inner), 8.0)
-    done = _done(client)
-    expect.equal(len(done), 2 * len(inner), "each inner op ends by its deadline")
-    for event in done:
+    for event in await inner_ops_work(script, 2 * len(inner)):
+        value = chosen[event["index"]][1]
+        if value is not None:
+            expect.equal(event["result"], value, f"the inner {event['op']} has its right result")
+    copies = 2 * sum(value is None for _, value in chosen)
+    expect.equal(script.holds(b"inner", "inner"), copies, "what the callbacks published is at the broker")
+
+
+async def inner_ops_work(script: Script, count: int) -> list[Event]:
+    """So many ops inside of callbacks end well; returns how."""
+    client, expect = script.client, script.expect
+
+    def done() -> list[Event]:
+        return [event for event in client.events if event.event == "done"]
+
+    await script.until(lambda: len(done()) >= count, 8.0)
+    expect.equal(len(done()), count, "each inner op ends by its deadline")
+    for event in done():
         expect.that(event["ok"], f"the inner {event['op']} works", event["error"])
-        if event["op"] != "publish" and made is not None:
-            expect.equal(event["result"], made[1], f"the inner {event['op']} has its right result")
-    expect.equal(script.holds(b"inner", "inner"), 2, "what the callbacks published is at the broker")
+    return done()
 
 
-def _done(client: Client) -> list[Event]:
-    return [event for event in client.events if event.event == "done"]
-
-
+@scenario("NET-3.08", protocols=PZQ, roles=("publisher",), server=PROXIED, process=True, timeout_s=60)
+@scenario("NET-3.08", protocols=NARC, roles=("publisher",), server=SETTINGS, process=True, timeout_s=60)
 @scenario("NET-3.08", protocols=RMQS, roles=("publisher",), process=True, timeout_s=60)
 async def no_outcry(broker: FakeServer, client: Client, expect: Expect) -> None:
     script = script_for(broker, client, expect)

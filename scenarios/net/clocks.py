@@ -9,6 +9,8 @@ from fakebrokers.faults import hold
 from fakebrokers.server import FakeServer
 from scenarios.net._scripts import script_for
 from scenarios.net._scripts.helpers import maybe_reconnecting
+from scenarios.net._scripts.narconi import NARC, SETTINGS
+from scenarios.net._scripts.pzq import PROXIED, PZQ
 from scenarios.net._scripts.rabbitmq_stream import liveness
 
 RMQS = ("rabbitmq-stream",)
@@ -16,12 +18,14 @@ LIVENESS_S = 2
 HOUR_MS = 3_600_000
 
 
+@scenario("NET-3.10", protocols=PZQ, ops=("set_clock",), server=PROXIED, sockets=False, timeout_s=75)
+@scenario("NET-3.10", protocols=NARC, ops=("set_clock",), server=SETTINGS, timeout_s=75)
 @scenario("NET-3.10", protocols=RMQS, ops=("set_clock",), server=liveness(LIVENESS_S), timeout_s=75)
 async def wall_clock_jump(broker: FakeServer, client: Client, expect: Expect) -> None:
     script = script_for(broker, client, expect)
-    await script.ready()
+    await script.ready(**script.keeping_alive(LIVENESS_S))
     mark, connections = len(client.events), script.is_open()
-    op = next((op for op in script.ops(script.queue) if op.timed), None)
+    op = script.patient_op(script.queue)
     for offset_ms in (HOUR_MS, 0, -HOUR_MS):
         case = f"clock at {offset_ms // 60_000:+d} min"
         call = None
@@ -30,8 +34,9 @@ async def wall_clock_jump(broker: FakeServer, client: Client, expect: Expect) ->
             call = script.begin(op, 3.0)
             await asyncio.sleep(0.1)
         await client.prepare("set_clock", offset_ms=offset_ms)
+        end = asyncio.get_running_loop().time() + 1.75 * LIVENESS_S
         await script.heartbeats()
-        await asyncio.sleep(0.5 * LIVENESS_S)
+        await asyncio.sleep(max(0.0, end - asyncio.get_running_loop().time()))
         if call is not None and op is not None:
             result = await call
             expect.that(
@@ -49,10 +54,12 @@ async def wall_clock_jump(broker: FakeServer, client: Client, expect: Expect) ->
         expect.equal(script.is_open(), connections, f"{case}: no reconnect")
 
 
+@scenario("NET-3.11", protocols=PZQ, server=PROXIED, process=True, timeout_s=90)
+@scenario("NET-3.11", protocols=NARC, roles=("publisher",), server=SETTINGS, process=True, timeout_s=90)
 @scenario("NET-3.11", protocols=RMQS, server=liveness(LIVENESS_S), process=True, timeout_s=90)
 async def stopped_process(broker: FakeServer, client: Client, expect: Expect) -> None:
     script = script_for(broker, client, expect)
-    await script.ready(**maybe_reconnecting(client))
+    await script.ready(**maybe_reconnecting(client), **script.keeping_alive(LIVENESS_S))
     op = next((op for op in script.ops(script.queue) if op.timed), script.ops(script.queue)[0])
     broker.faults.add(hold(kind=op.answer, direction="out", name="answer"))
     mark, seen = len(client.events), broker.journal.last_seq

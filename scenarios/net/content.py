@@ -11,16 +11,17 @@ from conformance.adapter.messages import same_body
 from conformance.adapter.result import Result
 from conformance.suite import Client, Expect, scenario
 from fakebrokers import RabbitMQStream
-from fakebrokers.faults import corrupt, drop, hold, latency, rewrite, slice_
+from fakebrokers.faults import corrupt, hold, latency, rewrite, slice_
 from fakebrokers.rabbitmq_stream.codes import NO_LEADER
 from fakebrokers.rabbitmq_stream.frames import StoreOffset, Subscribe
 from fakebrokers.rabbitmq_stream.wiretypes import StreamMetadata
 from fakebrokers.server import FakeServer
+from scenarios._footprint import Footprint
 from scenarios.net._scripts import Script, script_for
 from scenarios.net._scripts.helpers import maybe_reconnecting, side_by_side
+from scenarios.net._scripts.narconi import LONG, NARC, SETTINGS
 from scenarios.net._scripts.rabbitmq_stream import ROLES
 from scenarios.rabbitmq_stream._deliveries import begin_at
-from scenarios.rabbitmq_stream._footprint import Footprint
 
 RMQS = ("rabbitmq-stream",)
 LIMITS = (2**53 + 1, 2**63 - 1)
@@ -93,27 +94,28 @@ CORPUS: dict[str, bytes] = {
     "empty": b"",
     "large": b"",
 }
-LARGE = {"gen": "rand", "seed": 404, "len": 1_000_000}
 
 
+@scenario("NET-4.04", protocols=NARC, roles=ROLES, server=SETTINGS, timeout_s=60)
 @scenario("NET-4.04", protocols=RMQS, roles=ROLES, timeout_s=60)
 async def payload_corpus(broker: FakeServer, client: Client, expect: Expect) -> None:
     script = script_for(broker, client, expect)
     script.add_queue(script.queue)
     await client.connected()
+    large = {"gen": "rand", "seed": 404, "len": script.largest}
     for name, body in CORPUS.items():
-        given: Any = LARGE if name == "large" else body
+        given: Any = large if name == "large" else body
         expect.outcome(await client.publish(script.queue, given, timeout=10.0), "acked", f"{name}: acked")
     expect.prepared(await script.subscribe(script.queue))
     got = await client.wait_messages(len(CORPUS), within_s=10.0)
     expect.equal(len(got), len(CORPUS), "every body is surfaced once")
     for (name, body), message in zip(CORPUS.items(), got, strict=True):
         if name == "large":
-            echoed = await client.op("echo", body=LARGE)
+            echoed = await client.op("echo", body=large)
             expect.equal(message.body, expect.prepared(echoed)["body"], "large: equal by SHA-256")
             continue
         expect.that(same_body(message.body, body), f"{name}: equal, nothing truncated", message.body)
-    beyond = await client.publish(script.queue, {"gen": "zero", "len": 1_048_577}, timeout=5.0)
+    beyond = await client.publish(script.queue, {"gen": "zero", "len": script.beyond}, timeout=5.0)
     expect.failed(beyond, ("invalid", "refused"), "a body beyond the limit fails locally or is refused")
     result = await client.publish(script.queue, b"afterwards")
     expect.outcome(result, "acked", "the session stays usable after a body beyond the limit")
@@ -184,15 +186,18 @@ async def _consumed_at(
         await client.unsubscribe(sub)
 
 
+@scenario(
+    "NET-4.06", protocols=NARC, roles=ROLES, server=LONG, timeout_s=600, soak=True, alone=True, process=True
+)
 @scenario("NET-4.06", protocols=RMQS, roles=ROLES, timeout_s=600, soak=True, alone=True, process=True)
 async def long_run(broker: FakeServer, client: Client, expect: Expect) -> None:
     script = script_for(broker, client, expect)
     await script.ready(**maybe_reconnecting(client))
-    expect.prepared(await script.subscribe(script.queue))
+    expect.prepared(await script.subscribe_and_settle(script.queue))
     broker.faults.add(
         latency(0.025, jitter=0.025, direction="out", probability=0.004, name="late"),
         slice_(7, gap_s=0.001, direction="out", probability=0.004, name="cut"),
-        drop(kind=script.confirm, direction="out", probability=0.002, name="lost confirms"),
+        script.losing_confirms(),
     )
     bodies = [b"%08d" % number + bytes(92) for number in range(20_000)]
     footprint = Footprint(client)
@@ -215,7 +220,7 @@ async def long_run(broker: FakeServer, client: Client, expect: Expect) -> None:
     expect.that(not missing, "no acked message is lost", f"{len(missing)} of {len(acked)}")
     there = len(script.stored(script.queue))
     await client.wait_messages(there, within_s=30.0)
-    seen = len({message.position for message in client.messages("c1")})
+    seen = len({script.identity(message) for message in client.messages("c1")})
     expect.that(seen >= there, "every stored message is surfaced", f"{seen} of {there}")
     footprint.judge(expect, rss_mib=20)
     expect.note(f"{len(acked)} of {len(bodies)} acked, {there} stored")
@@ -238,20 +243,20 @@ async def one_corrupted_byte(broker: FakeServer, client: Client, expect: Expect)
         broker.faults.add(
             corrupt(connection=f"c{number}", direction="out", nth=frame, name=f"seed {number}, frame {frame}")
         )
-    await side_by_side([partial(_survived, script, number) for number in range(50)], 50)
+    await side_by_side([partial(survived, script, number) for number in range(50)], 50)
     await asyncio.sleep(1.0)
     footprint.judge(expect, rss_mib=32, cpu_share=0.5)
     broker.faults.clear()
     await script.run("clean", case="clean connection afterwards")
 
 
-async def _survived(script: Script, number: int) -> None:
+async def survived(script: Script, number: int, timeout: float = 2.0) -> None:
     """The base script, whose ops may fail but have to end."""
     client, expect = script.client, script.expect
     session = f"seed-{number}"
     queue = f"{script.queue}-{session}"
     script.add_queue(queue)
-    patience = client.deadline_s("request", 2.0)
+    patience = client.deadline_s("request", timeout)
     result = await client.begin_connect(session, timeout=patience)
     expect.ended(result, f"seed {number}: connect ends by its deadline")
     if not result.ok:
@@ -265,6 +270,9 @@ async def _survived(script: Script, number: int) -> None:
     else:
         result = await script.subscribe(queue, f"{session}-sub", session, patience)
         expect.ended(result, f"seed {number}: subscribe ends by its deadline")
+    for op in script.further_ops(queue):
+        result = await script.begin(op, patience, session)
+        expect.ended(result, f"seed {number}: {op.label} ends by its deadline")
     result = await client.begin("close", patience, session=session)
     expect.ended(result, f"seed {number}: close ends by its deadline")
     expect.that(client.alive, f"seed {number}: the process lives on", "it ended")

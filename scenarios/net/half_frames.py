@@ -13,9 +13,11 @@ from fakebrokers.faults.effects.end import EndOfConnection
 from fakebrokers.journal import Tap
 from fakebrokers.server import FakeServer
 from scenarios.net._scripts import Script, script_for
+from scenarios.net._scripts.narconi import NARC, SETTINGS
 from scenarios.net._scripts.rabbitmq_stream import ROLES
 
 RMQS = ("rabbitmq-stream",)
+NARC_ROLES = (*ROLES, "http")
 PATIENCE_S = 3.0
 
 
@@ -46,9 +48,15 @@ class HalfFrame:
             await self._connect()
         else:
             await script.client.connected(self.session)
-            await {"open answer": self._publish, "confirm": self._publish}.get(
-                self.phase, self._consume if self.phase == "delivery" else self._close
-            )()
+            steps = {
+                "open answer": self._publish,
+                "101": self._publish,
+                "confirm": self._publish,
+                "delivery": self._consume,
+                "HTTP body": self._take,
+                "close answer": self._close,
+            }
+            await steps[self.phase]()
         await self._both_sides_ended()
         script.broker.faults.remove(self.phase)
         clean = f"{self.session}-clean"
@@ -113,6 +121,15 @@ class HalfFrame:
         once = len(seen) == len(bodies) and all(map(same_body, seen, bodies))
         script.expect.that(once, f"{self.phase}: sent again as a whole, each is surfaced once", seen)
 
+    async def _take(self) -> None:
+        self.script.put(self.queue, [bytes(2000)])  # half of the frame is in the body
+        self.arm()
+        taken = await self.script.client.op("narc.take", PATIENCE_S, session=self.session, target=self.queue)
+        await self._ended(taken)
+        self._struck()
+        surfaced = taken.ok and taken.value["message"] is not None
+        self.script.expect.that(not surfaced, f"{self.phase}: nothing of half a body is surfaced", str(taken))
+
     async def _close(self) -> None:
         if self.script.client.has_role("publisher"):
             first = await self.script.client.publish(self.queue, b"first", session=self.session)
@@ -143,11 +160,13 @@ async def _each_phase(script: Script, end: EndOfConnection) -> None:
         await HalfFrame(script, phase, end).play()
 
 
+@scenario("NET-1.05", protocols=NARC, roles=NARC_ROLES, server=SETTINGS, timeout_s=90)
 @scenario("NET-1.05", protocols=RMQS, roles=ROLES, timeout_s=90)
 async def rst_in_mid_frame(broker: FakeServer, client: Client, expect: Expect) -> None:
     await _each_phase(script_for(broker, client, expect), Rst())
 
 
+@scenario("NET-1.06", protocols=NARC, roles=NARC_ROLES, server=SETTINGS, timeout_s=90)
 @scenario("NET-1.06", protocols=RMQS, roles=ROLES, timeout_s=90)
 async def fin_in_mid_frame(broker: FakeServer, client: Client, expect: Expect) -> None:
     await _each_phase(script_for(broker, client, expect), Fin())

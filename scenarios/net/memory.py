@@ -8,15 +8,18 @@ from typing import Any
 from conformance.adapter.base import Call
 from conformance.suite import Client, Expect, scenario
 from fakebrokers.server import FakeServer
+from scenarios._footprint import MIB, Footprint
 from scenarios.net._scripts import Script, script_for
 from scenarios.net._scripts.helpers import maybe_reconnecting, outcomes
-from scenarios.rabbitmq_stream._footprint import MIB, Footprint
+from scenarios.net._scripts.narconi import NARC, SETTINGS
+from scenarios.net._scripts.pzq import PROXIED, PZQ, ROOMY
 
 RMQS = ("rabbitmq-stream",)
-SIZE = 65536
-COUNT = 800
+OFFERED = 50 * MIB
 
 
+@scenario("NET-3.04", protocols=PZQ, roles=("publisher",), server=PROXIED, sockets=False, timeout_s=90)
+@scenario("NET-3.04", protocols=NARC, roles=("publisher",), server=SETTINGS, timeout_s=90)
 @scenario("NET-3.04", protocols=RMQS, roles=("publisher",), timeout_s=90)
 async def unbounded_buffering(broker: FakeServer, client: Client, expect: Expect) -> None:
     script = script_for(broker, client, expect)
@@ -24,9 +27,11 @@ async def unbounded_buffering(broker: FakeServer, client: Client, expect: Expect
     footprint = Footprint(client)
     mark = len(client.events)
     script.shut()
+    size = script.bulk
+    count = OFFERED // size
     calls: list[Call] = []
-    for number in range(COUNT):
-        body = {"gen": "zero", "len": SIZE - number % 7}
+    for number in range(count):
+        body = {"gen": "zero", "len": size - number % 7}
         calls.append(client.begin_publish(script.queue, body, timeout=5.0, wait=False))
         await asyncio.sleep(0.003)
     await asyncio.sleep(7.0)
@@ -41,13 +46,13 @@ async def unbounded_buffering(broker: FakeServer, client: Client, expect: Expect
     if client.can("ack_timeout"):
         expect.that(not missing, "every message that was taken gets an outcome", f"{missing} did not")
     acked = sum(word == "acked" for word in ends.values())
-    there = sum(len(body) >= SIZE - 7 for body in script.stored(script.queue))
+    there = sum(len(body) >= size - 7 for body in script.stored(script.queue))
     expect.that(acked <= there, "nothing is acked that is not at the broker", f"{acked} acked, {there} there")
-    kept = acked * SIZE // MIB
+    kept = acked * size // MIB
     expect.tolerate(
-        acked < COUNT, "ops fail or wait, or are buffered up to a limit", f"all {kept} MiB were kept"
+        acked < count, "ops fail or wait, or are buffered up to a limit", f"all {kept} MiB were kept"
     )
-    expect.note(f"{acked} of {COUNT} messages were kept and acked later, {COUNT - len(taken)} failed at once")
+    expect.note(f"{acked} of {count} messages were kept and acked later, {count - len(taken)} failed at once")
     if not client.can("auto_reconnect"):
         await client.connected()
     await script.works_again("a publish works afterwards", within_s=30.0)
@@ -57,17 +62,16 @@ def _first_hang(results: list[Any]) -> str:
     return next((str(result) for result in results if result.hang), "")
 
 
+@scenario("NET-3.05", protocols=PZQ, roles=("publisher",), server=ROOMY, process=True, timeout_s=90)
 @scenario("NET-3.05", protocols=RMQS, process=True, timeout_s=90)
 async def orphan_answers(broker: FakeServer, client: Client, expect: Expect) -> None:
     script = script_for(broker, client, expect)
     await script.ready()
-    connection = script.is_open()[0]
-    batch = script.orphans(500)
     kept_before, rss_before = 0, 0
     for number in range(4):
-        for _ in range(20):
-            broker.say_raw(connection, batch)
-            await asyncio.sleep(0.01)
+        for _ in range(100):
+            script.answer_nobody(100)
+            await asyncio.sleep(0.002)
         op = script.ops(script.queue, f"-{number}")[-1]
         expect.ok(await script.begin(op, 10.0), f"a request after round {number + 1} works")
         facts = client.facts()
@@ -89,6 +93,8 @@ async def _buffered(client: Client) -> int:
     return int((await client.prepare("stats")).get("buffered_bytes") or 0)
 
 
+@scenario("NET-3.09", protocols=PZQ, roles=("publisher",), server=PROXIED, sockets=False, timeout_s=120)
+@scenario("NET-3.09", protocols=NARC, roles=("publisher",), server=SETTINGS, timeout_s=120)
 @scenario("NET-3.09", protocols=RMQS, roles=("publisher",), timeout_s=120)
 async def what_reconnects_leave_behind(broker: FakeServer, client: Client, expect: Expect) -> None:
     script = script_for(broker, client, expect)
@@ -99,7 +105,7 @@ async def what_reconnects_leave_behind(broker: FakeServer, client: Client, expec
     begun = asyncio.get_running_loop().time()
     done = 0
     while done < 10 and (done < 3 or asyncio.get_running_loop().time() - begun < 60.0):
-        broker.kill(how="rst")
+        script.wire.kill(how="rst")
         await script.works_again(f"loss {done + 1}: a publish is acked", within_s=30.0)
         done += 1
     await _settled(script, connections)

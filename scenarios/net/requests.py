@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 
 from conformance.suite import Client, Expect, scenario
-from fakebrokers.faults import hold, reorder
+from fakebrokers.faults import hold
 from fakebrokers.journal import Tap
 from fakebrokers.server import FakeServer
 from scenarios.net._scripts import Op, Script, script_for
-from scenarios.net._scripts.helpers import address, second_fake
+from scenarios.net._scripts.helpers import second_fake
+from scenarios.net._scripts.narconi import NARC, SETTINGS
+from scenarios.net._scripts.pzq import PROXIED, PZQ
 from scenarios.net._scripts.rabbitmq_stream import liveness
 
 RMQS = ("rabbitmq-stream",)
@@ -35,16 +37,17 @@ async def cancelled_op(broker: FakeServer, client: Client, expect: Expect) -> No
     broker.faults.remove("answers")
     result = await second
     if result.ok and values:
-        expect.equal(result.value, values[1], "B ends with its own answer, never with A's")
+        expect.equal(script.value_of(result), values[1], "B ends with its own answer, never with A's")
     elif not result.ok:
         expect.failed(
             result, ("connection", "closed"), "B ends with its own answer, or as connection or closed"
         )
         if not client.can("auto_reconnect"):
             await client.connected()
-    third = expect.ok(await script.begin(ops[2], 5.0), "a third op works")
+    third = await script.begin(ops[2], 5.0)
+    expect.ok(third, "a third op works")
     if values:
-        expect.equal(third, values[2], "a third op gets its own answer")
+        expect.equal(script.value_of(third), values[2], "a third op gets its own answer")
 
 
 def _publishes(queue: str) -> list[Op]:
@@ -59,17 +62,19 @@ async def hundred_concurrent_ops(broker: FakeServer, client: Client, expect: Exp
     made = [one for number in range(100) if (one := script.value_made_for(number)) is not None]
     expect.exercised(made and client.can("concurrent"), "the client has no such op, or one at a time")
     kind = made[0][0].answer
-    broker.faults.add(reorder(window=100, order="shuffle", within_s=0.05, kind=kind, direction="out"))
+    broker.faults.add(script.shuffled(kind, 100))
     calls = [script.begin(op, 10.0) for op, _ in made]
     for number, (call, (_, value)) in enumerate(zip(calls, made, strict=True)):
         result = await call
         expect.that(result.ok, f"op {number} ends with its result", str(result))
-        expect.equal(result.value, value, f"op {number} ends with the result that was made for it")
-    said = [r.keys for r in broker.journal.select(kind=kind, tap=Tap.SAID)]
-    sent = [r.keys for r in broker.journal.select(kind=kind, tap=Tap.SENT)]
+        expect.equal(script.value_of(result), value, f"op {number} ends with the result that was made for it")
+    said = [(r.connection, r.keys) for r in broker.journal.select(kind=kind, tap=Tap.SAID)]
+    sent = [(r.connection, r.keys) for r in broker.journal.select(kind=kind, tap=Tap.SENT)]
     expect.exercised(said != sent, "the client sends one request at a time")
 
 
+@scenario("NET-3.03", protocols=PZQ, server=PROXIED, sockets=False, timeout_s=75)
+@scenario("NET-3.03", protocols=NARC, server=SETTINGS, timeout_s=75)
 @scenario("NET-3.03", protocols=RMQS, timeout_s=75)
 async def op_deadline(broker: FakeServer, client: Client, expect: Expect) -> None:
     script = script_for(broker, client, expect)
@@ -91,20 +96,21 @@ async def op_deadline(broker: FakeServer, client: Client, expect: Expect) -> Non
         expect.that(pending in (None, 0), f"{op.label}: nothing is pending after it", pending)
 
 
+@scenario("NET-3.12", protocols=PZQ, roles=("publisher",), server=PROXIED, sockets=False, timeout_s=75)
+@scenario("NET-3.12", protocols=NARC, roles=("publisher",), server=SETTINGS, timeout_s=75)
 @scenario("NET-3.12", protocols=RMQS, roles=("publisher",), server=liveness(4), timeout_s=75)
 async def trouble_of_another_session(broker: FakeServer, client: Client, expect: Expect) -> None:
     script = script_for(broker, client, expect)
-    await script.ready("clean")
-    with second_fake(broker, **liveness(4)) as other:
+    await script.ready("clean", **script.keeping_alive(4))
+    with second_fake(broker, **script.settings(4)) as other:
         broken = script_for(other, client, expect)
-        other_address = [address(other)]
         broken.add_queue(broken.queue)
-        await client.connected("broken", endpoints=other_address)
+        await client.connected("broken", endpoints=other.where, **script.keeping_alive(4))
         first = await client.publish(broken.queue, b"first", session="broken")
         expect.prepared(first)
         mark = len(client.events)
         beating = asyncio.ensure_future(script.heartbeats())
-        trouble = asyncio.ensure_future(_trouble(other, broken, client))
+        trouble = asyncio.ensure_future(_trouble(broken, client))
         loop = asyncio.get_running_loop()
         end = loop.time() + 9.0
         number = 0
@@ -121,9 +127,9 @@ async def trouble_of_another_session(broker: FakeServer, client: Client, expect:
         expect.that(not told, "no session event on the clean session", told[:1])
 
 
-async def _trouble(other: FakeServer, broken: Script, client: Client) -> None:
+async def _trouble(broken: Script, client: Client) -> None:
     for connection in broken.is_open():
-        other.kill(connection, how="half-open")
+        broken.wire.kill(connection, how="half-open")
     calls = [client.begin_publish(broken.queue, b"lost", session="broken", timeout=3.0) for _ in range(5)]
     await asyncio.sleep(2.0)
     broken.shut(5.0)

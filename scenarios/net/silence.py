@@ -9,28 +9,35 @@ from conformance.suite import Client, Expect, scenario
 from fakebrokers.faults import half_open, hold, stall
 from fakebrokers.journal import Tap
 from fakebrokers.server import FakeServer
+from scenarios._footprint import Footprint
 from scenarios.net._scripts import Script, script_for
 from scenarios.net._scripts.helpers import outcomes
+from scenarios.net._scripts.narconi import NARC, SETTINGS
+from scenarios.net._scripts.pzq import PROXIED, PZQ
 from scenarios.net._scripts.rabbitmq_stream import liveness
-from scenarios.rabbitmq_stream._footprint import Footprint
+from scenarios.pzq._steps import ROOMY
 
 RMQS = ("rabbitmq-stream",)
+KEEPALIVE = ("keepalive",)
+OFFERED = 20 << 20  #: bytes
 
 
+@scenario("NET-1.07", protocols=NARC, needs=KEEPALIVE, server=SETTINGS, timeout_s=75)
+@scenario("NET-1.07", protocols=PZQ, server=PROXIED, timeout_s=75)
 @scenario("NET-1.07", protocols=RMQS, server=liveness(2), timeout_s=75)
 async def server_vanishes(broker: FakeServer, client: Client, expect: Expect) -> None:
     script = script_for(broker, client, expect)
-    await script.ready()
+    await script.ready(**script.keeping_alive(2))
     ops = script.ops(script.queue)
     mark, loop = len(client.events), asyncio.get_running_loop()
     for connection in script.is_open():
-        broker.kill(connection, how="half-open")
-    broker.faults.add(half_open(on="accept", name="so is every new connection"))
-    calls = [script.begin(op, 8.0) for op in ops]
+        script.wire.kill(connection, how="half-open")
+    script.faults.add(half_open(on="accept", name="so is every new connection"))
+    calls = [script.begin(op, 8.0 if script.finds_losses else 3.0) for op in ops]
     begun = loop.time()
     heard = None
     limit = 2 * 1.2 + 1.0
-    while heard is None and loop.time() - begun < limit:
+    while script.finds_losses and heard is None and loop.time() - begun < limit:
         await asyncio.sleep(0.05)
         heard = next((e for e in script.troubles(mark) if e.event == "session"), None)
     for op, call in zip(ops, calls, strict=True):
@@ -39,18 +46,22 @@ async def server_vanishes(broker: FakeServer, client: Client, expect: Expect) ->
             expect.ended(result, f"the pending {op.label} ends by its deadline")
         expect.that(not result.ok, f"the pending {op.label} gets no answer", str(result))
     expect.ended(await client.begin("close", 5.0, session="s1"), "close ends by its deadline")
-    expect.tolerate(heard, f"the loss is found within {limit:.1f} s", "no loss event")
+    if script.finds_losses:
+        expect.tolerate(heard, f"the loss is found within {limit:.1f} s", "no loss event")
 
 
+@scenario("NET-1.08", protocols=NARC, roles=("publisher",), server=SETTINGS, timeout_s=75)
+@scenario("NET-1.08", protocols=PZQ, roles=("publisher",), server={**PROXIED, **ROOMY}, timeout_s=75)
 @scenario("NET-1.08", protocols=RMQS, roles=("publisher",), server=liveness(30), timeout_s=75)
 async def server_stops_reading(broker: FakeServer, client: Client, expect: Expect) -> None:
     script = script_for(broker, client, expect)
-    await script.ready()
+    await script.ready(**script.keeping_alive(30))
     await asyncio.sleep(0.3)
     footprint = Footprint(client)
     mark = len(client.events)
-    broker.faults.add(stall(for_s=5.0, kind=script.publishing, direction="in", nth=1, name="busy"))
-    bodies = [{"gen": "rand", "seed": number, "len": 65536} for number in range(320)]
+    script.faults.add(stall(for_s=5.0, direction="in", nth=1, name="busy", **script.next_publish()))
+    size = script.bulk
+    bodies = [{"gen": "rand", "seed": number, "len": size} for number in range(OFFERED // size)]
     calls: list[Call] = []
     for body in bodies:
         calls.append(client.begin_publish(script.queue, body, timeout=20.0, wait=False))
@@ -58,7 +69,7 @@ async def server_stops_reading(broker: FakeServer, client: Client, expect: Expec
     results = [await call for call in calls]
     for number, result in enumerate(results):
         expect.ended(result, f"publish {number + 1} ends by its deadline")
-    expect.exercised(broker.faults.fired("busy"), "nothing was published")
+    expect.exercised(script.faults.fired("busy"), "nothing was published")
     footprint.judge(expect, rss_mib=64)
     sent = {result.id for result in results if result.ok}
     await script.until(lambda: sent <= outcomes(client, mark).keys(), 25.0)
@@ -66,7 +77,7 @@ async def server_stops_reading(broker: FakeServer, client: Client, expect: Expec
     missing = sent - ends.keys()
     expect.that(not missing, "after the stall every op ends", f"{len(missing)} of {len(sent)} did not")
     acked = sum(word == "acked" for word in ends.values())
-    there = [body for body in script.stored(script.queue) if len(body) >= 65536]
+    there = [body for body in script.stored(script.queue) if len(body) >= size]
     expect.that(len(there) >= acked, "every acked message is at the broker", f"{acked} and {len(there)}")
     whole = len(set(there))
     expect.that(whole == len(there), "each of them once and intact", f"{whole} different of {len(there)}")
@@ -74,6 +85,7 @@ async def server_stops_reading(broker: FakeServer, client: Client, expect: Expec
     expect.note(f"{acked} of {len(bodies)} messages were acked, {len(results) - len(sent)} refused at once")
 
 
+@scenario("NET-1.09", protocols=NARC, server=SETTINGS, timeout_s=75)
 @scenario("NET-1.09", protocols=RMQS, timeout_s=75)
 async def alive_but_mute(broker: FakeServer, client: Client, expect: Expect) -> None:
     script = script_for(broker, client, expect)
@@ -94,6 +106,7 @@ async def alive_but_mute(broker: FakeServer, client: Client, expect: Expect) -> 
             expect.failed(result, ("timeout", "connection", "closed"), f"{op.label} ends as timeout")
     asked = {op.label: len(broker.journal.select(kind=op.asks)) for op in ops}
     expect.exercised(all(asked.values()), f"not all requests came: {asked}")
+    mute = {record.connection for record in broker.journal.select(kind=script.publishing)}
     mark = len(client.events)
     broker.faults.remove("mute")
     await asyncio.sleep(0.3)
@@ -101,23 +114,32 @@ async def alive_but_mute(broker: FakeServer, client: Client, expect: Expect) -> 
     expect.that(not late or endless, "late answers complete nothing", late[:2])
     if await _is_gone(client):
         expect.prepared(await client.begin_connect("s1"))
+    mark = broker.journal.last_seq
     for op in script.ops(script.queue, "-again"):
         result = await script.begin(op, 5.0)
         if not result.ok and await _is_gone(client):
             expect.prepared(await client.begin_connect("s1"))
             result = await script.begin(op, 5.0)
         expect.ok(result, f"a new {op.label} works")
+    if script.confirms_by_order:
+        again = {r.connection for r in broker.journal.select(kind=script.publishing, since=mark)}
+        expect.that(
+            again.isdisjoint(mute),
+            "a connection on which a confirm is overdue is given up: a late one looks like the next one",
+            sorted(again & mute),
+        )
 
 
 async def _is_gone(client: Client) -> bool:
     return not client.can("auto_reconnect") and not (await client.state())["open"]
 
 
+@scenario("NET-1.16", protocols=NARC, needs=KEEPALIVE, server=SETTINGS, timeout_s=60)
 @scenario("NET-1.16", protocols=RMQS, server=liveness(4), timeout_s=60)
 async def freeze_below_the_limit(broker: FakeServer, client: Client, expect: Expect) -> None:
     script = script_for(broker, client, expect)
-    await script.ready()
     limit = 4.0
+    await script.ready(**script.keeping_alive(2 * limit))  # at the earliest after half of it
     mark, connections = len(client.events), script.is_open()
     for number in range(3):
         broker.faults.add(hold(behind=True, direction="out", name="frozen"))

@@ -7,6 +7,7 @@ import asyncio
 from conformance.suite import Client, Expect, scenario
 from fakebrokers import RabbitMQStream
 from fakebrokers.faults import rewrite
+from scenarios._footprint import Footprint
 from scenarios.rabbitmq_stream._deliveries import (
     CHUNK_PER_CREDIT,
     complaints,
@@ -17,7 +18,6 @@ from scenarios.rabbitmq_stream._deliveries import (
     surfaced,
     write,
 )
-from scenarios.rabbitmq_stream._footprint import Footprint
 from scenarios.rabbitmq_stream._steps import CONSUMER, STREAM, sent
 
 #: how long a slow consumer is watched

@@ -13,8 +13,8 @@ from fakebrokers.faults.effects import Fin, Inject, Rst, Silent, Truncate
 from fakebrokers.journal import Tap
 from fakebrokers.rabbitmq_stream.codes import Code
 from fakebrokers.rabbitmq_stream.frames import Close, MetadataUpdate
+from scenarios._footprint import MIB, Footprint
 from scenarios.rabbitmq_stream._deliveries import attached, numbered, write
-from scenarios.rabbitmq_stream._footprint import MIB, Footprint
 from scenarios.rabbitmq_stream._steps import ADMIN, CONSUMER, STREAM
 
 CREATE = ("rmqs.create",)

@@ -11,8 +11,8 @@ from fakebrokers.faults import fault, rst
 from fakebrokers.faults.effects import Fin, Rewrite
 from fakebrokers.journal import Tap
 from fakebrokers.rabbitmq_stream.codes import Code
+from scenarios._footprint import MIB
 from scenarios.rabbitmq_stream._deliveries import FIRST, attached
-from scenarios.rabbitmq_stream._footprint import MIB
 from scenarios.rabbitmq_stream._lifecycle import (
     eventually,
     losses,

@@ -140,6 +140,8 @@ def test_where_of_lists_bytes_and_inner_fields() -> None:
 
     assert fields_fit(Box(), {"data": "text", "pairs.x": 1})  # type: ignore[arg-type]
     assert not fields_fit(Box(), {"pairs.y": 1})  # type: ignore[arg-type]
+    assert fields_fit(Put(("a", "b")), {"keys.1": "b"})
+    assert not fields_fit(Put(("a", "b")), {"keys.2": "b"})
 
 
 def test_where_must_name_a_field_that_there_is() -> None:

@@ -15,10 +15,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fakebrokers.errors import UsageError
-from fakebrokers.frames import Frame, FrameSpec, FrameTable, Role
+from fakebrokers.frames import Frame, FrameSpec, FrameTable, Malformed, Role
 from fakebrokers.journal import Journal, RunJournal, Tap, value_id
 from fakebrokers.journal.lines import LENGTH, MAGIC, SCHEMA_VERSION, encode
 from fakebrokers.journal.reader import key_text, read_run, runs_in
+from fakebrokers.journal.record import SILENCE_LIMIT
 from fakebrokers.journal.rows import FrameRow, MetricRow, OpRow, json_schema
 from fakebrokers.journal.segment import Segment, is_being_written
 
@@ -160,11 +161,26 @@ def test_frames_are_only_written_on_demand_and_then_without_credentials_and_long
         Put(1, b"", b"x" * 2000),
     )
     assert json.loads(login.frame or "") == {"number": 1, "password": "***"}
+    (broken,) = written(RunJournal(None, "r", frames=True), Malformed(b"PASS s3cret", "expected a frame"))
+    assert json.loads(broken.frame or "")["data"] == "***"
     assert json.loads(short.frame or "")["body"] == "c2hvcnQ="
     digest = "5c0e0ea421571c300b5df6aec0a118b5c3dc02e0683a546341d5efc689df2f58"
     assert json.loads(long.frame or "")["body"] == {"sha256": digest, "len": 2000}
     (whole,) = written(RunJournal(None, "r", frames=True, body_limit=None), Put(1, b"", b"x" * 2000))
     assert len(json.loads(whole.frame or "")["body"]) > 2000
+
+
+@pytest.mark.parametrize(
+    ("limits", "longest"),
+    [([], None), (["2000 ms"], 2000.0), (["500 ms", "4e+03 ms"], 4000.0), (["2 ms", "inf ms"], None)],
+)
+def test_the_longest_silence_that_connections_agreed_on(limits: list[str], longest: float | None) -> None:
+    journal = Journal(FRAMES)
+    journal.sink = run = RunJournal(None, "r")
+    for number, limit in enumerate(limits):
+        journal.state(1.0, f"c{number}", SILENCE_LIMIT, limit)
+    journal.flush()
+    assert run.log().run.heartbeat_limit_ms == longest
 
 
 def test_ops_events_metrics_and_attributes(tmp_path: Path) -> None:

@@ -103,9 +103,16 @@ def test_credentials_are_not_kept() -> None:
     assert request.headers == (("Authorization", "***"), ("Cookie", "***"))
 
 
+def test_a_header_that_is_none_is_not_shown_whole() -> None:
+    (event,) = read(b"GET / HTTP/1.1\r\nAuthorization Basic c2VjcmV0\r\n\r\n")
+    assert isinstance(event, BadRequest)
+    assert "got 'Authorization' of 28 characters" in event.problem
+
+
 @pytest.mark.parametrize(
     ("data", "problem"),
     [
+        (b"\x16\x03\x01\x02\x00", "a method"),  # a TLS client; not one byte more is waited for
         (b"hello\r\n\r\n", "request line"),
         (b"get / HTTP/1.1\r\n\r\n", "request line"),
         (b"GET /a b HTTP/1.1\r\n\r\n", "request line"),

@@ -291,6 +291,20 @@ def test_in_front_of_a_wire_that_a_library_owns() -> None:
         context.destroy(linger=0)
 
 
+def test_several_servers_behind_one_proxy() -> None:
+    with Toy() as one, Toy() as two, Proxy({"one": one.url, "two": two.url}) as proxy:
+        assert proxy.where == proxy.urls
+        proxy.faults.add(corrupt(at=7, of="stream", xor=3, direction="out", byte=7, connection="c2"))
+        for url, answer in zip(proxy.urls.values(), (b"stored a\n", b"stored b\n"), strict=True):
+            host, _, port = url.rpartition("//")[2].rpartition(":")
+            with socket.create_connection((host, int(port)), 5) as sock:
+                sock.sendall(b"put a x\n")
+                assert read(sock, 9) == answer
+        assert one.broker.values == two.broker.values == {"a": "x"}
+        names = {record.connection: record.note for record in proxy.journal.select(kind="upstream")}
+        assert names == {"c1": "one", "c2": "two"}
+
+
 def test_stop_while_connecting() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         upstream = f"127.0.0.1:{server.getsockname()[1]}"

@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 
-from fakebrokers.errors import UsageError
+from fakebrokers.errors import PlanError, UsageError
 from fakebrokers.faults.build import crash, fault, shift_clock
 from fakebrokers.faults.plan import Fault, load_plan
 from fakebrokers.pzq.faults import (
     ChangeIdentity,
+    CorruptPart,
     ExpireNow,
     ExtraHeaders,
     StoreFailure,
@@ -180,6 +181,42 @@ def test_headers_and_missing_delimiters() -> None:
         fault(WithoutDelimiter(), role="confirm", nth=2),
         fault(WithoutDelimiter(), role="deliver", nth=2),
     )
+
+
+def test_one_byte_of_one_part_is_wrong() -> None:
+    async def talk(c: Clients) -> None:
+        right = (b"i", b"1", b"")
+        wrong = [(await c.produce(b"x"))[0] for _ in range(20)]
+        for parts in wrong:
+            assert [len(part) for part in parts] == [1, 1, 0]
+            assert sum(a != b for a, b in zip(parts, right, strict=True)) == 1
+        assert {parts[0] == b"i" for parts in wrong} == {True, False}
+
+    in_memory(talk, fault(CorruptPart(), role="confirm"))
+
+
+def test_a_mask_that_changes_nothing() -> None:
+    with pytest.raises(PlanError, match=r"1\.\.255"):
+        PZQ(faults={"faults": [{"match": {}, "effect": {"type": "corrupt-part", "xor": 0}}]})
+
+
+def test_a_socket_that_does_not_come_back() -> None:
+    async def work() -> None:
+        with PZQ(memory=True) as pzq:
+            sockets = [connect(pzq.urls["receive"], "DEALER", print, ms) for ms in (-1, 10)]
+            [first, second] = [found["name"] for found in pzq.connections]
+            assert [one.holds(first) for one in sockets] == [True, False]
+            assert pzq.client_holds(second)
+            pzq.kill(how="rst")
+            assert not pzq.client_holds(second)
+            await asyncio.sleep(1.0)
+            assert len(pzq.connections) == 1
+            pzq.crash()
+            pzq.restart()
+            await asyncio.sleep(1.0)
+            assert len(pzq.connections) == 1
+
+    run(work())
 
 
 def test_stale_reordered_and_early_deliveries() -> None:

@@ -17,7 +17,7 @@ import pytest
 import zmq
 
 from fakebrokers.errors import UsageError
-from fakebrokers.faults.build import crash, fault
+from fakebrokers.faults.build import crash, fault, slice_
 from fakebrokers.pzq.faults import ChangeIdentity
 from fakebrokers.pzq.frames import ProduceAck
 from fakebrokers.pzq.server import PZQ, StoredMessage
@@ -520,3 +520,34 @@ def test_another_identity(connect: Connect) -> None:
         eventually(lambda: len(pzq.journal.select(kind="closed")) == 1)
         consumer = connect(zmq.ROUTER, pzq.send_url)
         assert consumer.recv_multipart()[0] == b"other"
+
+
+def test_behind_a_byte_proxy(connect: Connect) -> None:
+    with PZQ(proxied=True, seed=7) as pzq:
+        assert pzq.proxy is not None and pzq.proxy.faults.plan.seed == 7
+        assert pzq.where == pzq.proxy.urls == pzq.urls
+        pzq.proxy.faults.add(slice_(1, gap_s=0))
+        producer, consumer = connect(zmq.DEALER, pzq.receive_url), connect(zmq.ROUTER, pzq.send_url)
+        produce(producer, b"body")
+        assert consumer.recv_multipart()[-1] == b"body"
+        assert connect(zmq.REQ, pzq.monitor_url).send(b"MONITOR") is None
+        pzq.wait_for(kind="MonitorReply")
+        names = {record.note for record in pzq.proxy.journal.select(kind="upstream")}
+        assert names == {"receive", "send", "monitor"}
+        pzq.proxy.kill(how="rst")
+        pzq.proxy.wait_for(kind="upstream", count=6)  # libzmq comes back by itself
+        produce(producer, b"and again")
+        first = pzq.proxy
+        pzq.stop()
+        assert first.journal.select(kind="ServerBytes")  # still there to be looked at
+        pzq.start()
+        assert pzq.proxy is not first
+        produce(connect(zmq.DEALER, pzq.receive_url), b"on another port")
+
+
+def test_no_proxy_in_memory() -> None:
+    async def look() -> None:
+        with PZQ(memory=True, proxied=True) as pzq:
+            assert pzq.proxy is None
+
+    asyncio.run(look())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
 from fakebrokers.frames import Frame, Malformed
@@ -57,6 +59,12 @@ def test_a_busy_server_does_not_beat() -> None:
         client.send(Metadata(1, ()))
         bench.advance(2.0)
     assert set(map(type, client.frames())) == {MetadataResponse}
+
+
+@pytest.mark.parametrize(("heartbeat", "limit_s"), [(0, math.inf), (3, 6.0)])
+def test_a_client_must_not_bear_silence_for_two_intervals(heartbeat: int, limit_s: float) -> None:
+    client = Bench().open(heartbeat=heartbeat)
+    assert client.session.silence_limit_s == limit_s
 
 
 @pytest.mark.parametrize("heartbeat", [1, 2, 60])

@@ -25,7 +25,8 @@ def run(adapter: AdapterBase) -> NoReturn:
     os.dup2(2, 1)  # what the library prints must not get between the lines
 
     def write(line: Json) -> None:
-        lines.write(json.dumps(line, ensure_ascii=False, separators=(",", ":")).encode() + b"\n")
+        text = json.dumps(line, ensure_ascii=False, separators=(",", ":"))
+        lines.write(text.encode(errors="replace") + b"\n")  # libraries may give bytes as lone surrogates
         lines.flush()
 
     code = 0

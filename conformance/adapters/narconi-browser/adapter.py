@@ -1,14 +1,15 @@
 """A web page in headless Chromium behind the adapter protocol.
 
 The page runs ../_narconi/client.mjs on the browser's own fetch and WebSocket. It lives on the origin of the
-server, so that no request of its own crosses origins; the server is not asked for it (see `browser`). Each
-session has a page of its own. This process carries the lines between runner and pages.
+server, so that no request of its own crosses origins; the server is not asked for it (see `browser`).
+Sessions with the same server share a page. This process carries the lines between runner and pages.
 """
 
 from __future__ import annotations
 
 import asyncio
 import base64
+import re
 import shutil
 import sys
 from collections.abc import Callable
@@ -25,14 +26,16 @@ Json = dict[str, Any]
 
 HERE = Path(__file__).parent
 SAME_ORIGIN_PATH = "/page"
+PAGE_S = 30.0  #: for a new page, which costs much on a busy machine
+AT_ONCE = 128  #: publishes that the pages have in hand; bodies of further ones are not made yet
 
 
 def page_html() -> str:
-    """One document with both modules in it."""
-    client = (HERE.parent / "_narconi" / "client.mjs").read_text("utf-8")
-    page = (HERE / "page.mjs").read_text("utf-8")
-    _, _, page = page.partition('from "./client.mjs"\n')
-    script = client.replace("export ", "") + page
+    """One document with all modules in it."""
+    shared = HERE.parent / "_narconi"
+    modules = [shared / "sockets.mjs", shared / "client.mjs", HERE / "page.mjs"]
+    text = "".join(module.read_text("utf-8") for module in modules)
+    script = re.sub(r"^(import .*\n|export )", "", text, flags=re.MULTILINE)
     return f'<!doctype html><link rel="icon" href="data:,"><script type="module">{script}</script>'
 
 
@@ -57,6 +60,7 @@ class Adapter(kit.AdapterBase):
     roles = ("publisher", "consumer", "admin", "http")
     caps = "ack_timeout ack_to encoding"
     settles = "manual"
+    limits = kit.limits(connect=int(PAGE_S * 1000))
 
     def __init__(self) -> None:
         super().__init__()
@@ -64,6 +68,8 @@ class Adapter(kit.AdapterBase):
         self.html = page_html()
         self.deliveries: set[asyncio.Task[None]] = set()
         self.starting: asyncio.Future[None] | None = None
+        self.room = asyncio.Semaphore(AT_ONCE)
+        self.pages: dict[str, asyncio.Task[Page]] = {}
 
     async def started(self) -> Browser:
         """The browser, started by whoever asks first."""
@@ -87,32 +93,41 @@ class Adapter(kit.AdapterBase):
             await self.browser.stop()
 
     async def clear(self) -> None:
-        pages: list[Page] = list(self.sessions.values())
-        await asyncio.gather(*(page.close() for page in pages))
+        opening, self.pages = self.pages, {}
+        for page in await asyncio.gather(*opening.values(), return_exceptions=True):
+            if isinstance(page, Page):
+                await page.close()
 
     # sessions
 
     @kit.op("connect")
     async def connect(self, session: str, endpoints: list[str], options: Json) -> None:
         base = options.get("base") or f"http://{endpoints[0]}"
-        browser = await self.started()
-        page = await browser.open(base + SAME_ORIGIN_PATH, self.html, lambda news: self.heard(session, news))
-        await page.evaluate("begin", options.get("project", "test"))
+        if base not in self.pages:
+            self.pages[base] = asyncio.create_task(self.page_for(base))
+        page = await asyncio.wait_for(asyncio.shield(self.pages[base]), PAGE_S)
+        await page.evaluate("begin", session, options.get("project", "test"))
         self.sessions[session] = page
+
+    async def page_for(self, base: str) -> Page:
+        """A new page for all sessions with that server."""
+        browser = await self.started()
+        return await browser.open(base + SAME_ORIGIN_PATH, self.html, self.heard)
 
     async def call(self, session: str, name: str, **args: Any) -> Any:
         """Call one of the functions of the session's page."""
-        answer = await self.session(session).evaluate("call", name, args)
+        answer = await self.session(session).evaluate("call", session, name, args)
         if "error" in answer:
             raise failure(answer["error"])
         return answer["value"]
 
-    def heard(self, session: str, news: Json) -> None:
-        """The page reports something."""
+    def heard(self, news: Json) -> None:
+        """A page reports something."""
         if news.get("what") == "error":
-            self.emit("error", session=session, where="read", error=failure(news["news"]).report())
+            error = failure(news["news"]).report()
+            self.emit("error", session=news["session"], where="read", error=error)
         elif news.get("what") == "lost":
-            self.emit("session", session=session, what="connection_lost", text=news["news"])
+            self.emit("session", session=news["session"], what="connection_lost", text=news["news"])
         elif news["sub"] in self.subs:
             message, subscription = news["message"], self.subs[news["sub"]]
             shown = message["body"]
@@ -165,16 +180,17 @@ class Adapter(kit.AdapterBase):
         self, session: str, target: str, body: Json, headers: Json | None, wait: bool,
         timeout_ms: float | None, request_id: int,
     ) -> Json:  # fmt: skip
-        args = {"queue": target, "body": encoded(body), "headers": headers or {}, "ms": timeout_ms}
+        work = self.published(session, target, body, headers or {}, timeout_ms)
         if wait:
-            await self.call(session, "publish", **args)
+            await work
             return {"outcome": "acked", "key": None, "meta": {}}
 
         async def later() -> None:
             try:
-                await self.call(session, "publish", **args)
+                await work
                 self.emit("outcome", id=request_id, outcome="acked", key=None, code=None)
-            except kit.Failure as error:
+            except (kit.Failure, TimeoutError) as problem:
+                error = problem if isinstance(problem, kit.Failure) else self.classify(problem)
                 word = "nacked" if error.definite else "unknown"
                 self.emit("outcome", id=request_id, outcome=word, key=None, code=error.code)
 
@@ -182,6 +198,19 @@ class Adapter(kit.AdapterBase):
         self.deliveries.add(task)
         task.add_done_callback(self.deliveries.discard)
         return {"outcome": "sent", "key": None, "meta": {}}
+
+    async def published(
+        self, session: str, queue: str, body: Json, headers: Json, timeout_ms: float | None
+    ) -> None:
+        """Have the page publish, as soon as there is room for it."""
+        begun = self.loop.time()
+        await asyncio.wait_for(self.room.acquire(), timeout_ms and timeout_ms / 1000)
+        try:
+            spent = (self.loop.time() - begun) * 1000
+            ms = None if timeout_ms is None else max(1.0, timeout_ms - spent)
+            await self.call(session, "publish", queue=queue, body=encoded(body), headers=headers, ms=ms)
+        finally:
+            self.room.release()
 
     @kit.op("subscribe")
     async def subscribe(

@@ -1,11 +1,12 @@
 // What the bridge calls in the page. Bodies cross in base64; large ones on their way out as a digest.
 
-import { Narconi, NarconiError, fromBase64 } from "./client.mjs"
+import { Narconi } from "./client.mjs"
+import { NarconiError, fromBase64 } from "./sockets.mjs"
 
 const DIGEST_BYTES = 1 << 20
 
+const sessions = new Map()
 const consumers = new Map()
-let narconi
 
 function toBase64(bytes) {
   let text = ""
@@ -25,35 +26,35 @@ const reported = ({ kind, message, code, definite }) => ({ kind: kind ?? "intern
 const tell = (news) => window.report(JSON.stringify(news))
 
 const calls = {
-  ensureQueue: ({ queue, ms }) => narconi.ensureQueue(queue, ms),
-  deleteQueue: ({ queue, ms }) => narconi.deleteQueue(queue, ms),
-  post: ({ queue, body, headers, ms }) => narconi.post(queue, fromBase64(body), headers, ms),
-  take: async ({ queue, ms }) => {
+  ensureQueue: ({ narconi, queue, ms }) => narconi.ensureQueue(queue, ms),
+  deleteQueue: ({ narconi, queue, ms }) => narconi.deleteQueue(queue, ms),
+  post: ({ narconi, queue, body, headers, ms }) => narconi.post(queue, fromBase64(body), headers, ms),
+  take: async ({ narconi, queue, ms }) => {
     const message = await narconi.take(queue, ms)
     return message && shown(message)
   },
-  publish: ({ queue, body, headers, ms }) => narconi.publish(queue, fromBase64(body), headers, ms),
-  consume: async ({ queue, sub, options, ms }) => {
+  publish: ({ narconi, queue, body, headers, ms }) => narconi.publish(queue, fromBase64(body), headers, ms),
+  consume: async ({ narconi, queue, sub, options, ms }) => {
     const callback = async (message) => tell({ sub, message: await shown(message) })
     consumers.set(sub, await narconi.consume(queue, callback, options, ms))
   },
   ack: ({ sub, ackId, upTo }) => consumers.get(sub).ack(ackId, upTo),
-  end: ({ sub, drain }) => narconi.endConsumer(consumers.get(sub), drain),
-  close: ({ ms }) => narconi.close(ms),
-  state: () => ({ open: !narconi.closed, pending: narconi.pending }),
+  end: ({ narconi, sub, drain }) => narconi.endConsumer(consumers.get(sub), drain),
+  close: ({ narconi, ms }) => narconi.close(ms),
+  state: ({ narconi }) => ({ open: !narconi.closed, pending: narconi.pending }),
 }
 
-window.call = async (name, args) => {
+window.call = async (session, name, args) => {
   try {
-    return { value: (await calls[name](args)) ?? null }
+    return { value: (await calls[name]({ narconi: sessions.get(session), ...args })) ?? null }
   } catch (error) {
     return { error: reported(error) }
   }
 }
 
-window.begin = (project) => {
-  const onEnd = (what, news) => tell({ what, news: news instanceof NarconiError ? reported(news) : news })
-  narconi = new Narconi({ base: location.origin, project, WebSocket, onEnd })
+window.begin = (session, project) => {
+  const onEnd = (what, news) => tell({ session, what, news: news instanceof NarconiError ? reported(news) : news })
+  sessions.set(session, new Narconi({ base: location.origin, project, WebSocket, onEnd }))
 }
 
 tell({ what: "ready" })

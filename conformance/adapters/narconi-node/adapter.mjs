@@ -4,7 +4,8 @@
 
 import { createRequire } from "node:module"
 import { AdapterBase, Failure, Subscription, bodyBytes, reportBody, run } from "../_node/kit.mjs"
-import { Narconi, NarconiError } from "../_narconi/client.mjs"
+import { Narconi } from "../_narconi/client.mjs"
+import { NarconiError } from "../_narconi/sockets.mjs"
 
 const require = createRequire(import.meta.url)
 const WebSocket = require("ws")
@@ -23,15 +24,15 @@ class Adapter extends AdapterBase {
     library_version: require("ws/package.json").version,
     protocols: ["narconi"],
     roles: ["publisher", "consumer", "admin", "http"],
-    caps: "ack_timeout ack_to callback_sleep encoding reentrant",
+    caps: "ack_timeout ack_to callback_raise callback_sleep encoding keepalive reentrant",
     settles: "manual",
   }
 
   ops = {
     connect: ({ session, endpoints, options = {} }) => {
-      const { base = `http://${endpoints[0]}`, project = "test" } = options
+      const { base = `http://${endpoints[0]}`, project = "test", keepalive_s: keepaliveS } = options
       const onEnd = (what, news) => this.ended(session, what, news)
-      this.sessions.set(session, new Narconi({ base, project, WebSocket, onEnd }))
+      this.sessions.set(session, new Narconi({ base, project, WebSocket, onEnd, keepaliveS }))
     },
 
     state: ({ session }) => {

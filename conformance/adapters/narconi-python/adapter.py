@@ -13,7 +13,8 @@ import aiohttp
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from narconi_client import ConnectionClosed, Message, Narconi, NarconiError, ProtocolError
+from narconi_client import Narconi
+from narconi_sockets import ConnectionClosed, Message, NarconiError, ProtocolError
 
 from conformance.adapter import kit
 
@@ -36,7 +37,7 @@ class Adapter(kit.AdapterBase):
     library_version = aiohttp.__version__
     protocols = ("narconi",)
     roles = ("publisher", "consumer", "admin", "http")
-    caps = "ack_timeout ack_to callback_sleep cancel encoding keepalive reentrant"
+    caps = "ack_timeout ack_to callback_raise callback_sleep cancel encoding keepalive reentrant tls"
     settles = "manual"
 
     @kit.op("connect")
@@ -46,9 +47,17 @@ class Adapter(kit.AdapterBase):
                 self.emit("error", session=session, where="read", error=self.classify(problem).report())
             self.emit("session", session=session, what="connection_lost", text=text)
 
-        base = options.get("base") or f"http://{endpoints[0]}"
+        context = kit.tls_context(options)
+        base = options.get("base") or f"{'https' if context else 'http'}://{endpoints[0]}"
         project, keepalive = options.get("project", "test"), options.get("keepalive_s")
-        self.sessions[session] = Narconi(base, project, keepalive_s=keepalive, on_end=ended)
+        self.sessions[session] = Narconi(
+            base,
+            project,
+            keepalive_s=keepalive,
+            tls=context,
+            server_name=(options.get("tls") or {}).get("server_name"),
+            on_end=ended,
+        )
 
     @kit.op("state")
     async def state(self, session: str) -> Json:
@@ -140,16 +149,16 @@ class Adapter(kit.AdapterBase):
             return kit.Failure("auth" if error.code == 401 else "refused", str(error), code=error.code)
         if isinstance(error, aiohttp.WSServerHandshakeError) and error.status != 101:
             return kit.Failure("refused", text, code=error.status)
-        if isinstance(error, ProtocolError | aiohttp.ClientPayloadError | aiohttp.WSServerHandshakeError):
+        if isinstance(error, ProtocolError | aiohttp.ClientPayloadError | aiohttp.ClientResponseError):
             return kit.Failure("protocol", text)
         if isinstance(error, ConnectionClosed):
             return kit.Failure("connection" if error.sent else "closed", text, definite=not error.sent)
         if isinstance(error, TimeoutError):
             return kit.Failure("timeout", text)
-        if isinstance(error, ValueError):
-            return kit.Failure("invalid", text)
         if isinstance(error, aiohttp.ClientConnectionError):
             return kit.Failure("connection", text, definite=isinstance(error, aiohttp.ClientConnectorError))
+        if isinstance(error, ValueError):
+            return kit.Failure("invalid", text)
         return super().classify(error)
 
 

@@ -4,10 +4,12 @@
 
 import { createRequire } from "node:module"
 import { AdapterBase, Failure, Subscription, bodyBytes, number, reportBody, reportKey, run } from "../_node/kit.mjs"
-import { Closed, Consumer, Invalid, NoAnswer, NotStored, Producer, ProtocolError, isExpired, monitor } from "./pzq-client.mjs"
+import { Closed, Consumer, Invalid, Monitor, NoAnswer, NotStored, Producer, ProtocolError, isExpired } from "./pzq-client.mjs"
 
 const parts = (body) => (Array.isArray(body) ? body : [body]).map(bodyBytes)
 const keyBytes = (key) => (key == null ? undefined : bodyBytes(typeof key === "string" ? { text: key } : key))
+
+const trueClock = Date.now
 
 class Session {
   consumers = []
@@ -16,11 +18,12 @@ class Session {
   constructor(endpoints) {
     this.endpoints = endpoints
     this.producer = new Producer(endpoints.receive)
+    this.monitor = new Monitor(endpoints.monitor)
   }
 
   close() {
     this.closed = true
-    for (const socket of [this.producer, ...this.consumers]) socket.close()
+    for (const each of [this.producer, this.monitor, ...this.consumers]) each.close()
   }
 }
 
@@ -32,7 +35,7 @@ class Adapter extends AdapterBase {
     protocols: ["pzq"],
     roles: ["publisher", "consumer", "monitor"],
     settles: "manual",
-    caps: "ack_timeout auto_reconnect callback_raise callback_sleep caller_key filter_expired reentrant",
+    caps: "ack_timeout auto_reconnect callback_raise callback_sleep caller_key clock_offset filter_expired reentrant",
   }
 
   ops = {
@@ -46,6 +49,10 @@ class Adapter extends AdapterBase {
     },
 
     close: ({ session }) => this.session(session).close(),
+
+    set_clock: ({ offset_ms }) => {
+      Date.now = () => trueClock() + offset_ms
+    },
 
     publish: async ({ session, body, key, wait = true }, { timeoutMs, id: request }) => {
       const sending = this.session(session).producer.produce(parts(body), { id: keyBytes(key), timeoutMs })
@@ -99,11 +106,12 @@ class Adapter extends AdapterBase {
     unsubscribe: ({ sub }) => this.subscription(sub).handle.close(),
 
     "pzq.monitor": async ({ session }, { timeoutMs }) => ({
-      values: await monitor(this.session(session).endpoints.monitor, { timeoutMs }),
+      values: await this.session(session).monitor.figures({ timeoutMs }),
     }),
   }
 
   async clear() {
+    Date.now = trueClock
     for (const session of this.sessions.values()) session.close()
   }
 

@@ -4,7 +4,7 @@
 //   await producer.produce(["hello"], { timeoutMs: 5000 })
 //
 //   const consumer = new Consumer("tcp://127.0.0.1:11132", async (message) => { await consumer.ack(message) })
-//   await monitor("tcp://127.0.0.1:11133", { timeoutMs: 1000 })
+//   await new Monitor("tcp://127.0.0.1:11133").figures({ timeoutMs: 1000 })
 
 import { randomBytes } from "node:crypto"
 import { Dealer, Request, Router } from "zeromq"
@@ -181,18 +181,39 @@ export function isExpired({ sentUs, timeoutUs }) {
   return sentUs !== null && timeoutUs !== null && BigInt(Date.now()) * 1000n > sentUs + timeoutUs
 }
 
-/** The broker's figures by name. */
-export async function monitor(endpoint, { timeoutMs = -1 } = {}) {
-  const socket = new Request({ linger: 0, receiveTimeout: timeoutMs })
-  socket.connect(endpoint)
-  try {
-    await socket.send("MONITOR")
-    const [text] = await socket.receive()
-    return figures(text.toString())
-  } catch (error) {
-    throw error.code === "EAGAIN" ? new NoAnswer(`the monitor did not answer within ${timeoutMs} ms`) : error
-  } finally {
-    socket.close()
+/** Asks for the broker's figures, each time on a socket of its own: a question may stay unanswered. */
+export class Monitor {
+  #endpoint
+  #asking = new Set()
+  #closed = false
+
+  constructor(endpoint) {
+    this.#endpoint = endpoint
+  }
+
+  /** The broker's figures by name. */
+  async figures({ timeoutMs = -1 } = {}) {
+    if (this.#closed) throw new Closed("the monitor is closed")
+    const socket = new Request({ linger: 0, receiveTimeout: timeoutMs })
+    this.#asking.add(socket)
+    socket.connect(this.#endpoint)
+    try {
+      await socket.send("MONITOR")
+      const [text] = await socket.receive()
+      return figures(text.toString())
+    } catch (error) {
+      if (this.#closed) throw new Closed("closed before the monitor answered")
+      throw error.code === "EAGAIN" ? new NoAnswer(`the monitor did not answer within ${timeoutMs} ms`) : error
+    } finally {
+      this.#asking.delete(socket)
+      if (!socket.closed) socket.close()
+    }
+  }
+
+  /** Never waits; questions without an answer end with `Closed`. */
+  close() {
+    this.#closed = true
+    for (const socket of this.#asking) socket.close()
   }
 }
 

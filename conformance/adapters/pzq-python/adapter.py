@@ -6,27 +6,31 @@ PZQ has no maintained client library; this is what a user of its document would 
 from __future__ import annotations
 
 import asyncio
+import time
 from typing import Any
 
 import zmq
-from pzq_client import Closed, Consumer, Message, NoAnswer, NotStored, Producer, ProtocolError, monitor
+from pzq_client import Closed, Consumer, Message, Monitor, NoAnswer, NotStored, Producer, ProtocolError
 
 from conformance.adapter import kit
 
 Json = dict[str, Any]
+
+TRUE_CLOCK = time.time_ns
 
 
 class Session:
     def __init__(self, endpoints: dict[str, str]) -> None:
         self.endpoints = endpoints
         self.producer = Producer(endpoints["receive"])
+        self.monitor = Monitor(endpoints["monitor"])
         self.consumers: list[Consumer] = []
         self.is_open = True
 
     def close(self) -> None:
         self.is_open = False
-        for socket in (self.producer, *self.consumers):
-            socket.close()
+        for each in (self.producer, self.monitor, *self.consumers):
+            each.close()
 
 
 class Adapter(kit.AdapterBase):
@@ -37,8 +41,8 @@ class Adapter(kit.AdapterBase):
     roles = ("publisher", "consumer", "monitor")
     settles = "manual"
     caps = (
-        "ack_timeout auto_reconnect callback_raise callback_sleep caller_key cancel filter_expired reentrant "
-        "stats"
+        "ack_timeout auto_reconnect callback_raise callback_sleep caller_key cancel clock_offset "
+        "filter_expired reentrant stats"
     )
 
     def __init__(self) -> None:
@@ -59,8 +63,13 @@ class Adapter(kit.AdapterBase):
         self.session(session).close()
 
     async def clear(self) -> None:
+        time.time_ns = TRUE_CLOCK
         for session in self.sessions.values():
             session.close()
+
+    @kit.op("set_clock")
+    async def set_clock(self, offset_ms: float) -> None:
+        time.time_ns = lambda: TRUE_CLOCK() + round(offset_ms * 1e6)
 
     @kit.op("publish")
     async def publish(
@@ -130,7 +139,7 @@ class Adapter(kit.AdapterBase):
     @kit.op("pzq.monitor")
     async def monitor(self, session: str, timeout_ms: Any) -> Json:
         timeout = None if timeout_ms is None else timeout_ms / 1000
-        return {"values": await monitor(self.session(session).endpoints["monitor"], timeout=timeout)}
+        return {"values": await self.session(session).monitor.figures(timeout=timeout)}
 
     def classify(self, error: Exception) -> kit.Failure:
         match error:

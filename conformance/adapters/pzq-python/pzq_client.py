@@ -4,7 +4,7 @@ producer = Producer("tcp://127.0.0.1:11131")
 await producer.produce([b"hello"], timeout=5.0)
 
 consumer = Consumer("tcp://127.0.0.1:11132", on_message)   # await consumer.ack(message)
-await monitor("tcp://127.0.0.1:11133", timeout=1.0)
+await Monitor("tcp://127.0.0.1:11133").figures(timeout=1.0)
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import zmq
 import zmq.asyncio
 
 LINGER_MS = 1000  #: `close` lets what was sent leave for so long, in the background
+WAITING_MAX = 100  #: messages that libzmq keeps while the broker is away or slow; others wait outside
 
 
 class PzqError(Exception):
@@ -50,6 +51,8 @@ class ProtocolError(PzqError):
 def _connect(kind: int, endpoint: str) -> zmq.asyncio.Socket:
     socket = zmq.asyncio.Context.instance().socket(kind)
     socket.linger = LINGER_MS
+    if kind != zmq.ROUTER:  # which drops what is above the mark: then acknowledgements would be lost
+        socket.sndhwm = WAITING_MAX
     socket.connect(endpoint)
     return socket
 
@@ -211,17 +214,48 @@ def _number(part: bytes) -> int | None:
     return int(part) if part.isdigit() else None
 
 
-async def monitor(endpoint: str, *, timeout: float | None = None) -> dict[str, int | str]:
-    """The broker's figures by name. Raises `NoAnswer` or `ProtocolError`."""
-    socket = _connect(zmq.REQ, endpoint)
-    try:
-        async with asyncio.timeout(timeout):
+class Monitor:
+    """Asks for the broker's figures, each time on a socket of its own: a question may stay unanswered."""
+
+    def __init__(self, endpoint: str) -> None:
+        self._endpoint = endpoint
+        self._asking: set[asyncio.Task[bytes]] = set()
+        self._closed = False
+
+    async def figures(self, *, timeout: float | None = None) -> dict[str, int | str]:
+        """The broker's figures by name. Raises `NoAnswer`, `Closed` or `ProtocolError`."""
+        if self._closed:
+            raise Closed("the monitor is closed")
+        question = asyncio.create_task(self._ask())
+        self._asking.add(question)
+        question.add_done_callback(self._asking.discard)
+        try:
+            async with asyncio.timeout(timeout):
+                return _figures(await question)
+        except TimeoutError:
+            raise NoAnswer(f"the monitor did not answer within {timeout} s") from None
+        except asyncio.CancelledError:
+            if self._closed:
+                raise Closed("closed before the monitor answered") from None
+            raise
+
+    async def _ask(self) -> bytes:
+        socket = _connect(zmq.REQ, self._endpoint)
+        try:
             await socket.send(b"MONITOR")
-            text, *_ = await socket.recv_multipart()
-    except TimeoutError:
-        raise NoAnswer(f"the monitor did not answer within {timeout} s") from None
-    finally:
-        socket.close(linger=0)
+            text: bytes = (await socket.recv_multipart())[0]
+            return text
+        finally:
+            socket.close(linger=0)
+
+    def close(self) -> None:
+        """Never waits; questions without an answer end with `Closed`."""
+        self._closed = True
+        for question in self._asking:
+            question.cancel()
+
+
+def _figures(text: bytes) -> dict[str, int | str]:
     lines = [line.partition(":") for line in text.decode(errors="replace").split("\n") if ":" in line]
     values = {key.strip(): _figure(value.strip()) for key, _, value in lines if key.strip()}
     if not values:

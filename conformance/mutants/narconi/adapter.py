@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from conformance.adapter import kit
-from conformance.mutants.narconi.client import NarconiClient, Settings
+from conformance.mutants.narconi.base import Settings
+from conformance.mutants.narconi.client import NarconiClient
 from conformance.mutants.narconi.connection import HttpConnection
 from conformance.mutants.narconi.consumer import Consumer, Delivery
 from conformance.mutants.narconi.errors import ClientError
@@ -35,13 +36,17 @@ class NarconiAdapter(kit.AdapterBase):
     library_version = "1"
     protocols = ("narconi",)
     roles = ("publisher", "consumer", "admin", "http")
-    callbacks = ("message",)
+    callbacks = ("message", "session", "error")
     settles = "manual"
-    caps = "ack_timeout ack_to callback_raise callback_sleep cancel encoding keepalive reentrant"
+    caps = (
+        "ack_timeout ack_to auto_reconnect callback_raise callback_sleep cancel clock_offset encoding "
+        "keepalive reentrant tls"
+    )
 
     def __init__(self) -> None:
         super().__init__()
         self._made = 0
+        self._unwatched: set[asyncio.Task[None]] = set()
 
     # sessions
 
@@ -53,18 +58,26 @@ class NarconiAdapter(kit.AdapterBase):
             endpoint=base.removeprefix("http://").rstrip("/"),
             project=given.get("project", "test"),
             keepalive_s=given.get("keepalive_s"),
+            auto_reconnect=bool(given.get("auto_reconnect")),
         )
+        is_heard = given.get("listen", True)
         self._made += 1
         former = self.sessions.get(session)
         if former is not None:
             former.abort()
         self.sessions[session] = self.client(
             settings,
-            type(self).connect_with or sockets(),
-            on_session=lambda what, text: self.emit("session", session=session, what=what, text=text),
-            on_error=lambda where, error: self.failed(session, where, error),
+            self.connecting(given.get("tls")),
+            on_session=lambda *what: self.happened(session, is_heard, *what),
+            on_error=lambda where, error: self.failed(session, is_heard, where, error),
             seed=self._made,
         )
+
+    def connecting(self, tls: Json | None) -> Connect:
+        """How this session reaches its server."""
+        if tls:
+            return sockets(self.client.tls_context(tls.get("ca_file")), tls.get("server_name"))
+        return type(self).connect_with or sockets()
 
     @kit.op("close")
     async def close(self, session: str, timeout_ms: float | None = None) -> None:
@@ -84,10 +97,25 @@ class NarconiAdapter(kit.AdapterBase):
     async def clear(self) -> None:
         for client in self.sessions.values():
             client.abort()
+        for task in self._unwatched:
+            task.cancel()
 
-    def failed(self, session: str, where: str, error: ClientError) -> None:
+    @kit.op("set_clock")
+    async def set_clock(self, offset_ms: float) -> None:
+        for client in self.sessions.values():
+            client.wall_offset_s = offset_ms / 1000
+
+    def happened(self, session: str, is_heard: bool, what: str, text: str, code: int | None) -> None:
+        """The client's session callback."""
+        if is_heard:
+            self.emit("session", session=session, what=what, text=text, code=code)
+            self.trip("session")
+
+    def failed(self, session: str, is_heard: bool, where: str, error: ClientError) -> None:
         """The client's error callback."""
-        self.emit("error", session=session, where=where, error=self.classify(error).report())
+        if is_heard:
+            self.emit("error", session=session, where=where, error=self.classify(error).report())
+            self.trip("error")
 
     # HTTP
 
@@ -129,7 +157,9 @@ class NarconiAdapter(kit.AdapterBase):
         client: NarconiClient = self.session(session)
         work = client.within(seconds(timeout_ms), client.publish(target, kit.body_bytes(body), headers or {}))
         if not wait:
-            client.background(self._later(work, request_id))
+            task = asyncio.get_running_loop().create_task(self._later(work, request_id))
+            self._unwatched.add(task)
+            task.add_done_callback(self._unwatched.discard)
             return {"outcome": "sent", "key": None, "meta": {}}
         await work
         return {"outcome": "acked", "key": None, "meta": {}}
@@ -153,7 +183,7 @@ class NarconiAdapter(kit.AdapterBase):
         subscription = kit.Subscription(self, sub, target, on_message)
 
         async def surfaced(delivery: Delivery) -> None:
-            await subscription.deliver(delivery.body, native=delivery.ack_id or "", **details(delivery))
+            await subscription.deliver(delivery.body, native=delivery, **details(delivery))
 
         self.subs[sub] = subscription
         work = client.subscribe(
@@ -168,14 +198,13 @@ class NarconiAdapter(kit.AdapterBase):
     @kit.op("settle")
     async def settle(self, sub: str, ref: str, how: str = "ack") -> None:
         subscription = self.subscription(sub)
-        ack_id = subscription.native.get(ref)
-        if not ack_id or how == "nack":
+        delivery: Delivery | None = subscription.native.get(ref)
+        if delivery is None or delivery.source is None or not delivery.ack_id or how == "nack":
             raise kit.Failure("invalid", f"nothing to {how}")
-        core: Consumer = subscription.handle.core
         if how == "ack_to":
-            core.settle_to(ack_id)
+            delivery.source.settle_to(delivery.ack_id)
         else:
-            core.settle(ack_id)
+            delivery.source.settle(delivery.ack_id)
 
     @kit.op("unsubscribe")
     async def unsubscribe(self, sub: str, drain: bool = False, timeout_ms: float | None = None) -> None:

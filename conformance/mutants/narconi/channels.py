@@ -22,6 +22,7 @@ class Publishing:
 
     def __init__(self, client: NarconiClient, queue: str) -> None:
         self._client = client
+        self._queue = queue
         self.socket = client.socket(queue, "publish", {}, self._message, self.lost)
         self.core: Publisher = client.publisher_part(self.socket.send, self._failed)
 
@@ -29,7 +30,7 @@ class Publishing:
         self.core.message(message)
 
     def _failed(self, error: ClientError) -> None:
-        self._client.on_error("read", error)
+        self._client.trouble("read", error)
 
     @property
     def is_usable(self) -> bool:
@@ -40,33 +41,45 @@ class Publishing:
         """The connection is gone."""
         self.core.lost(error or ClientError("closed", "the session was closed", definite=False))
         if error is not None:
-            self._client.on_session("connection_lost", error.text)
+            self._client.publisher_lost(self._queue, self, error)
 
 
 class Subscription:
-    """A WebSocket, the `Consumer` that speaks over it, and the task that feeds the callback."""
+    """A WebSocket, the `Consumer` that speaks over it, and the task that feeds the callback.
+
+    Attributes:
+        socket, core: Those at the moment; a reconnect replaces them.
+    """
 
     def __init__(
         self, client: NarconiClient, queue: str, callback: Callback, query: Mapping[str, str], *, ack: bool
     ) -> None:
         self._client = client
+        self._queue = queue
         self._callback = callback
+        self._query = query
+        self._ack = ack
         self._waiting: asyncio.Queue[Delivery] = asyncio.Queue()
-        self.socket = client.socket(queue, "consume", query, self._message, self.lost)
+        self._reconnecting: asyncio.Task[None] | None = None
+        self._renew()
+        self._task = client.background(self._feed())
+
+    def _renew(self) -> None:
+        client = self._client
+        self.socket = client.socket(self._queue, "consume", self._query, self._message, self.lost)
         self.core: Consumer = client.consumer_part(
             self.socket.send,
             self._waiting.put_nowait,
             self._failed,
-            ack=ack,
-            encoding=query.get("encoding"),
+            ack=self._ack,
+            encoding=self._query.get("encoding"),
         )
-        self._task = client.background(self._feed())
 
     def _message(self, message: Message) -> None:
         self.core.message(message)
 
     def _failed(self, error: ClientError) -> None:
-        self._client.on_error("read", error)
+        self._client.trouble("read", error)
 
     async def _feed(self) -> None:
         while True:
@@ -74,7 +87,7 @@ class Subscription:
             try:
                 await self._callback(delivery)
             except Exception as error:
-                self._client.on_error("callback", ClientError("internal", str(error)))
+                self._client.callback_failed("message", error)
             finally:
                 self._waiting.task_done()
 
@@ -82,7 +95,13 @@ class Subscription:
         """The connection is gone."""
         self.core.lost()
         if error is not None:
-            self._client.on_session("connection_lost", error.text)
+            self._client.tell("connection_lost", error.text, error.code)
+            self._reconnecting = self._client.recover(self.reopen)
+
+    async def reopen(self) -> None:
+        """Subscribe again. What waits for its acknowledgement comes again too, with new ids."""
+        self._renew()
+        await self._client.open(self.socket)
 
     async def drain(self) -> None:
         """The graceful end: no more deliveries, those that came are processed and acknowledged."""
@@ -94,10 +113,16 @@ class Subscription:
 
     async def close(self) -> None:
         """Say goodbye; what is not acknowledged goes back to the queue."""
+        self._stop()
         await self.socket.close()
         self._task.cancel()
 
     def abort(self) -> None:
         """Without goodbye."""
+        self._stop()
         self.socket.abort()
         self._task.cancel()
+
+    def _stop(self) -> None:
+        if self._reconnecting is not None:
+            self._reconnecting.cancel()

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping
-from random import Random
-from typing import Any, TypeVar
+from collections.abc import Callable, Mapping
+from typing import Any
 from urllib.parse import quote
 
 import msgspec
 
+from conformance.mutants.narconi.base import OPEN_TIMEOUT_S, ClientBase, Settings
 from conformance.mutants.narconi.channels import Callback, Publishing, Subscription
 from conformance.mutants.narconi.connection import HttpConnection
 from conformance.mutants.narconi.consumer import Consumer, Delivery
@@ -19,37 +19,18 @@ from conformance.mutants.narconi.publisher import Publisher
 from conformance.mutants.narconi.socket import Socket
 from conformance.mutants.rabbitmq_stream.network import Connect
 
-T = TypeVar("T")
-OnSession = Callable[[str, str], None]
-OnError = Callable[[str, ClientError], None]
-
 PREFIX = "x-msg-x-"
-OPEN_TIMEOUT_S = 10.0  #: of an upgrade that several publishes wait for
 
 
-class Settings(msgspec.Struct, frozen=True, kw_only=True):
-    """What a user may set.
-
-    Attributes:
-        endpoint: ``host:port``.
-        project: First part of all addresses.
-        keepalive_s: Between pings on a WebSocket; None: no pings.
-    """
-
-    endpoint: str
-    project: str
-    keepalive_s: float | None = None
-
-
-class NarconiClient:
+class NarconiClient(ClientBase):
     """Queues and messages over HTTP, publishing and consuming over WebSockets.
 
-    Nothing is repeated in silence. A publishing connection that is gone is made anew for the next message.
+    Nothing is repeated in silence. A publishing connection that is gone is made anew for the next message,
+    with `Settings.auto_reconnect` at once; then subscriptions are too.
 
     Args:
         connect: Reaches servers.
-        on_session: Told what happened to a connection, and a text.
-        on_error: Told where an error that answers no call happened.
+        more: Those of `ClientBase`.
     """
 
     http_part = HttpConnection
@@ -57,37 +38,14 @@ class NarconiClient:
     publisher_part = Publisher
     consumer_part = Consumer
 
-    def __init__(
-        self, settings: Settings, connect: Connect, *, on_session: OnSession, on_error: OnError, seed: int = 0
-    ) -> None:
-        self.settings = settings
-        self.on_session = on_session
-        self.on_error = on_error
-        self.is_closed = False
+    def __init__(self, settings: Settings, connect: Connect, **more: Any) -> None:
+        super().__init__(settings, **more)
         self.publishers: dict[str, asyncio.Task[Publishing]] = {}
         self.subscriptions: list[Subscription] = []
         self.idle: list[HttpConnection] = []
+        self.busy: set[HttpConnection] = set()
         self._connect = connect
-        self._random = Random(seed)
-        self._tasks: set[asyncio.Task[Any]] = set()
         self._sockets: list[Socket] = []
-
-    def background(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
-        """A task that `abort` ends."""
-        task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        return task
-
-    async def within(self, timeout: float | None, work: Coroutine[Any, Any, T]) -> T:
-        """Do it in so many seconds altogether. Raises `ClientError` (timeout, closed)."""
-        if self.is_closed:
-            work.close()
-            raise ClientError("closed", "the session is closed", definite=True)
-        try:
-            return await asyncio.wait_for(work, timeout)
-        except TimeoutError:
-            raise ClientError("timeout", f"not done after {timeout} s") from None
 
     # addresses
 
@@ -108,7 +66,11 @@ class NarconiClient:
         host = self.settings.endpoint
         request = encode_request(method, path, host, list((headers or {}).items()), body)
         connection = await self.connection()
-        response = await connection.exchange(method, request)
+        self.busy.add(connection)
+        try:
+            response = await connection.exchange(method, request)
+        finally:
+            self.busy.discard(connection)
         if connection.is_open:
             self.idle.append(connection)
         return response
@@ -219,8 +181,9 @@ class NarconiClient:
             on_message,
             on_lost,
             keepalive_s=self.settings.keepalive_s,
-            random=self._random,
+            random=self.random,
         )
+        self._sockets = [one for one in self._sockets if not one.ended.is_set()]
         self._sockets.append(made)
         return made
 
@@ -235,23 +198,36 @@ class NarconiClient:
             await socket.opened
         except BaseException:
             socket.abort()
+            socket.ended.set()
             raise
 
     async def publisher(self, queue: str) -> Publishing:
         """The publishing connection of a queue, made if there is none that can be used."""
         task = self.publishers.get(queue)
         if task is None or (task.done() and (task.exception() or not task.result().is_usable)):
-            task = self.publishers[queue] = self.background(self._open_publisher(queue))
-            task.add_done_callback(lambda done: done.cancelled() or done.exception())
-        return await asyncio.shield(task)
+            work = self.within(OPEN_TIMEOUT_S, self.open_publisher(queue))
+            task = self.publishers[queue] = self.background(work)
+        return await self.join(task)
 
-    async def _open_publisher(self, queue: str) -> Publishing:
+    async def open_publisher(self, queue: str) -> Publishing:
+        """A new publishing connection."""
         made = Publishing(self, queue)
-        await self.within(OPEN_TIMEOUT_S, self.open(made.socket))
+        await self.open(made.socket)
         return made
 
+    def publisher_lost(self, queue: str, lost: Publishing, error: ClientError) -> None:
+        """A publishing connection is gone; messages from now on wait for the next one, if this was in use."""
+        self.tell("connection_lost", error.text, error.code)
+        if lost in self._publishing():
+            task = self.recover(lambda: self.open_publisher(queue))
+            if task is not None:
+                self.publishers[queue] = task
+
     async def publish(self, queue: str, body: bytes, headers: Mapping[str, Any]) -> None:
-        """Publish over the WebSocket; returns when the server has confirmed."""
+        """Publish over the WebSocket; returns when the server has confirmed.
+
+        Whoever stops waiting gives the WebSocket up: a confirm that comes late looks like the next one.
+        """
         self.check_names(headers)
         publishing = await self.publisher(queue)
         outcome: asyncio.Future[ClientError | None] = asyncio.get_running_loop().create_future()
@@ -261,9 +237,17 @@ class NarconiClient:
                 outcome.set_result(error)
 
         publishing.core.publish(headers, body, done)
-        error = await outcome
+        try:
+            error = await outcome
+        except asyncio.CancelledError:
+            self.overdue(publishing)
+            raise
         if error is not None:
             raise error
+
+    def overdue(self, publishing: Publishing) -> None:
+        """Nobody waits any more for a confirm that may still come."""
+        publishing.socket.give_up("a confirm is overdue")
 
     async def subscribe(
         self,
@@ -311,7 +295,7 @@ class NarconiClient:
         self.is_closed = True
         for socket in self._sockets:
             socket.abort()
-        for connection in self.idle:
+        for connection in [*self.idle, *self.busy]:
             connection.abort()
-        for task in list(self._tasks):
+        for task in list(self.tasks):
             task.cancel()

@@ -24,6 +24,7 @@ class Delivery(NamedTuple):
         headers: ``Content-Type`` and the stored headers.
         timestamp: Milliseconds since 1970, or None.
         ack_id: For the acknowledgement; None without ``ack``.
+        source: Where it is acknowledged; None for one that came over HTTP.
     """
 
     body: bytes
@@ -31,6 +32,7 @@ class Delivery(NamedTuple):
     timestamp: Any
     redelivered: bool | None
     ack_id: str | None
+    source: Consumer | None = None
 
 
 class Consumer:
@@ -106,7 +108,7 @@ class Consumer:
             self.outstanding.append(ack_id)
         headers = {self.header_name(key): v for key, v in metadata.items() if key not in OWN_KEYS}
         redelivered = metadata.get("redelivered")
-        self._deliver(Delivery(body, headers, metadata.get("timestamp"), redelivered, ack_id))
+        self._deliver(Delivery(body, headers, metadata.get("timestamp"), redelivered, ack_id, self))
 
     def header_name(self, key: str) -> str:
         """As the application sees it."""

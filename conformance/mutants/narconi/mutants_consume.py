@@ -113,7 +113,7 @@ class HalfMessageSurfaced(Consumer):
         super().lost()
 
 
-@mutant("metadata-is-strict", breaks=["N10"])
+@mutant("metadata-is-strict", breaks=["N10", "X5"])
 class MetadataIsStrict(Consumer):
     """Trips over metadata that it does not know, or that is no text."""
 

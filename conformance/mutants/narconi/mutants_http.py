@@ -101,7 +101,7 @@ class DeleteIsRepeated(NarconiClient):
             return await super().take(queue)
 
 
-@mutant("no-time-outs", breaks=["N4", "N5", "N7"])
+@mutant("no-time-outs", breaks=["N4", "N5", "N7", "X3", "X5", "X8"], aims=["NET-2.12"])
 class NoTimeOuts(NarconiClient):
     """Waits for ever."""
 
@@ -134,7 +134,7 @@ class EmptyChunkUnread(HttpConnection):
         return reader
 
 
-@mutant("status-ignored", breaks=["N1", "N2", "N3", "N16"])
+@mutant("status-ignored", breaks=["N1", "N2", "N3", "N16", "X5"])
 class StatusIgnored(NarconiClient):
     """Takes every answer for a success."""
 
@@ -184,7 +184,7 @@ class OutageIsFinal(NarconiClient):
         return response
 
 
-@mutant("cut-body-is-whole", breaks=["N17"])
+@mutant("cut-body-is-whole", breaks=["N17", "X2"])
 class CutBodyIsWhole(ResponseReader):
     """Takes the end of the connection for the end of any body."""
 

@@ -149,7 +149,7 @@ class PairsTorn(Publisher):
         asyncio.get_running_loop().call_soon(self._send, BINARY, body)
 
 
-@mutant("bodies-are-text", breaks=["N5"])
+@mutant("bodies-are-text", breaks=["N5", "X12"])
 class BodiesAreText(Publisher):
     """Takes bodies for UTF-8 and repairs what is none."""
 
@@ -188,7 +188,7 @@ class ConfirmsOnWrite(Publisher):
         asyncio.get_running_loop().call_soon(done, None)
 
 
-@mutant("confirms-the-newest", breaks=["N7"])
+@mutant("confirms-the-newest", breaks=["N7", "X8"])
 class ConfirmsTheNewest(Publisher):
     """Takes a confirm for one of the newest message."""
 
@@ -226,7 +226,7 @@ class LossMeansStored(Publisher):
 # errors
 
 
-@mutant("errors-confirm", breaks=["N9"])
+@mutant("errors-confirm", breaks=["N9", "X5"])
 class ErrorsConfirm(Publisher):
     """Takes an error for a confirm."""
 

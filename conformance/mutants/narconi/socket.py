@@ -81,9 +81,12 @@ class Socket(asyncio.Protocol):
     # out
 
     def begin(self, wire: Wire) -> None:
-        """Ask for the upgrade."""
+        """Ask for the upgrade, unless nobody wants it any more."""
         self.wire = wire
-        wire.write(self._request)
+        if self._closing:
+            wire.abort()
+        else:
+            wire.write(self._request)
 
     def send(self, opcode: int, payload: bytes) -> None:
         """Send one message. Raises `ClientError` (closed) where nothing can be sent any more."""
@@ -168,7 +171,10 @@ class Socket(asyncio.Protocol):
         if not self._closing:
             self.write(CLOSE, payload[:2])
         code = int.from_bytes(payload[:2], "big") if payload else None
-        self._lost(f"the server closed the connection (code {code})")
+        text = (
+            f"the server closed the connection (code {code}) {payload[2:].decode(errors='replace')}".rstrip()
+        )
+        self._lost(text, ClientError("connection", text, code=code, definite=False))
         if self.wire is not None:
             self.wire.close()
 
@@ -218,19 +224,28 @@ class Socket(asyncio.Protocol):
             self._timer = asyncio.get_running_loop().call_later(self._keepalive_s, self._ping)
 
     def _ping(self) -> None:
-        assert self._keepalive_s is not None
         self.write(PING, b"")
-        self._timer = asyncio.get_running_loop().call_later(self._keepalive_s, self.unanswered)
+        self._timer = asyncio.get_running_loop().call_later(self.pong_wait_s(), self.unanswered)
+
+    def pong_wait_s(self) -> float:
+        """How long a pong may take."""
+        assert self._keepalive_s is not None
+        return self._keepalive_s
 
     def unanswered(self) -> None:
         """No pong came."""
-        self._lost("the server does not answer pings")
+        self.give_up("the server does not answer pings")
+
+    def give_up(self, text: str) -> None:
+        """The connection is good for nothing any more."""
+        self._lost(text)
         self.abort()
 
     # the end
 
-    def eof_received(self) -> None:
+    def eof_received(self) -> bool | None:
         self._over("the server ended the connection")
+        return None
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._over(str(exc or "the connection is closed"))

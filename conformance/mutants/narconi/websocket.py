@@ -47,6 +47,11 @@ class MessageReader:
         self._opcode = CONTINUATION
         self._parts = bytearray()
 
+    @property
+    def partial(self) -> bytes:
+        """What has come of a frame that is not whole."""
+        return bytes(self._buffer)
+
     def feed(self, data: bytes) -> list[Message]:
         """Take in bytes; what is complete now. Raises `BadFrame`, behind which nothing is read."""
         self._buffer += data

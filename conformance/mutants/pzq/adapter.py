@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -33,9 +34,10 @@ class PzqAdapter(kit.AdapterBase):
     protocols = ("pzq",)
     roles = ("publisher", "consumer", "monitor")
     settles = "manual"
+    callbacks = ("message", "error")
     caps = (
-        "ack_timeout auto_reconnect callback_raise callback_sleep caller_key cancel dedup "
-        "filter_expired reentrant retry"
+        "ack_timeout auto_reconnect callback_raise callback_sleep caller_key cancel clock_offset dedup "
+        "filter_expired reentrant retry stats"
     )
 
     def __init__(self) -> None:
@@ -43,12 +45,15 @@ class PzqAdapter(kit.AdapterBase):
         self._later: set[asyncio.Task[None]] = set()
 
     @kit.op("connect")
-    async def connect(self, session: str, endpoints: dict[str, str]) -> None:
+    async def connect(self, session: str, endpoints: dict[str, str], options: Any = None) -> None:
         former = self.sessions.get(session)
         if former is not None:
             former.close()
+        is_heard = (options or {}).get("listen", True)
         self.sessions[session] = self.client(
-            self.network(), endpoints, lambda where, error: self.failed(session, where, error)
+            self.network(),
+            endpoints,
+            lambda where, error: self.failed(session, is_heard, where, error),
         )
 
     @kit.op("close")
@@ -66,9 +71,11 @@ class PzqAdapter(kit.AdapterBase):
         for client in self.sessions.values():
             client.close()
 
-    def failed(self, session: str, where: str, error: ClientError) -> None:
+    def failed(self, session: str, is_heard: bool, where: str, error: ClientError) -> None:
         """The client's error callback."""
-        self.emit("error", session=session, where=where, error=self.classify(error).report())
+        if is_heard:
+            self.emit("error", session=session, where=where, error=self.classify(error).report())
+            self.trip("error")
 
     @kit.op("publish")
     async def publish(
@@ -135,6 +142,21 @@ class PzqAdapter(kit.AdapterBase):
     @kit.op("pzq.monitor")
     async def monitor(self, session: str, timeout_ms: float | None = None) -> Json:
         return {"values": await self.session(session).ask(seconds(timeout_ms))}
+
+    @kit.op("set_clock")
+    async def set_clock(self, offset_ms: float) -> None:
+        for client in self.sessions.values():
+            client.network.wrong_by_s = offset_ms / 1000
+
+    @kit.op("stats")
+    async def stats(self) -> Json:
+        clients: list[PzqClient] = list(self.sessions.values())
+        return {
+            "threads": threading.active_count(),
+            "tasks": len(asyncio.all_tasks()),
+            "pending": sum(client.pending for client in clients),
+            "buffered_bytes": sum(client.buffered_bytes for client in clients),
+        }
 
     def classify(self, error: Exception) -> kit.Failure:
         if isinstance(error, ClientError):

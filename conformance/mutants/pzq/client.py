@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Awaitable, Callable, Mapping
 from typing import ClassVar
 
@@ -11,13 +12,15 @@ from conformance.mutants.pzq.inquirer import Inquirer, Values
 from conformance.mutants.pzq.network import Network, Parts
 from conformance.mutants.pzq.producer import Answer, Producer, Told
 
+log = logging.getLogger(__name__)
+
 
 class PzqClient:
     """One PZQ.
 
     Args:
         endpoints: ZeroMQ addresses by role: ``receive``, ``send``, ``monitor``.
-        told: Gets errors that belong to no call.
+        told: The application's callback for errors that belong to no call.
     """
 
     producer_part: ClassVar[type[Producer]] = Producer
@@ -29,7 +32,7 @@ class PzqClient:
         self.endpoints = endpoints
         self.told = told
         self.is_closed = False
-        self.producer = self.producer_part(network, endpoints["receive"], told)
+        self.producer = self.producer_part(network, endpoints["receive"], self.tell)
         self.inquirer = self.inquirer_part(network, endpoints["monitor"])
         self.consumers: list[Consumer] = []
 
@@ -37,6 +40,18 @@ class PzqClient:
     def pending(self) -> int:
         """Messages that wait for their acknowledgement."""
         return len(self.producer.pending)
+
+    @property
+    def buffered_bytes(self) -> int:
+        """Bodies that are kept here until they are acknowledged."""
+        return self.producer.buffered_bytes
+
+    def tell(self, where: str, error: ClientError) -> None:
+        """Tell the application of an error that no call reports."""
+        try:
+            self.told(where, error)
+        except Exception as failure:  # nobody is left to be told
+            log.error("the error callback failed: %s", failure)
 
     async def publish(self, body: Parts, id: bytes | None = None, timeout: float | None = None) -> Answer:
         """See `Producer.publish`."""
@@ -49,7 +64,7 @@ class PzqClient:
         """See `Consumer`."""
         self._check_open()
         consumer = self.consumer_part(
-            self.network, self.endpoints["send"], surface, self.told, filter_expired=filter_expired
+            self.network, self.endpoints["send"], surface, self.tell, filter_expired=filter_expired
         )
         self.consumers.append(consumer)
         return consumer
@@ -68,5 +83,6 @@ class PzqClient:
         if not self.is_closed:
             self.is_closed = True
             self.producer.close()
+            self.inquirer.close()
             for consumer in self.consumers:
                 consumer.close()

@@ -20,14 +20,16 @@ class Inquirer:
     def __init__(self, network: Network, endpoint: str) -> None:
         self.network = network
         self.endpoint = endpoint
+        self.waiting: set[asyncio.Future[Parts]] = set()
 
     def request(self) -> Parts:
         """The question."""
         return (b"MONITOR",)
 
     async def ask(self, timeout: float | None = None) -> Values:
-        """What the monitor tells. Raises `ClientError` (timeout, protocol)."""
+        """What the monitor tells. Raises `ClientError` (timeout, closed, protocol)."""
         answered: asyncio.Future[Parts] = asyncio.get_running_loop().create_future()
+        self.waiting.add(answered)
 
         def on_message(parts: Parts) -> None:
             if not answered.done():
@@ -40,6 +42,7 @@ class Inquirer:
         except TimeoutError:
             raise ClientError("timeout", f"the monitor did not answer within {timeout} s") from None
         finally:
+            self.waiting.discard(answered)
             socket.close()
         return self.read(parts)
 
@@ -57,6 +60,12 @@ class Inquirer:
         if not values:
             raise ClientError("protocol", f"expected lines 'key: value', got {parts[0][:80]!r}")
         return values
+
+    def close(self) -> None:
+        """What waits gets ``closed``."""
+        for answered in self.waiting:
+            if not answered.done():
+                answered.set_exception(ClientError("closed", "closed before the monitor answered"))
 
     def split(self, line: str) -> tuple[str, str, str]:
         """Key, colon and value of a line; both parts are there for any line."""

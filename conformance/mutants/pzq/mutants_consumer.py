@@ -19,7 +19,7 @@ class TimesInMilliseconds(Consumer):
         return found._replace(sent_us=found.sent_us * 1000, timeout_us=found.timeout_us * 1000)
 
 
-@mutant("body-at-index-5", breaks=["P2", "P5"])
+@mutant("body-at-index-5", breaks=["P2", "P5", "X5"])
 class BodyAtIndex5(Consumer):
     """Takes everything from the sixth part on for the body, whatever headers there are."""
 

@@ -25,7 +25,7 @@ class ReqSocket(Producer):
         super().receive((next(iter(self.pending), b""), *parts))
 
 
-@mutant("empty-parts-dropped", breaks=["P1", "P11"])
+@mutant("empty-parts-dropped", breaks=["P1", "P11", "X12"])
 class EmptyPartsDropped(Producer):
     """Leaves out the empty parts of a body."""
 
@@ -108,7 +108,7 @@ class ReasonAtIndex3(Producer):
         return super().read(parts)._replace(texts=parts[3:4])
 
 
-@mutant("exactly-three-parts", breaks=["P2", "P3"])
+@mutant("exactly-three-parts", breaks=["P2", "P3", "X5"])
 class ExactlyThreeParts(Producer):
     """Takes a positive answer with a text or headers for malformed."""
 
@@ -146,7 +146,7 @@ class ReasonsAreHidden(Producer):
 # whose answer it is
 
 
-@mutant("answer-by-position", breaks=["P3", "P4"], aims=["PZQ-1.21"])
+@mutant("answer-by-position", breaks=["P3", "P4", "X8"], aims=["PZQ-1.21"])
 class AnswerByPosition(Producer):
     """Gives each answer to the oldest message that waits, whatever its id."""
 
@@ -154,7 +154,7 @@ class AnswerByPosition(Producer):
         return next((waiting for waiting in self.pending.values() if not waiting.done()), None)
 
 
-@mutant("answers-are-kept", breaks=["P4"])
+@mutant("answers-are-kept", breaks=["P4", "X8"])
 class AnswersAreKept(Producer):
     """Keeps an answer that nobody waits for, and takes it for the next message's."""
 

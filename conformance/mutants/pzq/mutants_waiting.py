@@ -12,7 +12,7 @@ from conformance.mutants.registry import mutant
 Waiting = asyncio.Future[Answer]
 
 
-@mutant("no-ack-timeout", breaks=["P1", "P4"], aims=["PZQ-3.05", "PZQ-3.06"])
+@mutant("no-ack-timeout", breaks=["P1", "P4", "X3", "X8"], aims=["NET-1.07", "PZQ-3.05", "PZQ-3.06"])
 class NoAckTimeout(Producer):
     """Waits for an acknowledgement for ever."""
 
@@ -54,7 +54,7 @@ class TimeoutIsDefinite(Producer):
             raise
 
 
-@mutant("pending-for-ever", breaks=["P4"])
+@mutant("pending-for-ever", breaks=["P4", "X8"])
 class PendingForEver(Producer):
     """Never forgets a message that was not acknowledged."""
 
@@ -105,7 +105,7 @@ class HammersWhenRefused(Producer):
             waiting = self.pending[message[0]] = loop.create_future()
 
 
-@mutant("close-leaves-waiters", breaks=["P4"])
+@mutant("close-leaves-waiters", breaks=["P4", "X7"])
 class CloseLeavesWaiters(Producer):
     """Closes without a word to those who wait for an acknowledgement."""
 

@@ -38,6 +38,7 @@ class Producer:
 
     def __init__(self, network: Network, endpoint: str, told: Told) -> None:
         self.pending: dict[bytes, asyncio.Future[Answer]] = {}
+        self.buffered_bytes = 0  #: bodies of those that wait
         self.told = told
         self._prefix = secrets.token_bytes(8)
         self._number = 0
@@ -70,11 +71,14 @@ class Producer:
         if id in self.pending:
             raise ClientError("invalid", f"the id {id!r} is in use")
         waiting = self.pending[id] = asyncio.get_running_loop().create_future()
+        size = sum(map(len, body))
+        self.buffered_bytes += size
         try:
             return await self.acknowledged(self.layout(id, body), waiting, timeout)
         except TimeoutError:
             raise ClientError("timeout", f"no acknowledgement within {timeout} s") from None
         finally:
+            self.buffered_bytes -= size
             self.forget(id)
 
     async def acknowledged(

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from conformance.suite import Client, Expect
 from fakebrokers.server import FakeServer
-from scenarios.net._scripts import rabbitmq_stream
+from scenarios.net._scripts import narconi, pzq, rabbitmq_stream
 from scenarios.net._scripts.base import Op, Script
 
-SCRIPTS: dict[str, type[Script]] = {"rabbitmq-stream": rabbitmq_stream.StreamScript}
+SCRIPTS: dict[str, type[Script]] = {
+    "narconi": narconi.NarconiScript,
+    "pzq": pzq.PzqScript,
+    "rabbitmq-stream": rabbitmq_stream.StreamScript,
+}
 
 __all__ = ["Op", "Script", "script_for"]
 

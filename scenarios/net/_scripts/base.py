@@ -1,152 +1,26 @@
-"""What a scenario for all protocols may do: one class per protocol fills in the rest."""
+"""What a scenario for all protocols may do: the base script, its steps, and waiting for the client."""
 
 from __future__ import annotations
 
 import asyncio
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
-
-import msgspec
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from conformance.adapter.base import Call
 from conformance.adapter.messages import Event, Message, same_body
 from conformance.adapter.result import Result
-from conformance.suite import Client, Expect
 from conformance.suite.expect import SetupFailed
-
-if TYPE_CHECKING:
-    from fakebrokers.journal import Record
-    from fakebrokers.server import FakeServer
+from scenarios.net._scripts.facts import Op, ProtocolFacts
 
 LOSSES = ("connection_lost", "reconnecting", "reconnected", "disconnected", "target_closed")
 ENDS = ("target_closed", "disconnected")
 Check = Callable[[Result, str], Any]
 
-
-class Op(msgspec.Struct, frozen=True):
-    """One op of a kind that waits for an answer.
-
-    Attributes:
-        label: For reports.
-        asks: The frame that carries it.
-        answer: The frame that ends it.
-        args: Its arguments, without the session.
-        timed: Whether the library ends it by a deadline of its own.
-    """
-
-    label: str
-    op: str
-    asks: str
-    answer: str
-    args: Mapping[str, Any]
-    timed: bool = True
-
-    @property
-    def publishes(self) -> bool:
-        """Whether it ends with an outcome."""
-        return self.op == "publish"
+__all__ = ["Check", "Op", "Script"]
 
 
-class Script(ABC):
-    """The base script "connect, open, publish 3 with confirm, consume 3 with ack, close", and its parts.
-
-    Attributes:
-        phases: Name of a phase to the kind of frame of the fake that it waits for.
-        publishing, confirm, delivery: Kinds of frames.
-        farewell, goodbye_answer: What a client sends to close, and what it answers to the server's goodbye.
-        queue: Where everything goes unless a step says otherwise.
-    """
-
-    phases: ClassVar[Mapping[str, str]]
-    publishing: ClassVar[str]
-    confirm: ClassVar[str]
-    delivery: ClassVar[str]
-    farewell: ClassVar[str]
-    goodbye_answer: ClassVar[str]
-    queue = "orders"
-
-    def __init__(self, broker: FakeServer, client: Client, expect: Expect) -> None:
-        self.broker = broker
-        self.client = client
-        self.expect = expect
-
-    # the fake's side
-
-    @abstractmethod
-    def add_queue(self, name: str) -> None:
-        """The fake has this queue; harmless if it has."""
-
-    @abstractmethod
-    def stored(self, name: str) -> list[bytes]:
-        """The messages of a queue at the fake, as the client sent them."""
-
-    @abstractmethod
-    def put(self, name: str, bodies: Sequence[bytes]) -> None:
-        """The fake gets these messages, as if this client had sent them."""
-
-    @abstractmethod
-    def established(self, since: int) -> bool:
-        """Whether a connection was set up, its handshake done, after that record of the journal."""
-
-    @abstractmethod
-    def subscriptions(self, since: int) -> list[Record]:
-        """The answers that granted a subscription after that record."""
-
-    @abstractmethod
-    def goodbye(self, connection: str, code: int, reason: str) -> None:
-        """The server says that it will close."""
-
-    def holds(self, body: bytes, name: str | None = None) -> int:
-        """How often the fake has this message, whatever the client wraps bodies in."""
-        return sum(body in each for each in self.stored(name or self.queue))
-
-    def is_open(self) -> list[str]:
-        """The connections that stand."""
-        return [found["name"] for found in self.broker.connections]
-
-    def accepted(self, since: int = 0) -> list[float]:
-        """When connections were accepted; seconds since the fake started."""
-        return [r.at for r in self.broker.journal.select(kind="accepted", since=since)]
-
-    def shut(self, for_s: float | None = None) -> None:
-        """End all connections with RST and refuse new ones, for so long or until `reopen`."""
-        self.broker.call(self.broker.refuse, for_s, "refused")
-        self.broker.kill(how="rst")
-
-    def reopen(self) -> None:
-        """Let new connections in."""
-        self.broker.restart()
-
-    # the client's side
-
-    @abstractmethod
-    def ops(self, queue: str, tag: str = "") -> list[Op]:
-        """One op of each kind that waits for an answer and that the client has; `tag` makes names new."""
-
-    @abstractmethod
-    def value_made_for(self, number: int) -> tuple[Op, Any] | None:
-        """An op whose answer belongs to this number only, and how it looks; None if the client has none."""
-
-    @abstractmethod
-    def refuse_publishes(self) -> None:
-        """The next publish is refused."""
-
-    @abstractmethod
-    def malformed(self) -> bytes:
-        """A frame that no server may send."""
-
-    @abstractmethod
-    def orphans(self, count: int) -> bytes:
-        """So many answers to nobody, about 1 KiB each."""
-
-    @abstractmethod
-    def bad_delivery(self) -> None:
-        """The next delivery is one that the client has to complain about."""
-
-    @abstractmethod
-    async def heartbeats(self) -> None:
-        """Demand, for some periods from now on, that the client's heartbeats keep theirs."""
+class Script(ProtocolFacts):
+    """The base script "connect, open, publish 3 with confirm, consume 3 with ack, close", and its parts."""
 
     def begin(self, op: Op, timeout: float, session: str = "s1") -> Call:
         """Start an op."""
@@ -170,6 +44,7 @@ class Script(ABC):
         at_once: bool = False,
         bodies: Sequence[bytes] = (),
         case: str = "",
+        turns: int = 1,
     ) -> None:
         """The base script on a queue of its own; every step is demanded to go as without a fault.
 
@@ -177,22 +52,21 @@ class Script(ABC):
             check: Judges each result; default: a criterion of the requirement.
             at_once: All publishes in flight together.
             case: What the steps are called in criteria, besides their name.
+            turns: How often between connect and close, each time on another queue.
         """
         good = check or (lambda result, step: self.expect.ok(result, f"{prefix}{step}"))
         prefix = f"{case}: " if case else ""
-        queue = f"{self.queue}-{session}"
-        self.add_queue(queue)
         wanted = list(bodies or self.bodies(count, session))
         mark = len(self.client.events)
         good(await self.client.begin_connect(session, timeout=timeout), "connect works")
-        if at_once:
-            calls = [self._publish(queue, body, session, timeout) for body in wanted]
-            results = [await call for call in calls]
-        else:
-            results = [await self._publish(queue, body, session, timeout) for body in wanted]
-        for number, result in enumerate(results):
-            good(result, f"publish {number + 1} is acked")
-        await self.consume(queue, wanted, session=session, check=good, timeout=timeout, prefix=prefix)
+        for turn in range(turns):
+            queue = f"{self.queue}-{session}" + (f"-{turn}" if turn else "")
+            self.add_queue(queue)
+            calls = (self._publish(queue, body, session, timeout) for body in wanted)
+            for number, call in enumerate(list(calls) if at_once else calls, 1):
+                good(await call, f"publish {number} is acked")
+            await self.consume(queue, wanted, session=session, check=good, timeout=timeout, prefix=prefix)
+            await self.other_ways(queue, session, check=good, timeout=timeout, prefix=prefix)
         trouble = self.troubles(mark, session)
         self.expect.that(not trouble, f"{prefix}no error event, no reconnect", trouble[:2])
         good(await self.client.begin("close", timeout, session=session), "close works")
@@ -211,18 +85,27 @@ class Script(ABC):
         prefix: str = "",
     ) -> list[Message]:
         """Consume from the first message on, and demand just these messages in order."""
-        sub = f"{session}-sub"
+        sub = f"{queue}-sub"
         check(await self.subscribe(queue, sub, session, timeout), "subscribe works")
         got = await self.client.wait_messages(len(wanted), sub, timeout)
         same = len(got) == len(wanted) and all(
             same_body(message.body, body) for message, body in zip(got, wanted, strict=True)
         )
         seen = f"{len(got)} of {len(wanted)} came: {[message.body for message in got][:5]}"
-        criterion = f"{prefix}the messages are surfaced once, in order and intact"
-        if check == self.expect.prepared and not same:
-            raise SetupFailed(criterion, seen)
-        self.expect.that(same, criterion, seen)
+        self.demand(same, f"{prefix}the messages are surfaced once, in order and intact", seen, check)
         return got
+
+    async def other_ways(
+        self, queue: str, session: str, *, check: Check, timeout: float, prefix: str = ""
+    ) -> int:
+        """Publish and consume one message in each further way that the protocol has; how many these are."""
+        return 0
+
+    def demand(self, condition: object, criterion: str, actual: object, check: Check | None) -> None:
+        """Demand that the condition holds, as a step that only prepares where `check` is for those."""
+        if check == self.expect.prepared and not condition:
+            raise SetupFailed(criterion, str(actual))
+        self.expect.that(condition, criterion, actual)
 
     def subscribe(
         self, queue: str, sub: str = "c1", session: str = "s1", timeout: float = 5.0, **options: Any
@@ -237,6 +120,10 @@ class Script(ABC):
             options={**self.from_first(), **options},
             on_message={"mode": "event"},
         )
+
+    def subscribe_and_settle(self, queue: str) -> Call:
+        """The same, and acknowledge whatever comes where that is left to the application."""
+        return self.subscribe(queue)
 
     def from_first(self) -> dict[str, Any]:
         """Options with which a subscription gets what is there already."""
@@ -283,12 +170,12 @@ class Script(ABC):
         begun = loop.time()
         number = 0
         last = ""
-        while loop.time() - begun < within_s:
+        while loop.time() - begun < within_s and self.client.alive:
             number += 1
             body = f"try {number} of {session} at {self.broker.journal.last_seq}".encode()
             result = await self._publish(queue or self.queue, body, session, 2.0)
             if result.ok:
-                here = self.holds(body, queue)
+                here = self.copies(body, queue)
                 self.expect.equal(here, 1, f"{criterion}: what is acked is at the broker once")
                 return loop.time() - begun
             last = str(result)

@@ -16,7 +16,11 @@ DIRECTIONS: tuple[Direction, ...] = ("in", "out")
 
 @contextmanager
 def second_fake(broker: FakeServer, **settings: Any) -> Iterator[Any]:
-    """Another fake of the same protocol, joined to clients in the same way."""
+    """Another fake of the same protocol, joined to clients in the same way.
+
+    What it says stands in its own journal only; that of `broker` notes that there is such a one.
+    """
+    broker.call(broker.journal.state, broker.now, "", "second fake")
     other = type(broker)(memory=not broker.listeners, **settings)
     other.start()
     try:

@@ -39,6 +39,7 @@ class StreamScript(Script):
     delivery = "Deliver"
     farewell = "Close"
     goodbye_answer = "CloseResponse"
+    goodbye_code = 1
 
     @property
     def _fake(self) -> RabbitMQStream:
@@ -78,17 +79,20 @@ class StreamScript(Script):
         self._fake.store_offset(queue, "a", 7)
         return [op for op in known if self.client.has(op.op)]
 
+    def settings(self, limit_s: float) -> dict[str, Any]:
+        return liveness(int(limit_s))
+
     def refuse_publishes(self) -> None:
         self.broker.faults.add(reply(code=Code.STREAM_DOES_NOT_EXIST, kind="Publish", nth=1, scope="run"))
 
     def malformed(self) -> bytes:
         return bytes.fromhex("0000000a 0003 0001 07 000003e8") + b"\0"  # promises 1000 ids
 
-    def orphans(self, count: int) -> bytes:
+    def answer_nobody(self, count: int) -> None:
         codec = StreamCodec("server", 1 << 20)
         properties: dict[str, str | None] = {"padding": "x" * 1000}
         frames = [PeerPropertiesResponse(0x70000000 + n, Code.OK, properties) for n in range(count)]
-        return b"".join([codec.encode(frame) for frame in frames])
+        self.broker.say_raw(self.is_open()[0], b"".join([codec.encode(frame) for frame in frames]))
 
     def bad_delivery(self) -> None:
         self.broker.faults.add(rewrite(fields={"chunk.crc": 1}, kind="Deliver", nth=1, scope="run"))

@@ -14,6 +14,7 @@ from conformance.adapter.process import ProcessAdapter
 from conformance.adapter.result import Result
 from conformance.adapters.registry import Client, bundled, find
 from fakebrokers import Narconi
+from fakebrokers.faults import drop
 
 Go = Callable[..., Awaitable[Result]]
 ALL_BYTES = {"b64": "AP8BAgMEBQYHCAkKCwwNDg+A"}
@@ -107,5 +108,28 @@ def test_publish_consume_settle_and_drain(client: Client) -> None:
         assert broker.unacked("gold", "orders") == 0
         assert (await go("close", session="s")).ok
         assert (await go("state", session="s")).value["open"] is False
+
+    drive(client, script)
+
+
+def test_an_overdue_confirm_costs_the_websocket(client: Client) -> None:
+    async def script(broker: Narconi, adapter: ProcessAdapter, go: Go) -> None:
+        broker.faults.add(drop(kind="WsConfirm", direction="out", nth=1, scope="run"))
+        args = {"session": "s", "target": "orders", "body": ALL_BYTES}
+        overdue = await adapter.call("publish", args, 700)
+        assert (overdue.kind, overdue.outcome) == (Kind.TIMEOUT, "unknown"), str(overdue)
+        assert (await go("publish", **args)).outcome == "acked"
+        assert len({record.connection for record in broker.journal.select(kind="WsPublish")}) == 2
+
+    drive(client, script)
+
+
+def test_many_at_once_keep_their_order(client: Client) -> None:
+    async def script(broker: Narconi, adapter: ProcessAdapter, go: Go) -> None:
+        bodies = [f"message {number}" for number in range(300)]
+        calls = [go("publish", session="s", target="orders", body={"text": body}) for body in bodies]
+        results = await asyncio.gather(*calls)
+        assert {result.outcome for result in results} == {"acked"}
+        assert [message.payload.decode() for message in broker.messages("gold", "orders")] == bodies
 
     drive(client, script)

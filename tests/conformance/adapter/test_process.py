@@ -98,6 +98,12 @@ async def test_what_the_library_prints_goes_to_stderr() -> None:
 
 
 @asynchronous
+async def test_text_that_is_no_unicode_is_answered_all_the_same() -> None:
+    async with started() as adapter:
+        assert (await adapter.call("toy.bytes")).value == {"text": "caf?"}
+
+
+@asynchronous
 async def test_nothing_stays_behind() -> None:
     async with started() as adapter:
         child = (await adapter.call("toy.child")).value["pid"]

@@ -70,6 +70,10 @@ class Toy(AdapterBase):
     async def child(self) -> dict[str, Any]:
         return {"pid": subprocess.Popen(["sleep", "1000"]).pid}
 
+    @op("toy.bytes")
+    async def bytes(self) -> dict[str, Any]:
+        return {"text": os.fsdecode(b"caf\xe9")}  # a lone surrogate
+
     @op("toy.line")
     async def line(self, size: int) -> dict[str, Any]:
         return {"text": "x" * size}

@@ -81,8 +81,8 @@ class Story:
         self.run.op(self.tick(), by, self._op, "subscribe", "invoke", key=key)
         self.run.op(self.tick(), by, self._op, "subscribe", "ok", key=key)
 
-    def drain(self) -> None:
-        self.run.op(self.tick(), "c1", None, "drain", "ok")
+    def drain(self, *, key: str = "q", by: str = "c1") -> None:
+        self.run.op(self.tick(), by, None, "drain", "ok", key=key)
 
     def frame(self, frame: Frame, tap: Tap, connection: str = "c1") -> None:
         self.journal.add(self.tick(), connection, tap, frame, 10)
@@ -100,7 +100,8 @@ CONTRACTS = (
     "exactly-once ordered",
     "at-least-once",
     "at-most-once ordered",
-    "at-least-once fair",
+    "at-least-once by-hand",
+    "at-least-once at-most-once false-answers",
 )
 
 
@@ -115,7 +116,7 @@ def generated(seed: int, run: str) -> RunLog:
     for _ in range(dice.randint(1, 40)):
         value, key = dice.choice(values), dice.choice(keys[: dice.randint(1, 2)])
         process = dice.choice(["c1", "c2"])
-        match dice.randint(0, 12):
+        match dice.randint(0, 13):
             case 0 | 1 | 2:
                 wire_key = dice.choice([None, "0", "1", "7"])
                 offset = dice.choice([None, None, dice.randint(0, 6)])
@@ -126,7 +127,7 @@ def generated(seed: int, run: str) -> RunLog:
             case 6:
                 story.subscribe(key=key, by=process)
             case 7:
-                story.drain()
+                story.drain(key=key)
             case 8:
                 event = dice.choice(["connection_lost", "reconnected", "note", "disconnected"])
                 story.run.event(story.tick(), process, event)
@@ -141,9 +142,12 @@ def generated(seed: int, run: str) -> RunLog:
                 story.frame(
                     dice.choice([Beat(), Hello(), Close()]), dice.choice([Tap.OUT, Tap.IN]), dice.choice("xy")
                 )
+            case 12:
+                metric = dice.choice(["loop_lag_ms", "cpu_steal"])
+                story.run.metric(story.tick(), metric, dice.choice([0.5, 400.0]))
             case _:
                 story.journal.state(story.tick(), "x", dice.choice(["closed", "fault"]), "")
-        story.tick(dice.choice([0.0, 0.0, 0.05, 0.5]))
+        story.tick(dice.choice([0.0, 0.0, 0.05, 1.5]))
     if dice.random() < 0.3:
         story._op += 1
         story.run.op(story.tick(), "p1", story._op, "connect", "invoke")

@@ -110,6 +110,13 @@ def test_only_a_drain_after_the_acknowledgement_tells_that_nobody_saw_it() -> No
     assert found(story) == []
 
 
+def test_a_drained_log_says_nothing_of_another() -> None:
+    story = h.Story(contract="at-least-once")
+    story.publish("a")
+    story.drain(key="another")
+    assert found(story) == []
+
+
 # duplicate
 
 
@@ -196,6 +203,16 @@ def test_a_confirm_that_never_left_confirms_nothing(tap: Tap, anomaly: bool, nam
     assert found(story) == ([("phantom-confirm", "2" if named else "")] if anomaly else [])
 
 
+def test_one_number_may_stand_for_a_batch_of_messages() -> None:
+    story = h.Story()
+    story.frame(h.Publish((1,)), Tap.IN)
+    for name in ("a", "b", "c"):
+        story.publish(name, wire_key="1")
+    assert found(story) == [("phantom-confirm", "1")]
+    story.frame(h.Confirm((1,)), Tap.OUT)
+    assert found(story) == []
+
+
 def test_keys_that_never_stood_on_the_wire_accuse_nobody() -> None:
     story = h.Story()
     story.frame(h.Publish((1,)), Tap.IN)
@@ -213,7 +230,9 @@ def test_without_a_wire_journal_nothing_is_said() -> None:
 # missed-heartbeat-ignored
 
 
-@pytest.mark.parametrize("reaction", ["none", "fin", "close", "event", "too late", "none needed", "no limit"])
+@pytest.mark.parametrize(
+    "reaction", ["none", "fin", "close", "event", "too late", "none needed", "no limit", "lag"]
+)
 def test_silence_must_be_noticed(reaction: str) -> None:
     story = h.Story(heartbeat_limit_ms=None if reaction == "no limit" else 1000.0)
     story.frame(h.Hello(), Tap.OUT)
@@ -228,9 +247,11 @@ def test_silence_must_be_noticed(reaction: str) -> None:
             story.frame(h.Close(), Tap.IN)
         case "event":
             story.run.event(story.tick(), "any", "connection_lost")
+        case "lag":
+            story.run.metric(story.tick(), "loop_lag_ms", 2000.0)
         case "none needed":
             story.frame(h.Beat(), Tap.OUT)
-    story.tick(0.6)
+    story.tick(1.6)
     if reaction == "too late":
         story.frame(h.Close(), Tap.IN)
     story.run.metric(story.tick(), "loop_lag_ms", 0.0)

@@ -14,6 +14,7 @@ import pytest
 from conformance.checkers import check
 from conformance.checkers.anomaly import NAMES
 from fakebrokers.journal.reader import RunLog
+from tests.conformance.telltale import TELLTALE, logs_of
 
 pytestmark = [
     pytest.mark.slow,
@@ -59,6 +60,18 @@ def test_generated_histories_are_judged_alike(spark: Any) -> None:
     often = Counter(anomaly.name for anomaly in expected)
     assert all(often[name] >= 10 for name in NAMES), f"the generator hardly makes some anomalies: {often}"
     assert 0.05 < sum(anomaly.allowed for anomaly in expected) / len(expected) < 0.9
+
+
+def test_a_mutant_gives_itself_away_on_spark_too(spark: Any, tmp_path: Path) -> None:
+    from conformance.pipeline.analysis import analyze
+
+    logs = logs_of(tmp_path)
+    rows = analyze(tables(spark, logs)).anomalies.where("not allowed").collect()
+    wanted = {(found.run, found.name) for log in logs for found in check(log) if not found.allowed}
+    assert {(row["run"], row["name"]) for row in rows} == wanted
+    told = {(row["client"], row["scenario"], row["name"]) for row in rows}
+    assert told >= {(mutant, scenario, anomaly) for anomaly, scenario, _, mutant in TELLTALE}
+    assert not [row for row in rows if row["client"] == "reference"]
 
 
 def test_evidence_carries_what_is_known_of_the_run(spark: Any) -> None:

@@ -113,6 +113,7 @@ def analysis() -> dict[str, Any]:
         "rows": 123456,
         "runs": 78,
         "anomalies": {"lost-write": 1, "duplicate": 1},
+        "allowed": {"lost-write": 0, "duplicate": 1},
         "findings": [
             finding,
             {**finding, "name": "duplicate", "allowed": True, "value": HOSTILE, "seed": None},

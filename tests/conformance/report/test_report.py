@@ -119,11 +119,13 @@ def test_a_source_sentence_names_its_scenarios_and_their_mutants(text: str) -> N
     coverage = text[text.index('id="coverage"') : text.index("</main>")]
     assert "Either side closes the connection" in coverage
     assert "RMQS-3.04 <small>· 1 kill</small>" in coverage
+    assert "proven in this run" in coverage
 
 
 def test_without_analysis_and_mutants_there_is_a_report_too(tmp_path: Path) -> None:
     text = written(tmp_path, runs=[sample.client("alpha", "1.0", 3, 1)])
-    assert 'id="anomalies"' not in text and 'id="latency"' not in text and "kills" not in text
+    assert 'id="anomalies"' not in text and 'id="latency"' not in text
+    assert "proven by the project&#39;s tests" in text
     assert "alpha 1.0" in text
 
 

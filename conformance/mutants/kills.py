@@ -1,0 +1,49 @@
+"""Which mutants fail which scenario, without running them: ``kills.json`` beside this file.
+
+``fakebrokers mutants --write`` writes it. The project's tests run a mutant of each row: it stays true.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from conformance.suite.load import all_scenarios
+from conformance.suite.scenario import Key
+
+if TYPE_CHECKING:
+    from conformance.mutants.matrix import Row
+
+PLACE = Path(__file__).with_name("kills.json")
+_FIELDS = ("id", "protocol", "variant", "killed_by")
+
+
+@cache
+def known_kills(place: Path = PLACE) -> dict[Key, tuple[str, ...]]:
+    """The mutants that fail a scenario, by its key."""
+    if not place.exists():
+        return {}
+    rows = json.loads(place.read_text(encoding="utf-8"))["scenarios"]
+    return {(row["id"], row["protocol"], row["variant"]): tuple(row["killed_by"]) for row in rows}
+
+
+def write_kills(rows: Sequence[Row], place: Path = PLACE) -> list[Row]:
+    """Put proven rows in the place of older ones, and forget scenarios that are no more.
+
+    Returns:
+        The rows that are not proven, which change nothing.
+    """
+    proven = {(row.id, row.protocol, row.variant): tuple(row.killed_by) for row in rows if row.is_proven}
+    kept = known_kills(place) | proven
+    place.write_text(_text((item.key, kept[item.key]) for item in all_scenarios() if item.key in kept))
+    known_kills.cache_clear()
+    return [row for row in rows if not row.is_proven]
+
+
+def _text(rows: Iterable[tuple[Key, tuple[str, ...]]]) -> str:
+    """The shape of ``fakebrokers mutants --json``, a line for each scenario."""
+    lines = [json.dumps(dict(zip(_FIELDS, (*key, killers), strict=True))) for key, killers in rows]
+    return '{"scenarios": [\n' + ",\n".join(lines) + "\n]}\n"

@@ -1,0 +1,171 @@
+"""Defects in what happens below the messages (catalogue section NET-1)."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import Any
+
+from conformance.mutants.narconi.channels import Publishing
+from conformance.mutants.narconi.client import NarconiClient
+from conformance.mutants.narconi.errors import ClientError
+from conformance.mutants.narconi.http import Response, ResponseReader
+from conformance.mutants.narconi.publisher import Done, Publisher
+from conformance.mutants.narconi.socket import Socket
+from conformance.mutants.narconi.websocket import Message, MessageReader
+from conformance.mutants.rabbitmq_stream.network import sockets
+from conformance.mutants.registry import mutant
+from fakebrokers.narconi.websocket import BINARY, TEXT
+
+# TLS
+
+
+@mutant("tls-falls-back-to-plain", breaks=["X5"], aims=["NET-1.14"])
+class TlsFallsBackToPlain(NarconiClient):
+    """Connects without TLS when TLS does not work."""
+
+    async def reach(self, make: Callable[[], asyncio.Protocol], begin: Callable[[Any], None]) -> None:
+        try:
+            await super().reach(make, begin)
+        except ClientError:
+            begin(await sockets()(self.settings.endpoint, make))
+
+
+@mutant("certificates-unchecked", breaks=["X5"], aims=["NET-1.15"])
+class CertificatesUnchecked(NarconiClient):
+    """Takes any certificate."""
+
+    @staticmethod
+    def tls_context(ca_file: str | None) -> ssl.SSLContext:
+        context = ssl.create_default_context(cafile=ca_file)
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+        return context
+
+
+# segments
+
+
+@mutant("segments-end-frames", breaks=["X1"])
+class SegmentsEndFrames(MessageReader):
+    """Throws away what a segment holds of a frame that goes on in the next one."""
+
+    def feed(self, data: bytes) -> list[Message]:
+        found = super().feed(data)
+        self._buffer.clear()
+        return found
+
+
+@mutant("confirms-run-together", breaks=["N7", "X1"])
+class ConfirmsRunTogether(MessageReader):
+    """Takes all confirms of a segment for one."""
+
+    def feed(self, data: bytes) -> list[Message]:
+        found = super().feed(data)
+        formers = [None, *found]
+        return [one for one, former in zip(found, formers, strict=False) if one.payload or one != former]
+
+
+@mutant("answer-in-one-segment", breaks=["X1"])
+class AnswerInOneSegment(ResponseReader):
+    """Takes the first segment for the whole head of an HTTP response."""
+
+    def feed(self, data: bytes) -> Response | None:
+        if self._head is None and b"\r\n\r\n" not in data:
+            raise ClientError("protocol", f"no head of a response: {data!r:.40}")
+        return super().feed(data)
+
+
+# time
+
+
+@mutant("resends-soon", breaks=["X1"])
+class ResendsSoon(Publisher):
+    """Sends again what has no confirm after a quarter of a second."""
+
+    def publish(self, metadata: Mapping[str, Any], body: bytes, done: Done) -> None:
+        super().publish(metadata, body, done)
+        asyncio.get_running_loop().call_later(0.25, self._again, metadata, body, done)
+
+    def _again(self, metadata: Mapping[str, Any], body: bytes, done: Done) -> None:
+        if done in self.pending:
+            super().publish(metadata, body, lambda error: None)
+
+
+@mutant("slow-frames-are-lost", breaks=["X1"])
+class SlowFramesAreLost(Socket):
+    """Gives a connection up when a frame takes longer than three seconds."""
+
+    began: float | None = None
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        now = asyncio.get_running_loop().time()
+        if not self._reader.partial:
+            self.began = None
+        elif self.began is None:
+            self.began = now
+        elif now - self.began > 3.0:
+            self.give_up("a frame takes too long")
+
+
+@mutant("half-the-patience", breaks=["X3"])
+class HalfThePatience(Socket):
+    """Gives the server only half of the keep-alive time for a pong."""
+
+    def pong_wait_s(self) -> float:
+        return super().pong_wait_s() / 2
+
+
+@mutant("overdue-confirm-awaited", breaks=["X3", "X8"])
+class OverdueConfirmAwaited(NarconiClient):
+    """Goes on with a WebSocket on which a confirm is overdue."""
+
+    def overdue(self, publishing: Publishing) -> None:
+        pass
+
+
+@mutant("overflow-is-stored", breaks=["X4"])
+class OverflowIsStored(Publisher):
+    """Throws messages away while 32 are unconfirmed, and reports them as stored."""
+
+    def publish(self, metadata: Mapping[str, Any], body: bytes, done: Done) -> None:
+        if len(self.pending) < 32:
+            super().publish(metadata, body, done)
+        else:
+            done(None)
+
+
+# ends
+
+
+@mutant("half-frames-count", breaks=["X2"])
+class HalfFramesCount(Socket):
+    """Takes what has come of a message for all of it when the connection ends."""
+
+    def _over(self, text: str) -> None:
+        rest = self._reader.partial
+        if self.is_open and rest:
+            with suppress(ClientError):
+                self.message(Message(TEXT if rest[0] & 0x0F == TEXT else BINARY, rest[2:]))
+        super()._over(text)
+
+
+@mutant("end-unanswered", breaks=["X2"])
+class EndUnanswered(Socket):
+    """Keeps its side of a connection open when the server has ended the other one."""
+
+    def eof_received(self) -> bool:
+        super().eof_received()
+        return True
+
+
+@mutant("end-unnoticed-before-upgrade", breaks=["X5"])
+class EndUnnoticedBeforeUpgrade(Socket):
+    """Waits on for the answer to its upgrade when the server has ended the connection."""
+
+    def _over(self, text: str) -> None:
+        if self.opened.done():
+            super()._over(text)

@@ -1,0 +1,84 @@
+"""Defects in callbacks, in background tasks and after pauses (catalogue section NET-3)."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from conformance.mutants.narconi.channels import Callback, Publishing, Subscription
+from conformance.mutants.narconi.client import NarconiClient
+from conformance.mutants.narconi.consumer import Delivery
+from conformance.mutants.narconi.errors import ClientError
+from conformance.mutants.registry import mutant
+
+PAUSE_S = 3.0
+
+
+@mutant("callback-error-stops-the-feed", breaks=["X10"])
+class CallbackErrorStopsTheFeed(NarconiClient):
+    """A message callback that raises is the last one of its subscription."""
+
+    def callback_failed(self, callback: str, error: Exception) -> None:
+        super().callback_failed(callback, error)
+        if callback == "message":
+            raise error
+
+
+@mutant("callback-errors-vanish", breaks=["X10"])
+class CallbackErrorsVanish(NarconiClient):
+    """Swallows what a callback raises without a trace."""
+
+    def callback_failed(self, callback: str, error: Exception) -> None:
+        pass
+
+
+@mutant("callbacks-block-ops", breaks=["X10"])
+class CallbacksBlockOps(NarconiClient):
+    """An op inside a callback waits for the callback to end."""
+
+    def __init__(self, *args: Any, **more: Any) -> None:
+        super().__init__(*args, **more)
+        self.lock = asyncio.Lock()
+
+    async def subscribe(self, queue: str, callback: Callback, **more: Any) -> Subscription:
+        async def alone(delivery: Delivery) -> None:
+            async with self.lock:
+                await callback(delivery)
+
+        return await super().subscribe(queue, alone, **more)
+
+    async def publish(self, queue: str, body: bytes, headers: Mapping[str, Any]) -> None:
+        async with self.lock:
+            await super().publish(queue, body, headers)
+
+
+@mutant("lost-tasks", breaks=["X10"], aims=["NET-3.08"])
+class LostTasks(NarconiClient):
+    """Leaves errors of its background tasks to whoever collects the garbage."""
+
+    def publisher_lost(self, queue: str, lost: Publishing, error: ClientError) -> None:
+        super().publisher_lost(queue, lost, error)
+        asyncio.get_running_loop().create_task(_failing(error))
+
+
+async def _failing(error: ClientError) -> None:
+    raise ClientError(error.kind, error.text)
+
+
+@mutant("a-pause-ends-the-process", breaks=["X11"], aims=["NET-3.11"])
+class APauseEndsTheProcess(NarconiClient):
+    """Has a watchdog that takes a pause of the process for a dead lock."""
+
+    def __init__(self, *args: Any, **more: Any) -> None:
+        super().__init__(*args, **more)
+        self.background(self._watch())
+
+    async def _watch(self) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            asleep = loop.time()
+            await asyncio.sleep(0.5)
+            if loop.time() - asleep > PAUSE_S:
+                os._exit(1)

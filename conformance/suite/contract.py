@@ -1,0 +1,99 @@
+"""What a run of a scenario promises of its messages: the protocol's word, less what its faults took back.
+
+The words are those of `conformance.checkers.anomaly`. Whoever analyses the journal blames the client only
+for what the contract does not allow, so this leaves room for everything that a fault may have done.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+from conformance.suite.scenario import Scenario
+from fakebrokers.frames import Role
+from fakebrokers.journal import Journal, Record, Tap
+
+#: Of protocols whose logs have an order, and whose positions are offsets in it.
+ORDERED = {"rabbitmq-stream"}
+#: Frames that carry no message and say nothing about one.
+NEUTRAL = {Role.HANDSHAKE, Role.HEARTBEAT, Role.CLOSE}
+ANSWERS = {Role.CONFIRM, Role.REJECT}
+BEFORE_FAULTS = Tap.RECEIVED | Tap.SAID
+AFTER_FAULTS = Tap.HEARD | Tap.SENT
+BY_HAND = "by hand"
+#: The client also spoke to somebody whose words are in no journal.
+ELSEWHERE = {"at-most-once", "by-hand"}
+#: States that cut a connection, or keep one from coming about.
+CUTS = {"rst", "half-open", "refusing", "black hole", "backend lost", "lost"}
+
+
+def promise(protocol: str) -> str:
+    """The contract where nothing goes wrong."""
+    return "at-least-once ordered" if protocol in ORDERED else "at-least-once"
+
+
+def contract(item: Scenario, journal: Journal, *, resumed: bool = False) -> str:
+    """The contract of a run.
+
+    Args:
+        journal: The fake's, at the end of the run.
+        resumed: The client has told that it goes on by itself on a new connection: then a cut alone is
+            no excuse for what is missing.
+    """
+    words = set(promise(item.protocol).split())
+    records = journal.records()
+    if journal.dropped or item.server.get("proxied"):
+        words.add("at-most-once")  # not all that happened stands in the journal
+    if item.sockets:
+        words |= ELSEWHERE
+    if any(record.fault for record in records):
+        words |= _of_faults(records)
+    closing: set[str] = set()
+    for record in records:
+        if record.role == Role.CLOSE:
+            closing.add(record.connection)
+        elif record.tap is Tap.STATE:
+            words |= _of_state(record, resumed=resumed, asked=record.connection in closing)
+    if "at-most-once" in words:
+        words.discard("ordered")
+    return " ".join(sorted(words))
+
+
+def _of_state(record: Record, *, resumed: bool, asked: bool) -> set[str]:
+    """What a connection's end, or what was done to the fake, takes back."""
+    if record.kind == "bytes" and record.fault == BY_HAND:
+        return {"by-hand", "false-answers", "at-most-once"}
+    if record.kind == "second fake":
+        return ELSEWHERE
+    if record.kind == "clock" or (record.kind == "crash" and record.note == "state lost"):
+        return {"at-most-once"}
+    cut = record.kind in CUTS or record.kind == "crash" or (record.kind == "fin" and not asked)
+    return {"at-most-once"} if cut and not resumed else set()
+
+
+def _of_faults(records: Sequence[Record]) -> set[str]:
+    """What faults take back that changed frames or their order. A lost answer is no such thing: whoever
+    takes it for one has to be blamed. An answer that nobody meant lies about its message.
+    """
+    words: set[str] = set()
+    before: dict[tuple[str, str], list[object]] = defaultdict(list)
+    after: dict[tuple[str, str], list[object]] = defaultdict(list)
+    meant: set[object] = set()
+    for record in records:
+        if record.tap is Tap.STATE or record.role in NEUTRAL:
+            continue
+        what = (record.kind, record.keys, record.status, record.size)
+        way = record.connection, record.tap.direction
+        if record.role in ANSWERS:
+            if record.tap & Tap.SAID:
+                meant.add((way, what))
+            elif (way, what) not in meant:
+                words.add("false-answers")
+            continue
+        if record.tap & BEFORE_FAULTS:
+            before[way].append((what, record.frame))
+        if record.tap & AFTER_FAULTS:
+            after[way].append((what, record.frame))
+        if record.fault == BY_HAND and record.role != Role.DELIVER:
+            words.add("by-hand")
+    return words if before == after else words | {"at-most-once"}

@@ -1,0 +1,143 @@
+"""NET-1.05 and 1.06 for PZQ: ZeroMQ takes a message as a whole or not at all, and connects again itself."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, cast
+
+from conformance.suite import Client, Expect, scenario
+from fakebrokers import PZQ as Fake
+from fakebrokers.faults import fault
+from fakebrokers.faults.effects import Fin, Rst, Truncate
+from fakebrokers.faults.effects.end import EndOfConnection
+from fakebrokers.server import FakeServer
+from scenarios.net._scripts import script_for
+from scenarios.net._scripts.pzq import PROXIED, PZQ, PzqScript
+from scenarios.net._scripts.rabbitmq_stream import ROLES
+from scenarios.pzq._steps import QUICK, parts_are, with_body
+
+PATIENCE_S = 2.0
+BACK_S = 30.0
+HALF_GREETING = 32
+#: Delivered in three parts, so that half of the message ends behind a whole part of the body.
+BODY = (b"a whole part", b"the part that is cut" * 20, b"what never left")
+
+
+class Cut:
+    """The connection ends behind a message's front part.
+
+    Args:
+        end: How.
+    """
+
+    def __init__(self, script: PzqScript, end: EndOfConnection) -> None:
+        self._script = script
+        self._expect = script.expect
+        self._client = script.client
+        self._end = end
+        self._name = ""
+        self._mark = 0
+
+    def _arm(self, name: str, cut: Truncate, **match: Any) -> None:
+        """From now on the next message of the broker that fits is cut."""
+        self._name, self._mark = name, self._script.wire.journal.last_seq
+        broken = fault(cut, self._end, direction="out", nth=1, scope="run", name=name, **match)
+        self._script.faults.add(broken)
+
+    def _arm_greeting(self, name: str) -> None:
+        self._arm(name, Truncate(keep=HALF_GREETING, of="stream"), byte=HALF_GREETING)
+
+    async def _struck(self) -> None:
+        """Wait until the cut has happened; after a FIN the client has to close its side."""
+        fired = await self._script.until(lambda: self._script.faults.fired(self._name), PATIENCE_S)
+        self._expect.exercised(fired, f"{self._name}: nothing was to leave")
+        for record in self._script.wire.journal.select(kind="fin", since=self._mark):
+            criterion = f"{self._name}: the client closes its side"
+            wire, connection = self._script.wire, record.connection
+            await self._expect.socket_closed(wire, connection, criterion, within_s=1.45)
+
+    async def _clean(self, session: str) -> None:
+        ended = await self._client.close(session)
+        self._expect.ended(ended, f"{self._name}: close ends by its deadline")
+        await self._script.run(f"{session}-clean", case=f"{self._name}, clean connections afterwards")
+
+    async def greeting(self) -> None:
+        """Of the producer's connection, then of the consumer's."""
+        script, session = self._script, "greeting"
+        self._arm_greeting("greeting to a producer")
+        await self._client.connected(session)
+        body = b"before the greeting"
+        call = self._client.begin_publish(script.queue, body, session=session, timeout=PATIENCE_S)
+        await self._struck()
+        self._expect.ended(await call, f"{self._name}: publish ends by its deadline")
+        await script.works_again(f"{self._name}: the next connection works", within_s=BACK_S, session=session)
+        self._arm_greeting("greeting to a consumer")
+        self._expect.prepared(await script.subscribe(script.queue, session, session))
+        await self._struck()
+        script.put(script.queue, [b"after the greeting"])
+        came = await self._surfaced(b"after the greeting", session, BACK_S)
+        self._expect.that(came, f"{self._name}: the next connection works", "the message did not come")
+        await self._clean(session)
+
+    async def ack(self) -> None:
+        """The last byte of an acknowledgement is missing: there is hardly more in it than its parts."""
+        script, session = self._script, "ack"
+        await self._client.connected(session)
+        first = await self._client.publish(script.queue, b"to connect", session=session)
+        self._expect.prepared(first)
+        self._arm("ack", Truncate(keep=-1), connection=script.connections("receive")[-1])
+        body = b"half acknowledged"
+        call = self._client.begin_publish(script.queue, body, session=session, timeout=PATIENCE_S)
+        await self._struck()
+        result = await call
+        self._expect.ended(result, "ack: publish ends by its deadline")
+        came = script.holds(body)
+        self._expect.that(
+            not result.ok or came > 1,
+            "ack: acked only by a whole one, of a message that was sent again",
+            str(result),
+        )
+        await self._clean(session)
+
+    async def delivery(self) -> None:
+        """Half of a delivery; the broker sends it again when its ack timeout is over."""
+        script, session = self._script, "delivery"
+        fake = cast(Fake, script.broker)
+        await self._client.connected(session)
+        self._expect.prepared(await script.subscribe(script.queue, session, session))
+        fake.put(b"to connect")
+        self._expect.exercised(await self._surfaced(b"to connect", session, PATIENCE_S), "no delivery came")
+        seen = len(self._client.messages(session))
+        self._arm("delivery", Truncate(share=0.5), connection=script.connections("send")[-1])
+        fake.put(*BODY)
+        await self._struck()
+        await asyncio.sleep(0.3)
+        early = self._client.messages(session)[seen:]
+        self._expect.that(not early, "delivery: nothing of half a message is surfaced", early)
+        await script.until(lambda: len(self._client.messages(session)) > seen, PATIENCE_S)
+        await asyncio.sleep(0.2)
+        late = self._client.messages(session)[seen:]
+        once = len(late) == 1 and parts_are(late[0], BODY)
+        self._expect.that(once, "delivery: sent again as a whole, it is surfaced once", late)
+        await self._clean(session)
+
+    async def _surfaced(self, body: bytes, sub: str, within_s: float) -> bool:
+        """Whether the application gets a message."""
+        return await self._script.until(lambda: with_body(self._client, body, sub=sub), within_s)
+
+
+async def _each_phase(broker: FakeServer, client: Client, expect: Expect, end: EndOfConnection) -> None:
+    cut = Cut(cast(PzqScript, script_for(broker, client, expect)), end)
+    await cut.greeting()
+    await cut.ack()
+    await cut.delivery()
+
+
+@scenario("NET-1.05", protocols=PZQ, roles=ROLES, server={**PROXIED, **QUICK}, timeout_s=90)
+async def rst_in_mid_message(broker: FakeServer, client: Client, expect: Expect) -> None:
+    await _each_phase(broker, client, expect, Rst())
+
+
+@scenario("NET-1.06", protocols=PZQ, roles=ROLES, server={**PROXIED, **QUICK}, timeout_s=90)
+async def fin_in_mid_message(broker: FakeServer, client: Client, expect: Expect) -> None:
+    await _each_phase(broker, client, expect, Fin())

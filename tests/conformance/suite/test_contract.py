@@ -1,0 +1,129 @@
+"""What a run promises once its faults are considered."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from conformance.checkers.anomaly import allowed_names
+from conformance.suite.catalogue import requirement
+from conformance.suite.contract import contract, promise
+from conformance.suite.scenario import Scenario
+from fakebrokers.frames import Frame, FrameSpec, FrameTable, Role
+from fakebrokers.journal import Journal, Tap
+
+NOTHING = "at-least-once ordered"
+
+
+class Deliver(Frame, frozen=True):
+    offset: int
+
+
+class Confirm(Frame, frozen=True):
+    id: int
+
+
+class Beat(Frame, frozen=True):
+    pass
+
+
+class Close(Frame, frozen=True):
+    pass
+
+
+class Piece(Frame, frozen=True):
+    pass
+
+
+FRAMES: FrameTable = {
+    Deliver: FrameSpec(Role.DELIVER, "offset"),
+    Confirm: FrameSpec(Role.CONFIRM, "id"),
+    Beat: FrameSpec(Role.HEARTBEAT),
+    Close: FrameSpec(Role.CLOSE),
+    Piece: FrameSpec(Role.EVENT),
+}
+
+
+def of(*entries: tuple[Any, ...], resumed: bool = False, limit: int = 100, **more: Any) -> str:
+    """The contract of a run with these records: (tap, frame, fault) or (state, note, fault)."""
+    journal = Journal(FRAMES, limit=limit)
+    for number, (what, frame, *fault) in enumerate(entries):
+        if isinstance(what, str):
+            journal.state(float(number), "c1", what, frame, *fault)
+        else:
+            journal.add(float(number), "c1", what, frame, 10, *fault)
+    item = Scenario(requirement=requirement("RMQS-3.06"), protocol="rabbitmq-stream", script=nothing, **more)
+    return contract(item, journal, resumed=resumed)
+
+
+async def nothing(*_: object) -> None:
+    """A script."""
+
+
+def test_where_nothing_happens_the_protocol_keeps_its_word() -> None:
+    assert of((Tap.OUT, Deliver(0)), (Tap.OUT, Confirm(1))) == NOTHING == promise("rabbitmq-stream")
+    assert promise("pzq") == "at-least-once"
+
+
+@pytest.mark.parametrize(
+    "entries",
+    [
+        pytest.param([(Tap.SAID, Deliver(0), "f"), (Tap.SENT, Deliver(0), "f")], id="late"),
+        pytest.param([(Tap.RECEIVED, Piece(), "f"), (Tap.HEARD, Piece(), "f")], id="late on the way in"),
+        pytest.param([(Tap.SAID, Confirm(1), "f")], id="confirm lost"),
+        pytest.param([(Tap.SAID, Confirm(1), "f"), (Tap.SENT, Confirm(1), "f")] * 2, id="confirm late"),
+        pytest.param([(Tap.SAID, Beat(), "f")], id="heartbeat lost"),
+        pytest.param([(Tap.SENT, Close(), "by hand"), ("fin", "")], id="close by hand"),
+        pytest.param([(Tap.IN, Close()), ("fin", ""), ("closed", "fin by broker")], id="closed as asked"),
+        pytest.param([("closed", "closed by client")], id="closed by client"),
+    ],
+)
+def test_what_changes_no_message_excuses_nothing(entries: list[tuple[Any, ...]]) -> None:
+    assert of(*entries) == NOTHING
+
+
+@pytest.mark.parametrize(
+    "entries",
+    [
+        pytest.param([(Tap.SAID, Deliver(0), "f")], id="lost"),
+        pytest.param([(Tap.SENT, Deliver(0), "f")], id="made up"),
+        pytest.param([(Tap.SAID, Deliver(0), "f"), (Tap.SENT, Deliver(1), "f")], id="rewritten"),
+        pytest.param(
+            [(Tap.SAID, Deliver(0), "f"), (Tap.OUT, Deliver(1)), (Tap.SENT, Deliver(0), "f")], id="overtaken"
+        ),
+        pytest.param([(Tap.SAID, Deliver(0), "f"), *[(Tap.SENT, Deliver(0), "f")] * 2], id="doubled"),
+        pytest.param([(Tap.SAID, Deliver(0), "f"), ("bytes", "9 B in place of Deliver", "f")], id="corrupt"),
+        pytest.param([("rst", "")], id="cut"),
+        pytest.param([("fin", "")], id="ended unasked"),
+        pytest.param([("crash", "state kept")], id="crash"),
+        pytest.param([("clock", "+9 s", "f")], id="clock"),
+    ],
+)
+def test_what_a_fault_does_to_messages_is_not_the_clients(entries: list[tuple[Any, ...]]) -> None:
+    assert of(*entries) == "at-least-once at-most-once"
+
+
+def test_who_goes_on_by_itself_is_not_excused_by_a_cut() -> None:
+    assert of(("rst", ""), ("crash", "state kept"), resumed=True) == NOTHING
+    assert of(("crash", "state lost"), resumed=True) == "at-least-once at-most-once"
+
+
+@pytest.mark.parametrize("fault", ["f", "by hand"])
+def test_an_answer_that_was_never_meant_lies(fault: str) -> None:
+    found = of((Tap.SAID, Confirm(1), fault), (Tap.SENT, Confirm(2), fault))
+    assert found == "at-least-once false-answers ordered"
+    assert {"G1a", "lost-write"} <= allowed_names(found)
+    assert "phantom-confirm" not in allowed_names(found)
+
+
+def test_what_is_sent_by_hand_may_be_a_confirm() -> None:
+    for entry in ((Tap.SENT, Piece(), "by hand"), ("bytes", "9 B", "by hand")):
+        assert "phantom-confirm" in allowed_names(of(entry))
+
+
+def test_what_nobody_saw_excuses() -> None:
+    assert of((Tap.OUT, Beat()), server={"proxied": True}) == "at-least-once at-most-once"
+    assert of((Tap.OUT, Beat()), sockets=True) == "at-least-once at-most-once by-hand"
+    assert of(("second fake", "")) == "at-least-once at-most-once by-hand"
+    assert of(*[(Tap.OUT, Beat())] * 3, limit=2) == "at-least-once at-most-once"
