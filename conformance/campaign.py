@@ -96,10 +96,8 @@ class Campaign:
             return None
         allowed = summary["allowed"]
         found = "; ".join(f"{name} {tally(n, allowed[name])}" for name, n in summary["anomalies"].items())
-        self.console.print(
-            f"   {summary['rows']} records of {summary['runs']} runs in {summary['seconds']:.1f} s: {found or 'no anomalies'}",
-            highlight=False,
-        )
+        records = f"{summary['rows']} records of {summary['runs']} runs in {summary['seconds']:.1f} s"
+        self.console.print(f"   {records}: {found or 'no anomalies'}", highlight=False)
         document: dict[str, Any] = json.loads((self.report / "analysis" / "analysis.json").read_bytes())
         return document
 

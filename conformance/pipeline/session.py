@@ -24,7 +24,7 @@ Settings = dict[str, bool | float | int | str | None]
 
 #: Rows up to which the quick compiler is enough; beyond them the optimising one pays.
 SMALL = 500_000
-_QUICK = ("-XX:TieredStopAtLevel=1", "-XX:MetaspaceSize=256m")
+_QUICK = ("-Xmn300m", "-XX:TieredStopAtLevel=1", "-XX:MetaspaceSize=256m")
 
 #: Spark's own jars are trusted: not to verify their bytecode saves a tenth of a short analysis.
 _UNVERIFIED = ("-XX:+UnlockDiagnosticVMOptions", "-XX:-BytecodeVerificationRemote")
@@ -103,7 +103,7 @@ def _settings(rows: int) -> Settings:
 
 def _java_options(rows: int, memory: str) -> list[str]:
     quiet = resources.files("conformance.pipeline") / "log4j2.properties"
-    # A heap that has its full size from the start is collected a quarter as often.
+    # A heap of its full size from the start is not collected just to find out that it must grow.
     options = [f"-Dlog4j2.configurationFile={quiet}", "-XX:+UseSerialGC", f"-Xms{memory}"]
     return [*options, *_QUICK] if rows <= SMALL else options
 

@@ -25,7 +25,7 @@ class Runner:
         bench: Where the clients come from.
         make_broker: Makes the fake of a scenario.
         open_run: Opens the journal on disk for a run; None writes none.
-        parallel: How many scenarios at once.
+        parallel: How many scenarios at once, unless the adapter's limit ``processes`` is lower.
         expected: What is known to fail; such a failure needs no second opinion.
         on_begin, on_end: For progress and reports; called on the runner's loop.
     """
@@ -72,7 +72,8 @@ class Runner:
                     found[item.key] = refused
                     self._on_end(refused)
             fit.sort(key=lambda s: -s.timeout_s)
-            await self._together([s for s in fit if not s.alone], self._parallel, found)
+            width = min(self._parallel, int(hello.limits.get("processes", self._parallel)))
+            await self._together([s for s in fit if not s.alone], width, found)
             await self._together([s for s in fit if s.alone], 1, found)
         finally:
             await self._bench.close()

@@ -84,7 +84,7 @@ async def long_run(broker: PZQ, client: Client, expect: Expect) -> None:
     footprint, acked = Footprint(client), []
     for number in range(COUNT):
         body = b"%08d" % number + bytes(92)
-        result = await client.begin_publish(script.queue, body, timeout=1.0)
+        result = await client.begin_publish(script.queue, body, timeout=2.0)
         expect.ended(result, "every op has ended")
         acked += [body] if result.ok else []
         if client.can("auto_reconnect") and number in (4000, 9000, 14_000):

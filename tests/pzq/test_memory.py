@@ -29,6 +29,7 @@ from fakebrokers.pzq.faults import (
     silent_monitor,
     stale_delivery,
 )
+from fakebrokers.pzq.frames import ProduceAck
 from fakebrokers.pzq.memory import connect
 from fakebrokers.pzq.server import PZQ
 from fakebrokers.virtual import run
@@ -193,6 +194,16 @@ def test_one_byte_of_one_part_is_wrong() -> None:
         assert {parts[0] == b"i" for parts in wrong} == {True, False}
 
     in_memory(talk, fault(CorruptPart(), role="confirm"))
+
+
+def test_answers_that_nobody_asked_for() -> None:
+    async def talk(c: Clients) -> None:
+        await c.produce(b"x")
+        producer = c.pzq.journal.select(kind="Produce")[0].connection
+        c.pzq.say(producer, ProduceAck(b"a"), ProduceAck(b"b"))
+        assert await c.producer.take() == [(b"a", b"1", b""), (b"b", b"1", b"")]
+
+    in_memory(talk)
 
 
 def test_a_mask_that_changes_nothing() -> None:

@@ -60,7 +60,7 @@ class Adapter(kit.AdapterBase):
     roles = ("publisher", "consumer", "admin", "http")
     caps = "ack_timeout ack_to encoding"
     settles = "manual"
-    limits = kit.limits(connect=int(PAGE_S * 1000))
+    limits = kit.limits(connect=int(PAGE_S * 1000)) | {"processes": 4}
 
     def __init__(self) -> None:
         super().__init__()

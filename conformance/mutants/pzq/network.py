@@ -80,7 +80,8 @@ class ZmqSocket:
         self._on_message = on_message
         self._socket = zmq.asyncio.Context.instance().socket(KINDS[kind])
         self._socket.linger = linger_ms
-        self._socket.sndhwm = WAITING_MAX
+        if kind != "ROUTER":  # which drops what is above the mark
+            self._socket.sndhwm = WAITING_MAX
         self._socket.reconnect_ivl = reconnect_ms
         self._socket.connect(endpoint)
         self._sending: set[asyncio.Future[Any]] = set()

@@ -12,6 +12,7 @@ from conformance.adapter.messages import body_bytes
 from conformance.adapter.process import ProcessAdapter
 from conformance.adapters.registry import Client, bundled, find
 from fakebrokers import PZQ
+from fakebrokers.pzq.faults import silent_monitor
 
 
 @pytest.fixture(params=[client.name for client in bundled("pzq")])
@@ -78,5 +79,9 @@ async def _script(adapter: ProcessAdapter, broker: PZQ) -> None:
         await asyncio.sleep(0.05)
     assert values == broker.statistics
     await go("unsubscribe", sub="c")
+    broker.faults.add(silent_monitor())
+    asking = adapter.begin("pzq.monitor", {"session": "s"}, 5000)
+    await broker.wait_for_async(kind="MonitorRequest", count=2)
     await go("close", session="s")
+    assert (await asking).kind == "closed"
     assert not (await go("state", session="s"))["open"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from conformance.mutants import matrix
@@ -27,6 +28,12 @@ def test_a_scenario_catches_its_mutants_and_passes_the_reference() -> None:
     assert row.killed_by == ["no-confirm-timeout"]
     assert "hang" in row.criteria["no-confirm-timeout"]
     assert row.is_proven
+
+
+def test_a_proxy_needs_sockets_unless_the_scenario_can_do_without() -> None:
+    behind_a_proxy = msgspec.structs.replace(_scenario("PZQ-1.01"), server={"proxied": True})
+    assert mode_of(behind_a_proxy) is Mode.SOCKETS
+    assert mode_of(msgspec.structs.replace(behind_a_proxy, sockets=False)) is Mode.MEMORY
 
 
 def test_only_mutants_that_break_what_the_scenario_rests_on_are_tried() -> None:
@@ -87,3 +94,10 @@ def test_a_client_in_an_endless_loop_is_given_up(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(matrix, "STUCK_S", 0.2)
     monkeypatch.setattr(matrix, "judge", judged)
     assert run(_scenario("RMQS-3.09")).verdict is Verdict.HARNESS_ERROR
+
+
+def test_what_a_mutant_complains_of_is_kept_and_not_shown(capfd: pytest.CaptureFixture[str]) -> None:
+    judgement = run(_scenario("PZQ-1.25"), find_mutant("pzq", "reasons-are-utf8"))
+    assert judgement.kills
+    assert "UnicodeDecodeError" in judgement.stderr
+    assert capfd.readouterr().err == ""

@@ -14,12 +14,13 @@ from conformance.adapter.messages import body_bytes
 from conformance.adapter.process import ProcessAdapter
 from conformance.adapter.profile import missing_ops
 from conformance.mutants.pzq.client import PzqClient
+from conformance.mutants.pzq.consumer import Delivery
 from conformance.mutants.pzq.errors import ClientError
 from conformance.mutants.pzq.network import Memory
 from conformance.mutants.registry import Mutant, command, mutants_of, reference, without_sockets
 from fakebrokers import PZQ, virtual
-from fakebrokers.faults import drop
-from fakebrokers.pzq.faults import refuse_message
+from fakebrokers.faults import Plan, drop, fault
+from fakebrokers.pzq.faults import WithoutDelimiter, refuse_message, silent_monitor
 
 MUTANTS = mutants_of("pzq")
 
@@ -127,6 +128,67 @@ def test_a_refusal_carries_the_reason_and_is_definite() -> None:
             client.close()
             with pytest.raises(ClientError, match="closed"):
                 await client.publish((b"x",))
+
+    virtual.run(work())
+
+
+def test_close_ends_a_question_that_waits() -> None:
+    async def work() -> None:
+        async with PZQ(memory=True, faults=Plan(faults=(silent_monitor(),))) as broker:
+            client = _client(broker)
+            asking = asyncio.ensure_future(client.ask())
+            await asyncio.sleep(0.5)
+            client.close()
+            with pytest.raises(ClientError) as caught:
+                await asking
+            assert caught.value.kind == "closed"
+            await asyncio.sleep(0.5)
+            assert not broker.connections
+
+    virtual.run(work())
+
+
+def test_an_error_callback_that_raises_ends_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    async def work() -> None:
+        def told(where: str, error: ClientError) -> None:
+            raise RuntimeError("the application's own")
+
+        got = []
+
+        async def surface(delivery: Delivery) -> None:
+            got.append(delivery.body)
+
+        async with PZQ(memory=True) as broker:
+            broker.faults.add(fault(WithoutDelimiter(), role="deliver", nth=1))
+            client = PzqClient(Memory(), broker.where, told)
+            client.subscribe(surface)
+            broker.put(b"bad")
+            broker.put(b"good")
+            await asyncio.sleep(0.5)
+            client.close()
+        assert got == [(b"good",)]
+
+    virtual.run(work())
+    assert "the application's own" in caplog.text
+
+
+def test_a_clock_that_is_wrong_moves_expiry_only() -> None:
+    async def work() -> None:
+        adapter = InProcessAdapter(without_sockets("pzq", reference("pzq")), "pzq")
+        await adapter.start()
+        async with PZQ(memory=True) as broker:
+            await adapter.call("connect", {"session": "s", "endpoints": broker.where}, 1000)
+            on_message = {"mode": "event"}
+            subscribe = {"session": "s", "sub": "c", "target": "", "options": {}, "on_message": on_message}
+            await adapter.call("subscribe", subscribe, 1000)
+            for number, offset_ms in enumerate((3_600_000, 0), 1):
+                await adapter.call("set_clock", {"offset_ms": offset_ms}, 1000)
+                broker.put(b"x")
+                found = (await adapter.wait_messages("c", number, 1.0))[-1]
+                assert found.meta["expired"] is (offset_ms > 0)
+            stats = (await adapter.call("stats", {}, 1000)).value
+            assert (stats["pending"], stats["buffered_bytes"]) == (0, 0)
+        await adapter.kill()
 
     virtual.run(work())
 

@@ -14,6 +14,9 @@ from fakebrokers.errors import UsageError
 #: Set it where a missing Spark or Java must fail the tests instead of skipping them.
 REQUIRED = "FAKEBROKERS_REQUIRE_SPARK"
 
+# No test leaves a process behind that fills the cache of whoever runs it.
+os.environ.setdefault("FAKEBROKERS_CLASS_ARCHIVE", "0")
+
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[Any]:

@@ -272,3 +272,29 @@ def test_a_fresh_client_after_anything_but_a_pass() -> None:
         return bench.started
 
     assert virtual.run(work()) == 1 + 1  # one for all that pass, a fresh one for the second opinion
+
+
+@pytest.mark.parametrize(("limits", "at_once"), [({}, 3), ({"processes": 2}, 2), ({"processes": 9}, 3)])
+def test_no_more_processes_than_a_machine_carries(limits: dict[str, int], at_once: int) -> None:
+    running, most = 0, 0
+
+    class Heavy(Puppet):
+        pass
+
+    Heavy.limits = limits
+
+    async def busy(broker: Any, client: Client, expect: Expect) -> None:
+        nonlocal running, most
+        running += 1
+        most = max(most, running)
+        await asyncio.sleep(0.1)
+        running -= 1
+
+    async def work() -> None:
+        bench = Bench(lambda: InProcessAdapter(Heavy, "rabbitmq-stream"))
+        runner = Runner(bench, lambda _: Toy(memory=True), endpoint=lambda _: "m:1", parallel=3)
+        names = ["RMQS-3.06", "RMQS-3.08", "RMQS-3.09", "RMQS-3.10"]
+        await runner.run([msgspec.structs.replace(row(busy), requirement=requirement(n)) for n in names])
+
+    virtual.run(work())
+    assert most == at_once

@@ -6,11 +6,15 @@ from pathlib import Path
 
 import pytest
 
+from conformance.adapter.transcript import Line
 from conformance.checkers import Anomaly, check
-from conformance.mutants.matrix import Mode, mode_of
+from conformance.checkers.anomaly import NAMES, allowed_names
+from conformance.mutants.matrix import Mode, mode_of, run
 from conformance.mutants.registry import protocols
 from conformance.suite.load import all_scenarios
-from fakebrokers.journal.reader import RunLog
+from conformance.suite.notebook import open_run, write_ops
+from conformance.suite.present import to_result
+from fakebrokers.journal.reader import RunLog, read_run
 from tests.conformance.telltale import TELLTALE, log_of, the
 
 
@@ -32,6 +36,39 @@ def test_frames_and_ops_are_in_the_order_of_their_times(tmp_path: Path) -> None:
     rows = sorted([*log.frames, *log.ops, *log.metrics], key=lambda row: row.seq)
     times = [row.t_ns for row in rows]
     assert times == sorted(times) and times[0] < times[-1]
+
+
+def test_a_result_names_its_run(tmp_path: Path) -> None:
+    item = the("RMQS-3.06", "rabbitmq-stream")
+    note = open_run(tmp_path, item, client="reference", client_version="1", seed=0, profile="real")
+    judgement = run(item, note=note)
+    assert to_result(judgement, client="reference", seed=0).run == note.run
+    assert to_result(run(item), client="reference", seed=0).run == ""
+
+
+def test_what_is_no_line_of_the_protocol_is_noted_as_such(tmp_path: Path) -> None:
+    item = the("RMQS-3.06", "rabbitmq-stream")
+    note = open_run(tmp_path, item, client="c", client_version="1", seed=0, profile="real")
+    broken = {"id": 1, "ok": True, "result": {"outcomes": [1]}}
+    asked = {"id": 1, "op": "publish", "args": {"target": "q", "body": {"text": "a"}}}
+    lines = [Line(1, "out", asked), Line(2, "in", broken), Line(3, "in", b"what?")]
+    write_ops(note, item, lines, None)
+    note.close()
+    log = read_run(tmp_path, note.run)
+    assert [(op.f, op.outcome) for op in log.ops] == [
+        ("publish", "invoke"),
+        ("unreadable", "event"),
+        ("unreadable", "event"),
+    ]
+    assert log.run.contract == "at-least-once ordered"
+
+
+def test_a_run_that_was_broken_off_accuses_nobody_of_what_faults_may_have_done(tmp_path: Path) -> None:
+    item = the("RMQS-3.06", "rabbitmq-stream")
+    note = open_run(tmp_path, item, client="c", client_version="1", seed=0, profile="real")
+    note.close()
+    allowed = allowed_names(read_run(tmp_path, note.run).run.contract)
+    assert set(NAMES) - allowed == {"missed-heartbeat-ignored", "stuck-request"}
 
 
 @pytest.mark.slow
