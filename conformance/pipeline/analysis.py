@@ -60,10 +60,8 @@ def analyze(tables: Tables) -> Results:
 
 def share(tables: Tables) -> Shared:
     """The tables that are read more than once."""
-    # Every check groups within runs: with each run in one place, none of them has to move rows again.
-    ops = tables["ops"].drop("note").repartition("run").persist()
-    wire = wire_keys(tables["frames"].repartition("run")).persist()
-    return Shared(ops, fates(ops).persist(), wire)
+    ops = _by_run(tables["ops"].drop("note")).persist()
+    return Shared(ops, fates(ops).persist(), wire_keys(_by_run(tables["frames"])).persist())
 
 
 def find(tables: Tables, shared: Shared, *, heartbeats: bool = True) -> DataFrame:
@@ -85,6 +83,13 @@ def find(tables: Tables, shared: Shared, *, heartbeats: bool = True) -> DataFram
     if heartbeats:
         findings.append(checks.missed_heartbeat_ignored(tables["frames"], ops, tables["metrics"], runs))
     return judge(reduce(DataFrame.unionByName, findings), runs)
+
+
+def _by_run(frame: DataFrame) -> DataFrame:
+    """Every check groups within runs: with each run in one place, none of them has to move rows again."""
+    if frame.sparkSession.conf.get("spark.sql.shuffle.partitions") == "1":
+        return frame.coalesce(1)
+    return frame.repartition("run")
 
 
 def judge(findings: DataFrame, runs: DataFrame) -> DataFrame:

@@ -95,7 +95,7 @@ def _settings(rows: int) -> Settings:
         "spark.sql.adaptive.enabled": str(rows > SMALL).lower(),
         "spark.sql.requireAllClusterKeysForCoPartition": "false",  # rows that lie together by run may stay
         "spark.sql.session.timeZone": "UTC",
-        "spark.sql.shuffle.partitions": str(cores if rows <= SMALL else max(8, 4 * cores)),
+        "spark.sql.shuffle.partitions": str(1 + rows // 200_000 if rows <= SMALL else max(8, 4 * cores)),
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
     }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import sys
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,17 @@ def tables(spark: Any, logs: list[RunLog]) -> Any:
     }
 
 
+@pytest.fixture(params=["1", "3"])
+def partitions(spark: Any, request: pytest.FixtureRequest) -> Iterator[None]:
+    """All rows in one place, as in small journals, and spread out, as in large ones."""
+    setting = "spark.sql.shuffle.partitions"
+    before = spark.conf.get(setting)
+    spark.conf.set(setting, request.param)
+    yield
+    spark.conf.set(setting, before)
+
+
+@pytest.mark.usefixtures("partitions")
 def test_generated_histories_are_judged_alike(spark: Any) -> None:
     from conformance.pipeline.analysis import analyze
 
