@@ -235,7 +235,6 @@ def _number(body: bytes) -> int:
 async def one_corrupted_byte(broker: FakeServer, client: Client, expect: Expect) -> None:
     script = script_for(broker, client, expect)
     await script.rehearse()
-    footprint = Footprint(client)
     dice = Random(broker.faults.plan.seed)
     first = len(script.accepted()) + 1
     for number in range(first, first + 50):
@@ -243,14 +242,28 @@ async def one_corrupted_byte(broker: FakeServer, client: Client, expect: Expect)
         broker.faults.add(
             corrupt(connection=f"c{number}", direction="out", nth=frame, name=f"seed {number}, frame {frame}")
         )
-    await side_by_side([partial(survived, script, number) for number in range(50)], 50)
+    await outlived(script, 50)
+
+
+async def outlived(script: Script, runs: int, *, width: int = 50, timeout: float = 2.0) -> int:
+    """So many runs against the armed faults, which the client has to outlive, then a clean one.
+
+    Returns:
+        How many of the faults took place.
+    """
+    faults = script.broker.faults
+    footprint = Footprint(script.client)
+    await side_by_side([partial(_survived, script, number, timeout) for number in range(runs)], width)
     await asyncio.sleep(1.0)
-    footprint.judge(expect, rss_mib=32, cpu_share=0.5)
-    broker.faults.clear()
+    footprint.judge(script.expect, rss_mib=32, cpu_share=0.5)
+    fired = sum(faults.fired(name) for name in faults.names)
+    script.expect.note(f"{fired} bytes were wrong")
+    faults.clear()
     await script.run("clean", case="clean connection afterwards")
+    return fired
 
 
-async def survived(script: Script, number: int, timeout: float = 2.0) -> None:
+async def _survived(script: Script, number: int, timeout: float) -> None:
     """The base script, whose ops may fail but have to end."""
     client, expect = script.client, script.expect
     session = f"seed-{number}"
