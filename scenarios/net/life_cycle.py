@@ -149,15 +149,15 @@ TOLD = ("disconnected", "connection_lost")
 async def close_under_traffic(broker: FakeServer, client: Client, expect: Expect) -> None:
     script = script_for(broker, client, expect)
     await script.ready()
-    bodies = script.bodies(2000, "traffic")
-    for start in range(0, 2000, 20):
-        script.put(script.queue, bodies[start : start + 20])
     expect.prepared(await script.subscribe(script.queue))
     script.confirm_later()
     mark = broker.journal.last_seq
     calls = [client.begin_publish(script.queue, b"in flight %d" % n, timeout=4.0) for n in range(20)]
     await expect.reached(broker, "nothing was published", kind=script.publishing, since=mark)
-    await client.wait_messages(20)
+    bodies = script.bodies(2000, "traffic")
+    for start in range(0, 2000, 20):
+        script.put(script.queue, bodies[start : start + 20])
+    await client.wait_messages(50)
     closing = await client.begin("close", 5.0, session="s1")
     ended_at = asyncio.get_running_loop().time()
     expect.ended(closing, "close ends by its deadline")
