@@ -45,17 +45,33 @@ def runner(make_broker: Any, **options: Any) -> Runner:
     return Runner(bench, make_broker, **options)
 
 
-async def judged(real: RealRabbit) -> tuple[dict[str, str], dict[str, str]]:
+async def judged(real: RealRabbit, items: list[Scenario], here_at_once: int) -> dict[str, tuple[str, str]]:
+    """The verdicts on the real broker and on the fake."""
     there = runner(
         lambda _: RealBroker(real.host, real.port, {}),
         parallel=1,
         endpoint=lambda one: f"{one.host}:{one.port}",
         target=True,
     )
-    here = runner(fake_for(profile=PROFILE), parallel=3)
-    both = await asyncio.gather(there.run(scenarios()), here.run(scenarios()))
-    first, second = ({j.scenario.id: str(j.verdict) for j in found} for found in both)
-    return first, second
+    here = runner(fake_for(profile=PROFILE), parallel=here_at_once)
+    first, second = await asyncio.gather(there.run(items), here.run(items))
+    return {
+        one.scenario.id: (str(one.verdict), str(other.verdict))
+        for one, other in zip(first, second, strict=True)
+    }
+
+
+async def compared(real: RealRabbit) -> dict[str, tuple[str, str]]:
+    """The same; what differs without an explanation is judged again by itself, for a busy machine makes
+    clients late."""
+    found = await judged(real, scenarios(), 3)
+    strange = [item for item in scenarios() if not agreed(item.id, found[item.id])]
+    return found | await judged(real, strange, 1) if strange else found
+
+
+def agreed(scenario_id: str, verdicts: tuple[str, str]) -> bool:
+    """Whether they are the same, or known to differ."""
+    return verdicts[0] == verdicts[1] or verdicts == DIFFERENCES.get(scenario_id, ())[:2]
 
 
 def test_at_least_fifteen_scenarios_can_run_there() -> None:
@@ -65,8 +81,6 @@ def test_at_least_fifteen_scenarios_can_run_there() -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(240)
 def test_the_verdicts_are_those_of_the_fake(broker: RealRabbit) -> None:
-    real, fake = asyncio.run(judged(broker))
-    differing = {key: (real[key], fake[key]) for key in real if real[key] != fake[key]}
-    explained = {key: (there, here) for key, (there, here, _) in DIFFERENCES.items()}
-    assert differing.items() <= explained.items()
-    assert set(real.values()) <= {"pass", "non-strict", "fail"}, "each of them was executed"
+    found = asyncio.run(compared(broker))
+    assert {key: both for key, both in found.items() if not agreed(key, both)} == {}
+    assert {real for real, _ in found.values()} <= {"pass", "non-strict", "fail"}, "each was executed"
