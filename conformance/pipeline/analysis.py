@@ -130,11 +130,12 @@ def run_analysis(spark: SparkSession, files: Mapping[str, Sequence[str]], out: P
         latencies = _small(measures.latencies(shared.found, shared.wire, runs), out / "latencies.parquet")
         return latencies, _small(measures.harness(tables["metrics"], runs), out / "harness.parquet")
 
-    with ThreadPoolExecutor(2) as pool:  # planning keeps one core busy, so other things are done meanwhile
-        measured = pool.submit(measure)  # this also computes what is shared
+    with ThreadPoolExecutor(1) as pool:
+        measured = pool.submit(measure)  # computes what is shared, while the checks are still being planned
         anomalies = find(tables, shared, heartbeats=_any_limit(files["runs"])).persist()
-        matrix = pool.submit(_small, measures.matrix(runs, anomalies), out / "matrix.parquet")
         counts, allowed, findings = _findings(_anomalies(anomalies, out / "anomalies.parquet", rows))
+        # One after the other: tasks of two queries that want the same part would wait for each other.
+        matrix = _small(measures.matrix(runs, anomalies), out / "matrix.parquet")
         latencies, harness = measured.result()
     document = {
         "version": ANALYSIS_VERSION,
@@ -145,7 +146,7 @@ def run_analysis(spark: SparkSession, files: Mapping[str, Sequence[str]], out: P
         "findings": findings,
         "quantiles": list(measures.QUANTILES),
         "latencies": latencies,
-        "matrix": matrix.result(),
+        "matrix": matrix,
         "harness": _worst(harness),
         "seconds": round(time.monotonic() - begun, 3),
         "out": str(out),

@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from conformance.pipeline.jars import spark_home
@@ -29,6 +29,9 @@ BASE, CLASSES = "java", "spark"
 #: How the names of folders begin in which something is made; a crash may leave them behind.
 UNFINISHED = "unfinished-"
 
+#: The Java that does: 21 takes Spark's class path for another one than the archive was made for.
+_JAVA = "17"
+
 _TRIED = "tried"
 _RETRY_AFTER = 24 * 3600.0  # seconds
 _FORGET_AFTER = 30 * 24 * 3600.0  # seconds without use
@@ -40,19 +43,22 @@ def archive_folder(java_home: Path, spark: Path) -> Path | None:
     It is in the user's cache, at a path that stays the same, for an archive knows its jars by their paths.
 
     Returns:
-        None if archives are switched off, or the cache cannot be written to.
+        None if archives are switched off, this Java does not get on with them, or the cache is not to be had.
     """
     if os.environ.get(SWITCH, "0" if os.environ.get("CI") else "1") == "0":
         return None
     try:
-        folder = _cache() / _key(java_home, spark)
+        java = _properties(java_home)
+        if java.get("java.vm.specification.version") != _JAVA:
+            return None
+        folder = _cache() / _key(java, spark)
         folder.mkdir(parents=True, exist_ok=True)
         if not (folder / "home").exists():
             made = Path(tempfile.mkdtemp(dir=folder, prefix=UNFINISHED))
             spark_home(spark, made)
             made.rename(folder / "home")
         os.utime(folder)
-    except (OSError, subprocess.SubprocessError, RuntimeError):  # RuntimeError: there is no home
+    except (OSError, subprocess.SubprocessError, RuntimeError):  # RuntimeError: there is no home directory
         return None
     return folder
 
@@ -104,6 +110,10 @@ def start_training(folder: Path, java_home: Path | None) -> None:
         )
     except OSError:
         return
+    print(
+        f"For a quicker start next time, Spark's classes are archived in the background ({SWITCH}=0: not).",
+        file=sys.stderr,
+    )
 
 
 def _cache() -> Path:
@@ -111,19 +121,27 @@ def _cache() -> Path:
     return (Path(home) if home else Path.home() / ".cache") / "fakebrokers" / "spark"
 
 
-def _key(java_home: Path, spark: Path) -> str:
-    """What an archive depends on: the build of Java, and each jar."""
+def _properties(java_home: Path) -> dict[str, str]:
+    """What a Java says of itself."""
     said = subprocess.run(
         [java_home / "bin" / "java", "-XshowSettings:properties", "-version"],
         capture_output=True,
+        text=True,
+        errors="replace",
         timeout=30,
         check=True,
-    ).stderr.splitlines()
-    facts = [line.strip() for line in said if line.strip().startswith((b"java.home", b"java.vm.v"))]
+    ).stderr
+    pairs = (line.split(" = ", 1) for line in said.splitlines() if " = " in line)
+    return {name.strip(): value for name, value in pairs}
+
+
+def _key(java: Mapping[str, str], spark: Path) -> str:
+    """What an archive depends on: the build of Java, and each jar."""
+    facts = [java.get(name, "") for name in ("java.home", "java.vm.vendor", "java.vm.version")]
     for jar in sorted((spark / "jars").iterdir()):
         stat = jar.stat()
-        facts.append(f"{jar} {stat.st_size} {stat.st_mtime_ns}".encode())
-    return hashlib.sha256(b"\n".join(facts)).hexdigest()[:16]
+        facts.append(f"{jar} {stat.st_size} {stat.st_mtime_ns}")
+    return hashlib.sha256("\n".join(facts).encode()).hexdigest()[:16]
 
 
 def _forget(folders: Iterable[Path], after: float) -> None:

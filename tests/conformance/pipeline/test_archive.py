@@ -60,7 +60,13 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[tuple[list[str], dict[str, 
 def fake_java(home: Path, version: str) -> Path:
     program = home / "bin" / "java"
     program.parent.mkdir(parents=True)
-    program.write_text(f"#!/bin/sh\nprintf '  java.home = {home}\\n  java.vm.version = {version}\\n' >&2\n")
+    properties = {
+        "java.home": home,
+        "java.vm.version": version,
+        "java.vm.specification.version": version.split(".", maxsplit=1)[0],
+    }
+    lines = "".join(f"    {name} = {value}\n" for name, value in properties.items())
+    program.write_text(f"#!/bin/sh\ncat >&2 <<END\nProperty settings:\n{lines}END\n")
     program.chmod(0o755)
     return home
 
@@ -112,6 +118,11 @@ def make(folder: Path, content: bytes = b"classes") -> Path:
         (folder / "made").write_bytes(content)
         kept = keep(folder / "made", folder, name)
     return kept
+
+
+def test_only_a_java_that_gets_on_with_them(spark: Path, cache: Path, tmp_path: Path) -> None:
+    assert archive_folder(fake_java(tmp_path / "21", "21.0.8+9-LTS"), spark) is None
+    assert not cache.exists()
 
 
 def test_an_archive_is_used_while_it_is_whole(tmp_path: Path) -> None:

@@ -19,6 +19,14 @@ def test_a_home_has_everything_but_the_jars_left_out(tmp_path: Path) -> None:
     assert sorted(jar.name for jar in (home / "jars").iterdir()) == ["spark-sql_2.13.jar", "z.jar"]
 
 
+def test_settings_of_an_installation_are_kept(tmp_path: Path) -> None:
+    for name in ("jars", "conf"):
+        (tmp_path / "installed" / name).mkdir(parents=True)
+    (tmp_path / "installed" / "conf" / "spark-defaults.conf").write_text("spark.x y")
+    home = spark_home(tmp_path / "installed", tmp_path / "home")
+    assert (home / "conf" / "spark-defaults.conf").read_text() == "spark.x y"
+
+
 def test_a_spark_of_the_users_is_taken(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     pyspark = pytest.importorskip("pyspark", reason="missing: pyspark (pip install pyspark)")
     monkeypatch.delenv("SPARK_HOME", raising=False)
