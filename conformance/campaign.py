@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from rich import box
 from rich.console import Console
 from rich.table import Table
 
@@ -23,6 +24,7 @@ from conformance.adapters.registry import Client, bundled
 from conformance.cli_analyze import analyze_journals, tally
 from conformance.mutants.matrix import matrix
 from conformance.mutants.registry import protocols
+from conformance.printing import console_for_all
 from conformance.report import write_report
 from conformance.results import Results, Verdict
 from conformance.suite.conform import CutShort, Order, conform, write_folder
@@ -140,14 +142,24 @@ def _sentence(results: Results) -> str:
     return f"{counts}; {known} of them as expected; {results.seconds:.0f} s"
 
 
+#: Broken where it helps, so that the table fits a terminal of 80 columns.
+HEADINGS = {
+    Verdict.NON_STRICT: "non-\nstrict",
+    Verdict.UNSUPPORTED: "unsup-\nported",
+    Verdict.PROFILE: "other\nprofile",
+    Verdict.INCONCLUSIVE: "incon-\nclusive",
+    Verdict.HARNESS_ERROR: "harness\nerror",
+}
+
+
 def verdicts(done: Sequence[Results]) -> Table:
     """Clients against verdicts."""
-    table = Table(title="verdicts", title_justify="left", pad_edge=False)
-    table.add_column("client")
-    table.add_column("protocol")
+    table = Table(title="verdicts", title_justify="left", pad_edge=False, padding=0, box=box.SIMPLE_HEAD)
+    table.add_column("client", min_width=18)
+    table.add_column("protocol", no_wrap=True)
     shown = [v for v in Verdict if any(r.verdict is v for results in done for r in results.results)]
     for verdict in shown:
-        table.add_column(verdict.value, justify="right")
+        table.add_column(HEADINGS.get(verdict, verdict.value), justify="right")
     for results in done:
         protocol = results.results[0].protocol if results.results else ""
         counts = [str(results.summary.get(verdict.value, "")) for verdict in shown]
@@ -175,7 +187,7 @@ def main(
 
     Exit code: the worst of all clients; failures that are listed in ci/expectations do not count.
     """
-    console = Console(highlight=False)
+    console = console_for_all()
     begun = time.monotonic()
     campaign = Campaign(_emptied(report), "full" if full else "gate", parallel, seed, console)
     clients = [c for c in bundled() if (c.name in names if names else not c.name.startswith(OWN))]

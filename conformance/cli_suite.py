@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from conformance.adapter.base import Adapter
+from conformance.printing import console_for_all
 from conformance.results import Results
 from conformance.suite.load import SETS, all_scenarios, select
 from conformance.suite.scenario import Scenario
@@ -21,14 +22,6 @@ from fakebrokers.protocols import PROTOCOLS
 
 PROTOCOL = click.Choice(list(PROTOCOLS))
 LEVEL = click.Choice(["MUST", "SHOULD", "MAY"], case_sensitive=False)
-
-
-def _console(*, stderr: bool = False) -> Console:
-    """Lines are not cut for a reader that is no terminal."""
-    console = Console(stderr=stderr, highlight=False)
-    if not console.is_terminal:
-        console.width = 200
-    return console
 
 
 @click.command("list")
@@ -49,7 +42,7 @@ def list_command(protocol: str | None, level: str | None, as_json: bool) -> None
     for item in found:
         protocol_name = "/".join(part for part in (item.protocol, item.variant) if part)
         table.add_row(item.id, item.requirement.title, item.level, protocol_name, " ".join(item.needs))
-    _console().print(table)
+    console_for_all().print(table)
 
 
 def _row(item: Scenario) -> dict[str, object]:
@@ -73,7 +66,7 @@ def explain_command(scenario_id: str) -> None:
 
     wanted = requirement(scenario_id.upper())
     rows = [item for item in all_scenarios() if item.id == wanted.id]
-    console = _console()
+    console = console_for_all()
     console.print(f"[bold]{wanted.id}[/] {wanted.title}  [dim]{wanted.level} · severity {wanted.severity}[/]")
     parts = [
         ("requirement", wanted.passes),
@@ -152,7 +145,7 @@ def conform_command(
         journal=None if report is None else report / "journal",
         parallel=parallel,
     )
-    console = _console(stderr=as_json)
+    console = console_for_all(stderr=as_json)
     try:
         results, _ = conform(order, console)
     except CutShort as cut:
