@@ -163,12 +163,10 @@ def test_a_consumer_that_does_not_read_gets_what_the_pipes_hold(connect: Connect
         for _ in range(400):
             pzq.put(b"x" * 200_000)
         time.sleep(0.2)
-        flying = pzq.statistics["messages_inflight"]
-        assert 1 < flying < 400
+        assert 1 < pzq.statistics["messages_inflight"] < 400
         late = connect(zmq.ROUTER, pzq.send_url)
-        for _ in range(400 - flying):
+        while pzq.statistics["messages_inflight"] < 400:  # the pipes of the first may still take a few
             late.recv_multipart()
-        assert pzq.statistics["messages_inflight"] == 400
 
 
 def test_negative_ack_and_timeout(connect: Connect) -> None:
