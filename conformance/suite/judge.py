@@ -129,15 +129,7 @@ async def judge(
         verdict = Verdict.HARNESS_ERROR
         details = {"reason": f"the adapter broke its protocol: {adapter.violations[0]}"}
     plan, proxy_plan = plan_of(broker), plan_of(proxy_of(broker))
-    wire: Journal | None = getattr(broker, "journal", None)
-    if note is not None:
-        if wire is not None:
-            wire.sink = None
-        faults = sum(len(each.get("faults", ())) for each in (plan, proxy_plan))
-        write_ops(note, scenario, adapter.transcript.lines, wire)
-        note.metric(loop.time(), LAG, lag.worst_s * 1000)
-        note.close(verdict=verdict.value, faults=faults)
-    return Judgement(
+    judged = Judgement(
         scenario,
         verdict,
         seconds=loop.time() - begun,
@@ -152,6 +144,19 @@ async def judge(
         lag_s=lag.worst_s,
         **details,
     )
+    if note is not None:
+        _write_down(note, judged, adapter, getattr(broker, "journal", None))
+    return judged
+
+
+def _write_down(note: RunJournal, judged: Judgement, adapter: Adapter, wire: Journal | None) -> None:
+    """Complete the run's journal, whose wire was written as it went, and close it."""
+    if wire is not None:
+        wire.sink = None
+    write_ops(note, judged.scenario, adapter.transcript.lines, wire)
+    note.metric(asyncio.get_running_loop().time(), LAG, judged.lag_s * 1000)
+    faults = [*judged.plan.get("faults", ()), *judged.proxy_plan.get("faults", ())]
+    note.close(verdict=judged.verdict.value, faults=len(faults))
 
 
 async def _play(scenario: Scenario, broker: Any, connect: Callable[[], Client], expect: Expect) -> None:

@@ -283,7 +283,9 @@ def test_core(version: str, scenario: str) -> None:
 @EVERY
 def test_sockets(version: str, scenario: str) -> None:
     with Narconi(profile=version, config=_config(version, scenario)) as narconi, Live(narconi) as live:
-        Player(live, version, scenario).play()
+        player = Player(live, version, scenario)
+        player.play()
+        assert player.checked
 
 
 @pytest.mark.parametrize("scenario", IN_DOCUMENT)

@@ -311,3 +311,4 @@ def test_stop_while_connecting() -> None:
         for _ in range(20):
             with Proxy(upstream) as proxy:
                 socket.create_connection((proxy.host, proxy.port), 5).close()
+            assert not proxy.engine.errors

@@ -17,6 +17,7 @@ from conformance.mutants.narconi.socket import Socket
 from conformance.mutants.narconi.websocket import Message, MessageReader
 from conformance.mutants.rabbitmq_stream.network import sockets
 from conformance.mutants.registry import mutant
+from conformance.mutants.trusting import trusting
 from fakebrokers.narconi.websocket import BINARY, TEXT
 
 # TLS
@@ -39,10 +40,7 @@ class CertificatesUnchecked(NarconiClient):
 
     @staticmethod
     def tls_context(ca_file: str | None) -> ssl.SSLContext:
-        context = ssl.create_default_context(cafile=ca_file)
-        context.check_hostname = False
-        context.verify_mode = ssl.CERT_NONE
-        return context
+        return trusting(ca_file)
 
 
 # segments

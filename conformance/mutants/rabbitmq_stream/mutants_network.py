@@ -14,6 +14,7 @@ from conformance.mutants.rabbitmq_stream.network import Wire, sockets
 from conformance.mutants.rabbitmq_stream.publisher import Entry, Publisher
 from conformance.mutants.rabbitmq_stream.subscription import Report, Subscription
 from conformance.mutants.registry import mutant
+from conformance.mutants.trusting import trusting
 from fakebrokers.rabbitmq_stream.chunk import Chunk
 from fakebrokers.rabbitmq_stream.codes import Code
 from fakebrokers.rabbitmq_stream.wiretypes import StreamMetadata
@@ -129,10 +130,7 @@ class CertificatesUnchecked(StreamClient):
 
     @staticmethod
     def tls_context(ca_file: str | None) -> ssl.SSLContext:
-        context = ssl.create_default_context(cafile=ca_file)
-        context.check_hostname = False
-        context.verify_mode = ssl.CERT_NONE
-        return context
+        return trusting(ca_file)
 
 
 # NET-2 the life of connections

@@ -6,35 +6,24 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-import pytest
-
-from conformance.adapter.check import check
 from conformance.adapter.messages import Kind, same_body
 from conformance.adapter.process import ProcessAdapter
 from conformance.adapter.result import Result
-from conformance.adapters.registry import Client, bundled, find
+from conformance.adapters.registry import Client
 from fakebrokers import Narconi
 from fakebrokers.faults import drop
+from tests.conformance.adapter.bundled_clients import client_fixture, passes_the_self_test
 
 Go = Callable[..., Awaitable[Result]]
 ALL_BYTES = {"b64": "AP8BAgMEBQYHCAkKCwwNDg+A"}
 LARGE = {"gen": "rand", "seed": 1, "len": 60_000}
 
 
-@pytest.fixture(params=[client.name for client in bundled("narconi")])
-def client(request: pytest.FixtureRequest) -> Client:
-    found = find(request.param)
-    if not found.runnable:
-        pytest.skip(f"missing: {'; '.join(found.missing)}")
-    return found
+client = client_fixture("narconi")
 
 
 def test_it_passes_the_self_test(client: Client) -> None:
-    report = asyncio.run(check(client.command, "narconi", env=client.env))
-    assert [(check.name, check.problem) for check in report.checks if not check.ok] == []
-    assert report.hello is not None
-    assert report.hello.library == client.library
-    assert report.hello.library_version
+    passes_the_self_test(client, "narconi")
 
 
 def drive(client: Client, script: Callable[[Narconi, ProcessAdapter, Go], Awaitable[None]]) -> None:

@@ -5,27 +5,18 @@ from __future__ import annotations
 import asyncio
 import base64
 
-import pytest
-
-from conformance.adapter.check import check
 from conformance.adapter.messages import body_bytes
 from conformance.adapter.process import ProcessAdapter
-from conformance.adapters.registry import Client, bundled, find
+from conformance.adapters.registry import Client
 from fakebrokers import PZQ
 from fakebrokers.pzq.faults import silent_monitor
+from tests.conformance.adapter.bundled_clients import client_fixture, passes_the_self_test
 
-
-@pytest.fixture(params=[client.name for client in bundled("pzq")])
-def client(request: pytest.FixtureRequest) -> Client:
-    found = find(request.param)
-    if not found.runnable:
-        pytest.skip(f"missing: {'; '.join(found.missing)}")
-    return found
+client = client_fixture("pzq")
 
 
 def test_it_passes_the_self_test(client: Client) -> None:
-    report = asyncio.run(check(client.command, "pzq", env=client.env))
-    assert [(check.name, check.problem) for check in report.checks if not check.ok] == []
+    passes_the_self_test(client, "pzq")
 
 
 def test_produce_consume_settle_and_ask(client: Client) -> None:

@@ -177,8 +177,9 @@ def test_what_is_forgotten_goes(tmp_path: Path, started: list[tuple[list[str], d
 
 
 def test_a_process_that_cannot_be_started_is_no_error(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(archive.sys, "executable", str(tmp_path / "gone"))
     start_training(tmp_path, None)
     start_training(tmp_path / "gone", None)
+    assert capsys.readouterr() == ("", ""), "nothing is said of what does not happen"

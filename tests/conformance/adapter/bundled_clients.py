@@ -1,0 +1,35 @@
+"""What the tests of the bundled clients share."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from conformance.adapter.check import check
+from conformance.adapter.messages import Hello
+from conformance.adapters.registry import Client, bundled, find
+
+
+def client_fixture(protocol: str) -> Any:
+    """A fixture ``client``: each bundled client of the protocol in turn."""
+
+    @pytest.fixture(name="client", params=[client.name for client in bundled(protocol)])
+    def each(request: pytest.FixtureRequest) -> Client:
+        found = find(request.param)
+        if not found.runnable:
+            pytest.skip(f"missing: {'; '.join(found.missing)}")
+        return found
+
+    return each
+
+
+def passes_the_self_test(client: Client, protocol: str) -> Hello:
+    """Assert it, and that the client is the library that it says it is; returns what it said."""
+    report = asyncio.run(check(client.command, protocol, env=client.env))
+    assert [(check.name, check.problem) for check in report.checks if not check.ok] == []
+    assert report.hello is not None
+    assert report.hello.library == client.library
+    assert report.hello.library_version
+    return report.hello
