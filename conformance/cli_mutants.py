@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.progress import Progress
 
 from fakebrokers.errors import UsageError
-from fakebrokers.protocols import PROTOCOLS
+from fakebrokers.protocol import PROTOCOLS
 
 if TYPE_CHECKING:
     from conformance.mutants.matrix import Row

@@ -18,7 +18,7 @@ from conformance.results import Results
 from conformance.suite.load import SETS, all_scenarios, select
 from conformance.suite.scenario import Scenario
 from fakebrokers.errors import UsageError
-from fakebrokers.protocols import PROTOCOLS
+from fakebrokers.protocol import PROTOCOLS
 
 PROTOCOL = click.Choice(list(PROTOCOLS))
 LEVEL = click.Choice(["MUST", "SHOULD", "MAY"], case_sensitive=False)

@@ -19,7 +19,7 @@ __version__ = "0.1.0"
 
 
 def __getattr__(name: str) -> Any:
-    from fakebrokers.protocols import PROTOCOLS
+    from fakebrokers.protocol import PROTOCOLS
 
     for protocol in PROTOCOLS.values():
         if protocol.server == name:

@@ -19,7 +19,7 @@ from click.core import ParameterSource
 from fakebrokers import __version__
 from fakebrokers.commands import ExitCode, ExtraCommands, extra_commands, missing_package
 from fakebrokers.errors import FakeBrokerError, PlanError, UsageError
-from fakebrokers.protocols import PROTOCOLS, ProtocolInfo, find_protocol, instead_of
+from fakebrokers.protocol import PROTOCOLS, ProtocolInfo, find_protocol, instead_of
 
 if TYPE_CHECKING:
     from fakebrokers.server import FakeServer

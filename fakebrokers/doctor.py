@@ -20,7 +20,7 @@ from packaging.requirements import Requirement
 
 from fakebrokers import __version__
 from fakebrokers.commands import OWN_DISTRIBUTION, extra_commands
-from fakebrokers.protocols import PROTOCOLS
+from fakebrokers.protocol import PROTOCOLS
 
 #: Extras that a user need not read about: the sum of the others, and the tools of this project's authors.
 LEFT_OUT = ("all", "dev")

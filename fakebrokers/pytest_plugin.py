@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pytest
 
 from fakebrokers import __version__
-from fakebrokers.protocols import ProtocolInfo, find_protocol
+from fakebrokers.protocol import ProtocolInfo, find_protocol
 
 if TYPE_CHECKING:
     from fakebrokers.narconi.server import Narconi

@@ -23,20 +23,20 @@ from types import TracebackType
 from typing import Any, ClassVar, TypeVar
 from uuid import uuid4
 
-from fakebrokers.control import FaultControl
-from fakebrokers.driver import Driver
-from fakebrokers.engine import Clock, Engine
+from fakebrokers.core.driver import Driver
+from fakebrokers.core.engine import Clock, Engine
+from fakebrokers.core.frames import FrameTable
+from fakebrokers.core.listeners import Gate
+from fakebrokers.core.loop import Home, InsideLoop, loop_thread
+from fakebrokers.core.memory import MemoryLink, close_door, open_door
+from fakebrokers.core.operating import Operated
+from fakebrokers.core.session import Broker
+from fakebrokers.core.tcp import TcpListener
+from fakebrokers.core.virtual import VirtualLoop
 from fakebrokers.errors import UsageError
+from fakebrokers.faults.control import FaultControl
 from fakebrokers.faults.plan import Plan, load_plan
-from fakebrokers.frames import FrameTable
-from fakebrokers.gate import Gate
 from fakebrokers.journal import Journal, RunJournal
-from fakebrokers.listener import TcpListener
-from fakebrokers.loop import Home, InsideLoop, loop_thread
-from fakebrokers.memory import MemoryLink, close_door, open_door
-from fakebrokers.operating import Operated
-from fakebrokers.session import Broker
-from fakebrokers.virtual import VirtualLoop
 
 #: What the broker's wall clock shows at 0 s of virtual time (2025-01-01), so that runs repeat exactly.
 WALL_ON_VIRTUAL_TIME = 1_735_689_600.0

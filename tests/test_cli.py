@@ -13,7 +13,7 @@ import pytest
 
 from fakebrokers import __version__, cli
 from fakebrokers.commands import ExitCode
-from fakebrokers.protocols import PROTOCOLS, ProtocolInfo
+from fakebrokers.protocol import PROTOCOLS, ProtocolInfo
 
 COMMAND = [sys.executable, "-m", "fakebrokers"]
 AVAILABLE = [info for info in PROTOCOLS.values() if info.available]

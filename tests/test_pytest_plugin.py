@@ -10,7 +10,7 @@ from textwrap import dedent
 
 import pytest
 
-from fakebrokers.protocols import PROTOCOLS, ProtocolInfo
+from fakebrokers.protocol import PROTOCOLS, ProtocolInfo
 from tests.toy import Toy
 
 LOAD = ProtocolInfo.load
@@ -23,7 +23,7 @@ IN_WORKERS = f"""
     import sys
     sys.path.insert(0, {str(Path(__file__).parents[1])!r})
     from tests.toy import Toy
-    from fakebrokers.protocols import ProtocolInfo
+    from fakebrokers.protocol import ProtocolInfo
     ProtocolInfo.load = lambda self: Toy
 """
 
@@ -370,6 +370,8 @@ def test_importing_the_plugin_is_cheap() -> None:
         seconds.append(float(elapsed))
     assert {name.partition(".")[0] for name in modules} == {"fakebrokers"}
     assert not [
-        name for name in modules if name in ("fakebrokers.server", "fakebrokers.frames", "fakebrokers.faults")
+        name
+        for name in modules
+        if name in ("fakebrokers.server", "fakebrokers.core.frames", "fakebrokers.faults")
     ]
     assert statistics.median(seconds) < 0.020

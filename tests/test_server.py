@@ -15,10 +15,10 @@ from pathlib import Path
 
 import pytest
 
+from fakebrokers.core.session import HangUp
 from fakebrokers.errors import PlanError, UsageError, WaitTimeout
 from fakebrokers.faults import Plan, crash, drop, hold, refuse
 from fakebrokers.journal import Tap
-from fakebrokers.session import HangUp
 from tests.toy import Toy
 
 

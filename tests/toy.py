@@ -11,57 +11,29 @@ bye                         bye, then FIN
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar
 
-from fakebrokers.driver import Driver
-from fakebrokers.engine import Clock
-from fakebrokers.frames import Frame, FrameSpec, FrameTable, Malformed, Role
-from fakebrokers.listener import TcpListener
+from fakebrokers.core.driver import Driver
+from fakebrokers.core.engine import Clock
+from fakebrokers.core.frames import (
+    Frame,
+    FrameSpec,
+    FrameTable,
+    Items,
+    KeyType,
+    Malformed,
+    Role,
+    frame_table,
+    frames_in,
+)
+from fakebrokers.core.session import Broker, Codec, Session
+from fakebrokers.core.tcp import TcpListener
 from fakebrokers.server import FakeServer
-from fakebrokers.session import Broker, Codec, Session
 
 
-class Hello(Frame, frozen=True):
-    name: str
-
-
-class Welcome(Frame, frozen=True):
-    pass
-
-
-class Put(Frame, frozen=True):
-    keys: tuple[str, ...]
-    body: str = ""
-
-
-class Stored(Frame, frozen=True):
-    keys: tuple[str, ...]
-
-
-class Refused(Frame, frozen=True):
-    key: str
-    code: int
-
-
-class Get(Frame, frozen=True):
-    key: str
-
-
-class Value(Frame, frozen=True):
-    key: str
-    body: str
-
-
-class Beat(Frame, frozen=True):
-    pass
-
-
-class Bye(Frame, frozen=True):
-    pass
-
-
-class KeyItems:
+class KeyItems(Items):
     def count(self, frame: Any) -> int:
         return len(frame.keys)
 
@@ -72,18 +44,53 @@ class KeyItems:
         return type(frame)(tuple(frame.keys[i] for i in indices))
 
 
-FRAMES: FrameTable = {
-    Hello: FrameSpec(Role.HANDSHAKE, secret=("name",)),
-    Welcome: FrameSpec(Role.HANDSHAKE),
-    Put: FrameSpec(Role.PUBLISH, "keys", KeyItems(), bulk=("body",)),
-    Stored: FrameSpec(Role.CONFIRM, "keys", KeyItems()),
-    Refused: FrameSpec(Role.REJECT, "key", status="code"),
-    Get: FrameSpec(Role.REQUEST, "key"),
-    Value: FrameSpec(Role.DELIVER, "key", bulk=("body",)),
-    Beat: FrameSpec(Role.HEARTBEAT),
-    Bye: FrameSpec(Role.CLOSE),
-}
-BY_WORD = {kind.__name__.lower(): kind for kind in FRAMES}
+class Hello(Frame, frozen=True):
+    spec = FrameSpec(Role.HANDSHAKE, secret=("name",))
+    name: str
+
+
+class Welcome(Frame, frozen=True):
+    spec = FrameSpec(Role.HANDSHAKE)
+
+
+class Put(Frame, frozen=True):
+    spec = FrameSpec(Role.PUBLISH, "keys", KeyItems(), keys=KeyType.TEXT, bulk=("body",))
+    keys: tuple[str, ...]
+    body: str = ""
+
+
+class Stored(Frame, frozen=True):
+    spec = FrameSpec(Role.CONFIRM, "keys", KeyItems(), keys=KeyType.TEXT)
+    keys: tuple[str, ...]
+
+
+class Refused(Frame, frozen=True):
+    spec = FrameSpec(Role.REJECT, "key", keys=KeyType.TEXT, status="code")
+    key: str
+    code: int
+
+
+class Get(Frame, frozen=True):
+    spec = FrameSpec(Role.REQUEST, "key", keys=KeyType.TEXT)
+    key: str
+
+
+class Value(Frame, frozen=True):
+    spec = FrameSpec(Role.DELIVER, "key", keys=KeyType.TEXT, bulk=("body",))
+    key: str
+    body: str
+
+
+class Beat(Frame, frozen=True):
+    spec = FrameSpec(Role.HEARTBEAT)
+
+
+class Bye(Frame, frozen=True):
+    spec = FrameSpec(Role.CLOSE)
+
+
+FRAMES = frame_table(frames_in(sys.modules[__name__]))
+BY_WORD = {kind.__name__.lower(): kind for kind in FRAMES if kind is not Malformed}
 
 
 class ToyCodec(Codec):

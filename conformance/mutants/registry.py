@@ -21,7 +21,7 @@ from typing import NamedTuple, TypeVar
 
 from conformance.adapter.kit import AdapterBase
 from fakebrokers.errors import UsageError
-from fakebrokers.protocols import instead_of
+from fakebrokers.protocol import instead_of
 
 T = TypeVar("T", bound=type)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from conformance.suite.scenario import Scenario
-from fakebrokers.protocols import find_protocol
+from fakebrokers.protocol import find_protocol
 from fakebrokers.server import FakeServer
 
 

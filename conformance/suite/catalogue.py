@@ -14,7 +14,7 @@ from typing import Literal
 import msgspec
 
 from fakebrokers.errors import UsageError
-from fakebrokers.protocols import instead_of
+from fakebrokers.protocol import instead_of
 
 Level = Literal["MUST", "SHOULD", "MAY"]
 

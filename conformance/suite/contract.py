@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from conformance.suite.scenario import Scenario
-from fakebrokers.frames import Role
+from fakebrokers.core.frames import Role
 from fakebrokers.journal import Journal, Record, Tap
 
 #: Of protocols whose logs have an order, and whose positions are offsets in it.

@@ -10,7 +10,7 @@ from importlib import import_module
 from conformance.suite.catalogue import families
 from conformance.suite.scenario import Scenario, registered
 from fakebrokers.errors import UsageError
-from fakebrokers.protocols import instead_of
+from fakebrokers.protocol import instead_of
 
 SETS = ("smoke", "gate", "full", "soak")
 

@@ -6,7 +6,7 @@ from pprint import pformat
 from typing import Any
 
 from conformance.suite.judge import Judgement
-from fakebrokers.protocols import find_protocol
+from fakebrokers.protocol import find_protocol
 
 _TEMPLATE = '''"""{id} {title} ({level})
 

@@ -19,10 +19,10 @@ from typing import Any, ClassVar, Protocol
 
 import msgspec
 
+from fakebrokers.core.frames import Frame, Role
+from fakebrokers.core.session import HangUp
 from fakebrokers.errors import PlanError
 from fakebrokers.faults.match import Match
-from fakebrokers.frames import Frame, Role
-from fakebrokers.session import HangUp
 
 
 class Realism(StrEnum):

@@ -9,10 +9,10 @@ from typing import Any
 
 import msgspec
 
+from fakebrokers.core.frames import MALFORMED_SPEC, Frame, FrameSpec, FrameTable, Malformed, Role, kind_of
 from fakebrokers.errors import PlanError
 from fakebrokers.faults.plan import Fault, Plan, made_up_name
 from fakebrokers.faults.read import field_value, one_of
-from fakebrokers.frames import MALFORMED_SPEC, Frame, FrameSpec, FrameTable, Malformed, Role
 
 
 class RuleState:
@@ -144,23 +144,24 @@ class Injector:
 
     def fields_of(self, kind: str | None, role: Role | None, path: str) -> frozenset[str]:
         """The fields of all frames of that kind and role; `PlanError` if there is no such frame."""
-        kinds = {each.__name__: each for each in self._frames}
+        kinds = {kind_of(each): each for each in self._frames}
         if kind is not None and kind not in kinds:
             raise PlanError(f"{path}.kind", f"expected {one_of(sorted(kinds), kind)}")
-        roles = {spec.role for each, spec in self._frames.items() if kind in (None, each.__name__)}
+        meant = [each for name, each in kinds.items() if kind in (None, name)]
+        roles = frozenset[Role]().union(*(self._frames[each].roles_in("") for each in meant))
         if role is not None and role not in roles:
             there = sorted(roles)
             raise PlanError(f"{path}.role", f"expected {one_of(there, role)}: this is what there is here")
         return frozenset(
             field
-            for each, spec in self._frames.items()
-            if kind in (None, each.__name__) and role in (None, spec.role)
+            for each in meant
+            if role is None or role in self._frames[each].roles_in("")
             for field in (*each.__struct_fields__, *_properties(each))
         )
 
     def build(self, kind: str, fields: Mapping[str, Any], path: str) -> Frame:
         """A frame of that kind from plain values; `PlanError` with the fields it has."""
-        kinds = {each.__name__: each for each in self._frames}
+        kinds = {kind_of(each): each for each in self._frames}
         if kind not in kinds:
             raise PlanError(f"{path}.kind", f"expected {one_of(sorted(kinds), kind)}")
         known = {field.name: field for field in msgspec.structs.fields(kinds[kind])}

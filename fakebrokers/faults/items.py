@@ -6,8 +6,8 @@ from collections.abc import Callable, Collection
 
 import msgspec
 
+from fakebrokers.core.frames import FrameSpec
 from fakebrokers.faults.parcel import Parcel
-from fakebrokers.frames import FrameSpec
 
 
 def strike_items(

@@ -8,8 +8,8 @@ from typing import Any, Literal
 
 import msgspec
 
+from fakebrokers.core.frames import Frame, Role
 from fakebrokers.errors import PlanError
-from fakebrokers.frames import Frame, Role
 
 Direction = Literal["in", "out"]
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import msgspec
 
-from fakebrokers.frames import Frame
-from fakebrokers.session import HangUp
+from fakebrokers.core.frames import Frame
+from fakebrokers.core.session import HangUp
 
 
 class Parcel(msgspec.Struct, kw_only=True, eq=False):

@@ -8,9 +8,9 @@ from copy import copy
 from random import Random
 from typing import TYPE_CHECKING, Any
 
+from fakebrokers.core.frames import Frame, Role
+from fakebrokers.core.session import HangUp
 from fakebrokers.faults.parcel import Parcel
-from fakebrokers.frames import Frame, Role
-from fakebrokers.session import HangUp
 
 if TYPE_CHECKING:
     from fakebrokers.faults.injector import Rule, RuleState
@@ -70,7 +70,7 @@ class PipePassage:
 
     @property
     def role(self) -> Role | None:
-        return None if self.frame is None else self._pipe.injector.spec(self.frame).role
+        return None if self.frame is None else self._pipe.injector.spec(self.frame).role_in(self.direction)
 
     @property
     def fault(self) -> str:

@@ -15,13 +15,13 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
+from fakebrokers.core.frames import Frame, FrameSpec, kind_of
 from fakebrokers.faults.effect import Effect
 from fakebrokers.faults.items import strike_items
 from fakebrokers.faults.lane import Lane
 from fakebrokers.faults.match import Moment, fields_fit
 from fakebrokers.faults.parcel import Parcel
 from fakebrokers.faults.passage import PipePassage
-from fakebrokers.frames import Frame, FrameSpec, kind_of
 
 if TYPE_CHECKING:
     from fakebrokers.faults.injector import Injector, Rule

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from fakebrokers.frames import MALFORMED_SPEC, Frame, FrameSpec, FrameTable, Malformed
+from fakebrokers.core.frames import MALFORMED_SPEC, Frame, FrameSpec, FrameTable, Malformed
 from fakebrokers.journal.record import Record, Tap
 
 #: (seq, at, connection, tap, frame class or state's name, frame, keys or note, size, fault). In a tape the
@@ -187,7 +187,7 @@ class Journal:
             connection,
             tap,
             kind.__name__,
-            spec.role,
+            spec.role_in(tap.direction),
             keys,
             size,
             None if status is None else int(status),

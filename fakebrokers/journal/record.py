@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from fakebrokers.frames import Frame, Role
+from fakebrokers.core.frames import Frame, Role
 
 #: The state that tells what silence of the fake a client must not bear: its note is such as ``2000 ms``.
 SILENCE_LIMIT = "silence limit"

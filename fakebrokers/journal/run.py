@@ -15,8 +15,8 @@ from typing import Any, Literal, Protocol
 
 import msgspec
 
+from fakebrokers.core.frames import Frame, FrameSpec, FrameTable
 from fakebrokers.errors import UsageError
-from fakebrokers.frames import Frame, FrameSpec, FrameTable
 from fakebrokers.journal.lines import EVENT, FRAME, KIND, METRIC, OP, RUN, STATE, Line, decode, encode
 from fakebrokers.journal.memory import Entry
 from fakebrokers.journal.reader import RunLog, assemble, segments_of

@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from fakebrokers.session import Broker
+from fakebrokers.core.session import Broker
 
 
 class Message:

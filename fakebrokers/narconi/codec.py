@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from fakebrokers.frames import Frame, Malformed
+from fakebrokers.core.frames import Frame, Malformed
+from fakebrokers.core.session import Codec
 from fakebrokers.narconi import frames as f
 from fakebrokers.narconi import http1, websocket
 from fakebrokers.narconi.config import Config
 from fakebrokers.narconi.messages import ENCODERS, encode_error, read_command, read_metadata
 from fakebrokers.narconi.profile import PROFILES, Profile
 from fakebrokers.narconi.routes import find_route
-from fakebrokers.session import Codec
 
 _Pair = tuple[Frame, int]
 

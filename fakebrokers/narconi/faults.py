@@ -11,14 +11,14 @@ from typing import Any, Literal
 
 import msgspec
 
+from fakebrokers.core.frames import Role
+from fakebrokers.core.session import HangUp
 from fakebrokers.faults.build import fault
 from fakebrokers.faults.effect import Effect, Passage, Realism
 from fakebrokers.faults.effects import Fin, HalfOpen, Rst, Silent
 from fakebrokers.faults.plan import Fault
-from fakebrokers.frames import Role
 from fakebrokers.narconi import frames as f
 from fakebrokers.narconi.websocket import PING, encode_frame
-from fakebrokers.session import HangUp
 
 _ENDS: Mapping[str, type[Effect]] = {"fin": Fin, "rst": Rst, "half-open": HalfOpen}
 

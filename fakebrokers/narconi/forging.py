@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 
 import msgspec
 
+from fakebrokers.core.frames import Frame
 from fakebrokers.faults.effect import Effect, Passage, Realism
-from fakebrokers.frames import Frame
 from fakebrokers.narconi import frames as f
 
 #: Header lines that say where a response ends.

@@ -7,10 +7,11 @@ one frame, and so is a delivery.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from typing import Any
 
-from fakebrokers.frames import Frame, FrameSpec, FrameTable, Role
+from fakebrokers.core.frames import Frame, FrameSpec, KeyType, Role, frame_table, frames_in
 
 #: Names and values in wire order.
 Headers = tuple[tuple[str, str], ...]
@@ -54,29 +55,43 @@ class HttpRequest(Frame, frozen=True, gc=False):
 class EnsureQueue(HttpRequest, frozen=True, gc=False):
     """``PUT /v2/:project/queues/:queue``"""
 
+    spec = FrameSpec(Role.OPEN, key="number")
+
 
 class DeleteQueue(HttpRequest, frozen=True, gc=False):
     """``DELETE /v2/:project/queues/:queue``"""
+
+    spec = FrameSpec(Role.SHUT, key="number")
 
 
 class HttpPublish(HttpRequest, frozen=True, gc=False):
     """``POST /v2/:project/queues/:queue/messages``"""
 
+    spec = FrameSpec(Role.PUBLISH, key="number", bulk=("body",))
+
 
 class HttpConsume(HttpRequest, frozen=True, gc=False):
     """``DELETE /v2/:project/queues/:queue/messages``"""
+
+    spec = FrameSpec(Role.REQUEST, key="number")
 
 
 class WsUpgrade(HttpRequest, frozen=True, gc=False):
     """``GET /v2/:project/queues/:queue/messages`` with an upgrade to WebSocket."""
 
+    spec = FrameSpec(Role.HANDSHAKE, key="number")
+
 
 class OtherRequest(HttpRequest, frozen=True, gc=False):
     """Any other request: unknown paths, other methods, OPTIONS."""
 
+    spec = FrameSpec(Role.REQUEST, key="number", bulk=("body",))
+
 
 class Expectation(Frame, frozen=True, gc=False):
     """The head of a request with ``Expect: 100-continue``; its body is still to come."""
+
+    spec = FrameSpec(Role.FLOW)
 
 
 # HTTP, server to client
@@ -104,45 +119,67 @@ class HttpResponse(Frame, frozen=True, gc=False):
 class QueueEnsured(HttpResponse, frozen=True, gc=False):
     """201 to `EnsureQueue`, whether or not the queue was there before."""
 
+    spec = FrameSpec(Role.RESPONSE, key="number", status="status")
+
 
 class QueueDeleted(HttpResponse, frozen=True, gc=False):
     """204 to `DeleteQueue`, whether or not there was a queue."""
+
+    spec = FrameSpec(Role.RESPONSE, key="number", status="status")
 
 
 class HttpConfirm(HttpResponse, frozen=True, gc=False):
     """201 to `HttpPublish`: stored."""
 
+    spec = FrameSpec(Role.CONFIRM, key="number", status="status")
+
 
 class HttpReject(HttpResponse, frozen=True, gc=False):
     """The refusal of an `HttpPublish`."""
+
+    spec = FrameSpec(Role.REJECT, key="number", status="status")
 
 
 class HttpDeliver(HttpResponse, frozen=True, gc=False):
     """200 to `HttpConsume`: the message, acknowledged already."""
 
+    spec = FrameSpec(Role.DELIVER, key="number", status="status", bulk=("body",))
+
 
 class HttpEmpty(HttpResponse, frozen=True, gc=False):
     """204 to `HttpConsume`: the queue is empty."""
+
+    spec = FrameSpec(Role.RESPONSE, key="number", status="status")
 
 
 class HttpError(HttpResponse, frozen=True, gc=False):
     """The refusal of any other request."""
 
+    spec = FrameSpec(Role.RESPONSE, key="number", status="status")
+
 
 class Discovery(HttpResponse, frozen=True, gc=False):
     """200 to OPTIONS: CORS preflight, or (profile ``seed``) the endpoint in ``Location``."""
+
+    spec = FrameSpec(Role.RESPONSE, key="number", status="status")
 
 
 class Continue(HttpResponse, frozen=True, gc=False):
     """``100 Continue``"""
 
+    spec = FrameSpec(Role.FLOW, status="status")
+
 
 class WsAccept(HttpResponse, frozen=True, gc=False):
     """``101 Switching Protocols``"""
 
+    spec = FrameSpec(Role.HANDSHAKE, key="number", status="status")
+
 
 class WsRefuse(HttpResponse, frozen=True, gc=False):
     """The refusal of a `WsUpgrade`."""
+
+    spec = FrameSpec(Role.HANDSHAKE, key="number", status="status")
 
 
 # WebSocket, client to server
@@ -159,6 +196,7 @@ class WsPublish(Frame, frozen=True, gc=False):
         text: Whether the payload came as text.
     """
 
+    spec = FrameSpec(Role.PUBLISH, key="number", bulk=("payload",))
     number: int
     payload: bytes
     metadata: Mapping[str, Any] = {}
@@ -184,6 +222,7 @@ class WsAck(Frame, frozen=True, gc=False):
         ack_to_id: All deliveries up to this one; ``"0"`` means all.
     """
 
+    spec = FrameSpec(Role.ACK, key="key", keys=KeyType.TEXT)
     ack_id: str | None = None
     ack_to_id: str | None = None
 
@@ -200,6 +239,7 @@ class WsStop(Frame, frozen=True, gc=False):
         text: Whether it was a text message.
     """
 
+    spec = FrameSpec(Role.FLOW)
     text: bool = True
 
 
@@ -213,12 +253,14 @@ class WsConfirm(Frame, frozen=True, gc=False):
         number: `WsPublish.number` (not on the wire).
     """
 
+    spec = FrameSpec(Role.CONFIRM, key="number")
     number: int = 0
 
 
 class WsReject(Frame, frozen=True, gc=False):
     """A JSON object in place of a confirm."""
 
+    spec = FrameSpec(Role.REJECT, key="number", status="code")
     error: str | None
     code: int
     number: int = 0
@@ -227,6 +269,7 @@ class WsReject(Frame, frozen=True, gc=False):
 class WsError(Frame, frozen=True, gc=False):
     """News of an error that answers no message."""
 
+    spec = FrameSpec(Role.EVENT, status="code")
     error: str | None
     code: int
 
@@ -245,6 +288,7 @@ class WsDeliver(Frame, frozen=True, gc=False):
         text: Whether that payload message is text (profile ``seed``).
     """
 
+    spec = FrameSpec(Role.DELIVER, key="ack_id", keys=KeyType.TEXT, bulk=("payload",))
     payload: bytes
     content_type: str | None = DEFAULT_CONTENT_TYPE
     timestamp: int | None = None
@@ -261,12 +305,14 @@ class WsDeliver(Frame, frozen=True, gc=False):
 class WsPing(Frame, frozen=True, gc=False):
     """Opcode 9."""
 
+    spec = FrameSpec(Role.HEARTBEAT)
     payload: bytes = b""
 
 
 class WsPong(Frame, frozen=True, gc=False):
     """Opcode 10."""
 
+    spec = FrameSpec(Role.HEARTBEAT)
     payload: bytes = b""
 
 
@@ -278,6 +324,7 @@ class WsClose(Frame, frozen=True, gc=False):
         reason: Text behind the code.
     """
 
+    spec = FrameSpec(Role.CLOSE, status="code")
     code: int | None = 1000
     reason: str = ""
 
@@ -293,6 +340,7 @@ class WsFrame(Frame, frozen=True, gc=False):
         masked: Whether it is masked (a server must not).
     """
 
+    spec = FrameSpec(Role.EVENT, bulk=("payload",))
     opcode: int
     payload: bytes = b""
     fin: bool = True
@@ -300,34 +348,4 @@ class WsFrame(Frame, frozen=True, gc=False):
     masked: bool = False
 
 
-FRAMES: FrameTable = {
-    EnsureQueue: FrameSpec(Role.OPEN, key="number"),
-    DeleteQueue: FrameSpec(Role.SHUT, key="number"),
-    HttpPublish: FrameSpec(Role.PUBLISH, key="number", bulk=("body",)),
-    HttpConsume: FrameSpec(Role.REQUEST, key="number"),
-    WsUpgrade: FrameSpec(Role.HANDSHAKE, key="number"),
-    OtherRequest: FrameSpec(Role.REQUEST, key="number", bulk=("body",)),
-    Expectation: FrameSpec(Role.FLOW),
-    QueueEnsured: FrameSpec(Role.RESPONSE, key="number", status="status"),
-    QueueDeleted: FrameSpec(Role.RESPONSE, key="number", status="status"),
-    HttpConfirm: FrameSpec(Role.CONFIRM, key="number", status="status"),
-    HttpReject: FrameSpec(Role.REJECT, key="number", status="status"),
-    HttpDeliver: FrameSpec(Role.DELIVER, key="number", status="status", bulk=("body",)),
-    HttpEmpty: FrameSpec(Role.RESPONSE, key="number", status="status"),
-    HttpError: FrameSpec(Role.RESPONSE, key="number", status="status"),
-    Discovery: FrameSpec(Role.RESPONSE, key="number", status="status"),
-    Continue: FrameSpec(Role.FLOW, status="status"),
-    WsAccept: FrameSpec(Role.HANDSHAKE, key="number", status="status"),
-    WsRefuse: FrameSpec(Role.HANDSHAKE, key="number", status="status"),
-    WsPublish: FrameSpec(Role.PUBLISH, key="number", bulk=("payload",)),
-    WsAck: FrameSpec(Role.ACK, key="key"),
-    WsStop: FrameSpec(Role.FLOW),
-    WsConfirm: FrameSpec(Role.CONFIRM, key="number"),
-    WsReject: FrameSpec(Role.REJECT, key="number", status="code"),
-    WsError: FrameSpec(Role.EVENT, status="code"),
-    WsDeliver: FrameSpec(Role.DELIVER, key="ack_id", bulk=("payload",)),
-    WsPing: FrameSpec(Role.HEARTBEAT),
-    WsPong: FrameSpec(Role.HEARTBEAT),
-    WsClose: FrameSpec(Role.CLOSE, status="code"),
-    WsFrame: FrameSpec(Role.EVENT, bulk=("payload",)),
-}
+FRAMES = frame_table(frames_in(sys.modules[__name__]))

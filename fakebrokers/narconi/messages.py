@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from fakebrokers.frames import Frame, Malformed
+from fakebrokers.core.frames import Frame, Malformed
 from fakebrokers.narconi import frames as f
 from fakebrokers.narconi.encodings import encode_payload
 from fakebrokers.narconi.websocket import BINARY, CLOSE, PING, PONG, TEXT, encode_frame

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from fakebrokers.frames import Frame, Malformed
+from fakebrokers.core.frames import Frame, Malformed
+from fakebrokers.core.session import Link
 from fakebrokers.narconi import frames as f
 from fakebrokers.narconi.broker import Message, NarconiBroker, Queue
 from fakebrokers.narconi.config import Config
 from fakebrokers.narconi.encodings import known_encoding
 from fakebrokers.narconi.profile import Profile
 from fakebrokers.narconi.routes import TOO_LARGE, js_number
-from fakebrokers.session import Link
 
 
 class Owner(Protocol):

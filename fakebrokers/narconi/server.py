@@ -12,11 +12,13 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from fakebrokers.driver import Driver
-from fakebrokers.engine import Clock
+from fakebrokers.core.driver import Driver
+from fakebrokers.core.engine import Clock
+from fakebrokers.core.frames import FrameTable
+from fakebrokers.core.session import Codec, Session
+from fakebrokers.core.tcp import TcpListener
+from fakebrokers.core.tls import Tls
 from fakebrokers.errors import UsageError
-from fakebrokers.frames import FrameTable
-from fakebrokers.listener import TcpListener
 from fakebrokers.narconi import faults, forging  # noqa: F401 - they register their effects, for plans
 from fakebrokers.narconi import frames as f
 from fakebrokers.narconi.broker import Message, NarconiBroker
@@ -25,8 +27,6 @@ from fakebrokers.narconi.config import Config
 from fakebrokers.narconi.profile import find_profile
 from fakebrokers.narconi.session import NarconiSession
 from fakebrokers.server import FakeServer
-from fakebrokers.session import Codec, Session
-from fakebrokers.tls import Tls
 
 
 class Narconi(FakeServer):

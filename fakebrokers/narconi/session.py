@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from fakebrokers.frames import Frame, Malformed
+from fakebrokers.core.frames import Frame, Malformed
+from fakebrokers.core.session import Session
 from fakebrokers.narconi import frames as f
 from fakebrokers.narconi import routes
 from fakebrokers.narconi.answers import Answers, closes, refusal_of
@@ -17,7 +18,6 @@ from fakebrokers.narconi.config import Config
 from fakebrokers.narconi.peers import Publisher, QueueConsumer
 from fakebrokers.narconi.profile import PROFILES, Profile
 from fakebrokers.narconi.routes import Refusal, Route
-from fakebrokers.session import Session
 
 _PROTOCOLS = ("publish", "consume")
 _VERSIONS = ("13", "8")

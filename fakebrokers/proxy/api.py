@@ -15,8 +15,8 @@ from typing import Any
 
 from aiohttp import web
 
-from fakebrokers.http_guard import refuse_foreign
-from fakebrokers.loop import loop_thread
+from fakebrokers.core.http_guard import refuse_foreign
+from fakebrokers.core.loop import loop_thread
 from fakebrokers.proxy.control import ApiError, ManagedProxy, Proxies
 
 #: The version of Toxiproxy whose API this is.

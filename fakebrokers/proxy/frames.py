@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fakebrokers.frames import Frame, FrameSpec, FrameTable, Role
+from fakebrokers.core.frames import Frame, FrameSpec, FrameTable, Role
 
 
 class ClientBytes(Frame, frozen=True, gc=False):

@@ -8,15 +8,15 @@ from functools import partial
 from typing import Any
 from weakref import WeakSet
 
-from fakebrokers.driver import Driver
-from fakebrokers.engine import Clock
+from fakebrokers.core.driver import Driver
+from fakebrokers.core.engine import Clock
+from fakebrokers.core.session import Codec, Session
+from fakebrokers.core.tcp import TcpListener
 from fakebrokers.errors import UsageError
-from fakebrokers.listener import TcpListener
 from fakebrokers.proxy.frames import FRAMES
 from fakebrokers.proxy.session import NoBroker, ProxyCodec, ProxySession
 from fakebrokers.proxy.upstream import UpstreamSocket
 from fakebrokers.server import FakeServer
-from fakebrokers.session import Codec, Session
 
 
 class Proxy(FakeServer):

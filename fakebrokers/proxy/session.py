@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, ClassVar, Protocol
 
-from fakebrokers.frames import Frame, FrameTable
+from fakebrokers.core.frames import Frame, FrameTable
+from fakebrokers.core.session import Broker, Codec, HangUp, Session
 from fakebrokers.proxy.frames import FRAMES, ClientBytes, ServerBytes
-from fakebrokers.session import Broker, Codec, HangUp, Session
 
 
 class Upstream(Protocol):

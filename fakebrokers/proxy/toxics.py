@@ -7,10 +7,10 @@ from typing import Any
 
 import msgspec
 
+from fakebrokers.core.session import HangUp
 from fakebrokers.faults import Fault, fault
 from fakebrokers.faults.effect import Effect, Passage
 from fakebrokers.faults.effects import Drop, Fin, Hold, Latency, Rst, Throttle
-from fakebrokers.session import HangUp
 
 
 class Slicer(Effect, frozen=True, tag="toxiproxy-slicer"):

@@ -7,11 +7,11 @@ import contextlib
 import socket
 from collections.abc import Callable
 
-from fakebrokers.connection import Connection
-from fakebrokers.driver import Driver
-from fakebrokers.listener import WRITE_BUFFER_LIMIT
+from fakebrokers.core.connection import Connection
+from fakebrokers.core.driver import Driver
+from fakebrokers.core.session import HangUp
+from fakebrokers.core.tcp import WRITE_BUFFER_LIMIT
 from fakebrokers.proxy.session import ProxySession
-from fakebrokers.session import HangUp
 
 
 class UpstreamSocket(asyncio.Protocol):

@@ -12,12 +12,12 @@ from random import Random
 from typing import NamedTuple, Protocol
 from uuid import UUID
 
+from fakebrokers.core.session import Broker
 from fakebrokers.pzq.frames import Parts
 from fakebrokers.pzq.inflight import InFlight
 from fakebrokers.pzq.profile import REAL, Options, Profile
 from fakebrokers.pzq.store import Message, Store, StoreError
 from fakebrokers.pzq.walk import Rhythm, Walk
-from fakebrokers.session import Broker
 
 EMPTY = "Trying to save empty message"
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Iterable
 
-from fakebrokers.frames import Frame, Malformed
+from fakebrokers.core.frames import Frame, Malformed
+from fakebrokers.core.session import Codec
 from fakebrokers.pzq.frames import (
     FRAMES,
     ConsumerAck,
@@ -22,7 +23,6 @@ from fakebrokers.pzq.frames import (
     ProduceAck,
     ProduceNack,
 )
-from fakebrokers.session import Codec
 
 _SHOWN = 256  #: bytes of a malformed message that are kept
 

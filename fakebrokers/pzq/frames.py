@@ -9,7 +9,9 @@ missing too: so every shape that a fault may need can be written down as a frame
 
 from __future__ import annotations
 
-from fakebrokers.frames import Frame, FrameSpec, FrameTable, Role
+import sys
+
+from fakebrokers.core.frames import Frame, FrameSpec, KeyType, Role, frame_table, frames_in
 
 #: A multipart message: its parts in order, without routing id.
 Parts = tuple[bytes, ...]
@@ -24,6 +26,7 @@ class Produce(Frame, frozen=True, gc=False):
         body: Parts behind the delimiter, empty ones included; None without a delimiter.
     """
 
+    spec = FrameSpec(Role.PUBLISH, key="id", keys=KeyType.BYTES, bulk=("body",))
     id: bytes
     headers: Parts = ()
     body: Parts | None = ()
@@ -39,6 +42,7 @@ class ProduceAck(Frame, frozen=True, gc=False):
         texts: Descriptive messages behind the delimiter; None without a delimiter.
     """
 
+    spec = FrameSpec(Role.CONFIRM, key="id", keys=KeyType.BYTES, status="code")
     id: bytes
     status: bytes | None = b"1"
     headers: Parts = ()
@@ -60,6 +64,7 @@ class ProduceNack(Frame, frozen=True, gc=False):
         texts: Behind the delimiter: the reason, as text; None without a delimiter.
     """
 
+    spec = FrameSpec(Role.REJECT, key="id", keys=KeyType.BYTES, status="code")
     id: bytes
     status: bytes | None = b"0"
     headers: Parts = ()
@@ -83,6 +88,7 @@ class Delivery(Frame, frozen=True, gc=False):
         body: Parts behind the delimiter; None without a delimiter.
     """
 
+    spec = FrameSpec(Role.DELIVER, key="key", keys=KeyType.BYTES, bulk=("body",))
     key: bytes
     sent: int | bytes | None
     timeout: int | bytes | None
@@ -99,6 +105,7 @@ class ConsumerAck(Frame, frozen=True, gc=False):
         extra: Parts behind the status; ignored.
     """
 
+    spec = FrameSpec(Role.ACK, key="key", keys=KeyType.BYTES, status="code")
     key: bytes
     status: bytes
     extra: Parts = ()
@@ -117,6 +124,7 @@ class MonitorRequest(Frame, frozen=True, gc=False):
         envelope: The parts before it: the empty one that a REQ socket puts there.
     """
 
+    spec = FrameSpec(Role.REQUEST)
     command: bytes
     envelope: Parts = ()
 
@@ -129,16 +137,9 @@ class MonitorReply(Frame, frozen=True, gc=False):
         extra: Parts behind the text; the daemon sends none.
     """
 
+    spec = FrameSpec(Role.RESPONSE)
     text: bytes
     extra: Parts = ()
 
 
-FRAMES: FrameTable = {
-    Produce: FrameSpec(Role.PUBLISH, key="id", bulk=("body",)),
-    ProduceAck: FrameSpec(Role.CONFIRM, key="id", status="code"),
-    ProduceNack: FrameSpec(Role.REJECT, key="id", status="code"),
-    Delivery: FrameSpec(Role.DELIVER, key="key", bulk=("body",)),
-    ConsumerAck: FrameSpec(Role.ACK, key="key", status="code"),
-    MonitorRequest: FrameSpec(Role.REQUEST),
-    MonitorReply: FrameSpec(Role.RESPONSE),
-}
+FRAMES = frame_table(frames_in(sys.modules[__name__]))

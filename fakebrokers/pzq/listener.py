@@ -18,10 +18,10 @@ from abc import ABC, abstractmethod
 
 import zmq
 
-from fakebrokers.driver import Driver
-from fakebrokers.listener import TcpListener
+from fakebrokers.core.driver import Driver
+from fakebrokers.core.session import Codec, HangUp, Session
+from fakebrokers.core.tcp import TcpListener
 from fakebrokers.pzq.frames import Parts
-from fakebrokers.session import Codec, HangUp, Session
 
 LINGER_MS = 1000  #: how long messages that were sent outlive their socket
 _BATCH = 64  #: messages in a row before other work of the loop gets its turn

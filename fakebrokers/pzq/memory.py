@@ -11,12 +11,12 @@ from collections.abc import Callable
 from itertools import count
 from typing import Any, Literal
 
-from fakebrokers.connection import Connection
-from fakebrokers.driver import Driver
+from fakebrokers.core.connection import Connection
+from fakebrokers.core.driver import Driver
+from fakebrokers.core.session import HangUp, Session
 from fakebrokers.errors import UsageError
 from fakebrokers.pzq.codec import PzqCodec
 from fakebrokers.pzq.frames import Parts
-from fakebrokers.session import HangUp, Session
 
 SocketType = Literal["DEALER", "ROUTER", "REQ"]
 

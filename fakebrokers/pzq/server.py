@@ -7,8 +7,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Self
 
-from fakebrokers.driver import Driver
-from fakebrokers.engine import Clock
+from fakebrokers.core.driver import Driver
+from fakebrokers.core.engine import Clock
+from fakebrokers.core.session import HangUp
 from fakebrokers.errors import UsageError
 from fakebrokers.proxy.server import Proxy
 from fakebrokers.pzq.broker import PzqBroker
@@ -20,7 +21,6 @@ from fakebrokers.pzq.session import MonitorSession, ReceiveSession, SendSession
 from fakebrokers.pzq.sockets import DealerListener, RouterListener
 from fakebrokers.pzq.store import SqliteStore, Store
 from fakebrokers.server import FakeServer
-from fakebrokers.session import HangUp
 
 ROLES = ("receive", "send", "monitor")
 #: What one pipe of each socket holds, in messages: receive, send, monitor.

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from fakebrokers.frames import Frame
+from fakebrokers.core.frames import Frame
+from fakebrokers.core.session import Session
 from fakebrokers.pzq.broker import PzqBroker
 from fakebrokers.pzq.frames import (
     ConsumerAck,
@@ -22,7 +23,6 @@ from fakebrokers.pzq.frames import (
     ProduceNack,
 )
 from fakebrokers.pzq.store import Message, StoreError
-from fakebrokers.session import Session
 
 NO_DELIMITER = "Malformed message, no delimiter found or missing message parts"
 

@@ -14,12 +14,12 @@ from typing import Any
 
 import zmq
 
-from fakebrokers.connection import Connection
-from fakebrokers.driver import Driver
+from fakebrokers.core.connection import Connection
+from fakebrokers.core.driver import Driver
+from fakebrokers.core.session import Session
 from fakebrokers.pzq.codec import PzqCodec, SendCodec
 from fakebrokers.pzq.frames import Parts
 from fakebrokers.pzq.listener import NOBLOCK, POLLOUT, ZmqListener
-from fakebrokers.session import Session
 
 _PEERS = 4096  #: routing ids that one socket remembers; libzmq never tells that a peer has gone
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Protocol
 
+from fakebrokers.core.session import Broker
 from fakebrokers.errors import UsageError
 from fakebrokers.rabbitmq_stream.access import Access, User
 from fakebrokers.rabbitmq_stream.arguments import parse_arguments, parse_name
@@ -21,7 +22,6 @@ from fakebrokers.rabbitmq_stream.refusals import Refused
 from fakebrokers.rabbitmq_stream.stream import Stream, Watcher
 from fakebrokers.rabbitmq_stream.superstreams import SuperStream, parse_bindings
 from fakebrokers.rabbitmq_stream.writer import Wall
-from fakebrokers.session import Broker
 
 
 class Client(Watcher, Protocol):

@@ -21,8 +21,10 @@ from struct import Struct, error
 from typing import Any, ClassVar, Literal, NamedTuple, get_args, get_type_hints
 from zlib import crc32
 
+from fakebrokers.core.frames import Frame, FrameTable, Malformed, kind_of
+from fakebrokers.core.session import Codec
 from fakebrokers.errors import WireError
-from fakebrokers.frames import Frame, FrameTable, Malformed, kind_of
+from fakebrokers.rabbitmq_stream.binary import Reader
 from fakebrokers.rabbitmq_stream.chunk import HEADER_SIZE, Chunk
 from fakebrokers.rabbitmq_stream.frames import (
     FRAMES,
@@ -41,8 +43,6 @@ from fakebrokers.rabbitmq_stream.frames import (
 )
 from fakebrokers.rabbitmq_stream.publishing import read_publish_v1, read_publish_v2, write_publish
 from fakebrokers.rabbitmq_stream.wiretypes import BadOffset, Crash, Wire
-from fakebrokers.session import Codec
-from fakebrokers.wire import Reader
 
 Side = Literal["server", "client"]
 

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from struct import Struct, error
 
-from fakebrokers.frames import Frame
+from fakebrokers.core.frames import Frame
+from fakebrokers.rabbitmq_stream.binary import pack_bytes, pack_string
 from fakebrokers.rabbitmq_stream.codec import StreamCodec
 from fakebrokers.rabbitmq_stream.codes import OffsetType
 from fakebrokers.rabbitmq_stream.frames import (
@@ -24,7 +25,6 @@ from fakebrokers.rabbitmq_stream.frames import (
     Subscribe,
 )
 from fakebrokers.rabbitmq_stream.profile import Profile
-from fakebrokers.wire import pack_bytes, pack_string
 
 _U16 = Struct(">H")
 _SIZE = Struct(">I")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from fakebrokers.frames import Frame, Malformed, kind_of
+from fakebrokers.core.frames import Frame, Malformed, kind_of
 from fakebrokers.rabbitmq_stream.chunk import Chunk
 from fakebrokers.rabbitmq_stream.codec import StreamCodec
 from fakebrokers.rabbitmq_stream.frames import FRAMES, StreamFrame

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
-from fakebrokers.frames import Frame
+from fakebrokers.core.frames import Frame, FrameSpec, Role
 from fakebrokers.rabbitmq_stream.wiretypes import U16, U32
 
 Sender = Literal["client", "server", "both"]
@@ -33,9 +33,13 @@ class Correlated(StreamFrame, frozen=True):
 class Request(Correlated, frozen=True):
     """Expects an answer with the same correlation id."""
 
+    spec = FrameSpec(Role.REQUEST, key="correlation_id")
+
 
 class Response(Correlated, frozen=True):
     """Answers the request with this correlation id; `code` is one of `codes.Code`."""
+
+    spec = FrameSpec(Role.RESPONSE, key="correlation_id", status="code")
 
     SENDER: ClassVar[Sender] = "server"
     code: U16

@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from msgspec import field
 
+from fakebrokers.core.frames import FrameSpec, Role
 from fakebrokers.rabbitmq_stream.frames_base import Request, Response, Sender, StreamFrame
 from fakebrokers.rabbitmq_stream.wiretypes import (
     U16,
@@ -25,6 +26,7 @@ from fakebrokers.rabbitmq_stream.wiretypes import (
 class PeerProperties(Request, frozen=True):
     """The first frame of a client: what it is."""
 
+    spec = FrameSpec(Role.HANDSHAKE, key="correlation_id")
     KEY: ClassVar = 0x0011
     properties: Map
 
@@ -32,6 +34,7 @@ class PeerProperties(Request, frozen=True):
 class PeerPropertiesResponse(Response, frozen=True):
     """What the server is."""
 
+    spec = FrameSpec(Role.HANDSHAKE, key="correlation_id", status="code")
     KEY: ClassVar = 0x8011
     properties: ReplyMap = field(default_factory=dict)
 
@@ -39,12 +42,14 @@ class PeerPropertiesResponse(Response, frozen=True):
 class SaslHandshake(Request, frozen=True):
     """Asks for the SASL mechanisms."""
 
+    spec = FrameSpec(Role.HANDSHAKE, key="correlation_id")
     KEY: ClassVar = 0x0012
 
 
 class SaslHandshakeResponse(Response, frozen=True):
     """The SASL mechanisms on offer."""
 
+    spec = FrameSpec(Role.HANDSHAKE, key="correlation_id", status="code")
     KEY: ClassVar = 0x8012
     mechanisms: ReplyTexts = ()
 
@@ -52,6 +57,7 @@ class SaslHandshakeResponse(Response, frozen=True):
 class SaslAuthenticate(Request, frozen=True):
     """Credentials, or one round of them; `data` is secret."""
 
+    spec = FrameSpec(Role.HANDSHAKE, key="correlation_id", secret=("data",))
     KEY: ClassVar = 0x0013
     mechanism: Text
     data: SaslData = None
@@ -60,6 +66,7 @@ class SaslAuthenticate(Request, frozen=True):
 class SaslAuthenticateResponse(Response, frozen=True):
     """The verdict; a challenge only with code 10 (written as a string, documented as bytes)."""
 
+    spec = FrameSpec(Role.HANDSHAKE, key="correlation_id", status="code")
     KEY: ClassVar = 0x8013
     challenge: Challenge = None
 
@@ -70,6 +77,7 @@ class Tune(StreamFrame, frozen=True):
     Both are requests without correlation id. A client's 0x8014 is accepted too, and read as 0x0014.
     """
 
+    spec = FrameSpec(Role.HANDSHAKE)
     KEY: ClassVar = 0x0014
     SENDER: ClassVar[Sender] = "both"
     frame_max: U32
@@ -79,6 +87,7 @@ class Tune(StreamFrame, frozen=True):
 class Open(Request, frozen=True):
     """Enters a virtual host: the end of the handshake."""
 
+    spec = FrameSpec(Role.HANDSHAKE, key="correlation_id")
     KEY: ClassVar = 0x0015
     virtual_host: Text
 
@@ -86,6 +95,7 @@ class Open(Request, frozen=True):
 class OpenResponse(Response, frozen=True):
     """Connection properties such as the advertised address; on error there are none at all."""
 
+    spec = FrameSpec(Role.HANDSHAKE, key="correlation_id", status="code")
     KEY: ClassVar = 0x8015
     properties: OptionalReplyMap = None
 
@@ -93,6 +103,7 @@ class OpenResponse(Response, frozen=True):
 class Close(Request, frozen=True):
     """Announces the end of the connection."""
 
+    spec = FrameSpec(Role.CLOSE, key="correlation_id", status="code")
     KEY: ClassVar = 0x0016
     SENDER: ClassVar[Sender] = "both"
     code: U16
@@ -102,6 +113,7 @@ class Close(Request, frozen=True):
 class CloseResponse(Response, frozen=True):
     """Agrees to the end of the connection."""
 
+    spec = FrameSpec(Role.CLOSE, key="correlation_id", status="code")
     KEY: ClassVar = 0x8016
     SENDER: ClassVar[Sender] = "both"
 
@@ -109,6 +121,7 @@ class CloseResponse(Response, frozen=True):
 class Heartbeat(StreamFrame, frozen=True):
     """A sign of life."""
 
+    spec = FrameSpec(Role.HEARTBEAT)
     KEY: ClassVar = 0x0017
     SENDER: ClassVar[Sender] = "both"
 
@@ -116,6 +129,7 @@ class Heartbeat(StreamFrame, frozen=True):
 class ExchangeCommandVersions(Request, frozen=True):
     """The command versions that the client understands."""
 
+    spec = FrameSpec(Role.HANDSHAKE, key="correlation_id")
     KEY: ClassVar = 0x001B
     commands: Versions = ()
 
@@ -123,5 +137,6 @@ class ExchangeCommandVersions(Request, frozen=True):
 class ExchangeCommandVersionsResponse(Response, frozen=True):
     """The command versions that the server understands, ascending by key."""
 
+    spec = FrameSpec(Role.HANDSHAKE, key="correlation_id", status="code")
     KEY: ClassVar = 0x801B
     commands: ReplyVersions = ()

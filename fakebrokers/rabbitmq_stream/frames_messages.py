@@ -6,8 +6,10 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from fakebrokers.core.frames import FrameSpec, Role
 from fakebrokers.rabbitmq_stream.chunk import Chunk
 from fakebrokers.rabbitmq_stream.frames_base import Request, Response, Sender, StreamFrame
+from fakebrokers.rabbitmq_stream.items import ConfirmedItems, DeliveredItems, FailedItems, PublishedItems
 from fakebrokers.rabbitmq_stream.wiretypes import (
     I16,
     U8,
@@ -26,6 +28,7 @@ from fakebrokers.rabbitmq_stream.wiretypes import (
 class DeclarePublisher(Request, frozen=True):
     """Opens a publisher; an empty reference means none, and no deduplication."""
 
+    spec = FrameSpec(Role.OPEN, key="correlation_id")
     KEY: ClassVar = 0x0001
     publisher_id: U8
     reference: Text
@@ -52,6 +55,9 @@ class Publish(StreamFrame, frozen=True):
         batches: How many of the entries are sub-entry batches. Not on the wire.
     """
 
+    spec = FrameSpec(
+        Role.PUBLISH, "publishing_ids", PublishedItems(), bulk=("entries",), scope="publisher_id"
+    )
     KEY: ClassVar = 0x0002
     publisher_id: int
     count: int
@@ -66,6 +72,7 @@ class Publish(StreamFrame, frozen=True):
 class PublishConfirm(StreamFrame, frozen=True):
     """Stored: the publishing ids, one u64 each, packed."""
 
+    spec = FrameSpec(Role.CONFIRM, "publishing_ids", ConfirmedItems(), scope="publisher_id")
     KEY: ClassVar = 0x0003
     SENDER: ClassVar[Sender] = "server"
     publisher_id: U8
@@ -75,6 +82,7 @@ class PublishConfirm(StreamFrame, frozen=True):
 class PublishError(StreamFrame, frozen=True):
     """Not stored: pairs of publishing id and response code."""
 
+    spec = FrameSpec(Role.REJECT, "publishing_ids", FailedItems(), scope="publisher_id")
     KEY: ClassVar = 0x0004
     SENDER: ClassVar[Sender] = "server"
     publisher_id: U8
@@ -104,6 +112,7 @@ class QueryPublisherSequenceResponse(Response, frozen=True):
 class DeletePublisher(Request, frozen=True):
     """Closes a publisher."""
 
+    spec = FrameSpec(Role.SHUT, key="correlation_id")
     KEY: ClassVar = 0x0006
     publisher_id: U8
 
@@ -124,6 +133,7 @@ class Subscribe(Request, frozen=True):
         properties: None if the map is absent, as old clients leave it.
     """
 
+    spec = FrameSpec(Role.OPEN, key="correlation_id")
     KEY: ClassVar = 0x0007
     subscription_id: U8
     stream: Text
@@ -142,6 +152,7 @@ class SubscribeResponse(Response, frozen=True):
 class Deliver(StreamFrame, frozen=True):
     """One chunk for a subscription; with `committed_chunk_id` (version 2) or without (None, version 1)."""
 
+    spec = FrameSpec(Role.DELIVER, "first_offset", DeliveredItems(), bulk=("chunk",), scope="subscription_id")
     KEY: ClassVar = 0x0008
     SENDER: ClassVar[Sender] = "server"
     subscription_id: int
@@ -162,6 +173,7 @@ class Deliver(StreamFrame, frozen=True):
 class Credit(StreamFrame, frozen=True):
     """Allows so many more chunks; the server reads the number as signed."""
 
+    spec = FrameSpec(Role.FLOW, key="subscription_id")
     KEY: ClassVar = 0x0009
     subscription_id: U8
     credit: I16
@@ -170,6 +182,7 @@ class Credit(StreamFrame, frozen=True):
 class CreditResponse(StreamFrame, frozen=True):
     """Sent on error only, and without correlation id."""
 
+    spec = FrameSpec(Role.FLOW, key="subscription_id", status="code")
     KEY: ClassVar = 0x8009
     SENDER: ClassVar[Sender] = "server"
     code: U16
@@ -179,6 +192,7 @@ class CreditResponse(StreamFrame, frozen=True):
 class StoreOffset(StreamFrame, frozen=True):
     """Remembers a consumer's position; never answered."""
 
+    spec = FrameSpec(Role.ACK, key="offset")
     KEY: ClassVar = 0x000A
     reference: Text
     stream: Text
@@ -203,6 +217,7 @@ class QueryOffsetResponse(Response, frozen=True):
 class Unsubscribe(Request, frozen=True):
     """Closes a subscription."""
 
+    spec = FrameSpec(Role.SHUT, key="correlation_id")
     KEY: ClassVar = 0x000C
     subscription_id: U8
 
@@ -216,6 +231,7 @@ class UnsubscribeResponse(Response, frozen=True):
 class ConsumerUpdate(Request, frozen=True):
     """The *server* asks a single active consumer to become active (1) or to step down (0)."""
 
+    spec = FrameSpec(Role.EVENT, key="correlation_id")
     KEY: ClassVar = 0x001A
     SENDER: ClassVar[Sender] = "server"
     subscription_id: U8

@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from msgspec import field
 
+from fakebrokers.core.frames import FrameSpec, KeyType, Role
 from fakebrokers.rabbitmq_stream.frames_base import Correlated, Request, Response, Sender, StreamFrame
 from fakebrokers.rabbitmq_stream.wiretypes import (
     U16,
@@ -58,6 +59,7 @@ class Metadata(Request, frozen=True):
 class MetadataResponse(Correlated, frozen=True):
     """Nodes, and the streams on them; each stream has its own code, the frame has none."""
 
+    spec = FrameSpec(Role.RESPONSE, key="correlation_id")
     KEY: ClassVar = 0x800F
     SENDER: ClassVar[Sender] = "server"
     brokers: Brokers
@@ -67,6 +69,7 @@ class MetadataResponse(Correlated, frozen=True):
 class MetadataUpdate(StreamFrame, frozen=True):
     """A stream is gone from this connection; code 6."""
 
+    spec = FrameSpec(Role.EVENT, key="stream", keys=KeyType.TEXT, status="code")
     KEY: ClassVar = 0x0010
     SENDER: ClassVar[Sender] = "server"
     code: U16

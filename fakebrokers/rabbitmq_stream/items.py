@@ -1,4 +1,4 @@
-"""How to look into the frames that are batches (`fakebrokers.frames.Items`)."""
+"""How to look into the frames that are batches (`fakebrokers.core.frames.Items`)."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from fakebrokers.core.frames import Items
+from fakebrokers.rabbitmq_stream.binary import unpack_ids
 from fakebrokers.rabbitmq_stream.chunk import Chunk
 from fakebrokers.rabbitmq_stream.entries import Span, spans
-from fakebrokers.rabbitmq_stream.publishing import unpack_ids
 
 if TYPE_CHECKING:
     from fakebrokers.rabbitmq_stream.frames_messages import Deliver, Publish, PublishConfirm, PublishError
@@ -34,7 +35,7 @@ def _pick_ids(packed: bytes, indices: Sequence[int]) -> bytes:
     return b"".join([packed[8 * i : 8 * i + 8] for i in indices])
 
 
-class PublishedItems:
+class PublishedItems(Items):
     """The entries of a Publish, by publishing id."""
 
     def count(self, frame: Publish) -> int:
@@ -58,7 +59,7 @@ class PublishedItems:
         )
 
 
-class ConfirmedItems:
+class ConfirmedItems(Items):
     """The publishing ids of a PublishConfirm."""
 
     def count(self, frame: PublishConfirm) -> int:
@@ -71,7 +72,7 @@ class ConfirmedItems:
         return replace(frame, publishing_ids=_pick_ids(frame.publishing_ids, indices))
 
 
-class FailedItems:
+class FailedItems(Items):
     """The publishing ids of a PublishError."""
 
     def count(self, frame: PublishError) -> int:
@@ -84,7 +85,7 @@ class FailedItems:
         return replace(frame, errors=tuple([frame.errors[i] for i in indices]))
 
 
-class DeliveredItems:
+class DeliveredItems(Items):
     """The entries of a chunk, by the offset of their first message.
 
     A selection is a chunk of its own with a right CRC: it begins at the offset of its first entry, and

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
 
-from fakebrokers.connection import Connection
-from fakebrokers.http_guard import refuse_foreign
+from fakebrokers.core.connection import Connection
+from fakebrokers.core.http_guard import refuse_foreign
+from fakebrokers.core.session import HangUp
 from fakebrokers.rabbitmq_stream.refusals import Refused
 from fakebrokers.rabbitmq_stream.session import StreamSession
 from fakebrokers.rabbitmq_stream.stream import Stream
 from fakebrokers.rabbitmq_stream.superstreams import SuperStream
-from fakebrokers.session import HangUp
 
 if TYPE_CHECKING:
     from fakebrokers.rabbitmq_stream.server import RabbitMQStream

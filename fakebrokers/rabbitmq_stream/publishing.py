@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import chain, zip_longest
-from struct import Struct, error, pack, unpack_from
+from struct import Struct, error
 
+from fakebrokers.rabbitmq_stream.binary import NULL_STRING, Reader, pack_ids, pack_string
 from fakebrokers.rabbitmq_stream.entries import simple_entries
 from fakebrokers.rabbitmq_stream.frames_messages import Publish
 from fakebrokers.rabbitmq_stream.wiretypes import Crash
-from fakebrokers.wire import NULL_STRING, Reader, pack_string
 
 _HEAD = Struct(">HHBI")
 _U16 = Struct(">H")
@@ -21,16 +21,6 @@ _U32 = Struct(">I")
 
 _BATCH_BIT = 0x80000000
 _BATCH_HEADER = 11
-
-
-def pack_ids(ids: Sequence[int]) -> bytes:
-    """Publishing ids as `Publish` and `PublishConfirm` hold them: one big-endian u64 each."""
-    return pack(f">{len(ids)}Q", *ids)
-
-
-def unpack_ids(packed: bytes) -> tuple[int, ...]:
-    """The counterpart of `pack_ids`."""
-    return unpack_from(f">{len(packed) // 8}Q", packed)
 
 
 def publish(

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from fakebrokers.errors import WireError
+from fakebrokers.rabbitmq_stream.binary import Reader
 from fakebrokers.rabbitmq_stream.codes import Code
 from fakebrokers.rabbitmq_stream.refusals import Refused
-from fakebrokers.wire import Reader
 
 
 class Credentials(NamedTuple):

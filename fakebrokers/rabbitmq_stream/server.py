@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from fakebrokers.driver import Driver
-from fakebrokers.engine import Clock
+from fakebrokers.core.driver import Driver
+from fakebrokers.core.engine import Clock
+from fakebrokers.core.session import Codec, Session
+from fakebrokers.core.tcp import TcpListener
+from fakebrokers.core.tls import Tls
 from fakebrokers.errors import UsageError
-from fakebrokers.listener import TcpListener
 from fakebrokers.rabbitmq_stream.broker import StreamBroker
 from fakebrokers.rabbitmq_stream.cluster import Cluster, Node
 from fakebrokers.rabbitmq_stream.codec import StreamCodec
@@ -23,8 +25,6 @@ from fakebrokers.rabbitmq_stream.profile import Profile, find_profile
 from fakebrokers.rabbitmq_stream.session import StreamSession
 from fakebrokers.rabbitmq_stream.stream import Message, Stream
 from fakebrokers.server import FakeServer
-from fakebrokers.session import Codec, Session
-from fakebrokers.tls import Tls
 
 if TYPE_CHECKING:
     from fakebrokers.rabbitmq_stream.management import Management

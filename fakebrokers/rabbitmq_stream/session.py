@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fakebrokers.frames import Frame, Malformed
+from fakebrokers.core.frames import Frame, Malformed
 from fakebrokers.rabbitmq_stream.broker import StreamBroker
 from fakebrokers.rabbitmq_stream.cluster import Node
 from fakebrokers.rabbitmq_stream.codec import StreamCodec

@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping
 from enum import StrEnum
 from typing import Any
 
-from fakebrokers.frames import Frame
+from fakebrokers.core.frames import Frame
+from fakebrokers.core.session import HangUp, Session
 from fakebrokers.rabbitmq_stream.access import Right, User
 from fakebrokers.rabbitmq_stream.broker import StreamBroker
 from fakebrokers.rabbitmq_stream.cluster import Node
@@ -17,7 +18,6 @@ from fakebrokers.rabbitmq_stream.frames import Close, Request, answer
 from fakebrokers.rabbitmq_stream.heartbeat import Heartbeats
 from fakebrokers.rabbitmq_stream.refusals import Refused
 from fakebrokers.rabbitmq_stream.stream import Stream
-from fakebrokers.session import HangUp, Session
 
 
 class State(StrEnum):

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from ipaddress import ip_address
 from typing import Any, NamedTuple
 
-from fakebrokers.frames import Frame
+from fakebrokers.core.frames import Frame
 from fakebrokers.rabbitmq_stream.access import User
 from fakebrokers.rabbitmq_stream.codes import Code
 from fakebrokers.rabbitmq_stream.frames import (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fakebrokers.rabbitmq_stream.batches import first_bad
+from fakebrokers.rabbitmq_stream.binary import unpack_ids
 from fakebrokers.rabbitmq_stream.codes import Code
 from fakebrokers.rabbitmq_stream.frames import (
     DeclarePublisher,
@@ -13,7 +14,6 @@ from fakebrokers.rabbitmq_stream.frames import (
     QueryPublisherSequence,
     QueryPublisherSequenceResponse,
 )
-from fakebrokers.rabbitmq_stream.publishing import unpack_ids
 from fakebrokers.rabbitmq_stream.refusals import Refused
 from fakebrokers.rabbitmq_stream.session_base import Handlers, SessionBase
 from fakebrokers.rabbitmq_stream.stream import Publisher, Stream

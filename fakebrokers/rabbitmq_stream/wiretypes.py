@@ -15,8 +15,8 @@ from struct import Struct, pack
 from typing import Annotated, Any, NamedTuple, TypeVar
 
 from fakebrokers.errors import WireError
+from fakebrokers.rabbitmq_stream.binary import Reader, pack_bytes, pack_string
 from fakebrokers.rabbitmq_stream.codes import OffsetType
-from fakebrokers.wire import Reader, pack_bytes, pack_string
 
 T = TypeVar("T")
 

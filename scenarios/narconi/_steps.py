@@ -13,12 +13,12 @@ from conformance.adapter.result import Result
 from conformance.suite import Client, Expect
 from conformance.suite.client import as_body
 from fakebrokers import Narconi
+from fakebrokers.core.frames import Frame, Malformed
+from fakebrokers.core.session import HangUp
 from fakebrokers.errors import UsageError
 from fakebrokers.faults import drop
-from fakebrokers.frames import Frame, Malformed
 from fakebrokers.journal import Record, Tap
 from fakebrokers.narconi.frames import HttpRequest, WsAck, WsConfirm, WsPublish
-from fakebrokers.session import HangUp
 
 PROJECT = "gold"
 QUEUE = "orders"

@@ -8,9 +8,9 @@ from typing import Any
 from conformance.adapter.messages import Message
 from conformance.suite import Client, Expect, scenario
 from fakebrokers import Narconi
+from fakebrokers.core.session import HangUp
 from fakebrokers.faults import drop, rewrite
 from fakebrokers.journal import Tap
-from fakebrokers.session import HangUp
 from scenarios.narconi._steps import (
     CONSUMER,
     PROJECT,

@@ -7,12 +7,12 @@ from contextlib import suppress
 
 from conformance.suite import Client, Expect, scenario
 from fakebrokers import Narconi
+from fakebrokers.core.session import HangUp
 from fakebrokers.errors import UsageError
 from fakebrokers.faults import delay, drop, fault
 from fakebrokers.journal import Tap
 from fakebrokers.narconi.faults import FailInstead, error_instead_of_confirm
 from fakebrokers.narconi.frames import WsClose, WsConfirm, WsFrame, WsPing
-from fakebrokers.session import HangUp
 from scenarios.narconi._steps import (
     ALL_BYTES,
     PUBLISHER,

@@ -9,11 +9,11 @@ from urllib.parse import parse_qs, unquote
 from conformance.adapter.messages import Message
 from conformance.suite import Client, Expect, scenario
 from fakebrokers import Narconi
+from fakebrokers.core.session import HangUp
 from fakebrokers.faults import drop, fault, rewrite
 from fakebrokers.journal import Tap
 from fakebrokers.narconi.faults import SplitDelivery, cut_between_frames
 from fakebrokers.narconi.frames import WsClose, WsDeliver, WsError
-from fakebrokers.session import HangUp
 from scenarios.narconi._steps import (
     ALL_BYTES,
     CONSUMER,

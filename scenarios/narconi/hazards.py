@@ -7,9 +7,9 @@ import hashlib
 
 from conformance.suite import Client, Expect, scenario
 from fakebrokers import Narconi
+from fakebrokers.core.session import HangUp
 from fakebrokers.journal import Tap
 from fakebrokers.narconi.frames import WsFrame, WsPing
-from fakebrokers.session import HangUp
 from scenarios.narconi._steps import (
     CONSUMER,
     PROJECT,

@@ -6,9 +6,9 @@ import asyncio
 
 from conformance.suite import Client, Expect, scenario
 from fakebrokers import Narconi
+from fakebrokers.core.session import HangUp
 from fakebrokers.faults import effects, fault
 from fakebrokers.narconi.faults import CutBody, HttpAnswer, SlowBody, WithLength, lose_consume_response
-from fakebrokers.session import HangUp
 from scenarios.narconi._steps import (
     ADMIN,
     CONSUMER,

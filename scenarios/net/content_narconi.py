@@ -10,11 +10,11 @@ from typing import Any
 from conformance.adapter.result import Result
 from conformance.suite import Client, Expect, scenario
 from fakebrokers import Narconi
+from fakebrokers.core.session import HangUp
 from fakebrokers.faults import drop, fault, rewrite
 from fakebrokers.narconi.faults import HttpAnswer, error_instead_of_confirm
 from fakebrokers.narconi.forging import CorruptContent, WithHeaders
 from fakebrokers.narconi.frames import WsClose, WsFrame
-from fakebrokers.session import HangUp
 from scenarios.narconi._steps import end, say
 from scenarios.net._scripts import Op, Script, script_for
 from scenarios.net._scripts.narconi import NARC, SETTINGS

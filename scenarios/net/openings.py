@@ -7,11 +7,11 @@ from random import Random
 from typing import Any
 
 from conformance.suite import Client, Expect, scenario
+from fakebrokers.core.tls import Certificate
 from fakebrokers.faults import fault
 from fakebrokers.faults.effects import Fin, Inject, Silent
 from fakebrokers.journal import Tap
 from fakebrokers.server import FakeServer
-from fakebrokers.tls import Certificate
 from scenarios._footprint import Footprint
 from scenarios.net._scripts import script_for
 from scenarios.net._scripts.narconi import NARC, SETTINGS

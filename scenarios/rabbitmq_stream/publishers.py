@@ -11,8 +11,8 @@ from conformance.suite import Client, Expect, scenario
 from fakebrokers import RabbitMQStream
 from fakebrokers.faults import drop, hold
 from fakebrokers.journal import Tap
+from fakebrokers.rabbitmq_stream.binary import pack_ids
 from fakebrokers.rabbitmq_stream.frames import PublishConfirm
-from fakebrokers.rabbitmq_stream.publishing import pack_ids
 from scenarios._footprint import Footprint
 from scenarios.rabbitmq_stream._sending import begin_publishing, sends_singly
 from scenarios.rabbitmq_stream._steps import (

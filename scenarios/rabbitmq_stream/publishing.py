@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from conformance.adapter.result import Result
 from conformance.suite import Client, Expect, scenario
 from fakebrokers import RabbitMQStream
+from fakebrokers.core.frames import Frame
 from fakebrokers.faults import drop, duplicate, inject
-from fakebrokers.frames import Frame
 from fakebrokers.journal import Record, Tap
+from fakebrokers.rabbitmq_stream.binary import pack_ids
 from fakebrokers.rabbitmq_stream.frames import Publish, PublishConfirm, PublishError
-from fakebrokers.rabbitmq_stream.publishing import pack_ids
 from scenarios.rabbitmq_stream._sending import Sent, begin_publishing, sends_singly
 from scenarios.rabbitmq_stream._steps import PUBLISHER, STREAM, received
 

@@ -7,9 +7,9 @@ import math
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fakebrokers.core.session import HangUp
 from fakebrokers.faults.lane import Lane
 from fakebrokers.faults.parcel import Parcel
-from fakebrokers.session import HangUp
 
 Moves = list[tuple[float, str, float]]
 MOVES = st.lists(

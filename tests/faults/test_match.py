@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fakebrokers.core.session import HangUp
 from fakebrokers.errors import PlanError
 from fakebrokers.faults import (
     Fault,
@@ -31,8 +32,7 @@ from fakebrokers.faults import (
 from fakebrokers.faults.effects import Inject, Silent
 from fakebrokers.faults.match import fields_fit
 from fakebrokers.journal import Tap
-from fakebrokers.session import HangUp
-from tests.core import Talk
+from tests.core.talk import Talk
 from tests.toy import Put, Refused
 
 PUTS = [b"put %d" % number for number in range(1, 13)]

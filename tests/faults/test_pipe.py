@@ -43,7 +43,7 @@ from fakebrokers.faults.effects import (
 )
 from fakebrokers.faults.lane import Lane
 from fakebrokers.journal import Tap
-from tests.core import Talk
+from tests.core.talk import Talk
 from tests.toy import Put, Stored
 
 # whatever the TCP segments

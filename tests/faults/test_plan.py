@@ -20,7 +20,7 @@ from fakebrokers.faults.effects import Inject, Latency, Rst, Slice, Truncate
 from fakebrokers.faults.plan import effect_types
 from fakebrokers.faults.schema import SCHEMA_FILE, plan_schema, schema_text
 from fakebrokers.faults.toml import to_toml
-from tests.core import Talk
+from tests.core.talk import Talk
 
 OLD = Path(__file__).with_name("plan-v1.toml")
 

@@ -6,9 +6,9 @@ import threading
 
 import msgspec
 
-from fakebrokers.frames import Frame, FrameSpec, Malformed, Role
+from fakebrokers.core.frames import Frame, FrameSpec, Malformed, Role
 from fakebrokers.journal import Journal, Record, Tap
-from tests.core import Talk
+from tests.core.talk import Talk
 from tests.toy import FRAMES, Get, Hello, Put, Refused, Stored, Value
 
 

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fakebrokers.core.frames import Frame, FrameSpec, FrameTable, Malformed, Role
 from fakebrokers.errors import UsageError
-from fakebrokers.frames import Frame, FrameSpec, FrameTable, Malformed, Role
 from fakebrokers.journal import Journal, RunJournal, Tap, value_id
 from fakebrokers.journal.lines import LENGTH, MAGIC, SCHEMA_VERSION, encode
 from fakebrokers.journal.reader import key_text, read_run, runs_in
@@ -284,7 +284,7 @@ def test_foreign_files_and_versions_are_refused(tmp_path: Path, content: bytes, 
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from fakebrokers.frames import Frame, FrameSpec, Role
+from fakebrokers.core.frames import Frame, FrameSpec, Role
 from fakebrokers.journal import Journal, RunJournal, Tap
 
 class Beat(Frame, frozen=True):

@@ -10,7 +10,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from fakebrokers.engine import Clock, Engine
+from fakebrokers.core.engine import Clock, Engine
+from fakebrokers.core.session import HangUp
 from fakebrokers.faults import Fault, Plan
 from fakebrokers.narconi.broker import NarconiBroker
 from fakebrokers.narconi.codec import NarconiCodec
@@ -20,7 +21,6 @@ from fakebrokers.narconi.profile import Profile, find_profile
 from fakebrokers.narconi.server import Narconi
 from fakebrokers.narconi.session import NarconiSession
 from fakebrokers.narconi.websocket import encode_frame
-from fakebrokers.session import HangUp
 
 RECORDS = Path(__file__).parent / "vectors" / "narconi.jsonl"
 

@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from fakebrokers.core.session import HangUp
 from fakebrokers.faults import Fault, corrupt, drop, duplicate, fault, hold, load_plan, reply, silent
 from fakebrokers.faults.effects import Drop, Extend, Fin, Inject, Rst
 from fakebrokers.narconi.faults import (
@@ -21,7 +22,6 @@ from fakebrokers.narconi.faults import (
     lose_consume_response,
     publish_201_lost,
 )
-from fakebrokers.session import HangUp
 from tests.narconi.recording import Core, Reply, Socket
 
 QUEUE = "/v2/gold/queues/q"

@@ -18,9 +18,9 @@ from typing import Any
 
 import pytest
 
+from fakebrokers.core.session import HangUp
 from fakebrokers.narconi.config import Config
 from fakebrokers.narconi.server import Narconi
-from fakebrokers.session import HangUp
 from tests.narconi.recording import (
     Answer,
     Core,

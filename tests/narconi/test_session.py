@@ -6,11 +6,11 @@ import json
 
 import pytest
 
+from fakebrokers.core.session import HangUp
 from fakebrokers.errors import UsageError
 from fakebrokers.narconi.config import Config
 from fakebrokers.narconi.profile import PROFILES, find_profile
 from fakebrokers.narconi.routes import find_route, js_number
-from fakebrokers.session import HangUp
 from tests.narconi.recording import Answer, Core, Reply
 
 QUEUE = "/v2/gold/queues/q"

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from fakebrokers.frames import Frame
+from fakebrokers.core.frames import Frame
+from fakebrokers.core.session import HangUp, Session
 from fakebrokers.pzq.broker import PzqBroker
 from fakebrokers.pzq.codec import MonitorCodec, PzqCodec, ReceiveCodec, SendCodec
 from fakebrokers.pzq.frames import Parts
 from fakebrokers.pzq.profile import Options, find_profile
 from fakebrokers.pzq.session import MonitorSession, ReceiveSession, SendSession
-from fakebrokers.session import HangUp, Session
 
 WALL = 1_795_188_491.0  #: seconds since 1970 at now = 0
 

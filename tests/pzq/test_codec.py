@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fakebrokers.frames import Malformed
+from fakebrokers.core.frames import Malformed
 from fakebrokers.pzq.codec import (
     ConsumerCodec,
     InquirerCodec,

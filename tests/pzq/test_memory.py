@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from fakebrokers.core.virtual import run
 from fakebrokers.errors import PlanError, UsageError
 from fakebrokers.faults.build import crash, fault, shift_clock
 from fakebrokers.faults.plan import Fault, load_plan
@@ -32,7 +33,6 @@ from fakebrokers.pzq.faults import (
 from fakebrokers.pzq.frames import ProduceAck
 from fakebrokers.pzq.memory import connect
 from fakebrokers.pzq.server import PZQ
-from fakebrokers.virtual import run
 
 Parts = tuple[bytes, ...]
 

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from typing import NamedTuple, TypeVar
 
-from fakebrokers.frames import Frame
+from fakebrokers.core.frames import Frame
+from fakebrokers.core.session import HangUp
 from fakebrokers.rabbitmq_stream.broker import StreamBroker
 from fakebrokers.rabbitmq_stream.cluster import Cluster, Node
 from fakebrokers.rabbitmq_stream.codec import StreamCodec
@@ -29,7 +30,6 @@ from fakebrokers.rabbitmq_stream.frames import (
 )
 from fakebrokers.rabbitmq_stream.profile import V4_3, Profile
 from fakebrokers.rabbitmq_stream.session import StreamSession
-from fakebrokers.session import HangUp
 
 F = TypeVar("F", bound=Frame)
 

@@ -8,11 +8,12 @@ from hypothesis import strategies as st
 
 from fakebrokers.rabbitmq_stream import wiretypes as wt
 from fakebrokers.rabbitmq_stream.batches import batch_entry
+from fakebrokers.rabbitmq_stream.binary import pack_ids
 from fakebrokers.rabbitmq_stream.chunk import Chunk
 from fakebrokers.rabbitmq_stream.codes import Compression, OffsetType
 from fakebrokers.rabbitmq_stream.entries import simple_entries
 from fakebrokers.rabbitmq_stream.frames import Deliver, Publish, StreamFrame
-from fakebrokers.rabbitmq_stream.publishing import pack_ids, publish
+from fakebrokers.rabbitmq_stream.publishing import publish
 
 u8 = st.integers(0, 0xFF)
 u16 = st.integers(0, 0xFFFF)

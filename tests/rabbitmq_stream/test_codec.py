@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fakebrokers.core.frames import Frame, Malformed
 from fakebrokers.errors import WireError
-from fakebrokers.frames import Frame, Malformed
 from fakebrokers.rabbitmq_stream import frames as f
 from fakebrokers.rabbitmq_stream.chunk import Chunk
 from fakebrokers.rabbitmq_stream.codec import Side, StreamCodec

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import msgspec
 import pytest
 
-from fakebrokers.frames import Malformed, Role
+from fakebrokers.core.frames import Malformed, Role
 from fakebrokers.rabbitmq_stream import frames as f
 from fakebrokers.rabbitmq_stream.frames import FRAMES, RESPONSE_BIT, StreamFrame, answer
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from fakebrokers.frames import Frame, Malformed
+from fakebrokers.core.frames import Frame, Malformed
 from fakebrokers.rabbitmq_stream.codec import StreamCodec
 from fakebrokers.rabbitmq_stream.frames import Deliver, PartitionsResponse, RouteResponse
 from tests.rabbitmq_stream.golden import SERVERS, Case, case, cases

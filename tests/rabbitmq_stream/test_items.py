@@ -6,13 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from fakebrokers.frames import Items
+from fakebrokers.core.frames import Items
 from fakebrokers.rabbitmq_stream.batches import batch_entry
+from fakebrokers.rabbitmq_stream.binary import pack_ids
 from fakebrokers.rabbitmq_stream.chunk import Chunk
 from fakebrokers.rabbitmq_stream.codec import StreamCodec
 from fakebrokers.rabbitmq_stream.entries import messages, simple_entries
 from fakebrokers.rabbitmq_stream.frames import FRAMES, Deliver, Publish, PublishConfirm, PublishError
-from fakebrokers.rabbitmq_stream.publishing import pack_ids, publish
+from fakebrokers.rabbitmq_stream.publishing import publish
 from tests.rabbitmq_stream.strategies import publishes
 
 

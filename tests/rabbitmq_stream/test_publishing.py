@@ -8,11 +8,12 @@ import pytest
 
 from fakebrokers.errors import UsageError
 from fakebrokers.rabbitmq_stream.batches import MAX_UNCOMPRESSED, batch_entry, batch_problem, first_bad
+from fakebrokers.rabbitmq_stream.binary import pack_ids, unpack_ids
 from fakebrokers.rabbitmq_stream.codec import StreamCodec
 from fakebrokers.rabbitmq_stream.codes import Compression
 from fakebrokers.rabbitmq_stream.entries import messages, simple_entries
 from fakebrokers.rabbitmq_stream.frames import Publish, PublishError
-from fakebrokers.rabbitmq_stream.publishing import pack_ids, publish, unpack_ids
+from fakebrokers.rabbitmq_stream.publishing import publish
 from tests.rabbitmq_stream.golden import case
 
 

@@ -6,9 +6,10 @@ import asyncio
 
 import pytest
 
-from fakebrokers import RabbitMQStream, virtual
+from fakebrokers import RabbitMQStream
+from fakebrokers.core import virtual
+from fakebrokers.core.frames import Frame
 from fakebrokers.errors import UsageError
-from fakebrokers.frames import Frame
 from fakebrokers.rabbitmq_stream.codec import StreamCodec
 from fakebrokers.rabbitmq_stream.codes import Code
 from fakebrokers.rabbitmq_stream.frames import (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from fakebrokers.rabbitmq_stream.binary import pack_ids
 from fakebrokers.rabbitmq_stream.codes import Code, OffsetType
 from fakebrokers.rabbitmq_stream.frames import (
     Create,
@@ -16,7 +17,7 @@ from fakebrokers.rabbitmq_stream.frames import (
     PublishError,
     SubscribeResponse,
 )
-from fakebrokers.rabbitmq_stream.publishing import pack_ids, publish
+from fakebrokers.rabbitmq_stream.publishing import publish
 from tests.rabbitmq_stream.bench import (
     Bench,
     publishing,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fakebrokers.frames import Frame
+from fakebrokers.core.frames import Frame
 from fakebrokers.rabbitmq_stream.cluster import Cluster, Node
 from fakebrokers.rabbitmq_stream.codes import NO_LEADER
 from fakebrokers.rabbitmq_stream.frames import (

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from fakebrokers.rabbitmq_stream.arguments import StreamArguments
+from fakebrokers.rabbitmq_stream.binary import pack_ids, unpack_ids
 from fakebrokers.rabbitmq_stream.chunking import PerPublish
 from fakebrokers.rabbitmq_stream.cluster import Membership
 from fakebrokers.rabbitmq_stream.codes import OffsetType
 from fakebrokers.rabbitmq_stream.entries import simple_entries
-from fakebrokers.rabbitmq_stream.publishing import pack_ids, unpack_ids
 from fakebrokers.rabbitmq_stream.stream import Publisher, Stream
 from fakebrokers.rabbitmq_stream.subscription import Subscription
 from fakebrokers.rabbitmq_stream.writer import Batch

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from fakebrokers import RabbitMQStream
-from fakebrokers.frames import Frame
+from fakebrokers.core.frames import Frame
 from fakebrokers.rabbitmq_stream.access import User
 from fakebrokers.rabbitmq_stream.codec import StreamCodec
 from fakebrokers.rabbitmq_stream.codes import Code

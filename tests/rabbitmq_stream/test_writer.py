@@ -6,11 +6,11 @@ from struct import pack
 import pytest
 
 from fakebrokers.rabbitmq_stream.arguments import StreamArguments
+from fakebrokers.rabbitmq_stream.binary import pack_ids
 from fakebrokers.rabbitmq_stream.chunk import ChunkType
 from fakebrokers.rabbitmq_stream.chunking import PerMessage, PerPublish, Seeded
 from fakebrokers.rabbitmq_stream.codes import OffsetType
 from fakebrokers.rabbitmq_stream.entries import MAX_ENTRIES, simple_entries
-from fakebrokers.rabbitmq_stream.publishing import pack_ids
 from fakebrokers.rabbitmq_stream.writer import Batch
 from tests.rabbitmq_stream.writing import WALL, LeftOpen, Writing, bodies, ids, new_stream, reading
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 from conformance.mutants.rabbitmq_stream.errors import ClientError
 from conformance.mutants.rabbitmq_stream.handshake import Handshake
 from conformance.mutants.rabbitmq_stream.settings import Settings
-from fakebrokers.frames import Frame, Malformed
+from fakebrokers.core.frames import Frame, Malformed
+from fakebrokers.rabbitmq_stream.binary import unpack_ids
 from fakebrokers.rabbitmq_stream.codec import StreamCodec
 from fakebrokers.rabbitmq_stream.codes import Code
 from fakebrokers.rabbitmq_stream.frames import (
@@ -26,7 +27,6 @@ from fakebrokers.rabbitmq_stream.frames import (
     StreamFrame,
     Tune,
 )
-from fakebrokers.rabbitmq_stream.publishing import unpack_ids
 
 if TYPE_CHECKING:
     from conformance.mutants.rabbitmq_stream.publisher import Publisher

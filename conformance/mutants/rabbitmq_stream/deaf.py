@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from conformance.mutants.rabbitmq_stream.connection import Connection
-from fakebrokers.frames import Frame
+from fakebrokers.core.frames import Frame
 
 
 class DeafConnection(Connection):

@@ -13,7 +13,7 @@ from conformance.mutants.rabbitmq_stream.deaf import DeafConnection
 from conformance.mutants.rabbitmq_stream.errors import ClientError
 from conformance.mutants.rabbitmq_stream.link import Link
 from conformance.mutants.registry import mutant
-from fakebrokers.frames import Frame
+from fakebrokers.core.frames import Frame
 from fakebrokers.rabbitmq_stream.codes import Code
 from fakebrokers.rabbitmq_stream.frames import OpenResponse, Publish, StreamFrame
 

@@ -13,7 +13,7 @@ from conformance.mutants.rabbitmq_stream.errors import ClientError
 from conformance.mutants.rabbitmq_stream.link import Link
 from conformance.mutants.rabbitmq_stream.publisher import Publisher
 from conformance.mutants.registry import mutant
-from fakebrokers.frames import Frame
+from fakebrokers.core.frames import Frame
 
 FRAMES_MAX = 8
 PAUSE_S = 4.0

@@ -8,7 +8,7 @@ from conformance.mutants.rabbitmq_stream.connection import Connection
 from conformance.mutants.rabbitmq_stream.deaf import DeafConnection
 from conformance.mutants.rabbitmq_stream.errors import ClientError
 from conformance.mutants.registry import mutant
-from fakebrokers.frames import Frame, Malformed
+from fakebrokers.core.frames import Frame, Malformed
 from fakebrokers.rabbitmq_stream.frames import Deliver, Metadata, MetadataResponse
 from fakebrokers.rabbitmq_stream.wiretypes import BrokerAddress, StreamMetadata
 

@@ -11,9 +11,9 @@ from conformance.mutants.rabbitmq_stream.errors import ClientError
 from conformance.mutants.rabbitmq_stream.link import Link
 from conformance.mutants.rabbitmq_stream.publisher import Entry, Publisher
 from conformance.mutants.registry import mutant
+from fakebrokers.rabbitmq_stream.binary import unpack_ids
 from fakebrokers.rabbitmq_stream.codes import Code, Compression
 from fakebrokers.rabbitmq_stream.frames import PublishConfirm, PublishError
-from fakebrokers.rabbitmq_stream.publishing import unpack_ids
 
 # confirms
 

@@ -13,7 +13,7 @@ from conformance.mutants.rabbitmq_stream.link import Link
 from conformance.mutants.rabbitmq_stream.publisher import Publisher
 from conformance.mutants.rabbitmq_stream.requests import Waiting
 from conformance.mutants.registry import mutant
-from fakebrokers.frames import Malformed
+from fakebrokers.core.frames import Malformed
 from fakebrokers.rabbitmq_stream.codes import Code
 from fakebrokers.rabbitmq_stream.frames import StreamFrame
 

@@ -7,7 +7,7 @@ import ssl
 from collections.abc import Awaitable, Callable
 from typing import Protocol, TypeAlias
 
-from fakebrokers.memory import dial
+from fakebrokers.core.memory import dial
 
 
 class Wire(Protocol):

@@ -11,10 +11,10 @@ from conformance.mutants.rabbitmq_stream.connection import Connection
 from conformance.mutants.rabbitmq_stream.errors import ClientError, refused
 from conformance.mutants.rabbitmq_stream.settings import Settings
 from fakebrokers.rabbitmq_stream.batches import batch_entry
+from fakebrokers.rabbitmq_stream.binary import pack_ids
 from fakebrokers.rabbitmq_stream.codes import Compression
 from fakebrokers.rabbitmq_stream.entries import simple_entries
 from fakebrokers.rabbitmq_stream.frames import Publish
-from fakebrokers.rabbitmq_stream.publishing import pack_ids
 
 HEAD = 9  #: bytes of a Publish in front of its first message
 PER_ENTRY = 8  #: bytes of a publishing id

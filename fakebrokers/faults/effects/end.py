@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from fakebrokers.core.session import HangUp
 from fakebrokers.errors import PlanError
 from fakebrokers.faults.effect import Effect, Passage
-from fakebrokers.session import HangUp
 
 
 class EndOfConnection(Effect, frozen=True):

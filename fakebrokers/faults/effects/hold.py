@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from fakebrokers.core.frames import Role
 from fakebrokers.errors import PlanError
 from fakebrokers.faults.effect import Effect, Passage
-from fakebrokers.frames import Role
 
 
 class Hold(Effect, frozen=True, tag="hold"):

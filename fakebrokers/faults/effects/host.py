@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
+from fakebrokers.core.session import HangUp
 from fakebrokers.faults.effect import Effect, Passage
-from fakebrokers.session import HangUp
 
 
 class Refuse(Effect, frozen=True, tag="refuse"):

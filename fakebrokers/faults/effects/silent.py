@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from fakebrokers.core.frames import Role
 from fakebrokers.faults.effect import Effect, Passage
-from fakebrokers.frames import Role
 
 
 class Silent(Effect, frozen=True, tag="silent"):

@@ -15,8 +15,8 @@ from conformance.suite import Client, Expect
 from fakebrokers.faults import drop, reorder
 
 if TYPE_CHECKING:
-    from fakebrokers.control import FaultControl
     from fakebrokers.faults import Fault
+    from fakebrokers.faults.control import FaultControl
     from fakebrokers.journal import Record
     from fakebrokers.server import FakeServer
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from fakebrokers.frames import Frame, FrameSpec, FrameTable, Role
+from fakebrokers.core.frames import Frame, FrameSpec, FrameTable, Role
 from fakebrokers.journal import Journal, RunJournal, Tap
 from fakebrokers.journal.reader import RunLog
 

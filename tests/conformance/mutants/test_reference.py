@@ -15,9 +15,9 @@ from conformance.mutants.rabbitmq_stream.network import memory, sockets
 from conformance.mutants.rabbitmq_stream.settings import Settings
 from conformance.mutants.registry import command, reference, without_sockets
 from fakebrokers import RabbitMQStream, virtual
+from fakebrokers.core.session import HangUp
 from fakebrokers.faults import drop
 from fakebrokers.journal import Tap
-from fakebrokers.session import HangUp
 from tests.conformance.mutants.happy_path import walk
 
 PROTOCOL = "rabbitmq-stream"

@@ -10,7 +10,7 @@ from conformance.checkers.anomaly import allowed_names
 from conformance.suite.catalogue import requirement
 from conformance.suite.contract import contract, promise
 from conformance.suite.scenario import Scenario
-from fakebrokers.frames import Frame, FrameSpec, FrameTable, Role
+from fakebrokers.core.frames import Frame, FrameSpec, FrameTable, Role
 from fakebrokers.journal import Journal, Tap
 
 NOTHING = "at-least-once ordered"

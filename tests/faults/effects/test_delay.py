@@ -8,7 +8,7 @@ from fakebrokers.faults import (
     throttle,
 )
 from fakebrokers.journal import Tap
-from tests.core import Talk
+from tests.core.talk import Talk
 
 # delay and latency
 

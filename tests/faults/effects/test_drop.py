@@ -6,7 +6,7 @@ from fakebrokers.faults import (
     drop,
 )
 from fakebrokers.journal import Tap
-from tests.core import Talk
+from tests.core.talk import Talk
 
 
 def test_drop_out() -> None:

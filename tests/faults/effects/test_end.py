@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from fakebrokers.core.session import HangUp
 from fakebrokers.faults import (
     Fault,
     black_hole,
@@ -20,8 +21,7 @@ from fakebrokers.faults.effects import (
     Truncate,
 )
 from fakebrokers.journal import Tap
-from fakebrokers.session import HangUp
-from tests.core import Talk
+from tests.core.talk import Talk
 from tests.toy import Value
 
 # ends

@@ -8,7 +8,7 @@ from fakebrokers.faults import (
     stall,
 )
 from fakebrokers.journal import Tap
-from tests.core import Talk
+from tests.core.talk import Talk
 
 # hold and release
 

@@ -12,7 +12,7 @@ from fakebrokers.faults import (
 from fakebrokers.faults.effects import (
     Inject,
 )
-from tests.core import Talk
+from tests.core.talk import Talk
 
 
 def test_inject() -> None:

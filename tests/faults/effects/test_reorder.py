@@ -6,7 +6,7 @@ from fakebrokers.faults import (
     duplicate,
     reorder,
 )
-from tests.core import Talk
+from tests.core.talk import Talk
 
 
 def test_duplicate() -> None:

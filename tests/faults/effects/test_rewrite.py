@@ -12,7 +12,7 @@ from fakebrokers.faults import (
     rewrite,
     truncate,
 )
-from tests.core import Talk
+from tests.core.talk import Talk
 
 
 def test_rewrite() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fakebrokers.core.session import HangUp
 from fakebrokers.faults import (
     coalesce,
     fault,
@@ -11,8 +12,7 @@ from fakebrokers.faults.effects import (
     Coalesce,
     Rst,
 )
-from fakebrokers.session import HangUp
-from tests.core import Talk
+from tests.core.talk import Talk
 
 
 def test_slice() -> None:

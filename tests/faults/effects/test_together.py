@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fakebrokers.core.session import HangUp
 from fakebrokers.faults import (
     drop,
     duplicate,
@@ -19,8 +20,7 @@ from fakebrokers.faults.effects import (
     Rst,
     Slice,
 )
-from fakebrokers.session import HangUp
-from tests.core import Talk
+from tests.core.talk import Talk
 
 
 def test_effects_work_one_after_another() -> None:

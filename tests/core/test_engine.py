@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 
-from fakebrokers.engine import Clock
+from fakebrokers.core.engine import Clock
+from fakebrokers.core.session import HangUp
 from fakebrokers.faults import crash, fault, latency, shift_clock
 from fakebrokers.faults.effects import Crash
-from fakebrokers.session import HangUp
-from tests.core import Talk
+from tests.core.talk import Talk
 
 
 def test_connections_are_named_in_the_order_in_which_they_come() -> None:

@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from enum import StrEnum
 from typing import Any, ClassVar, Protocol
 
-from fakebrokers.frames import Frame, FrameTable
+from fakebrokers.core.frames import Frame, FrameTable
 
 
 class Codec(ABC):

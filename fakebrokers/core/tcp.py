@@ -13,9 +13,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from fakebrokers.connection import Connection
-from fakebrokers.driver import Driver
-from fakebrokers.session import Codec, HangUp, Session
+from fakebrokers.core.connection import Connection
+from fakebrokers.core.driver import Driver
+from fakebrokers.core.session import Codec, HangUp, Session
 
 #: Bytes in a connection's write buffer from which the fake stops reading and pushing.
 WRITE_BUFFER_LIMIT = 4 * 1024 * 1024

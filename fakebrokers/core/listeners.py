@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import Protocol
 
-from fakebrokers.listener import TcpListener
+from fakebrokers.core.tcp import TcpListener
 
 
 class _Owner(Protocol):

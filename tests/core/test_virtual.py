@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from fakebrokers.virtual import run
+from fakebrokers.core.virtual import run
 
 
 def test_hours_take_no_time() -> None:

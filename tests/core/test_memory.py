@@ -7,11 +7,11 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
+from fakebrokers.core.memory import CLIENT_LIMIT, MemoryLink
+from fakebrokers.core.virtual import run
 from fakebrokers.errors import UsageError
 from fakebrokers.faults import Fault, black_hole, crash, hold, latency, refuse, rst, slice_
-from fakebrokers.memory import CLIENT_LIMIT, MemoryLink
 from fakebrokers.server import WALL_ON_VIRTUAL_TIME
-from fakebrokers.virtual import run
 from tests.toy import Toy
 
 Work = Callable[[Toy], Awaitable[None]]

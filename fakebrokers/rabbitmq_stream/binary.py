@@ -9,8 +9,8 @@ brokers treat names as opaque bytes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from struct import Struct, pack
+from collections.abc import Callable, Mapping, Sequence
+from struct import Struct, pack, unpack_from
 from typing import TypeVar
 
 from fakebrokers.errors import WireError
@@ -129,3 +129,13 @@ def pack_map(pairs: Mapping[str, str]) -> bytes:
     """A u32 count and the pairs in the order given."""
     body = b"".join([pack_string(key) + pack_string(value) for key, value in pairs.items()])
     return pack(">I", len(pairs)) + body
+
+
+def pack_ids(ids: Sequence[int]) -> bytes:
+    """Publishing ids as `Publish` and `PublishConfirm` hold them: one big-endian u64 each."""
+    return pack(f">{len(ids)}Q", *ids)
+
+
+def unpack_ids(packed: bytes) -> tuple[int, ...]:
+    """The counterpart of `pack_ids`."""
+    return unpack_from(f">{len(packed) // 8}Q", packed)

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from fakebrokers.connection import IN_LANE_LIMIT, OUT_LANE_LIMIT
+from fakebrokers.core.connection import IN_LANE_LIMIT, OUT_LANE_LIMIT
+from fakebrokers.core.frames import Frame
+from fakebrokers.core.send_path import WRITE_AT
+from fakebrokers.core.session import HangUp
 from fakebrokers.faults import drop, duplicate, hold, latency
-from fakebrokers.frames import Frame
 from fakebrokers.journal import Tap
-from fakebrokers.outgoing import WRITE_AT
-from fakebrokers.session import HangUp
-from tests.core import Talk
+from tests.core.talk import Talk
 from tests.toy import Stored, ToySession, Value
 
 

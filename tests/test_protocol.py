@@ -6,7 +6,7 @@ import pytest
 
 import fakebrokers
 from fakebrokers.errors import UsageError
-from fakebrokers.protocols import PROTOCOLS, ProtocolInfo, find_protocol
+from fakebrokers.protocol import PROTOCOLS, ProtocolInfo, find_protocol
 
 
 def test_names_that_scripts_rely_on() -> None:

@@ -11,13 +11,13 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
-from fakebrokers.connection import Connection
+from fakebrokers.core.connection import Connection
+from fakebrokers.core.frames import FrameTable
+from fakebrokers.core.send_path import Transport
+from fakebrokers.core.session import Broker, Codec, HangUp, Session
 from fakebrokers.faults.injector import Injector
 from fakebrokers.faults.plan import Plan
-from fakebrokers.frames import FrameTable
 from fakebrokers.journal import Journal
-from fakebrokers.outgoing import Transport
-from fakebrokers.session import Broker, Codec, HangUp, Session
 
 
 class Host(Protocol):

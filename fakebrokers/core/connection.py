@@ -9,16 +9,16 @@ from __future__ import annotations
 import math
 from typing import Any, Protocol
 
+from fakebrokers.core.frames import Frame
+from fakebrokers.core.receive_path import Frames, Intake
+from fakebrokers.core.send_path import Outgoing, Transport
+from fakebrokers.core.session import Codec, HangUp, Session
 from fakebrokers.faults.injector import Injector
 from fakebrokers.faults.match import Moment
 from fakebrokers.faults.parcel import Parcel
 from fakebrokers.faults.pipe import Pipe
-from fakebrokers.frames import Frame
-from fakebrokers.intake import Frames, Intake
 from fakebrokers.journal import Journal, Tap
 from fakebrokers.journal.record import SILENCE_LIMIT
-from fakebrokers.outgoing import Outgoing, Transport
-from fakebrokers.session import Codec, HangUp, Session
 
 #: Bytes that faults may hold back on the way in and out before nothing more is read.
 IN_LANE_LIMIT = 1024 * 1024

@@ -6,7 +6,7 @@ import math
 from collections import deque
 from collections.abc import Callable, Iterator
 
-from fakebrokers.frames import Frame
+from fakebrokers.core.frames import Frame
 
 #: Frames with their sizes, as a codec yields them.
 Frames = Iterator[tuple[Frame, int]]

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fakebrokers.errors import FrameTooLarge, WireError
-from fakebrokers.wire import Reader, pack_bytes, pack_map, pack_string
+from fakebrokers.rabbitmq_stream.binary import Reader, pack_bytes, pack_map, pack_string
 
 TEXTS = st.none() | st.text(max_size=50)
 NUMBERS = [("B", "u8"), (">H", "u16"), (">I", "u32"), (">Q", "u64"), (">q", "i64")]

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from fakebrokers.connection import Connection
-from fakebrokers.engine import Engine
+from fakebrokers.core.connection import Connection
+from fakebrokers.core.engine import Engine
+from fakebrokers.core.session import HangUp
 from fakebrokers.faults import Fault, Plan
 from fakebrokers.journal import Record, Tap
-from fakebrokers.session import HangUp
 from tests.toy import FRAMES, ToyBroker, ToyCodec, ToySession
 
 

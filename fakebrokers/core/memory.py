@@ -11,11 +11,11 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from fakebrokers.connection import Connection
-from fakebrokers.session import Codec, HangUp, Session
+from fakebrokers.core.connection import Connection
+from fakebrokers.core.session import Codec, HangUp, Session
 
 if TYPE_CHECKING:
-    from fakebrokers.driver import Driver
+    from fakebrokers.core.driver import Driver
 
 #: Bytes under way to a broker that does not read from which the client is told to pause.
 CLIENT_LIMIT = 256 * 1024

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 
-from fakebrokers.engine import Engine
+from fakebrokers.core.engine import Engine
 
 
 class Driver:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
+from fakebrokers.core.frames import Frame, kind_of
+from fakebrokers.core.receive_path import Intake
+from fakebrokers.core.session import Codec, HangUp
 from fakebrokers.faults.parcel import Parcel
 from fakebrokers.faults.pipe import Pipe, unit_size
-from fakebrokers.frames import Frame, kind_of
-from fakebrokers.intake import Intake
 from fakebrokers.journal import Journal, Tap
-from fakebrokers.session import Codec, HangUp
 
 #: Bytes that a step may collect before they are written; bounds what one read can set off.
 WRITE_AT = 256 * 1024

@@ -8,10 +8,10 @@ from concurrent.futures import Future
 
 import msgspec
 
+from fakebrokers.core.house import Housed
+from fakebrokers.core.loop import InsideLoop
 from fakebrokers.errors import UsageError, WaitTimeout
-from fakebrokers.house import Housed
 from fakebrokers.journal import Journal, Record, Tap
-from fakebrokers.loop import InsideLoop
 
 
 class Wanted(msgspec.Struct, frozen=True):

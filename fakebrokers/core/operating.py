@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from fakebrokers.connection import Connection
+from fakebrokers.core.client_socket import holds_socket
+from fakebrokers.core.connection import Connection
+from fakebrokers.core.frames import Frame
+from fakebrokers.core.listeners import Gate
+from fakebrokers.core.memory import MemoryLink
+from fakebrokers.core.session import HangUp
+from fakebrokers.core.tcp import TcpListener
+from fakebrokers.core.waiting import Waiting
 from fakebrokers.errors import UsageError
-from fakebrokers.frames import Frame
-from fakebrokers.gate import Gate
-from fakebrokers.listener import TcpListener
-from fakebrokers.memory import MemoryLink
-from fakebrokers.peer import holds_socket
-from fakebrokers.session import HangUp
-from fakebrokers.waiting import Waiting
 
 
 class Operated(Waiting):

@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 import pytest
 
-from fakebrokers.loop import InsideLoop, loop_thread
+from fakebrokers.core.loop import InsideLoop, loop_thread
 from fakebrokers.server import FakeServer
 from tests.toy import Toy
 

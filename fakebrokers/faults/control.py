@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-from fakebrokers.engine import Engine
+from fakebrokers.core.engine import Engine
 from fakebrokers.errors import PlanError
 from fakebrokers.faults.plan import Fault, Plan, load_plan
 

@@ -6,10 +6,10 @@ from abc import ABC
 from collections.abc import Callable
 from typing import Any, ClassVar, TypeVar
 
-from fakebrokers.driver import Driver
-from fakebrokers.engine import Engine
+from fakebrokers.core.driver import Driver
+from fakebrokers.core.engine import Engine
+from fakebrokers.core.loop import Home
 from fakebrokers.journal import Journal
-from fakebrokers.loop import Home
 
 T = TypeVar("T")
 

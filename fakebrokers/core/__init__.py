@@ -1,0 +1,1 @@
+"""What all fakes are made of: frames, sessions, connections, timers, listeners."""
