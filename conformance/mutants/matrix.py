@@ -33,7 +33,7 @@ from conformance.suite.brokers import fake_for
 from conformance.suite.judge import Judgement, judge, unfit
 from conformance.suite.load import all_scenarios
 from conformance.suite.scenario import Key, Scenario
-from fakebrokers import virtual
+from fakebrokers.core import virtual
 from fakebrokers.journal import RunJournal
 
 GOOD = (Verdict.PASS, Verdict.NON_STRICT)

@@ -13,7 +13,7 @@ from conformance.adapter.base import AdapterFailed
 from conformance.adapter.inprocess import InProcessAdapter
 from conformance.adapter.kit import Failure
 from conformance.adapter.messages import Kind
-from fakebrokers import virtual
+from fakebrokers.core import virtual
 from fakebrokers.errors import UsageError
 
 from .toy_adapter import Mute, Toy

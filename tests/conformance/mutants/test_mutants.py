@@ -7,7 +7,8 @@ import pytest
 from conformance.adapter.inprocess import InProcessAdapter
 from conformance.mutants.registry import Mutant, find_mutant, mutants_of, protocols, without_sockets
 from conformance.suite.catalogue import families
-from fakebrokers import RabbitMQStream, virtual
+from fakebrokers import RabbitMQStream
+from fakebrokers.core import virtual
 from fakebrokers.errors import UsageError
 from tests.conformance.mutants.happy_path import GENTLE, walk
 

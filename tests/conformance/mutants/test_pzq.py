@@ -18,7 +18,8 @@ from conformance.mutants.pzq.consumer import Delivery
 from conformance.mutants.pzq.errors import ClientError
 from conformance.mutants.pzq.network import Memory
 from conformance.mutants.registry import Mutant, command, mutants_of, reference, without_sockets
-from fakebrokers import PZQ, virtual
+from fakebrokers import PZQ
+from fakebrokers.core import virtual
 from fakebrokers.faults import Plan, drop, fault
 from fakebrokers.pzq.faults import WithoutDelimiter, refuse_message, silent_monitor
 

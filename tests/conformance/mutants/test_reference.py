@@ -14,7 +14,8 @@ from conformance.mutants.rabbitmq_stream.errors import ClientError
 from conformance.mutants.rabbitmq_stream.network import memory, sockets
 from conformance.mutants.rabbitmq_stream.settings import Settings
 from conformance.mutants.registry import command, reference, without_sockets
-from fakebrokers import RabbitMQStream, virtual
+from fakebrokers import RabbitMQStream
+from fakebrokers.core import virtual
 from fakebrokers.core.session import HangUp
 from fakebrokers.faults import drop
 from fakebrokers.journal import Tap

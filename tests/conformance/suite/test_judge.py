@@ -20,7 +20,7 @@ from conformance.suite.expect import Unsupported
 from conformance.suite.judge import Judgement, judge, unfit
 from conformance.suite.runner import Runner
 from conformance.suite.scenario import Scenario
-from fakebrokers import virtual
+from fakebrokers.core import virtual
 from tests.toy import Toy
 
 Script = Callable[[Any, Client, Expect], Awaitable[None]]

@@ -15,7 +15,7 @@ from conformance.suite.brokers import fake_for
 from conformance.suite.load import all_scenarios
 from conformance.suite.runner import Runner
 from conformance.suite.scenario import Scenario
-from fakebrokers import virtual
+from fakebrokers.core import virtual
 
 PROTOCOL = "rabbitmq-stream"
 SECTIONS = tuple(f"RMQS-{number}" for number in range(1, 7))
