@@ -10,14 +10,14 @@ from rich.console import Console
 from rich.progress import Progress
 
 from fakebrokers.errors import UsageError
-from fakebrokers.protocol import PROTOCOLS
+from fakebrokers.protocol import protocol_names
 
 if TYPE_CHECKING:
     from conformance.mutants.matrix import Row
 
 
 @click.command("mutants")
-@click.option("--protocol", type=click.Choice(list(PROTOCOLS)))
+@click.option("--protocol", type=click.Choice(protocol_names()))
 @click.option("--all", "everything", is_flag=True, help="Try every mutant on every scenario.")
 @click.option("--mutant", "only", multiple=True, metavar="NAME", help="Only this mutant; may be given again.")
 @click.option("--why", is_flag=True, help="Say by which criterion each mutant fails.")

@@ -18,9 +18,9 @@ from conformance.results import Results
 from conformance.suite.load import SETS, all_scenarios, select
 from conformance.suite.scenario import Scenario
 from fakebrokers.errors import UsageError
-from fakebrokers.protocol import PROTOCOLS
+from fakebrokers.protocol import protocol_names
 
-PROTOCOL = click.Choice(list(PROTOCOLS))
+PROTOCOL = click.Choice(protocol_names())
 LEVEL = click.Choice(["MUST", "SHOULD", "MAY"], case_sensitive=False)
 
 

@@ -19,9 +19,10 @@ __version__ = "0.1.0"
 
 
 def __getattr__(name: str) -> Any:
-    from fakebrokers.protocol import PROTOCOLS
+    from fakebrokers.protocol import protocols
 
-    for protocol in PROTOCOLS.values():
-        if protocol.server == name:
-            return protocol.load()
+    if name[:1].isupper():
+        for protocol in protocols():
+            if protocol.server_name == name:
+                return protocol.load()
     raise AttributeError(f"module 'fakebrokers' has no attribute {name!r}")

@@ -19,17 +19,10 @@ from click.core import ParameterSource
 from fakebrokers import __version__
 from fakebrokers.commands import ExitCode, ExtraCommands, extra_commands, missing_package
 from fakebrokers.errors import FakeBrokerError, PlanError, UsageError
-from fakebrokers.protocol import PROTOCOLS, ProtocolInfo, find_protocol, instead_of
+from fakebrokers.protocol import Protocol, find_protocol, instead_of, protocols
 
 if TYPE_CHECKING:
     from fakebrokers.server import FakeServer
-
-#: What can carry Moleculer's packets, and the usual port of each; nodes that use TCP take a free one.
-TRANSPORTERS = {"nats": 4222, "redis": 6379, "mqtt": 1883, "tcp": 0}
-
-PROTOCOL_LIST = "\b\nProtocols:\n" + "\n".join(
-    f"  {info.name:16} {info.about} (usual port {info.port})" for info in PROTOCOLS.values()
-)
 
 
 class Commands(click.Group):
@@ -63,7 +56,17 @@ class Commands(click.Group):
             formatter.write_text(problem)
 
 
-def _protocol(ctx: click.Context, param: click.Parameter, value: str) -> ProtocolInfo:
+class ServeCommand(click.Command):
+    """``serve``: its help lists the protocols, which are loaded only for that."""
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        formatter.write_paragraph()
+        formatter.write_text("Protocols:")
+        with formatter.indentation():
+            formatter.write_dl([(p.name, f"{p.about} (usual port {p.port})") for p in protocols()])
+
+
+def _protocol(ctx: click.Context, param: click.Parameter, value: str) -> Protocol:
     """The protocol of that name."""
     try:
         return find_protocol(value)
@@ -90,7 +93,7 @@ def cli() -> None:
     """
 
 
-@cli.command(epilog=PROTOCOL_LIST)
+@cli.command(cls=ServeCommand)
 @click.argument("protocol", callback=_protocol)
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option(
@@ -109,8 +112,8 @@ def cli() -> None:
 )
 @click.option(
     "--transporter",
-    type=click.Choice(list(TRANSPORTERS)),
-    help="Only for moleculer: what carries its packets.",
+    metavar="NAME",
+    help="What carries the packets, for a protocol that leaves the choice.",
 )
 @click.option(
     "--faults",
@@ -125,7 +128,7 @@ def cli() -> None:
     help="Write down every frame in this folder.",
 )
 def serve(
-    protocol: ProtocolInfo,
+    protocol: Protocol,
     host: str,
     port: int | None,
     profile: str,
@@ -145,11 +148,13 @@ def serve(
     if given or "port" not in options:
         options["port"] = protocol.port if port is None else port
     if transporter is not None:
-        if protocol.name != "moleculer":
-            raise click.BadOptionUsage("--transporter", "--transporter is only for moleculer")
+        if transporter not in protocol.variants:
+            there = ", ".join(protocol.variants) or "none"
+            problem = f"{protocol.name} has no transporter {transporter!r}; it has: {there}"
+            raise click.BadOptionUsage("--transporter", problem)
         options["transporter"] = transporter
         if port is None:
-            options["port"] = TRANSPORTERS[transporter]
+            options["port"] = protocol.wire(transporter).port
     if journal is not None:
         options["journal_dir"] = journal
     with warnings.catch_warnings(record=True) as caught:
@@ -203,7 +208,7 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
     sys.exit(code or 0)
 
 
-def _run(protocol: ProtocolInfo, server: FakeServer) -> int:
+def _run(protocol: Protocol, server: FakeServer) -> int:
     """Start the server, say so, and stop it when the process is told to end."""
     asked_to_end = Event()
     for name in (signal.SIGINT, signal.SIGTERM):

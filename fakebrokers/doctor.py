@@ -20,7 +20,7 @@ from packaging.requirements import Requirement
 
 from fakebrokers import __version__
 from fakebrokers.commands import OWN_DISTRIBUTION, extra_commands
-from fakebrokers.protocol import PROTOCOLS
+from fakebrokers.protocol import find_protocol, fixture_name, is_available, protocol_names
 
 #: Extras that a user need not read about: the sum of the others, and the tools of this project's authors.
 LEFT_OUT = ("all", "dev")
@@ -54,7 +54,7 @@ class Program(msgspec.Struct, frozen=True):
 
 
 class Fake(msgspec.Struct, frozen=True):
-    """A protocol, and whether this version can serve it."""
+    """A protocol, and whether this version can serve it; the port is 0 if it cannot."""
 
     protocol: str
     fixture: str
@@ -88,7 +88,7 @@ def examine() -> Findings:
         python=platform.python_version(),
         platform=platform.platform(terse=True),
         healthy=bool(packages) and not any(package.cure and not package.extras for package in packages),
-        fakes=[Fake(info.name, info.fixture, info.port, info.available) for info in PROTOCOLS.values()],
+        fakes=[_fake(name) for name in protocol_names()],
         packages=packages,
         programs=[_java(), _node()],
         problems=extra_commands().problems,
@@ -111,7 +111,7 @@ def print_tables(findings: Findings) -> None:
     fakes = Table("protocol", "pytest fixture", "usual port", "", box=None, pad_edge=False)
     for fake in findings.fakes:
         state = "[green]ready[/]" if fake.available else "[yellow]not in this version[/]"
-        fakes.add_row(fake.protocol, fake.fixture, str(fake.default_port), state)
+        fakes.add_row(fake.protocol, fake.fixture, str(fake.default_port or ""), state)
     console.print(fakes, "")
 
     needs = Table("needed", "for", "version", "installed", "how to get it", box=None, pad_edge=False)
@@ -137,6 +137,11 @@ def _verdict(item: Package | Program) -> tuple[str, str]:
     if not item.cure:
         return f"[green]{item.installed}[/]", ""
     return f"[yellow]{item.installed or 'missing'}[/]", item.cure.replace("[", r"\[")
+
+
+def _fake(name: str) -> Fake:
+    available = is_available(name)
+    return Fake(name, fixture_name(name), find_protocol(name).port if available else 0, available)
 
 
 def _packages() -> Iterator[Package]:

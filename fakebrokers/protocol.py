@@ -1,88 +1,149 @@
-"""The five protocols: their names, server classes and default ports. Loads no server until asked."""
+"""One object describes a protocol. Whatever serves all of them reads it, and nothing else.
+
+A protocol is a package with the modules ``frames codec session broker server faults profile``, and
+``protocol``, which joins them in a `Protocol` called ``PROTOCOL``. It is registered by one line below, or,
+from another project, by `register`::
+
+    register("echo", "my_fakes.echo.protocol")
+
+Fixtures, command line, doctor, fault plans, journal and checkers then know it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from importlib import import_module
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from fakebrokers.errors import UsageError
 
 if TYPE_CHECKING:
+    from fakebrokers.core.wire import Wire
+    from fakebrokers.faults.effect import Effect
     from fakebrokers.server import FakeServer
 
-
-class ProtocolInfo(NamedTuple):
-    """What is known about a protocol before its server is loaded.
-
-    Attributes:
-        name: On the command line and in results, such as ``rabbitmq-stream``.
-        server: Name of the server class; the package ``fakebrokers`` has it as an attribute.
-        port: TCP port of a real installation.
-        about: One line for people who choose.
-    """
-
-    name: str
-    server: str
-    port: int
-    about: str
-
-    @property
-    def fixture(self) -> str:
-        """Name of the pytest fixture, and of the package with the fake."""
-        return self.name.replace("-", "_")
-
-    @property
-    def module(self) -> str:
-        """Where the server class is."""
-        return f"fakebrokers.{self.fixture}.server"
-
-    @property
-    def available(self) -> bool:
-        """Whether this version has the server."""
-        try:
-            return find_spec(self.module) is not None
-        except ModuleNotFoundError:  # the package around the module is not there either
-            return False
-
-    def load(self) -> type[FakeServer]:
-        """The server class.
-
-        Raises:
-            UsageError: This version has no server for the protocol.
-        """
-        if not self.available:
-            there = ", ".join(info.name for info in PROTOCOLS.values() if info.available)
-            raise UsageError(
-                f"this version of fakebrokers cannot fake {self.name}; it can: {there or 'nothing'}"
-            )
-        server: type[FakeServer] = getattr(import_module(self.module), self.server)
-        return server
-
-
-PROTOCOLS = {
-    info.name: info
-    for info in [
-        ProtocolInfo("rabbitmq-stream", "RabbitMQStream", 5552, "RabbitMQ's stream protocol"),
-        ProtocolInfo("blazingmq", "BlazingMQ", 30114, "BlazingMQ, as its client libraries see it"),
-        ProtocolInfo("pzq", "PZQ", 11131, "PZQ store-and-forward queue over ZeroMQ"),
-        ProtocolInfo("narconi", "Narconi", 8080, "Narconi queues over HTTP and WebSocket"),
-        ProtocolInfo("moleculer", "Moleculer", 4222, "Moleculer nodes over NATS, Redis, MQTT or TCP"),
-    ]
+#: Where each protocol describes itself. Nothing of it is loaded before somebody asks.
+_REGISTERED = {
+    "rabbitmq-stream": "fakebrokers.rabbitmq_stream.protocol",
+    "blazingmq": "fakebrokers.blazingmq.protocol",
+    "pzq": "fakebrokers.pzq.protocol",
+    "narconi": "fakebrokers.narconi.protocol",
+    "moleculer": "fakebrokers.moleculer.protocol",
 }
 
 
-def find_protocol(name: str) -> ProtocolInfo:
+@dataclass(frozen=True, kw_only=True)
+class Protocol:
+    """A protocol.
+
+    Attributes:
+        name: On the command line and in results, such as ``rabbitmq-stream``.
+        about: One line for people who choose.
+        server: Where the server class is: ``module:Class``.
+        wires: What its connections speak; the first one is the usual one.
+        variants: Names of which a fake speaks one at a time (transporters), each the name of a wire; empty
+            where there is no choice.
+        effects: Effects that exist here only, on any wire; those of one wire stand with the wire.
+        default_port: TCP port of a real installation; that of the first wire if not given.
+        ordered: Whether its logs have an order, and positions are offsets in it.
+    """
+
+    name: str
+    about: str
+    server: str
+    wires: Sequence[Wire]
+    variants: Sequence[str] = ()
+    effects: Sequence[type[Effect]] = ()
+    default_port: int = 0
+    ordered: bool = False
+
+    @property
+    def fixture(self) -> str:
+        """Name of the pytest fixture."""
+        return fixture_name(self.name)
+
+    @property
+    def port(self) -> int:
+        """TCP port of a real installation."""
+        return self.default_port or self.wires[0].port
+
+    @property
+    def server_name(self) -> str:
+        """Name of the server class, for people who import it."""
+        return self.server.partition(":")[2]
+
+    @cached_property
+    def own_effects(self) -> tuple[type[Effect], ...]:
+        """All effects that only this protocol has."""
+        return (*self.effects, *(effect for wire in self.wires for effect in wire.effects))
+
+    def wire(self, name: str) -> Wire:
+        """The wire of that name.
+
+        Raises:
+            UsageError: There is none; the message says which there are.
+        """
+        for wire in self.wires:
+            if wire.name == name:
+                return wire
+        raise UsageError(f"{self.name} has no wire {name!r}{instead_of(name, [w.name for w in self.wires])}")
+
+    def load(self) -> type[FakeServer]:
+        """The server class."""
+        module, _, name = self.server.partition(":")
+        server: type[FakeServer] = getattr(import_module(module), name)
+        return server
+
+
+def fixture_name(protocol: str) -> str:
+    """What the pytest fixture of a protocol is called."""
+    return protocol.replace("-", "_")
+
+
+def register(name: str, module: str) -> None:
+    """Make a protocol known whose module `module` has it as ``PROTOCOL``.
+
+    Raises:
+        UsageError: Another one has that name.
+    """
+    if _REGISTERED.setdefault(name, module) != module:
+        raise UsageError(f"there is a protocol {name!r} already, in {_REGISTERED[name]}")
+
+
+def protocol_names() -> list[str]:
+    """All that are registered, whether or not this version has them."""
+    return list(_REGISTERED)
+
+
+def is_available(name: str) -> bool:
+    """Whether this version has the protocol."""
+    try:
+        return find_spec(_REGISTERED[name]) is not None
+    except ModuleNotFoundError:  # the package around the module is not there either
+        return False
+
+
+def protocols() -> list[Protocol]:
+    """All protocols that this version has."""
+    return [find_protocol(name) for name in _REGISTERED if is_available(name)]
+
+
+def find_protocol(name: str) -> Protocol:
     """The protocol of that name.
 
     Raises:
-        UsageError: There is none; the message says what is valid, and the closest.
+        UsageError: There is none, or none in this version; the message says what is valid, and the closest.
     """
-    try:
-        return PROTOCOLS[name]
-    except KeyError:
-        raise UsageError(f"there is no protocol {name!r}{instead_of(name, PROTOCOLS)}") from None
+    if name not in _REGISTERED:
+        raise UsageError(f"there is no protocol {name!r}{instead_of(name, _REGISTERED)}")
+    if not is_available(name):
+        there = ", ".join(each for each in _REGISTERED if is_available(each))
+        raise UsageError(f"this version of fakebrokers cannot fake {name}; it can: {there or 'nothing'}")
+    protocol: Protocol = import_module(_REGISTERED[name]).PROTOCOL
+    return protocol
 
 
 def instead_of(word: str, valid: Iterable[str]) -> str:

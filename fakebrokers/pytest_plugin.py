@@ -23,12 +23,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pytest
 
 from fakebrokers import __version__
-from fakebrokers.protocol import ProtocolInfo, find_protocol
+from fakebrokers.protocol import Protocol, find_protocol, fixture_name, protocol_names
 
 if TYPE_CHECKING:
-    from fakebrokers.narconi.server import Narconi
-    from fakebrokers.pzq.server import PZQ
-    from fakebrokers.rabbitmq_stream.server import RabbitMQStream
     from fakebrokers.server import FakeServer
 
 MARKER = """\
@@ -112,11 +109,11 @@ def _number(config: pytest.Config, name: str) -> int | None:
     return int(text)
 
 
-def _marked_options(item: pytest.Item, protocol: ProtocolInfo) -> dict[str, Any]:
+def _marked_options(item: pytest.Item, protocol: Protocol) -> dict[str, Any]:
     """The keywords of all markers that apply to a test, the closest last."""
     options: dict[str, Any] = {}
     for marker in reversed(list(item.iter_markers("fakebrokers"))):
-        if not marker.args or protocol in [find_protocol(name) for name in marker.args]:
+        if not marker.args or protocol.name in [find_protocol(name).name for name in marker.args]:
             options.update(marker.kwargs)
     return options
 
@@ -149,61 +146,34 @@ def _factory(request: pytest.FixtureRequest, name: str) -> Iterator[Callable[...
         yield start
 
 
-@pytest.fixture
-def rabbitmq_stream_factory(request: pytest.FixtureRequest) -> Iterator[Callable[..., RabbitMQStream]]:
-    """Starts as many RabbitMQ Stream fakes as you call it; keywords as for `RabbitMQStream`."""
-    yield from _factory(request, "rabbitmq-stream")
+class Fixtures:
+    """The two fixtures of one protocol, as a plugin of their own: ``NAME`` and ``NAME_factory``."""
+
+    def __init__(self, protocol: str) -> None:
+        name = fixture_name(protocol)
+
+        def factory(request: pytest.FixtureRequest) -> Iterator[Callable[..., Any]]:
+            yield from _factory(request, protocol)
+
+        def fake(request: pytest.FixtureRequest) -> FakeServer:
+            server: FakeServer = request.getfixturevalue(f"{name}_factory")()
+            return server
+
+        factory.__doc__ = f"Starts as many {protocol} fakes as you call it; keywords as for the server class."
+        fake.__doc__ = f"A fresh {protocol} fake."
+        self.factory = pytest.fixture(factory, name=f"{name}_factory")
+        self.fake = pytest.fixture(fake, name=name)
 
 
-@pytest.fixture
-def rabbitmq_stream(rabbitmq_stream_factory: Callable[..., RabbitMQStream]) -> RabbitMQStream:
-    """A fresh RabbitMQ Stream fake."""
-    return rabbitmq_stream_factory()
+def _add_fixtures(manager: pytest.PytestPluginManager) -> None:
+    """Add the fixtures of every protocol that is registered by now."""
+    for protocol in protocol_names():
+        name = f"fakebrokers {protocol}"
+        if not manager.has_plugin(name):
+            manager.register(Fixtures(protocol), name)
 
 
-@pytest.fixture
-def blazingmq_factory(request: pytest.FixtureRequest) -> Iterator[Callable[..., FakeServer]]:
-    """Starts as many BlazingMQ fakes as you call it; keywords as for `BlazingMQ`."""
-    yield from _factory(request, "blazingmq")
-
-
-@pytest.fixture
-def blazingmq(blazingmq_factory: Callable[..., FakeServer]) -> FakeServer:
-    """A fresh BlazingMQ fake."""
-    return blazingmq_factory()
-
-
-@pytest.fixture
-def pzq_factory(request: pytest.FixtureRequest) -> Iterator[Callable[..., PZQ]]:
-    """Starts as many PZQ fakes as you call it; keywords as for `PZQ`."""
-    yield from _factory(request, "pzq")
-
-
-@pytest.fixture
-def pzq(pzq_factory: Callable[..., PZQ]) -> PZQ:
-    """A fresh PZQ fake."""
-    return pzq_factory()
-
-
-@pytest.fixture
-def narconi_factory(request: pytest.FixtureRequest) -> Iterator[Callable[..., Narconi]]:
-    """Starts as many Narconi fakes as you call it; keywords as for `Narconi`."""
-    yield from _factory(request, "narconi")
-
-
-@pytest.fixture
-def narconi(narconi_factory: Callable[..., Narconi]) -> Narconi:
-    """A fresh Narconi fake."""
-    return narconi_factory()
-
-
-@pytest.fixture
-def moleculer_factory(request: pytest.FixtureRequest) -> Iterator[Callable[..., FakeServer]]:
-    """Starts as many Moleculer fakes as you call it; keywords as for `Moleculer`."""
-    yield from _factory(request, "moleculer")
-
-
-@pytest.fixture
-def moleculer(moleculer_factory: Callable[..., FakeServer]) -> FakeServer:
-    """A fresh Moleculer fake."""
-    return moleculer_factory()
+def pytest_plugin_registered(plugin: object, manager: pytest.PytestPluginManager) -> None:
+    """A plugin or a conftest.py was loaded, which may have registered a protocol."""
+    if not isinstance(plugin, Fixtures):
+        _add_fixtures(manager)

@@ -1,4 +1,4 @@
-"""The front door of every fake: start and stop, faults, journal, waiting, inspecting.
+"""What every fake offers to tests: start and stop, faults, journal, waiting, inspecting.
 
     with RabbitMQStream() as broker:
         connect_your_client(broker.url)
@@ -15,37 +15,40 @@ import asyncio
 import ipaddress
 import time
 import warnings
-from abc import abstractmethod
-from collections.abc import Mapping
-from functools import partial
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 from uuid import uuid4
 
+from fakebrokers.core.connection import Connection
 from fakebrokers.core.driver import Driver
 from fakebrokers.core.engine import Clock, Engine
-from fakebrokers.core.frames import FrameTable
-from fakebrokers.core.listeners import Gate
-from fakebrokers.core.loop import Home, InsideLoop, loop_thread
-from fakebrokers.core.memory import MemoryLink, close_door, open_door
-from fakebrokers.core.operating import Operated
-from fakebrokers.core.session import Broker
+from fakebrokers.core.frames import Frame
+from fakebrokers.core.host import Host
+from fakebrokers.core.listeners import Endpoint, Listener, Listeners
+from fakebrokers.core.loop import InsideLoop, LoopHandle, loop_thread
+from fakebrokers.core.memory import MemoryLink, MemoryListener
+from fakebrokers.core.session import Broker, HangUp
 from fakebrokers.core.tcp import TcpListener
 from fakebrokers.core.virtual import VirtualLoop
-from fakebrokers.errors import UsageError
+from fakebrokers.core.waiting import Wait, Wanted
+from fakebrokers.core.wire import Wire, frames_of
+from fakebrokers.errors import UsageError, WaitTimeout
 from fakebrokers.faults.control import FaultControl
 from fakebrokers.faults.plan import Plan, load_plan
-from fakebrokers.journal import Journal, RunJournal
+from fakebrokers.journal import Journal, Record, RunJournal, Tap
+from fakebrokers.protocol import Protocol
+
+T = TypeVar("T")
 
 #: What the broker's wall clock shows at 0 s of virtual time (2025-01-01), so that runs repeat exactly.
 WALL_ON_VIRTUAL_TIME = 1_735_689_600.0
 
-Self = TypeVar("Self", bound="FakeServer")
 
-
-class FakeServer(Operated):
-    """Base of the five fakes.
+class FakeServer(ABC):
+    """Base of all fakes.
 
     Args:
         host: Address to listen on; anything but loopback is warned about.
@@ -58,13 +61,16 @@ class FakeServer(Operated):
         body_limit: Frames with message bodies above this many bytes are journalled without them.
         journal_dir: Folder in which everything is written down besides, from `start` to `stop`.
         memory: Listen on no socket at all; clients connect with `connect_memory` on the running loop.
+
+    Attributes:
+        protocol: What it speaks.
+        journal: What went over the wire.
+        faults: Its faults.
+        broker: The model of what all connections share; look, do not touch, from other threads.
+        engine: The core; for tests of the core and for reports.
     """
 
-    protocol: ClassVar[str]
-    scheme: ClassVar[str]
-    default_port: ClassVar[int]
-    frames: ClassVar[FrameTable]
-    stream: ClassVar[bool] = True
+    protocol: ClassVar[Protocol]
 
     def __init__(
         self,
@@ -81,37 +87,36 @@ class FakeServer(Operated):
     ) -> None:
         if not _is_loopback(host):
             warnings.warn(
-                f"{self.protocol}: listening on {host}: everyone who reaches this address can use the fake",
+                f"{self.protocol.name}: listening on {host}: whoever reaches this address can use the fake",
                 stacklevel=3,
             )
         self.host = host
         self.profile = profile
-        self._wanted_port = port
-        self._memory = memory
-        plan = load_plan(faults) if faults is not None else Plan()
+        self.in_memory = memory
+        plan = load_plan(faults, self.protocol) if faults is not None else Plan()
         if seed is not None:
             plan = Plan(seed=seed, faults=plan.faults)
-        self.journal = Journal(self.frames, limit=journal_limit, body_limit=body_limit)
-        self._journal_dir = None if journal_dir is None else Path(journal_dir)
-        self._written: RunJournal | None = None
+        wires = self.wires
+        self.journal = Journal(frames_of(wires), limit=journal_limit, body_limit=body_limit)
         self.clock = Clock(time.time() - time.monotonic())
         self.broker = self.make_broker(self.clock)
         self.engine = Engine(
-            self.frames,
+            wires,
             self.broker,
-            stream=self.stream,
+            own_effects=self.protocol.own_effects,
+            protocol=self.protocol.name,
             plan=plan,
             journal=self.journal,
             clock=self.clock,
         )
-        self.engine.host = self
+        self.listeners = Listeners(self.engine)
         self.faults = FaultControl(self)
-        self.listeners: list[TcpListener] = []
-        self.gate = Gate(self)
-        self._home: Home | None = None
+        self._wanted_port = port
+        self._journal_dir = None if journal_dir is None else Path(journal_dir)
+        self._written: RunJournal | None = None
+        self._host = Host(self.engine, self.listeners, self)
+        self._loop: LoopHandle | None = None
         self._driver: Driver | None = None
-        self._links: dict[str, MemoryLink] = {}
-        self._doors: list[int] = []
 
     # what a protocol supplies
 
@@ -124,73 +129,66 @@ class FakeServer(Operated):
     def make_broker(self, clock: Clock) -> Broker:
         """The broker model for `self.profile`."""
 
-    @abstractmethod
-    def make_listeners(self, driver: Driver) -> list[TcpListener]:
-        """The sockets to listen on; the first one's port is `port`."""
+    def endpoints(self) -> Sequence[Endpoint]:
+        """Where to listen; the first one's port is `port`. Asked at each start."""
+        return ()
 
-    # life
+    @property
+    def wires(self) -> Sequence[Wire]:
+        """What this fake's connections speak: all that its protocol has, unless it speaks one of them."""
+        return self.protocol.wires
 
-    def start(self: Self) -> Self:
-        """Listen. On return clients can connect."""
-        if self._home is not None:
-            raise UsageError(f"this {self.protocol} fake runs already, at {self.url}")
-        self._write_down()
-        if self._memory:
-            inside = InsideLoop(asyncio.get_running_loop())
-            self._begin(inside)
-            self._home = inside
-            self._doors = [
-                open_door(self.host, partial(self.connect_memory, door=number))
-                for number in range(self.memory_doors)
-            ]
-            self.bound()
-            return self
-        home = loop_thread()
-        self._begin(home)
-        assert self._driver is not None
-        self.listeners = self.make_listeners(self._driver)
-        try:
-            for listener in self.listeners:
-                listener.bind()
-            self._home = home
-            self.bound()
-            home.run(self.serve())
-        except BaseException:
-            home.call(self._close)
-            self._home = None
-            raise
-        return self
+    def new_listeners(self, driver: Driver) -> list[Listener]:
+        """What listens at the endpoints: TCP sockets, or addresses in memory."""
+        kind = MemoryListener if self.in_memory else TcpListener
+        return [kind(driver, endpoint, self.host) for endpoint in self.endpoints()]
 
-    def _begin(self, home: Home) -> None:
-        self._driver = Driver(self.engine, home.loop)
-        self.gate.attach(home.loop)
-        if isinstance(home.loop, VirtualLoop):
-            self.clock.wall_at_zero = WALL_ON_VIRTUAL_TIME
-        self.engine.start(home.loop.time())
-
-    def bound(self) -> None:
+    def bound(self) -> None:  # noqa: B027 - optional hook
         """The ports are known; nobody was accepted yet."""
 
     async def serve(self) -> None:
         """Accept from now on."""
-        for listener in self.listeners:
-            await listener.serve()
+        await self.listeners.serve()
+
+    async def unserve(self) -> None:  # noqa: B027 - optional hook
+        """End what `serve` began besides the listeners."""
+
+    def closed(self) -> None:  # noqa: B027 - optional hook
+        """The listeners are gone; on the loop."""
+
+    # life
+
+    def start(self) -> Self:
+        """Listen. On return clients can connect."""
+        if self._loop is not None:
+            raise UsageError(f"this {self.protocol.name} fake runs already, at {self.url}")
+        self._open_journal()
+        loop = InsideLoop(asyncio.get_running_loop()) if self.in_memory else loop_thread()
+        self._driver = driver = Driver(self.engine, loop.loop)
+        if isinstance(loop.loop, VirtualLoop):
+            self.clock.wall_at_zero = WALL_ON_VIRTUAL_TIME
+        self.engine.start(loop.loop.time())
+        try:
+            self.listeners.bind(self.new_listeners(driver), loop.loop)
+            self._loop = loop
+            self.bound()
+            loop.run(self.serve())
+        except BaseException:
+            loop.call(self._close)
+            self._loop = None
+            raise
+        return self
 
     def stop(self) -> None:
         """End all connections and give the port back. Safe to call twice."""
-        if self._home is not None:
-            self._home.call(self._close)
-            self._home.run(self.unserve())
-            self._home = None
+        if self._loop is not None:
+            self._loop.call(self._close)
+            self._loop.run(self.unserve())
+            self._loop = None
 
     def _close(self) -> None:
-        for port in self._doors:
-            close_door(self.host, port)
-        self._doors.clear()
-        self.gate.close()
-        for listener in self.listeners:
-            listener.close()
-            listener.drop_all()
+        self.listeners.close()
+        self.closed()
         if self._driver is not None:
             self._driver.stop()
         if self._written is not None:
@@ -198,21 +196,18 @@ class FakeServer(Operated):
             self._written.close()
             self._written = None
 
-    def _write_down(self) -> None:
-        """Open the journal on disk, if one is wanted."""
+    def _open_journal(self) -> None:
+        """Begin to write the journal to disk, if that is wanted."""
         if self._journal_dir is not None:
-            run = f"{self.protocol}-{time.strftime('%Y%m%dT%H%M%S')}-{uuid4().hex[:8]}"
+            run = f"{self.protocol.name}-{time.strftime('%Y%m%dT%H%M%S')}-{uuid4().hex[:8]}"
             self._written = RunJournal(
                 self._journal_dir,
                 run,
-                protocol=self.protocol,
+                protocol=self.protocol.name,
                 profile=self.profile,
                 seed=self.engine.injector.seed,
             )
             self.journal.sink = self._written
-
-    async def unserve(self) -> None:
-        """End what `serve` began besides the listeners."""
 
     def check(self) -> None:
         """Raise what went wrong inside the fake, if anything did."""
@@ -220,9 +215,9 @@ class FakeServer(Operated):
             errors, self.engine.errors = self.engine.errors, []
             if len(errors) == 1:
                 raise errors[0]
-            raise BaseExceptionGroup(f"{len(errors)} errors in the {self.protocol} fake", errors)
+            raise BaseExceptionGroup(f"{len(errors)} errors in the {self.protocol.name} fake", errors)
 
-    def __enter__(self: Self) -> Self:
+    def __enter__(self) -> Self:
         return self.start()
 
     def __exit__(
@@ -232,7 +227,7 @@ class FakeServer(Operated):
         if error is None:
             self.check()
 
-    async def start_async(self: Self) -> Self:
+    async def start_async(self) -> Self:
         """`start`; it takes about a millisecond."""
         return self.start()
 
@@ -240,7 +235,7 @@ class FakeServer(Operated):
         """`stop`, for async code."""
         self.stop()
 
-    async def __aenter__(self: Self) -> Self:
+    async def __aenter__(self) -> Self:
         return self.start()
 
     async def __aexit__(
@@ -248,16 +243,48 @@ class FakeServer(Operated):
     ) -> None:
         self.__exit__(kind, error, trace)
 
+    # on the fake's own thread
+
+    @property
+    def now(self) -> float:
+        """Monotonic seconds, on the clock of the journal's records."""
+        return self._driver.loop.time() if self._driver is not None else 0.0
+
+    def call(self, act: Callable[..., T], *arguments: Any) -> T:
+        """Run `act` on the fake's own thread, then write what it made the fake say."""
+        if self._loop is None or self._driver is None:
+            result = act(*arguments)
+            self.engine.flush(self.engine.now)
+            return result
+        driver = self._driver
+
+        def step() -> T:
+            self.engine.now = driver.loop.time()
+            try:
+                return act(*arguments)
+            finally:
+                driver.finish_step()
+
+        return self._loop.call(step)
+
+    def _post(self, act: Callable[[], None]) -> None:
+        """Run `act` there some time soon."""
+        if self._loop is not None:
+            self._loop.post(act)
+
     # addresses
 
     @property
     def port(self) -> int:
         """The port that clients connect to."""
-        if self._doors:
-            return self._doors[0]
-        if not self.listeners:
-            raise UsageError(f"this {self.protocol} fake does not listen: start() it, or use `with`")
+        if not len(self.listeners):
+            raise UsageError(f"this {self.protocol.name} fake does not listen: start() it, or use `with`")
         return self.listeners[0].port
+
+    @property
+    def scheme(self) -> str:
+        """The first part of `url`."""
+        return self.protocol.name
 
     @property
     def url(self) -> str:
@@ -275,32 +302,174 @@ class FakeServer(Operated):
         """Further addresses by name (TLS, management ...)."""
         return {}
 
-    # memory
-
-    def connect_memory(self, client: asyncio.Protocol, door: int = 0) -> MemoryLink:
-        """Join a client protocol to this fake without sockets (``memory=True``), at one of its addresses."""
-        if not self._memory or self._driver is None:
+    def connect_memory(self, client: asyncio.Protocol, endpoint: int = 0) -> MemoryLink:
+        """Join a client protocol to this fake without sockets (``memory=True``), at one of its endpoints."""
+        listener = self.listeners[endpoint] if self.in_memory and self._loop is not None else None
+        if not isinstance(listener, MemoryListener):
             raise UsageError("connect_memory needs a fake that was made with memory=True and started")
-        if self.gate.hole:
-            raise TimeoutError("a connect hangs while the fake is a black hole")
-        if self.gate.shut:
-            raise ConnectionRefusedError("the fake lets nobody in")
-        link = MemoryLink(self._driver, partial(self.welcome_door, door), client)
-        self._links[link.name] = link
-        return link
+        return listener.connect(client)
+
+    # waiting
+
+    def wait_for(
+        self,
+        condition: Callable[[Record], bool] | None = None,
+        *,
+        kind: str | None = None,
+        role: str | None = None,
+        tap: Tap | None = None,
+        connection: str | None = None,
+        count: int = 1,
+        since: int = 0,
+        timeout: float = 5.0,
+    ) -> list[Record]:
+        """Wait until the journal holds `count` records that fit; returns them.
+
+        Args:
+            condition: Asked for each record.
+            kind, role, tap, connection: As in `Journal.select`.
+            since: Only records with a higher `seq`.
+            timeout: Seconds; then `WaitTimeout` with the last journal lines.
+        """
+        if isinstance(self._loop, InsideLoop):
+            raise UsageError("wait_for would block the loop that this fake runs on: await wait_for_async")
+        wanted = Wanted(condition, kind, role, tap, connection, count, since)
+        wait = self.call(Wait, self.journal, wanted)
+        try:
+            return wait.future.result(timeout)
+        except TimeoutError:
+            raise self._timed_out(wanted, timeout) from None
+        finally:
+            self._post(wait.end)
+
+    async def wait_for_async(
+        self,
+        condition: Callable[[Record], bool] | None = None,
+        *,
+        kind: str | None = None,
+        role: str | None = None,
+        tap: Tap | None = None,
+        connection: str | None = None,
+        count: int = 1,
+        since: int = 0,
+        timeout: float = 5.0,
+    ) -> list[Record]:
+        """`wait_for`, for async code."""
+        wanted = Wanted(condition, kind, role, tap, connection, count, since)
+        wait = self.call(Wait, self.journal, wanted)
+        try:
+            return await asyncio.wait_for(asyncio.wrap_future(wait.future), timeout)
+        except TimeoutError:
+            raise self._timed_out(wanted, timeout) from None
+        finally:
+            self._post(wait.end)
+
+    def _timed_out(self, wanted: Wanted, timeout: float) -> WaitTimeout:
+        return WaitTimeout(
+            f"expected {wanted} within {timeout} s; the last journal lines:\n{self.journal_excerpt()}"
+        )
+
+    def journal_excerpt(self, lines: int = 20) -> str:
+        """The last journal lines as text."""
+        return self.journal.excerpt(lines)
+
+    # looking and acting, as an operator or a network would
 
     @property
-    def memory_doors(self) -> int:
-        """How many addresses the fake has in memory."""
-        return 1
+    def connections(self) -> list[dict[str, Any]]:
+        """The connections that stand: name, address, peer, bytes, and what the session tells."""
+        return self.call(lambda: [_described(c) for c in self.engine.connections.values()])
 
-    def welcome_door(self, door: int) -> Any:
-        """Session and codec of a client that connects through memory to one of the addresses."""
-        return self.welcome_memory()
+    def client_holds(self, connection: str) -> bool | None:
+        """Whether the client still holds its socket of a connection, even one that the broker has ended.
 
-    def welcome_memory(self) -> Any:
-        """Session and codec of a client that connects through memory."""
-        raise UsageError(f"{self.protocol} has no connections through memory")
+        Returns:
+            None where that cannot be told (no Linux; a library owns the sockets).
+
+        Raises:
+            UsageError: There was never a connection of that name.
+        """
+        for record in self.journal.select(kind="accepted", connection=connection):
+            return self.listeners.client_holds(connection, record.note)
+        raise UsageError(f"there was no connection {connection!r}")
+
+    def say(self, connection: str, *frames: Frame) -> None:
+        """Say frames on a connection that nobody asked for; no fault touches them."""
+
+        def act() -> None:
+            for frame in frames:
+                self.connection(connection).inject(frame)
+
+        self.call(act)
+
+    def say_raw(self, connection: str, data: Any) -> None:
+        """Say bytes (or whatever the wire's unit is) on a connection; no fault touches them."""
+        self.call(lambda: self.connection(connection).inject(data))
+
+    def connection(self, name: str) -> Connection:
+        """A connection that stands, for code on the fake's own thread.
+
+        Raises:
+            UsageError: There is none of that name; with those there are.
+        """
+        if name not in self.engine.connections:
+            there = ", ".join(self.engine.connections) or "none"
+            raise UsageError(f"expected a connection that stands ({there}), got {name!r}")
+        return self.engine.connections[name]
+
+    def kill(self, connection: str | None = None, how: HangUp | str = HangUp.FIN) -> None:
+        """End one connection (``c1``), or all of them, as an operator or a network would.
+
+        One that has ended by itself meanwhile is left as it is.
+
+        Raises:
+            UsageError: There was never a connection of that name.
+        """
+
+        def act() -> None:
+            names = list(self.engine.connections) if connection is None else [connection]
+            for name in names:
+                if not self.engine.has_ended(name):
+                    self.engine.kill(self.connection(name), HangUp(how), self.engine.now)
+
+        self.call(act)
+
+    def refuse(self, for_s: float | None = None) -> None:
+        """Refuse new connections for `for_s` seconds, or until `restart`; those that stand go on."""
+        self.call(self._host.refuse, for_s, "")
+
+    def black_hole(self, for_s: float | None = None) -> None:
+        """Let new connects hang for `for_s` seconds, or until `restart`; those that stand go on."""
+        self.call(self._host.black_hole, for_s, "")
+
+    def crash(self, how: HangUp | str = HangUp.RST, *, keep_state: bool = True) -> None:
+        """Die: all connections end, nothing listens until `restart`."""
+
+        def act() -> None:
+            self._host.close_listeners(None, "")
+            self.engine.crash(HangUp(how), keep_state, self.engine.now)
+
+        self.call(act)
+
+    def restart(self) -> None:
+        """Listen again on the same ports, whatever kept them shut."""
+        if self._loop is not None:
+            self._loop.run(self.listeners.reopen())
+
+    def released(self, fault: str) -> None:
+        """A fault was released by hand: undo what it did to the listeners."""
+        self._host.release(fault)
+
+
+def _described(connection: Connection) -> dict[str, Any]:
+    return {
+        "name": connection.name,
+        "address": connection.address,
+        "peer": connection.peer,
+        "received_bytes": connection.received_bytes,
+        "sent_bytes": connection.sent_bytes,
+        **connection.session.describe(),
+    }
 
 
 def _is_loopback(host: str) -> bool:

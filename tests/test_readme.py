@@ -65,7 +65,7 @@ def test_fault_plan(tmp_path: Path) -> None:
 
 
 def test_effects_that_it_names_exist() -> None:
-    from fakebrokers.faults.plan import effect_types
+    from fakebrokers.faults.registry import effect_types
 
     (sentence,) = re.findall(r"^There are effects on .*?;", README.read_text(), re.MULTILINE | re.DOTALL)
     named = [

@@ -46,7 +46,7 @@ def test_a_conversation() -> None:
         assert connection["name"] == "c1"
         assert connection["state"] == "open"
         assert (connection["received_bytes"], connection["sent_bytes"]) == (17, 17)
-        assert connection["peer"] == "{}:{}".format(*sock.getsockname())
+        assert connection["address"] == "{}:{}".format(*sock.getsockname())
 
 
 def test_started_twice_or_not_at_all() -> None:
@@ -85,7 +85,7 @@ def test_only_loopback_without_a_warning() -> None:
         warnings.simplefilter("error")
         for host in ("127.0.0.1", "::1", "localhost", "127.5.0.1"):
             Toy(host=host)
-    with pytest.warns(UserWarning, match="everyone who reaches this address"):
+    with pytest.warns(UserWarning, match="whoever reaches this address"):
         Toy(host="0.0.0.0")
 
 
@@ -128,9 +128,9 @@ def test_the_tests_own_error_comes_first() -> None:
         raise KeyError("the test's own")
 
 
-def test_an_error_in_welcome_is_kept() -> None:
+def test_an_error_in_a_new_session_is_kept() -> None:
     with Toy() as toy:
-        toy.welcome_memory = lambda: 1 / 0  # type: ignore[assignment,method-assign,return-value]
+        toy.listeners[0].endpoint = toy.listeners[0].endpoint._replace(new_session=lambda _: 1 / 0)  # type: ignore[attr-defined]
         with client(toy) as sock, pytest.raises(ConnectionResetError):
             assert sock.recv(1) == b""
             raise ConnectionResetError

@@ -13,14 +13,12 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Iterable, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
-from fakebrokers.core.driver import Driver
 from fakebrokers.core.engine import Clock
 from fakebrokers.core.frames import (
     Frame,
     FrameSpec,
-    FrameTable,
     Items,
     KeyType,
     Malformed,
@@ -28,8 +26,10 @@ from fakebrokers.core.frames import (
     frame_table,
     frames_in,
 )
+from fakebrokers.core.listeners import Endpoint
 from fakebrokers.core.session import Broker, Codec, Session
-from fakebrokers.core.tcp import TcpListener
+from fakebrokers.core.wire import Wire
+from fakebrokers.protocol import Protocol
 from fakebrokers.server import FakeServer
 
 
@@ -94,8 +94,6 @@ BY_WORD = {kind.__name__.lower(): kind for kind in FRAMES if kind is not Malform
 
 
 class ToyCodec(Codec):
-    frames: ClassVar[FrameTable] = FRAMES
-
     def __init__(self) -> None:
         self._buffer = b""
 
@@ -147,16 +145,16 @@ class ToySession(Session):
 
     def __init__(self, broker: ToyBroker) -> None:
         self.broker = broker
-        self.deadline: float | None = None
 
     def opened(self, now: float) -> None:
-        self.deadline = now + 10
+        self.timer = self.link.session_timer(self.beat_or_end)
+        self.timer.set(now + 10)
 
     def handle(self, frame: Frame, now: float) -> None:
         match frame:
             case Hello():
                 self.state = "open"
-                self.deadline = now + 1
+                self.timer.set(now + 1)
                 self.link.say(Welcome())
                 self.link.ready()
             case Put(keys, body):
@@ -172,13 +170,10 @@ class ToySession(Session):
             case Malformed():
                 self.link.hang_up()
 
-    def next_deadline(self) -> float | None:
-        return self.deadline
-
-    def handle_timer(self, now: float) -> None:
+    def beat_or_end(self, now: float) -> None:
         if self.state == "open":
             self.link.say(Beat())
-            self.deadline = now + 1
+            self.timer.set(now + 1)
         else:
             self.link.hang_up()
 
@@ -186,22 +181,24 @@ class ToySession(Session):
         return Refused(frame.keys[0], code) if isinstance(frame, Put) else None
 
 
-class Toy(FakeServer):
-    """The toy's front door."""
+WIRE = Wire("toy", FRAMES, port=9)
 
-    protocol = "toy"
-    scheme = "toy"
-    default_port = 9
-    frames = FRAMES
+PROTOCOL = Protocol(name="toy", about="words and lines", server="tests.toy:Toy", wires=(WIRE,))
+
+
+class Toy(FakeServer):
+    """The toy, as tests see it."""
+
+    protocol = PROTOCOL
     broker: ToyBroker
 
     def make_broker(self, clock: Clock) -> ToyBroker:
         return ToyBroker()
 
-    def make_listeners(self, driver: Driver) -> list[TcpListener]:
-        return [TcpListener(driver, lambda _: self.welcome_memory(), self.host, self._wanted_port)]
+    def endpoints(self) -> list[Endpoint]:
+        return [Endpoint(WIRE, self.new_session, self._wanted_port)]
 
-    def welcome_memory(self) -> tuple[Session, Codec]:
+    def new_session(self, transport: Any) -> tuple[Session, Codec]:
         return ToySession(self.broker), ToyCodec()
 
 

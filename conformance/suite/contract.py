@@ -12,9 +12,8 @@ from collections.abc import Sequence
 from conformance.suite.scenario import Scenario
 from fakebrokers.core.frames import Role
 from fakebrokers.journal import Journal, Record, Tap
+from fakebrokers.protocol import find_protocol
 
-#: Of protocols whose logs have an order, and whose positions are offsets in it.
-ORDERED = {"rabbitmq-stream"}
 #: Frames that carry no message and say nothing about one.
 NEUTRAL = {Role.HANDSHAKE, Role.HEARTBEAT, Role.CLOSE}
 ANSWERS = {Role.CONFIRM, Role.REJECT}
@@ -29,7 +28,7 @@ CUTS = {"rst", "half-open", "refusing", "black hole", "backend lost", "lost"}
 
 def promise(protocol: str) -> str:
     """The contract where nothing goes wrong."""
-    return "at-least-once ordered" if protocol in ORDERED else "at-least-once"
+    return "at-least-once ordered" if find_protocol(protocol).ordered else "at-least-once"
 
 
 def contract(item: Scenario, journal: Journal, *, resumed: bool = False) -> str:

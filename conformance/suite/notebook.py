@@ -12,11 +12,12 @@ from typing import Any
 from conformance.adapter.kit.bodies import body_bytes
 from conformance.adapter.transcript import WAITED, Line
 from conformance.checkers.anomaly import ALLOWED_BY, RECONNECTS
-from conformance.suite.contract import ORDERED, contract, promise
+from conformance.suite.contract import contract, promise
 from conformance.suite.scenario import Scenario
 from fakebrokers import __version__
 from fakebrokers.journal import Journal, RunJournal
 from fakebrokers.journal.run import Outcome, value_id
+from fakebrokers.protocol import find_protocol
 
 #: The place of a message of `publish_many` in its op's number.
 MANY = 1_000_000
@@ -57,7 +58,7 @@ def write_ops(journal: RunJournal, scenario: Scenario, lines: Sequence[Line], wi
     Args:
         wire: The fake's journal, if there was a fake.
     """
-    notes = _Notes(journal, offsets=scenario.protocol in ORDERED)
+    notes = _Notes(journal, offsets=find_protocol(scenario.protocol).ordered)
     for line in lines:
         now, body = line.at_ns / 1e9, line.value
         try:

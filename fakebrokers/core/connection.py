@@ -1,4 +1,4 @@
-"""One peer: codec, fault pipe, session and journal taps joined together. No IO, no clock.
+"""One connection: codec, fault pipe, session and journal taps joined together. No IO, no clock.
 
 transport -> receive(unit, now) -> codec -> [faults in ] -> session
 transport <- flush(now)         <- codec <- [faults out] <- say(frame)
@@ -6,32 +6,43 @@ transport <- flush(now)         <- codec <- [faults out] <- say(frame)
 
 from __future__ import annotations
 
-import math
-from typing import Any, Protocol
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Protocol
 
 from fakebrokers.core.frames import Frame
-from fakebrokers.core.receive_path import Frames, Intake
-from fakebrokers.core.send_path import Outgoing, Transport
+from fakebrokers.core.receive_path import Frames, ReceivePath
+from fakebrokers.core.send_path import SendPath, Transport
 from fakebrokers.core.session import Codec, HangUp, Session
+from fakebrokers.core.timers import Timer, Timers
+from fakebrokers.core.wire import Wire
 from fakebrokers.faults.injector import Injector
 from fakebrokers.faults.match import Moment
 from fakebrokers.faults.parcel import Parcel
 from fakebrokers.faults.pipe import Pipe
 from fakebrokers.journal import Journal, Tap
-from fakebrokers.journal.record import SILENCE_LIMIT
+from fakebrokers.journal.record import PEER, SILENCE_LIMIT
 
-#: Bytes that faults may hold back on the way in and out before nothing more is read.
+if TYPE_CHECKING:
+    from fakebrokers.faults.effect import Action
+
+#: Bytes that faults may hold back in each direction before nothing more is read.
 IN_LANE_LIMIT = 1024 * 1024
 OUT_LANE_LIMIT = 4 * 1024 * 1024
+#: Frames of one connection that are handled before the other connections get their turn.
+FRAMES_PER_TURN = 256
 
 
 class Owner(Protocol):
-    """Who keeps the time and the list of connections to flush (the `Engine`)."""
+    """Who keeps the time, the timers and the list of connections to flush (the `Engine`)."""
 
     now: float
+    timers: Timers
 
     def wake(self, connection: Connection) -> None:
         """Flush this connection at the end of the step."""
+
+    def perform(self, action: Action, fault: str, connection: str) -> None:
+        """Do something to the fake as a whole."""
 
 
 class Connection:
@@ -40,7 +51,8 @@ class Connection:
     def __init__(
         self,
         name: str,
-        peer: str,
+        address: str,
+        wire: Wire,
         codec: Codec,
         session: Session,
         injector: Injector,
@@ -49,21 +61,25 @@ class Connection:
         owner: Owner,
     ) -> None:
         self.name = name
-        self.peer = peer
+        self.address = address
+        self.peer = ""
+        self.wire = wire
         self.codec = codec
         self.session = session
         self.journal = journal
         self.transport = transport
-        self.pipe = Pipe(injector, self, owner.now)
-        self._intake = Intake(transport.stop_reading, self._read_again)
-        self._outgoing = Outgoing(name, codec, self.pipe, self._intake, journal, transport)
         self.alive = True  #: the session has not been told of an end yet
         self.dirty = False  #: waits for a flush
-        self.armed = [math.inf]  #: timers that the owner has set, the earliest last
         self.opened_at = owner.now
         self.received_bytes = 0
         self._owner = owner
-        self._size_in = 0  #: of the frame that is on its way in
+        self._timers: list[Timer] = []
+        self._turn = self.timer(self._next_turn)
+        self._frames_left = FRAMES_PER_TURN
+        self.pipe = Pipe(injector, self, wire, owner.now)
+        self._receive_path = ReceivePath(transport.stop_reading, self._read_again, self.timer)
+        self._send_path = SendPath(name, codec, self.pipe, self._receive_path, journal, transport)
+        self._size_in = 0  #: of the frame that is being received
         self._buffer_full = False
         self._lane_full = False
         session.link = self
@@ -71,25 +87,26 @@ class Connection:
     @property
     def sent_bytes(self) -> int:
         """Of all that left."""
-        return self._outgoing.sent_bytes
+        return self._send_path.sent_bytes
 
     # what the transport says
 
     def open(self, now: float) -> None:
         """The connection was accepted."""
-        self.journal.state(now, self.name, "accepted", self.peer)
-        self._moment(Moment.ACCEPT, now)
-        if not self._outgoing.gone:
+        self.journal.state(now, self.name, "accepted", self.address)
+        self.fired(self.pipe.moment(Moment.ACCEPT, now), now)
+        if not self._send_path.gone:
             self.session.opened(now)
         self._request_flush()
 
     def receive(self, unit: Any, now: float) -> None:
         """A unit came from the client."""
-        if self._outgoing.shut:
+        if self._send_path.shut:
             return
+        self._frames_left = FRAMES_PER_TURN
         frames = iter(self.codec.feed(unit))
-        if self._intake.blocked or self._intake.waiting:
-            self._intake.waiting.append(frames)
+        if self._receive_path.blocked or self._receive_path.waiting:
+            self._receive_path.waiting.append(frames)
         else:
             self._read(frames, now)
 
@@ -97,16 +114,20 @@ class Connection:
         """The transport is gone. Safe to call twice."""
         if not self.alive:
             return
-        if not self._outgoing.shut:
-            self._outgoing.mute = True
+        if not self._send_path.shut:
+            self._send_path.mute = True
+            self._finish_turns(now)
             for parcel in self.pipe.lanes["in"].rest():  # sent before the client closed, only late
                 self._arrive(parcel, now)
         self.alive = False
-        self._outgoing.gone = True
-        self._intake.waiting.clear()
+        self._send_path.gone = True
+        self._receive_path.waiting.clear()
         self.journal.state(now, self.name, "closed", how)
         for lane in self.pipe.lanes.values():
             lane.clear()
+        for timer in self._timers:
+            timer.drop()
+        self._timers.clear()
         self.session.closed(now)
 
     def set_writable(self, writable: bool, now: float) -> None:
@@ -117,32 +138,39 @@ class Connection:
         """
         self._buffer_full = not writable
         if writable:
-            self._intake.unblock("buffer")
+            self._receive_path.unblock("buffer")
             if self.alive and self.writable:
                 self.session.writable(now)
         else:
-            self._intake.block("buffer")
+            self._receive_path.block("buffer")
 
     # Link
 
     @property
     def writable(self) -> bool:
         """Whether the session may push more."""
-        return not (self._buffer_full or self._lane_full or self._outgoing.shut)
+        return not (self._buffer_full or self._lane_full or self._send_path.shut)
 
     def say(self, frame: Frame) -> None:
         """The broker means to send a frame."""
-        if self._outgoing.gone:
+        if self._send_path.gone:
             return
-        self._outgoing.say(frame, self._owner.now)
+        self._send_path.say(frame, self._owner.now)
         if not self.dirty:
             self._request_flush()
 
+    def identify(self, peer: str) -> None:
+        """Tell who is at the other end; faults and journal can go by it from here on."""
+        if peer != self.peer:
+            self.peer = peer
+            self.journal.state(self._owner.now, self.name, PEER, peer)
+            self.pipe.refresh()
+
     def hang_up(self, how: HangUp = HangUp.FIN) -> None:
         """The broker ends the connection, behind everything it said."""
-        if self._outgoing.gone:
+        if self._send_path.gone:
             return
-        self._outgoing.put(Parcel(end=how), self._owner.now)
+        self._send_path.put(Parcel(end=how), self._owner.now)
         self._request_flush()
 
     def ready(self) -> None:
@@ -150,21 +178,21 @@ class Connection:
         limit = self.session.silence_limit_s
         if limit is not None:
             self.journal.state(self._owner.now, self.name, SILENCE_LIMIT, f"{limit * 1000:g} ms")
-        self._moment(Moment.READY, self._owner.now)
+        self.fired(self.pipe.moment(Moment.READY, self._owner.now), self._owner.now)
         self._request_flush()
 
     def stop_reading(self) -> None:
         """Back pressure by the session: frames that have come already wait as well."""
-        self._intake.block("session")
+        self._receive_path.block("session")
 
     def resume_reading(self) -> None:
         """Undo `stop_reading`."""
-        self._intake.unblock("session")
+        self._receive_path.unblock("session")
 
     def inject(self, what: Frame | Any) -> None:
         """Send a frame, or a raw unit, that the broker never said: past all faults, behind what waits."""
         frame, unit = (what, None) if isinstance(what, Frame) else (None, what)
-        self._outgoing.put(Parcel(frame=frame, raw=unit, fault="by hand", final=True), self._owner.now)
+        self._send_path.put(Parcel(frame=frame, raw=unit, fault="by hand", final=True), self._owner.now)
         self._request_flush()
 
     # PipeEnd
@@ -183,65 +211,98 @@ class Connection:
 
     def offset(self, direction: str) -> int:
         """Bytes of that direction before the frame at hand."""
-        return self.received_bytes - self._size_in if direction == "in" else self._outgoing.said_bytes
+        return self.received_bytes - self._size_in if direction == "in" else self._send_path.said_bytes
 
     def pause_for_fault(self, name: str, until: float) -> None:
         """Read nothing until then."""
-        self._intake.stall(name, until)
+        self._receive_path.stall(name, until)
 
     def release(self, name: str, now: float) -> bool:
         """End what the fault `name` holds back here."""
-        found = [self.pipe.release(name, now), self._intake.release(name, now)]
+        found = [self.pipe.release(name, now), self._receive_path.release(name, now)]
         self._request_flush()
         return any(found)
 
+    def answer(self, parcel: Parcel, now: float) -> None:
+        """Send a fault's answer on the connection where the session's own would leave."""
+        link = self.session.answers_on()
+        assert isinstance(link, Connection)
+        link.pipe.put("out", parcel, now)
+        link._request_flush()
+
+    def perform(self, action: Action, fault: str) -> None:
+        """Do something to the fake as a whole."""
+        self._owner.perform(action, fault, self.name)
+
+    def fired(self, faults: str, now: float) -> None:
+        """Note the faults that a moment set off."""
+        if faults:
+            self.journal.state(now, self.name, "fault", "", faults)
+            self._send_path.drain(now)
+
     # time
 
-    def next_deadline(self) -> float:
-        """When `handle_timer` is to be called next; inf if never."""
-        if not self.alive:
-            return math.inf
-        due = min(self.pipe.next_deadline(), self._intake.next_due)
-        if not self._outgoing.shut:
-            deadline = self.session.next_deadline()
-            if deadline is not None and deadline < due:
-                due = deadline
-        return due
+    def timer(self, act: Callable[[float], None]) -> Timer:
+        """A timer that ends with the connection; what it does is flushed."""
+        timer = self._owner.timers.new(act, self)
+        self._timers.append(timer)
+        return timer
 
-    def handle_timer(self, now: float) -> None:
-        """Some deadline has passed."""
-        if not self.alive:
-            return
-        self._mark(self.pipe.handle_timer(now), now)
-        self._intake.end_stalls(now)
-        if not self._outgoing.shut:
-            deadline = self.session.next_deadline()
-            if deadline is not None and deadline <= now:
-                self.session.handle_timer(now)
-        self._request_flush()
+    def session_timer(self, act: Callable[[float], None]) -> Timer:
+        """A timer of the session: not called once nothing is sent any more."""
 
-    # the way in
+        def unless_shut(now: float) -> None:
+            if not self._send_path.shut:
+                act(now)
+
+        return self.timer(unless_shut)
+
+    def drain(self, now: float) -> None:
+        """Something in a lane is due: the flush that follows takes it."""
+
+    @property
+    def between_turns(self) -> bool:
+        """Whether it reads nothing for no other reason than that others have their turn."""
+        return self._receive_path.reasons == {"turn"}
+
+    def _finish_turns(self, now: float) -> None:
+        """The client has gone; what it sent before is handled all the same."""
+        while self.between_turns and not self._send_path.gone:
+            self._next_turn(now)
+            while self._receive_path.waiting and not (self._receive_path.blocked or self._send_path.gone):
+                self._read(self._receive_path.waiting.popleft(), now)
+
+    def _next_turn(self, now: float) -> None:
+        """The other connections have had their turn."""
+        self._frames_left = FRAMES_PER_TURN
+        self._receive_path.unblock("turn")
+
+    # the receive path
 
     def _read(self, frames: Frames, now: float) -> None:
         """Handle frames one by one, as long as nothing says stop."""
         for frame, size in frames:
             self.received_bytes += size
             self._incoming(frame, size, now)
-            if self._outgoing.gone:
+            if self._send_path.gone:
                 return
-            if self._intake.blocked:
-                self._intake.waiting.appendleft(frames)
+            self._frames_left -= 1
+            if self._frames_left <= 0:
+                self._receive_path.block("turn")
+                self._turn.set(now)
+            if self._receive_path.blocked:
+                self._receive_path.waiting.appendleft(frames)
                 return
         if self.codec.partial:
-            self._moment(Moment.PARTIAL, now)
-            if not self._outgoing.gone:
+            self.fired(self.pipe.moment(Moment.PARTIAL, now), now)
+            if not self._send_path.gone:
                 self.session.unfinished(self.codec.partial, now)
 
     def _read_on(self, now: float) -> None:
         """Handle what waited for a block to end."""
-        intake = self._intake
-        while intake.waiting and not (intake.blocked or self._outgoing.shut):
-            self._read(intake.waiting.popleft(), now)
+        path = self._receive_path
+        while path.waiting and not (path.blocked or self._send_path.shut):
+            self._read(path.waiting.popleft(), now)
 
     def _incoming(self, frame: Frame, size: int, now: float) -> None:
         fired = None
@@ -254,7 +315,7 @@ class Connection:
             return
         self.journal.add(now, self.name, Tap.RECEIVED, frame, size, fired)
         self._drain_in(now)
-        self._outgoing.drain(now)
+        self._send_path.drain(now)
         self._request_flush()
 
     def _drain_in(self, now: float) -> None:
@@ -270,7 +331,7 @@ class Connection:
             self._hear(parcel.frame, parcel.size, parcel.fault, now)
 
     def _hear(self, frame: Frame, size: int, fault: str, now: float) -> None:
-        if not self._outgoing.gone:
+        if not self._send_path.gone:
             self.journal.add(now, self.name, Tap.HEARD, frame, size, fault)
             self.session.handle(frame, now)
 
@@ -280,22 +341,22 @@ class Connection:
         """Hand everything that is due to the transport, in one write; end it if that is due."""
         self.dirty = False
         if not self.alive:
-            self._outgoing.forget()
+            self._send_path.forget()
             return
         self._drain_in(now)
         self._read_on(now)
-        self._outgoing.drain(now)
+        self._send_path.drain(now)
         self._watch_lanes(now)
-        self._outgoing.write()
-        ended = self._outgoing.ended
+        self._send_path.write()
+        ended = self._send_path.ended
         if ended is not None:
             self.transport.hang_up(ended)
             self.lost(now, f"{ended.value} by broker")
 
     def end_now(self, how: HangUp, now: float) -> None:
         """Cut the connection past the pipe (crash, kill by a test)."""
-        if self.alive and not self._outgoing.gone:
-            self._outgoing.end(how, "", now)
+        if self.alive and not self._send_path.gone:
+            self._send_path.end(how, "", now)
             self._request_flush()
 
     # back pressure
@@ -304,31 +365,22 @@ class Connection:
         """Stop reading while faults hold back too much, whichever way it goes."""
         lanes = self.pipe.lanes
         if lanes["in"].size > IN_LANE_LIMIT:
-            self._intake.block("lane in")
+            self._receive_path.block("lane in")
         else:
-            self._intake.unblock("lane in")
+            self._receive_path.unblock("lane in")
         if lanes["out"].size > OUT_LANE_LIMIT:
             self._lane_full = True
-            self._intake.block("lane out")
+            self._receive_path.block("lane out")
         elif self._lane_full and lanes["out"].size <= OUT_LANE_LIMIT // 2:
             self._lane_full = False
-            self._intake.unblock("lane out")
+            self._receive_path.unblock("lane out")
             if self.writable:
                 self.session.writable(now)
 
     def _read_again(self) -> None:
-        if self.alive and not self._outgoing.gone:
+        if self.alive and not self._send_path.gone:
             self.transport.resume_reading()
             self._request_flush()
 
     def _request_flush(self) -> None:
         self._owner.wake(self)
-
-    def _moment(self, moment: Moment, now: float) -> None:
-        self._mark(self.pipe.moment(moment, now), now)
-
-    def _mark(self, fired: str, now: float) -> None:
-        """Note the faults that a moment set off."""
-        if fired:
-            self.journal.state(now, self.name, "fault", "", fired)
-            self._outgoing.drain(now)

@@ -17,7 +17,7 @@ class Driver:
         self._timer: asyncio.TimerHandle | None = None
         self._armed = math.inf
 
-    def settle(self) -> None:
+    def finish_step(self) -> None:
         """End a step: write what is due, take it down, set the timer."""
         self.engine.flush(self.loop.time())
         self.engine.journal.flush()
@@ -32,7 +32,7 @@ class Driver:
         self._armed = math.inf
         # the loop may call a timer up to its clock's resolution early
         self.engine.handle_timers(max(self.loop.time(), self._deadline_reached()))
-        self.settle()
+        self.finish_step()
 
     def _deadline_reached(self) -> float:
         deadline = self.engine.next_deadline()

@@ -6,28 +6,21 @@ transports say, calls `flush` at the end of each step, and `handle_timers` at `n
 
 from __future__ import annotations
 
-import heapq
-import math
-from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from fakebrokers.core.connection import Connection
-from fakebrokers.core.frames import FrameTable
 from fakebrokers.core.send_path import Transport
 from fakebrokers.core.session import Broker, Codec, HangUp, Session
+from fakebrokers.core.timers import Timer
+from fakebrokers.core.wire import Wire, frames_of
 from fakebrokers.faults.injector import Injector
 from fakebrokers.faults.plan import Plan
 from fakebrokers.journal import Journal
 
-
-class Host(Protocol):
-    """What befalls the whole fake and needs its listeners."""
-
-    def refuse(self, for_s: float | None, fault: str) -> None: ...
-
-    def black_hole(self, for_s: float | None, fault: str) -> None: ...
-
-    def down(self, restart_s: float | None, fault: str) -> None: ...
+if TYPE_CHECKING:
+    from fakebrokers.core.host import Host
+    from fakebrokers.faults.effect import Action, Effect
 
 
 class Clock:
@@ -46,47 +39,68 @@ class Engine:
     """See the module's text.
 
     Args:
-        frames: The protocol's frame table.
+        wires: What connections speak; the first is the usual one.
         broker: What all connections share.
-        stream: Whether the wire is a byte stream that the fake writes itself.
+        own_effects: Effects that only this protocol has.
+        protocol: Its name, for messages.
+
+    Attributes:
+        errors: What went wrong inside the fake; a test gets it from `FakeServer.check`.
+        host: The fake's listeners and its server; None for an engine that nobody can connect to by itself.
     """
 
     def __init__(
         self,
-        frames: FrameTable,
+        wires: Sequence[Wire],
         broker: Broker,
         *,
-        stream: bool = True,
+        own_effects: Iterable[type[Effect]] = (),
+        protocol: str = "this fake",
         plan: Plan | None = None,
         journal: Journal | None = None,
         clock: Clock | None = None,
     ) -> None:
         self.broker = broker
+        self.timers = broker.timers
         self.clock = clock or Clock(0.0)
-        self.journal = Journal(frames) if journal is None else journal
-        self.injector = Injector(frames, stream=stream, plan=plan)
-        self.injector.on_request = self._requested
+        self.journal = Journal(frames_of(wires)) if journal is None else journal
+        self.injector = Injector(wires, own=own_effects, protocol=protocol, plan=plan)
         self.connections: dict[str, Connection] = {}
         self.accepted = 0
+        self.dialled = 0
         self.errors: list[BaseException] = []
         self.host: Host | None = None
         self.now = 0.0
         self._dirty: list[Connection] = []
-        self._timers: list[tuple[float, int, Connection]] = []
-        self._timer_order = 0
         self._crash: tuple[HangUp, bool] | None = None
 
     # connections
 
     def accept(
-        self, session: Session, codec: Codec, transport: Transport, now: float, peer: str = ""
+        self,
+        wire: Wire,
+        session: Session,
+        codec: Codec,
+        transport: Transport,
+        now: float,
+        address: str = "",
+        *,
+        dialled: bool = False,
     ) -> Connection:
-        """A client came. Connections are named ``c1``, ``c2`` ... in the order in which they come."""
+        """A connection stands: a client came, or the fake has dialled out itself.
+
+        Connections are named ``c1``, ``c2`` ... in the order in which clients come, and ``d1``, ``d2`` ... in
+        the order in which the fake gets through.
+        """
         self.now = max(self.now, now)
-        self.accepted += 1
+        if dialled:
+            self.dialled += 1
+        else:
+            self.accepted += 1
         connection = Connection(
-            f"c{self.accepted}",
-            peer,
+            f"d{self.dialled}" if dialled else f"c{self.accepted}",
+            address,
+            wire,
             codec,
             session,
             self.injector,
@@ -123,9 +137,9 @@ class Engine:
 
     def has_ended(self, name: str) -> bool:
         """Whether there was a connection of that name, and is no more."""
-        number = name.removeprefix("c")
-        accepted = number.isdecimal() and 1 <= int(number) <= self.accepted
-        return accepted and name not in self.connections
+        made = {"c": self.accepted, "d": self.dialled}.get(name[:1], 0)
+        there_was = name[1:].isdecimal() and 1 <= int(name[1:]) <= made
+        return there_was and name not in self.connections
 
     def kill(self, connection: Connection, how: HangUp, now: float) -> None:
         """End a connection as an operator would, past all faults."""
@@ -143,9 +157,7 @@ class Engine:
         while self._dirty:
             connection = self._dirty.pop()
             self._guarded(connection, connection.flush, now)
-            if connection.alive:
-                self._arm(connection)
-            else:
+            if not connection.alive:
                 self._forget(connection)
 
     def _forget(self, connection: Connection) -> None:
@@ -163,9 +175,13 @@ class Engine:
         try:
             act(*arguments)
         except Exception as error:
-            error.add_note(f"in the fake, on connection {connection.name} ({connection.peer})")
-            self.errors.append(error)
+            self.failed(error, f"on connection {connection.name} ({connection.address})")
             connection.end_now(HangUp.RST, self.now)
+
+    def failed(self, error: Exception, where: str) -> None:
+        """Something went wrong inside the fake: keep it for the test."""
+        error.add_note(f"in the fake, {where}")
+        self.errors.append(error)
 
     # time
 
@@ -174,31 +190,28 @@ class Engine:
         self.now = now
         self.injector.started(now)
 
-    def _arm(self, connection: Connection) -> None:
-        deadline = connection.next_deadline()
-        if deadline < connection.armed[-1]:
-            self._timer_order += 1
-            heapq.heappush(self._timers, (deadline, self._timer_order, connection))
-            connection.armed.append(deadline)
-
     def next_deadline(self) -> float:
         """When `handle_timers` is to be called; inf if never."""
-        broker = self.broker.next_deadline()
-        own = self._timers[0][0] if self._timers else math.inf
-        return own if broker is None else min(own, broker)
+        return self.timers.next_due
 
     def handle_timers(self, now: float) -> None:
         """Deal with every deadline that has passed."""
         self.now = now
-        deadline = self.broker.next_deadline()
-        if deadline is not None and deadline <= now:
-            self.broker.handle_timer(now)
-        while self._timers and self._timers[0][0] <= now:
-            connection = heapq.heappop(self._timers)[2]
-            connection.armed.pop()
-            if connection.alive and connection.next_deadline() <= now:
-                self._guarded(connection, connection.handle_timer, now)
+        mark = self.timers.mark
+        while (timer := self.timers.pop(now, mark)) is not None:
+            self._fire(timer, now)
+
+    def _fire(self, timer: Timer, now: float) -> None:
+        act, connection = timer.act, timer.owner
+        assert act is not None
+        if connection is not None:
+            self._guarded(connection, act, now)
             self.wake(connection)
+            return
+        try:
+            act(now)
+        except Exception as error:
+            self.failed(error, "at one of the broker's timers")
 
     # what tests and effects ask for
 
@@ -208,16 +221,26 @@ class Engine:
         for connection in tuple(self.connections.values()):
             connection.release(name, now)
 
-    def crash(self, how: HangUp, keep_state: bool, now: float, spare: str = "") -> None:
+    def perform(self, action: Action, fault: str, connection: str) -> None:
+        """Do what an effect at `connection` wants of the fake as a whole."""
+        if self.host is not None:
+            action.perform(self.host, fault, connection)
+
+    def shift_clock(self, seconds: float, fault: str) -> None:
+        """The wall clock jumps."""
+        self.clock.shift_s += seconds
+        self.journal.state(self.now, "", "clock", f"{seconds:+} s", fault)
+
+    def crash(self, how: HangUp, keep_state: bool, now: float, ends_itself: str = "") -> None:
         """End all connections at once; at the end of the step forget everything unless `keep_state`.
 
-        `spare` names the connection that ends by itself, behind the frame that set the crash off.
+        `ends_itself` names the connection that ends behind the frame that set the crash off.
         """
         self.now = now
         self.journal.state(now, "", "crash", "state kept" if keep_state else "state lost")
         self._crash = (how, keep_state)
         for connection in tuple(self.connections.values()):
-            if connection.name != spare:
+            if connection.name != ends_itself:
                 connection.end_now(how, now)
 
     def _finish_crash(self, now: float) -> None:
@@ -230,14 +253,3 @@ class Engine:
             self.broker.restarted(now)
         else:
             self.broker.reset()
-
-    def _requested(self, action: str, fault: str, connection: str, arguments: Mapping[str, Any]) -> None:
-        if action == "shift_clock":
-            self.clock.shift_s += arguments["seconds"]
-            self.journal.state(self.now, "", "clock", f"{arguments['seconds']:+} s", fault)
-        elif action == "crash":
-            if self.host is not None:
-                self.host.down(arguments["restart_s"], fault)
-            self.crash(HangUp(arguments["how"]), arguments["keep_state"], self.now, connection)
-        elif self.host is not None:
-            getattr(self.host, action)(fault=fault, **arguments)

@@ -1,62 +1,148 @@
-"""Whether new connections are let in, and if not, why and for how long."""
+"""The listeners of one fake: what a listener is, and whether new connections are let in.
+
+A listener is a TCP socket (`tcp`), an address in memory (`memory`), or what a library listens with; nothing
+here knows which.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
-from typing import Protocol
+import ssl
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from fakebrokers.core.tcp import TcpListener
+from fakebrokers.core.session import Codec, Session
+from fakebrokers.core.wire import Wire
+
+if TYPE_CHECKING:
+    from fakebrokers.core.engine import Engine
 
 
-class _Owner(Protocol):
+class Endpoint(NamedTuple):
+    """An address of a fake, before anything listens there.
+
+    Attributes:
+        wire: What is spoken there.
+        new_session: Makes session and codec for a connection; gets its transport, of which it may ask
+            ``get_extra_info`` (``peername``, ``peercert``).
+        port: TCP port; 0 for any free one.
+        tls: The server's side of TLS, if it is spoken there.
+    """
+
+    wire: Wire
+    new_session: Callable[[Any], tuple[Session, Codec]]
+    port: int = 0
+    tls: ssl.SSLContext | None = None
+
+
+class Listener(Protocol):
+    """Something that clients connect to. All methods but `bind` on the fake's own thread."""
+
     @property
-    def listeners(self) -> Sequence[TcpListener]: ...
+    def port(self) -> int:
+        """The port, once it is bound; 0 where there are none."""
 
-    def opened(self) -> None:
-        """The listeners serve again."""
+    def bind(self) -> None:
+        """Take the address, so that clients can begin to connect. Any thread.
 
-    def failed(self, error: BaseException) -> None:
-        """They could not be opened."""
+        Raises:
+            OSError: It is in use.
+        """
+
+    async def serve(self) -> None:
+        """Accept connections from now on."""
+
+    def refuse(self, *, after_step: bool = False) -> None:
+        """Refuse new connections, and keep the address for `serve`.
+
+        Args:
+            after_step: What is being said in this step must still leave (the broker dies).
+        """
+
+    def black_hole(self) -> None:
+        """Let new connects hang instead of refusing or accepting them."""
+
+    def close(self) -> None:
+        """Give the address back and cut every connection, without telling the engine."""
+
+    def client_holds(self, connection: str, address: str) -> bool | None:
+        """Whether the client still holds its end of a connection; None where that cannot be told."""
 
 
-class Gate:
-    """The listeners of one fake, as faults and tests see them.
+class Listeners:
+    """All listeners of one fake, as faults and tests see them.
 
     Several reasons may keep them shut at the same time; they open when the last one is gone.
     """
 
-    def __init__(self, owner: _Owner) -> None:
-        self._owner = owner
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._items: list[Listener] = []
         self._loop: asyncio.AbstractEventLoop | None = None
         self._reasons: dict[str, asyncio.TimerHandle | None] = {}
         self._tasks: set[asyncio.Task[None]] = set()
-        self.hole = False
 
-    def attach(self, loop: asyncio.AbstractEventLoop) -> None:
-        """The fake runs on this loop."""
+    def __iter__(self) -> Iterator[Listener]:
+        return iter(self._items)
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __getitem__(self, number: int) -> Listener:
+        return self._items[number]
+
+    def bind(self, items: list[Listener], loop: asyncio.AbstractEventLoop) -> None:
+        """Take all addresses; `serve` comes next. Any thread. `OSError` if one is in use."""
+        self._items = items
         self._loop = loop
+        for listener in items:
+            listener.bind()
 
-    @property
-    def shut(self) -> bool:
-        """Whether nobody is let in."""
-        return bool(self._reasons)
+    async def serve(self) -> None:
+        """Let everybody in, whatever the reasons were."""
+        for reason in tuple(self._reasons):
+            self._drop(reason)
+        for listener in self._items:
+            await listener.serve()
 
-    def refuse(self, reason: str, for_s: float | None) -> None:
-        """Refuse new connections for so many seconds; None until `open`."""
-        self.hole = False
-        for listener in self._owner.listeners:
-            listener.close()
-            if isinstance(listener, TcpListener):
-                listener.reserve()
+    def refuse(self, reason: str, for_s: float | None, *, after_step: bool = False) -> None:
+        """Refuse new connections for `for_s` seconds; None until `open`."""
+        for listener in self._items:
+            listener.refuse(after_step=after_step)
         self._note(reason, for_s)
 
     def black_hole(self, reason: str, for_s: float | None) -> None:
-        """Let new connects hang for so many seconds; None until `open`."""
-        self.hole = True
-        for listener in self._owner.listeners:
+        """Let new connects hang for `for_s` seconds; None until `open`."""
+        for listener in self._items:
             listener.black_hole()
         self._note(reason, for_s)
+
+    def open(self, reason: str) -> None:
+        """This reason is over. On the loop."""
+        if self._drop(reason) and not self._reasons and self._loop is not None:
+            task = self._loop.create_task(self.reopen())
+            self._tasks.add(task)
+            task.add_done_callback(self._reopened)
+
+    async def reopen(self) -> None:
+        """Let everybody in again, and write that down."""
+        await self.serve()
+        self._engine.journal.state(self._engine.now, "", "listening")
+
+    def close(self) -> None:
+        """The fake stops: give all addresses back, cut all connections."""
+        for reason in tuple(self._reasons):
+            self._drop(reason)
+        for task in self._tasks:
+            task.cancel()
+        for listener in self._items:
+            listener.close()
+
+    def client_holds(self, connection: str, address: str) -> bool | None:
+        """Whether the client still holds its end of a connection; None where that cannot be told."""
+        answers = [listener.client_holds(connection, address) for listener in self._items]
+        known = [answer for answer in answers if answer is not None]
+        return any(known) if known else None
 
     def _note(self, reason: str, for_s: float | None) -> None:
         self._drop(reason)
@@ -72,30 +158,8 @@ class Gate:
             timer.cancel()
         return known
 
-    def open(self, reason: str) -> None:
-        """This reason is over. On the loop."""
-        if self._drop(reason) and not self._reasons and self._loop is not None:
-            task = self._loop.create_task(self.serve())
-            self._tasks.add(task)
-            task.add_done_callback(self._done)
-
-    def _done(self, task: asyncio.Task[None]) -> None:
+    def _reopened(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
-        if not task.cancelled() and (error := task.exception()) is not None:
-            self._owner.failed(error)
-
-    async def serve(self) -> None:
-        """Let everybody in, whatever the reasons were."""
-        for reason in tuple(self._reasons):
-            self._drop(reason)
-        self.hole = False
-        for listener in self._owner.listeners:
-            await listener.serve()
-        self._owner.opened()
-
-    def close(self) -> None:
-        """The fake stops."""
-        for reason in tuple(self._reasons):
-            self._drop(reason)
-        for task in self._tasks:
-            task.cancel()
+        error = None if task.cancelled() else task.exception()
+        if isinstance(error, Exception):
+            self._engine.failed(error, "when its listeners were opened again")

@@ -17,8 +17,8 @@ from typing import Any, Protocol, TypeVar
 T = TypeVar("T")
 
 
-class Home(Protocol):
-    """Where a fake lives: the loop thread, or the caller's own loop."""
+class LoopHandle(Protocol):
+    """The loop that a fake runs on: that of the loop thread, or the caller's own."""
 
     loop: asyncio.AbstractEventLoop
 

@@ -9,10 +9,11 @@ import asyncio
 import itertools
 from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from fakebrokers.core.connection import Connection
-from fakebrokers.core.session import Codec, HangUp, Session
+from fakebrokers.core.listeners import Endpoint
+from fakebrokers.core.session import HangUp
 
 if TYPE_CHECKING:
     from fakebrokers.core.driver import Driver
@@ -22,36 +23,79 @@ CLIENT_LIMIT = 256 * 1024
 #: Bytes under way to a client that does not read from which the broker is told to pause.
 BROKER_LIMIT = 4 * 1024 * 1024
 
-Door = Callable[[asyncio.Protocol], "MemoryLink"]
-
-_doors: dict[str, Door] = {}
+_endpoints: dict[str, MemoryListener] = {}
 _ports = itertools.count(1)
 
 
-def open_door(host: str, door: Door) -> int:
-    """Make a fake reachable under a port of its own, which is returned."""
-    port = next(_ports)
-    _doors[f"{host}:{port}"] = door
-    return port
+def dial(address: str, client: asyncio.Protocol) -> MemoryLink:
+    """Connect a client to the fake with that address (``host:port``).
+
+    Raises:
+        ConnectionRefusedError: There is none, or it lets nobody in.
+        TimeoutError: Connects hang there at present.
+    """
+    listener = _endpoints.get(address)
+    if listener is None:
+        raise ConnectionRefusedError(f"no fake in memory at {address}")
+    return listener.connect(client)
 
 
-def close_door(host: str, port: int) -> None:
-    """The fake has stopped."""
-    _doors.pop(f"{host}:{port}", None)
+class MemoryListener:
+    """An address in memory; implements `listeners.Listener`."""
 
+    def __init__(self, driver: Driver, endpoint: Endpoint, host: str) -> None:
+        self.port = 0
+        self._driver = driver
+        self._endpoint = endpoint
+        self._host = host
+        self._state: Literal["open", "refusing", "hole"] = "refusing"
+        self._links: dict[str, MemoryLink] = {}
 
-def dial(endpoint: str, client: asyncio.Protocol) -> MemoryLink:
-    """Connect a client to the fake with that address. `ConnectionRefusedError` if there is none."""
-    door = _doors.get(endpoint)
-    if door is None:
-        raise ConnectionRefusedError(f"no fake in memory at {endpoint}")
-    return door(client)
+    @property
+    def _address(self) -> str:
+        return f"{self._host}:{self.port}"
+
+    def bind(self) -> None:
+        """Be found under a port of its own."""
+        self.port = next(_ports)
+        _endpoints[self._address] = self
+
+    async def serve(self) -> None:
+        """Let clients in."""
+        self._state = "open"
+
+    def refuse(self, *, after_step: bool = False) -> None:
+        """Let nobody in."""
+        self._state = "refusing"
+
+    def black_hole(self) -> None:
+        """Let connects time out."""
+        self._state = "hole"
+
+    def close(self) -> None:
+        """Be found no more. The connections that stand end with their clients."""
+        _endpoints.pop(self._address, None)
+
+    def connect(self, client: asyncio.Protocol) -> MemoryLink:
+        """A client connects; errors as `dial`."""
+        if self._state == "hole":
+            raise TimeoutError("a connect hangs while the fake is a black hole")
+        if self._state == "refusing":
+            raise ConnectionRefusedError("the fake lets nobody in")
+        link = MemoryLink(self._driver, self._endpoint, client)
+        self._links[link.name] = link
+        return link
+
+    def client_holds(self, connection: str, address: str) -> bool | None:
+        """Whether the client has not closed its end."""
+        link = self._links.get(connection)
+        return None if link is None else not link.is_closing()
 
 
 class MemoryLink:
     """Both ends of a connection without sockets.
 
-    The broker's end implements `outgoing.Transport`. The client's end offers what client code
+    The broker's end implements `send_path.Transport`. The client's end offers what client code
     uses of `asyncio.Transport` (`write`, `close`, `abort`, `is_closing`, `pause_reading`,
     `resume_reading`) and calls an `asyncio.Protocol`. Each hop takes one turn of the loop.
     """
@@ -59,7 +103,7 @@ class MemoryLink:
     def __init__(
         self,
         driver: Driver,
-        welcome: Callable[[], tuple[Session, Codec]],
+        endpoint: Endpoint,
         client: asyncio.Protocol,
     ) -> None:
         self._driver = driver
@@ -76,12 +120,13 @@ class MemoryLink:
         self._paused_client = False
         self._paused_broker = False
         self._connection: Connection | None = None
-        session, codec = welcome()
+        session, codec = endpoint.new_session(self)
         now = self._loop.time()
         self._engine.now = now
-        self._connection = self._engine.accept(session, codec, _BrokerEnd(self), now, "memory")
+        end = _BrokerEnd(self)
+        self._connection = self._engine.accept(endpoint.wire, session, codec, end, now, "memory")
         self.name = self._connection.name
-        self._driver.settle()
+        self._driver.finish_step()
 
     # the client's end
 
@@ -128,18 +173,22 @@ class MemoryLink:
             data = self._to_broker.popleft()
             self._backlog -= len(data)
             self._engine.receive(self._connection, data, self._loop.time())
-            self._driver.settle()
+            self._driver.finish_step()
         if self._paused_client and self._backlog <= CLIENT_LIMIT // 2 and self._client_open:
             self._paused_client = False
             self._client.resume_writing()
 
     def _gone(self, how: str) -> None:
-        while self._to_broker and self._broker_reads and self._connection is not None:
-            self._arrive()
+        while self._to_broker and self._connection is not None and self._still_reads():
+            self._engine.receive(self._connection, self._to_broker.popleft(), self._loop.time())
+            self._driver.finish_step()
         if self._connection is not None:
             connection, self._connection = self._connection, None
             self._engine.lost(connection, self._loop.time(), how)
-            self._driver.settle()
+            self._driver.finish_step()
+
+    def _still_reads(self) -> bool:
+        return self._broker_reads or (self._connection is not None and self._connection.between_turns)
 
     def _set_broker_reads(self, reads: bool) -> None:
         self._broker_reads = reads
@@ -171,7 +220,7 @@ class MemoryLink:
         if self._paused_broker and self._unread <= BROKER_LIMIT // 4 and self._connection is not None:
             self._paused_broker = False
             self._engine.set_writable(self._connection, True, self._loop.time())
-            self._driver.settle()
+            self._driver.finish_step()
 
     def _hand_over(self, data: bytes) -> None:
         self._unread -= len(data)

@@ -1,11 +1,11 @@
-"""The way out of one connection: what the broker says, through the faults, to the transport."""
+"""The send path of one connection: what the broker says, through the faults, to the transport."""
 
 from __future__ import annotations
 
 from typing import Any, Protocol
 
 from fakebrokers.core.frames import Frame, kind_of
-from fakebrokers.core.receive_path import Intake
+from fakebrokers.core.receive_path import ReceivePath
 from fakebrokers.core.session import Codec, HangUp
 from fakebrokers.faults.parcel import Parcel
 from fakebrokers.faults.pipe import Pipe, unit_size
@@ -31,7 +31,7 @@ class Transport(Protocol):
         """Read on."""
 
 
-class Outgoing:
+class SendPath:
     """Collects the units of a step, and writes them in as few pieces as possible.
 
     Attributes:
@@ -47,7 +47,7 @@ class Outgoing:
         name: str,
         codec: Codec,
         pipe: Pipe,
-        intake: Intake,
+        receive_path: ReceivePath,
         journal: Journal,
         transport: Transport,
     ) -> None:
@@ -59,7 +59,7 @@ class Outgoing:
         self._name = name
         self._codec = codec
         self._pipe = pipe
-        self._intake = intake
+        self._receive_path = receive_path
         self._journal = journal
         self._transport = transport
         self._units: list[Any] = []
@@ -128,7 +128,7 @@ class Outgoing:
         self._journal.state(now, self._name, how.value, "", fault)
         if how is HangUp.HALF_OPEN:
             self.mute = True
-            self._intake.block("half-open")
+            self._receive_path.block("half-open")
             self.write()
             return
         self.ended = how

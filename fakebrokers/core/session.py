@@ -11,17 +11,17 @@ message parts (ZeroMQ), or a request or message object (HTTP, WebSocket).
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from enum import StrEnum
-from typing import Any, ClassVar, Protocol
+from functools import cached_property
+from typing import Any, Protocol
 
-from fakebrokers.core.frames import Frame, FrameTable
+from fakebrokers.core.frames import Frame
+from fakebrokers.core.timers import Timer, Timers
 
 
 class Codec(ABC):
     """Units to frames and back, one object per connection."""
-
-    frames: ClassVar[FrameTable]
 
     @abstractmethod
     def feed(self, unit: Any) -> Iterable[tuple[Frame, int]]:
@@ -60,7 +60,10 @@ class Link(Protocol):
     """What a session may do to its own connection (implemented by `Connection`)."""
 
     name: str
-    peer: str
+    address: str
+
+    def identify(self, peer: str) -> None:
+        """Tell who is at the other end (a node id); faults and journal can go by it from here on."""
 
     def say(self, frame: Frame) -> None:
         """Send a frame; it passes the fault pipe first."""
@@ -76,6 +79,9 @@ class Link(Protocol):
 
     def resume_reading(self) -> None:
         """Undo `stop_reading`."""
+
+    def session_timer(self, act: Callable[[float], None]) -> Timer:
+        """A timer that ends with the connection; `act` is not called once nothing is sent any more."""
 
     @property
     def writable(self) -> bool:
@@ -107,19 +113,16 @@ class Session(ABC):
     def writable(self, now: float) -> None:  # noqa: B027 - optional hook
         """The client reads again: push what was kept back."""
 
-    def next_deadline(self) -> float | None:
-        """When `handle_timer` wants to be called next, on the clock of `now`."""
-        return None
-
-    def handle_timer(self, now: float) -> None:  # noqa: B027 - optional hook
-        """A deadline has passed."""
-
     def closed(self, now: float) -> None:  # noqa: B027 - optional hook
         """The connection is gone, for whatever reason. Called exactly once."""
 
     def refusal(self, frame: Frame, code: int) -> Frame | None:
         """The answer to `frame` that carries the error `code`, or None if it has no answer."""
         return None
+
+    def answers_on(self) -> Link:
+        """The connection on which answers to this client leave, where that is another one."""
+        return self.link
 
     def describe(self) -> dict[str, Any]:
         """What an inspector shows: state, user, publishers, ..."""
@@ -129,12 +132,10 @@ class Session(ABC):
 class Broker(ABC):
     """What all connections share. Knows no frames."""
 
-    def next_deadline(self) -> float | None:
-        """When `handle_timer` wants to be called next."""
-        return None
-
-    def handle_timer(self, now: float) -> None:  # noqa: B027 - optional hook
-        """A deadline has passed."""
+    @cached_property
+    def timers(self) -> Timers:
+        """All timers of this fake, those of its connections too."""
+        return Timers()
 
     @abstractmethod
     def reset(self) -> None:

@@ -6,16 +6,16 @@ import asyncio
 import contextlib
 import os
 import socket
-import ssl
 import struct
 import weakref
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from fakebrokers.core.client_socket import holds_socket
 from fakebrokers.core.connection import Connection
 from fakebrokers.core.driver import Driver
-from fakebrokers.core.session import Codec, HangUp, Session
+from fakebrokers.core.listeners import Endpoint
+from fakebrokers.core.session import HangUp
 
 #: Bytes in a connection's write buffer from which the fake stops reading and pushing.
 WRITE_BUFFER_LIMIT = 4 * 1024 * 1024
@@ -25,7 +25,7 @@ _LINGER_0 = struct.pack("ii", 1, 0)
 
 
 class TcpTransport(asyncio.Protocol):
-    """One accepted socket; implements `outgoing.Transport`."""
+    """One accepted socket; implements `send_path.Transport`."""
 
     def __init__(self, listener: TcpListener) -> None:
         self._listener = listener
@@ -51,19 +51,20 @@ class TcpTransport(asyncio.Protocol):
         host, port = (transport.get_extra_info("peername") or ("", 0))[:2]
         now = self._driver.loop.time()
         self._engine.now = now
+        endpoint = self._listener.endpoint
         try:
-            session, codec = self._listener.welcome(transport)
+            session, codec = endpoint.new_session(transport)
         except Exception as error:
-            self._engine.errors.append(error)
+            self._engine.failed(error, f"when {host}:{port} connected")
             transport.abort()
             return
-        self._connection = self._engine.accept(session, codec, self, now, f"{host}:{port}")
-        self._driver.settle()
+        self._connection = self._engine.accept(endpoint.wire, session, codec, self, now, f"{host}:{port}")
+        self._driver.finish_step()
 
     def data_received(self, data: bytes) -> None:
         if self._connection is not None:
             self._engine.receive(self._connection, data, self._driver.loop.time())
-            self._driver.settle()
+            self._driver.finish_step()
 
     def eof_received(self) -> bool:
         return False
@@ -73,7 +74,7 @@ class TcpTransport(asyncio.Protocol):
         if self._connection is not None:
             how = "reset by client" if isinstance(error, ConnectionError) else "closed by client"
             self._engine.lost(self._connection, self._driver.loop.time(), how)
-            self._driver.settle()
+            self._driver.finish_step()
 
     def pause_writing(self) -> None:
         if self._connection is not None:
@@ -82,9 +83,9 @@ class TcpTransport(asyncio.Protocol):
     def resume_writing(self) -> None:
         if self._connection is not None:
             self._engine.set_writable(self._connection, True, self._driver.loop.time())
-            self._driver.settle()
+            self._driver.finish_step()
 
-    # outgoing.Transport
+    # send_path.Transport
 
     def write(self, units: list[Any]) -> None:
         if self._socket is not None:
@@ -115,7 +116,7 @@ class TcpTransport(asyncio.Protocol):
         return None if self._socket is None else self._socket.get_extra_info("socket")
 
     def drop(self) -> None:
-        """End it without a word to the engine (the fake stops)."""
+        """End it without telling the engine (the fake stops)."""
         if self._socket is not None:
             self._socket.abort()
 
@@ -125,23 +126,15 @@ class TcpListener:
 
     Args:
         driver: Whose engine gets the connections.
-        welcome: Makes session and codec for an accepted transport.
-        tls: The server's side of TLS, if this listener speaks it.
+        endpoint: Which port to take, and what is spoken there.
+        host: Address to listen on.
     """
 
-    def __init__(
-        self,
-        driver: Driver,
-        welcome: Callable[[asyncio.Transport], tuple[Session, Codec]],
-        host: str,
-        port: int,
-        tls: ssl.SSLContext | None = None,
-    ) -> None:
+    def __init__(self, driver: Driver, endpoint: Endpoint, host: str) -> None:
         self.driver = driver
-        self.welcome = welcome
+        self.endpoint = endpoint
         self.host = host
-        self.port = port
-        self.tls = tls
+        self.port = endpoint.port
         self.transports: set[TcpTransport] = set()
         self.listening = False
         self._socket: socket.socket | None = None
@@ -185,7 +178,7 @@ class TcpListener:
             self.listening = True
 
     def _accept(self) -> None:
-        """Take in what knocks. Done by hand, because an `asyncio.Server` loses the connections that it
+        """Accept whoever connects. Done by hand, because an `asyncio.Server` loses the connections that it
         has accepted and not yet set up when it is closed."""
         while self._socket is not None:
             try:
@@ -193,7 +186,7 @@ class TcpListener:
             except (BlockingIOError, InterruptedError, ConnectionAbortedError):
                 return
             except OSError as error:  # no descriptors left, say: the client waits in the queue
-                self.driver.engine.errors.append(error)
+                self.driver.engine.failed(error, f"when it accepted a connection on port {self.port}")
                 self._pause(self._socket)
                 return
             accepted.setblocking(False)
@@ -214,7 +207,9 @@ class TcpListener:
 
     async def _set_up(self, accepted: socket.socket) -> None:
         try:
-            await self.driver.loop.connect_accepted_socket(lambda: TcpTransport(self), accepted, ssl=self.tls)
+            await self.driver.loop.connect_accepted_socket(
+                lambda: TcpTransport(self), accepted, ssl=self.endpoint.tls
+            )
         except OSError:  # the TLS handshake failed, or the client is gone
             accepted.close()
 
@@ -224,7 +219,25 @@ class TcpListener:
         if task.cancelled():  # perhaps before it began
             accepted.close()
 
+    def refuse(self, *, after_step: bool = False) -> None:
+        """Refuse new connections and keep the port; the connections that stand go on. On the loop."""
+        self.give_back()
+        self.reserve()
+
     def close(self) -> None:
+        """Give the port back and cut every connection, those that are still being set up too. On the loop."""
+        self.give_back()
+        for task in tuple(self._tasks):
+            task.cancel()
+        for transport in tuple(self.transports):
+            transport.drop()
+
+    def client_holds(self, connection: str, address: str) -> bool | None:
+        """Whether a program on this machine still holds the socket of that address."""
+        host, _, port = address.rpartition(":")
+        return holds_socket(host, int(port)) if port.isdecimal() else None
+
+    def give_back(self) -> None:
         """Refuse new connections and give the port back; those that stand go on. On the loop."""
         self._let_go_of_fillers()
         if self._socket is not None:
@@ -236,8 +249,7 @@ class TcpListener:
 
     def black_hole(self) -> None:
         """Fill the accept queue: connects from now on hang instead of being refused or accepted."""
-        self.close()
-        self.reserve()
+        self.refuse()
         assert self._socket is not None
         self._socket.listen(0)
         for _ in range(4):  # the kernel rounds the length of the queue up
@@ -251,15 +263,7 @@ class TcpListener:
             for filler in self._fillers:
                 filler.close()
             self._fillers.clear()
-            self.close()  # what queued up behind them has to knock again
-            self.reserve()
-
-    def drop_all(self) -> None:
-        """Cut every connection, those that are still being set up too. On the loop."""
-        for task in tuple(self._tasks):
-            task.cancel()
-        for transport in tuple(self.transports):
-            transport.drop()
+            self.refuse()  # what queued up behind them has to connect again
 
     def sockets(self) -> list[socket.socket]:
         """Every socket that this process has here."""

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from concurrent.futures import Future
 
 import msgspec
 
-from fakebrokers.core.house import Housed
-from fakebrokers.core.loop import InsideLoop
-from fakebrokers.errors import UsageError, WaitTimeout
 from fakebrokers.journal import Journal, Record, Tap
 
 
@@ -73,69 +69,3 @@ class Wait:
         """Wait no longer."""
         self._stop()
         self.future.cancel()
-
-
-class Waiting(Housed):
-    """The part of a server that waits."""
-
-    def wait_for(
-        self,
-        condition: Callable[[Record], bool] | None = None,
-        *,
-        kind: str | None = None,
-        role: str | None = None,
-        tap: Tap | None = None,
-        connection: str | None = None,
-        count: int = 1,
-        since: int = 0,
-        timeout: float = 5.0,
-    ) -> list[Record]:
-        """Wait until the journal holds `count` records that fit; returns them.
-
-        Args:
-            condition: Asked for each record.
-            kind, role, tap, connection: As in `Journal.select`.
-            since: Only records with a higher `seq`.
-            timeout: Seconds; then `WaitTimeout` with the last journal lines.
-        """
-        if isinstance(self._home, InsideLoop):
-            raise UsageError("wait_for would block the loop that this fake runs on: await wait_for_async")
-        wanted = Wanted(condition, kind, role, tap, connection, count, since)
-        wait = self.call(Wait, self.journal, wanted)
-        try:
-            return wait.future.result(timeout)
-        except TimeoutError:
-            raise self._timed_out(wanted, timeout) from None
-        finally:
-            self._post(wait.end)
-
-    async def wait_for_async(
-        self,
-        condition: Callable[[Record], bool] | None = None,
-        *,
-        kind: str | None = None,
-        role: str | None = None,
-        tap: Tap | None = None,
-        connection: str | None = None,
-        count: int = 1,
-        since: int = 0,
-        timeout: float = 5.0,
-    ) -> list[Record]:
-        """`wait_for`, for async code."""
-        wanted = Wanted(condition, kind, role, tap, connection, count, since)
-        wait = self.call(Wait, self.journal, wanted)
-        try:
-            return await asyncio.wait_for(asyncio.wrap_future(wait.future), timeout)
-        except TimeoutError:
-            raise self._timed_out(wanted, timeout) from None
-        finally:
-            self._post(wait.end)
-
-    def _timed_out(self, wanted: Wanted, timeout: float) -> WaitTimeout:
-        return WaitTimeout(
-            f"expected {wanted} within {timeout} s; the last journal lines:\n{self.journal_excerpt()}"
-        )
-
-    def journal_excerpt(self, lines: int = 20) -> str:
-        """The last journal lines as text."""
-        return self.journal.excerpt(lines)

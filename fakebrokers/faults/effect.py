@@ -15,12 +15,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from random import Random
-from typing import Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import msgspec
 
 from fakebrokers.core.frames import Frame, Role
 from fakebrokers.core.session import HangUp
+
+if TYPE_CHECKING:
+    from fakebrokers.core.host import Host
+    from fakebrokers.core.wire import Wire
 from fakebrokers.errors import PlanError
 from fakebrokers.faults.match import Match
 
@@ -66,7 +70,7 @@ class Passage(Protocol):
 
     @property
     def random(self) -> Random:
-        """The fault's own dice."""
+        """The fault's own stream of random numbers."""
 
     @property
     def memory(self) -> dict[str, Any]:
@@ -82,31 +86,31 @@ class Passage(Protocol):
         """Let a raw unit go on instead."""
 
     def pass_pieces(self, pieces: Sequence[bytes], gaps: Sequence[float]) -> None:
-        """Let the bytes go on in writes of their own, so many seconds after each; order stays."""
+        """Let the bytes go on in writes of their own, `gaps` seconds after each; order stays."""
 
     def pass_slowly(self, seconds: float) -> None:
-        """Let what is at hand go on, so many seconds behind what is before it in line."""
+        """Let what is at hand go on, `seconds` behind what is before it in line."""
 
     def push_back(self, seconds: float) -> None:
-        """What is passed on after this call, and everything behind it, waits so long; order stays."""
+        """What is passed on after this call, and everything behind it, waits `seconds`; order stays."""
 
     def forget(self) -> None:
         """Pass nothing on, not even what effects before this one passed on."""
 
     def hold_lane(self, seconds: float | None = None) -> None:
-        """This direction stands still for so many seconds, or until the fault is released."""
+        """This direction stands still for `seconds`, or until the fault is released."""
 
     def park(self, frame: Frame, seconds: float | None = None) -> None:
-        """Keep a frame back until the fault is released, or so many seconds; others pass."""
+        """Keep a frame back until the fault is released, or for `seconds`; others pass."""
 
     def unpark(self) -> list[Frame]:
         """Take back the parked frames of this fault, in the order in which they came."""
 
     def gather(self, frames: int | None, seconds: float) -> None:
-        """Collect so many frames of this direction, this one included, into one write."""
+        """Collect `frames` frames of this direction, this one included, into one write."""
 
-    def silence(self, spare: Sequence[str], seconds: float | None) -> None:
-        """Swallow everything that is said from here on but the roles in `spare`."""
+    def silence(self, exempt: Sequence[str], seconds: float | None) -> None:
+        """Drop everything that is said from here on but the roles in `exempt`."""
 
     def answer(self, frame: Frame) -> None:
         """Say a frame to the client that the broker did not say; no fault touches it."""
@@ -120,8 +124,8 @@ class Passage(Protocol):
     def stop_reading(self, seconds: float | None) -> None:
         """Read nothing more from this client; None until the fault is released."""
 
-    def host(self, action: str, **arguments: Any) -> None:
-        """Do something to the whole fake, see `Host`."""
+    def host(self, action: Action) -> None:
+        """Do something to the fake as a whole."""
 
     def build(self, kind: str, fields: Mapping[str, Any]) -> Frame:
         """A frame of that kind from plain values. `PlanError` if they do not fit."""
@@ -136,16 +140,15 @@ class Passage(Protocol):
         """The unit with its size field and checksum made right."""
 
 
-class Wire(Protocol):
-    """What a fault may ask about the wire that it is for, when it is put to work."""
+class Action(msgspec.Struct, frozen=True):
+    """What an effect does to the fake as a whole, as a value; carried out where the fake runs.
 
-    stream: bool
+    A protocol's own actions narrow the type of `Host.server` to their server class.
+    """
 
-    def fields_of(self, kind: str | None, role: Role | None, path: str) -> frozenset[str]:
-        """The fields of all frames of that kind and role; `PlanError` if there is no such frame."""
-
-    def build(self, kind: str, fields: Mapping[str, Any], path: str) -> Frame:
-        """A frame of that kind from plain values; `PlanError` if they do not fit."""
+    def perform(self, host: Host, fault: str, connection: str) -> None:
+        """Do it, because of the fault of that name at that connection."""
+        raise NotImplementedError
 
 
 class Effect(

@@ -6,20 +6,18 @@ from collections.abc import Callable, Collection
 
 import msgspec
 
-from fakebrokers.core.frames import FrameSpec
 from fakebrokers.faults.parcel import Parcel
 
 
-def strike_items(
-    strike: Callable[[list[Parcel]], list[Parcel]],
+def apply_to_items(
+    act: Callable[[list[Parcel]], list[Parcel]],
     chosen: Collection[int],
     parcels: list[Parcel],
-    spec: FrameSpec,
 ) -> list[Parcel]:
-    """Strike the chosen items only; neighbours that nothing came between stay one frame.
+    """Let a rule act on the chosen items only; neighbours that nothing came between stay one frame.
 
     Args:
-        strike: What a rule makes of parcels.
+        act: What the rule makes of parcels.
         chosen: Places of the items in the frame as it came into the pipe.
     """
     out: list[Parcel] = []
@@ -32,25 +30,27 @@ def strike_items(
             if item not in chosen:
                 rest.append(place)
                 continue
-            fate = strike([_part(parcel, [place], spec)])
-            if fate:
+            result = act([_part(parcel, [place])])
+            if result:
                 if rest:
-                    out.append(_part(parcel, rest, spec))
+                    out.append(_part(parcel, rest))
                     rest = []
-                out.extend(fate)
+                out.extend(result)
         if rest:
-            out.append(_part(parcel, rest, spec))
+            out.append(_part(parcel, rest))
     return out
 
 
-def _part(parcel: Parcel, places: list[int], spec: FrameSpec) -> Parcel:
+def _part(parcel: Parcel, places: list[int]) -> Parcel:
     """A parcel with only these of its items."""
-    assert parcel.items is not None and spec.items is not None
+    assert parcel.items is not None and parcel.frame is not None
+    items = parcel.frame.spec.items
+    assert items is not None
     if len(places) == len(parcel.items):
         return parcel
     return msgspec.structs.replace(
         parcel,
-        frame=spec.items.select(parcel.frame, places),
+        frame=items.select(parcel.frame, places),
         unit=None,
         items=tuple(parcel.items[place] for place in places),
     )

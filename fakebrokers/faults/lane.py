@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 import math
 
+from fakebrokers.core.timers import Timer
 from fakebrokers.faults.parcel import Parcel
 
 
@@ -12,60 +13,69 @@ class Lane:
     """Keeps parcels until they are due; never reorders those that are due at the same time.
 
     Attributes:
+        timer: Set to the time at which something here is due.
         idle: Whether a parcel that comes now could leave at once.
         size: Bytes of all parcels that wait here.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, timer: Timer) -> None:
         self.idle = True
         self.size = 0
+        self.timer = timer
         self._queue: list[tuple[float, int, Parcel]] = []
         self._order = 0
-        self._floor = -math.inf  #: earliest time at which the next parcel in line may leave
+        self._not_before = -math.inf  #: earliest time at which the next parcel in line may leave
         self._holds: dict[str, float] = {}
         self._parked: dict[str, list[tuple[float, Parcel]]] = {}
         self._gather: tuple[float, float] | None = None
         self._end_behind_gather: Parcel | None = None
 
+    def _changed(self) -> None:
+        """Note whether anything waits here, and when it is due."""
+        self.idle = self._not_before == -math.inf and not (
+            self._queue or self._holds or self._parked or self._gather
+        )
+        self.timer.set(self._next_due())
+
     def put(self, parcel: Parcel, now: float) -> None:
         """Add a parcel; see `Parcel` for when it leaves."""
-        if parcel.end is not None and not parcel.late and self._gathering(now):
+        if parcel.end is not None and not parcel.delay_s and self._gathering(now):
             self._end_behind_gather = parcel
             return
-        if parcel.late:
-            due = now + parcel.late + parcel.wait
+        if parcel.delay_s:
+            due = now + parcel.delay_s + parcel.hold_s
         else:
-            due = max(now + parcel.wait, self._floor) + parcel.takes
-            if parcel.wait or parcel.takes or parcel.gap:
-                self._floor = due + parcel.gap
+            due = max(now + parcel.hold_s, self._not_before) + parcel.transmit_s
+            if parcel.hold_s or parcel.transmit_s or parcel.gap_s:
+                self._not_before = due + parcel.gap_s
         self._order += 1
         self.size += parcel.size
         heapq.heappush(self._queue, (due, self._order, parcel))
-        self.idle = False
+        self._changed()
 
     def hold(self, name: str, until: float) -> None:
         """Stand still until then, or until `release(name)`."""
         self._holds[name] = until
-        self.idle = False
+        self._changed()
 
     def park(self, name: str, parcel: Parcel, until: float) -> None:
         """Keep one parcel back; the others pass."""
         self._parked.setdefault(name, []).append((until, parcel))
         self.size += parcel.size
-        self.idle = False
+        self._changed()
 
     def unpark(self, name: str) -> list[Parcel]:
         """Take the parked parcels of a fault out."""
         parcels = [parcel for _, parcel in self._parked.pop(name, [])]
         self.size -= sum(parcel.size for parcel in parcels)
-        self._note_idle()
+        self._changed()
         return parcels
 
     def gather(self, count: int | None, until: float) -> None:
         """Let nothing leave before `count` parcels wait, or the time has come."""
         if self._gather is None:
             self._gather = (math.inf if count is None else count, until)
-            self.idle = False
+            self._changed()
 
     def _gathering(self, now: float) -> bool:
         return self._gather is not None and len(self._queue) < self._gather[0] and now < self._gather[1]
@@ -74,21 +84,21 @@ class Lane:
         """End what the fault `name` holds or made late; it leaves now."""
         found = self._holds.pop(name, None) is not None
         if any(name in parcel.fault.split(",") for _, _, parcel in self._queue):
-            self._hurry(name, now)
+            self._release_early(name, now)
             found = True
         for parcel in self.unpark(name):
             self.put(parcel, now)
             found = True
-        self._note_idle()
+        self._changed()
         return found
 
-    def _hurry(self, name: str, now: float) -> None:
+    def _release_early(self, name: str, now: float) -> None:
         """Let go what this fault made late; order stays, and what other faults made late stays late."""
         floor = now
         queue = []
         for due, order, parcel in sorted(self._queue, key=lambda entry: entry[1]):
             faults = parcel.fault.split(",")
-            if parcel.late:
+            if parcel.delay_s:
                 due = now if name in faults else due
             else:
                 due = max(floor, due) if parcel.fault and name not in faults else floor
@@ -96,11 +106,12 @@ class Lane:
             queue.append((due, order, parcel))
         heapq.heapify(queue)
         self._queue = queue
-        self._floor = floor if floor > now else -math.inf
+        self._not_before = floor if floor > now else -math.inf
 
     def clear(self) -> None:
         """Lose everything that is on its way."""
-        self.__init__()  # type: ignore[misc]
+        self.timer.cancel()
+        self.__init__(self.timer)  # type: ignore[misc]
 
     def rest(self) -> list[Parcel]:
         """Everything in line, whether due or not; what a fault holds or parked is left out."""
@@ -115,6 +126,7 @@ class Lane:
         self._unpark_due(now)
         self._holds = {name: until for name, until in self._holds.items() if until > now}
         if self._holds or self._gathering(now):
+            self._changed()
             return []
         self._gather = None
         out = []
@@ -125,9 +137,9 @@ class Lane:
         if self._end_behind_gather is not None:
             out.append(self._end_behind_gather)
             self._end_behind_gather = None
-        if not self._queue and self._floor <= now:
-            self._floor = -math.inf
-        self._note_idle()
+        if not self._queue and self._not_before <= now:
+            self._not_before = -math.inf
+        self._changed()
         return out
 
     def _unpark_due(self, now: float) -> None:
@@ -141,12 +153,7 @@ class Lane:
                 for until, parcel in stay:
                     self.park(name, parcel, until)
 
-    def _note_idle(self) -> None:
-        self.idle = self._floor == -math.inf and not (
-            self._queue or self._holds or self._parked or self._gather
-        )
-
-    def next_due(self) -> float:
+    def _next_due(self) -> float:
         """When `take` may have something; inf if nothing is due by itself."""
         if self.idle:
             return math.inf
@@ -158,5 +165,5 @@ class Lane:
         if self._queue:
             due.append(max(self._queue[0][0], held, gathered))
         else:
-            due.extend(at for at in (held, gathered, self._floor) if at > -math.inf)
+            due.extend(at for at in (held, gathered, self._not_before) if at > -math.inf)
         return min(due, default=math.inf)

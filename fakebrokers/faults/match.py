@@ -13,6 +13,9 @@ from fakebrokers.errors import PlanError
 
 Direction = Literal["in", "out"]
 
+#: Names in `Match.where` that mean something in every frame; a field of that name goes before (but ``key``).
+OF_ITEMS = ("key", "status", "scope")
+
 
 class Moment(StrEnum):
     """A moment of a connection that a fault can wait for instead of a frame."""
@@ -31,12 +34,14 @@ class Match(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         role: A `Role`, such as ``confirm``.
         kind: The protocol's own name of the frame, such as ``PublishConfirm``.
         where: Fields and their values; or comparisons such as ``{"code": {"ge": 2}}`` with
-            ``eq ne lt le gt ge in`` (all that are given must fit). ``key`` is the correlation key,
-            whatever the field's name.
+            ``eq ne lt le gt ge in`` (all that are given must fit). ``key``, ``status`` and ``scope`` are
+            the correlation key, the result code and what the key counts in, whatever the fields' names;
+            with unit ``item`` those of the single message.
         on: A `Moment` instead of a frame.
         connection: Only on this connection: ``c1`` is the first that came.
+        peer: Only on connections of this peer, where the protocol names them (a node id).
         nth: Only the n-th that fits, from 1.
-        first: Only the first so many that fit.
+        first: Only the first `first` that fit.
         every: Only each n-th that fits.
         after_s: Only later than this; seconds since the connection (or, with scope ``run``, since the
             fault was added). With ``on = "idle"``: for how long nothing happened.
@@ -45,7 +50,7 @@ class Match(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         probability: Of those that fit, this share (0..1), drawn from the plan's seed.
         per: Whether `probability` is drawn for each frame, or once for each connection.
         unit: What is counted: whole frames, or the single messages of a batch.
-        scope: Whether each connection counts for itself, or all count together.
+        scope: Whether each connection counts for itself, all connections of one peer together, or all.
     """
 
     direction: Direction | None = None
@@ -54,6 +59,7 @@ class Match(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     where: Mapping[str, Any] = {}
     on: Moment | None = None
     connection: str | None = None
+    peer: str | None = None
     nth: int | None = None
     first: int | None = None
     every: int | None = None
@@ -62,7 +68,7 @@ class Match(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     probability: float | None = None
     per: Literal["frame", "connection"] = "frame"
     unit: Literal["frame", "item"] = "frame"
-    scope: Literal["connection", "run"] = "connection"
+    scope: Literal["connection", "peer", "run"] = "connection"
 
     def check(self, path: str) -> None:
         """Raise `PlanError` where values make no sense."""
@@ -143,13 +149,15 @@ def _plain(wanted: Any) -> Any:
     return list(wanted) if isinstance(wanted, tuple) else wanted
 
 
-def fields_fit(frame: Frame, where: Mapping[str, Any], key: Any = _MISSING) -> bool:
-    """Whether all fields of `frame` fit; `key` stands in for the name ``key``.
+def fields_fit(frame: Frame, where: Mapping[str, Any], of_item: Mapping[str, Any]) -> bool:
+    """Whether all fields of `frame` fit; `of_item` has what `OF_ITEMS` names.
 
     A dotted name looks inside: ``chunk.first_offset``, ``properties.name``, ``body.0``.
     """
     for name, wanted in where.items():
-        value = key if name == "key" else _look_up(frame, name)
+        value = _look_up(frame, name)
+        if value is _MISSING or name == "key":
+            value = of_item.get(name, _MISSING)
         if not field_fits(value, wanted):
             return False
     return True

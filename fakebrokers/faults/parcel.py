@@ -15,6 +15,7 @@ class Parcel(msgspec.Struct, kw_only=True, eq=False):
 
     Attributes:
         frame: The frame; with `raw` the one that the bytes stand for, if any.
+        envelope: The frame that `frame` came inside of and leaves in; None where it stands by itself.
         unit: The frame's unit as the codec made it, if it has been asked already.
         raw: A unit to be written as it is instead of the frame.
         complete: With `raw`: with these bytes all of `frame` has left.
@@ -23,15 +24,16 @@ class Parcel(msgspec.Struct, kw_only=True, eq=False):
         fault: Names of the faults that made or touched it, comma separated.
         final: No fault touches it any more.
         alone: It leaves in a write of its own.
-        late: It leaves so much later; others may overtake it.
-        wait: It and everything behind it leaves no earlier than in so much time.
-        takes: It needs so much time behind what is before it in line.
-        gap: What is behind it follows no earlier than so much time after it.
+        delay_s: Seconds by which it leaves later; others may overtake it.
+        hold_s: Seconds before which neither it nor anything behind it leaves.
+        transmit_s: Seconds that it needs behind what is before it in line.
+        gap_s: Seconds after it before which nothing follows.
         size: Bytes on the wire, for the lane's account.
         total: Of the last of several pieces: the bytes of all.
     """
 
     frame: Frame | None = None
+    envelope: Frame | None = None
     unit: Any = None
     raw: Any = None
     complete: bool = False
@@ -40,9 +42,18 @@ class Parcel(msgspec.Struct, kw_only=True, eq=False):
     fault: str = ""
     final: bool = False
     alone: bool = False
-    late: float = 0.0
-    wait: float = 0.0
-    takes: float = 0.0
-    gap: float = 0.0
+    delay_s: float = 0.0
+    hold_s: float = 0.0
+    transmit_s: float = 0.0
+    gap_s: float = 0.0
     size: int = 0
     total: int = 0
+
+    @property
+    def whole(self) -> Frame:
+        """The frame as it stands on the wire, in its envelope if it has one."""
+        assert self.frame is not None
+        if self.envelope is None:
+            return self.frame
+        assert self.envelope.spec.inside is not None
+        return self.envelope.spec.inside.wrap(self.envelope, self.frame)

@@ -13,6 +13,7 @@ from fakebrokers.core.session import HangUp
 from fakebrokers.faults.parcel import Parcel
 
 if TYPE_CHECKING:
+    from fakebrokers.faults.effect import Action
     from fakebrokers.faults.injector import Rule, RuleState
     from fakebrokers.faults.pipe import Pipe
 
@@ -61,7 +62,7 @@ class PipePassage:
             return parcel.raw
         if parcel.unit is None:
             assert parcel.frame is not None
-            parcel.unit = self._pipe.end.encode(parcel.frame)
+            parcel.unit = self._pipe.end.encode(parcel.whole)
         return parcel.unit
 
     @property
@@ -70,7 +71,7 @@ class PipePassage:
 
     @property
     def role(self) -> Role | None:
-        return None if self.frame is None else self._pipe.injector.spec(self.frame).role_in(self.direction)
+        return None if self.frame is None else self.frame.spec.role_in(self.direction)
 
     @property
     def fault(self) -> str:
@@ -101,7 +102,7 @@ class PipePassage:
     def pass_through(self, delay: float = 0.0) -> None:
         if self._parcel.frame is not None or self._parcel.raw is not None:
             parcel = self._another()
-            parcel.late += delay
+            parcel.delay_s += delay
             self._out.append(parcel)
 
     def pass_on(self, frame: Frame, delay: float = 0.0) -> None:
@@ -109,17 +110,19 @@ class PipePassage:
         if frame is not parcel.frame:
             parcel.items = self._pipe.same_items(frame, parcel.items)
             parcel.unit = None
+            if type(frame) is type(parcel.envelope):  # one that was parked, envelope and all
+                parcel.envelope = None
         parcel.frame = frame
         parcel.raw = None
         parcel.size = parcel.size if self.direction == "in" else 0
-        parcel.late += delay
+        parcel.delay_s += delay
         self._out.append(parcel)
 
     def pass_raw(self, data: Any, delay: float = 0.0) -> None:
         parcel = self._another()
         parcel.raw = data
         parcel.complete = False
-        parcel.late += delay
+        parcel.delay_s += delay
         self._out.append(parcel)
 
     def pass_pieces(self, pieces: Sequence[bytes], gaps: Sequence[float]) -> None:
@@ -127,19 +130,19 @@ class PipePassage:
             parcel = self._another()
             parcel.raw = piece
             parcel.alone = True
-            parcel.gap = gap
+            parcel.gap_s = gap
             parcel.complete = number == len(pieces) and (self._parcel.raw is None or self._parcel.complete)
             parcel.total = sum(map(len, pieces)) if parcel.complete else 0
             self._out.append(parcel)
 
     def pass_slowly(self, seconds: float) -> None:
         parcel = self._another()
-        parcel.takes += seconds
+        parcel.transmit_s += seconds
         self._out.append(parcel)
 
     def push_back(self, seconds: float) -> None:
         self._parcel = copy(self._parcel)
-        self._parcel.wait += seconds
+        self._parcel.hold_s += seconds
 
     def forget(self) -> None:
         self._out.clear()
@@ -154,6 +157,7 @@ class PipePassage:
         if frame is not parcel.frame:
             parcel.unit = None
         parcel.frame = frame
+        parcel.frame, parcel.envelope = parcel.whole, None
         self._lane.park(self._rule.name, self._pipe.packed(self.direction, parcel), self._until(seconds))
 
     def unpark(self) -> list[Frame]:
@@ -164,29 +168,34 @@ class PipePassage:
 
     # the connection and the fake
 
-    def silence(self, spare: Sequence[str], seconds: float | None) -> None:
-        self._pipe.silence(self._rule.name, spare, self._until(seconds))
+    def silence(self, exempt: Sequence[str], seconds: float | None) -> None:
+        self._pipe.silence(self._rule.name, exempt, self._until(seconds))
 
     def answer(self, frame: Frame) -> None:
-        self._say(Parcel(frame=frame, fault=self._rule.name, final=True))
+        self._answer(Parcel(frame=frame, fault=self._rule.name, final=True))
 
     def say_raw(self, data: Any) -> None:
-        self._say(Parcel(raw=data, fault=self._rule.name, final=True))
+        self._answer(Parcel(raw=data, fault=self._rule.name, final=True))
 
     def hang_up(self, how: HangUp, delay: float = 0.0) -> None:
-        self._say(Parcel(end=how, fault=self._rule.name, final=True, late=delay))
-
-    def _say(self, parcel: Parcel) -> None:
+        parcel = Parcel(end=how, fault=self._rule.name, final=True, delay_s=delay)
         if self.direction == "out":
             self._out.append(parcel)
         else:
             self._pipe.put("out", parcel, self.now)
 
+    def _answer(self, parcel: Parcel) -> None:
+        """Send to the client; behind what goes on if that goes there too."""
+        if self.direction == "out":
+            self._out.append(parcel)
+        else:
+            self._pipe.end.answer(parcel, self.now)
+
     def stop_reading(self, seconds: float | None) -> None:
         self._pipe.end.pause_for_fault(self._rule.name, self._until(seconds))
 
-    def host(self, action: str, **arguments: Any) -> None:
-        self._pipe.injector.request(action, self._rule.name, self.connection, arguments)
+    def host(self, action: Action) -> None:
+        self._pipe.end.perform(action, self._rule.name)
 
     def _until(self, seconds: float | None) -> float:
         return math.inf if seconds is None else self.now + seconds
@@ -194,7 +203,7 @@ class PipePassage:
     # making frames and bytes
 
     def build(self, kind: str, fields: Mapping[str, Any]) -> Frame:
-        return self._pipe.injector.build(kind, fields, self._rule.name)
+        return self._pipe.wire.build(kind, fields, self._rule.name)
 
     def refusal(self, code: int) -> Frame | None:
         return None if self.frame is None else self._pipe.end.refusal(self.frame, code)

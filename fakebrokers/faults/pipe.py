@@ -11,26 +11,40 @@ after another, in the order of the plan.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
-from fakebrokers.core.frames import Frame, FrameSpec, kind_of
+import msgspec
+
+from fakebrokers.core.frames import Frame, Role, kind_of, parts_of
+from fakebrokers.core.timers import Timer
+from fakebrokers.core.wire import Wire
 from fakebrokers.faults.effect import Effect
-from fakebrokers.faults.items import strike_items
+from fakebrokers.faults.items import apply_to_items
 from fakebrokers.faults.lane import Lane
-from fakebrokers.faults.match import Moment, fields_fit
+from fakebrokers.faults.match import Match, Moment, fields_fit
 from fakebrokers.faults.parcel import Parcel
 from fakebrokers.faults.passage import PipePassage
 
 if TYPE_CHECKING:
+    from fakebrokers.faults.effect import Action
     from fakebrokers.faults.injector import Injector, Rule
 
 
 class PipeEnd(Protocol):
-    """What the pipe needs of its connection."""
+    """What the pipe needs of its connection.
+
+    Attributes:
+        name: Its name.
+        peer: Who is at its other end, if the protocol says so; "" as long as it has not.
+    """
 
     name: str
+    peer: str
+
+    def answer(self, parcel: Parcel, now: float) -> None:
+        """Send something to the client on the connection where answers to it leave."""
 
     def encode(self, frame: Frame) -> Any: ...
 
@@ -40,6 +54,18 @@ class PipeEnd(Protocol):
 
     def pause_for_fault(self, name: str, until: float) -> None: ...
 
+    def perform(self, action: Action, fault: str) -> None:
+        """Do something to the fake as a whole."""
+
+    def timer(self, act: Callable[[float], None]) -> Timer:
+        """A timer that ends with the connection."""
+
+    def drain(self, now: float) -> None:
+        """Something in a lane is due."""
+
+    def fired(self, faults: str, now: float) -> None:
+        """Note the faults that a moment set off."""
+
     def offset(self, direction: str) -> int:
         """Bytes of that direction that came before the frame at hand."""
 
@@ -47,47 +73,48 @@ class PipeEnd(Protocol):
 class Pipe:
     """Both lanes of a connection and the rules that apply to it."""
 
-    def __init__(self, injector: Injector, end: PipeEnd, now: float) -> None:
+    def __init__(self, injector: Injector, end: PipeEnd, wire: Wire, now: float) -> None:
         self.injector = injector
         self.end = end
-        self.lanes = {"in": Lane(), "out": Lane()}
+        self.wire = wire
+        self.lanes = {"in": Lane(end.timer(end.drain)), "out": Lane(end.timer(end.drain))}
         self._in, self._out = self.lanes["in"], self.lanes["out"]
         self._opened = now
         self._last_in = self._last_out = now
         self._idle_fired: dict[int, float] = {}
         self._silent_until = -math.inf
-        self._spared: frozenset[str] = frozenset()
+        self._exempt: frozenset[str] = frozenset()
         self._silenced_by = ""
-        self._generation = -1
         self._rules: tuple[Rule, ...] = ()
         self._idle_rules: tuple[Rule, ...] = ()
+        self._idle_timer = end.timer(self._look_for_silence)
         self._relevant: dict[tuple[str, type[Frame]], tuple[Rule, ...]] = {}
+        injector.pipes[end.name] = self
+        self.refresh()
 
     # which rules
 
-    def _refresh(self) -> None:
-        self._generation = self.injector.generation
-        name = self.end.name
-        self._rules = tuple(r for r in self.injector.rules if r.fault.match.connection in (None, name))
+    def refresh(self) -> None:
+        """The plan has changed."""
+        self._rules = tuple(r for r in self.injector.rules if self._concerns(r.fault.match))
         self._idle_rules = tuple(r for r in self._rules if r.fault.match.on is Moment.IDLE)
         self._relevant.clear()
+        self._set_idle_timer()
+
+    def _concerns(self, match: Match) -> bool:
+        """Whether a rule is for this connection."""
+        return match.connection in (None, self.end.name) and match.peer in (None, self.end.peer)
 
     def _rules_for(self, direction: str, frame: Frame) -> tuple[Rule, ...]:
+        """The rules that may fit a frame, or what is inside it."""
         key = (direction, type(frame))
         rules = self._relevant.get(key)
         if rules is None:
-            rules = tuple(r for r in self._rules if self._may_match(r, direction, frame))
+            inside = frame.spec.inside
+            kinds = [type(frame), *(inside.kinds() if inside is not None else ())]
+            rules = tuple(r for r in self._rules if any(_may_match(r, direction, kind) for kind in kinds))
             self._relevant[key] = rules
         return rules
-
-    def _may_match(self, rule: Rule, direction: str, frame: Frame) -> bool:
-        match = rule.fault.match
-        return (
-            match.on is None
-            and rule.direction in ("", direction)
-            and (match.kind is None or match.kind == kind_of(frame))
-            and (match.role is None or match.role == self.injector.spec(frame).role)
-        )
 
     # frames
 
@@ -97,8 +124,8 @@ class Pipe:
             self._last_in = now
         else:
             self._last_out = now
-        if self._generation != self.injector.generation:
-            self._refresh()
+        if self._idle_rules:
+            self._set_idle_timer()
         if self._rules and self._rules_for(direction, frame):
             return False
         if direction == "in":
@@ -116,27 +143,33 @@ class Pipe:
             The names of the faults that fired; None if none did and nothing else stands in the frame's
             way: then the caller passes it on by itself.
         """
-        if self._generation != self.injector.generation:
-            self._refresh()
-        spec = self.injector.spec(frame)
         offset = self.end.offset(direction)
         hits = []
         for rule in self._rules_for(direction, frame):
-            chosen = self._decide(rule, frame, spec, offset, size, now)
+            level = self._level_of(rule, direction, frame)
+            chosen = level is not None and self._decide(rule, direction, level, offset, size, now)
             if chosen:
-                hits.append((rule, chosen))
-        if direction == "out" and self._swallowed(spec, now):
+                hits.append((rule, chosen, level is not frame))
+        if direction == "out" and self._is_suppressed(frame.spec.role_in("out"), now):
             return self._silenced_by
         if not hits and self.lanes[direction].idle:
             return None
-        items = None if spec.items is None else tuple(range(spec.items.count(frame)))
-        parcels = [Parcel(frame=frame, unit=unit, size=size, items=items)]
-        for rule, chosen in hits:
-            strike = partial(self._strike, rule, direction, now=now, offset=offset)
-            parcels = strike(parcels) if chosen is True else strike_items(strike, chosen, parcels, spec)
+        parcels = [Parcel(frame=frame, unit=unit, size=size, items=_all_items(frame))]
+        for rule, chosen, inside in hits:
+            act = partial(self._apply_rule, rule, direction, now=now, offset=offset)
+            parcels = [_opened(each) if inside else _closed(each) for each in parcels]
+            parcels = act(parcels) if chosen is True else apply_to_items(act, chosen, parcels)
         for parcel in parcels:
-            self.put(direction, parcel, now)
-        return ",".join(rule.name for rule, _ in hits)
+            self.put(direction, _closed(parcel), now)
+        return ",".join(rule.name for rule, _, _ in hits)
+
+    def _level_of(self, rule: Rule, direction: str, frame: Frame) -> Frame | None:
+        """The frame itself or the one inside it, whichever the rule may fit; None if neither."""
+        if _may_match(rule, direction, type(frame)):
+            return frame
+        assert frame.spec.inside is not None
+        inner = frame.spec.inside.open(frame)
+        return inner if inner is not None and _may_match(rule, direction, type(inner)) else None
 
     def put(self, direction: str, parcel: Parcel, now: float) -> None:
         """Send something on its way, past the rules."""
@@ -146,36 +179,47 @@ class Pipe:
         """Turn a frame that is to leave into bytes, whose number is then known."""
         if direction == "out" and parcel.end is None:
             if parcel.raw is None:
-                assert parcel.frame is not None
-                parcel.raw = self.end.encode(parcel.frame) if parcel.unit is None else parcel.unit
+                parcel.raw = self.end.encode(parcel.whole) if parcel.unit is None else parcel.unit
                 parcel.complete = True
             parcel.size = unit_size(parcel.raw)
         return parcel
 
-    def _swallowed(self, spec: FrameSpec, now: float) -> bool:
+    def _is_suppressed(self, role: Role, now: float) -> bool:
+        """Whether a fault keeps the broker from saying this."""
         if self._silent_until <= now:
             self._silent_until = -math.inf
             return False
-        return spec.role not in self._spared
+        return role not in self._exempt
 
     def _decide(
-        self, rule: Rule, frame: Frame, spec: FrameSpec, offset: int, size: int, now: float
+        self, rule: Rule, direction: str, frame: Frame, offset: int, size: int, now: float
     ) -> bool | frozenset[int]:
         """Whether a rule fires for this frame; with unit ``item`` for which of its items."""
-        match = rule.fault.match
-        state = rule.state(self.end.name)
+        match, spec = rule.fault.match, frame.spec
+        state = rule.state(self.end.name, self.end.peer)
         if match.unit == "item" and spec.items is not None:
             return frozenset(
                 index
-                for index, key in enumerate(spec.items.keys(frame))
-                if fields_fit(frame, match.where, key) and rule.decide(state, now, self._opened)
+                for index, of_item in enumerate(_of_items(frame, direction, match.role))
+                if of_item is not None
+                and fields_fit(frame, match.where, of_item)
+                and rule.decide(state, now, self._opened)
             )
         if match.byte is not None and not offset <= match.byte < offset + size:
             return False
-        key = getattr(frame, spec.key) if spec.key else None
-        return fields_fit(frame, match.where, key) and rule.decide(state, now, self._opened)
+        if not fields_fit(frame, match.where, _of_frame(frame) if match.where else {}):
+            return False
+        return self._has_role(frame, match.role, direction) and rule.decide(state, now, self._opened)
 
-    def _strike(
+    @staticmethod
+    def _has_role(frame: Frame, role: Role | None, direction: str) -> bool:
+        """Whether the frame, or one of its items, has the role."""
+        spec = frame.spec
+        if role is None or spec.items is None or not spec.items.mixed:
+            return True  # the kind has it, or the rule would not be asked
+        return any(part.role == role for part in parts_of(frame, spec, direction))
+
+    def _apply_rule(
         self,
         rule: Rule,
         direction: str,
@@ -187,7 +231,7 @@ class Pipe:
     ) -> list[Parcel]:
         """Let a rule act; returns what goes on."""
         rule.fired += 1
-        state = rule.state(self.end.name)
+        state = rule.state(self.end.name, self.end.peer)
 
         def run(effect: Effect, parcel: Parcel | None, out: list[Parcel]) -> None:
             effect.apply(PipePassage(self, rule, state, direction, parcel, now, offset, out))
@@ -212,27 +256,25 @@ class Pipe:
 
     def same_items(self, frame: Frame, items: tuple[int, ...] | None) -> tuple[int, ...] | None:
         """What is left of the account of items when an effect made another frame of one."""
-        spec = self.injector.spec(frame)
-        return items if items and spec.items and spec.items.count(frame) == len(items) else None
+        there = frame.spec.items
+        return items if items and there and there.count(frame) == len(items) else None
 
     # moments and time
 
     def moment(self, moment: Moment, now: float) -> str:
         """A moment of the connection has come; returns the names of the faults that fired."""
-        if self._generation != self.injector.generation:
-            self._refresh()
         fired = []
         for rule in self._rules:
             if rule.fault.match.on is not moment:
                 continue
-            if rule.decide(rule.state(self.end.name), now, self._opened):
-                self._strike_moment(rule, now)
+            if rule.decide(rule.state(self.end.name, self.end.peer), now, self._opened):
+                self._apply_at_moment(rule, now)
                 fired.append(rule.name)
         return ",".join(fired)
 
-    def _strike_moment(self, rule: Rule, now: float) -> None:
+    def _apply_at_moment(self, rule: Rule, now: float) -> None:
         direction = rule.direction or "out"
-        for parcel in self._strike(rule, direction, [], now, self.end.offset(direction), moment=True):
+        for parcel in self._apply_rule(rule, direction, [], now, self.end.offset(direction), moment=True):
             self.put("out", parcel, now)
 
     def _idle_deadlines(self) -> Iterable[tuple[float, Rule]]:
@@ -246,27 +288,21 @@ class Pipe:
             return self._last_in
         return self._last_out if direction == "out" else max(self._last_in, self._last_out)
 
-    def next_deadline(self) -> float:
-        """When `handle_timer` is to be called next; inf if never."""
-        if self._generation != self.injector.generation:
-            self._refresh()
-        due = min(self._in.next_due(), self._out.next_due())
-        return min([due, *(at for at, _ in self._idle_deadlines())]) if self._idle_rules else due
+    def _set_idle_timer(self) -> None:
+        self._idle_timer.set(min((at for at, _ in self._idle_deadlines()), default=None))
 
-    def handle_timer(self, now: float) -> str:
-        """Fire what waits for silence; returns the names of the faults that fired.
-
-        What a lane holds is taken by the connection.
-        """
+    def _look_for_silence(self, now: float) -> None:
+        """Fire what waits for silence."""
         fired = []
         for at, rule in tuple(self._idle_deadlines()):
             if at <= now:
                 self._idle_fired[rule.index] = self._silent_since(rule.direction)
-                state = rule.state(self.end.name)
+                state = rule.state(self.end.name, self.end.peer)
                 if rule.fault.match.position_fits(state.next_position()) and rule.draw(state):
-                    self._strike_moment(rule, now)
+                    self._apply_at_moment(rule, now)
                     fired.append(rule.name)
-        return ",".join(fired)
+        self._set_idle_timer()
+        self.end.fired(",".join(fired), now)
 
     def release(self, name: str, now: float) -> bool:
         """End what the fault `name` holds back on this connection."""
@@ -276,13 +312,73 @@ class Pipe:
             found.append(True)
         return any(found)
 
-    def silence(self, name: str, spare: Sequence[str], until: float) -> None:
-        """Swallow what is said from now on; see `Passage.silence`."""
+    def silence(self, name: str, exempt: Sequence[str], until: float) -> None:
+        """Drop what is said from now on; see `Passage.silence`."""
         self._silent_until = until
-        self._spared = frozenset(spare)
+        self._exempt = frozenset(exempt)
         self._silenced_by = name
 
 
 def unit_size(unit: Any) -> int:
     """Bytes of a unit: of a multipart message the sum of its parts."""
     return sum(map(len, unit)) if isinstance(unit, tuple) else len(unit)
+
+
+def _may_match(rule: Rule, direction: str, kind: type[Frame]) -> bool:
+    """Whether a rule may fit frames of this kind."""
+    match = rule.fault.match
+    return (
+        match.on is None
+        and rule.direction in ("", direction)
+        and (match.kind is None or match.kind == kind_of(kind))
+        and (match.role is None or match.role in kind.spec.roles_in(direction))
+    )
+
+
+def _all_items(frame: Frame | None) -> tuple[int, ...] | None:
+    items = None if frame is None else frame.spec.items
+    return None if items is None else tuple(range(items.count(frame)))
+
+
+def _of_frame(frame: Frame) -> dict[str, Any]:
+    """What `match.OF_ITEMS` means in a frame that is looked at as a whole."""
+    spec = frame.spec
+    named = {"key": spec.key, "status": spec.status, "scope": spec.scope}
+    return {name: getattr(frame, field) for name, field in named.items() if field}
+
+
+def _of_items(frame: Frame, direction: str, role: Role | None) -> Iterable[dict[str, Any] | None]:
+    """The same for each item; None for items that have another role."""
+    spec = frame.spec
+    assert spec.items is not None
+    keys = spec.items.keys(frame)
+    if not spec.items.mixed:
+        whole = _of_frame(frame)
+        return [{**whole, "key": key} for key in keys]
+    found: list[dict[str, Any] | None] = [None] * len(keys)
+    for part in parts_of(frame, spec, direction):
+        if role in (None, part.role):
+            for index in part.indices or range(len(keys)):
+                found[index] = {"key": keys[index], "status": part.status, "scope": part.scope}
+    return found
+
+
+def _opened(parcel: Parcel) -> Parcel:
+    """The parcel with the frame that is inside its frame."""
+    frame = parcel.frame
+    if parcel.envelope is not None or frame is None or frame.spec.inside is None or parcel.raw is not None:
+        return parcel
+    inner = frame.spec.inside.open(frame)
+    if inner is None:
+        return parcel
+    return msgspec.structs.replace(parcel, frame=inner, envelope=frame, unit=None, items=_all_items(inner))
+
+
+def _closed(parcel: Parcel) -> Parcel:
+    """The parcel with its frame back in the envelope."""
+    envelope = parcel.envelope
+    if envelope is None or parcel.frame is None or parcel.raw is not None:
+        return parcel
+    assert envelope.spec.inside is not None
+    wrapped = envelope.spec.inside.wrap(envelope, parcel.frame)
+    return msgspec.structs.replace(parcel, frame=wrapped, envelope=None, unit=None, items=_all_items(wrapped))

@@ -13,7 +13,9 @@ from fakebrokers.errors import PlanError
 from fakebrokers.faults.effect import Effect, Realism
 from fakebrokers.faults.match import Match
 from fakebrokers.faults.read import convert, one_of, struct_from
+from fakebrokers.faults.registry import effect_types, find_effect
 from fakebrokers.faults.toml import to_toml
+from fakebrokers.protocol import Protocol, find_protocol
 
 PLAN_VERSION = 1
 
@@ -41,7 +43,7 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True):
         return next((e.direction for e in self.effects if e.direction), "")
 
     @property
-    def kind_of_fault(self) -> Realism:
+    def effective_realism(self) -> Realism:
         """The realism: as stated, or the worst of the effects."""
         order = list(Realism)
         return self.realism or max((e.realism for e in self.effects), key=order.index)
@@ -76,7 +78,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     faults: tuple[Fault, ...] = ()
 
     def named(self) -> Plan:
-        """The plan with a name for every fault, so that leaving one out changes no other's dice."""
+        """The plan with a name for every fault, so that leaving one out changes no other's random numbers."""
         return Plan(
             seed=self.seed,
             faults=tuple(
@@ -113,32 +115,21 @@ def _fault_to_dict(fault: Fault) -> dict[str, Any]:
     return row
 
 
-def effect_types() -> dict[str, type[Effect]]:
-    """All effects there are, by the name that plans use."""
-    from fakebrokers.faults import effects  # noqa: F401 - registers the built-in ones
-
-    found: dict[str, type[Effect]] = {}
-    pending = list(Effect.__subclasses__())
-    while pending:
-        kind = pending.pop()
-        inner = kind.__subclasses__()
-        if inner:
-            pending.extend(inner)  # a common base, no effect itself
-        else:
-            found[str(kind.__struct_config__.tag)] = kind
-    return dict(sorted(found.items()))
-
-
-def load_plan(source: Plan | Mapping[str, Any] | str | Path) -> Plan:
+def load_plan(source: Plan | Mapping[str, Any] | str | Path, protocol: Protocol | str | None = None) -> Plan:
     """Read a plan from a TOML or JSON file, or from plain values.
+
+    Args:
+        protocol: For which fake: then the effects that only its protocol has are known too.
 
     Raises:
         PlanError: with the path inside the plan, the value, and what was expected.
     """
     if isinstance(source, Plan):
         return source
+    if isinstance(protocol, str):
+        protocol = find_protocol(protocol)
     if isinstance(source, Mapping):
-        return _plan_from(source)
+        return _plan_from(source, protocol)
     path = Path(source)
     try:
         text = path.read_text(encoding="utf-8")
@@ -148,12 +139,12 @@ def load_plan(source: Plan | Mapping[str, Any] | str | Path) -> Plan:
     except (tomllib.TOMLDecodeError, msgspec.DecodeError, UnicodeDecodeError) as error:
         raise PlanError(str(path), f"expected a TOML or JSON file, got: {error}") from None
     try:
-        return _plan_from(data)
+        return _plan_from(data, protocol)
     except PlanError as error:
         raise PlanError(f"{path}: {error.path}", error.problem) from None
 
 
-def _plan_from(data: Any) -> Plan:
+def _plan_from(data: Any, protocol: Protocol | None) -> Plan:
     _only(data, ("version", "seed", "faults"), "plan")
     version = data.get("version", PLAN_VERSION)
     if version != PLAN_VERSION:
@@ -164,18 +155,19 @@ def _plan_from(data: Any) -> Plan:
     rows = data.get("faults", [])
     if not isinstance(rows, Sequence) or isinstance(rows, str):
         raise PlanError("faults", f"expected a list of faults, got {rows!r}")
-    return Plan(seed=seed, faults=tuple(fault_from(row, f"faults[{i}]") for i, row in enumerate(rows)))
+    faults = [fault_from(row, f"faults[{i}]", protocol) for i, row in enumerate(rows)]
+    return Plan(seed=seed, faults=tuple(faults))
 
 
-def fault_from(row: Any, path: str) -> Fault:
-    """A fault from its plain values."""
+def fault_from(row: Any, path: str, protocol: Protocol | None = None) -> Fault:
+    """A fault from its plain values; see `load_plan`."""
     if isinstance(row, Fault):
         return row
     _only(row, ("name", "match", "effect", "realism"), path)
     effects = row.get("effect", [])
     listed = isinstance(effects, Sequence) and not isinstance(effects, str)
     built = tuple(
-        effect_from(each, f"{path}.effect[{i}]" if listed else f"{path}.effect")
+        effect_from(each, f"{path}.effect[{i}]" if listed else f"{path}.effect", protocol)
         for i, each in enumerate(effects if listed else [effects])
     )
     match = row.get("match", {})
@@ -191,16 +183,14 @@ def fault_from(row: Any, path: str) -> Fault:
     return fault
 
 
-def effect_from(value: Any, path: str) -> Effect:
-    """An effect from its plain values."""
+def effect_from(value: Any, path: str, protocol: Protocol | None = None) -> Effect:
+    """An effect from its plain values; see `load_plan`."""
     if isinstance(value, Effect):
         return value
-    types = effect_types()
     if not isinstance(value, Mapping) or "type" not in value:
+        types = effect_types(protocol.own_effects if protocol is not None else ())
         raise PlanError(path, f'expected a table with a "type", one of {", ".join(types)}; got {value!r}')
-    kind = types.get(str(value["type"]))
-    if kind is None:
-        raise PlanError(f"{path}.type", f"expected {one_of(list(types), value['type'])}")
+    kind = find_effect(value["type"], protocol, f"{path}.type")
     settings = {name: each for name, each in value.items() if name != "type"}
     effect: Effect = struct_from(settings, kind, path)
     return effect

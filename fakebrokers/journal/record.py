@@ -12,6 +12,9 @@ from fakebrokers.core.frames import Frame, Role
 #: The state that tells what silence of the fake a client must not bear: its note is such as ``2000 ms``.
 SILENCE_LIMIT = "silence limit"
 
+#: The state that tells who is at the other end of a connection, where the protocol says so: its note.
+PEER = "peer"
+
 
 class Tap(IntFlag):
     """Where in the pipe a frame was seen.

@@ -7,18 +7,22 @@ narconi.faults.add(fault(CutBody(keep=40), Fin(), kind="HttpDeliver"))
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
 from fakebrokers.core.frames import Role
 from fakebrokers.core.session import HangUp
 from fakebrokers.faults.build import fault
-from fakebrokers.faults.effect import Effect, Passage, Realism
+from fakebrokers.faults.effect import Action, Effect, Passage, Realism
 from fakebrokers.faults.effects import Fin, HalfOpen, Rst, Silent
 from fakebrokers.faults.plan import Fault
 from fakebrokers.narconi import frames as f
 from fakebrokers.narconi.websocket import PING, encode_frame
+
+if TYPE_CHECKING:
+    from fakebrokers.core.host import Host
+    from fakebrokers.narconi.server import Narconi
 
 _ENDS: Mapping[str, type[Effect]] = {"fin": Fin, "rst": Rst, "half-open": HalfOpen}
 
@@ -207,6 +211,16 @@ class FailInstead(Effect, frozen=True, tag="fail-instead"):
             passage.hang_up(HangUp.FIN)
 
 
+class LoseBackend(Action, frozen=True):
+    """RabbitMQ goes away; see `BreakBackend`."""
+
+    down_s: float
+
+    def perform(self, host: Host, fault: str, connection: str) -> None:
+        server: Narconi = host.server
+        server.break_backend(self.down_s, fault)
+
+
 class BreakBackend(Effect, frozen=True, tag="break-backend"):
     """RabbitMQ goes away: WebSocket connections end with an error.
 
@@ -222,8 +236,10 @@ class BreakBackend(Effect, frozen=True, tag="break-backend"):
     def apply(self, passage: Passage) -> None:
         if passage.frame is not None and self.pass_frame:
             passage.pass_on(passage.frame)
-        passage.host("break_backend", down_s=self.down_s)
+        passage.host(LoseBackend(self.down_s))
 
+
+EFFECTS = (HttpAnswer, WithoutHeader, WithLength, CutBody, SlowBody, SplitDelivery, FailInstead, BreakBackend)
 
 End = Literal["fin", "rst", "half-open"]
 

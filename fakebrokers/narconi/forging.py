@@ -80,3 +80,6 @@ def _payloads(data: bytes) -> Iterator[int]:
             size = int.from_bytes(data[at + 2 : at + head], "big")
         yield from range(at + head, at + head + size)
         at += head + size
+
+
+EFFECTS = (WithHeaders, CorruptContent)

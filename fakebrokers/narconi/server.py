@@ -8,23 +8,20 @@ with Narconi() as narconi:
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 
-from fakebrokers.core.driver import Driver
 from fakebrokers.core.engine import Clock
-from fakebrokers.core.frames import FrameTable
+from fakebrokers.core.listeners import Endpoint
 from fakebrokers.core.session import Codec, Session
-from fakebrokers.core.tcp import TcpListener
 from fakebrokers.core.tls import Tls
 from fakebrokers.errors import UsageError
-from fakebrokers.narconi import faults, forging  # noqa: F401 - they register their effects, for plans
 from fakebrokers.narconi import frames as f
 from fakebrokers.narconi.broker import Message, NarconiBroker
 from fakebrokers.narconi.codec import NarconiCodec
 from fakebrokers.narconi.config import Config
 from fakebrokers.narconi.profile import find_profile
+from fakebrokers.narconi.protocol import PROTOCOL, WIRE
 from fakebrokers.narconi.session import NarconiSession
 from fakebrokers.server import FakeServer
 
@@ -40,10 +37,7 @@ class Narconi(FakeServer):
             ``0.2.0-pre``, ``seed``.
     """
 
-    protocol: ClassVar[str] = "narconi"
-    scheme: ClassVar[str] = "http"
-    default_port: ClassVar[int] = 8080
-    frames: ClassVar[FrameTable] = f.FRAMES
+    protocol = PROTOCOL
     broker: NarconiBroker
 
     def __init__(
@@ -54,6 +48,7 @@ class Narconi(FakeServer):
         self._wants_tls = tls
         self.tls: Tls | None = None
         super().__init__(profile=profile, **options)
+        self._restore_timer = self.engine.timers.new(self._restore_backend)
 
     @classmethod
     def options_from_environ(cls, environ: Mapping[str, str]) -> dict[str, Any]:
@@ -67,15 +62,15 @@ class Narconi(FakeServer):
 
     def make_broker(self, clock: Clock) -> NarconiBroker:
         broker = NarconiBroker(clock.wall)
-        broker.on_crash = lambda: self.down(self.config.crash_s, "")
+        broker.on_crash = lambda: self._host.close_listeners(self.config.crash_s, "")
         return broker
 
-    def make_listeners(self, driver: Driver) -> list[TcpListener]:
-        plain = TcpListener(driver, self._welcome, self.host, self._wanted_port)
-        if not self._wants_tls:
+    def endpoints(self) -> list[Endpoint]:
+        plain = Endpoint(WIRE, self._new_session, self._wanted_port)
+        if not self._wants_tls or self.in_memory:
             return [plain]
         self.tls = Tls(self.host)
-        return [plain, TcpListener(driver, self._welcome, self.host, 0, self.tls.context)]
+        return [plain, Endpoint(WIRE, self._new_session, 0, self.tls.context)]
 
     def stop(self) -> None:
         """End all connections, give the ports back, remove the certificates."""
@@ -83,15 +78,15 @@ class Narconi(FakeServer):
         if self.tls is not None:
             self.tls.close()
 
-    def _welcome(self, transport: asyncio.Transport) -> tuple[Session, Codec]:
-        return self.welcome_memory()
-
-    def welcome_memory(self) -> tuple[Session, Codec]:
-        """Session and codec of a new connection."""
+    def _new_session(self, transport: Any) -> tuple[Session, Codec]:
         session = NarconiSession(self.broker, self._behaviour, self.config)
         return session, NarconiCodec(self._behaviour, self.config)
 
     # addresses
+
+    @property
+    def scheme(self) -> str:
+        return "http"
 
     @property
     def urls(self) -> dict[str, str]:
@@ -183,13 +178,13 @@ class Narconi(FakeServer):
         """RabbitMQ accepts connections again."""
         self.call(self._restore_backend)
 
-    def _restore_backend(self) -> None:
+    def _restore_backend(self, now: float = 0.0) -> None:
         self.broker.backend_up = True
 
     def break_backend(self, down_s: float, fault: str) -> None:
         """What the effect ``break-backend`` does."""
         self.journal.state(self.engine.now, "", "backend lost", f"for {down_s} s", fault)
         self.broker.lose_backend(self.engine.now)
-        if down_s and self._driver is not None:
+        if down_s:
             self.broker.backend_up = False
-            self._driver.loop.call_later(down_s, self._restore_backend)
+            self._restore_timer.set(self.engine.now + down_s)

@@ -38,7 +38,6 @@ class NarconiSession(Session):
         self._answers = Answers(profile, broker.wall)
         self._peer: Publisher | QueueConsumer | None = None
         self._now = 0.0
-        self._last_request = 0.0
         self._is_ready = False
         self._handlers: dict[type[Frame], Callable[[Any, Route], f.HttpResponse]] = {
             f.EnsureQueue: self._ensure,
@@ -51,7 +50,9 @@ class NarconiSession(Session):
     # Session
 
     def opened(self, now: float) -> None:
-        self._now = self._last_request = now
+        self._now = now
+        self._idle_timer = self.link.session_timer(self._is_idle)
+        self._note_activity(now)
         self.state = "http"
         self.broker.attach(self)
 
@@ -81,17 +82,17 @@ class NarconiSession(Session):
         if self._peer is not None:
             self._peer.release(now)
 
-    def next_deadline(self) -> float | None:
-        if self.profile.idle_s is None or self.state != "http":
-            return None
-        return self._last_request + self.profile.idle_s
+    def _note_activity(self, now: float) -> None:
+        if self.profile.idle_s is not None:
+            self._idle_timer.set(now + self.profile.idle_s)
 
-    def handle_timer(self, now: float) -> None:
+    def _is_idle(self, now: float) -> None:
         self._now = now
-        self._end()
+        if self.state == "http":
+            self._end()
 
     def unfinished(self, size: int, now: float) -> None:
-        self._last_request = now
+        self._note_activity(now)
 
     def writable(self, now: float) -> None:
         self._now = now
@@ -156,7 +157,7 @@ class NarconiSession(Session):
     # HTTP
 
     def _request(self, request: f.HttpRequest) -> None:
-        self._last_request = self._now
+        self._note_activity(self._now)
         if isinstance(request, f.WsUpgrade):
             self._upgrade(request)
             return

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fakebrokers.core.frames import Frame, FrameSpec, FrameTable, Role
+from fakebrokers.core.frames import Frame, FrameSpec, Role
 
 
 class ClientBytes(Frame, frozen=True, gc=False):
@@ -14,6 +14,7 @@ class ClientBytes(Frame, frozen=True, gc=False):
             repeat exactly go by `Match.byte` and not by `nth`.
     """
 
+    spec = FrameSpec(Role.DATA, bulk=("data",))
     start: int
     data: bytes
 
@@ -21,11 +22,9 @@ class ClientBytes(Frame, frozen=True, gc=False):
 class ServerBytes(Frame, frozen=True, gc=False):
     """From the server to the client; fields as in `ClientBytes`."""
 
+    spec = FrameSpec(Role.DATA, bulk=("data",))
     start: int
     data: bytes
 
 
-FRAMES: FrameTable = {
-    ClientBytes: FrameSpec(Role.DATA, bulk=("data",)),
-    ServerBytes: FrameSpec(Role.DATA, bulk=("data",)),
-}
+FRAMES = (ClientBytes, ServerBytes)

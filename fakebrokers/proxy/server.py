@@ -1,4 +1,4 @@
-"""The proxy's front door."""
+"""The proxy, as tests see it."""
 
 from __future__ import annotations
 
@@ -10,13 +10,24 @@ from weakref import WeakSet
 
 from fakebrokers.core.driver import Driver
 from fakebrokers.core.engine import Clock
+from fakebrokers.core.listeners import Endpoint
 from fakebrokers.core.session import Codec, Session
-from fakebrokers.core.tcp import TcpListener
+from fakebrokers.core.wire import Wire
 from fakebrokers.errors import UsageError
+from fakebrokers.protocol import Protocol
 from fakebrokers.proxy.frames import FRAMES
 from fakebrokers.proxy.session import NoBroker, ProxyCodec, ProxySession
 from fakebrokers.proxy.upstream import UpstreamSocket
 from fakebrokers.server import FakeServer
+
+WIRE = Wire("bytes", FRAMES)
+#: Not registered: nobody asks for a proxy by the name of a protocol.
+PROTOCOL = Protocol(
+    name="proxy",
+    about="bytes between a client and a server",
+    server="fakebrokers.proxy.server:Proxy",
+    wires=(WIRE,),
+)
 
 
 class Proxy(FakeServer):
@@ -36,10 +47,7 @@ class Proxy(FakeServer):
         options: Those of `FakeServer`.
     """
 
-    protocol = "proxy"
-    scheme = "tcp"
-    default_port = 0
-    frames = FRAMES
+    protocol = PROTOCOL
 
     def __init__(
         self, upstream: str | Mapping[str, str], *, connect_timeout: float = 10.0, **options: Any
@@ -53,6 +61,10 @@ class Proxy(FakeServer):
         self._dialling: set[asyncio.Task[None]] = set()
         self._upstreams: WeakSet[UpstreamSocket] = WeakSet()
         super().__init__(**options)
+
+    @property
+    def scheme(self) -> str:
+        return "tcp"
 
     @property
     def address(self) -> str:
@@ -73,18 +85,16 @@ class Proxy(FakeServer):
     def make_broker(self, clock: Clock) -> NoBroker:
         return NoBroker()
 
-    def make_listeners(self, driver: Driver) -> list[TcpListener]:
+    def endpoints(self) -> list[Endpoint]:
         return [
-            TcpListener(
-                driver,
-                partial(self._welcome, driver, name),
-                self.host,
-                self._wanted_port and self._wanted_port + number,
-            )
+            Endpoint(WIRE, partial(self._new_session, name), self._wanted_port and self._wanted_port + number)
             for number, name in enumerate(self._upstream)
         ]
 
-    def _welcome(self, driver: Driver, name: str, _: asyncio.Transport) -> tuple[Session, Codec]:
+    def _new_session(self, name: str, _: Any) -> tuple[Session, Codec]:
+        driver = self._driver
+        assert driver is not None
+
         def dial(session: ProxySession) -> None:
             if name:
                 self.journal.state(driver.loop.time(), session.link.name, "upstream", name)
@@ -107,12 +117,11 @@ class Proxy(FakeServer):
             link = session.link
             self.journal.state(driver.loop.time(), link.name, "no server", str(error))
             driver.engine.act(self.engine.connections[link.name], driver.loop.time(), session.failed)
-            driver.settle()
+            driver.finish_step()
 
-    def _close(self) -> None:
+    def closed(self) -> None:
         for task in tuple(self._dialling):
             task.cancel()
-        super()._close()
         for upstream in tuple(self._upstreams):
             upstream.drop()
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, ClassVar, Protocol
+from typing import Any, Protocol
 
-from fakebrokers.core.frames import Frame, FrameTable
+from fakebrokers.core.frames import Frame
 from fakebrokers.core.session import Broker, Codec, HangUp, Session
-from fakebrokers.proxy.frames import FRAMES, ClientBytes, ServerBytes
+from fakebrokers.proxy.frames import ClientBytes, ServerBytes
 
 
 class Upstream(Protocol):
@@ -28,8 +28,6 @@ class Upstream(Protocol):
 
 class ProxyCodec(Codec):
     """Bytes as they are."""
-
-    frames: ClassVar[FrameTable] = FRAMES
 
     def __init__(self) -> None:
         self._seen = 0
@@ -60,9 +58,9 @@ class ProxySession(Session):
         self._name = name
         self._upstream: Upstream | None = None
         self._from_server = 0
-        self._end_at: float | None = None
 
     def opened(self, now: float) -> None:
+        self._end_timer = self.link.session_timer(self._end)
         self.state = "connecting"
         self.link.stop_reading()
         self._dial(self)
@@ -109,20 +107,15 @@ class ProxySession(Session):
         self._upstream = None
         linger = self._linger() if how is HangUp.FIN else 0.0
         if linger:
-            self._end_at = now + linger
+            self._end_timer.set(now + linger)
         else:
             self.link.hang_up(how)
 
-    def next_deadline(self) -> float | None:
-        return self._end_at
-
-    def handle_timer(self, now: float) -> None:
-        self._end_at = None
+    def _end(self, now: float) -> None:
         self.link.hang_up()
 
     def closed(self, now: float) -> None:
         self.state = "closed"
-        self._end_at = None
         if self._upstream is not None:
             self._upstream.close()
             self._upstream = None

@@ -59,7 +59,7 @@ class UpstreamSocket(asyncio.Protocol):
 
     def _step(self, act: Callable[[], None]) -> None:
         self._driver.engine.act(self._connection, self._driver.loop.time(), act)
-        self._driver.settle()
+        self._driver.finish_step()
 
     # session.Upstream
 
@@ -77,7 +77,7 @@ class UpstreamSocket(asyncio.Protocol):
             self._socket.close()
 
     def drop(self) -> None:
-        """End it at once, without a word to anybody."""
+        """End it at once, without telling anybody."""
         if self._closing is not None:
             self._closing.cancel()
         if self._socket is not None:

@@ -85,6 +85,7 @@ class PzqBroker(Broker):
         self._turning = False
         self._again: float | None = None
         self._reap_at: float | None = None
+        self._timer = self.timers.new(self._look)
         self._queue_all()
 
     # producers
@@ -142,6 +143,7 @@ class PzqBroker(Broker):
         if message is None:
             return False
         flying = self._in_flight.remove(key)
+        self._set_timer()
         if status in self.profile.positive:
             if flying or self.profile.late_acks:
                 self.store.remove(key)
@@ -156,8 +158,8 @@ class PzqBroker(Broker):
     def turn(self, now: float) -> None:
         """Walk over what waits and deliver as long as a consumer takes it.
 
-        One walk hands out a message once at most. If something waits after it that could go out,
-        `next_deadline` asks for another turn at once.
+        One walk hands out a message once at most. If something waits after it that could go out, another
+        turn follows at once.
         """
         if self._turning:
             return  # a consumer answered while it was handed a message; the walk goes on anyhow
@@ -166,6 +168,7 @@ class PzqBroker(Broker):
             self._again = now if self._walk_over(now) else None
         finally:
             self._turning = False
+            self._set_timer()
 
     def _walk_over(self, now: float) -> bool:
         """One walk; True if something still waits and a consumer would take it."""
@@ -209,14 +212,13 @@ class PzqBroker(Broker):
         """The broker's wall clock: microseconds since 1970."""
         return floor(self._wall(now) * 1e6)
 
-    def next_deadline(self) -> float | None:
-        if self._again is not None:
-            return self._again
-        if not self._in_flight:
-            return None
-        return self._reap_at if self._period else self._in_flight.oldest + self._timeout + _TICK
+    def _set_timer(self) -> None:
+        if self._again is not None or not self._in_flight:
+            self._timer.set(self._again)
+        else:
+            self._timer.set(self._reap_at if self._period else self._in_flight.oldest + self._timeout + _TICK)
 
-    def handle_timer(self, now: float) -> None:
+    def _look(self, now: float) -> None:
         due = self._reap_at if self._period else now
         if self._in_flight and due is not None and now >= due:
             self._reap_at = self._tick_after(now)
@@ -283,6 +285,7 @@ class PzqBroker(Broker):
         self._walk.clear()
         self._rhythm.reset()
         self._again = None
+        self._set_timer()
         self._queue_all()
 
     def _queue_all(self) -> None:

@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterable
 from fakebrokers.core.frames import Frame, Malformed
 from fakebrokers.core.session import Codec
 from fakebrokers.pzq.frames import (
-    FRAMES,
     ConsumerAck,
     Delivery,
     MonitorReply,
@@ -144,8 +143,6 @@ class PzqCodec(Codec):
 
     The size of a frame is that of its parts, without ZMTP's own 2 or 9 bytes per part.
     """
-
-    frames = FRAMES
 
     @staticmethod
     @abstractmethod

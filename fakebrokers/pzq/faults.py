@@ -9,15 +9,19 @@ A silent or lost monitor, late, doubled, reordered answers and the like need not
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from fakebrokers.errors import PlanError
 from fakebrokers.faults.build import drop, fault, reorder, rewrite, silent
-from fakebrokers.faults.effect import Effect, Passage, Realism
+from fakebrokers.faults.effect import Action, Effect, Passage, Realism
 from fakebrokers.faults.plan import Fault
 from fakebrokers.pzq import frames as f
+
+if TYPE_CHECKING:
+    from fakebrokers.core.host import Host
+    from fakebrokers.pzq.server import PZQ
 
 
 class StoreFailure(Effect, frozen=True, tag="store-failure"):
@@ -98,6 +102,24 @@ class CorruptPart(Effect, frozen=True, tag="corrupt-part"):
             raise PlanError(f"{path}.xor", f"expected 1..255, got {self.xor}")
 
 
+class ExpireAll(Action, frozen=True):
+    """All deliveries expire; see `ExpireNow`."""
+
+    def perform(self, host: Host, fault: str, connection: str) -> None:
+        server: PZQ = host.server
+        server.expire()
+
+
+class SetIdentity(Action, frozen=True):
+    """The send socket gets another routing id; see `ChangeIdentity`."""
+
+    identity: str
+
+    def perform(self, host: Host, fault: str, connection: str) -> None:
+        server: PZQ = host.server
+        server.change_identity(self.identity.encode())
+
+
 class ExpireNow(Effect, frozen=True, tag="expire-now"):
     """All deliveries expire at this moment, however young: the messages come again."""
 
@@ -107,7 +129,7 @@ class ExpireNow(Effect, frozen=True, tag="expire-now"):
     def apply(self, passage: Passage) -> None:
         if passage.frame is not None:
             passage.pass_on(passage.frame)
-        passage.host("expire_now")
+        passage.host(ExpireAll())
 
 
 class ChangeIdentity(Effect, frozen=True, tag="change-identity"):
@@ -124,7 +146,10 @@ class ChangeIdentity(Effect, frozen=True, tag="change-identity"):
     def apply(self, passage: Passage) -> None:
         if passage.frame is not None:
             passage.pass_on(passage.frame)
-        passage.host("change_identity", identity=self.identity)
+        passage.host(SetIdentity(self.identity))
+
+
+EFFECTS = (StoreFailure, WithoutDelimiter, ExtraHeaders, CorruptPart, ExpireNow, ChangeIdentity)
 
 
 def lose_acknowledgement(**match: Any) -> Fault:

@@ -19,8 +19,10 @@ from abc import ABC, abstractmethod
 import zmq
 
 from fakebrokers.core.driver import Driver
+from fakebrokers.core.listeners import Endpoint
 from fakebrokers.core.session import Codec, HangUp, Session
 from fakebrokers.core.tcp import TcpListener
+from fakebrokers.core.wire import Wire
 from fakebrokers.pzq.frames import Parts
 
 LINGER_MS = 1000  #: how long messages that were sent outlive their socket
@@ -50,6 +52,7 @@ class ZmqListener(ABC):
 
     Args:
         driver: Whose engine gets the connections.
+        wire: What they speak.
         endpoint: Where to bind: ``tcp://127.0.0.1:0`` (0 takes a free port) or ``ipc:///path``.
         high_water_mark: Messages that a pipe holds, in both directions.
         identity: The socket's own routing id; b"" for none.
@@ -57,8 +60,11 @@ class ZmqListener(ABC):
 
     kind: int
 
-    def __init__(self, driver: Driver, endpoint: str, high_water_mark: int, identity: bytes = b"") -> None:
+    def __init__(
+        self, driver: Driver, wire: Wire, endpoint: str, high_water_mark: int, identity: bytes = b""
+    ) -> None:
         self.driver = driver
+        self.wire = wire
         self.engine = driver.engine
         self.endpoint = endpoint
         self.identity = identity
@@ -69,7 +75,6 @@ class ZmqListener(ABC):
         self._again: asyncio.Handle | None = None
         self._serving: asyncio.Task[None] | None = None
         self._wanted = False
-        self.dying = False  #: the next `close` waits until the loop has done what is due now
         self._hole: TcpListener | None = None
 
     @property
@@ -123,15 +128,22 @@ class ZmqListener(ABC):
     def opened(self) -> None:  # noqa: B027 - optional hook
         """The socket is bound."""
 
-    def close(self) -> None:
+    def refuse(self, *, after_step: bool = False) -> None:
         """Refuse new connections; libzmq ends those that stand. On the loop."""
         self._fill_hole()
         self._wanted = False
-        if self.dying:
-            self.dying = False
+        if after_step:
             self.driver.loop.call_soon(self._drop_unwanted)
         else:
             self.drop()
+
+    def close(self) -> None:
+        """Give the endpoint back and cut every connection. On the loop."""
+        self.refuse()
+
+    def client_holds(self, connection: str, address: str) -> bool | None:
+        """Nobody can tell: libzmq keeps the TCP connections to itself."""
+        return None
 
     def _drop_unwanted(self) -> None:
         if not self._wanted:
@@ -144,13 +156,9 @@ class ZmqListener(ABC):
 
     def black_hole(self) -> None:
         """New connects hang instead of being refused or accepted. TCP endpoints only."""
-        self.close()
-        self._hole = TcpListener(self.driver, _nobody, self._host, self.port)
+        self.refuse()
+        self._hole = TcpListener(self.driver, Endpoint(self.wire, _nobody, self.port), self._host)
         self._hole.black_hole()
-
-    def drop_all(self) -> None:
-        """Cut every connection. On the loop."""
-        self.drop()
 
     def drop(self) -> None:
         """Close the socket; what was sent still leaves. On the loop."""
@@ -206,7 +214,7 @@ class ZmqListener(ABC):
                 if not (self._events() & POLLIN and self._reading and self._socket):
                     break
                 self._receive(self._socket)
-                self.driver.settle()
+                self.driver.finish_step()
             else:
                 self._later()
         finally:

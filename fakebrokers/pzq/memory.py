@@ -14,6 +14,7 @@ from typing import Any, Literal
 from fakebrokers.core.connection import Connection
 from fakebrokers.core.driver import Driver
 from fakebrokers.core.session import HangUp, Session
+from fakebrokers.core.wire import Wire
 from fakebrokers.errors import UsageError
 from fakebrokers.pzq.codec import PzqCodec
 from fakebrokers.pzq.frames import Parts
@@ -23,21 +24,9 @@ SocketType = Literal["DEALER", "ROUTER", "REQ"]
 RECONNECT_MS = 100  #: libzmq's default
 HIGH_WATER_MARK = 1000  #: libzmq's default; messages that wait for a connection
 
-#: Makes a client's socket: its type, who gets what arrives, and `MemorySocket`'s ``reconnect_ms``.
-Join = Callable[[SocketType, Callable[[Parts], None], int], "MemorySocket"]
-
 _numbers = count(1)
-_offers: dict[str, Join] = {}
-
-
-def offer(endpoint: str, join: Join) -> None:
-    """Make a fake's socket reachable at an endpoint."""
-    _offers[endpoint] = join
-
-
-def withdraw(endpoint: str) -> None:
-    """The fake has stopped."""
-    _offers.pop(endpoint, None)
+_ports = count(1)
+_listeners: dict[str, MemoryZmqListener] = {}
 
 
 def connect(
@@ -49,44 +38,110 @@ def connect(
     """A client's socket at a fake's endpoint in memory; see `MemorySocket`.
 
     Raises:
-        UsageError: there is no such fake.
+        UsageError: There is no such fake.
     """
-    if endpoint not in _offers:
-        raise UsageError(f"no PZQ fake in memory at {endpoint}; there are: {', '.join(_offers) or 'none'}")
-    return _offers[endpoint](kind, on_message, reconnect_ms)
+    if endpoint not in _listeners:
+        raise UsageError(f"no PZQ fake in memory at {endpoint}; there are: {', '.join(_listeners) or 'none'}")
+    return _listeners[endpoint].connect(kind, on_message, reconnect_ms)
 
 
-class MemorySocket:
-    """A client's socket; for the fake it is the `outgoing.Transport`.
+class MemoryZmqListener:
+    """One of the fake's sockets in memory; implements `listeners.Listener`.
 
     Args:
-        driver: Whose engine gets the connection.
-        kind: The client's socket type.
-        welcome: Makes session and codec.
-        listening: Whether the fake takes connections now.
-        on_message: Gets what arrives, as the client's socket would give it; each hop takes one turn of
-            the loop.
-        identity: The fake's own routing id, if it has one.
-        reconnect_ms: How long after a loss it connects again; -1: never.
+        driver: Whose engine gets the connections.
+        wire: What they speak.
+        host: First part of its address.
+        new_session: Makes session and codec.
+        identity: The fake's own routing id; b"" for none.
     """
 
     def __init__(
         self,
         driver: Driver,
-        kind: SocketType,
-        welcome: Callable[[], tuple[Session, PzqCodec]],
-        listening: Callable[[], bool],
-        on_message: Callable[[Parts], None],
+        wire: Wire,
+        host: str,
+        new_session: Callable[[], tuple[Session, PzqCodec]],
         identity: bytes = b"",
+    ) -> None:
+        self.driver = driver
+        self.wire = wire
+        self.new_session = new_session
+        self.identity = identity
+        self.port = 0
+        self.listening = False
+        self._host = host
+        self._clients: list[MemorySocket] = []
+
+    @property
+    def endpoint(self) -> str:
+        """Its address, such as ``tcp://127.0.0.1:3``."""
+        return f"tcp://{self._host}:{self.port}"
+
+    def bind(self) -> None:
+        """Be found under a port of its own."""
+        self.port = next(_ports)
+        _listeners[self.endpoint] = self
+
+    async def serve(self) -> None:
+        """Take connections; clients that wait for that connect now."""
+        self.listening = True
+        for client in self._clients:
+            client.reconnect()
+
+    def refuse(self, *, after_step: bool = False) -> None:
+        """Take no connections; those that stand go on."""
+        self.listening = False
+
+    def black_hole(self) -> None:
+        """Take no connections: a client of ZeroMQ sees no difference."""
+        self.listening = False
+
+    def close(self) -> None:
+        """Be found no more."""
+        self.listening = False
+        _listeners.pop(self.endpoint, None)
+
+    def hang_up(self, how: HangUp) -> None:
+        """In memory the connections stay when the identity changes."""
+
+    def client_holds(self, connection: str, address: str) -> bool | None:
+        """Whether a client has this connection now."""
+        return any(client.holds(connection) for client in self._clients)
+
+    def connect(
+        self, kind: SocketType, on_message: Callable[[Parts], None], reconnect_ms: int = RECONNECT_MS
+    ) -> MemorySocket:
+        """Join a client's socket to this one; see `MemorySocket`."""
+        client = MemorySocket(self, kind, on_message, reconnect_ms)
+        self._clients.append(client)
+        return client
+
+
+class MemorySocket:
+    """A client's socket; for the fake it is the `send_path.Transport`.
+
+    Args:
+        listener: The fake's socket that it connects to.
+        kind: The client's socket type.
+        on_message: Gets what arrives, as the client's socket would give it; each hop takes one turn of
+            the loop.
+        reconnect_ms: How long after a loss it connects again; -1: never.
+    """
+
+    def __init__(
+        self,
+        listener: MemoryZmqListener,
+        kind: SocketType,
+        on_message: Callable[[Parts], None],
         reconnect_ms: int = RECONNECT_MS,
     ) -> None:
-        self.routing_id = identity or b"\0" + next(_numbers).to_bytes(4, "big")
-        self._driver = driver
+        self.routing_id = listener.identity or b"\0" + next(_numbers).to_bytes(4, "big")
+        self._listener = listener
+        self._driver = driver = listener.driver
         self._engine = driver.engine
         self._loop = driver.loop
         self._kind = kind
-        self._welcome = welcome
-        self._listening = listening
         self._on_message = on_message
         self._open = True
         self._comes_back = True
@@ -117,21 +172,22 @@ class MemorySocket:
         """Whether it has this connection now."""
         return self._open and self._connection is not None and self._connection.name == connection
 
-    # the way
+    # connecting
 
     def reconnect(self) -> None:
         """Connect if that is wanted, possible, and not done already."""
         if not (self._open and self._comes_back) or self._connection is not None:
             return
-        if not self._listening():
+        if not self._listener.listening:
             self._reconnect_later()
             return
-        session, codec = self._welcome()
+        session, codec = self._listener.new_session()
         now = self._loop.time()
         self._reading = True
-        self._connection = self._engine.accept(session, codec, self, now, f"{self._kind} memory")
+        wire, address = self._listener.wire, f"{self._kind} memory"
+        self._connection = self._engine.accept(wire, session, codec, self, now, address)
         self._read_on()
-        self._driver.settle()
+        self._driver.finish_step()
 
     def _reconnect_later(self) -> None:
         self._comes_back = self._reconnect_ms >= 0
@@ -141,7 +197,7 @@ class MemorySocket:
     def _arrive(self, parts: Parts) -> None:
         if self._connection is not None and self._reading:
             self._engine.receive(self._connection, parts, self._loop.time())
-            self._driver.settle()
+            self._driver.finish_step()
         elif len(self._waiting) < HIGH_WATER_MARK:
             self._waiting.append(parts)
 
@@ -165,9 +221,9 @@ class MemorySocket:
         connection, self._connection = self._connection, None
         if connection is not None:
             self._engine.lost(connection, self._loop.time(), how)
-            self._driver.settle()
+            self._driver.finish_step()
 
-    # outgoing.Transport
+    # send_path.Transport
 
     def write(self, units: list[Any]) -> None:
         for unit in units:

@@ -1,22 +1,24 @@
-"""PZQ's front door."""
+"""The fake PZQ, as tests see it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Self
 
 from fakebrokers.core.driver import Driver
 from fakebrokers.core.engine import Clock
-from fakebrokers.core.session import HangUp
+from fakebrokers.core.listeners import Listener
+from fakebrokers.core.session import HangUp, Session
 from fakebrokers.errors import UsageError
 from fakebrokers.proxy.server import Proxy
 from fakebrokers.pzq.broker import PzqBroker
-from fakebrokers.pzq.codec import MonitorCodec, ReceiveCodec, SendCodec
-from fakebrokers.pzq.frames import FRAMES, Parts
-from fakebrokers.pzq.memory import RECONNECT_MS, MemorySocket, SocketType, offer, withdraw
+from fakebrokers.pzq.codec import MonitorCodec, PzqCodec, ReceiveCodec, SendCodec
+from fakebrokers.pzq.frames import Parts
+from fakebrokers.pzq.listener import ZmqListener
+from fakebrokers.pzq.memory import RECONNECT_MS, MemorySocket, MemoryZmqListener, SocketType
 from fakebrokers.pzq.profile import Options, find_profile
+from fakebrokers.pzq.protocol import PROTOCOL, WIRE
 from fakebrokers.pzq.session import MonitorSession, ReceiveSession, SendSession
 from fakebrokers.pzq.sockets import DealerListener, RouterListener
 from fakebrokers.pzq.store import SqliteStore, Store
@@ -68,13 +70,8 @@ class PZQ(FakeServer):
         options: Those of `FakeServer`.
     """
 
-    protocol = "pzq"
-    scheme = "tcp"
-    default_port = 11131
-    frames = FRAMES
-    stream = False
+    protocol = PROTOCOL
     broker: PzqBroker
-    listeners: list[Any]
 
     def __init__(
         self,
@@ -101,18 +98,17 @@ class PZQ(FakeServer):
         )
         self._marks = high_water_marks
         self._database = database
-        self._clients: list[MemorySocket] = []
         self._proxied = proxied
         self.proxy: Proxy | None = None  #: if it was asked for, from the start on
         self._send_port = send_port if send_port is not None else port and port + 1
-        usual = "ipc:///tmp/pzq-monitor" if port == self.default_port else None
+        usual = "ipc:///tmp/pzq-monitor" if port == self.protocol.port else None
         self._monitor = monitor or usual
         super().__init__(port=port, profile=profile, **options)
 
     def start(self) -> Self:
         self.proxy = None
         super().start()
-        if self._proxied and not self._memory:
+        if self._proxied and not self.in_memory:
             proxy = Proxy(self.urls, host=self.host, seed=self.faults.plan.seed)
             try:
                 self.proxy = proxy.start()
@@ -135,75 +131,55 @@ class PZQ(FakeServer):
         store = Store() if self._database is None else SqliteStore(self._database)
         return PzqBroker(self._profile, self._options, store, wall=clock.wall)
 
-    def make_listeners(self, driver: Driver) -> list[Any]:
+    def new_listeners(self, driver: Driver) -> list[Listener]:
+        if self.in_memory:
+            return [*self._memory_listeners(driver)]
         host = f"tcp://[{self.host}]" if ":" in self.host else f"tcp://{self.host}"
+        receive = RouterListener(
+            driver, WIRE, f"{host}:{self._wanted_port}", self._marks[0], self._receive_session
+        )
+        send = DealerListener(
+            driver,
+            WIRE,
+            f"{host}:{self._send_port}",
+            self._marks[1],
+            lambda room: SendSession(self.broker, room),
+            self._profile.identity,
+        )
+        monitor = RouterListener(
+            driver, WIRE, self._monitor or f"{host}:0", self._marks[2], self._monitor_session
+        )
+        return [receive, send, monitor]
+
+    def _memory_listeners(self, driver: Driver) -> list[MemoryZmqListener]:
         return [
-            RouterListener(
-                driver,
-                f"{host}:{self._wanted_port}",
-                self._marks[0],
-                lambda: (ReceiveSession(self.broker), ReceiveCodec()),
-            ),
-            DealerListener(
-                driver,
-                f"{host}:{self._send_port}",
-                self._marks[1],
-                lambda room: SendSession(self.broker, room),
-                self._profile.identity,
-            ),
-            RouterListener(
-                driver,
-                self._monitor or f"{host}:0",
-                self._marks[2],
-                lambda: (MonitorSession(self.broker), MonitorCodec()),
-            ),
+            MemoryZmqListener(driver, WIRE, self.host, self._receive_session),
+            MemoryZmqListener(driver, WIRE, self.host, self._send_session, self._profile.identity),
+            MemoryZmqListener(driver, WIRE, self.host, self._monitor_session),
         ]
 
-    def _close(self) -> None:
-        if self._memory:
-            for endpoint in self.urls.values():
-                withdraw(endpoint)
-        super()._close()
+    def _receive_session(self) -> tuple[Session, PzqCodec]:
+        return ReceiveSession(self.broker), ReceiveCodec()
+
+    def _send_session(self) -> tuple[Session, PzqCodec]:
+        return SendSession(self.broker), SendCodec()
+
+    def _monitor_session(self) -> tuple[Session, PzqCodec]:
+        return MonitorSession(self.broker), MonitorCodec()
+
+    def closed(self) -> None:
         self.broker.store.close()
 
-    def down(self, restart_s: float | None, fault: str) -> None:
-        """The daemon died. What it says in this step, if anything, still leaves."""
-        for listener in self.listeners:
-            listener.dying = True
-        super().down(restart_s, fault)
-
-    def opened(self) -> None:
-        """The sockets are there again, and those in memory as well."""
-        super().opened()
-        for client in self._clients:
-            client.reconnect()
-
-    def expire_now(self, fault: str) -> None:
-        """All deliveries expire at this moment."""
-        self.broker.expire_now(self.engine.now)
-
-    def change_identity(self, identity: str, fault: str) -> None:
+    def change_identity(self, identity: bytes) -> None:
         """The send socket comes back with another routing id; its connections end."""
 
         def act() -> None:
-            for listener in self.listeners[1:2]:
-                listener.identity = identity.encode()
-                listener.hang_up(HangUp.FIN)
+            listener = self.listeners[1]
+            assert isinstance(listener, DealerListener | MemoryZmqListener)
+            listener.identity = identity
+            listener.hang_up(HangUp.FIN)
 
         self._post(act)
-
-    # memory
-
-    @property
-    def memory_doors(self) -> int:
-        """One for each socket."""
-        return len(ROLES)
-
-    def bound(self) -> None:
-        """Let clients in memory find the three sockets, see `memory.connect`."""
-        if self._memory:
-            for role, endpoint in self.urls.items():
-                offer(endpoint, partial(self.connect_memory_socket, role))
 
     def connect_memory_socket(
         self,
@@ -220,25 +196,16 @@ class PZQ(FakeServer):
             on_message: Gets the parts of each message as that type of socket would give them.
             reconnect_ms: How long after a loss it connects again; -1: never.
         """
-        if not self._memory or self._driver is None:
+        listener = self.listeners[ROLES.index(role)] if len(self.listeners) else None
+        if not isinstance(listener, MemoryZmqListener):
             raise UsageError("connect_memory_socket needs a fake that was made with memory=True and started")
-        welcome = {
-            "receive": lambda: (ReceiveSession(self.broker), ReceiveCodec()),
-            "send": lambda: (SendSession(self.broker), SendCodec()),
-            "monitor": lambda: (MonitorSession(self.broker), MonitorCodec()),
-        }[role]
-        identity = self._profile.identity if role == "send" else b""
-        client = MemorySocket(
-            self._driver, kind, welcome, lambda: not self.gate.shut, on_message, identity, reconnect_ms
-        )
-        self._clients.append(client)
-        return client
-
-    def client_holds(self, connection: str) -> bool | None:
-        """Nobody can tell, except in memory: libzmq keeps the TCP connections to itself."""
-        return any(client.holds(connection) for client in self._clients) if self._memory else None
+        return listener.connect(kind, on_message, reconnect_ms)
 
     # addresses
+
+    @property
+    def scheme(self) -> str:
+        return "tcp"
 
     @property
     def port(self) -> int:
@@ -260,14 +227,13 @@ class PZQ(FakeServer):
         return self._endpoint(2)
 
     def _endpoint(self, number: int) -> str:
-        if self._memory and self._doors:
-            return f"{self.scheme}://{self.host}:{self._doors[number]}"
-        if not self.listeners:
+        if not len(self.listeners):
             return self.url  # raises
         if self.proxy is not None:
             return self.proxy.urls[ROLES[number]]
-        endpoint: str = self.listeners[number].endpoint
-        return endpoint
+        listener = self.listeners[number]
+        assert isinstance(listener, ZmqListener | MemoryZmqListener)
+        return listener.endpoint
 
     @property
     def urls(self) -> dict[str, str]:
@@ -285,9 +251,9 @@ class PZQ(FakeServer):
         return self.call(self._messages)
 
     def _messages(self) -> list[StoredMessage]:
-        flying = set(self.broker.in_flight)
+        in_flight = set(self.broker.in_flight)
         stored = sorted(self.broker.store, key=lambda message: message.place)
-        return [StoredMessage(m.key, m.body, m.key in flying) for m in stored]
+        return [StoredMessage(m.key, m.body, m.key in in_flight) for m in stored]
 
     @property
     def statistics(self) -> dict[str, int]:
@@ -298,8 +264,8 @@ class PZQ(FakeServer):
     @property
     def lost_acknowledgements(self) -> int:
         """Acknowledgements that a producer's full pipe lost, as with the daemon."""
-        listeners: list[RouterListener] = self.listeners[:1]
-        return sum(listener.lost_messages for listener in listeners)
+        receive = self.listeners[0] if len(self.listeners) else None
+        return receive.lost_messages if isinstance(receive, RouterListener) else 0
 
     def expire(self) -> None:
         """Let all deliveries expire at this moment; the messages come again."""

@@ -17,6 +17,7 @@ import zmq
 from fakebrokers.core.connection import Connection
 from fakebrokers.core.driver import Driver
 from fakebrokers.core.session import Session
+from fakebrokers.core.wire import Wire
 from fakebrokers.pzq.codec import PzqCodec, SendCodec
 from fakebrokers.pzq.frames import Parts
 from fakebrokers.pzq.listener import NOBLOCK, POLLOUT, ZmqListener
@@ -28,7 +29,7 @@ class RouterListener(ZmqListener):
     """A ROUTER socket: one connection for each routing id.
 
     Args:
-        welcome: Makes session and codec for a new peer.
+        new_session: Makes session and codec for a new peer.
     """
 
     kind = zmq.ROUTER
@@ -36,13 +37,14 @@ class RouterListener(ZmqListener):
     def __init__(
         self,
         driver: Driver,
+        wire: Wire,
         endpoint: str,
         high_water_mark: int,
-        welcome: Callable[[], tuple[Session, PzqCodec]],
+        new_session: Callable[[], tuple[Session, PzqCodec]],
     ) -> None:
-        super().__init__(driver, endpoint, high_water_mark)
+        super().__init__(driver, wire, endpoint, high_water_mark)
         self.lost_messages = 0  #: dropped because a peer's pipe was full
-        self._welcome = welcome
+        self._new_session = new_session
         self._peers: dict[bytes, Connection] = {}
 
     def drop(self) -> None:
@@ -63,11 +65,11 @@ class RouterListener(ZmqListener):
         self.engine.receive(connection, unit, self.driver.loop.time())
 
     def _accept(self, routing_id: bytes, who: str) -> Connection:
-        session, codec = self._welcome()
+        session, codec = self._new_session()
         now = self.driver.loop.time()
         if len(self._peers) >= _PEERS:
             self._forget(next(iter(self._peers)), "silent for long")
-        return self.engine.accept(session, codec, _Peer(self, routing_id), now, who)
+        return self.engine.accept(self.wire, session, codec, _Peer(self, routing_id), now, who)
 
     def send_to(self, routing_id: bytes, units: list[Parts]) -> None:
         """Send to one peer. As with the daemon, what finds its pipe full is lost."""
@@ -90,7 +92,7 @@ class RouterListener(ZmqListener):
 
 
 class _Peer:
-    """One routing id of a ROUTER; implements `outgoing.Transport`."""
+    """One routing id of a ROUTER; implements `send_path.Transport`."""
 
     def __init__(self, listener: RouterListener, routing_id: bytes) -> None:
         self._listener = listener
@@ -106,10 +108,10 @@ class _Peer:
 class DealerListener(ZmqListener):
     """A DEALER socket: one connection for all peers, among which libzmq deals out what is sent.
 
-    Implements `outgoing.Transport`.
+    Implements `send_path.Transport`.
 
     Args:
-        welcome: Makes the session; it is given the question whether the socket has room.
+        new_session: Makes the session; it is given the question whether the socket has room.
     """
 
     kind = zmq.DEALER
@@ -117,13 +119,14 @@ class DealerListener(ZmqListener):
     def __init__(
         self,
         driver: Driver,
+        wire: Wire,
         endpoint: str,
         high_water_mark: int,
-        welcome: Callable[[Callable[[], bool]], Session],
+        new_session: Callable[[Callable[[], bool]], Session],
         identity: bytes = b"",
     ) -> None:
-        super().__init__(driver, endpoint, high_water_mark, identity)
-        self._welcome = welcome
+        super().__init__(driver, wire, endpoint, high_water_mark, identity)
+        self._new_session = new_session
         self._connection: Connection | None = None
         self._backlog: deque[Parts] = deque()  # what a fault let go while there was no room
         self._room = False
@@ -131,10 +134,10 @@ class DealerListener(ZmqListener):
 
     def opened(self) -> None:
         if self._connection is None:
-            session = self._welcome(self.room)
+            session = self._new_session(self.room)
             now = self.driver.loop.time()
-            self._connection = self.engine.accept(session, SendCodec(), self, now, self.endpoint)
-            self.driver.settle()
+            self._connection = self.engine.accept(self.wire, session, SendCodec(), self, now, self.endpoint)
+            self.driver.finish_step()
 
     def drop(self) -> None:
         super().drop()
@@ -164,7 +167,7 @@ class DealerListener(ZmqListener):
             self.write([])
         if self._room and self._connection is not None:
             self.engine.set_writable(self._connection, True, self.driver.loop.time())
-            self.driver.settle()
+            self.driver.finish_step()
 
     def _receive(self, socket: zmq.Socket[bytes]) -> None:
         first = socket.recv(NOBLOCK, copy=False)
@@ -173,8 +176,8 @@ class DealerListener(ZmqListener):
             who = _who(first)
             if who not in self._seen:
                 self._seen.append(who)
-                self._connection.peer = ", ".join(self._seen)
-                self.engine.journal.state(self.driver.loop.time(), self._connection.name, "peer", who)
+                self._connection.address = ", ".join(self._seen)
+                self.engine.journal.state(self.driver.loop.time(), self._connection.name, "address", who)
             self.engine.receive(self._connection, unit, self.driver.loop.time())
 
 

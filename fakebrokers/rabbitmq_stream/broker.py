@@ -78,16 +78,6 @@ class StreamBroker(Broker):
 
     # --- life ---------------------------------------------------------------------------------
 
-    def next_deadline(self) -> float | None:
-        """When the first stream has something to write."""
-        times = [stream.writer.flush_at for stream in self.streams.values()]
-        return min((time for time in times if time is not None), default=None)
-
-    def handle_timer(self, now: float) -> None:
-        """Write what is due."""
-        for stream in list(self.streams.values()):
-            stream.writer.handle_timer(now)
-
     def reset(self) -> None:
         """Forget all streams, super streams and groups; nodes and users belong to the test and stay."""
         self.streams.clear()
@@ -140,9 +130,10 @@ class StreamBroker(Broker):
         if there is not None:
             same = there.arguments == parsed
             raise Refused(Code.STREAM_ALREADY_EXISTS if same else Code.PRECONDITION_FAILED)
-        led = [stream.membership.leader for stream in self.streams.values()]
+        led = (stream.membership.leader for stream in self.streams.values())  # looked at only if it matters
         membership = self.cluster.place(parsed, node, led)
-        stream = self.streams[key] = Stream(*key, parsed, membership, self.wall, self.new_chunking())
+        stream = Stream(*key, parsed, membership, self.wall, self.new_chunking(), self.timers)
+        self.streams[key] = stream
         return stream
 
     def remove(self, virtual_host: str, name: str) -> Stream:

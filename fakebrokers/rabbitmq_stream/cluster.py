@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from random import Random
 
@@ -113,8 +114,8 @@ class Cluster:
         """
         alive = [node for node in self.nodes if node.up] or [local]
         if arguments.locator in {"balanced", "least-leaders"}:
-            leaders = list(led)
-            leader = min(alive, key=leaders.count)
+            leaders = Counter(led)
+            leader = min(alive, key=lambda node: leaders[node])
         elif arguments.locator == "random":
             leader = self._random.choice(alive)
         else:

@@ -18,10 +18,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import cache, partial
 from struct import Struct, error
-from typing import Any, ClassVar, Literal, NamedTuple, get_args, get_type_hints
+from typing import Any, Literal, NamedTuple, get_args, get_type_hints
 from zlib import crc32
 
-from fakebrokers.core.frames import Frame, FrameTable, Malformed, kind_of
+from fakebrokers.core.frames import Frame, Malformed, kind_of
 from fakebrokers.core.session import Codec
 from fakebrokers.errors import WireError
 from fakebrokers.rabbitmq_stream.binary import Reader
@@ -121,8 +121,6 @@ class StreamCodec(Codec):
         max_frame: Largest size field (bytes) that is let in; 0 for no limit. May be set at any time:
             it holds from the next frame on, also within a unit that was fed already.
     """
-
-    frames: ClassVar[FrameTable] = FRAMES
 
     def __init__(self, side: Side = "server", max_frame: int = 0, *, response_bit_on_routes: bool = True):
         """

@@ -43,7 +43,8 @@ class Heartbeats:
         self._paused = paused
         self._received = True
 
-    def next_deadline(self) -> float:
+    @property
+    def next_look(self) -> float:
         """When `check` has to be called next."""
         return min(self._send_check, self._receive_check)
 

@@ -114,11 +114,11 @@ class Management:
 
     def _name(self, connection: Connection, session: StreamSession) -> str:
         host, port = session.address_of(session.node)
-        return f"{connection.peer} -> {host}:{port}"
+        return f"{connection.address} -> {host}:{port}"
 
     def _connections(self) -> Iterable[Row]:
         for connection, session in self._sessions():
-            peer_host, _, peer_port = connection.peer.rpartition(":")
+            peer_host, _, peer_port = connection.address.rpartition(":")
             host, port = session.address_of(session.node)
             yield {
                 "name": self._name(connection, session),

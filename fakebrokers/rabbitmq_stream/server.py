@@ -1,18 +1,16 @@
-"""RabbitMQ Stream's front door."""
+"""The fake RabbitMQ, as tests see it."""
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from fakebrokers.core.driver import Driver
 from fakebrokers.core.engine import Clock
+from fakebrokers.core.listeners import Endpoint
 from fakebrokers.core.session import Codec, Session
-from fakebrokers.core.tcp import TcpListener
 from fakebrokers.core.tls import Tls
 from fakebrokers.errors import UsageError
 from fakebrokers.rabbitmq_stream.broker import StreamBroker
@@ -20,8 +18,8 @@ from fakebrokers.rabbitmq_stream.cluster import Cluster, Node
 from fakebrokers.rabbitmq_stream.codec import StreamCodec
 from fakebrokers.rabbitmq_stream.codec_seed import codec_for
 from fakebrokers.rabbitmq_stream.codes import Code
-from fakebrokers.rabbitmq_stream.frames import FRAMES
 from fakebrokers.rabbitmq_stream.profile import Profile, find_profile
+from fakebrokers.rabbitmq_stream.protocol import PROTOCOL, WIRE
 from fakebrokers.rabbitmq_stream.session import StreamSession
 from fakebrokers.rabbitmq_stream.stream import Message, Stream
 from fakebrokers.server import FakeServer
@@ -51,10 +49,7 @@ class RabbitMQStream(FakeServer):
         options: Those of `FakeServer`.
     """
 
-    protocol = "rabbitmq-stream"
-    scheme = "rabbitmq-stream"
-    default_port = 5552
-    frames = FRAMES
+    protocol = PROTOCOL
     broker: StreamBroker
 
     def __init__(
@@ -88,19 +83,18 @@ class RabbitMQStream(FakeServer):
         """A broker whose timestamps follow `clock`."""
         return StreamBroker(self.switches, wall=clock.wall, cluster=self._cluster)
 
-    def make_listeners(self, driver: Driver) -> list[TcpListener]:
+    def endpoints(self) -> list[Endpoint]:
         """One per node, and one more for TLS; the first has the port that was asked for."""
         nodes = self._cluster.nodes
         plain = [
-            TcpListener(driver, partial(self._welcome, node), self.host, 0 if number else self._wanted_port)
+            Endpoint(WIRE, partial(self._new_session, node), 0 if number else self._wanted_port)
             for number, node in enumerate(nodes)
         ]
-        if not self._wants_tls:
+        if not self._wants_tls or self.in_memory:
             return plain
         self.tls = Tls(self.host, ask_client=True)
         return plain + [
-            TcpListener(driver, partial(self._welcome_tls, node), self.host, 0, self.tls.context)
-            for node in nodes
+            Endpoint(WIRE, partial(self._new_tls_session, node), 0, self.tls.context) for node in nodes
         ]
 
     def bound(self) -> None:
@@ -108,7 +102,7 @@ class RabbitMQStream(FakeServer):
         nodes = self._cluster.nodes
         for number, node in enumerate(nodes):
             node.host = self._advertised_host or self.host
-            node.port = self._doors[number] if self._doors else self.listeners[number].port
+            node.port = self.listeners[number].port
             if self.tls is not None:
                 node.tls_port = self.listeners[len(nodes) + number].port
 
@@ -129,29 +123,17 @@ class RabbitMQStream(FakeServer):
         if self.tls is not None:
             self.tls.close()
 
-    def _welcome(self, node: Node, transport: asyncio.Transport) -> tuple[Session, Codec]:
-        return self._new_session(node)
+    def _new_session(self, node: Node, transport: Any) -> tuple[StreamSession, StreamCodec]:
+        codec = codec_for(self.switches)
+        return StreamSession(self.broker, codec, node), codec
 
-    def _welcome_tls(self, node: Node, transport: asyncio.Transport) -> tuple[Session, Codec]:
-        session, codec = self._new_session(node)
+    def _new_tls_session(self, node: Node, transport: Any) -> tuple[Session, Codec]:
+        session, codec = self._new_session(node, transport)
         session.tls = True
         subject = (transport.get_extra_info("peercert") or {}).get("subject", ())
         names = [value for part in subject for key, value in part if key == "commonName"]
         session.certificate_name = names[0] if names else ""
         return session, codec
-
-    def _new_session(self, node: Node) -> tuple[StreamSession, StreamCodec]:
-        codec = codec_for(self.switches)
-        return StreamSession(self.broker, codec, node), codec
-
-    @property
-    def memory_doors(self) -> int:
-        """One for each node."""
-        return len(self._cluster.nodes)
-
-    def welcome_door(self, door: int) -> tuple[Session, Codec]:
-        """A client through memory reaches the node of that number, from 0."""
-        return self._new_session(self._cluster.nodes[door])
 
     # addresses
 
@@ -234,7 +216,7 @@ class RabbitMQStream(FakeServer):
         """Close a connection as the server does after a bad frame: Close, and the end with its answer."""
 
         def act() -> None:
-            session = self._connection(connection).session
+            session = self.connection(connection).session
             assert isinstance(session, StreamSession)
             session.close(Code(code), reason, self.engine.now)
 

@@ -35,7 +35,7 @@ from fakebrokers.rabbitmq_stream.frames import (
     StreamFrame,
     answer,
 )
-from fakebrokers.rabbitmq_stream.heartbeat import Due
+from fakebrokers.rabbitmq_stream.heartbeat import Due, Heartbeats
 from fakebrokers.rabbitmq_stream.refusals import Crashed, Refused
 from fakebrokers.rabbitmq_stream.session_admin import Admin
 from fakebrokers.rabbitmq_stream.session_base import Handlers, SessionBase, State
@@ -83,7 +83,10 @@ class StreamSession(SessionBase):
     def opened(self, now: float) -> None:
         """The connection was accepted."""
         self.codec.max_frame = self.profile.initial_frame_max or 0
-        self.deadline = now + self.profile.step_timeout_s
+        self._step_timer = self.link.session_timer(self._step_is_over)
+        self._heartbeat_timer = self.link.session_timer(self._look_at_heartbeats)
+        self.consuming.opened()
+        self.limit_step(now + self.profile.step_timeout_s)
         self.broker.connected(self)
         if not self.node.up:
             self.end()
@@ -119,44 +122,44 @@ class StreamSession(SessionBase):
     def closed(self, now: float) -> None:
         """The connection is gone."""
         self.state = State.ENDED
-        self.deadline = None
         self.publishing.drop_all()
         self.consuming.drop_all(now)
-        for stream in list(self.broker.streams.values()):
-            stream.watchers.pop(self, None)
+        for stream in list(self.watched):
+            self.unwatch(stream)
         self.broker.disconnected(self)
 
-    def next_deadline(self) -> float | None:
-        """The next of the step's limit, the heartbeats, deliveries and ConsumerUpdates without an answer."""
-        times = [self.deadline]
-        if self.state is State.OPEN:
-            times += [self.consuming.next_deadline(), self.consuming.push_at]
-            if self.heartbeats is not None:
-                times.append(self.heartbeats.next_deadline())
-        return min((time for time in times if time is not None), default=None)
+    # --- time ---------------------------------------------------------------------------------
 
-    def handle_timer(self, now: float) -> None:
-        """Something is due."""
-        if self.state is State.ENDED:
+    def limit_step(self, deadline: float | None) -> None:
+        """The present step of the connection's life, whatever that is, must be over by then."""
+        self._step_timer.set(deadline)
+
+    def _step_is_over(self, now: float) -> None:
+        if self.refusal_held is not None:
+            self.link.say(self.refusal_held)
+        self.end()
+
+    def begin_heartbeats(self, heartbeats: Heartbeats) -> None:
+        """The connection is open: signs of life are expected, and given."""
+        self.heartbeats = heartbeats
+        self._heartbeat_timer.set(heartbeats.next_look)
+
+    def _look_at_heartbeats(self, now: float) -> None:
+        if self.state is not State.OPEN or self.heartbeats is None:
             return
-        if self.deadline is not None and self.deadline <= now:
-            if self.refusal_held is not None:
-                self.link.say(self.refusal_held)
+        due = self.heartbeats.check(now)
+        if due is Due.DROP:
             self.end()
-        elif self.state is State.OPEN:
-            unanswered = self.consuming.next_deadline()
-            due = Due.NOTHING if self.heartbeats is None else self.heartbeats.check(now)
-            if due is Due.DROP or (unanswered is not None and unanswered <= now):
-                self.end()
-            elif due is Due.SEND:
-                self.say(Heartbeat())
-            if self.consuming.push_at is not None and self.consuming.push_at <= now:
-                self.consuming.push_all(now)
+            return
+        if due is Due.SEND:
+            self.say(Heartbeat())
+        self._heartbeat_timer.set(self.heartbeats.next_look)
 
     # --- what the broker reports --------------------------------------------------------------
 
     def stream_lost(self, stream: Stream, now: float) -> None:
         """A stream is gone from here with all its publishers and subscriptions; the client is told."""
+        self.watched.pop(stream, None)
         self.publishing.drop(stream)
         self.consuming.drop(stream, now)
         self.say(MetadataUpdate(Code.STREAM_NOT_AVAILABLE, stream.name))
@@ -182,7 +185,7 @@ class StreamSession(SessionBase):
     def unwatch_if_unused(self, stream: Stream) -> None:
         """Do not be told about a stream any more that has no publisher or subscription here."""
         if not self.publishing.uses(stream) and not self.consuming.uses(stream):
-            stream.watchers.pop(self, None)
+            self.unwatch(stream)
 
     def describe(self) -> dict[str, Any]:
         """State, identity, publishers and subscriptions."""
@@ -274,5 +277,5 @@ class StreamSession(SessionBase):
             if user is None or not user.may("read", self.host, one.stream.name)
         }
         for stream in lost:
-            stream.watchers.pop(self, None)
+            self.unwatch(stream)
             self.stream_lost(stream, now)

@@ -54,6 +54,7 @@ class SessionBase(Session):
         frame_max: Largest frame the client may send, bytes; 0: any.
         heartbeat_s: Interval that the client chose; 0: none.
         heartbeats: Their timers, once the connection is open.
+        watched: The streams of which it is told when they go away.
         tls: The client came over TLS.
         certificate_name: Common name in the certificate that it has shown; empty if it has shown none.
     """
@@ -71,8 +72,8 @@ class SessionBase(Session):
         self.heartbeat_s = self.profile.heartbeat_s
         self.heartbeats: Heartbeats | None = None
         self.state: State = State.CONNECTED
-        self.deadline: float | None = None  #: of the present step, whatever that is
         self.refusal_held: Frame | None = None
+        self.watched: dict[Stream, None] = {}
         self.tls = False
         self.certificate_name = ""
 
@@ -86,6 +87,14 @@ class SessionBase(Session):
         return (*self.profile.mechanisms, "EXTERNAL") if self.tls else self.profile.mechanisms
 
     @abstractmethod
+    def limit_step(self, deadline: float | None) -> None:
+        """The present step of the connection's life, whatever that is, must be over by then."""
+
+    @abstractmethod
+    def begin_heartbeats(self, heartbeats: Heartbeats) -> None:
+        """The connection is open: signs of life are expected, and given."""
+
+    @abstractmethod
     def stream_lost(self, stream: Stream, now: float) -> None:
         """The stream is gone or has lost its member (see `stream.Watcher`)."""
 
@@ -96,6 +105,12 @@ class SessionBase(Session):
     def watch(self, stream: Stream) -> None:
         """Be told when the stream goes away: the connection has cached its leader."""
         stream.watchers[self] = None
+        self.watched[stream] = None
+
+    def unwatch(self, stream: Stream) -> None:
+        """Do not be told about a stream any more."""
+        stream.watchers.pop(self, None)
+        self.watched.pop(stream, None)
 
     @property
     def host(self) -> str:
@@ -121,14 +136,14 @@ class SessionBase(Session):
         if self.state is State.ENDED:
             return
         self.state = State.ENDED
-        self.deadline = None
+        self.limit_step(None)
         self.link.hang_up(HangUp.FIN)
 
     def close(self, code: Code, reason: str, now: float) -> None:
         """Say Close; the connection ends with its answer, or without after `close_timeout_s`."""
         self.say(Close(1, code, reason))
         self.state = State.CLOSING
-        self.deadline = now + self.profile.close_timeout_s
+        self.limit_step(now + self.profile.close_timeout_s)
 
     def close_unknown(self, now: float) -> None:
         """What came is no frame, or none that may come now."""
@@ -139,7 +154,7 @@ class SessionBase(Session):
         if delay_s > 0:
             self.state = State.REFUSING
             self.refusal_held = refusal
-            self.deadline = now + delay_s
+            self.limit_step(now + delay_s)
         else:
             self.say(refusal)
             self.end()

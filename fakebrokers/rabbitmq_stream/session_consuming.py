@@ -74,14 +74,12 @@ class Consuming:
         subscriptions: By the client's id.
         members: Those that are single active consumers.
         deliver_v2: The client understands Deliver version 2.
-        push_at: When to go on delivering; None: nothing was kept back.
     """
 
     def __init__(self, session: SessionBase) -> None:
         self.subscriptions: dict[int, Subscription] = {}
         self.members: dict[int, GroupMember] = {}
         self.deliver_v2 = False
-        self.push_at: float | None = None
         self.handlers: Handlers = {
             Subscribe: self._subscribe,
             Credit: self._credit,
@@ -95,9 +93,19 @@ class Consuming:
         self._questions: dict[int, _Question] = {}
         self._next_question = 0
 
-    def next_deadline(self) -> float | None:
-        """When the client has to have answered a ConsumerUpdate."""
-        return min((question.deadline for question in self._questions.values()), default=None)
+    def opened(self) -> None:
+        """The connection was accepted."""
+        link = self._session.link
+        self._answer_timer = link.session_timer(self._is_overdue)
+        self._push_timer = link.session_timer(self.push_all)
+
+    def _expect_answers(self) -> None:
+        """A ConsumerUpdate waits for its answer, or does so no more."""
+        self._answer_timer.set(min((each.deadline for each in self._questions.values()), default=None))
+
+    def _is_overdue(self, now: float) -> None:
+        if self._session.state is State.OPEN:
+            self._session.end()
 
     def uses(self, stream: Stream) -> bool:
         """Whether a subscription reads from `stream`."""
@@ -115,7 +123,6 @@ class Consuming:
 
     def push_all(self, now: float) -> None:
         """Go on delivering what was kept back: the client reads again, or the transport had its turn."""
-        self.push_at = None
         for subscription in list(self.subscriptions.values()):
             self._push(subscription, now)
 
@@ -124,6 +131,7 @@ class Consuming:
         question, self._next_question = self._next_question, self._next_question + 1
         deadline = now + self._session.profile.request_timeout_s
         self._questions[question] = _Question(member, member.active, deadline)
+        self._expect_answers()
         self._session.say(ConsumerUpdate(question, member.subscription.subscription_id, int(member.active)))
 
     # --- frames -------------------------------------------------------------------------------
@@ -216,6 +224,7 @@ class Consuming:
         question = self._questions.pop(frame.correlation_id, None)
         if question is None:
             return
+        self._expect_answers()
         member = question.member
         if not question.active:
             self._session.broker.coordinator.stepped_down(member.key, member, now)
@@ -246,6 +255,7 @@ class Consuming:
         self._questions = {
             number: question for number, question in self._questions.items() if question.member is not member
         }
+        self._expect_answers()
         return member
 
     def _leave(self, member: GroupMember | None, now: float) -> None:
@@ -257,7 +267,7 @@ class Consuming:
         left = _BURST
         while session.state is State.OPEN and session.link.writable:
             if left <= 0:
-                self.push_at = now
+                self._push_timer.set(now)
                 return
             chunk = subscription.next_chunk()
             if chunk is None:

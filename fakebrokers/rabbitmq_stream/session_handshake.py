@@ -76,7 +76,7 @@ class Handshake:
             session.end()
             return
         session.state = step.after
-        session.deadline = now + session.profile.step_timeout_s if step.after is not State.OPEN else None
+        session.limit_step(now + session.profile.step_timeout_s if step.after is not State.OPEN else None)
 
     def unfinished(self) -> None:
         """A frame has arrived in part: what was left in the segment is not another frame."""
@@ -141,7 +141,7 @@ class Handshake:
         if frame.mechanism == "EXTERNAL":
             return access.authenticate(self._session.certificate_name, None, loopback=True)
         who = parse_credentials(frame.mechanism, frame.data, access.anonymous)
-        return access.authenticate(who.user, who.password, loopback=_is_loopback(self._session.link.peer))
+        return access.authenticate(who.user, who.password, loopback=_is_loopback(self._session.link.address))
 
     def _tune(self, frame: Tune, now: float) -> None:
         """The client's heartbeat as it is; the smaller frame size, 0 being no limit of that side."""
@@ -167,7 +167,7 @@ class Handshake:
         session.codec.max_frame = session.frame_max if session.profile.enforces_frame_max else 0
         session.silence_limit_s = math.inf
         if session.heartbeat_s:
-            session.heartbeats = Heartbeats(session.heartbeat_s, now)
+            session.begin_heartbeats(Heartbeats(session.heartbeat_s, now))
             session.silence_limit_s = 2.0 * session.heartbeat_s
         session.link.ready()
 

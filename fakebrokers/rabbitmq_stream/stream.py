@@ -7,6 +7,7 @@ from typing import Protocol
 
 import msgspec
 
+from fakebrokers.core.timers import Timers
 from fakebrokers.rabbitmq_stream.arguments import StreamArguments
 from fakebrokers.rabbitmq_stream.chunk import ChunkType
 from fakebrokers.rabbitmq_stream.chunking import Chunking
@@ -106,6 +107,7 @@ class Stream:
         membership: Membership,
         wall: Wall,
         chunking: Chunking,
+        timers: Timers,
     ) -> None:
         self.virtual_host = virtual_host
         self.name = name
@@ -113,7 +115,7 @@ class Stream:
         self.membership = membership
         self.log = Log(arguments.segment_size)
         self.tracking = Tracking()
-        self.writer = Writer(self.log, self.tracking, arguments, wall, chunking, self._written)
+        self.writer = Writer(self.log, self.tracking, arguments, wall, chunking, self._written, timers)
         self.publishers: list[Publisher] = []
         self.subscriptions: list[Subscription] = []
         self.watchers: dict[Watcher, None] = {}

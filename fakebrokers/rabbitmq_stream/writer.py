@@ -12,6 +12,7 @@ from struct import pack
 
 import msgspec
 
+from fakebrokers.core.timers import Timers
 from fakebrokers.rabbitmq_stream.arguments import StreamArguments
 from fakebrokers.rabbitmq_stream.chunk import Chunk, ChunkType
 from fakebrokers.rabbitmq_stream.chunking import Chunking
@@ -81,7 +82,8 @@ class Writer:
     Attributes:
         chunking: Where chunks end; may be exchanged at any time.
         epoch: Goes into every chunk.
-        flush_at: When pending tracking data, or a chunk that was left open, has to be written.
+        flush_at: When pending tracking data, or a chunk that was left open, has to be written; None if there
+            is nothing of the kind.
     """
 
     def __init__(
@@ -92,6 +94,7 @@ class Writer:
         wall: Wall,
         chunking: Chunking,
         written: Callable[[list[tuple[Confirm, bytes]], float], None],
+        timers: Timers,
     ) -> None:
         self.chunking = chunking
         self.epoch = 1
@@ -102,6 +105,7 @@ class Writer:
         self._wall = wall
         self._written = written
         self._open: list[tuple[Batch, Confirm]] = []
+        self._timer = timers.new(self._flush)
 
     def publish(self, batch: Batch, reference: str, confirm: Confirm, now: float) -> None:
         """Write a batch; `confirm` is called for each chunk that it goes into, and for duplicates.
@@ -124,7 +128,7 @@ class Writer:
                 self._flush(now)
             self._open.append((piece, confirm))
             if piece is pieces[-1] and self.chunking.leave_open():
-                self.flush_at = now + self.chunking.linger_s
+                self._flush_later(now + self.chunking.linger_s)
             else:
                 self._flush(now)
 
@@ -133,17 +137,16 @@ class Writer:
         self.settle(now)
         self._tracking.put_offset(reference, offset)
         if self.flush_at is None:
-            self.flush_at = now
+            self._flush_later(now)
 
     def settle(self, now: float) -> None:
         """Write what should have been written before `now`."""
         if self.flush_at is not None and self.flush_at < now:
             self._flush(now)
 
-    def handle_timer(self, now: float) -> None:
-        """Write what is due at `now`."""
-        if self.flush_at is not None and self.flush_at <= now:
-            self._flush(now)
+    def _flush_later(self, at: float | None) -> None:
+        self.flush_at = at
+        self._timer.set(at)
 
     def expire(self, now: float) -> None:
         """Close the newest segment and apply the retention rules, as if a new one had begun."""
@@ -152,7 +155,7 @@ class Writer:
 
     def crashed(self) -> None:
         """Lose what was not written; the next leader has a higher epoch."""
-        self.flush_at = None
+        self._flush_later(None)
         self._open.clear()
         self._tracking.forget_pending()
         self.epoch += 1
@@ -167,7 +170,7 @@ class Writer:
         return batch if sifted.kept is None else batch.select(sifted.kept, sifted.fresh)
 
     def _flush(self, now: float) -> None:
-        self.flush_at = None
+        self._flush_later(None)
         if self._log.segment_is_full:
             self._begin_segment(now)
         parts, self._open = self._open, []

@@ -185,7 +185,7 @@ async def gaps_between_chunks(broker: RabbitMQStream, client: Client, expect: Ex
     def store_two() -> None:
         for offset in (1, 2):
             writer.store_offset("app", offset, broker.engine.now)
-            writer.handle_timer(broker.engine.now)
+            broker.engine.handle_timers(broker.engine.now)
 
     write(broker, client, numbered(0, 2))
     broker.call(store_two)

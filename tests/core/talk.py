@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 from fakebrokers.core.connection import Connection
 from fakebrokers.core.engine import Engine
+from fakebrokers.core.host import Host
+from fakebrokers.core.listeners import Listeners
 from fakebrokers.core.session import HangUp
 from fakebrokers.faults import Fault, Plan
 from fakebrokers.journal import Record, Tap
-from tests.toy import FRAMES, ToyBroker, ToyCodec, ToySession
+from tests.toy import WIRE, ToyBroker, ToyCodec, ToySession
 
 
 class Recorder:
-    """A transport that keeps every write, and a host that keeps what befalls it."""
+    """A transport that keeps every write."""
 
     def __init__(self) -> None:
         self.writes: list[bytes] = []
         self.ended: HangUp | None = None
         self.reading = True
-        self.host: list[tuple[Any, ...]] = []
 
     def write(self, units: list[Any]) -> None:
         self.writes.append(b"".join(units))
@@ -34,14 +35,18 @@ class Recorder:
     def resume_reading(self) -> None:
         self.reading = True
 
-    def refuse(self, for_s: float | None, fault: str) -> None:
-        self.host.append(("refuse", for_s, fault))
 
-    def black_hole(self, for_s: float | None, fault: str) -> None:
-        self.host.append(("black_hole", for_s, fault))
+class Listening:
+    """Listeners that keep what is done to them."""
 
-    def down(self, restart_s: float | None, fault: str) -> None:
-        self.host.append(("down", restart_s, fault))
+    def __init__(self) -> None:
+        self.done: list[tuple[Any, ...]] = []
+
+    def refuse(self, reason: str, for_s: float | None, *, after_step: bool = False) -> None:
+        self.done.append(("down" if after_step else "refuse", for_s, reason))
+
+    def black_hole(self, reason: str, for_s: float | None) -> None:
+        self.done.append(("black_hole", for_s, reason))
 
 
 class Talk:
@@ -49,13 +54,14 @@ class Talk:
 
     def __init__(self, *faults: Fault, seed: int = 0, hello: bool = True) -> None:
         self.broker = ToyBroker()
-        self.engine = Engine(FRAMES, self.broker, plan=Plan(seed=seed, faults=faults))
+        self.engine = Engine([WIRE], self.broker, plan=Plan(seed=seed, faults=faults))
         self.journal = self.engine.journal
         self.now = 0.0
         self.wires: list[Recorder] = []
         self.links: list[Connection] = []
+        self.listening = Listening()
+        Host(self.engine, cast(Listeners, self.listening), self)
         self.connect(hello=hello)
-        self.engine.host = self.wires[0]
 
     @property
     def wire(self) -> Recorder:
@@ -68,7 +74,7 @@ class Talk:
     def connect(self, hello: bool = True) -> Recorder:
         self.wires.append(Recorder())
         session = ToySession(self.broker)
-        self.links.append(self.engine.accept(session, ToyCodec(), self.wire, self.now))
+        self.links.append(self.engine.accept(WIRE, session, ToyCodec(), self.wire, self.now))
         self.engine.flush(self.now)
         if hello:
             self.send(b"hello me")

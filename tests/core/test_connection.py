@@ -110,9 +110,10 @@ def test_a_client_that_asks_and_never_reads_does_not_make_the_fake_grow() -> Non
     assert not talk.wire.reading
     assert not talk.link.writable
     answered = 0
-    while talk.link._intake.waiting:
+    while talk.link._receive_path.waiting:
         answered += reader.held // 100_000
         reader.read_all()
+        talk.at(talk.now)  # the next turn
     assert answered + reader.held // 100_000 == 5000
     assert reader.biggest < 1_000_000 + WRITE_AT + 200_000
 

@@ -45,7 +45,7 @@ def test_timers_do_not_pile_up() -> None:
         talk.now = step * 0.001
         talk.send(b"put a")
         talk.at(talk.now + 0.0005)
-    assert len(talk.engine._timers) <= 3
+    assert len(talk.engine.timers) <= 3
 
 
 def test_timers_of_connections_that_have_gone_do_nothing() -> None:
@@ -57,27 +57,23 @@ def test_timers_of_connections_that_have_gone_do_nothing() -> None:
     assert talk.engine.next_deadline() == math.inf
 
 
-class Alarm:
-    """A broker's own timer."""
-
-    def __init__(self, at: float) -> None:
-        self.at: float | None = at
-        self.rang: list[float] = []
-
-    def next_deadline(self) -> float | None:
-        return self.at
-
-    def handle_timer(self, now: float) -> None:
-        self.rang.append(now)
-        self.at = None
-
-
 def test_timers_of_the_broker() -> None:
     talk = Talk()
-    talk.engine.broker = alarm = Alarm(0.3)  # type: ignore[assignment]
+    called: list[float] = []
+    talk.broker.timers.new(called.append).set(0.3)
     assert talk.engine.next_deadline() == 0.3
     talk.at(0.5)
-    assert alarm.rang == [0.3]
+    assert called == [0.3]
+
+
+def test_an_error_at_a_timer_of_the_broker_is_kept() -> None:
+    talk = Talk()
+    talk.broker.timers.new(lambda now: 1 / 0).set(0.3)
+    later: list[float] = []
+    talk.broker.timers.new(later.append).set(0.3)
+    talk.at(0.5)
+    assert [type(error) for error in talk.engine.errors] == [ZeroDivisionError]
+    assert later == [0.3]
 
 
 def test_one_connections_answer_on_another_leaves_in_the_same_step() -> None:
@@ -118,7 +114,7 @@ def test_crash_at_a_moment() -> None:
     talk = Talk(fault(Crash(restart_s=None), on="ready", nth=1, scope="run"), hello=False)
     talk.send(b"hello me")
     assert talk.wire.ended is HangUp.RST
-    assert talk.wires[0].host == [("down", None, "fault 1")]
+    assert talk.listening.done == [("down", None, "fault 1")]
 
 
 def test_clock() -> None:

@@ -22,7 +22,7 @@ def test_one_thread_carries_all() -> None:
     assert loop_thread() is home
     assert home.thread.daemon
     with Toy() as first, Toy() as second:
-        assert first._home is second._home is home
+        assert first._loop is second._loop is home
     assert [thread.name for thread in threading.enumerate()].count("fakebrokers") == 1
 
 

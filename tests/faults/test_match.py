@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import subprocess
 import sys
@@ -126,22 +127,22 @@ def test_scope_run_counts_over_connections() -> None:
     ],
 )
 def test_where(where: Mapping[str, Any], fits: bool) -> None:
-    assert fields_fit(Refused("name", 5), where, "k") is fits
+    assert fields_fit(Refused("name", 5), where, {"key": "k"}) is fits
 
 
 def test_where_of_lists_bytes_and_inner_fields() -> None:
-    assert fields_fit(Put(("a", "b")), {"keys": ["a", "b"]})
-    assert fields_fit(Put(("a", "b")), {"keys": {"in": [["a", "b"]]}})
+    assert fields_fit(Put(("a", "b")), {"keys": ["a", "b"]}, {})
+    assert fields_fit(Put(("a", "b")), {"keys": {"in": [["a", "b"]]}}, {})
 
     class Box:
         def __init__(self) -> None:
             self.data = b"text"
             self.pairs = {"x": 1}
 
-    assert fields_fit(Box(), {"data": "text", "pairs.x": 1})  # type: ignore[arg-type]
-    assert not fields_fit(Box(), {"pairs.y": 1})  # type: ignore[arg-type]
-    assert fields_fit(Put(("a", "b")), {"keys.1": "b"})
-    assert not fields_fit(Put(("a", "b")), {"keys.2": "b"})
+    assert fields_fit(Box(), {"data": "text", "pairs.x": 1}, {})  # type: ignore[arg-type]
+    assert not fields_fit(Box(), {"pairs.y": 1}, {})  # type: ignore[arg-type]
+    assert fields_fit(Put(("a", "b")), {"keys.1": "b"}, {})
+    assert not fields_fit(Put(("a", "b")), {"keys.2": "b"}, {})
 
 
 def test_where_must_name_a_field_that_there_is() -> None:
@@ -199,7 +200,7 @@ def test_garbage_for_the_first_connection_only() -> None:
 def test_rst_at_accept_never_opens_the_session() -> None:
     talk = Talk(rst(on="accept"), hello=False)
     assert talk.wire.ended is HangUp.RST
-    assert talk.link.session.next_deadline() is None
+    assert talk.engine.next_deadline() == math.inf
     assert not talk.engine.connections
 
 
@@ -356,4 +357,4 @@ def test_leaving_a_fault_out_of_a_plan_with_names_changes_no_other() -> None:
 
 @given(st.dictionaries(st.sampled_from(["key", "code", "x.y"]), st.integers() | st.text()))
 def test_where_never_raises(where: dict[str, Any]) -> None:
-    fields_fit(Refused("a", 1), where, None)
+    fields_fit(Refused("a", 1), where, {})

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fakebrokers.core.timers import Timers
 from fakebrokers.errors import PlanError
 from fakebrokers.faults import (
     Fault,
@@ -44,7 +45,7 @@ from fakebrokers.faults.effects import (
 from fakebrokers.faults.lane import Lane
 from fakebrokers.journal import Tap
 from tests.core.talk import Talk
-from tests.toy import Put, Stored
+from tests.toy import WIRE, Put, Stored
 
 # whatever the TCP segments
 
@@ -251,10 +252,11 @@ def test_what_one_rule_copies_another_acts_on_once_where_once_is_enough() -> Non
 
 
 def test_effects_on_bytes_are_refused_where_a_library_owns_the_wire() -> None:
+    from fakebrokers.core.wire import Wire
     from fakebrokers.faults.injector import Injector
     from tests.toy import FRAMES
 
-    injector = Injector(FRAMES, stream=False)
+    injector = Injector([Wire("toy", FRAMES, stream=False)])
     for act in (Truncate(), Corrupt(), Slice(size=1), Extend(hex="00"), Inject(hex="00")):
         with pytest.raises(PlanError, match="a library owns"):
             injector.add([fault(act)])
@@ -262,15 +264,14 @@ def test_effects_on_bytes_are_refused_where_a_library_owns_the_wire() -> None:
 
 
 def test_a_frame_made_from_plain_values() -> None:
-    talk = Talk()
-    assert talk.engine.injector.build("Put", {"keys": ["a"]}, "x") == Put(("a",))
+    assert WIRE.build("Put", {"keys": ["a"]}, "x") == Put(("a",))
     with pytest.raises(PlanError, match=r"x\.fields\.keys: .*: 3"):
-        talk.engine.injector.build("Stored", {"keys": 3}, "x")
-    assert isinstance(talk.engine.injector.build("Stored", {"keys": []}, "x"), Stored)
+        WIRE.build("Stored", {"keys": 3}, "x")
+    assert isinstance(WIRE.build("Stored", {"keys": []}, "x"), Stored)
 
 
 def test_an_idle_lane_costs_nothing_and_says_so() -> None:
-    lane = Lane()
+    lane = Lane(Timers().new(lambda now: None))
     assert lane.idle
-    assert lane.next_due() == float("inf")
+    assert lane.timer.due == float("inf")
     assert lane.take(1.0) == []

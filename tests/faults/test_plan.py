@@ -17,7 +17,7 @@ from fakebrokers.errors import PlanError
 from fakebrokers.faults import Fault, Plan, Realism, crash, drop, fault, load_plan, rewrite, rst, silent
 from fakebrokers.faults.effect import Effect
 from fakebrokers.faults.effects import Inject, Latency, Rst, Slice, Truncate
-from fakebrokers.faults.plan import effect_types
+from fakebrokers.faults.registry import effect_types
 from fakebrokers.faults.schema import SCHEMA_FILE, plan_schema, schema_text
 from fakebrokers.faults.toml import to_toml
 from tests.core.talk import Talk
@@ -43,7 +43,7 @@ def test_the_example_of_the_design() -> None:
     assert plan.seed == 42
     assert plan.faults[0] == drop(name="lose the third confirm", direction="out", role="confirm", nth=3)
     assert plan.faults[1].effects == (Truncate(share=0.5), Rst())
-    assert plan.faults[1].kind_of_fault is Realism.ENVIRONMENT
+    assert plan.faults[1].effective_realism is Realism.ENVIRONMENT
 
 
 @pytest.mark.parametrize("suffix", [".toml", ".json"])
@@ -170,9 +170,9 @@ def test_effects_that_there_are() -> None:
 
 
 def test_realism_is_the_worst_of_the_effects() -> None:
-    assert fault(Slice(size=1), Rst()).kind_of_fault is Realism.ENVIRONMENT
-    assert fault(Latency(seconds=1), Inject(hex="00")).kind_of_fault is Realism.ILLEGAL
-    assert drop(realism=Realism.LEGAL).kind_of_fault is Realism.LEGAL
+    assert fault(Slice(size=1), Rst()).effective_realism is Realism.ENVIRONMENT
+    assert fault(Latency(seconds=1), Inject(hex="00")).effective_realism is Realism.ILLEGAL
+    assert drop(realism=Realism.LEGAL).effective_realism is Realism.LEGAL
 
 
 # printing

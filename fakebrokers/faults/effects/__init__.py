@@ -7,13 +7,13 @@ from fakebrokers.faults.effects.duplicate import Duplicate
 from fakebrokers.faults.effects.end import Fin, HalfOpen, Rst, Stall
 from fakebrokers.faults.effects.extend import Extend
 from fakebrokers.faults.effects.hold import Hold
-from fakebrokers.faults.effects.host import BlackHole, Crash, Refuse, ShiftClock
 from fakebrokers.faults.effects.inject import Inject, Reply
 from fakebrokers.faults.effects.reorder import Reorder
 from fakebrokers.faults.effects.rewrite import Rewrite
 from fakebrokers.faults.effects.silent import Silent
 from fakebrokers.faults.effects.slice import Coalesce, Slice, Throttle
 from fakebrokers.faults.effects.truncate import Truncate
+from fakebrokers.faults.effects.whole import BlackHole, Crash, Refuse, ShiftClock
 
 __all__ = [
     "BlackHole",

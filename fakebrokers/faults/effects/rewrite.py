@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from fakebrokers.errors import PlanError
-from fakebrokers.faults.effect import Effect, Passage, Realism, Wire
+from fakebrokers.faults.effect import Effect, Passage, Realism
 from fakebrokers.faults.match import Match
+
+if TYPE_CHECKING:
+    from fakebrokers.core.wire import Wire
 from fakebrokers.faults.read import field_value
 
 

@@ -18,4 +18,4 @@ __all__ = ["Op", "Script", "script_for"]
 
 def script_for(broker: FakeServer, client: Client, expect: Expect) -> Script:
     """The script of the fake's protocol."""
-    return SCRIPTS[broker.protocol](broker, client, expect)
+    return SCRIPTS[broker.protocol.name](broker, client, expect)

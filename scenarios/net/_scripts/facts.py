@@ -184,7 +184,7 @@ class ProtocolFacts(ABC):
 
     def answer_nobody(self, count: int) -> None:
         """Say so many answers to nobody, about 1 KiB each; only where answers name what they answer."""
-        raise NotImplementedError(f"answers of {self.broker.protocol} name no request")
+        raise NotImplementedError(f"answers of {self.broker.protocol.name} name no request")
 
     @abstractmethod
     def bad_delivery(self) -> None:

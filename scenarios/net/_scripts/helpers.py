@@ -21,7 +21,7 @@ def second_fake(broker: FakeServer, **settings: Any) -> Iterator[Any]:
     What it says stands in its own journal only; that of `broker` notes that there is such a one.
     """
     broker.call(broker.journal.state, broker.now, "", "second fake")
-    other = type(broker)(memory=not broker.listeners, **settings)
+    other = type(broker)(memory=broker.in_memory, **settings)
     other.start()
     try:
         yield other

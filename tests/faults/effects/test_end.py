@@ -87,7 +87,7 @@ def test_half_open_neither_reads_nor_writes() -> None:
 def test_refuse_and_black_hole() -> None:
     talk = Talk(refuse(2.0, kind="Put", name="r"), black_hole(kind="Get", name="b"))
     assert talk.send(b"put a", b"get a") == [b"stored a\nvalue a\n"]
-    assert talk.wire.host == [("refuse", 2.0, "r"), ("black_hole", None, "b")]
+    assert talk.listening.done == [("refuse", 2.0, "r"), ("black_hole", None, "b")]
 
 
 @pytest.mark.parametrize("keep", [True, False])
@@ -97,7 +97,7 @@ def test_crash(keep: bool) -> None:
     talk.connect()
     assert talk.send(b"put a x", b"put b") == []
     assert (talk.wire.ended, other.ended) == (HangUp.RST, HangUp.RST)
-    assert other.host == [("down", 1.0, "c")]
+    assert talk.listening.done == [("down", 1.0, "c")]
     assert (talk.broker.values, talk.broker.restarts) == (({"a": "x"}, 1) if keep else ({}, 0))
     assert talk.engine.connections == {}
 

@@ -1,0 +1,101 @@
+"""One wire of a protocol: its frames, and whether the fake writes its bytes itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from fakebrokers.core.frames import Frame, FrameTable, Role, frame_table, kind_of
+from fakebrokers.errors import PlanError
+from fakebrokers.faults.read import field_value, one_of
+
+if TYPE_CHECKING:
+    from fakebrokers.faults.effect import Effect
+
+
+class Wire:
+    """What connections of one kind speak.
+
+    Args:
+        name: Unique within the protocol, such as ``nats``.
+        frames: Every frame; their kinds must differ.
+        stream: Whether it is a stream of bytes that the fake writes itself. If not, a library owns the
+            bytes (ZeroMQ), and effects on bytes need a proxy in front.
+        effects: Effects that exist on this wire only.
+        port: TCP port of a real installation; 0 if there is no usual one.
+
+    Raises:
+        ValueError: Two frames have the same kind.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        frames: Iterable[type[Frame]],
+        *,
+        stream: bool = True,
+        effects: Iterable[type[Effect]] = (),
+        port: int = 0,
+    ) -> None:
+        self.name = name
+        self.frames: FrameTable = frame_table(frames)
+        self.stream = stream
+        self.effects = tuple(effects)
+        self.port = port
+        self._kinds = {kind_of(each): each for each in self.frames}
+
+    def __repr__(self) -> str:
+        return f"Wire({self.name!r}, {len(self.frames)} frames)"
+
+    def fields_of(self, kind: str | None, role: Role | None, path: str) -> frozenset[str]:
+        """The fields of all frames of that kind and role.
+
+        Raises:
+            PlanError: There is no such frame.
+        """
+        if kind is not None and kind not in self._kinds:
+            raise PlanError(f"{path}.kind", f"expected {one_of(sorted(self._kinds), kind)}")
+        meant = [each for name, each in self._kinds.items() if kind in (None, name)]
+        roles = frozenset[Role]().union(*(each.spec.roles_in("") for each in meant))
+        if role is not None and role not in roles:
+            there = sorted(roles)
+            raise PlanError(f"{path}.role", f"expected {one_of(there, role)}: this is what there is here")
+        return frozenset(
+            field
+            for each in meant
+            if role is None or role in each.spec.roles_in("")
+            for field in (*each.__struct_fields__, *_properties(each))
+        )
+
+    def build(self, kind: str, fields: Mapping[str, Any], path: str) -> Frame:
+        """A frame of that kind from plain values.
+
+        Raises:
+            PlanError: There is no such kind, or the fields do not fit; with those it has.
+        """
+        if kind not in self._kinds:
+            raise PlanError(f"{path}.kind", f"expected {one_of(sorted(self._kinds), kind)}")
+        known = {field.name: field for field in msgspec.structs.fields(self._kinds[kind])}
+        values = {}
+        for name, value in fields.items():
+            if name not in known:
+                raise PlanError(f"{path}.fields.{name}", f"expected {one_of(list(known), name)}")
+            try:
+                values[name] = field_value(value, known[name].type)
+            except msgspec.ValidationError as error:
+                raise PlanError(f"{path}.fields.{name}", f"{error}: {value!r}") from None
+        missing = [name for name, field in known.items() if field.required and name not in values]
+        if missing:
+            raise PlanError(f"{path}.fields.{missing[0]}", f"expected a value for {kind}, got nothing")
+        return self._kinds[kind](**values)
+
+
+def frames_of(wires: Iterable[Wire]) -> FrameTable:
+    """The frames of several wires together."""
+    return {kind: spec for wire in wires for kind, spec in wire.frames.items()}
+
+
+def _properties(kind: type[Frame]) -> list[str]:
+    return [name for name in dir(kind) if isinstance(getattr(kind, name), property)]

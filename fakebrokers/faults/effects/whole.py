@@ -1,0 +1,122 @@
+"""Faults of the broker as a whole."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from fakebrokers.core.session import HangUp
+from fakebrokers.faults.effect import Action, Effect, Passage
+
+if TYPE_CHECKING:
+    from fakebrokers.core.host import Host
+
+
+class RefuseConnects(Action, frozen=True):
+    """No listener for `for_s` seconds; None until the fault is released."""
+
+    for_s: float | None
+
+    def perform(self, host: Host, fault: str, connection: str) -> None:
+        host.refuse(self.for_s, fault)
+
+
+class HangConnects(Action, frozen=True):
+    """A full accept queue for `for_s` seconds; None until the fault is released."""
+
+    for_s: float | None
+
+    def perform(self, host: Host, fault: str, connection: str) -> None:
+        host.black_hole(self.for_s, fault)
+
+
+class Die(Action, frozen=True):
+    """The end of the process: of all connections, and of the listeners for `restart_s` seconds."""
+
+    how: HangUp
+    restart_s: float | None
+    keep_state: bool
+
+    def perform(self, host: Host, fault: str, connection: str) -> None:
+        host.close_listeners(self.restart_s, fault)
+        host.engine.crash(self.how, self.keep_state, host.engine.now, ends_itself=connection)
+
+
+class SetClock(Action, frozen=True):
+    """The wall clock jumps by `seconds`."""
+
+    seconds: float
+
+    def perform(self, host: Host, fault: str, connection: str) -> None:
+        host.engine.shift_clock(self.seconds, fault)
+
+
+class Refuse(Effect, frozen=True, tag="refuse"):
+    """No listener: new connections are refused. Those that stand go on.
+
+    Attributes:
+        for_s: For how many seconds; None until the fault is released.
+    """
+
+    needs_frame = False
+    once = True
+    for_s: float | None = None
+
+    def apply(self, passage: Passage) -> None:
+        passage.pass_through()
+        passage.host(RefuseConnects(self.for_s))
+
+
+class BlackHole(Effect, frozen=True, tag="black-hole"):
+    """New connects hang: the accept queue is full. Those that stand go on.
+
+    Attributes:
+        for_s: For how many seconds; None until the fault is released.
+    """
+
+    needs_frame = False
+    once = True
+    for_s: float | None = None
+
+    def apply(self, passage: Passage) -> None:
+        passage.pass_through()
+        passage.host(HangConnects(self.for_s))
+
+
+class Crash(Effect, frozen=True, tag="crash"):
+    """The broker dies: all connections end, nothing listens.
+
+    Attributes:
+        how: What the clients see.
+        restart_s: After how many seconds it comes back; None stays down.
+        keep_state: Whether it comes back with what it had stored.
+        pass_frame: Whether the frame that matched is still handled (or sent).
+    """
+
+    needs_frame = False
+    last = True
+    how: Literal["rst", "fin"] = "rst"
+    restart_s: float | None = 0.0
+    keep_state: bool = True
+    pass_frame: bool = False
+
+    def apply(self, passage: Passage) -> None:
+        if not self.pass_frame:
+            passage.forget()
+        passage.hang_up(HangUp(self.how))
+        passage.host(Die(HangUp(self.how), self.restart_s, self.keep_state))
+
+
+class ShiftClock(Effect, frozen=True, tag="shift-clock"):
+    """The wall clock that the broker reports jumps.
+
+    Attributes:
+        seconds: By how much, forwards or (negative) backwards.
+    """
+
+    needs_frame = False
+    once = True
+    seconds: float
+
+    def apply(self, passage: Passage) -> None:
+        passage.pass_through()
+        passage.host(SetClock(self.seconds))

@@ -1,0 +1,19 @@
+"""Narconi, as one object."""
+
+from __future__ import annotations
+
+from fakebrokers.core.wire import Wire
+from fakebrokers.narconi import faults, forging
+from fakebrokers.narconi.frames import FRAMES
+from fakebrokers.protocol import Protocol
+
+#: One connection begins with HTTP requests and may become a WebSocket.
+WIRE = Wire("http", FRAMES, port=8080)
+
+PROTOCOL = Protocol(
+    name="narconi",
+    about="Narconi queues over HTTP and WebSocket",
+    server="fakebrokers.narconi.server:Narconi",
+    wires=(WIRE,),
+    effects=(*faults.EFFECTS, *forging.EFFECTS),
+)

@@ -1,0 +1,19 @@
+"""PZQ, as one object."""
+
+from __future__ import annotations
+
+from fakebrokers.core.wire import Wire
+from fakebrokers.protocol import Protocol
+from fakebrokers.pzq import faults
+from fakebrokers.pzq.frames import FRAMES
+
+#: libzmq owns the bytes; what is spoken is messages of several parts.
+WIRE = Wire("zmq", FRAMES, stream=False, port=11131)
+
+PROTOCOL = Protocol(
+    name="pzq",
+    about="PZQ store-and-forward queue over ZeroMQ",
+    server="fakebrokers.pzq.server:PZQ",
+    wires=(WIRE,),
+    effects=faults.EFFECTS,
+)

@@ -1,0 +1,86 @@
+"""Faults that exist only here: what an operator, or the end of a node, does to a stream.
+
+    broker.faults.add(fault(DeleteStream("orders"), role="confirm", nth=3))
+    broker.faults.add(fault(MoveLeader("orders", node=2), role="publish", nth=10))
+
+Both are legal: a client has to go on (docs/protocols/rabbitmq-stream.md, MetadataUpdate).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fakebrokers.errors import PlanError
+from fakebrokers.faults.effect import Action, Effect, Passage, Realism
+
+if TYPE_CHECKING:
+    from fakebrokers.core.host import Host
+    from fakebrokers.rabbitmq_stream.server import RabbitMQStream
+
+
+class ChangeLeader(Action, frozen=True):
+    """Another node leads the stream; see `MoveLeader`."""
+
+    stream: str
+    node: int | None
+
+    def perform(self, host: Host, fault: str, connection: str) -> None:
+        server: RabbitMQStream = host.server
+        if ("/", self.stream) in server.broker.streams:
+            server.journal.state(host.engine.now, "", "leader moved", self.stream, fault)
+            server.move_leader(self.stream, self.node)
+
+
+class RemoveStream(Action, frozen=True):
+    """The stream is deleted; see `DeleteStream`."""
+
+    stream: str
+
+    def perform(self, host: Host, fault: str, connection: str) -> None:
+        server: RabbitMQStream = host.server
+        if ("/", self.stream) in server.broker.streams:
+            server.journal.state(host.engine.now, "", "stream deleted", self.stream, fault)
+            server.delete_stream(self.stream)
+
+
+class MoveLeader(Effect, frozen=True, tag="move-leader"):
+    """Another node leads a stream of the virtual host "/"; whoever uses it gets a MetadataUpdate.
+
+    Attributes:
+        stream: Its name; nothing happens if there is none.
+        node: The node's number, from 1; None: nobody leads.
+    """
+
+    needs_frame = False
+    once = True
+    realism = Realism.LEGAL
+    stream: str
+    node: int | None = None
+
+    def apply(self, passage: Passage) -> None:
+        passage.pass_through()
+        passage.host(ChangeLeader(self.stream, self.node))
+
+    def check(self, path: str) -> None:
+        if self.node is not None and self.node < 1:
+            raise PlanError(f"{path}.node", f"expected a node's number from 1, got {self.node}")
+
+
+class DeleteStream(Effect, frozen=True, tag="delete-stream"):
+    """A stream of the virtual host "/" is deleted; whoever uses it gets a MetadataUpdate.
+
+    Attributes:
+        stream: Its name; nothing happens if there is none.
+    """
+
+    needs_frame = False
+    once = True
+    realism = Realism.LEGAL
+    stream: str
+
+    def apply(self, passage: Passage) -> None:
+        passage.pass_through()
+        passage.host(RemoveStream(self.stream))
+
+
+EFFECTS = (MoveLeader, DeleteStream)

@@ -1,0 +1,19 @@
+"""RabbitMQ's stream protocol, as one object."""
+
+from __future__ import annotations
+
+from fakebrokers.core.wire import Wire
+from fakebrokers.protocol import Protocol
+from fakebrokers.rabbitmq_stream import faults
+from fakebrokers.rabbitmq_stream.frames import FRAMES
+
+WIRE = Wire("stream", FRAMES, port=5552)
+
+PROTOCOL = Protocol(
+    name="rabbitmq-stream",
+    about="RabbitMQ's stream protocol",
+    server="fakebrokers.rabbitmq_stream.server:RabbitMQStream",
+    wires=(WIRE,),
+    effects=faults.EFFECTS,
+    ordered=True,
+)
