@@ -1,7 +1,7 @@
 """What all connections of a fake RabbitMQ share: streams, super streams, groups, nodes and users.
 
 Knows no frames. Says no with `Refused`, whose code goes into the answer. `now` is monotonic seconds.
-Protocol notes, sections 6 to 9.
+docs/protocols/rabbitmq-stream.md, 6 to 9.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Where the writer draws the line between chunks.
 
 A real writer puts whatever it finds in its mailbox into one chunk, so boundaries follow timing and no
-client may rely on them (protocol notes, section 7). Here they follow a rule that a test can choose.
+client may rely on them (docs/protocols/rabbitmq-stream.md, 7). Here they follow a rule that a test can
+choose.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Deduplication by publishing id (protocol notes, section 6): what is not above the last id is dropped."""
+"""Deduplication by publishing id: what is not above the last id is dropped, but confirmed.
+
+Rules: docs/protocols/rabbitmq-stream.md, 6 "Deduplication".
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Frames that set a connection up and end it (protocol notes, sections 3 and 5)."""
+"""Frames that set a connection up and end it (docs/protocols/rabbitmq-stream.md, 3 and 5)."""
 
 from __future__ import annotations
 

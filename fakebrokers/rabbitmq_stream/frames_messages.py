@@ -1,5 +1,5 @@
 """Frames that carry messages, and those that open, steer and close publishers and subscriptions
-(protocol notes, sections 3, 6 and 8).
+(docs/protocols/rabbitmq-stream.md, 3, 6 and 8).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Frames about streams and super streams (protocol notes, sections 3 and 9)."""
+"""Frames about streams and super streams (docs/protocols/rabbitmq-stream.md, 3 and 9)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Single active consumer: one of the consumers with the same name reads (protocol notes, section 8).
+"""Single active consumer: one of several consumers reads (docs/protocols/rabbitmq-stream.md, 8).
 
 On a plain stream the one that came first is active until it goes. On a partition of a super stream it is
 the one at *index of the partition modulo number of consumers*, so the partitions spread over the group:

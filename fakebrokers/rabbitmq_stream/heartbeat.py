@@ -1,4 +1,4 @@
-"""Signs of life in both directions (protocol notes, section 5, "Heartbeats").
+"""Signs of life in both directions (docs/protocols/rabbitmq-stream.md, 5 "Heartbeats").
 
 The server looks twice per interval whether it has sent anything, and says a Heartbeat if not; so an idle
 connection gets one at T/2 and then every T. It looks once per interval whether anything was received,

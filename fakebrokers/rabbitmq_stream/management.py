@@ -238,7 +238,10 @@ class Management:
         return handler
 
     async def _kill(self, request: web.Request) -> web.Response:
-        """End a connection as an operator does: FIN without a Close frame (protocol notes, section 5)."""
+        """End a connection as an operator does: FIN without a Close frame.
+
+        Rule: docs/protocols/rabbitmq-stream.md, 5, what a real broker does then.
+        """
         for connection, session in tuple(self._sessions()):
             if self._name(connection, session) == request.match_info["name"]:
                 self._server.call(self._server.engine.kill, connection, HangUp.FIN, self._server.engine.now)

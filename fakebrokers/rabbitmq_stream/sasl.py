@@ -1,4 +1,4 @@
-"""SASL mechanisms: who is it, and with which password (protocol notes, section 5)."""
+"""SASL mechanisms: who is it, and with which password (docs/protocols/rabbitmq-stream.md, 5)."""
 
 from __future__ import annotations
 

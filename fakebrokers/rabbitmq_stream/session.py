@@ -2,8 +2,8 @@
 
     connected -> introduced -> authenticating -> tuning -> tuned -> open -> (closing ->) ended
 
-Protocol notes, section 5. The handshake's transition table is `Handshake.steps`; an open connection
-looks frames up in the handlers of its parts.
+docs/protocols/rabbitmq-stream.md, 5. The handshake's transition table is `Handshake.steps`; an open
+connection looks frames up in the handlers of its parts.
 """
 
 from __future__ import annotations

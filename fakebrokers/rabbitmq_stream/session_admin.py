@@ -1,4 +1,4 @@
-"""Requests about streams and super streams (protocol notes, sections 3 and 9)."""
+"""Requests about streams and super streams (docs/protocols/rabbitmq-stream.md, 3 and 9)."""
 
 from __future__ import annotations
 

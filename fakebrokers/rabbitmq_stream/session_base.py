@@ -21,7 +21,7 @@ from fakebrokers.rabbitmq_stream.stream import Stream
 
 
 class State(StrEnum):
-    """Where a connection is in its life (protocol notes, section 5)."""
+    """Where a connection is in its life (docs/protocols/rabbitmq-stream.md, 5)."""
 
     CONNECTED = "connected"  #: TCP only
     INTRODUCED = "introduced"  #: peer properties exchanged
@@ -82,7 +82,7 @@ class SessionBase(Session):
 
     @property
     def mechanisms(self) -> tuple[str, ...]:
-        """The SASL mechanisms that are offered here; EXTERNAL only over TLS (protocol notes, section 5)."""
+        """The SASL mechanisms that are offered here; a broker offers EXTERNAL on TLS listeners only."""
         return (*self.profile.mechanisms, "EXTERNAL") if self.tls else self.profile.mechanisms
 
     @abstractmethod

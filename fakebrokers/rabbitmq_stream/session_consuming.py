@@ -1,4 +1,4 @@
-"""The consuming half of a session (protocol notes, section 8)."""
+"""The consuming half of a session (docs/protocols/rabbitmq-stream.md, 8)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The handshake, and logging in again later (protocol notes, section 5)."""
+"""The handshake, and logging in again later (docs/protocols/rabbitmq-stream.md, 5)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The publishing half of a session (protocol notes, section 6)."""
+"""The publishing half of a session (docs/protocols/rabbitmq-stream.md, 6)."""
 
 from __future__ import annotations
 

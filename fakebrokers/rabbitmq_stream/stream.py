@@ -1,4 +1,7 @@
-"""One stream: a log with its writer, its readers and those who watch it (protocol notes, sections 6 to 9)."""
+"""One stream: a log with its writer, its readers and those who watch it.
+
+Rules: docs/protocols/rabbitmq-stream.md, 6 to 9.
+"""
 
 from __future__ import annotations
 
@@ -158,7 +161,7 @@ class Stream:
         self.writer.publish(batch, "", _nobody, now)
 
     def resolve(self, kind: OffsetType, value: int, now: float) -> int:
-        """Where a reader attaches for an offset specification (protocol notes, section 8, the table)."""
+        """Where a reader attaches for an offset specification (docs/protocols/rabbitmq-stream.md, 8)."""
         self.writer.settle(now)
         log = self.log
         if kind == OffsetType.FIRST:

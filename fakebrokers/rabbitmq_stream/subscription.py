@@ -1,4 +1,4 @@
-"""A consumer's place in a stream: what it is sent next, and when (protocol notes, section 8)."""
+"""A consumer's place in a stream: what it is sent next, and when (docs/protocols/rabbitmq-stream.md, 8)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Super streams: an exchange, partitions and the bindings between them (protocol notes, section 9)."""
+"""Super streams: an exchange, partitions and their bindings (docs/protocols/rabbitmq-stream.md, 9)."""
 
 from __future__ import annotations
 

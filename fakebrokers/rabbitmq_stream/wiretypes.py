@@ -1,9 +1,9 @@
 """How single fields look on the wire: ``Annotated`` types that the frame classes are written in.
 
-Requests are read as RabbitMQ 4.3.6 reads them (protocol notes, section 2; rabbit_stream_core): strings
-have no null, the counts of trailing arrays are ignored and the array ends with the frame, and whatever
-is wrong inside such a tail makes the server's process crash (`Crash`), while anything else that does not
-fit makes the frame unknown. Answers are read as a careful client reads them: counts are taken at their
+Requests are read as RabbitMQ 4.3.6 reads them (docs/protocols/rabbitmq-stream.md, 2; rabbit_stream_core):
+strings have no null, the counts of trailing arrays are ignored and the array ends with the frame, and
+whatever is wrong inside such a tail makes the server's process crash (`Crash`), while anything else that does
+not fit makes the frame unknown. Answers are read as a careful client reads them: counts are taken at their
 word, null strings are empty ones, null arrays too.
 """
 

@@ -1,4 +1,4 @@
-"""The writer of a stream: batches of entries into chunks (protocol notes, sections 6 and 7).
+"""The writer of a stream: batches of entries into chunks (docs/protocols/rabbitmq-stream.md, 6 and 7).
 
 It knows two kinds of time: `now` (monotonic seconds) says what is due, the wall clock stamps the chunks.
 What shares a moment shares a chunk: a stored offset that comes at the same `now` as a Publish behind it

@@ -72,7 +72,7 @@ def whole_frames(side: Side) -> Iterator[bytes]:
 
 
 class TestServerIsAsStrictAs43:
-    """Protocol notes, section 2 and 5; where it says nothing, rabbit_stream_core of 4.3."""
+    """docs/protocols/rabbitmq-stream.md, 2 and 5; where it says nothing, rabbit_stream_core of 4.3."""
 
     @pytest.mark.parametrize(
         ("hex_body", "expected"),
