@@ -1,9 +1,9 @@
-"""One connection to the fake RabbitMQ: states, who handles which frame, and timers.
+"""One connection to the fake RabbitMQ: who handles which frame, and timers.
 
     connected -> introduced -> authenticating -> tuning -> tuned -> open -> (closing ->) ended
 
-docs/protocols/rabbitmq-stream.md, 5. The handshake's transition table is `Handshake.steps`; an open
-connection looks frames up in the handlers of its parts.
+The states and what may happen in each stand in `states`; an open connection looks frames up in the
+handlers of its parts.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from fakebrokers.rabbitmq_stream.codes import NO_LEADER, Code
 from fakebrokers.rabbitmq_stream.frames import (
     RESPONSE_BIT,
     Close,
-    CloseResponse,
     Credit,
     CreditResponse,
     Deliver,
@@ -38,10 +37,11 @@ from fakebrokers.rabbitmq_stream.frames import (
 from fakebrokers.rabbitmq_stream.heartbeat import Due
 from fakebrokers.rabbitmq_stream.refusals import Crashed, Refused
 from fakebrokers.rabbitmq_stream.session_admin import Admin
-from fakebrokers.rabbitmq_stream.session_base import Handlers, SessionBase, State
+from fakebrokers.rabbitmq_stream.session_base import Handlers, SessionBase
 from fakebrokers.rabbitmq_stream.session_consuming import Consuming
 from fakebrokers.rabbitmq_stream.session_handshake import Handshake
 from fakebrokers.rabbitmq_stream.session_publishing import Publishing, refuse_ids
+from fakebrokers.rabbitmq_stream.states import STATES, Reads, State
 from fakebrokers.rabbitmq_stream.stream import Stream
 from fakebrokers.rabbitmq_stream.wiretypes import CommandVersions, StreamMetadata
 
@@ -49,8 +49,6 @@ from fakebrokers.rabbitmq_stream.wiretypes import CommandVersions, StreamMetadat
 _LISTED = (1, 2, 5, 6, 7, 9, 10, 11, 12, 13, 14, 15, 22, 23, 24, 25, 28, 29, 30, 31)
 
 _TWO_VERSIONS = frozenset({Publish.KEY})
-
-_DEAF = frozenset({State.REFUSING, State.ENDED})
 
 
 class StreamSession(SessionBase):
@@ -89,27 +87,22 @@ class StreamSession(SessionBase):
             self.end()
 
     def handle(self, frame: Frame, now: float) -> None:
-        """A frame came."""
         if self.heartbeats is not None:
             self.heartbeats.received()
-        if self.state in _DEAF:
-            return
-        if self.state is State.CLOSING:
-            if isinstance(frame, CloseResponse):
-                self.end()
-        elif self.state is State.OPEN:
+        reads, due, _, _ = STATES[self.state]
+        if reads is Reads.COMMANDS:
             self._handle_open(frame, now)
-        elif isinstance(frame, Heartbeat) and self.profile.early_heartbeat:
-            return
-        else:
+        elif reads is Reads.HANDSHAKE:
             self.handshake.handle(frame, now)
+        elif reads is Reads.CLOSE_RESPONSE and type(frame) is due:
+            self.end()
 
     def unfinished(self, size: int, now: float) -> None:
-        """A part of a frame came."""
         if self.heartbeats is not None:
             self.heartbeats.received()
         self.handshake.unfinished()
-        if self.virtual_host is None and not self.profile.split_handshake and self.state not in _DEAF:
+        reads = STATES[self.state].reads
+        if self.virtual_host is None and not self.profile.split_handshake and reads is not Reads.NOTHING:
             self.end()
 
     def writable(self, now: float) -> None:

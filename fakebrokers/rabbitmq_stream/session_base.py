@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
-from enum import StrEnum
 from typing import Any
 
 from fakebrokers.core.frames import Frame
@@ -17,24 +16,8 @@ from fakebrokers.rabbitmq_stream.codes import Code
 from fakebrokers.rabbitmq_stream.frames import Close, Request, answer
 from fakebrokers.rabbitmq_stream.heartbeat import Heartbeats
 from fakebrokers.rabbitmq_stream.refusals import Refused
+from fakebrokers.rabbitmq_stream.states import STATES, State
 from fakebrokers.rabbitmq_stream.stream import Stream
-
-
-class State(StrEnum):
-    """Where a connection is in its life (docs/protocols/rabbitmq-stream.md, 5)."""
-
-    CONNECTED = "connected"  #: TCP only
-    INTRODUCED = "introduced"  #: peer properties exchanged
-    AUTHENTICATING = "authenticating"  #: mechanisms told
-    TUNING = "tuning"  #: authenticated, the server's Tune is out
-    TUNED = "tuned"  #: the client's Tune is in
-    OPEN = "open"  #: in a virtual host
-    REFUSING = "refusing"  #: a refusal is held back; nothing is read any more
-    CLOSING = "closing"  #: the server's Close waits for its answer
-    ENDED = "ended"  #: nothing is said any more
-
-
-_SILENT = frozenset({State.REFUSING, State.CLOSING, State.ENDED})
 
 Handlers = Mapping[type[Frame], Callable[[Any, float], None]]
 
@@ -104,7 +87,7 @@ class SessionBase(Session):
 
     def say(self, frame: Frame) -> None:
         """Send a frame, unless the end of the connection has begun."""
-        if self.state in _SILENT:
+        if not STATES[self.state].says:
             return
         if self.heartbeats is not None:
             self.heartbeats.sent()

@@ -21,7 +21,8 @@ from fakebrokers.rabbitmq_stream.frames import (
 )
 from fakebrokers.rabbitmq_stream.groups import GroupKey
 from fakebrokers.rabbitmq_stream.refusals import Crashed, Refused
-from fakebrokers.rabbitmq_stream.session_base import Handlers, SessionBase, State
+from fakebrokers.rabbitmq_stream.session_base import Handlers, SessionBase
+from fakebrokers.rabbitmq_stream.states import State
 from fakebrokers.rabbitmq_stream.stream import Stream
 from fakebrokers.rabbitmq_stream.subscription import Subscription
 
