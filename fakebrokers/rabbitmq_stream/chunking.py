@@ -1,4 +1,4 @@
-"""Where the writer draws the line between chunks.
+"""Where the writer ends one chunk and begins the next.
 
 A real writer puts whatever it finds in its mailbox into one chunk, so boundaries follow timing and no
 client may rely on them (docs/protocols/rabbitmq-stream.md, 7). Here they follow a rule that a test can
@@ -33,11 +33,9 @@ class PerPublish:
     linger_s = 0.0
 
     def cut(self, count: int) -> list[int]:
-        """Everything in one."""
         return [count]
 
     def leave_open(self) -> bool:
-        """Never."""
         return False
 
 
@@ -45,7 +43,6 @@ class PerMessage(PerPublish):
     """One chunk per entry."""
 
     def cut(self, count: int) -> list[int]:
-        """Each on its own."""
         return [1] * count
 
 

@@ -35,7 +35,7 @@ class Node:
 
 
 class Membership:
-    """Where a stream lives.
+    """The nodes of a stream.
 
     Attributes:
         leader: None while none is elected.

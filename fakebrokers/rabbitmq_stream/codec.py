@@ -118,7 +118,7 @@ class StreamCodec(Codec):
     """One connection's codec.
 
     Attributes:
-        max_frame: Largest size field (bytes) that is let in; 0 for no limit. May be set at any time:
+        max_frame: Largest size field (bytes) that is accepted; 0 for no limit. May be set at any time:
             it holds from the next frame on, also within a unit that was fed already.
     """
 

@@ -30,7 +30,7 @@ Row = dict[str, Any]
 
 
 class Management:
-    """The API of one fake. Handlers run on the loop thread, where the fake lives."""
+    """The API of one fake. Handlers run on the loop thread, as the fake does."""
 
     def __init__(self, server: RabbitMQStream) -> None:
         self._server = server
@@ -46,7 +46,7 @@ class Management:
         self.port = self._runner.addresses[0][1]
 
     async def stop(self) -> None:
-        """Give the port back."""
+        """Stop listening."""
         if self._runner is not None:
             runner, self._runner = self._runner, None
             await runner.cleanup()
@@ -94,10 +94,10 @@ class Management:
             kind, _, text = request.headers.get("Authorization", "").partition(" ")
             user, _, password = base64.b64decode(text, validate=True).decode().partition(":")
             known = self._broker.access.users.get(user)
-            welcome = kind.lower() == "basic" and known is not None and known.password == password
+            allowed = kind.lower() == "basic" and known is not None and known.password == password
         except (binascii.Error, UnicodeDecodeError):
-            welcome = False
-        if not welcome:
+            allowed = False
+        if not allowed:
             return _answer(
                 {"error": "not_authorized", "reason": "Login failed"},
                 401,
@@ -105,7 +105,7 @@ class Management:
             )
         return await handler(request)
 
-    # what there is
+    # rows
 
     def _sessions(self) -> Iterable[tuple[Connection, StreamSession]]:
         for connection in self._server.engine.connections.values():

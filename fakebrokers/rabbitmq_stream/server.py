@@ -1,4 +1,4 @@
-"""RabbitMQ Stream's front door."""
+"""The fake RabbitMQ: its public class."""
 
 from __future__ import annotations
 

@@ -79,7 +79,6 @@ class StreamSession(SessionBase):
     # --- what the connection reports ----------------------------------------------------------
 
     def opened(self, now: float) -> None:
-        """The connection was accepted."""
         self.codec.max_frame = self.profile.initial_frame_max or 0
         self.deadline = now + self.profile.step_timeout_s
         self.broker.connected(self)
@@ -106,11 +105,9 @@ class StreamSession(SessionBase):
             self.end()
 
     def writable(self, now: float) -> None:
-        """The client reads again."""
         self.consuming.push_all(now)
 
     def closed(self, now: float) -> None:
-        """The connection is gone."""
         self.state = State.ENDED
         self.deadline = None
         self.publishing.drop_all()
@@ -149,13 +146,13 @@ class StreamSession(SessionBase):
     # --- what the broker reports --------------------------------------------------------------
 
     def stream_lost(self, stream: Stream, now: float) -> None:
-        """A stream is gone from here with all its publishers and subscriptions; the client is told."""
+        """Drop the publishers and subscriptions of a stream that is gone, and send MetadataUpdate."""
         self.publishing.drop(stream)
         self.consuming.drop(stream, now)
         self.say(MetadataUpdate(Code.STREAM_NOT_AVAILABLE, stream.name))
 
     def kick(self, now: float) -> None:
-        """End the connection as an operator does: without a Close frame."""
+        """End the connection as an operator or a dying node does: without a Close frame."""
         self.end()
 
     # --- what others ask ----------------------------------------------------------------------
@@ -173,7 +170,7 @@ class StreamSession(SessionBase):
         return answer(frame, code)
 
     def unwatch_if_unused(self, stream: Stream) -> None:
-        """Do not be told about a stream any more that has no publisher or subscription here."""
+        """Get no MetadataUpdate any more of a stream that has no publisher or subscription here."""
         if not self.publishing.uses(stream) and not self.consuming.uses(stream):
             stream.watchers.pop(self, None)
 
@@ -222,6 +219,7 @@ class StreamSession(SessionBase):
             self.end()
 
     def _handle_malformed(self, frame: Malformed, now: float) -> None:
+        """Close 13 or 14 for what the server can tell; where its process would crash, just FIN."""
         if frame.code == "too-large":
             self.close(Code.FRAME_TOO_LARGE, "frame too large", now)
         elif frame.code == "unknown" or (frame.code == "empty" and self.profile.empty_frame_close):
@@ -244,6 +242,7 @@ class StreamSession(SessionBase):
             ]
         )
         self.say(ExchangeCommandVersionsResponse(frame.correlation_id, Code.OK, listed))
+        # the server's list has no Deliver, but a client's list with Deliver 2 is followed from here on
         if any(row.key == Deliver.KEY and row.max_version == 2 for row in frame.commands):
             self.consuming.deliver_v2 = True
 
@@ -252,7 +251,7 @@ class StreamSession(SessionBase):
         self.end()
 
     def _nothing(self, frame: Frame, now: float) -> None:
-        """A sign of life has done its work by coming."""
+        """A Heartbeat needs no more: `handle` has noted the traffic."""
 
     def _evaluate_rights(self, now: float) -> None:
         """After a new login: streams that the user may not use any more are lost."""

@@ -33,12 +33,12 @@ class SessionBase(Session):
         user: Set by the login.
         virtual_host: Set by Open.
         mechanism: The SASL mechanism of the login.
-        client_properties: What the client told about itself.
+        client_properties: The client's peer properties.
         frame_max: Largest frame the client may send, bytes; 0: any.
         heartbeat_s: Interval that the client chose; 0: none.
         heartbeats: Their timers, once the connection is open.
         tls: The client came over TLS.
-        certificate_name: Common name in the certificate that it has shown; empty if it has shown none.
+        certificate_name: Common name in the client's certificate; empty if it has sent none.
     """
 
     def __init__(self, broker: StreamBroker, codec: StreamCodec, listener: Node) -> None:
@@ -74,10 +74,10 @@ class SessionBase(Session):
 
     @abstractmethod
     def unwatch_if_unused(self, stream: Stream) -> None:
-        """Do not be told about a stream any more that has no publisher or subscription here."""
+        """Get no MetadataUpdate any more of a stream that has no publisher or subscription here."""
 
     def watch(self, stream: Stream) -> None:
-        """Be told when the stream goes away: the connection has cached its leader."""
+        """Get a MetadataUpdate when the stream goes away: the connection has cached its leader."""
         stream.watchers[self] = None
 
     @property
@@ -86,7 +86,7 @@ class SessionBase(Session):
         return self.virtual_host or ""
 
     def say(self, frame: Frame) -> None:
-        """Send a frame, unless the end of the connection has begun."""
+        """Send a frame, unless the connection is ending (see `states.STATES`)."""
         if not STATES[self.state].says:
             return
         if self.heartbeats is not None:
@@ -100,7 +100,7 @@ class SessionBase(Session):
             self.say(response)
 
     def end(self) -> None:
-        """End the connection without a Close frame, behind everything that was said."""
+        """End the connection without a Close frame, behind everything that was sent."""
         if self.state is State.ENDED:
             return
         self.state = State.ENDED
@@ -108,17 +108,17 @@ class SessionBase(Session):
         self.link.hang_up(HangUp.FIN)
 
     def close(self, code: Code, reason: str, now: float) -> None:
-        """Say Close; the connection ends with its answer, or without after `close_timeout_s`."""
+        """Send Close; the connection ends with its answer, or without one after `close_timeout_s`."""
         self.say(Close(1, code, reason))
         self.state = State.CLOSING
         self.deadline = now + self.profile.close_timeout_s
 
     def close_unknown(self, now: float) -> None:
-        """What came is no frame, or none that may come now."""
+        """Send Close 13: what came is no frame, or none that an open connection may receive."""
         self.close(Code.UNKNOWN_FRAME, "unknown frame", now)
 
     def refuse_and_end(self, refusal: Frame, now: float, delay_s: float = 0.0) -> None:
-        """Say no, after a while, and end the connection; nothing is read in between."""
+        """Send a refusal after `delay_s` and end the connection; nothing is read in between."""
         if delay_s > 0:
             self.state = State.REFUSING
             self.refusal_held = refusal

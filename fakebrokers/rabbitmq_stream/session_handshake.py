@@ -67,11 +67,11 @@ class Handshake:
         session.deadline = None if row.next is State.OPEN else now + session.profile.step_timeout_s
 
     def unfinished(self) -> None:
-        """A frame has arrived in part: what was left in the segment is not another frame."""
+        """What was left in the segment is a part of a frame, so no second frame was pipelined."""
         self._pipelined = False
 
     def authenticate_again(self, frame: SaslAuthenticate, now: float) -> None:
-        """Renew the login of an open connection: same mechanism, same user, rights are looked up again."""
+        """Renew the login of an open connection: same mechanism and user; rights are evaluated again."""
         session = self._session
         try:
             if frame.mechanism != session.mechanism:
@@ -116,6 +116,7 @@ class Handshake:
                 raise Refused(Code.SASL_MECHANISM_NOT_SUPPORTED)
             session.user = self._log_in(frame)
         except Refused as refused:
+            # 4.x holds back the answer to a wrong password for 3 s; other refusals come at once
             delay_s = profile.failure_delay_s if refused.code == Code.AUTHENTICATION_FAILURE else 0.0
             refusal = SaslAuthenticateResponse(frame.correlation_id, refused.code)
             session.refuse_and_end(refusal, now, delay_s)

@@ -51,7 +51,7 @@ class Tracking:
         return items
 
     def forget_pending(self) -> None:
-        """What was not written does not survive a crash."""
+        """Lose what was not written, as a crash does."""
         self._pending.clear()
 
     def snapshot(self, first_offset: int) -> bytes:
