@@ -14,7 +14,7 @@ from tests.toy import FRAMES, ToyBroker, ToyCodec, ToySession
 
 
 class Recorder:
-    """A transport that keeps every write, and a host that keeps what befalls it."""
+    """A transport that keeps every write, and a host that keeps which actions were asked of it."""
 
     def __init__(self) -> None:
         self.writes: list[bytes] = []
@@ -85,7 +85,7 @@ class Talk:
         return self._take(to)
 
     def at(self, now: float, to: int = -1) -> list[bytes]:
-        """Time passes; every deadline on the way is kept."""
+        """Time passes up to `now`; every timer that becomes due on the way runs at its own time."""
         while (deadline := self.engine.next_deadline()) <= now:
             self.now = max(self.now, deadline)
             self.engine.handle_timers(self.now)

@@ -64,7 +64,7 @@ class Socket(ABC):
 
     @abstractmethod
     def drop(self) -> None:
-        """End it without a word."""
+        """Close the TCP connection without a close frame."""
 
     @abstractmethod
     def look(self) -> None:
@@ -247,7 +247,7 @@ class Live(Server):
     def errors(self) -> list[BaseException]:
         return self.narconi.engine.errors
 
-    def settle(self) -> None:
+    def drain(self) -> None:
         """Let the loop thread deal with what is in its sockets already."""
         for _ in range(8):
             self.narconi.call(lambda: None)
@@ -262,10 +262,10 @@ class LiveSocket(Socket):
         self.socket = socket.create_connection((live.narconi.host, live.narconi.port))
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.socket.setblocking(False)
-        live.settle()
+        live.drain()
 
     def look(self) -> None:
-        self._live.settle()
+        self._live.drain()
         while self.ended is None and self.socket.fileno() >= 0:
             try:
                 data = self.socket.recv(1 << 20)
@@ -283,11 +283,11 @@ class LiveSocket(Socket):
         self.socket.setblocking(True)
         self.socket.sendall(data)
         self.socket.setblocking(False)
-        self._live.settle()
+        self._live.drain()
 
     def drop(self) -> None:
         self.socket.close()
-        self._live.settle()
+        self._live.drain()
 
 
 def request_body(record: Record) -> bytes | list[bytes]:

@@ -1,4 +1,4 @@
-"""The faults of Narconi, and the general ones where they meet HTTP and WebSocket."""
+"""The faults of Narconi, and the general ones on HTTP and WebSocket."""
 
 from __future__ import annotations
 

@@ -258,7 +258,7 @@ def test_options_that_make_no_sense(wrong: dict[str, Any]) -> None:
 
 
 class Hand:
-    """A consumer with so much room."""
+    """A consumer that takes `room` messages."""
 
     def __init__(self) -> None:
         self.room = 0

@@ -244,7 +244,7 @@ def test_peers_that_went_are_forgotten(connect: Connect) -> None:
 
 
 def test_other_kinds_of_consumers(connect: Connect) -> None:
-    with PZQ(ack_timeout=300_000, reaper_frequency=0) as pzq:  # the one that leaves may be dealt a message
+    with PZQ(ack_timeout=300_000, reaper_frequency=0) as pzq:  # the one that leaves may be given a message
         dealer = connect(zmq.DEALER, pzq.send_url)
         pzq.put(b"x")
         key, *_, body = dealer.recv_multipart()
@@ -533,7 +533,7 @@ def test_behind_a_byte_proxy(connect: Connect) -> None:
         names = {record.note for record in pzq.proxy.journal.select(kind="upstream")}
         assert names == {"receive", "send", "monitor"}
         pzq.proxy.kill(how="rst")
-        pzq.proxy.wait_for(kind="upstream", count=6)  # libzmq comes back by itself
+        pzq.proxy.wait_for(kind="upstream", count=6)  # libzmq reconnects by itself
         produce(producer, b"and again")
         first = pzq.proxy
         pzq.stop()

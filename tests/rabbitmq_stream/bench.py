@@ -112,7 +112,7 @@ class Client:
         self.bench.run_broker()
 
     def handshake(self, until: str = "open", frame_max: int = 1_048_576, heartbeat: int = 60) -> Client:
-        """Go on to a state, and forget what the fake has said on the way."""
+        """Go on to a state, and forget what the fake has sent up to there."""
         for state, frame in HANDSHAKE:
             if state == until:
                 break
@@ -134,7 +134,7 @@ class Client:
         return frame
 
     def leave(self) -> None:
-        """The connection is gone."""
+        """Close the connection; the session hears of it, as when a client dies."""
         self.ended = True
         self.session.closed(self.bench.now)
 
@@ -161,7 +161,7 @@ class Bench:
         return self.connect(node).handshake(frame_max=frame_max, heartbeat=heartbeat)
 
     def run_broker(self) -> None:
-        """What is due at once."""
+        """Run the broker's timers that are due now."""
         deadline = self.broker.next_deadline()
         if deadline is not None and deadline <= self.now:
             self.broker.handle_timer(self.now)
@@ -204,7 +204,7 @@ def subscribe(
 
 
 def with_stream(bench: Bench, messages: int = 0) -> Client:
-    """A connection after it has created the stream ``s``, with so many messages in chunks of one."""
+    """A connection after it has created the stream ``s``, with `messages` messages in chunks of one."""
     client = bench.open()
     client.send(Create(5, "s", {}))
     for number in range(messages):

@@ -1,4 +1,4 @@
-"""The handshake, logging in again, signs of life and the end (docs/protocols/rabbitmq-stream.md, 5)."""
+"""The handshake, logging in again, heartbeats and the end (docs/protocols/rabbitmq-stream.md, 5)."""
 
 from __future__ import annotations
 

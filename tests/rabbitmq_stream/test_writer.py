@@ -331,7 +331,7 @@ def test_only_255_references_survive_a_segment() -> None:
     stream = new_stream(StreamArguments(**SMALL))
     for number in range(300):
         stream.tracking.put_sequence(f"r{number}", 1)
-    stream.tracking.put_sequence("r0", 2)  # used again: the youngest now
+    stream.tracking.put_sequence("r0", 2)  # used again: the most recent now
     stream.tracking.snapshot(0)
     assert len(stream.tracking.sequences) == 255
     assert "r0" in stream.tracking.sequences
