@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
@@ -33,6 +34,10 @@ fakebrokers(*protocols, faults=None, profile="real", seed=None, **options): \
 set up the fakes that this test, class or module uses; the keywords are those of the server classes, \
 `faults` is a list of faults, a plan, or a plan's path beside the test file. \
 With names of protocols, only for these. The marker closest to the test wins, keyword by keyword."""
+
+
+#: First part of the names of the plugins that hold the fixtures of one protocol each.
+FIXTURES = "fakebrokers_fixtures_of_"
 
 
 class Settings(NamedTuple):
@@ -146,34 +151,30 @@ def _factory(request: pytest.FixtureRequest, name: str) -> Iterator[Callable[...
         yield start
 
 
-class Fixtures:
-    """The two fixtures of one protocol, as a plugin of their own: ``NAME`` and ``NAME_factory``."""
+def fixtures(protocol: str) -> ModuleType:
+    """The fixtures of one protocol, ``NAME`` and ``NAME_factory``, as a module that pytest takes for a plugin."""
+    name = fixture_name(protocol)
 
-    def __init__(self, protocol: str) -> None:
-        name = fixture_name(protocol)
+    def factory(request: pytest.FixtureRequest) -> Iterator[Callable[..., Any]]:
+        yield from _factory(request, protocol)
 
-        def factory(request: pytest.FixtureRequest) -> Iterator[Callable[..., Any]]:
-            yield from _factory(request, protocol)
+    def fake(request: pytest.FixtureRequest) -> FakeServer:
+        server: FakeServer = request.getfixturevalue(f"{name}_factory")()
+        return server
 
-        def fake(request: pytest.FixtureRequest) -> FakeServer:
-            server: FakeServer = request.getfixturevalue(f"{name}_factory")()
-            return server
-
-        factory.__doc__ = f"Starts as many {protocol} fakes as you call it; keywords as for the server class."
-        fake.__doc__ = f"A fresh {protocol} fake."
-        self.factory = pytest.fixture(factory, name=f"{name}_factory")
-        self.fake = pytest.fixture(fake, name=name)
-
-
-def _add_fixtures(manager: pytest.PytestPluginManager) -> None:
-    """Add the fixtures of every protocol that is registered by now."""
-    for protocol in protocol_names():
-        name = f"fakebrokers {protocol}"
-        if not manager.has_plugin(name):
-            manager.register(Fixtures(protocol), name)
+    factory.__doc__ = f"Starts as many {protocol} fakes as you call it; keywords as for the server class."
+    fake.__doc__ = f"A fresh {protocol} fake."
+    module = ModuleType(f"{FIXTURES}{name}")
+    vars(module)["factory"] = pytest.fixture(factory, name=f"{name}_factory")
+    vars(module)["fake"] = pytest.fixture(fake, name=name)
+    return module
 
 
 def pytest_plugin_registered(plugin: object, manager: pytest.PytestPluginManager) -> None:
-    """A plugin or a conftest.py was loaded, which may have registered a protocol."""
-    if not isinstance(plugin, Fixtures):
-        _add_fixtures(manager)
+    """Add the fixtures of every protocol that this plugin, or conftest.py, has registered."""
+    if getattr(plugin, "__name__", "").startswith(FIXTURES):
+        return
+    for protocol in protocol_names():
+        name = f"{FIXTURES}{fixture_name(protocol)}"
+        if not manager.has_plugin(name):
+            manager.register(fixtures(protocol), name)

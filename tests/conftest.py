@@ -17,7 +17,7 @@ MISSING = "missing:"
 
 
 def forbid_skip(report: pytest.TestReport | pytest.CollectReport) -> None:
-    """Turn a skip for want of something installable into a failure."""
+    """Turn a skip that names something missing into a failure, on CI."""
     if not (report.skipped and isinstance(report.longrepr, tuple)):
         return
     path, line, reason = report.longrepr

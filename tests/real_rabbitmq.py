@@ -41,7 +41,7 @@ def required() -> None:
 
 @contextmanager
 def real_rabbitmq() -> Iterator[RealRabbit]:
-    """A fresh node with the stream plugin; gone without a trace afterwards."""
+    """A fresh node with the stream plugin; stopped and removed afterwards."""
     required()
     stream, amqp, dist, epmd = _free_ports(4)
     with tempfile.TemporaryDirectory(prefix="rabbit-") as folder:

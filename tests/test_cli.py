@@ -113,7 +113,7 @@ def test_serve_warns_when_others_can_reach_it(start: Start) -> None:
 
 
 class Recorder:
-    """Stands for a server class, and keeps what it was asked for."""
+    """In place of a server class: keeps the options it was made with."""
 
     def __init__(self, **options: object) -> None:
         self.options = options

@@ -1,4 +1,4 @@
-"""On CI a skip for want of something installable is a failure; elsewhere it is not."""
+"""On CI a test that skips because something is missing fails; elsewhere it does not."""
 
 from __future__ import annotations
 

@@ -355,7 +355,7 @@ def test_a_protocol_that_this_version_lacks(run, monkeypatch: pytest.MonkeyPatch
 
 
 def test_importing_the_plugin_is_cheap() -> None:
-    """Under 20 ms on top of pytest, and nothing of weight."""
+    """Under 20 ms on top of pytest, and nothing that is slow to import."""
     code = (
         "import pytest, sys, time; before = set(sys.modules); start = time.perf_counter();"
         "import fakebrokers.pytest_plugin;"

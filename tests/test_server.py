@@ -1,4 +1,4 @@
-"""The front door, over real sockets: start, stop, wait, look, break; sync and async."""
+"""The server class, over real sockets: start, stop, wait, look, break; sync and async."""
 
 from __future__ import annotations
 

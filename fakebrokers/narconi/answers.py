@@ -1,4 +1,4 @@
-"""HTTP answers with their headers in wire order (protocol notes, Responses; Refused upgrades)."""
+"""HTTP answers with their headers in wire order (docs/protocols/narconi.md, "Responses" and "Handshake")."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The queues behind Narconi: RabbitMQ as far as Narconi shows it (protocol notes, For the fake).
+"""The queues behind Narconi: RabbitMQ as far as Narconi shows it (docs/protocols/narconi.md, "For the fake").
 
 One FIFO per queue. An unacknowledged message keeps its place and goes back there, marked as
 redelivered, when its consumer is gone. Consumers take turns.

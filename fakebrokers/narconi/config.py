@@ -1,4 +1,7 @@
-"""The settings of a Narconi server, with the names of its environment (protocol notes, Settings)."""
+"""The settings of a Narconi server, with the names of its environment.
+
+Source: docs/protocols/narconi.md, "Settings".
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Payloads as text, the way node's Buffer prints them (protocol notes, consume, encodings)."""
+"""Payloads as text, the way node's Buffer prints them (docs/protocols/narconi.md, "consume")."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Faults that exist only here (protocol notes, Faults worth injecting), as effects and ready-made faults.
+"""Faults that exist only here, as effects and by name (docs/protocols/narconi.md, "Faults worth injecting").
 
 narconi.faults.add(lose_consume_response(), publish_201_lost(nth=2))
 narconi.faults.add(fault(CutBody(keep=40), Fin(), kind="HttpDeliver"))

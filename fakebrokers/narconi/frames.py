@@ -1,4 +1,6 @@
-"""Every request, response and WebSocket message of Narconi (protocol notes, Routes and WebSocket).
+"""Every request, response and WebSocket message of Narconi.
+
+Sources: docs/protocols/narconi.md, "Routes" and "WebSocket".
 
 HTTP frames keep the method, the target and all headers in wire order, so a fault can rewrite any of
 them. Frames of a WebSocket are messages; a published message that came in two (metadata, payload) is

@@ -1,7 +1,7 @@
 """HTTP/1.x as a server reads and writes it: bytes to requests, and both kinds of message to bytes.
 
-The size rule is Narconi's (protocol notes, Size). It counts pieces: here a piece is a chunk, or the
-whole body of a request with a length. TCP segments play no part, so that runs repeat.
+The size rule is Narconi's (docs/protocols/narconi.md, "Size"). It counts pieces: here a piece is a chunk, or
+the whole body of a request with a length. TCP segments play no part, so that runs repeat.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What WebSocket messages carry: JSON and payloads (protocol notes, WebSocket, publish and consume)."""
+"""What WebSocket messages carry: JSON and payloads (docs/protocols/narconi.md, "publish" and "consume")."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The two kinds of WebSocket connection: a publisher and a consumer (protocol notes, WebSocket)."""
+"""The two kinds of WebSocket connection, publisher and consumer (docs/protocols/narconi.md, "WebSocket")."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from fakebrokers.errors import UsageError
 class Profile:
     """The points in which the recorded servers and the document differ.
 
-    The defaults are version 0.1.0 on node 0.10, the recorded server (protocol notes).
+    The defaults are version 0.1.0 on node 0.10, the recorded server (docs/protocols/narconi.md, "Responses").
 
     Attributes:
         name: For `--profile`.

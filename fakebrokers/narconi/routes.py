@@ -1,4 +1,4 @@
-"""Paths, queries and the checks that every request passes (protocol notes, Routes, Order of checks)."""
+"""Paths, queries and the checks that every request passes (docs/protocols/narconi.md, "Order of checks")."""
 
 from __future__ import annotations
 

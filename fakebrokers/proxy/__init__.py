@@ -1,4 +1,4 @@
-"""A byte proxy with the faults, the journal and the front door of the fakes, and Toxiproxy's control API.
+"""A byte proxy with the faults, the journal and the interface of the fakes, and Toxiproxy's control API.
 
     with PZQ() as pzq, Proxy(pzq.receive_url) as proxy:
         proxy.faults.add(fault(Truncate(keep=40, of="stream"), Rst(), direction="out", byte=40))

@@ -1,4 +1,4 @@
-"""Toxiproxy's control API (version 2.12), so that its drivers steer these proxies unchanged.
+"""Toxiproxy's control API (version 2.12): its clients control these proxies unchanged.
 
 with ToxiproxyApi() as api:
     ...  # toxiproxy-cli --host api.url, toxiproxy-python, the Go, Java, Node clients
@@ -31,7 +31,7 @@ class ToxiproxyApi:
     Args:
         host: Address to listen on.
         port: 0 takes a free one; Toxiproxy's own is 8474.
-        seed: Of all random decisions; the real program forgets its own.
+        seed: Of all random decisions (Toxiproxy does not keep its own).
     """
 
     def __init__(self, *, host: str = "127.0.0.1", port: int = 0, seed: int = 0) -> None:
@@ -42,7 +42,7 @@ class ToxiproxyApi:
 
     @property
     def url(self) -> str:
-        """Where the API is, such as ``http://127.0.0.1:8474``."""
+        """The API's address, such as ``http://127.0.0.1:8474``."""
         return f"http://{self.host}:{self.port}"
 
     def proxy(self, name: str) -> ManagedProxy:
@@ -50,7 +50,7 @@ class ToxiproxyApi:
         return self.proxies.find(name)
 
     def start(self) -> ToxiproxyApi:
-        """Listen."""
+        """Listen; returns once the port is open."""
         loop_thread().run(self._start())
         return self
 

@@ -13,7 +13,7 @@ from fakebrokers.proxy.toxics import DIRECTIONS, TOXICS, SlowCloseToxic, Timeout
 
 
 class ApiError(Exception):
-    """A refusal in Toxiproxy's words.
+    """An error answer with Toxiproxy's status and text.
 
     Args:
         status: Of the HTTP answer.
@@ -25,7 +25,7 @@ class ApiError(Exception):
         self.more = more
 
     def as_json(self) -> dict[str, Any]:
-        """The body of the answer."""
+        """The JSON body of the answer."""
         return {"error": str(self), "status": self.status, **self.more}
 
 
@@ -46,14 +46,14 @@ class ManagedProxy:
         return self.proxy is not None
 
     def start(self) -> None:
-        """Listen, with all toxics in place before the first client."""
+        """Listen; all toxics act from the first connection on."""
         if self.proxy is not None:
             return
         host, port = _listen_address(self.listen)
         try:
             proxy = Proxy(self.upstream, host=host, port=port, seed=self._seed)
             for toxic in self.toxics.values():
-                _put_to_work(proxy, toxic)
+                _add_faults(proxy, toxic)
             proxy.start()
         except UsageError as error:
             raise ApiError(400, f"bad request body: {error}") from None
@@ -64,13 +64,13 @@ class ManagedProxy:
         self.listen = proxy.address
 
     def stop(self) -> None:
-        """Refuse connections, and cut those that stand."""
+        """Refuse new connections and cut the open ones."""
         if self.proxy is not None:
             self.proxy.stop()
             self.proxy = None
 
     def update(self, listen: str, upstream: str, enabled: bool) -> None:
-        """Another address, another server, on or off."""
+        """Set address, server, on or off; cuts open connections if an address changes."""
         if (listen, upstream) != (self.listen, self.upstream):
             self.stop()
             self.listen, self.upstream = listen, upstream
@@ -80,27 +80,27 @@ class ManagedProxy:
             self.stop()
 
     def add(self, toxic: Toxic) -> None:
-        """Put a toxic to work, on open connections too."""
+        """Add a toxic; it acts on open connections too."""
         self.toxics[toxic.name] = toxic
         if self.proxy is not None:
-            _put_to_work(self.proxy, toxic)
+            _add_faults(self.proxy, toxic)
 
     def remove(self, name: str) -> None:
-        """Take a toxic away; what it held back leaves now."""
+        """Remove a toxic; what it held back is sent now."""
         toxic = self.toxics.pop(name)
         if self.proxy is not None:
-            _take_away(self.proxy, toxic)
+            _remove_faults(self.proxy, toxic)
             if isinstance(toxic.attributes, TimeoutToxic):
                 self.proxy.kill()  # the data that it lost would leave a hole
 
     def change(self, toxic: Toxic, attributes: Any, toxicity: float) -> None:
-        """Other attributes; each connection keeps its draw."""
+        """Other attributes; whether a connection is affected was drawn once and stays."""
         if self.proxy is not None:
-            _take_away(self.proxy, toxic)
+            _remove_faults(self.proxy, toxic)
         toxic.attributes = attributes
         toxic.toxicity = toxicity
         if self.proxy is not None:
-            _put_to_work(self.proxy, toxic)
+            _add_faults(self.proxy, toxic)
 
     def as_json(self) -> dict[str, Any]:
         """The proxy as Toxiproxy prints it: upstream toxics first."""
@@ -115,13 +115,13 @@ class ManagedProxy:
         }
 
 
-def _put_to_work(proxy: Proxy, toxic: Toxic) -> None:
+def _add_faults(proxy: Proxy, toxic: Toxic) -> None:
     proxy.faults.add(*toxic.faults())
     if isinstance(toxic.attributes, SlowCloseToxic):
         proxy.linger[toxic.direction] = toxic.attributes.delay / 1000
 
 
-def _take_away(proxy: Proxy, toxic: Toxic) -> None:
+def _remove_faults(proxy: Proxy, toxic: Toxic) -> None:
     for name in toxic.fault_names():
         proxy.faults.remove(name)
     if isinstance(toxic.attributes, SlowCloseToxic):
@@ -149,13 +149,13 @@ class Proxies:
         self.by_name: dict[str, ManagedProxy] = {}
 
     def find(self, name: str) -> ManagedProxy:
-        """The proxy of that name."""
+        """The proxy of that name; 404 if there is none."""
         if name not in self.by_name:
             raise ApiError(404, "proxy not found")
         return self.by_name[name]
 
     def create(self, body: Mapping[str, Any]) -> ManagedProxy:
-        """A new proxy, as the request body says. Toxics in it are in place before the first client."""
+        """A new proxy from a request body. Its toxics act from the first connection on."""
         wanted = _proxy_fields(body)
         _demand(wanted, "")
         if wanted["name"] in self.by_name:
@@ -182,7 +182,7 @@ class Proxies:
         return managed
 
     def populate(self, rows: Any) -> list[ManagedProxy]:
-        """Create or replace many; one that stands as wanted is left alone."""
+        """Create or replace many; one with the same addresses is left as it is."""
         if not isinstance(rows, Sequence) or isinstance(rows, str):
             raise ApiError(400, f"bad request body: expected a list of proxies, got {rows!r}", proxies=None)
         try:
@@ -213,28 +213,28 @@ class Proxies:
         del self.by_name[name]
 
     def reset(self) -> None:
-        """Start what is stopped, and take all toxics away."""
+        """Remove all toxics, and start the proxies that are stopped."""
         for managed in self.by_name.values():
             for name in tuple(managed.toxics):
                 managed.remove(name)
             managed.start()
 
     def close(self) -> None:
-        """Stop all."""
+        """Stop and forget all proxies."""
         for name in tuple(self.by_name):
             self.delete(name)
 
     # toxics
 
     def find_toxic(self, proxy: str, name: str) -> tuple[ManagedProxy, Toxic]:
-        """A toxic and its proxy."""
+        """The proxy and the toxic of these names; 404 if there is none."""
         managed = self.find(proxy)
         if name not in managed.toxics:
             raise ApiError(404, "toxic not found")
         return managed, managed.toxics[name]
 
     def add_toxic(self, proxy: str, body: Any) -> Toxic:
-        """A new toxic."""
+        """A new toxic from a request body; 409 if the name is taken."""
         managed = self.find(proxy)
         toxic = self._read_toxic(managed, body)
         managed.add(toxic)

@@ -1,4 +1,4 @@
-"""The two "frames" of a wire that nobody looks into: what one read gave."""
+"""The two "frames" of a wire whose bytes are not parsed: what one read of the socket returned."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ class ClientBytes(Frame, frozen=True, gc=False):
 
     Attributes:
         start: Offset of the first byte in this direction of the connection.
-        data: As one read gave them: where they are cut is chance, which is why faults that shall
-            repeat exactly go by `Match.byte` and not by `nth`.
+        data: What one read returned. Where reads are cut is chance: faults that have to repeat exactly match
+            by `Match.byte`, not by `nth`.
     """
 
     spec = FrameSpec(Role.DATA, bulk=("data",))

@@ -1,4 +1,4 @@
-"""The proxy, as tests see it."""
+"""The proxy: its public class, and the connections that it opens to the server."""
 
 from __future__ import annotations
 
@@ -68,12 +68,12 @@ class Proxy(FakeServer):
 
     @property
     def address(self) -> str:
-        """Where clients connect: ``host:port``."""
+        """The address for clients: ``host:port``."""
         return self.url.partition("//")[2]
 
     @property
     def urls(self) -> dict[str, str]:
-        """Where clients connect by the name of the server, if there are several."""
+        """The addresses for clients, by the name of the server, if there are several."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         by_name = zip(self._upstream, self.listeners, strict=False)
         return {name: f"{self.scheme}://{host}:{listener.port}" for name, listener in by_name if name}

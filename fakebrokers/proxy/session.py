@@ -14,20 +14,20 @@ class Upstream(Protocol):
     """The connection to the server (implemented by `upstream.UpstreamSocket`)."""
 
     def write(self, data: bytes) -> None:
-        """Send to the server."""
+        """Send to the server; `ProxySession.server_writable` tells when too much is waiting."""
 
     def close(self) -> None:
-        """End it behind what was written."""
+        """FIN to the server, behind what was written."""
 
     def stop_reading(self) -> None:
-        """Let the server's bytes pile up."""
+        """Leave the server's bytes in its socket."""
 
     def resume_reading(self) -> None:
-        """Read on."""
+        """Read the server's bytes again."""
 
 
 class ProxyCodec(Codec):
-    """Bytes as they are."""
+    """Each read is one frame, with its offset in the direction."""
 
     def __init__(self) -> None:
         self._seen = 0
@@ -42,12 +42,12 @@ class ProxyCodec(Codec):
 
 
 class ProxySession(Session):
-    """Reads nothing from the client until the server is there.
+    """Reads nothing from the client until the connection to the server stands.
 
     Args:
         dial: Begins to connect to the server, and calls `connected` or `failed` later.
-        linger: Seconds by which the server's orderly end comes late to the client (asked at that time).
-        name: Of the server, where there are several.
+        linger: Gives the seconds by which the server's FIN reaches the client late; asked when it comes.
+        name: Of the server, if there are several.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class ProxySession(Session):
         self._dial(self)
 
     def connected(self, upstream: Upstream) -> None:
-        """The server is there."""
+        """The connection to the server stands: read from the client from now on."""
         if self.state == "closed":
             upstream.close()
             return
@@ -76,7 +76,7 @@ class ProxySession(Session):
         self.link.resume_reading()
 
     def failed(self) -> None:
-        """The server cannot be reached."""
+        """The server cannot be reached: hang up on the client."""
         if self.state != "closed":
             self.link.hang_up()
 
@@ -85,7 +85,7 @@ class ProxySession(Session):
             self._upstream.write(frame.data)
 
     def from_server(self, data: bytes) -> None:
-        """The server sent something."""
+        """Pass bytes of the server on; stop reading from it while the client reads too slowly."""
         self.link.say(ServerBytes(self._from_server, data))
         self._from_server += len(data)
         if not self.link.writable and self._upstream is not None:
@@ -96,14 +96,14 @@ class ProxySession(Session):
             self._upstream.resume_reading()
 
     def server_writable(self, writable: bool) -> None:
-        """The server reads fast enough, or does not."""
+        """Read from the client only while the server takes what is sent."""
         if writable:
             self.link.resume_reading()
         else:
             self.link.stop_reading()
 
     def server_gone(self, how: HangUp, now: float) -> None:
-        """The server ended the connection."""
+        """End the client's connection in the way the server did."""
         self._upstream = None
         linger = self._linger() if how is HangUp.FIN else 0.0
         if linger:
@@ -126,7 +126,7 @@ class ProxySession(Session):
 
 
 class NoBroker(Broker):
-    """A proxy keeps nothing."""
+    """A proxy has no state that connections share."""
 
     def reset(self) -> None:
         pass

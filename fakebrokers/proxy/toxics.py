@@ -17,7 +17,7 @@ class Slicer(Effect, frozen=True, tag="toxiproxy-slicer"):
     """Halves a chunk, about in the middle, until the pieces are as small as wanted.
 
     Attributes:
-        average_size: Bytes that a piece is to have about.
+        average_size: Bytes per piece, about.
         size_variation: By how many bytes a piece may be longer, and a cut off the middle.
         gap_s: Seconds after each piece.
     """
@@ -45,10 +45,10 @@ class Slicer(Effect, frozen=True, tag="toxiproxy-slicer"):
 
 
 class LimitData(Effect, frozen=True, tag="toxiproxy-limit-data"):
-    """Ends the connection in order once so many bytes have passed.
+    """Ends the connection with FIN once `bytes` bytes have passed.
 
     Attributes:
-        bytes: Counted from when this fault first met the connection.
+        bytes: Counted from the first data on the connection that this fault saw.
     """
 
     needs_bytes = True
@@ -66,7 +66,7 @@ class LimitData(Effect, frozen=True, tag="toxiproxy-limit-data"):
 
 
 class LatencyToxic(msgspec.Struct):
-    """Milliseconds."""
+    """Delay of all data: `latency` plus or minus `jitter`, milliseconds."""
 
     latency: int = 0
     jitter: int = 0
@@ -76,7 +76,7 @@ class LatencyToxic(msgspec.Struct):
 
 
 class BandwidthToxic(msgspec.Struct):
-    """Kilobytes per second; 0 lets nothing pass until the toxic is removed."""
+    """`rate` in kilobytes per second; 0 lets nothing pass until the toxic is removed."""
 
     rate: int = 0
 
@@ -85,7 +85,7 @@ class BandwidthToxic(msgspec.Struct):
 
 
 class SlowCloseToxic(msgspec.Struct):
-    """Milliseconds by which an orderly end comes late."""
+    """`delay`: milliseconds by which FIN is late."""
 
     delay: int = 0
 
@@ -94,7 +94,7 @@ class SlowCloseToxic(msgspec.Struct):
 
 
 class TimeoutToxic(msgspec.Struct):
-    """Loses all data; ends the connection after so many milliseconds without any. 0 never ends it."""
+    """Loses all data; ends the connection after `timeout` milliseconds without any. 0 never ends it."""
 
     timeout: int = 0
 
@@ -104,7 +104,7 @@ class TimeoutToxic(msgspec.Struct):
 
 
 class ResetPeerToxic(msgspec.Struct):
-    """Resets the connection so many milliseconds after the first data, which are lost."""
+    """Resets the connection `timeout` milliseconds after the first data, which are lost."""
 
     timeout: int = 0
 
@@ -113,7 +113,7 @@ class ResetPeerToxic(msgspec.Struct):
 
 
 class SlicerToxic(msgspec.Struct):
-    """Bytes, and microseconds after each piece."""
+    """Sizes in bytes; `delay` in microseconds after each piece."""
 
     average_size: int = 0
     size_variation: int = 0
@@ -125,7 +125,7 @@ class SlicerToxic(msgspec.Struct):
 
 
 class LimitDataToxic(msgspec.Struct):
-    """Ends the connection behind so many bytes."""
+    """Ends the connection behind `bytes` bytes."""
 
     bytes: int = 0
 
@@ -182,11 +182,11 @@ class Toxic(msgspec.Struct):
 
     @property
     def direction(self) -> str:
-        """``in`` or ``out``."""
+        """In the terms of faults: ``in`` (Toxiproxy's ``upstream``) or ``out``."""
         return DIRECTIONS[self.stream.lower()]
 
     def faults(self) -> list[Fault]:
-        """What it does, as faults that are named after it."""
+        """The faults that do the same; they are named after it."""
         share: dict[str, Any] = {}
         if self.toxicity < 1:
             share = {"probability": max(0.0, self.toxicity), "per": "connection"}
@@ -201,7 +201,7 @@ class Toxic(msgspec.Struct):
         return {}
 
     def fault_names(self) -> list[str]:
-        """The names of these faults."""
+        """The names of `faults`: the toxic's, and with a number behind it from the second on."""
         numbers = range(len(self.attributes.effects()))
         return [self.name if number == 0 else f"{self.name} ({number + 1})" for number in numbers]
 

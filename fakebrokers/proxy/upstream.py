@@ -18,7 +18,7 @@ class UpstreamSocket(asyncio.Protocol):
     """One connection to the server; implements `session.Upstream`.
 
     Args:
-        linger: Seconds by which the client's orderly end comes late to the server (asked at that time).
+        linger: Gives the seconds by which the client's FIN reaches the server late; asked when it comes.
     """
 
     def __init__(self, driver: Driver, session: ProxySession, linger: Callable[[], float]) -> None:
@@ -77,7 +77,7 @@ class UpstreamSocket(asyncio.Protocol):
             self._socket.close()
 
     def drop(self) -> None:
-        """End it at once, without telling anybody."""
+        """Abort it at once; what was written and not sent is lost."""
         if self._closing is not None:
             self._closing.cancel()
         if self._socket is not None:

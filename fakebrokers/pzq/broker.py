@@ -1,6 +1,6 @@
 """The queue itself: what is stored, what is in flight, who gets what next. Knows no frames.
 
-Rules: protocol notes, sections "Producer", "Consumer" and "Restart". The daemon's loop handles one message
+Rules: docs/protocols/pzq.md, "Producer", "Consumer" and "Restart". The daemon's loop handles one message
 and then delivers as many as fit; here every event is followed by such a `turn`.
 """
 

@@ -1,4 +1,4 @@
-"""Multipart messages to frames and back (protocol notes, "Producer", "Consumer", "Monitor").
+"""Multipart messages to frames and back (docs/protocols/pzq.md, "Producer", "Consumer", "Monitor").
 
 There is one codec for each of the broker's sockets, and one for each of the sockets that clients use, so
 that a client can be written with the same frames. A unit is a tuple of parts; the routing id in front is

@@ -1,4 +1,4 @@
-"""Faults that exist only here, as effects and ready-made (protocol notes, "Faults worth injecting").
+"""Faults that exist only here, as effects and ready-made (docs/protocols/pzq.md, "Faults worth injecting").
 
 pzq.faults.add(lose_acknowledgement(nth=2), refuse_message("disk full", first=3))
 pzq.faults.add(fault(ExtraHeaders(("h1", "h2")), role="deliver"))

@@ -1,6 +1,7 @@
 """Every multipart message of PZQ.
 
-Sources: protocol notes, sections "Producer", "Consumer" and "Monitor"; seed, "PZQ Sockets & Formats".
+Sources: docs/protocols/pzq.md, "Producer", "Consumer" and "Monitor"; the seed document, "PZQ
+Sockets & Formats".
 
 The routing id that a ROUTER socket puts in front belongs to the socket and stands in no frame. Wherever
 a message has a delimiter (the first empty part), None for what follows it means that the delimiter is

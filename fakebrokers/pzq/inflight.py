@@ -1,4 +1,4 @@
-"""The in-flight table: which messages were delivered, and when (protocol notes, "Ack timeout").
+"""The in-flight table: which messages were delivered, and when (docs/protocols/pzq.md, "Ack timeout").
 
 In the daemon it is a cache of Kyoto Cabinet: 16 slots, each with a 16th of the room, each of which gives
 up its oldest mark when it is over-full. A mark that is lost that way makes its message deliverable again

@@ -1,7 +1,7 @@
 """Which PZQ the fake is (`Profile`), and the daemon's own settings (`Options`).
 
-Sources: protocol notes, sections "Seed against daemon", "Monitor" and "Options"; seed, "PZQ Sockets &
-Formats".
+Sources: docs/protocols/pzq.md, "Seed document against daemon", "Monitor" and "Options"; the seed
+document, "PZQ Sockets & Formats".
 """
 
 from __future__ import annotations

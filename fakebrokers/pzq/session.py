@@ -1,4 +1,4 @@
-"""The three sockets' state machines (protocol notes, "Sockets", "Producer", "Consumer", "Monitor").
+"""The three sockets' state machines (docs/protocols/pzq.md, "Sockets", "Producer", "Consumer", "Monitor").
 
 A producer and a monitoring client are known by their routing id, so each has a session of its own. The
 send socket is a DEALER, which hides its peers and deals messages out by itself: all consumers behind it

@@ -1,4 +1,4 @@
-"""The broker's three sockets (protocol notes, "Sockets").
+"""The broker's three sockets (docs/protocols/pzq.md, "Sockets").
 
 libzmq keeps the TCP connections to itself. What is a connection here:
 

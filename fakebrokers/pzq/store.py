@@ -1,4 +1,4 @@
-"""Where messages are kept: in memory, or also in an SQLite file (protocol notes, "Restart").
+"""Where messages are kept: in memory, or also in an SQLite file (docs/protocols/pzq.md, "Restart").
 
 What a producer has been told is stored survives SIGKILL in the file: a message is committed before it is
 acknowledged. It reaches the operating system's file cache, not the disk; so it is with the daemon.

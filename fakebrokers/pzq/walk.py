@@ -1,4 +1,4 @@
-"""In which order messages go out (protocol notes, "Who gets what, and in which order").
+"""In which order messages go out (docs/protocols/pzq.md, "Who gets what, and in which order").
 
 The daemon walks a cursor over its store. Here only the messages that wait are kept, in two heaps: those
 ahead of the cursor, and those that it has passed and that wait for the next walk.

@@ -81,7 +81,7 @@ class Access:
         return user
 
     def authenticate(self, name: str, password: str | None, *, loopback: bool) -> User:
-        """The user of that name; no password: it is not asked for.
+        """The user of that name; a password of None is not checked (ANONYMOUS, EXTERNAL).
 
         Raises:
             Refused: No such user or wrong password: code 8. From another machine: code 11.
@@ -94,11 +94,11 @@ class Access:
         return user
 
     def check_virtual_host(self, user: User, virtual_host: str, opened: list[tuple[str, str]]) -> None:
-        """Let a connection into a virtual host.
+        """Check that a connection may open a virtual host.
 
         Args:
-            user: Who wants in.
-            virtual_host: Where to.
+            user: Of the new connection.
+            virtual_host: The one it asks for.
             opened: User name and virtual host of each connection that is open already.
 
         Raises:

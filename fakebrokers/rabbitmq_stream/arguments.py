@@ -1,4 +1,7 @@
-"""The arguments of Create and CreateSuperStream (protocol notes, section 9, table of create cases)."""
+"""The arguments of Create and CreateSuperStream.
+
+Rules: docs/protocols/rabbitmq-stream.md, 9.
+"""
 
 from __future__ import annotations
 

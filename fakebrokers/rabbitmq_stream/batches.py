@@ -1,4 +1,4 @@
-"""Sub-entry batches: the rule for their headers, and building them (protocol notes, section 6).
+"""Sub-entry batches: the rule for their headers, and building them (docs/protocols/rabbitmq-stream.md, 6).
 
 A batch is ``0x80 | compression << 4``, u16 record count, u32 uncompressed size, u32 data size and the
 data; uncompressed data is one simple entry per record. It has one publishing id and takes one offset per

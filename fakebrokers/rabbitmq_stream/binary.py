@@ -1,10 +1,10 @@
 """Big-endian wire primitives that the binary protocols share.
 
 A `Reader` walks over one frame and raises `WireError` with the place when the bytes run out;
-the ``pack_*`` functions build what it reads. Lengths are those of RabbitMQ Stream (protocol notes,
-section 2): strings carry a u16, byte blocks and arrays a u32; all bits set means null. Text is UTF-8;
-bytes that are none come out as lone surrogates (``surrogateescape``) and go back unchanged, since
-brokers treat names as opaque bytes.
+the ``pack_*`` functions build what it reads. Lengths are those of RabbitMQ Stream
+(docs/protocols/rabbitmq-stream.md, 2): strings carry a u16, byte blocks and arrays a u32; all bits set
+means null. Text is UTF-8; bytes that are none come out as lone surrogates (``surrogateescape``) and go back
+unchanged, since brokers treat names as opaque bytes.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What all connections of a fake RabbitMQ share: streams, super streams, groups, nodes and users.
 
-Knows no frames. Says no with `Refused`, whose code goes into the answer. `now` is monotonic seconds.
-Protocol notes, sections 6 to 9.
+Knows no frames. Raises `Refused`, whose code goes into the answer. `now` is monotonic seconds.
+Rules: docs/protocols/rabbitmq-stream.md, 6 to 9.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class StreamBroker(Broker):
         self.disk_alarm = False
         self.new_chunking = new_chunking
 
-    # --- life ---------------------------------------------------------------------------------
+    # --- start and end ------------------------------------------------------------------------
 
     def reset(self) -> None:
         """Forget all streams, super streams and groups; nodes and users belong to the test and stay."""
@@ -99,11 +99,11 @@ class StreamBroker(Broker):
         self.clients[client] = None
 
     def disconnected(self, client: Client) -> None:
-        """A connection has ended; it has let go of its streams and groups itself."""
+        """A connection has ended; it has left its streams and groups itself."""
         self.clients.pop(client, None)
 
     def check_virtual_host(self, user: User, virtual_host: str) -> None:
-        """Let a connection of `user` into a virtual host.
+        """Check that a connection of `user` may open a virtual host.
 
         Raises:
             Refused: No such virtual host, no access, or too many connections: code 12.
@@ -126,9 +126,9 @@ class StreamBroker(Broker):
         """
         key = virtual_host, parse_name(name)
         parsed = parse_arguments(arguments, self.profile)
-        there = self.streams.get(key)
-        if there is not None:
-            same = there.arguments == parsed
+        present = self.streams.get(key)
+        if present is not None:
+            same = present.arguments == parsed
             raise Refused(Code.STREAM_ALREADY_EXISTS if same else Code.PRECONDITION_FAILED)
         led = (stream.membership.leader for stream in self.streams.values())  # looked at only if it matters
         membership = self.cluster.place(parsed, node, led)
@@ -151,7 +151,7 @@ class StreamBroker(Broker):
         return stream
 
     def announce(self, streams: Iterable[Stream], now: float) -> None:
-        """Tell everybody who uses these streams that they are gone."""
+        """Send a MetadataUpdate to every connection that uses these streams."""
         for stream in streams:
             stream.lost(now)
 
@@ -217,7 +217,7 @@ class StreamBroker(Broker):
         return super_stream
 
     def remove_super_stream(self, virtual_host: str, name: str) -> list[Stream]:
-        """Delete a super stream with its partitions, which are handed to `announce` afterwards.
+        """Delete a super stream and its partitions; their users are told by `announce`.
 
         Raises:
             Refused: There is none: code 2.
@@ -285,14 +285,14 @@ class StreamBroker(Broker):
         stream.elect(now)
 
     def stop_node(self, node: Node, now: float) -> None:
-        """A node dies: its connections end, and what it led gets another leader, if a member is left."""
+        """A node goes down: its connections end, the streams that it led get another leader, or none."""
         node.up = False
         for client in [client for client in self.clients if client.node is node]:
             client.kick(now)
         for stream in list(self.streams.values()):
             if stream.membership.leader is node:
-                heirs = [member for member in stream.membership.replicas if member.up]
-                self.move_leader(stream.name, heirs[0] if heirs else None, now, stream.virtual_host)
+                candidates = [member for member in stream.membership.replicas if member.up]
+                self.move_leader(stream.name, candidates[0] if candidates else None, now, stream.virtual_host)
 
     def start_node(self, node: Node, now: float) -> None:
         """A node comes back; streams without leader that have a member there get it as leader."""

@@ -1,8 +1,8 @@
 """A chunk: the unit in which a stream stores, replicates and delivers messages.
 
-Layout of the 48-byte header: protocol notes, section 7 (osiris log format, version 0). The data behind
-it holds the entries back to back (see `entries`), without publishing ids. Trailer and bloom filter exist
-only in a real broker's log: their lengths are announced to consumers, their bytes are never sent.
+Layout of the 48-byte header: docs/protocols/rabbitmq-stream.md, 7 (osiris log format, version 0). The data
+behind it holds the entries back to back (see `entries`), without publishing ids. Trailer and bloom filter
+exist only in a real broker's log: their lengths are announced to consumers, their bytes are never sent.
 """
 
 from __future__ import annotations

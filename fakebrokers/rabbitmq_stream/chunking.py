@@ -1,7 +1,8 @@
-"""Where the writer draws the line between chunks.
+"""Where the writer ends one chunk and begins the next.
 
 A real writer puts whatever it finds in its mailbox into one chunk, so boundaries follow timing and no
-client may rely on them (protocol notes, section 7). Here they follow a rule that a test can choose.
+client may rely on them (docs/protocols/rabbitmq-stream.md, 7). Here they follow a rule that a test can
+choose.
 """
 
 from __future__ import annotations
@@ -32,11 +33,9 @@ class PerPublish:
     linger_s = 0.0
 
     def cut(self, count: int) -> list[int]:
-        """Everything in one."""
         return [count]
 
     def leave_open(self) -> bool:
-        """Never."""
         return False
 
 
@@ -44,7 +43,6 @@ class PerMessage(PerPublish):
     """One chunk per entry."""
 
     def cut(self, count: int) -> list[int]:
-        """Each on its own."""
         return [1] * count
 
 

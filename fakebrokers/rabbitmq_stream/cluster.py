@@ -1,4 +1,7 @@
-"""The nodes of a cluster and who leads a stream (protocol notes, section 9, "Advertised address")."""
+"""The nodes of a cluster and who leads a stream.
+
+Rules: docs/protocols/rabbitmq-stream.md, 9 "Advertised address".
+"""
 
 from __future__ import annotations
 
@@ -33,7 +36,7 @@ class Node:
 
 
 class Membership:
-    """Where a stream lives.
+    """The nodes of a stream.
 
     Attributes:
         leader: None while none is elected.

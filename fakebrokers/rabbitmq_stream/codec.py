@@ -1,4 +1,4 @@
-"""Bytes to frames and back, for both sides of a connection (protocol notes, sections 2 and 3).
+"""Bytes to frames and back, for both sides of a connection (docs/protocols/rabbitmq-stream.md, 2 and 3).
 
 A server reads as strictly as RabbitMQ 4.3.6; a client skips bytes behind what it knows, as every
 well-made client does. What cannot be read comes out as `Malformed` with one of these codes:
@@ -111,14 +111,14 @@ _READERS = {side: _readers(side) for side in get_args(Side)}
 
 #: the first bytes of Deliver, versions 1 and 2
 _DELIVER_HEADS = (b"\x00\x08\x00\x01", b"\x00\x08\x00\x02")
-_CRC_AT = 32  # in a chunk's header (protocol notes, section 7)
+_CRC_AT = 32  # in a chunk's header (docs/protocols/rabbitmq-stream.md, 7)
 
 
 class StreamCodec(Codec):
     """One connection's codec.
 
     Attributes:
-        max_frame: Largest size field (bytes) that is let in; 0 for no limit. May be set at any time:
+        max_frame: Largest size field (bytes) that is accepted; 0 for no limit. May be set at any time:
             it holds from the next frame on, also within a unit that was fed already.
     """
 

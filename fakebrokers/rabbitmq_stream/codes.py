@@ -1,4 +1,4 @@
-"""Numbers of the protocol that are not part of any one frame (protocol notes, section 4)."""
+"""Numbers of the protocol that are not part of any one frame (docs/protocols/rabbitmq-stream.md, 4)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Deduplication by publishing id (protocol notes, section 6): what is not above the last id is dropped."""
+"""Deduplication by publishing id: what is not above the last id is dropped, but confirmed.
+
+Rules: docs/protocols/rabbitmq-stream.md, 6 "Deduplication".
+"""
 
 from __future__ import annotations
 
@@ -9,8 +12,8 @@ from operator import lt
 import msgspec
 
 
-class Sifted(msgspec.Struct, frozen=True):
-    """The publishing ids of one Publish, sorted out.
+class Deduplicated(msgspec.Struct, frozen=True):
+    """The publishing ids of one Publish, new ones and duplicates apart.
 
     Attributes:
         duplicates: Ids of the dropped messages, packed as they came.
@@ -25,8 +28,8 @@ class Sifted(msgspec.Struct, frozen=True):
     highest: int
 
 
-def sift(publishing_ids: bytes, last: int) -> Sifted:
-    """Tell new messages from duplicates, message by message.
+def deduplicate(publishing_ids: bytes, last: int) -> Deduplicated:
+    """Tell new messages from duplicates, message by message: duplicates inside one frame are dropped too.
 
     Args:
         publishing_ids: Packed u64, big endian.
@@ -36,7 +39,7 @@ def sift(publishing_ids: bytes, last: int) -> Sifted:
     if sys.byteorder == "little":
         ids.byteswap()
     if ids and ids[0] > last and all(map(lt, ids, ids[1:])):
-        return Sifted(b"", publishing_ids, None, ids[-1])
+        return Deduplicated(b"", publishing_ids, None, ids[-1])
     kept: list[int] = []
     dropped: list[int] = []
     for index, publishing_id in enumerate(ids):
@@ -45,7 +48,7 @@ def sift(publishing_ids: bytes, last: int) -> Sifted:
             last = publishing_id
         else:
             dropped.append(index)
-    return Sifted(_pick(publishing_ids, dropped), _pick(publishing_ids, kept), kept, last)
+    return Deduplicated(_pick(publishing_ids, dropped), _pick(publishing_ids, kept), kept, last)
 
 
 def _pick(publishing_ids: bytes, indices: list[int]) -> bytes:

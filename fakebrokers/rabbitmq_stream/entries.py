@@ -1,4 +1,4 @@
-"""The entries inside Publish frames and chunks (protocol notes, section 6): cutting and reading them.
+"""The entries inside Publish frames and chunks (docs/protocols/rabbitmq-stream.md, 6).
 
 An entry is a simple one (u32 length with top bit 0, body) or a sub-entry batch (u8 ``0x80 | compression
 << 4``, u16 records, u32 uncompressed size, u32 data size, data). The broker itself never looks into a

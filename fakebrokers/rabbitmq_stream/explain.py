@@ -1,4 +1,4 @@
-"""A look at raw bytes: which frames are these?"""
+"""Raw bytes in words, for debugging: which frames they hold."""
 
 from __future__ import annotations
 

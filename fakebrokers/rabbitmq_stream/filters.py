@@ -1,4 +1,4 @@
-"""Server-side filtering: which chunks a consumer is sent (protocol notes, section 7, "Filters").
+"""Server-side filtering: which chunks a consumer is sent (docs/protocols/rabbitmq-stream.md, 7 "Filters").
 
 A real broker keeps a bloom filter per chunk; here it is the exact set of values, which is the same
 without false positives. `Stream.false_positives` brings those back.

@@ -1,8 +1,8 @@
 """What all frames of this protocol have in common.
 
 A class is the wire layout: its fields stand in wire order behind key and version, each with its wire
-type (see `wiretypes`). Only `Publish` and `Deliver` are read and written by hand, because they carry the
-load.
+type (see `wiretypes`). Only `Publish` and `Deliver` are read and written by hand, because most traffic is
+theirs.
 """
 
 from __future__ import annotations

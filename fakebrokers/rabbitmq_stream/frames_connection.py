@@ -1,4 +1,4 @@
-"""Frames that set a connection up and end it (protocol notes, sections 3 and 5)."""
+"""Frames that set a connection up and end it (docs/protocols/rabbitmq-stream.md, 3 and 5)."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class SaslAuthenticate(Request, frozen=True):
 
 
 class SaslAuthenticateResponse(Response, frozen=True):
-    """The verdict; a challenge only with code 10 (written as a string, documented as bytes)."""
+    """8: wrong password; 7: mechanism not offered. A challenge comes only with code 10, as a string."""
 
     spec = FrameSpec(Role.HANDSHAKE, key="correlation_id", status="code")
     KEY: ClassVar = 0x8013
@@ -111,7 +111,7 @@ class Close(Request, frozen=True):
 
 
 class CloseResponse(Response, frozen=True):
-    """Agrees to the end of the connection."""
+    """Answers Close; the server hangs up behind it, whichever side has asked."""
 
     spec = FrameSpec(Role.CLOSE, key="correlation_id", status="code")
     KEY: ClassVar = 0x8016
@@ -119,7 +119,7 @@ class CloseResponse(Response, frozen=True):
 
 
 class Heartbeat(StreamFrame, frozen=True):
-    """A sign of life."""
+    """Sent when nothing else was for an interval; any other traffic counts as well."""
 
     spec = FrameSpec(Role.HEARTBEAT)
     KEY: ClassVar = 0x0017

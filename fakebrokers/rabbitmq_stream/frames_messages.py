@@ -1,5 +1,5 @@
-"""Frames that carry messages, and those that open, steer and close publishers and subscriptions
-(protocol notes, sections 3, 6 and 8).
+"""Frames that carry messages, and those that open, control and close publishers and subscriptions
+(docs/protocols/rabbitmq-stream.md, 3, 6 and 8).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class DeclarePublisher(Request, frozen=True):
 
 
 class DeclarePublisherResponse(Response, frozen=True):
-    """The verdict."""
+    """2: no such stream; 16: no permission; 17: id or reference taken, or too long."""
 
     KEY: ClassVar = 0x8001
 
@@ -46,7 +46,7 @@ class Publish(StreamFrame, frozen=True):
 
     Attributes:
         publisher_id: Of this connection.
-        count: Entries; on the way in as counted, whatever the frame claimed.
+        count: Entries; of a frame that was read as counted, whatever its count field claimed.
         publishing_ids: One u64 per entry, packed.
         entries: The entries back to back, as a chunk stores them (see `entries`).
         records: Messages, batch counts expanded as their headers claim.
@@ -70,7 +70,7 @@ class Publish(StreamFrame, frozen=True):
 
 
 class PublishConfirm(StreamFrame, frozen=True):
-    """Stored: the publishing ids, one u64 each, packed."""
+    """Messages that are stored: their publishing ids, one u64 each, packed."""
 
     spec = FrameSpec(Role.CONFIRM, "publishing_ids", ConfirmedItems(), scope="publisher_id")
     KEY: ClassVar = 0x0003
@@ -80,7 +80,7 @@ class PublishConfirm(StreamFrame, frozen=True):
 
 
 class PublishError(StreamFrame, frozen=True):
-    """Not stored: pairs of publishing id and response code."""
+    """Messages that are not stored: pairs of publishing id and response code."""
 
     spec = FrameSpec(Role.REJECT, "publishing_ids", FailedItems(), scope="publisher_id")
     KEY: ClassVar = 0x0004
@@ -118,7 +118,7 @@ class DeletePublisher(Request, frozen=True):
 
 
 class DeletePublisherResponse(Response, frozen=True):
-    """The verdict."""
+    """18: no such publisher."""
 
     KEY: ClassVar = 0x8006
 
@@ -144,7 +144,7 @@ class Subscribe(Request, frozen=True):
 
 
 class SubscribeResponse(Response, frozen=True):
-    """The verdict."""
+    """Always comes before the first Deliver. 3: id used already; 2, 6: stream; 16: no permission."""
 
     KEY: ClassVar = 0x8007
 
@@ -161,7 +161,7 @@ class Deliver(StreamFrame, frozen=True):
 
     @property
     def version(self) -> int:
-        """1 or 2."""
+        """2 with a committed chunk id, else 1."""
         return 1 if self.committed_chunk_id is None else 2
 
     @property
@@ -171,7 +171,7 @@ class Deliver(StreamFrame, frozen=True):
 
 
 class Credit(StreamFrame, frozen=True):
-    """Allows so many more chunks; the server reads the number as signed."""
+    """Allows `credit` more chunks; the server reads the number as signed."""
 
     spec = FrameSpec(Role.FLOW, key="subscription_id")
     KEY: ClassVar = 0x0009
@@ -223,7 +223,7 @@ class Unsubscribe(Request, frozen=True):
 
 
 class UnsubscribeResponse(Response, frozen=True):
-    """The verdict."""
+    """No Deliver comes behind it. 4: no such subscription."""
 
     KEY: ClassVar = 0x800C
 

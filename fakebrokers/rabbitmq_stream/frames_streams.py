@@ -1,4 +1,4 @@
-"""Frames about streams and super streams (protocol notes, sections 3 and 9)."""
+"""Frames about streams and super streams (docs/protocols/rabbitmq-stream.md, 3 and 9)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Create(Request, frozen=True):
 
 
 class CreateResponse(Response, frozen=True):
-    """The verdict."""
+    """5: it exists with the same arguments; 17: with others, or a bad name or argument."""
 
     KEY: ClassVar = 0x800D
 
@@ -44,13 +44,13 @@ class Delete(Request, frozen=True):
 
 
 class DeleteResponse(Response, frozen=True):
-    """The verdict."""
+    """2: no such stream. The MetadataUpdate of the connection that deletes comes behind it."""
 
     KEY: ClassVar = 0x800E
 
 
 class Metadata(Request, frozen=True):
-    """Asks where streams live."""
+    """Asks for the nodes of streams."""
 
     KEY: ClassVar = 0x000F
     streams: Texts
@@ -99,7 +99,7 @@ class Route(Request, frozen=True):
 
 
 class RouteResponse(Response, frozen=True):
-    """Those streams."""
+    """Streams bound with exactly this key; none is code 1 and an empty list. 2: no such super stream."""
 
     KEY: ClassVar = 0x8018
     streams: ReplyTexts = ()
@@ -113,7 +113,7 @@ class Partitions(Request, frozen=True):
 
 
 class PartitionsResponse(Response, frozen=True):
-    """The partitions, in order."""
+    """The partitions, in order. 2: no such super stream."""
 
     KEY: ClassVar = 0x8019
     streams: ReplyTexts = ()
@@ -130,7 +130,7 @@ class CreateSuperStream(Request, frozen=True):
 
 
 class CreateSuperStreamResponse(Response, frozen=True):
-    """The verdict."""
+    """5: it, or a partition, exists; 17: bad names or differing counts."""
 
     KEY: ClassVar = 0x801D
 
@@ -143,6 +143,6 @@ class DeleteSuperStream(Request, frozen=True):
 
 
 class DeleteSuperStreamResponse(Response, frozen=True):
-    """The verdict."""
+    """2: no such super stream."""
 
     KEY: ClassVar = 0x801E

@@ -1,11 +1,11 @@
-"""Single active consumer: one of the consumers with the same name reads (protocol notes, section 8).
+"""Single active consumer: one of several consumers reads (docs/protocols/rabbitmq-stream.md, 8).
 
-On a plain stream the one that came first is active until it goes. On a partition of a super stream it is
-the one at *index of the partition modulo number of consumers*, so the partitions spread over the group:
+On a plain stream the first to subscribe is active until it ends. On a partition of a super stream it is the
+one at *index of the partition modulo number of consumers*, so the partitions spread over the group:
 
-    who is active should change -> the active one is told to step down -> it answers -> the new one is told
+    another one should be active -> ConsumerUpdate(0) -> its answer -> ConsumerUpdate(1) to the new one
 
-A consumer only learns that it is active; that it waits goes without saying.
+A consumer is told when it becomes active and when it has to step down; one that waits is told nothing.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ class Member(Protocol):
     """A single active consumer, as its connection shows it to the coordinator."""
 
     def activate(self, now: float) -> None:
-        """It is the active one from now on."""
+        """Make it the active one; its client is asked where to read from."""
 
     def step_down(self, now: float) -> None:
-        """It is not any more; `Coordinator.stepped_down` has to be called when its client has answered."""
+        """End its turn; `Coordinator.stepped_down` has to be called when its client has answered."""
 
 
 class GroupKey(NamedTuple):
@@ -54,7 +54,7 @@ class Group:
         return self.members[(self.partition or 0) % len(self.members)]
 
     def rebalance(self, now: float) -> None:
-        """Bring who is active closer to who should be."""
+        """Activate the member that should be active, after the former one has stepped down."""
         chosen = self.chosen()
         if self.stepping_down is not None or chosen is self.active:
             return
@@ -75,13 +75,13 @@ class Coordinator:
         self.groups: dict[GroupKey, Group] = {}
 
     def join(self, key: GroupKey, member: Member, partition: int | None, now: float) -> None:
-        """Add a consumer whose Subscribe has been answered, and tell whoever has to be told."""
+        """Add a consumer whose Subscribe has been answered, and change who is active if that follows."""
         group = self.groups.setdefault(key, Group(partition))
         group.members.append(member)
         group.rebalance(now)
 
     def leave(self, key: GroupKey, member: Member, now: float) -> None:
-        """Remove a consumer that has gone; nothing happens if it is not known."""
+        """Remove a consumer that is gone; one that is not known is ignored."""
         group = self.groups.get(key)
         if group is None or member not in group.members:
             return

@@ -1,8 +1,8 @@
-"""Signs of life in both directions (protocol notes, section 5, "Heartbeats").
+"""Heartbeats in both directions (docs/protocols/rabbitmq-stream.md, 5 "Heartbeats").
 
-The server looks twice per interval whether it has sent anything, and says a Heartbeat if not; so an idle
-connection gets one at T/2 and then every T. It looks once per interval whether anything was received,
-and gives up at the second look without: a client that falls silent right after Open is dropped at 3 T.
+The server checks twice per interval T whether it has sent anything, and sends a Heartbeat if not; so an idle
+connection gets one at T/2 and then every T. It checks once per interval whether anything was received, and
+hangs up at the second check without: a client that falls silent right after Open is dropped at 3 T.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from enum import Enum
 
 
 class Due(Enum):
-    """What has to be done."""
+    """What a check demands."""
 
     NOTHING = 0
     SEND = 1  #: a Heartbeat
@@ -31,11 +31,11 @@ class Heartbeats:
         self._paused = False
 
     def sent(self) -> None:
-        """The server has sent something."""
+        """Note that the server has sent a frame, of any kind."""
         self._sent = True
 
     def received(self) -> None:
-        """Bytes have come from the client, a whole frame or not."""
+        """Note that bytes have come from the client: any traffic counts, also a part of a frame."""
         self._received = True
 
     def pause(self, paused: bool) -> None:
@@ -49,7 +49,7 @@ class Heartbeats:
         return min(self._send_check, self._receive_check)
 
     def check(self, now: float) -> Due:
-        """Look at what has passed since the last looks."""
+        """What to do at `now`, after what was sent and received since the last check."""
         if self._receive_check <= now and self._client_is_gone(now):
             return Due.DROP
         if self._send_check > now:

@@ -1,4 +1,4 @@
-"""One append-only log: chunks in segments, found by offset or time (protocol notes, section 7).
+"""One append-only log: chunks in segments, found by offset or time (docs/protocols/rabbitmq-stream.md, 7).
 
 A chunk is kept as its bytes on the wire (header and data) and turned into a `Chunk` when it is read, so
 a million small messages cost little more than their bytes.

@@ -30,7 +30,7 @@ Row = dict[str, Any]
 
 
 class Management:
-    """The API of one fake. Handlers run on the loop thread, where the fake lives."""
+    """The API of one fake. Handlers run on the loop thread, as the fake does."""
 
     def __init__(self, server: RabbitMQStream) -> None:
         self._server = server
@@ -46,7 +46,7 @@ class Management:
         self.port = self._runner.addresses[0][1]
 
     async def stop(self) -> None:
-        """Give the port back."""
+        """Stop listening."""
         if self._runner is not None:
             runner, self._runner = self._runner, None
             await runner.cleanup()
@@ -94,10 +94,10 @@ class Management:
             kind, _, text = request.headers.get("Authorization", "").partition(" ")
             user, _, password = base64.b64decode(text, validate=True).decode().partition(":")
             known = self._broker.access.users.get(user)
-            welcome = kind.lower() == "basic" and known is not None and known.password == password
+            allowed = kind.lower() == "basic" and known is not None and known.password == password
         except (binascii.Error, UnicodeDecodeError):
-            welcome = False
-        if not welcome:
+            allowed = False
+        if not allowed:
             return _answer(
                 {"error": "not_authorized", "reason": "Login failed"},
                 401,
@@ -105,7 +105,7 @@ class Management:
             )
         return await handler(request)
 
-    # what there is
+    # rows
 
     def _sessions(self) -> Iterable[tuple[Connection, StreamSession]]:
         for connection in self._server.engine.connections.values():
@@ -238,7 +238,10 @@ class Management:
         return handler
 
     async def _kill(self, request: web.Request) -> web.Response:
-        """End a connection as an operator does: FIN without a Close frame (protocol notes, section 5)."""
+        """End a connection as an operator does: FIN without a Close frame.
+
+        Rule: docs/protocols/rabbitmq-stream.md, 5, what a real broker does then.
+        """
         for connection, session in tuple(self._sessions()):
             if self._name(connection, session) == request.match_info["name"]:
                 self._server.call(self._server.engine.kill, connection, HangUp.FIN, self._server.engine.now)

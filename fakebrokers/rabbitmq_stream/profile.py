@@ -1,7 +1,7 @@
 """Which RabbitMQ the fake is: one switch per behaviour that differs between versions.
 
-Sources: protocol notes, section 12 (measured on 3.10.8, 4.0.5 and 4.3.6) and section 10 (the letter of
-the early protocol document, profile ``seed``).
+Sources: docs/protocols/rabbitmq-stream.md, 12 (measured on 3.10.8, 4.0.5 and 4.3.6), and 10 (the letter
+of the seed document, profile ``seed``).
 """
 
 from __future__ import annotations
@@ -88,7 +88,10 @@ class Profile(msgspec.Struct, frozen=True):
         return msgspec.structs.replace(self, failure_delay_s=self.measured_failure_delay_s)
 
     def send_limit(self, credit: int) -> int:
-        """The credit up to which nothing is sent, for an initial `credit` (protocol notes, section 8)."""
+        """The credit up to which nothing is sent, for an initial `credit`.
+
+        Half of it from 4.0 on (docs/protocols/rabbitmq-stream.md, 8 "Credits").
+        """
         return credit // 2 if self.low_water_mark else 0
 
     def reference_fits(self, reference: str) -> bool:

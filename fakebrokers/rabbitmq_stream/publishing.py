@@ -1,4 +1,6 @@
-"""Publish frames: read and written by hand, for they carry the load (protocol notes, sections 3 and 6).
+"""Publish frames, read and written by hand because they are most of the load.
+
+Layout: docs/protocols/rabbitmq-stream.md, 3 and 6.
 
 On the wire publishing ids, filter values and entries alternate; a `Publish` holds them apart, so that
 the entries can go into a chunk and the ids into a confirm as they are.

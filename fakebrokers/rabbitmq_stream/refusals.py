@@ -1,4 +1,4 @@
-"""How the broker model says no. Raised inside the fake only; a session turns it into an answer."""
+"""The errors of the broker model. Raised inside the fake only; a session turns them into an answer."""
 
 from __future__ import annotations
 
@@ -15,4 +15,4 @@ class Refused(FakeBrokerError):
 
 
 class Crashed(FakeBrokerError):
-    """A request that ends the process of its connection: the client sees a bare end, no frame."""
+    """A request that crashes the server's process of this connection: the client sees FIN, and no frame."""

@@ -1,4 +1,4 @@
-"""SASL mechanisms: who is it, and with which password (protocol notes, section 5)."""
+"""SASL mechanisms: user and password from SaslAuthenticate (docs/protocols/rabbitmq-stream.md, 5)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fakebrokers.rabbitmq_stream.refusals import Refused
 
 
 class Credentials(NamedTuple):
-    """What a client has shown; no password: it asked to come in as anybody."""
+    """User and password of a login; the password is None for ANONYMOUS."""
 
     user: str
     password: str | None

@@ -1,4 +1,4 @@
-"""The fake RabbitMQ, as tests see it."""
+"""The fake RabbitMQ: its public class."""
 
 from __future__ import annotations
 

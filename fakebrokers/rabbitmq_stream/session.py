@@ -1,9 +1,9 @@
-"""One connection to the fake RabbitMQ: states, who handles which frame, and timers.
+"""One connection to the fake RabbitMQ: who handles which frame, and timers.
 
     connected -> introduced -> authenticating -> tuning -> tuned -> open -> (closing ->) ended
 
-Protocol notes, section 5. The handshake's transition table is `Handshake.steps`; an open connection
-looks frames up in the handlers of its parts.
+The states and what may happen in each stand in `states`; an open connection looks frames up in the
+handlers of its parts.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from fakebrokers.rabbitmq_stream.codes import NO_LEADER, Code
 from fakebrokers.rabbitmq_stream.frames import (
     RESPONSE_BIT,
     Close,
-    CloseResponse,
     Credit,
     CreditResponse,
     Deliver,
@@ -38,10 +37,11 @@ from fakebrokers.rabbitmq_stream.frames import (
 from fakebrokers.rabbitmq_stream.heartbeat import Due, Heartbeats
 from fakebrokers.rabbitmq_stream.refusals import Crashed, Refused
 from fakebrokers.rabbitmq_stream.session_admin import Admin
-from fakebrokers.rabbitmq_stream.session_base import Handlers, SessionBase, State
+from fakebrokers.rabbitmq_stream.session_base import Handlers, SessionBase
 from fakebrokers.rabbitmq_stream.session_consuming import Consuming
 from fakebrokers.rabbitmq_stream.session_handshake import Handshake
 from fakebrokers.rabbitmq_stream.session_publishing import Publishing, refuse_ids
+from fakebrokers.rabbitmq_stream.states import STATES, Reads, State
 from fakebrokers.rabbitmq_stream.stream import Stream
 from fakebrokers.rabbitmq_stream.wiretypes import CommandVersions, StreamMetadata
 
@@ -49,8 +49,6 @@ from fakebrokers.rabbitmq_stream.wiretypes import CommandVersions, StreamMetadat
 _LISTED = (1, 2, 5, 6, 7, 9, 10, 11, 12, 13, 14, 15, 22, 23, 24, 25, 28, 29, 30, 31)
 
 _TWO_VERSIONS = frozenset({Publish.KEY})
-
-_DEAF = frozenset({State.REFUSING, State.ENDED})
 
 
 class StreamSession(SessionBase):
@@ -81,7 +79,6 @@ class StreamSession(SessionBase):
     # --- what the connection reports ----------------------------------------------------------
 
     def opened(self, now: float) -> None:
-        """The connection was accepted."""
         self.codec.max_frame = self.profile.initial_frame_max or 0
         self._step_timer = self.link.session_timer(self._step_is_over)
         self._heartbeat_timer = self.link.session_timer(self._look_at_heartbeats)
@@ -92,35 +89,28 @@ class StreamSession(SessionBase):
             self.end()
 
     def handle(self, frame: Frame, now: float) -> None:
-        """A frame came."""
         if self.heartbeats is not None:
             self.heartbeats.received()
-        if self.state in _DEAF:
-            return
-        if self.state is State.CLOSING:
-            if isinstance(frame, CloseResponse):
-                self.end()
-        elif self.state is State.OPEN:
+        reads, due, _, _ = STATES[self.state]
+        if reads is Reads.COMMANDS:
             self._handle_open(frame, now)
-        elif isinstance(frame, Heartbeat) and self.profile.early_heartbeat:
-            return
-        else:
+        elif reads is Reads.HANDSHAKE:
             self.handshake.handle(frame, now)
+        elif reads is Reads.CLOSE_RESPONSE and type(frame) is due:
+            self.end()
 
     def unfinished(self, size: int, now: float) -> None:
-        """A part of a frame came."""
         if self.heartbeats is not None:
             self.heartbeats.received()
         self.handshake.unfinished()
-        if self.virtual_host is None and not self.profile.split_handshake and self.state not in _DEAF:
+        reads = STATES[self.state].reads
+        if self.virtual_host is None and not self.profile.split_handshake and reads is not Reads.NOTHING:
             self.end()
 
     def writable(self, now: float) -> None:
-        """The client reads again."""
         self.consuming.push_all(now)
 
     def closed(self, now: float) -> None:
-        """The connection is gone."""
         self.state = State.ENDED
         self.publishing.drop_all()
         self.consuming.drop_all(now)
@@ -158,14 +148,14 @@ class StreamSession(SessionBase):
     # --- what the broker reports --------------------------------------------------------------
 
     def stream_lost(self, stream: Stream, now: float) -> None:
-        """A stream is gone from here with all its publishers and subscriptions; the client is told."""
+        """Drop the publishers and subscriptions of a stream that is gone, and send MetadataUpdate."""
         self.watched.pop(stream, None)
         self.publishing.drop(stream)
         self.consuming.drop(stream, now)
         self.say(MetadataUpdate(Code.STREAM_NOT_AVAILABLE, stream.name))
 
     def kick(self, now: float) -> None:
-        """End the connection as an operator does: without a Close frame."""
+        """End the connection as an operator or a dying node does: without a Close frame."""
         self.end()
 
     # --- what others ask ----------------------------------------------------------------------
@@ -183,7 +173,7 @@ class StreamSession(SessionBase):
         return answer(frame, code)
 
     def unwatch_if_unused(self, stream: Stream) -> None:
-        """Do not be told about a stream any more that has no publisher or subscription here."""
+        """Get no MetadataUpdate any more of a stream that has no publisher or subscription here."""
         if not self.publishing.uses(stream) and not self.consuming.uses(stream):
             self.unwatch(stream)
 
@@ -232,6 +222,7 @@ class StreamSession(SessionBase):
             self.end()
 
     def _handle_malformed(self, frame: Malformed, now: float) -> None:
+        """Close 13 or 14 for what the server can tell; where its process would crash, just FIN."""
         if frame.code == "too-large":
             self.close(Code.FRAME_TOO_LARGE, "frame too large", now)
         elif frame.code == "unknown" or (frame.code == "empty" and self.profile.empty_frame_close):
@@ -254,6 +245,7 @@ class StreamSession(SessionBase):
             ]
         )
         self.say(ExchangeCommandVersionsResponse(frame.correlation_id, Code.OK, listed))
+        # the server's list has no Deliver, but a client's list with Deliver 2 is followed from here on
         if any(row.key == Deliver.KEY and row.max_version == 2 for row in frame.commands):
             self.consuming.deliver_v2 = True
 
@@ -262,7 +254,7 @@ class StreamSession(SessionBase):
         self.end()
 
     def _nothing(self, frame: Frame, now: float) -> None:
-        """A sign of life has done its work by coming."""
+        """A Heartbeat needs no more: `handle` has noted the traffic."""
 
     def _evaluate_rights(self, now: float) -> None:
         """After a new login: streams that the user may not use any more are lost."""

@@ -1,4 +1,4 @@
-"""Requests about streams and super streams (protocol notes, sections 3 and 9)."""
+"""Requests about streams and super streams (docs/protocols/rabbitmq-stream.md, 3 and 9)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from fakebrokers.rabbitmq_stream.wiretypes import BrokerAddress, StreamMetadata
 
 
 class Admin:
-    """Creating, deleting and looking up."""
+    """Creates, deletes and looks up streams and super streams."""
 
     def __init__(self, session: SessionBase) -> None:
         self.handlers: Handlers = {
@@ -113,8 +113,8 @@ class Admin:
 
     def _delete_super_stream(self, frame: DeleteSuperStream, now: float) -> None:
         session = self._session
-        there = session.broker.super_streams.get((session.host, frame.name))
-        self._require_all(frame.name, there.partitions if there else ())
+        found = session.broker.super_streams.get((session.host, frame.name))
+        self._require_all(frame.name, found.partitions if found else ())
         streams = session.broker.remove_super_stream(session.host, frame.name)
         session.answer(frame)
         session.broker.announce(streams, now)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
-from enum import StrEnum
 from typing import Any
 
 from fakebrokers.core.frames import Frame
@@ -17,24 +16,8 @@ from fakebrokers.rabbitmq_stream.codes import Code
 from fakebrokers.rabbitmq_stream.frames import Close, Request, answer
 from fakebrokers.rabbitmq_stream.heartbeat import Heartbeats
 from fakebrokers.rabbitmq_stream.refusals import Refused
+from fakebrokers.rabbitmq_stream.states import STATES, State
 from fakebrokers.rabbitmq_stream.stream import Stream
-
-
-class State(StrEnum):
-    """Where a connection is in its life (protocol notes, section 5)."""
-
-    CONNECTED = "connected"  #: TCP only
-    INTRODUCED = "introduced"  #: peer properties exchanged
-    AUTHENTICATING = "authenticating"  #: mechanisms told
-    TUNING = "tuning"  #: authenticated, the server's Tune is out
-    TUNED = "tuned"  #: the client's Tune is in
-    OPEN = "open"  #: in a virtual host
-    REFUSING = "refusing"  #: a refusal is held back; nothing is read any more
-    CLOSING = "closing"  #: the server's Close waits for its answer
-    ENDED = "ended"  #: nothing is said any more
-
-
-_SILENT = frozenset({State.REFUSING, State.CLOSING, State.ENDED})
 
 Handlers = Mapping[type[Frame], Callable[[Any, float], None]]
 
@@ -50,13 +33,13 @@ class SessionBase(Session):
         user: Set by the login.
         virtual_host: Set by Open.
         mechanism: The SASL mechanism of the login.
-        client_properties: What the client told about itself.
+        client_properties: The client's peer properties.
         frame_max: Largest frame the client may send, bytes; 0: any.
         heartbeat_s: Interval that the client chose; 0: none.
         heartbeats: Their timers, once the connection is open.
         watched: The streams of which it is told when they go away.
         tls: The client came over TLS.
-        certificate_name: Common name in the certificate that it has shown; empty if it has shown none.
+        certificate_name: Common name in the client's certificate; empty if it has sent none.
     """
 
     def __init__(self, broker: StreamBroker, codec: StreamCodec, listener: Node) -> None:
@@ -83,7 +66,7 @@ class SessionBase(Session):
 
     @property
     def mechanisms(self) -> tuple[str, ...]:
-        """The SASL mechanisms that are offered here; EXTERNAL only over TLS (protocol notes, section 5)."""
+        """The SASL mechanisms that are offered here; a broker offers EXTERNAL on TLS listeners only."""
         return (*self.profile.mechanisms, "EXTERNAL") if self.tls else self.profile.mechanisms
 
     @abstractmethod
@@ -100,10 +83,10 @@ class SessionBase(Session):
 
     @abstractmethod
     def unwatch_if_unused(self, stream: Stream) -> None:
-        """Do not be told about a stream any more that has no publisher or subscription here."""
+        """Get no MetadataUpdate any more of a stream that has no publisher or subscription here."""
 
     def watch(self, stream: Stream) -> None:
-        """Be told when the stream goes away: the connection has cached its leader."""
+        """Get a MetadataUpdate when the stream goes away: the connection has cached its leader."""
         stream.watchers[self] = None
         self.watched[stream] = None
 
@@ -118,8 +101,8 @@ class SessionBase(Session):
         return self.virtual_host or ""
 
     def say(self, frame: Frame) -> None:
-        """Send a frame, unless the end of the connection has begun."""
-        if self.state in _SILENT:
+        """Send a frame, unless the connection is ending (see `states.STATES`)."""
+        if not STATES[self.state].says:
             return
         if self.heartbeats is not None:
             self.heartbeats.sent()
@@ -132,7 +115,7 @@ class SessionBase(Session):
             self.say(response)
 
     def end(self) -> None:
-        """End the connection without a Close frame, behind everything that was said."""
+        """End the connection without a Close frame, behind everything that was sent."""
         if self.state is State.ENDED:
             return
         self.state = State.ENDED
@@ -140,17 +123,17 @@ class SessionBase(Session):
         self.link.hang_up(HangUp.FIN)
 
     def close(self, code: Code, reason: str, now: float) -> None:
-        """Say Close; the connection ends with its answer, or without after `close_timeout_s`."""
+        """Send Close; the connection ends with its answer, or without one after `close_timeout_s`."""
         self.say(Close(1, code, reason))
         self.state = State.CLOSING
         self.limit_step(now + self.profile.close_timeout_s)
 
     def close_unknown(self, now: float) -> None:
-        """What came is no frame, or none that may come now."""
+        """Send Close 13: what came is no frame, or none that an open connection may receive."""
         self.close(Code.UNKNOWN_FRAME, "unknown frame", now)
 
     def refuse_and_end(self, refusal: Frame, now: float, delay_s: float = 0.0) -> None:
-        """Say no, after a while, and end the connection; nothing is read in between."""
+        """Send a refusal after `delay_s` and end the connection; nothing is read in between."""
         if delay_s > 0:
             self.state = State.REFUSING
             self.refusal_held = refusal

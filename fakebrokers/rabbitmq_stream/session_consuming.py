@@ -1,4 +1,4 @@
-"""The consuming half of a session (protocol notes, section 8)."""
+"""The consuming half of a session (docs/protocols/rabbitmq-stream.md, 8)."""
 
 from __future__ import annotations
 
@@ -21,11 +21,12 @@ from fakebrokers.rabbitmq_stream.frames import (
 )
 from fakebrokers.rabbitmq_stream.groups import GroupKey
 from fakebrokers.rabbitmq_stream.refusals import Crashed, Refused
-from fakebrokers.rabbitmq_stream.session_base import Handlers, SessionBase, State
+from fakebrokers.rabbitmq_stream.session_base import Handlers, SessionBase
+from fakebrokers.rabbitmq_stream.states import State
 from fakebrokers.rabbitmq_stream.stream import Stream
 from fakebrokers.rabbitmq_stream.subscription import Subscription
 
-#: bytes of chunks that one subscription is sent at once; then the transport gets its turn
+#: bytes of chunks that one subscription is sent at once; then other work gets its turn
 _BURST = 4 * 1024 * 1024
 
 #: longest name of a consumer group and reference of a stored offset, bytes
@@ -117,12 +118,12 @@ class Consuming:
             self._leave(self._forget(subscription), now)
 
     def drop_all(self, now: float) -> None:
-        """The connection is gone."""
+        """Forget all subscriptions and leave their groups."""
         for subscription in list(self.subscriptions.values()):
             self._leave(self._forget(subscription), now)
 
     def push_all(self, now: float) -> None:
-        """Go on delivering what was kept back: the client reads again, or the transport had its turn."""
+        """Go on delivering what was held back: the client reads again, or `_BURST` bytes were sent before."""
         for subscription in list(self.subscriptions.values()):
             self._push(subscription, now)
 
@@ -163,7 +164,7 @@ class Consuming:
         self.subscriptions[frame.subscription_id] = subscription
         stream.subscriptions.append(subscription)
         session.watch(stream)
-        session.answer(frame)
+        session.answer(frame)  # always in front of the first Deliver
         if single:
             self._join(subscription, name or "", now)
         else:
@@ -177,6 +178,7 @@ class Consuming:
             self._session.say(CreditResponse(code, frame.subscription_id))
             return
         subscription.add_credit(frame.credit)
+        # an inactive single active consumer gets code 17, but keeps the credit
         if subscription.active:
             self._push(subscription, now)
         else:
@@ -192,7 +194,7 @@ class Consuming:
         self._leave(member, now)
 
     def _store_offset(self, frame: StoreOffset, now: float) -> None:
-        """Fire and forget: whatever is wrong is silently ignored."""
+        """Never answered: an unknown stream, no permission and a reference over 255 bytes are ignored."""
         session = self._session
         try:
             session.require("read", frame.stream)

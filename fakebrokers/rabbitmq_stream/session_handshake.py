@@ -1,16 +1,16 @@
-"""The handshake, and logging in again later (protocol notes, section 5)."""
+"""The handshake, and logging in again later (docs/protocols/rabbitmq-stream.md, 5)."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from ipaddress import ip_address
-from typing import Any, NamedTuple
 
 from fakebrokers.core.frames import Frame
 from fakebrokers.rabbitmq_stream.access import User
 from fakebrokers.rabbitmq_stream.codes import Code
 from fakebrokers.rabbitmq_stream.frames import (
+    Heartbeat,
     Open,
     OpenResponse,
     PeerProperties,
@@ -24,66 +24,54 @@ from fakebrokers.rabbitmq_stream.frames import (
 from fakebrokers.rabbitmq_stream.heartbeat import Heartbeats
 from fakebrokers.rabbitmq_stream.refusals import Refused
 from fakebrokers.rabbitmq_stream.sasl import parse_credentials
-from fakebrokers.rabbitmq_stream.session_base import SessionBase, State
+from fakebrokers.rabbitmq_stream.session_base import Handlers, SessionBase
+from fakebrokers.rabbitmq_stream.states import ANSWERED_LATE, NOT_PIPELINED, STATES, Reads, State
 
 _INFORMATION = "Licensed under the MPL 2.0. Website: https://rabbitmq.com"
 
 
-class Step(NamedTuple):
-    """A row of the handshake's transition table."""
-
-    before: State
-    handle: Callable[[Any, float], None]
-    after: State
-
-
 class Handshake:
-    """Everything in front of an open connection.
-
-    Attributes:
-        steps: Which frame is due in which state, and what comes after it.
-    """
+    """The states before an open connection: what the server does with the frames that are due in them."""
 
     def __init__(self, session: SessionBase, evaluate_rights: Callable[[float], None]) -> None:
-        self.steps: Mapping[type[Frame], Step] = {
-            PeerProperties: Step(State.CONNECTED, self._introduce, State.INTRODUCED),
-            SaslHandshake: Step(State.INTRODUCED, self._tell_mechanisms, State.AUTHENTICATING),
-            SaslAuthenticate: Step(State.AUTHENTICATING, self._authenticate, State.TUNING),
-            Tune: Step(State.TUNING, self._tune, State.TUNED),
-            Open: Step(State.TUNED, self._open, State.OPEN),
-        }
         self._session = session
+        self._handlers: Handlers = {
+            PeerProperties: self._introduce,
+            SaslHandshake: self._tell_mechanisms,
+            SaslAuthenticate: self._authenticate,
+            Tune: self._tune,
+            Open: self._open,
+        }
         self._evaluate_rights = evaluate_rights
         self._pipelined = False
 
     def handle(self, frame: Frame, now: float) -> None:
-        """Take a frame of a connection that is not open yet.
-
-        A handshake frame at the wrong time is handled and then the connection ends; so it does when two
-        of them come in one segment before the login. Any other frame ends it at once.
-        """
-        session = self._session
-        step = self.steps.get(type(frame))
-        if step is None or (session.state is not step.before and step.after in {State.TUNED, State.OPEN}):
+        """Handle a frame of a connection that is not open yet."""
+        session, kind = self._session, type(frame)
+        if kind is Heartbeat and session.profile.early_heartbeat:
+            return
+        row = STATES[session.state]
+        due = kind is row.due
+        if not due and kind not in ANSWERED_LATE:
             session.end()
             return
-        in_time = session.state is step.before and not self._pipelined
-        self._pipelined = session.codec.partial > 0 and step.after in {State.INTRODUCED, State.AUTHENTICATING}
-        step.handle(frame, now)
-        if session.state in {State.REFUSING, State.ENDED}:
+        in_order = due and not self._pipelined
+        self._pipelined = kind in NOT_PIPELINED and session.codec.partial > 0
+        self._handlers[kind](frame, now)
+        if STATES[session.state].reads is Reads.NOTHING:  # refused
             return
-        if not in_time:
+        if not in_order:
             session.end()
             return
-        session.state = step.after
-        session.limit_step(now + session.profile.step_timeout_s if step.after is not State.OPEN else None)
+        session.state = row.next
+        session.limit_step(None if row.next is State.OPEN else now + session.profile.step_timeout_s)
 
     def unfinished(self) -> None:
-        """A frame has arrived in part: what was left in the segment is not another frame."""
+        """What was left in the segment is a part of a frame, so no second frame was pipelined."""
         self._pipelined = False
 
     def authenticate_again(self, frame: SaslAuthenticate, now: float) -> None:
-        """Renew the login of an open connection: same mechanism, same user, rights are looked up again."""
+        """Renew the login of an open connection: same mechanism and user; rights are evaluated again."""
         session = self._session
         try:
             if frame.mechanism != session.mechanism:
@@ -128,6 +116,7 @@ class Handshake:
                 raise Refused(Code.SASL_MECHANISM_NOT_SUPPORTED)
             session.user = self._log_in(frame)
         except Refused as refused:
+            # 4.x holds back the answer to a wrong password for 3 s; other refusals come at once
             delay_s = profile.failure_delay_s if refused.code == Code.AUTHENTICATION_FAILURE else 0.0
             refusal = SaslAuthenticateResponse(frame.correlation_id, refused.code)
             session.refuse_and_end(refusal, now, delay_s)

@@ -1,4 +1,4 @@
-"""The publishing half of a session (protocol notes, section 6)."""
+"""The publishing half of a session (docs/protocols/rabbitmq-stream.md, 6)."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Publishing:
         self._blocked = False
 
     def confirmed(self, publisher: Publisher, publishing_ids: bytes, now: float) -> None:
-        """Messages are stored; a publisher that was deleted meanwhile is not told."""
+        """Send a confirm, unless the publisher was deleted meanwhile; unblock the connection if it may."""
         self.unconfirmed -= len(publishing_ids) // 8
         if self.publishers.get(publisher.publisher_id) is publisher:
             self._session.say(PublishConfirm(publisher.publisher_id, publishing_ids))
@@ -58,7 +58,7 @@ class Publishing:
             self._forget(publisher)
 
     def drop_all(self) -> None:
-        """The connection is gone."""
+        """Forget all publishers."""
         for publisher in list(self.publishers.values()):
             self._forget(publisher)
 
@@ -81,12 +81,14 @@ class Publishing:
     def _publish(self, frame: Publish, now: float) -> None:
         publisher = self.publishers.get(frame.publisher_id)
         if publisher is None:
+            # one PublishError with code 18 for all ids of the frame; a frame without messages: nothing
             if frame.count:
                 self._refuse(frame, Code.PUBLISHER_DOES_NOT_EXIST, frame.publishing_ids)
             return
         batch = Batch(frame.publishing_ids, frame.entries, frame.count, frame.records, frame.filter_values)
         bad = first_bad(frame.entries) if frame.batches and self._session.profile.validates_batches else None
         if bad is not None:
+            # code 17 for a bad batch and for every entry behind it in the frame; those before it are stored
             self._refuse(frame, Code.PRECONDITION_FAILED, frame.publishing_ids[8 * bad :])
             batch = batch.select(list(range(bad)), frame.publishing_ids[: 8 * bad])
         self.unconfirmed += batch.count
@@ -118,7 +120,10 @@ class Publishing:
             publisher.stream.publishers.remove(publisher)
 
     def _block(self, blocked: bool) -> None:
-        """Flow control: stop reading the socket while too much is unconfirmed."""
+        """Flow control: the server stops reading at 50,000 unconfirmed messages, until they are below 37,500.
+
+        While it does not read, its check for heartbeats is paused.
+        """
         self._blocked = blocked
         if self._session.heartbeats is not None:
             self._session.heartbeats.pause(blocked)

@@ -1,4 +1,7 @@
-"""One stream: a log with its writer, its readers and those who watch it (protocol notes, sections 6 to 9)."""
+"""One stream: a log with its writer, its readers and the connections that use it.
+
+Rules: docs/protocols/rabbitmq-stream.md, 6 to 9.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +47,7 @@ class Stats(msgspec.Struct, frozen=True):
 
 
 class Watcher(Protocol):
-    """A connection that uses a stream."""
+    """A connection that uses a stream, and gets a MetadataUpdate when it goes away."""
 
     def stream_lost(self, stream: Stream, now: float) -> None:
         """The stream is gone or has lost its member: all publishers and subscriptions on it are too."""
@@ -61,7 +64,7 @@ class Publisher:
     """One declared publisher of one connection.
 
     Attributes:
-        owner: Told what is stored.
+        owner: The connection; gets the confirms.
         stream: Where it writes.
         publisher_id: The client's number for it.
         reference: Its name for deduplication; empty: none.
@@ -85,7 +88,7 @@ class Stream:
     """One stream.
 
     Attributes:
-        virtual_host: Where it lives.
+        virtual_host: The one it belongs to.
         name: Its name.
         arguments: What it was declared with.
         membership: Its nodes.
@@ -94,7 +97,8 @@ class Stream:
         writer: Appends to the log.
         publishers: All declared ones, over all connections.
         subscriptions: All of them, over all connections.
-        watchers: The connections that are told when the stream goes away.
+        watchers: The connections that get a MetadataUpdate when the stream goes away: those with a publisher,
+            a subscription or a cached leader.
         committed_offset: Consumers are sent what lies below.
         false_positives: Filters let every chunk pass that has any filter value, as a bloom filter may.
     """
@@ -157,25 +161,25 @@ class Stream:
         """Write messages from the test's side, as one Publish without reference."""
         count = len(bodies)
         batch = Batch(bytes(8 * count), simple_entries(bodies), count, count, tuple(filter_values))
-        self.writer.publish(batch, "", _nobody, now)
+        self.writer.publish(batch, "", _ignore, now)
 
     def resolve(self, kind: OffsetType, value: int, now: float) -> int:
-        """Where a reader attaches for an offset specification (protocol notes, section 8, the table)."""
-        self.writer.settle(now)
+        """Where a reader attaches for an offset specification (docs/protocols/rabbitmq-stream.md, 8)."""
+        self.writer.close_chunk(now)
         log = self.log
         if kind == OffsetType.FIRST:
             return log.next_offset if log.first_offset is None else log.first_offset
         if kind == OffsetType.LAST:
             return log.next_offset if log.last_user_chunk_id is None else log.last_user_chunk_id
-        if kind == OffsetType.OFFSET:
+        if kind == OffsetType.OFFSET:  # the chunk that contains it; above the end as `NEXT`
             return log.locate(value)
         if kind == OffsetType.TIMESTAMP:
             return log.locate_time(value)
         return log.next_offset
 
     def stats(self, now: float) -> Stats:
-        """What StreamStats tells."""
-        self.writer.settle(now)
+        """The numbers of StreamStats, after what is overdue has been written."""
+        self.writer.close_chunk(now)
         first, last = self.log.first_offset, self.log.last_chunk_id
         return Stats(
             committed_chunk_id=self._committed_chunk_id,
@@ -189,7 +193,7 @@ class Stream:
         self._commits = False
 
     def release_commits(self, now: float) -> None:
-        """The majority is back."""
+        """The majority is back: confirm and deliver what was held."""
         self._commits = True
         unconfirmed, self._unconfirmed = self._unconfirmed, []
         self._commit(unconfirmed, now)
@@ -210,7 +214,7 @@ class Stream:
             watcher.stream_lost(self, now)
 
     def abandon(self) -> None:
-        """Forget all users of the stream without a word; what was not confirmed never will be."""
+        """Forget all users of the stream silently; what was not confirmed never will be."""
         self.watchers.clear()
         self.publishers.clear()
         self.subscriptions.clear()
@@ -238,5 +242,5 @@ class Stream:
             subscription.wake(subscription, now)
 
 
-def _nobody(publishing_ids: bytes, now: float) -> None:
-    """Takes confirms that nobody waits for."""
+def _ignore(publishing_ids: bytes, now: float) -> None:
+    """The confirm of messages that the test itself has written."""

@@ -1,4 +1,4 @@
-"""A consumer's place in a stream: what it is sent next, and when (protocol notes, section 8)."""
+"""A consumer's position in a stream, and what it is sent next (docs/protocols/rabbitmq-stream.md, 8)."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class Subscription:
         self._sending = False
 
     def add_credit(self, credit: int) -> None:
-        """Take credit, which may also be negative."""
+        """Add credit; the number may be negative, as the server reads it signed."""
         self.credit += credit
 
     def next_chunk(self) -> Chunk | None:

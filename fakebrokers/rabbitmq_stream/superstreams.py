@@ -1,4 +1,4 @@
-"""Super streams: an exchange, partitions and the bindings between them (protocol notes, section 9)."""
+"""Super streams: an exchange, partitions and their bindings (docs/protocols/rabbitmq-stream.md, 9)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class SuperStream:
     """One super stream.
 
     Attributes:
-        virtual_host: Where it lives.
+        virtual_host: The one it belongs to.
         name: Its name.
         bindings: In the order of the partitions.
     """
@@ -47,7 +47,7 @@ class SuperStream:
         return names.index(partition) if partition in names else None
 
     def unbind(self, partition: str) -> None:
-        """The partition was deleted."""
+        """Remove the bindings of a partition that was deleted."""
         self.bindings = [binding for binding in self.bindings if binding.partition != partition]
 
 

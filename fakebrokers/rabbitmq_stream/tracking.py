@@ -1,8 +1,8 @@
 """What a stream remembers besides its messages: publisher sequences and stored offsets.
 
 Both are written into the log: with the next user chunk, as its trailer, or as a tracking chunk of their
-own that takes one offset (protocol notes, section 7, "Tracking takes offsets"). An item is u8 type,
-u8 length of the reference, the reference, u64 value; a tracking chunk has one entry that holds them all.
+own that takes one offset (docs/protocols/rabbitmq-stream.md, 7 "Tracking takes offsets"). An item is u8
+type, u8 length of the reference, the reference, u64 value; a tracking chunk has one entry that holds all.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Tracking:
         return items
 
     def forget_pending(self) -> None:
-        """What was not written does not survive a crash."""
+        """Lose what was not written, as a crash does."""
         self._pending.clear()
 
     def snapshot(self, first_offset: int) -> bytes:

@@ -1,10 +1,10 @@
 """How single fields look on the wire: ``Annotated`` types that the frame classes are written in.
 
-Requests are read as RabbitMQ 4.3.6 reads them (protocol notes, section 2; rabbit_stream_core): strings
-have no null, the counts of trailing arrays are ignored and the array ends with the frame, and whatever
-is wrong inside such a tail makes the server's process crash (`Crash`), while anything else that does not
-fit makes the frame unknown. Answers are read as a careful client reads them: counts are taken at their
-word, null strings are empty ones, null arrays too.
+Requests are read as RabbitMQ 4.3.6 reads them (docs/protocols/rabbitmq-stream.md, 2; rabbit_stream_core):
+strings have no null, the counts of trailing arrays are ignored and the array ends with the frame, and
+whatever is wrong inside such a tail makes the server's process crash (`Crash`), while anything else that does
+not fit makes the frame unknown. Answers are read as a careful client reads them: counts are trusted, null
+strings are empty ones, null arrays too.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _MASK = 0xFFFFFFFFFFFFFFFF
 
 
 class Crash(WireError):
-    """What takes the server's process down, so that it ends the connection without a frame."""
+    """What crashes the server's process of this connection: FIN, and no frame."""
 
 
 class BadOffset(Crash):
@@ -46,7 +46,7 @@ class Wire(NamedTuple):
 
 
 def _crashing(read: Callable[..., T]) -> Callable[..., T]:
-    """Errors in here are behind the point where the server could still call the frame unknown."""
+    """Make every `WireError` of `read` a `Crash`: here the server cannot call the frame unknown any more."""
 
     @wraps(read)
     def read_or_crash(*args: Any) -> T:
@@ -91,7 +91,7 @@ def _read_map(reader: Reader) -> dict[str, str]:
 
 
 def _read_optional_map(reader: Reader) -> dict[str, str] | None:
-    """None if nothing is there. The server overlooks fewer than four bytes."""
+    """None if nothing is there. The server ignores fewer than four bytes."""
     if not reader.left:
         return None
     if reader.left < 4:

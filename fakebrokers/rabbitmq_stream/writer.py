@@ -1,8 +1,8 @@
-"""The writer of a stream: batches of entries into chunks (protocol notes, sections 6 and 7).
+"""The writer of a stream: batches of entries into chunks (docs/protocols/rabbitmq-stream.md, 6 and 7).
 
 It knows two kinds of time: `now` (monotonic seconds) says what is due, the wall clock stamps the chunks.
-What shares a moment shares a chunk: a stored offset that comes at the same `now` as a Publish behind it
-goes into that chunk's trailer; otherwise it becomes a tracking chunk of its own and takes an offset.
+What comes at the same `now` goes into the same chunk: a stored offset goes into the trailer of a Publish
+that follows it at that time; otherwise it becomes a tracking chunk of its own and takes an offset.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from fakebrokers.core.timers import Timers
 from fakebrokers.rabbitmq_stream.arguments import StreamArguments
 from fakebrokers.rabbitmq_stream.chunk import Chunk, ChunkType
 from fakebrokers.rabbitmq_stream.chunking import Chunking
-from fakebrokers.rabbitmq_stream.dedup import sift
+from fakebrokers.rabbitmq_stream.dedup import deduplicate
 from fakebrokers.rabbitmq_stream.entries import MAX_ENTRIES, spans
 from fakebrokers.rabbitmq_stream.filters import chunk_filter
 from fakebrokers.rabbitmq_stream.log import Log
@@ -25,12 +25,12 @@ from fakebrokers.rabbitmq_stream.tracking import Tracking
 #: wall clock: seconds since the Unix epoch for a monotonic `now`
 Wall = Callable[[float], float]
 
-#: told packed publishing ids and `now` once they are stored on a majority
+#: called with packed publishing ids and `now` once they are stored on a majority
 Confirm = Callable[[bytes, float], None]
 
 
 class Batch(msgspec.Struct, frozen=True, gc=False):
-    """The messages of one Publish, untouched.
+    """The messages of one Publish, as they came.
 
     Attributes:
         publishing_ids: Packed u64, big endian, one per entry.
@@ -47,7 +47,7 @@ class Batch(msgspec.Struct, frozen=True, gc=False):
     filter_values: tuple[str | None, ...] = ()
 
     def pieces(self, sizes: list[int]) -> Iterator[Batch]:
-        """Cut into batches of so many entries each."""
+        """Cut into batches, `sizes[i]` entries in the i-th."""
         if len(sizes) == 1:
             yield self
             return
@@ -113,12 +113,12 @@ class Writer:
         Args:
             batch: What to write.
             reference: The publisher's; empty: no deduplication.
-            confirm: Whom to tell.
+            confirm: Called with packed publishing ids, once they are stored on a majority.
             now: Monotonic seconds.
         """
-        self.settle(now)
+        self.close_chunk(now)
         if reference:
-            batch = self._sift(batch, reference, confirm, now)
+            batch = self._deduplicate(batch, reference, confirm, now)
         if not batch.count:
             return
         sizes = [part for size in self.chunking.cut(batch.count) for part in _limited(size)]
@@ -133,14 +133,17 @@ class Writer:
                 self._flush(now)
 
     def store_offset(self, reference: str, offset: int, now: float) -> None:
-        """Store a consumer's offset; it can be read back at once and is written soon."""
-        self.settle(now)
+        """Store a consumer's offset; it can be read back at once and is written with the next chunk."""
+        self.close_chunk(now)
         self._tracking.put_offset(reference, offset)
         if self.flush_at is None:
             self._flush_later(now)
 
-    def settle(self, now: float) -> None:
-        """Write what should have been written before `now`."""
+    def close_chunk(self, now: float) -> None:
+        """Write the chunk that was left open, and tracking data, if they were due before `now`.
+
+        What is due exactly at `now` stays open: more may come at the same time, and goes into the same chunk.
+        """
         if self.flush_at is not None and self.flush_at < now:
             self._flush(now)
 
@@ -154,20 +157,20 @@ class Writer:
         self._retain(now)
 
     def crashed(self) -> None:
-        """Lose what was not written; the next leader has a higher epoch."""
+        """Lose what was not written; the epoch rises by one at each leader election or restart."""
         self._flush_later(None)
         self._open.clear()
         self._tracking.forget_pending()
         self.epoch += 1
 
-    def _sift(self, batch: Batch, reference: str, confirm: Confirm, now: float) -> Batch:
+    def _deduplicate(self, batch: Batch, reference: str, confirm: Confirm, now: float) -> Batch:
         last = self._tracking.sequences.get(reference, -1)
-        sifted = sift(batch.publishing_ids, last)
-        if sifted.duplicates:
-            confirm(sifted.duplicates, now)
-        if sifted.fresh:
-            self._tracking.put_sequence(reference, sifted.highest)
-        return batch if sifted.kept is None else batch.select(sifted.kept, sifted.fresh)
+        found = deduplicate(batch.publishing_ids, last)
+        if found.duplicates:
+            confirm(found.duplicates, now)
+        if found.fresh:
+            self._tracking.put_sequence(reference, found.highest)
+        return batch if found.kept is None else batch.select(found.kept, found.fresh)
 
     def _flush(self, now: float) -> None:
         self._flush_later(None)
@@ -230,6 +233,6 @@ class Writer:
 
 
 def _limited(size: int) -> list[int]:
-    """A chunk has at most `MAX_ENTRIES` entries."""
+    """Sizes of chunks for `size` entries: at most `MAX_ENTRIES` each, the u16 in a chunk's header."""
     full, rest = divmod(size, MAX_ENTRIES)
     return [MAX_ENTRIES] * full + ([rest] if rest else [])

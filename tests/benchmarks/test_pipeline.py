@@ -81,7 +81,7 @@ def test_an_archive_of_classes_pays(tmp_path: Path) -> None:
 
 
 def test_ten_times_the_records_take_at_most_ten_times_the_time(tmp_path: Path) -> None:
-    """Whoever adds a transform that is worse than linear learns it here."""
+    """Fails if a transform is worse than linear."""
     walls = []
     for records in (1_000_000, 10_000_000):
         assert generate(tmp_path / f"journal-{records}", records) > 0.99 * records

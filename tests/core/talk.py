@@ -91,7 +91,7 @@ class Talk:
         return self._take(to)
 
     def at(self, now: float, to: int = -1) -> list[bytes]:
-        """Time passes; every deadline on the way is kept."""
+        """Time passes up to `now`; every timer that becomes due on the way runs at its own time."""
         while (deadline := self.engine.next_deadline()) <= now:
             self.now = max(self.now, deadline)
             self.engine.handle_timers(self.now)

@@ -1,4 +1,4 @@
-"""A lane against a simple model: order, times, holds and parking places."""
+"""A lane against a simple model: order, times, held and parked frames."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which frame a fault is for: positions, moments, predicates, items, scopes, dice."""
+"""Which frame a fault is for: positions, moments, predicates, items, scopes, chance."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ PUTS = [b"put %d" % number for number in range(1, 13)]
 
 
 def lost(talk: Talk) -> list[int]:
-    """Which of the twelve confirms never left."""
+    """Which of the twelve confirms were not sent."""
     got = b"".join(talk.send(*PUTS)).split()
     return [number for number in range(1, 13) if b"%d" % number not in got]
 
@@ -257,7 +257,7 @@ def test_the_frame_that_contains_a_byte() -> None:
     assert talk.send(b"put a", b"put b", b"put c") == [b"stored a\nstored c\n"]
 
 
-# dice
+# chance
 
 
 def decisions(*faults: Fault, seed: int = 1, connections: int = 1) -> list[list[int]]:
@@ -272,7 +272,7 @@ def decisions(*faults: Fault, seed: int = 1, connections: int = 1) -> list[list[
 COIN = drop(role="confirm", probability=0.5, name="coin")
 
 
-def test_dice_are_those_of_the_seed() -> None:
+def test_chance_is_that_of_the_seed() -> None:
     assert decisions(COIN, seed=4) == decisions(COIN, seed=4)
     assert len({str(decisions(COIN, seed=seed)) for seed in range(10)}) > 5
 
@@ -285,7 +285,7 @@ def test_dice_are_those_of_the_seed() -> None:
         [latency(0.0, jitter=0.0, role="confirm", name="a")],
     ],
 )
-def test_dice_do_not_depend_on_other_rules(others: list[Fault]) -> None:
+def test_chance_does_not_depend_on_other_rules(others: list[Fault]) -> None:
     def fired(*faults: Fault) -> list[tuple[str, ...]]:
         talk = Talk(*faults, seed=7)
         talk.send(*PUTS)
@@ -302,13 +302,13 @@ def test_dice_do_not_depend_on_other_rules(others: list[Fault]) -> None:
         assert fired(COIN, *others) == fired(*others, COIN) == alone
 
 
-def test_dice_of_each_connection_are_its_own() -> None:
+def test_each_connection_has_chances_of_its_own() -> None:
     first, second = decisions(COIN, connections=2)
     assert first != second
     assert decisions(COIN)[0] == first
 
 
-def test_dice_of_each_rule_are_its_own() -> None:
+def test_each_rule_has_chances_of_its_own() -> None:
     other = drop(role="confirm", probability=0.5, name="other coin")
     assert decisions(COIN) != decisions(other)
 
@@ -320,7 +320,7 @@ def test_one_throw_for_a_whole_connection() -> None:
     assert 3 < sum(bool(each) for each in results) < 17
 
 
-def test_dice_do_not_depend_on_the_hash_seed() -> None:
+def test_chance_does_not_depend_on_the_hash_seed() -> None:
     code = "from tests.faults.test_match import COIN, decisions; print(decisions(COIN, seed=3))"
     root = Path(__file__).parents[2]
     printed = {

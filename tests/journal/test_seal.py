@@ -1,4 +1,4 @@
-"""Sealing: every finished run once, none twice, whatever broke it off before."""
+"""Sealing: every finished run once, none twice, whatever interrupted it before."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_a_killed_run_is_sealed_as_torn(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("after", list(TABLES))
-def test_a_seal_that_was_broken_off_neither_loses_nor_doubles(
+def test_a_seal_that_was_interrupted_neither_loses_nor_doubles(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, after: str
 ) -> None:
     """Fails behind the renaming of each of the files in turn."""

@@ -16,8 +16,8 @@ from fakebrokers.faults import Fault, Plan
 from fakebrokers.narconi.broker import NarconiBroker
 from fakebrokers.narconi.codec import NarconiCodec
 from fakebrokers.narconi.config import Config
-from fakebrokers.narconi.frames import FRAMES
 from fakebrokers.narconi.profile import Profile, find_profile
+from fakebrokers.narconi.protocol import PROTOCOL, WIRE
 from fakebrokers.narconi.server import Narconi
 from fakebrokers.narconi.session import NarconiSession
 from fakebrokers.narconi.websocket import encode_frame
@@ -64,7 +64,7 @@ class Socket(ABC):
 
     @abstractmethod
     def drop(self) -> None:
-        """End it without a word."""
+        """Close the TCP connection without a close frame."""
 
     @abstractmethod
     def look(self) -> None:
@@ -173,7 +173,14 @@ class Core(Server):
         self.config = config or Config()
         clock = Clock(1_795_189_277.0)
         self.broker = NarconiBroker(clock.wall)
-        self.engine = Engine(FRAMES, self.broker, clock=clock, plan=Plan(faults=faults))
+        self.engine = Engine(
+            [WIRE],
+            self.broker,
+            own_effects=PROTOCOL.own_effects,
+            protocol="narconi",
+            clock=clock,
+            plan=Plan(faults=faults),
+        )
 
     def connect(self) -> CoreSocket:
         return CoreSocket(self)
@@ -195,7 +202,7 @@ class CoreSocket(Socket):
         self.data = bytearray()
         session = NarconiSession(core.broker, core.profile, core.config)
         codec = NarconiCodec(core.profile, core.config)
-        self.connection = core.engine.accept(session, codec, self, core.now, "test")
+        self.connection = core.engine.accept(WIRE, session, codec, self, core.now, "test")
         core.engine.flush(core.now)
 
     def write(self, units: list[bytes]) -> None:
@@ -247,7 +254,7 @@ class Live(Server):
     def errors(self) -> list[BaseException]:
         return self.narconi.engine.errors
 
-    def settle(self) -> None:
+    def drain(self) -> None:
         """Let the loop thread deal with what is in its sockets already."""
         for _ in range(8):
             self.narconi.call(lambda: None)
@@ -262,10 +269,10 @@ class LiveSocket(Socket):
         self.socket = socket.create_connection((live.narconi.host, live.narconi.port))
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.socket.setblocking(False)
-        live.settle()
+        live.drain()
 
     def look(self) -> None:
-        self._live.settle()
+        self._live.drain()
         while self.ended is None and self.socket.fileno() >= 0:
             try:
                 data = self.socket.recv(1 << 20)
@@ -283,11 +290,11 @@ class LiveSocket(Socket):
         self.socket.setblocking(True)
         self.socket.sendall(data)
         self.socket.setblocking(False)
-        self._live.settle()
+        self._live.drain()
 
     def drop(self) -> None:
         self.socket.close()
-        self._live.settle()
+        self._live.drain()
 
 
 def request_body(record: Record) -> bytes | list[bytes]:

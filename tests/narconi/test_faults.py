@@ -1,4 +1,4 @@
-"""The faults of Narconi, and the general ones where they meet HTTP and WebSocket."""
+"""The faults of Narconi, and the general ones on HTTP and WebSocket."""
 
 from __future__ import annotations
 
@@ -296,7 +296,8 @@ def test_plans_know_the_effects() -> None:
                 {"match": {"kind": "WsDeliver"}, "effect": {"type": "split-delivery", "gap_s": 1.0}},
                 {"match": {"on": "ready"}, "effect": {"type": "break-backend", "down_s": 2.0}},
             ]
-        }
+        },
+        "narconi",
     )
     assert isinstance(plan.faults[0].effects[1], Fin)
-    assert load_plan(plan.to_dict()) == plan
+    assert load_plan(plan.to_dict(), "narconi") == plan

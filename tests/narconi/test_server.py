@@ -1,4 +1,4 @@
-"""The fake on real sockets, with clients of other people."""
+"""The fake on real sockets, with third-party clients."""
 
 from __future__ import annotations
 

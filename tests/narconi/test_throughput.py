@@ -1,6 +1,6 @@
 """How fast the fake is over sockets: publish with 100 unconfirmed messages, consume with ack.
 
-The floors are what a node process with RabbitMQ behind it is good for, generously; they guard against
+The floors are what a node process with RabbitMQ behind it can do, with a margin; they guard against
 a fake that is slower than the thing it stands for. Run this file with -s to see the numbers.
 """
 

@@ -167,7 +167,7 @@ def test_populate(api: Api, toy: Toy, proxy: dict[str, Any]) -> None:
     assert status == 201
     first, second = answer["proxies"]
     assert first["enabled"]
-    assert len(first["toxics"]) == 1  # stood as wanted: left alone
+    assert len(first["toxics"]) == 1  # the same addresses: left as it was
     with connect(second) as sock:
         started = time.monotonic()
         assert talk(sock) == b"stored a\n"

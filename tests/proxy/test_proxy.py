@@ -104,10 +104,10 @@ def test_addresses() -> None:
         assert proxy.address == f"127.0.0.1:{proxy.port}"
 
 
-def test_a_megabyte_of_chance() -> None:
+def test_a_megabyte_in_random_pieces() -> None:
     """Whatever the sizes and the faults that change no byte: all arrives, in order."""
-    dice = random.Random(1)
-    body = dice.randbytes(1_000_000).replace(b"\n", b"x").replace(b" ", b"x")
+    chance = random.Random(1)
+    body = chance.randbytes(1_000_000).replace(b"\n", b"x").replace(b" ", b"x")
     body = bytes(byte & 0x7F or 1 for byte in body).replace(b"\n", b"x").replace(b" ", b"x").rstrip()
     plan = [
         slice_(up_to=1500, gap_s=0, name="slices"),
@@ -119,7 +119,7 @@ def test_a_megabyte_of_chance() -> None:
         def write() -> None:
             data, at = b"put k " + body + b"\nget k\n", 0
             while at < len(data):
-                size = dice.randrange(1, 20_000)
+                size = chance.randrange(1, 20_000)
                 sock.sendall(data[at : at + size])
                 at += size
 
@@ -130,7 +130,7 @@ def test_a_megabyte_of_chance() -> None:
         writer.join()
 
 
-# the NET family's words
+# effects that the NET scenarios use
 
 
 def test_one_byte_at_a_time() -> None:
@@ -284,7 +284,7 @@ def test_in_front_of_a_wire_that_a_library_owns() -> None:
             assert producer.recv_multipart() == [b"id", b"1", b""]
             proxy.faults.clear()
             proxy.kill(how="rst")
-            proxy.wait_for(kind="accepted", count=2)  # libzmq comes back by itself
+            proxy.wait_for(kind="accepted", count=2)  # libzmq reconnects by itself
             producer.send_multipart([b"id2", b"", b"body"])
             assert producer.recv_multipart() == [b"id2", b"1", b""]
     finally:

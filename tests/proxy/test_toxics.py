@@ -30,7 +30,7 @@ def test_latency(api: Api, proxy: dict[str, Any], stream: str) -> None:
         api("PATCH", f"/proxies/p/toxics/latency_{stream}", {"attributes": {"latency": 60_000}})
         sock.sendall(b"put a\n")
         time.sleep(0.03)
-        api("DELETE", f"/proxies/p/toxics/latency_{stream}")  # lets everything go at once
+        api("DELETE", f"/proxies/p/toxics/latency_{stream}")  # everything that was held is sent at once
         assert sock.recv(100) == b"stored a\n"
 
 
@@ -76,7 +76,7 @@ def test_reset_peer(api: Api, proxy: dict[str, Any], stream: str) -> None:
         assert talk(old) == b"stored a\n"
         poison(api, "reset_peer", stream, timeout=20)
         with connect(proxy) as new:
-            for sock in (old, new):  # the real program resets new connections only
+            for sock in (old, new):  # Toxiproxy itself resets new connections only
                 with pytest.raises(ConnectionResetError):
                     talk(sock)
 

@@ -1,4 +1,4 @@
-"""The stock Python driver of Toxiproxy steers our proxies."""
+"""Toxiproxy's own Python client controls our proxies."""
 
 from __future__ import annotations
 

@@ -11,6 +11,7 @@ import pytest
 
 from fakebrokers.core.frames import Frame
 from fakebrokers.core.session import HangUp, Session
+from fakebrokers.core.timers import Timer
 from fakebrokers.pzq.broker import PzqBroker
 from fakebrokers.pzq.codec import MonitorCodec, PzqCodec, ReceiveCodec, SendCodec
 from fakebrokers.pzq.frames import Parts
@@ -25,7 +26,7 @@ class Peer:
 
     def __init__(self, daemon: Daemon, codec: PzqCodec, session: Session) -> None:
         self.name = "c1"
-        self.peer = ""
+        self.address = ""
         self.capacity = math.inf
         self.inbox: deque[Parts] = deque()
         self._daemon = daemon
@@ -43,6 +44,11 @@ class Peer:
         raise AssertionError("PZQ never hangs up")
 
     def ready(self) -> None: ...
+
+    def identify(self, peer: str) -> None: ...
+
+    def session_timer(self, act: Callable[[float], None]) -> Timer:
+        raise AssertionError("PZQ's connections have no timers")
 
     def stop_reading(self) -> None: ...
 
@@ -101,11 +107,11 @@ class Daemon:
         """Let time go on, timers included, at most until something is true; returns the time it took."""
         start, end = self.now, self.now + seconds
         for _ in range(100_000):
-            due = self.broker.next_deadline()
-            if until() or due is None or due > end:
+            due = self.broker.timers.next_due
+            if until() or due > end:
                 break
             self.now = max(self.now, due)
-            self.broker.handle_timer(self.now)
+            self.broker.timers.run(self.now)
         else:
             raise AssertionError("the broker does not come to rest")
         if not until():

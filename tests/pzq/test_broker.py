@@ -258,7 +258,7 @@ def test_options_that_make_no_sense(wrong: dict[str, Any]) -> None:
 
 
 class Hand:
-    """A consumer with so much room."""
+    """A consumer that takes `room` messages."""
 
     def __init__(self) -> None:
         self.room = 0
@@ -306,11 +306,11 @@ class Queue(RuleBasedStateMachine):
     def wait(self, seconds: float) -> None:
         end = self.now + seconds
         for _ in range(50):
-            due = self.broker.next_deadline()
-            if due is None or due > end:
+            due = self.broker.timers.next_due
+            if due > end:
                 break
             self.now = max(self.now, due)
-            self.broker.handle_timer(self.now)
+            self.broker.timers.run(self.now)
         self.now = end
 
     @precondition(lambda self: self.stored)

@@ -319,7 +319,8 @@ def test_effects_as_plain_values() -> None:
                 {"match": {"role": "deliver"}, "effect": {"type": "without-delimiter"}},
                 {"match": {"on": "accept"}, "effect": {"type": "change-identity", "identity": "other"}},
             ]
-        }
+        },
+        "pzq",
     )
     assert [type(f.effects[0]) for f in plan.faults] == [
         StoreFailure,

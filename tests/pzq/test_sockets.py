@@ -87,7 +87,7 @@ def test_one_message_through(connect: Connect) -> None:
         consumer.send_multipart([routing, key, b"1"])
         eventually(lambda: pzq.statistics["messages"] == 0)
         assert pzq.messages == []
-        sockets = {c["socket"]: c["peer"] for c in pzq.connections}
+        sockets = {c["socket"]: c["address"] for c in pzq.connections}
         assert sockets == {
             "send": "ROUTER 127.0.0.1",
             "receive": "DEALER 127.0.0.1",
@@ -244,7 +244,7 @@ def test_peers_that_went_are_forgotten(connect: Connect) -> None:
 
 
 def test_other_kinds_of_consumers(connect: Connect) -> None:
-    with PZQ(ack_timeout=300_000, reaper_frequency=0) as pzq:  # the one that leaves may be dealt a message
+    with PZQ(ack_timeout=300_000, reaper_frequency=0) as pzq:  # the one that leaves may be given a message
         dealer = connect(zmq.DEALER, pzq.send_url)
         pzq.put(b"x")
         key, *_, body = dealer.recv_multipart()
@@ -257,7 +257,7 @@ def test_other_kinds_of_consumers(connect: Connect) -> None:
         assert answering.recv_multipart() == [b"y"]
         answering.send(b"1")
         assert answering.recv_multipart() == [b"y"]  # its answer counts as negative
-        assert [c["peer"] for c in pzq.connections] == ["DEALER 127.0.0.1, REP 127.0.0.1"]
+        assert [c["address"] for c in pzq.connections] == ["DEALER 127.0.0.1, REP 127.0.0.1"]
 
 
 def test_unknown_monitor_command_and_a_dealer(connect: Connect) -> None:
@@ -348,7 +348,7 @@ def test_refused_and_hanging_connects(connect: Connect) -> None:
         old = connect(zmq.DEALER, pzq.url)
         produce(old, b"a")
         for shut in (pzq.refuse, pzq.black_hole):
-            pzq.call(shut, None, "")
+            shut()
             new = connect(zmq.DEALER, pzq.url, rcvtimeo=100)
             new.send_multipart([b"id", b"", b"x"])
             with pytest.raises(zmq.Again):
@@ -533,7 +533,7 @@ def test_behind_a_byte_proxy(connect: Connect) -> None:
         names = {record.note for record in pzq.proxy.journal.select(kind="upstream")}
         assert names == {"receive", "send", "monitor"}
         pzq.proxy.kill(how="rst")
-        pzq.proxy.wait_for(kind="upstream", count=6)  # libzmq comes back by itself
+        pzq.proxy.wait_for(kind="upstream", count=6)  # libzmq reconnects by itself
         produce(producer, b"and again")
         first = pzq.proxy
         pzq.stop()

@@ -153,7 +153,7 @@ class Replay:
             assert body == wanted_body
 
 
-def settle_all(replay: Replay, socket: str) -> None:
+def ack_all(replay: Replay, socket: str) -> None:
     """Acknowledge what a consumer got last; the recording leaves such acks out."""
     for key in list(replay.daemon.broker.in_flight):
         replay.peer(socket).send(key, b"1")
@@ -197,14 +197,14 @@ def produce(*bodies: bytes, gap: float = 0.0) -> Callable[[Replay], None]:
 @PROFILES
 def test_basic(make_daemon: Any, profile: str) -> None:
     def settle(replay: Replay) -> None:
-        settle_all(replay, "consumer")
+        ack_all(replay, "consumer")
 
     play(make_daemon, "basic", {3: attach("consumer"), 32: settle}, profile)
 
 
 def test_malformed(make_daemon: Any) -> None:
     def settle(replay: Replay) -> None:
-        settle_all(replay, "consumer")
+        ack_all(replay, "consumer")
 
     play(make_daemon, "malformed", {34: attach("consumer"), 49: settle, 56: settle})
 
@@ -212,7 +212,7 @@ def test_malformed(make_daemon: Any) -> None:
 @PROFILES
 def test_nack(make_daemon: Any, profile: str) -> None:
     def settle(replay: Replay) -> None:
-        settle_all(replay, "consumer")
+        ack_all(replay, "consumer")
 
     play(
         make_daemon,
@@ -345,7 +345,7 @@ def test_evict(make_daemon: Any) -> None:
         producer.send(b"", b"", b"%d" % number)
     delivered = 0
     for _ in range(100):
-        daemon.broker.handle_timer(daemon.now)
+        daemon.broker.timers.run(daemon.now)
         delivered += len(consumer.take())
     (record,) = [r for r in RECORDS if r.get("scenario") == "evict" and r["dir"] == "s2c"]
     want = dict(row.split(": ") for row in bytes.fromhex(record["parts"][0]).decode().splitlines())

@@ -9,10 +9,12 @@ assert client.frames() == [CreateResponse(5, Code.OK)]
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple, TypeVar
 
 from fakebrokers.core.frames import Frame
 from fakebrokers.core.session import HangUp
+from fakebrokers.core.timers import Timer
 from fakebrokers.rabbitmq_stream.broker import StreamBroker
 from fakebrokers.rabbitmq_stream.cluster import Cluster, Node
 from fakebrokers.rabbitmq_stream.codec import StreamCodec
@@ -56,9 +58,10 @@ class Sent(NamedTuple):
 class Client:
     """The client's end of a connection; for the session it is the `Link`."""
 
-    def __init__(self, bench: Bench, node: Node | None = None, peer: str = "127.0.0.1:50000") -> None:
+    def __init__(self, bench: Bench, node: Node | None = None, address: str = "127.0.0.1:50000") -> None:
         self.name = "c1"
-        self.peer = peer
+        self.address = address
+        self.timers: list[Timer] = []
         self.sent: list[Sent] = []
         self.ended = False
         self.is_ready = False
@@ -86,6 +89,13 @@ class Client:
     def ready(self) -> None:
         self.is_ready = True
 
+    def identify(self, peer: str) -> None:
+        raise AssertionError("nobody has a name here")
+
+    def session_timer(self, act: Callable[[float], None]) -> Timer:
+        self.timers.append(self.bench.broker.timers.new(lambda now: None if self.ended else act(now)))
+        return self.timers[-1]
+
     def stop_reading(self) -> None:
         self.reading = False
 
@@ -109,10 +119,10 @@ class Client:
                 return
         if self.codec.partial:
             self.session.unfinished(self.codec.partial, self.bench.now)
-        self.bench.run_broker()
+        self.bench.run_timers()
 
     def handshake(self, until: str = "open", frame_max: int = 1_048_576, heartbeat: int = 60) -> Client:
-        """Go on to a state, and forget what the fake has said on the way."""
+        """Go on to a state, and forget what the fake has sent up to there."""
         for state, frame in HANDSHAKE:
             if state == until:
                 break
@@ -134,8 +144,10 @@ class Client:
         return frame
 
     def leave(self) -> None:
-        """The connection is gone."""
+        """Close the connection; the session hears of it, as when a client dies."""
         self.ended = True
+        for timer in self.timers:
+            timer.drop()
         self.session.closed(self.bench.now)
 
 
@@ -150,9 +162,9 @@ class Bench:
         )
         self.clients: list[Client] = []
 
-    def connect(self, node: Node | None = None, peer: str = "127.0.0.1:50000") -> Client:
+    def connect(self, node: Node | None = None, address: str = "127.0.0.1:50000") -> Client:
         """A new connection, nothing said yet."""
-        client = Client(self, node, peer)
+        client = Client(self, node, address)
         self.clients.append(client)
         return client
 
@@ -160,11 +172,9 @@ class Bench:
         """A new connection, ready to use."""
         return self.connect(node).handshake(frame_max=frame_max, heartbeat=heartbeat)
 
-    def run_broker(self) -> None:
-        """What is due at once."""
-        deadline = self.broker.next_deadline()
-        if deadline is not None and deadline <= self.now:
-            self.broker.handle_timer(self.now)
+    def run_timers(self) -> None:
+        """Run the timers that are due now."""
+        self.broker.timers.run(self.now)
 
     def advance(self, seconds: float) -> None:
         """Let time pass, timer by timer."""
@@ -172,20 +182,10 @@ class Bench:
 
     def advance_to(self, end: float) -> None:
         """Let time pass until `end`."""
-        while (due := min(self._deadlines(), default=end)) <= end:
+        while (due := self.broker.timers.next_due) <= end:
             self.now = max(self.now, due)
-            self.run_broker()
-            for client in self.clients:
-                deadline = client.session.next_deadline()
-                if deadline is not None and deadline <= self.now:
-                    client.session.handle_timer(self.now)
-            if due == end:
-                break
+            self.run_timers()
         self.now = max(self.now, end)
-
-    def _deadlines(self) -> list[float]:
-        times = [self.broker.next_deadline(), *[client.session.next_deadline() for client in self.clients]]
-        return [time for time in times if time is not None]
 
 
 #: properties of a single active consumer
@@ -204,7 +204,7 @@ def subscribe(
 
 
 def with_stream(bench: Bench, messages: int = 0) -> Client:
-    """A connection after it has created the stream ``s``, with so many messages in chunks of one."""
+    """A connection after it has created the stream ``s``, with `messages` messages in chunks of one."""
     client = bench.open()
     client.send(Create(5, "s", {}))
     for number in range(messages):

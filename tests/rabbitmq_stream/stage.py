@@ -59,7 +59,7 @@ class Stage:
             client: Its connection.
             start: Time in the recording at which the replay begins; None: when its first step was.
             pad: Bytes that the file cut off the first request.
-            segment: Send so many bytes at once; None: as recorded.
+            segment: Bytes to send at once; None: as recorded.
         """
         case = self.cases.get(name)
         if case is None:

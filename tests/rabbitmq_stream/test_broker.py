@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import math
+
 import pytest
 
 from fakebrokers.errors import UsageError
@@ -164,11 +166,11 @@ def test_tracking_is_written_by_the_timer() -> None:
     broker = new_broker()
     stream = create(broker)
     create(broker, "other")
-    assert broker.next_deadline() is None
+    assert broker.timers.next_due == math.inf
     stream.writer.store_offset("app", 1, 3.0)
-    assert broker.next_deadline() == 3.0
-    broker.handle_timer(3.0)
-    assert broker.next_deadline() is None
+    assert broker.timers.next_due == 3.0
+    broker.timers.run(3.0)
+    assert broker.timers.next_due == math.inf
     assert stream.log.next_offset == 1
 
 
@@ -182,7 +184,7 @@ def test_a_restart_keeps_the_disk_and_raises_the_epoch() -> None:
     stream.writer.store_offset("app", 1, 0.0)
     broker.restarted(1.0)
     assert watching.lost == []
-    assert (stream.epoch, stream.committed_offset, broker.next_deadline()) == (2, 2, None)
+    assert (stream.epoch, stream.committed_offset, broker.timers.next_due) == (2, 2, math.inf)
     assert [message.body for message in stream.messages()] == [b"x", b"y"]
 
 

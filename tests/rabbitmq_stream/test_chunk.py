@@ -1,4 +1,4 @@
-"""Chunk headers, against the layout in the protocol notes (section 7) and a recorded chunk."""
+"""Chunk headers, against the layout in docs/protocols/rabbitmq-stream.md, 7, and a recorded chunk."""
 
 from __future__ import annotations
 

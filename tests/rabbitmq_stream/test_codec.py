@@ -72,7 +72,7 @@ def whole_frames(side: Side) -> Iterator[bytes]:
 
 
 class TestServerIsAsStrictAs43:
-    """Protocol notes, section 2 and 5; where it says nothing, rabbit_stream_core of 4.3."""
+    """docs/protocols/rabbitmq-stream.md, 2 and 5; where it says nothing, rabbit_stream_core of 4.3."""
 
     @pytest.mark.parametrize(
         ("hex_body", "expected"),
@@ -108,7 +108,7 @@ class TestServerIsAsStrictAs43:
             ("000700010000000101000173000400000000", "crash"),
             ("000700010000000101000173000100000000000000010001", "crash"),  # value behind type 1
             ("00070001000000010100017300010001", "read"),
-            ("00070001000000010100017300010001000000", "read"),  # overlooked
+            ("00070001000000010100017300010001000000", "read"),  # ignored
             ("001f0001000000010001730000", "bad-offset"),
             ("001f0001000000010001730002", "read"),
             ("001f000100000001000173000500", "crash"),
@@ -327,7 +327,7 @@ class TestFeeding:
 
 class TestEncode:
     def test_nothing_is_corrected(self) -> None:
-        """Faults rewrite fields; what they ask for has to leave."""
+        """Faults rewrite fields; what they ask for has to be sent."""
         chunk = Chunk.build(b"\0\0\0\1a", entries=1, records=1, first_offset=9, timestamp_ms=1)
         wrong = Chunk(0, 7, 8, 1, 1, 9, 0xDEADBEEF, chunk.data, 14, 16, 0x60, 1234)
         ((frame, _),) = StreamCodec("client").feed(StreamCodec().encode(f.Deliver(1, wrong)))

@@ -1,4 +1,4 @@
-"""The debugging door: readable, without credentials, and it never raises."""
+"""`explain`, for debugging: readable, without credentials, and it never raises."""
 
 from __future__ import annotations
 

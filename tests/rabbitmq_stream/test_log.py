@@ -17,7 +17,7 @@ def chunk(log: Log, records: int = 1, at: int = 0, kind: ChunkType = ChunkType.U
 
 
 def filled(*records: int, segment_size: int = 10**9) -> Log:
-    """A log with chunks of so many records, written at 0, 10, 20 ... ms."""
+    """A log with one chunk per number, of that many records, written at 0, 10, 20 ... ms."""
     log = Log(segment_size)
     for index, count in enumerate(records):
         if log.segment_is_full:

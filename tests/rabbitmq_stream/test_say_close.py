@@ -24,7 +24,7 @@ from fakebrokers.rabbitmq_stream.frames import (
 
 
 class Client(asyncio.Protocol):
-    """Shakes hands in memory, and keeps what comes."""
+    """A client in memory that does the handshake and keeps what it receives."""
 
     def __init__(self, broker: RabbitMQStream) -> None:
         self.codec = StreamCodec("client")

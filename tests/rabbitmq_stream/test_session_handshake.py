@@ -1,4 +1,4 @@
-"""The handshake, logging in again, signs of life and the end (protocol notes, section 5)."""
+"""The handshake, logging in again, heartbeats and the end (docs/protocols/rabbitmq-stream.md, 5)."""
 
 from __future__ import annotations
 
@@ -183,7 +183,7 @@ def test_mechanisms(mechanism: str, data: bytes | None, code: int) -> None:
     [("10.0.0.7:1000", 11), ("[2001:db8::1]:1", 11), ("[::1]:1000", 1), ("127.0.0.9:1", 1), ("memory", 1)],
 )
 def test_guest_may_only_come_from_the_same_machine(peer: str, code: int) -> None:
-    client = Bench().connect(peer=peer).handshake("authenticating")
+    client = Bench().connect(address=peer).handshake("authenticating")
     client.send(SaslAuthenticate(3, "PLAIN", PLAIN))
     answer = client.frames()[0]
     assert isinstance(answer, SaslAuthenticateResponse)

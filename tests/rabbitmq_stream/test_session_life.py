@@ -1,4 +1,4 @@
-"""Signs of life, the end of a connection, and what others ask of it."""
+"""Heartbeats, the end of a connection, and what others ask of it."""
 
 from __future__ import annotations
 

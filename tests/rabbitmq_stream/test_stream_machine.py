@@ -14,7 +14,7 @@ from fakebrokers.rabbitmq_stream.chunking import PerPublish
 from fakebrokers.rabbitmq_stream.cluster import Membership
 from fakebrokers.rabbitmq_stream.codes import OffsetType
 from fakebrokers.rabbitmq_stream.entries import simple_entries
-from fakebrokers.rabbitmq_stream.stream import Publisher, Stream
+from fakebrokers.rabbitmq_stream.stream import Publisher
 from fakebrokers.rabbitmq_stream.subscription import Subscription
 from fakebrokers.rabbitmq_stream.writer import Batch
 
@@ -40,7 +40,9 @@ class StreamMachine(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.now = 0.0
-        self.stream = Stream("/", "s", StreamArguments(), Membership(None), lambda now: now, PerPublish())
+        self.stream = TimedStream(
+            "/", "s", StreamArguments(), Membership(None), lambda now: now, PerPublish()
+        )
         self.pieces: list[Piece] = []
         self.next_offset = 0
         self.highest: dict[str, int] = {}
@@ -86,7 +88,7 @@ class StreamMachine(RuleBasedStateMachine):
     def store(self, reference: str, offset: int) -> None:
         self.now += 1
         self.stream.writer.store_offset(reference, offset, self.now)
-        self.stream.writer.handle_timer(self.now)
+        self.stream.timers.run(self.now)
         self.offsets[reference] = offset
         self.add(None)
 

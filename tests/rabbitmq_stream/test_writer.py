@@ -128,7 +128,7 @@ def seeded(seed: int) -> tuple[list[int], list[bytes], list[tuple[int, ...]]]:
     for first in range(0, 100, 10):
         confirms += writing.publish(*range(first, first + 10))
     writing.confirms.clear()
-    stream.writer.handle_timer(1.0)
+    stream.timers.run(1.0)
     return [chunk.records for chunk in stream.log], bodies(stream), confirms + writing.confirms
 
 
@@ -147,9 +147,9 @@ def test_a_chunk_that_was_left_open_is_written_when_its_time_is_up() -> None:
     writing = Writing(stream)
     assert writing.publish(1, now=1.0) == []
     assert stream.writer.flush_at == 1.5
-    stream.writer.handle_timer(1.4)
+    stream.timers.run(1.4)
     assert len(stream.log) == 0
-    stream.writer.handle_timer(1.5)
+    stream.timers.run(1.5)
     assert writing.confirms == [(1,)]
     assert stream.writer.flush_at is None
 
@@ -170,7 +170,7 @@ def test_an_open_chunk_is_closed_before_it_gets_too_many_entries() -> None:
     stream.publish([b""] * (MAX_ENTRIES - 1), 0.0)
     stream.publish([b""], 0.0)
     stream.publish([b""], 0.0)
-    stream.writer.handle_timer(1.0)
+    stream.timers.run(1.0)
     assert [chunk.entries for chunk in stream.log] == [MAX_ENTRIES, 1]
 
 
@@ -178,7 +178,7 @@ def test_publishes_with_and_without_filter_values_may_share_a_chunk() -> None:
     stream = new_stream(chunking=LeftOpen())
     stream.publish([b"a"], 0.0, ["apple"])
     stream.publish([b"b"], 0.0)
-    stream.writer.handle_timer(1.0)
+    stream.timers.run(1.0)
     assert stream.log.filter_of(0) == {"apple", None}
 
 
@@ -199,7 +199,7 @@ def test_a_stored_offset_takes_an_offset_of_its_own_when_nothing_is_published() 
     for now in (1.0, 2.0):
         stream.writer.store_offset("app", 1, now)
         assert stream.writer.flush_at == now
-        stream.writer.handle_timer(now)
+        stream.timers.run(now)
     writing.publish(3, now=3.0)
     assert [(c.first_offset, c.chunk_type) for c in stream.log] == [(0, 0), (2, 1), (3, 1), (4, 0)]
     assert stream.log.read(2).data == bytes.fromhex("0000000d 01 03 617070 0000000000000001")
@@ -243,7 +243,7 @@ def test_duplicates_leave_no_trace_in_the_log() -> None:
 def test_an_empty_stream_with_a_tracking_chunk_has_no_last_message() -> None:
     stream = new_stream()
     stream.writer.store_offset("app", 1, 0.0)
-    stream.writer.handle_timer(0.0)
+    stream.timers.run(0.0)
     assert stream.resolve(OffsetType.LAST, 0, 0.0) == 1
     assert stream.resolve(OffsetType.FIRST, 0, 0.0) == 0
 
@@ -331,7 +331,7 @@ def test_only_255_references_survive_a_segment() -> None:
     stream = new_stream(StreamArguments(**SMALL))
     for number in range(300):
         stream.tracking.put_sequence(f"r{number}", 1)
-    stream.tracking.put_sequence("r0", 2)  # used again: the youngest now
+    stream.tracking.put_sequence("r0", 2)  # used again: the most recent now
     stream.tracking.snapshot(0)
     assert len(stream.tracking.sequences) == 255
     assert "r0" in stream.tracking.sequences

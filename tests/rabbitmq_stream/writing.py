@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
+from fakebrokers.core.timers import Timers
 from fakebrokers.rabbitmq_stream.arguments import StreamArguments
 from fakebrokers.rabbitmq_stream.binary import pack_ids, unpack_ids
 from fakebrokers.rabbitmq_stream.chunk import Chunk
@@ -18,8 +20,16 @@ from fakebrokers.rabbitmq_stream.writer import Batch
 WALL = 1_700_000_000.0
 
 
-def new_stream(arguments: StreamArguments | None = None, chunking: Chunking | None = None) -> Stream:
-    return Stream(
+class TimedStream(Stream):
+    """A stream with timers of its own."""
+
+    def __init__(self, *args: Any) -> None:
+        self.timers = Timers()
+        super().__init__(*args, self.timers)
+
+
+def new_stream(arguments: StreamArguments | None = None, chunking: Chunking | None = None) -> TimedStream:
+    return TimedStream(
         "/",
         "s",
         arguments or StreamArguments(),
