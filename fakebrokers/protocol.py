@@ -118,6 +118,17 @@ def protocol_names() -> list[str]:
     return list(_REGISTERED)
 
 
+def known_name(name: str) -> str:
+    """The name, if a protocol of that name is registered.
+
+    Raises:
+        UsageError: There is none; the message says what is valid, and the closest.
+    """
+    if name not in _REGISTERED:
+        raise UsageError(f"there is no protocol {name!r}{instead_of(name, _REGISTERED)}")
+    return name
+
+
 def is_available(name: str) -> bool:
     """Whether this version has the protocol."""
     try:
@@ -137,9 +148,7 @@ def find_protocol(name: str) -> Protocol:
     Raises:
         UsageError: There is none, or none in this version; the message says what is valid, and the closest.
     """
-    if name not in _REGISTERED:
-        raise UsageError(f"there is no protocol {name!r}{instead_of(name, _REGISTERED)}")
-    if not is_available(name):
+    if not is_available(known_name(name)):
         there = ", ".join(each for each in _REGISTERED if is_available(each))
         raise UsageError(f"this version of fakebrokers cannot fake {name}; it can: {there or 'nothing'}")
     protocol: Protocol = import_module(_REGISTERED[name]).PROTOCOL

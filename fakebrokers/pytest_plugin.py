@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pytest
 
 from fakebrokers import __version__
-from fakebrokers.protocol import Protocol, find_protocol, fixture_name, protocol_names
+from fakebrokers.protocol import Protocol, find_protocol, fixture_name, known_name, protocol_names
 
 if TYPE_CHECKING:
     from fakebrokers.server import FakeServer
@@ -118,7 +118,7 @@ def _marked_options(item: pytest.Item, protocol: Protocol) -> dict[str, Any]:
     """The keywords of all markers that apply to a test, the closest last."""
     options: dict[str, Any] = {}
     for marker in reversed(list(item.iter_markers("fakebrokers"))):
-        if not marker.args or protocol.name in [find_protocol(name).name for name in marker.args]:
+        if not marker.args or protocol.name in [known_name(name) for name in marker.args]:
             options.update(marker.kwargs)
     return options
 
@@ -152,7 +152,7 @@ def _factory(request: pytest.FixtureRequest, name: str) -> Iterator[Callable[...
 
 
 def fixtures(protocol: str) -> ModuleType:
-    """The fixtures of one protocol, ``NAME`` and ``NAME_factory``, as a module that pytest takes for a plugin."""
+    """The fixtures of one protocol, ``NAME`` and ``NAME_factory``, in a module that is a plugin."""
     name = fixture_name(protocol)
 
     def factory(request: pytest.FixtureRequest) -> Iterator[Callable[..., Any]]:

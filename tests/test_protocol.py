@@ -1,29 +1,80 @@
-"""The table of protocols."""
+"""What is registered, and what each protocol says of itself."""
 
 from __future__ import annotations
 
 import pytest
 
 import fakebrokers
+from fakebrokers import protocol as registry
+from fakebrokers.core.frames import Frame, FrameSpec, Role
+from fakebrokers.core.wire import Wire
 from fakebrokers.errors import UsageError
-from fakebrokers.protocol import PROTOCOLS, ProtocolInfo, find_protocol
+from fakebrokers.protocol import (
+    Protocol,
+    find_protocol,
+    fixture_name,
+    is_available,
+    protocol_names,
+    protocols,
+    register,
+)
+from tests import toy
 
 
 def test_names_that_scripts_rely_on() -> None:
-    assert list(PROTOCOLS) == ["rabbitmq-stream", "blazingmq", "pzq", "narconi", "moleculer"]
-    fixtures = [info.fixture for info in PROTOCOLS.values()]
+    names = protocol_names()[:5]
+    assert names == ["rabbitmq-stream", "blazingmq", "pzq", "narconi", "moleculer"]
+    fixtures = [fixture_name(name) for name in names]
     assert fixtures == ["rabbitmq_stream", "blazingmq", "pzq", "narconi", "moleculer"]
-    servers = [info.server for info in PROTOCOLS.values()]
-    assert servers == ["RabbitMQStream", "BlazingMQ", "PZQ", "Narconi", "Moleculer"]
 
 
-@pytest.mark.parametrize(
-    "info", [info for info in PROTOCOLS.values() if info.available], ids=lambda i: i.name
-)
-def test_the_table_agrees_with_the_server(info: ProtocolInfo) -> None:
-    server = info.load()
-    assert (server.__name__, server.protocol, server.default_port) == (info.server, info.name, info.port)
-    assert getattr(fakebrokers, info.server) is server
+def test_what_the_protocols_say_of_themselves() -> None:
+    said = {each.name: (each.server_name, each.port, each.ordered) for each in protocols()}
+    assert (
+        said.items()
+        >= {
+            "rabbitmq-stream": ("RabbitMQStream", 5552, True),
+            "pzq": ("PZQ", 11131, False),
+            "narconi": ("Narconi", 8080, False),
+        }.items()
+    )
+
+
+@pytest.mark.parametrize("protocol", protocols(), ids=lambda each: each.name)
+def test_the_server_speaks_its_protocol(protocol: Protocol) -> None:
+    server = protocol.load()
+    assert (server.__name__, server.protocol) == (protocol.server_name, protocol)
+    assert getattr(fakebrokers, protocol.server_name) is server
+
+
+def test_two_frames_of_one_kind_on_one_wire() -> None:
+    class Ping(Frame, frozen=True):
+        spec = FrameSpec(Role.HEARTBEAT)
+
+    class OtherPing(Frame, frozen=True):
+        kind = "Ping"
+        spec = FrameSpec(Role.REQUEST)
+
+    with pytest.raises(ValueError, match="two frames have the kind 'Ping'"):
+        Wire("both", [Ping, OtherPing])
+    assert Wire("one", [Ping]).build("Ping", {}, "x") == Ping()
+    assert Wire("other", [OtherPing]).build("Ping", {}, "x") == OtherPing()
+
+
+def test_another_project_registers_a_protocol(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry, "_REGISTERED", dict(registry._REGISTERED))
+    register("toy", "tests.toy")
+    register("toy", "tests.toy")
+    assert find_protocol("toy") is toy.PROTOCOL
+    assert fakebrokers.Toy is toy.Toy
+    with pytest.raises(UsageError, match=r"there is a protocol 'toy' already, in tests\.toy"):
+        register("toy", "elsewhere")
+
+
+def test_a_wire_that_is_not_there() -> None:
+    assert find_protocol("pzq").wire("zmq").port == 11131
+    with pytest.raises(UsageError, match="pzq has no wire 'zmp'; did you mean 'zmq'"):
+        find_protocol("pzq").wire("zmp")
 
 
 @pytest.mark.parametrize(
@@ -41,11 +92,11 @@ def test_a_strange_name_gets_the_list() -> None:
         find_protocol("xyz")
 
 
-def test_a_server_that_is_not_there() -> None:
-    info = ProtocolInfo("carrier-pigeon", "Pigeon", 1, "")
-    assert not info.available
+def test_a_protocol_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(registry._REGISTERED, "carrier-pigeon", "fakebrokers.pigeon.protocol")
+    assert not is_available("carrier-pigeon")
     with pytest.raises(UsageError, match="this version of fakebrokers cannot fake carrier-pigeon; it can: "):
-        info.load()
+        find_protocol("carrier-pigeon")
 
 
 def test_an_attribute_that_is_not_there() -> None:

@@ -10,10 +10,11 @@ from textwrap import dedent
 
 import pytest
 
-from fakebrokers.protocol import PROTOCOLS, ProtocolInfo
+from fakebrokers import protocol as registry
+from fakebrokers.protocol import Protocol, protocols
 from tests.toy import Toy
 
-LOAD = ProtocolInfo.load
+LOAD = Protocol.load
 
 #: pytester imports all plugins again for every run; these are slow to import, and not needed.
 QUICK = ("-p", "no:allure_pytest", "-p", "no:hypothesispytest", "-p", "no:cacheprovider")
@@ -23,8 +24,8 @@ IN_WORKERS = f"""
     import sys
     sys.path.insert(0, {str(Path(__file__).parents[1])!r})
     from tests.toy import Toy
-    from fakebrokers.protocol import ProtocolInfo
-    ProtocolInfo.load = lambda self: Toy
+    from fakebrokers.protocol import Protocol
+    Protocol.load = lambda self: Toy
 """
 
 CLIENT = """
@@ -47,7 +48,7 @@ CLIENT = """
 @pytest.fixture(autouse=True)
 def toys(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every protocol is the toy here."""
-    monkeypatch.setattr(ProtocolInfo, "load", lambda self: Toy)
+    monkeypatch.setattr(Protocol, "load", lambda self: Toy)
 
 
 @pytest.fixture
@@ -69,8 +70,8 @@ def passes(result: pytest.RunResult, count: int) -> None:
 # fixtures
 
 
-@pytest.mark.parametrize("info", PROTOCOLS.values(), ids=lambda info: info.fixture)
-def test_each_protocol_has_a_fixture_and_a_factory(run, info: ProtocolInfo) -> None:
+@pytest.mark.parametrize("info", protocols(), ids=lambda info: info.fixture)
+def test_each_protocol_has_a_fixture_and_a_factory(run, info: Protocol) -> None:
     tests = """
     def test_one(NAME):
         assert talk(NAME, "put a") == "stored a"
@@ -344,8 +345,8 @@ def test_the_marker_is_registered(run) -> None:
 
 
 def test_a_protocol_that_this_version_lacks(run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ProtocolInfo, "load", LOAD)
-    monkeypatch.setattr(ProtocolInfo, "available", False)
+    monkeypatch.setattr(Protocol, "load", LOAD)
+    monkeypatch.setitem(registry._REGISTERED, "narconi", "fakebrokers.gone.protocol")
     result = run("    def test_early(narconi): ...\n")
     result.assert_outcomes(errors=1)
     result.stdout.fnmatch_lines(["E *UsageError: this version of fakebrokers cannot fake narconi; it can: *"])

@@ -3,7 +3,7 @@
     broker.faults.add(fault(DeleteStream("orders"), role="confirm", nth=3))
     broker.faults.add(fault(MoveLeader("orders", node=2), role="publish", nth=10))
 
-Both are legal: a client has to go on (docs/protocols/rabbitmq-stream.md, MetadataUpdate).
+Both are legal: a client has to go on (docs/protocols/rabbitmq-stream.md, 9).
 """
 
 from __future__ import annotations

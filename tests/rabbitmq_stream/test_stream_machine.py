@@ -17,6 +17,7 @@ from fakebrokers.rabbitmq_stream.entries import simple_entries
 from fakebrokers.rabbitmq_stream.stream import Publisher
 from fakebrokers.rabbitmq_stream.subscription import Subscription
 from fakebrokers.rabbitmq_stream.writer import Batch
+from tests.rabbitmq_stream.writing import TimedStream
 
 REFERENCES = st.sampled_from(["", "a", "b"])
 IDS = st.lists(st.integers(0, 12), min_size=1, max_size=6)
