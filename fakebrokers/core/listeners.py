@@ -1,7 +1,7 @@
 """The listeners of one fake: what a listener is, and whether new connections are let in.
 
-A listener is a TCP socket (`tcp`), an address in memory (`memory`), or what a library listens with; nothing
-here knows which.
+A listener is a TCP socket (`tcp`), an address in memory (`memory`), what a library listens with, or a UDP
+socket; nothing here knows which. Connections that the fake opens itself are `tcp.TcpDialler`'s.
 """
 
 from __future__ import annotations

@@ -25,9 +25,9 @@ _LINGER_0 = struct.pack("ii", 1, 0)
 
 
 class TcpTransport(asyncio.Protocol):
-    """One accepted socket; implements `send_path.Transport`."""
+    """One socket, accepted or dialled; implements `send_path.Transport`."""
 
-    def __init__(self, listener: TcpListener) -> None:
+    def __init__(self, listener: TcpListener | TcpDialler) -> None:
         self._listener = listener
         self._driver = listener.driver
         self._engine = listener.driver.engine
@@ -58,7 +58,9 @@ class TcpTransport(asyncio.Protocol):
             self._engine.failed(error, f"when {host}:{port} connected")
             transport.abort()
             return
-        self._connection = self._engine.accept(endpoint.wire, session, codec, self, now, f"{host}:{port}")
+        self._connection = self._engine.accept(
+            endpoint.wire, session, codec, self, now, f"{host}:{port}", dialled=self._listener.dials
+        )
         self._driver.finish_step()
 
     def data_received(self, data: bytes) -> None:
@@ -121,6 +123,38 @@ class TcpTransport(asyncio.Protocol):
             self._socket.abort()
 
 
+class TcpDialler:
+    """Connections that the fake opens itself, to nodes that listen. On the loop.
+
+    Args:
+        driver: Whose engine gets the connections.
+        endpoint: What is spoken on them; its port plays no part.
+    """
+
+    dials = True
+    listening = True
+
+    def __init__(self, driver: Driver, endpoint: Endpoint) -> None:
+        self.driver = driver
+        self.endpoint = endpoint
+        self.transports: set[TcpTransport] = set()
+
+    async def dial(self, host: str, port: int, timeout: float = 10.0) -> None:
+        """Connect; the session begins on return.
+
+        Raises:
+            OSError: Nobody accepts within `timeout` seconds.
+        """
+        tls = self.endpoint.tls
+        connecting = self.driver.loop.create_connection(lambda: TcpTransport(self), host, port, ssl=tls)
+        await asyncio.wait_for(connecting, timeout)
+
+    def close(self) -> None:
+        """Cut every connection, without telling the engine."""
+        for transport in tuple(self.transports):
+            transport.drop()
+
+
 class TcpListener:
     """A listening socket; can be closed and opened again on the same port.
 
@@ -129,6 +163,8 @@ class TcpListener:
         endpoint: Which port to take, and what is spoken there.
         host: Address to listen on.
     """
+
+    dials = False
 
     def __init__(self, driver: Driver, endpoint: Endpoint, host: str) -> None:
         self.driver = driver
