@@ -22,7 +22,7 @@ import msgspec
 class Role(StrEnum):
     """What a frame is for, in words that hold across protocols.
 
-    Beware: BlazingMQ's ACK is `CONFIRM` (broker to producer), its CONFIRM is `ACK`.
+    Beware of protocols that call `CONFIRM` (broker to producer) an ACK, and `ACK` a confirm.
     """
 
     HANDSHAKE = "handshake"  #: connection set-up: negotiation, authentication, tuning

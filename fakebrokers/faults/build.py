@@ -32,7 +32,7 @@ def sweep(what: Fault, limit: int = 10_000) -> Iterator[Fault]:
     """The fault at its first position, its second, its third ...; leave the loop when one did not fire.
 
     for broken in sweep(drop(role="confirm")):
-        with RabbitMQStream() as broker:
+        with broker_class() as broker:
             name = broker.faults.add(broken)
             ...
             if not broker.faults.fired(name):

@@ -1,6 +1,6 @@
 """A byte proxy with the faults, the journal and the interface of the fakes, and Toxiproxy's control API.
 
-    with PZQ() as pzq, Proxy(pzq.receive_url) as proxy:
+    with Proxy("127.0.0.1:5432") as proxy:
         proxy.faults.add(fault(Truncate(keep=40, of="stream"), Rst(), direction="out", byte=40))
         ...  # point the client at proxy.host, proxy.port
 

@@ -34,7 +34,7 @@ class Proxy(FakeServer):
     """Passes bytes on between clients and a server, but for what the faults do to them.
 
         proxy = Proxy("127.0.0.1:5552")
-        proxy = Proxy(pzq.urls)
+        proxy = Proxy(broker.urls)
 
     ``in`` is client to server (kind ``ClientBytes``), ``out`` server to client (kind ``ServerBytes``).
     Effects that need no frames of a protocol work as in a fake.
