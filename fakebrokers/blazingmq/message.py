@@ -1,0 +1,91 @@
+"""A message in a queue."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from fakebrokers.blazingmq.expressions import Properties
+from fakebrokers.blazingmq.options import UNLIMITED
+from fakebrokers.blazingmq.properties import Content, PropertyType, read_content
+from fakebrokers.errors import WireError
+
+_POISONOUS = 0x40
+_MOST_ATTEMPTS = 63
+
+
+class Message:
+    """A message, and which apps still have to confirm it.
+
+    Attributes:
+        guid: Its 16 bytes.
+        data: Properties and payload as they came.
+        has_properties, schema_id, compression: What they look like.
+        at: When it came, monotonic seconds.
+        waiting: The apps that have not confirmed it; nobody left: it is gone from the queue.
+        attempts: Deliveries that remain, by app, where they are counted.
+    """
+
+    def __init__(
+        self, guid: bytes, data: bytes, has_properties: bool, schema_id: int, compression: int, at: float
+    ) -> None:
+        self.guid = guid
+        self.data = data
+        self.has_properties = has_properties
+        self.schema_id = schema_id
+        self.compression = compression
+        self.at = at
+        self.waiting: set[str] = set()
+        self.attempts: dict[str, int] = {}
+
+    @property
+    def size(self) -> int:
+        """Bytes of properties and payload, as they came."""
+        return len(self.data)
+
+    @cached_property
+    def content(self) -> Content:
+        """Properties and payload.
+
+        Raises:
+            WireError: They cannot be read.
+        """
+        return read_content(
+            self.data,
+            has_properties=self.has_properties,
+            schema_id=self.schema_id,
+            compression=self.compression,
+        )
+
+    @property
+    def payload(self) -> bytes:
+        """The payload alone, inflated; raises as `content`."""
+        return self.content.payload
+
+    @cached_property
+    def values(self) -> Properties:
+        """The properties that expressions can ask for: no binary ones, and none that cannot be read."""
+        try:
+            properties = self.content.properties
+        except WireError:
+            return {}
+        return {
+            name: each.value
+            for name, each in properties.items()
+            if each.type is not PropertyType.BINARY and not isinstance(each.value, bytes)
+        }
+
+    def attempts_byte(self, app: str) -> int:
+        """What remains for an app, as it stands on the wire."""
+        return self.attempts.get(app, UNLIMITED)
+
+    def attempt_failed(self, app: str, most: int) -> bool:
+        """A client was lost with it; whether no attempt remains.
+
+        Args:
+            most: The domain's limit; 0: none.
+        """
+        if not most:
+            return False
+        left = (self.attempts.get(app, min(most, _MOST_ATTEMPTS)) & ~_POISONOUS) - 1
+        self.attempts[app] = max(0, left) | _POISONOUS
+        return left <= 0
