@@ -51,7 +51,7 @@ def reproducer(judgement: Judgement) -> str:
         passes=_one_line(item.requirement.passes),
         reason=_one_line(judgement.reason),
         file=f"test_{name}.py",
-        server=find_protocol(item.protocol).server,
+        server=find_protocol(item.protocol).server_name,
         plan=_plan(judgement.plan),
         proxy_plan=f"PROXY_PLAN = {_plan(judgement.proxy_plan)}\n" if is_proxied else "",
         proxy_load="        broker.proxy.faults.load(PROXY_PLAN)\n" if is_proxied else "",

@@ -35,7 +35,7 @@ async def endpoint_list(broker: FakeServer, client: Client, expect: Expect) -> N
     script.add_queue(script.queue)
     with second_fake(broker) as first:
         both = [address(first), address(broker)]
-        first.call(first.refuse, None, "closed")
+        first.refuse()
         await _through_the_second(script, "(a) the first refuses", both, 10.0)
         first.restart()
         first.faults.add(silent(on="accept"))
