@@ -26,6 +26,7 @@ def spark_schema(table: str) -> StructType:
     kinds = {
         "string": t.StringType(),
         "int64": t.LongType(),
+        "uint64": t.DecimalType(20, 0),  # Spark has no unsigned numbers; this is how it reads Parquet's
         "double": t.DoubleType(),
         "bool": t.BooleanType(),
     }

@@ -162,6 +162,8 @@ class _Notes:
 
     def _delivered(self, now: float, message: Mapping[str, Any]) -> None:
         position = str(message.get("position")) if self._offsets else ""
+        numbered = position.isdecimal()
+        readable = numbered and len(position) <= 20  # the digits of 2^64
         self._journal.op(
             now,
             str(message.get("sub", "")),
@@ -170,7 +172,8 @@ class _Notes:
             "ok",
             key=message.get("target"),
             value=_value(message.get("body")),
-            offset=int(position) if position.isdecimal() else None,
+            offset=int(position) if readable else None,
+            note="" if readable or not numbered else f"position {position[:80]} does not fit",
         )
 
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 import hashlib
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
 import msgspec
 
-from fakebrokers.core.frames import Frame, FrameSpec, FrameTable
+from fakebrokers.core.frames import Frame, FrameSpec, FrameTable, KeyType, Part, kind_of, parts_of
 from fakebrokers.errors import UsageError
 from fakebrokers.journal.lines import EVENT, FRAME, KIND, METRIC, OP, RUN, STATE, Line, decode, encode
 from fakebrokers.journal.memory import Entry
@@ -30,6 +30,13 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@+,=-]{0,199}")
 _ATTRIBUTES = frozenset(RunRow.__struct_fields__) - {"run"}
 #: code, name of the key, what counts the items of a batch, name of the status, name of the scope
 _Plan = tuple[int, str | None, Callable[[Any], int] | None, str | None, str | None]
+
+
+def _in_parts(frame: Any) -> int:
+    """Stands in a plan for batches that become a line for each of their parts, and for those whose keys
+    no field holds.
+    """
+    raise NotImplementedError
 
 
 class Blocks(Protocol):
@@ -107,9 +114,9 @@ class RunJournal:
         """Take down one turn of the loop."""
         lines: list[tuple[Any, ...]] = []
         plans, in_full = self._plans, self._in_full
-        for _, at, connection, tap, kind, frame, note, size, fault in tape:
+        for _, at, connection, tap, kind, frame, more, size, fault in tape:
             if frame is None:
-                lines.append((STATE, at, connection, kind, note, fault))
+                lines.append((STATE, at, connection, kind, more, fault))
                 continue
             try:
                 code, key, count, status, scope = plans[kind]
@@ -118,20 +125,45 @@ class RunJournal:
             keys = getattr(frame, key) if key else None
             items = 1
             if count:
+                if count is _in_parts:
+                    head = (FRAME, at, connection, tap, code)
+                    lines.extend(self._parts(head, frame, frames[kind], size, fault, more))
+                    continue
                 items = 0 if keys.__class__ is bytes else count(frame)
             status = getattr(frame, status) if status else None
             scope = getattr(frame, scope) if scope else None
             line = (FRAME, at, connection, tap, code, keys, items, size, status, fault, scope)
-            lines.append((*line, self._shown(frame, frames[kind])) if in_full else line)
+            if in_full or more:
+                lines.append((*line, self._shown(frame, frames[kind]), more or None))
+            else:
+                lines.append(line)
         self._append(lines)
 
     def _plan(self, kind: type[Frame], spec: FrameSpec, lines: list[tuple[Any, ...]]) -> _Plan:
         """How to take down frames of this kind; announces its code."""
         code = len(self._plans)
-        lines.append((KIND, code, kind.__name__, spec.role))
-        count = None if spec.items is None else spec.items.count
-        plan = self._plans[kind] = (code, spec.key, count, spec.status, spec.scope)
+        items = spec.items
+        keyed = spec.key is not None or items is not None
+        lines.append((KIND, code, kind_of(kind), spec.role, spec.keys if keyed else "", items is not None))
+        plan: _Plan = (code, spec.key, None if items is None else items.count, spec.status, spec.scope)
+        if items is not None and (items.mixed or spec.key is None or spec.keys is KeyType.BYTES):
+            plan = (code, None, _in_parts, None, None)
+        self._plans[kind] = plan
         return plan
+
+    def _parts(
+        self, head: tuple[Any, ...], frame: Frame, spec: FrameSpec, size: int, fault: str, envelope: str
+    ) -> Iterator[tuple[Any, ...]]:
+        """A line for each part of a batch; one for a batch without items."""
+        assert spec.items is not None
+        direction = head[3].direction
+        keys = spec.items.keys(frame)
+        nothing = Part(spec.role_in(direction), None, None, None)
+        for number, part in enumerate(parts_of(frame, spec, direction) or [nothing]):
+            own = list(keys) if part.indices is None else [keys[i] for i in part.indices]
+            line = (*head, own, len(own), 0 if number else size, part.status, fault, part.scope)
+            shown = None if number else self._shown(frame, spec)
+            yield (*line, shown, envelope or None, number, part.role)
 
     # what the client did, and how the harness fared; on the runner's thread
 
@@ -194,7 +226,10 @@ class RunJournal:
         wire, ops = self._wire.lines, self._ops.lines
         return assemble(self.run, wire, ops, torn=False)
 
-    def _shown(self, frame: Frame, spec: FrameSpec) -> str:
+    def _shown(self, frame: Frame, spec: FrameSpec) -> str | None:
+        """All fields as JSON, if that was asked for."""
+        if not self._in_full:
+            return None
         fields = {name: getattr(frame, name) for name in frame.__struct_fields__}
         for name in spec.secret:
             fields[name] = REDACTED

@@ -11,7 +11,7 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import TYPE_CHECKING, Any, get_args, get_type_hints
+from typing import TYPE_CHECKING, Any, Union, get_args, get_origin, get_type_hints
 from uuid import uuid4
 
 import msgspec
@@ -19,7 +19,7 @@ import msgspec
 from fakebrokers.errors import UsageError
 from fakebrokers.journal.lines import SCHEMA_VERSION
 from fakebrokers.journal.reader import RunLog, read_run, runs_in, segments_of
-from fakebrokers.journal.rows import TABLES
+from fakebrokers.journal.rows import TABLES, Unsigned
 from fakebrokers.journal.segment import is_being_written
 
 if TYPE_CHECKING:
@@ -77,22 +77,27 @@ def arrow_schema(table: str) -> pyarrow.Schema:
     """The Arrow schema of one of `TABLES`. Every column is nullable there."""
     import pyarrow as pa
 
-    types = {str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
-    fields = [
-        (name, types.get(_plain(hint), pa.list_(pa.string())))
-        for name, hint in get_type_hints(TABLES[table]).items()
-    ]
+    types = {
+        str: pa.string(),
+        int: pa.int64(),
+        Unsigned: pa.uint64(),
+        float: pa.float64(),
+        bool: pa.bool_(),
+        tuple[str, ...]: pa.list_(pa.string()),
+    }
+    hints = get_type_hints(TABLES[table], include_extras=True)
+    fields = [(name, types[_plain(hint)]) for name, hint in hints.items()]
     return pa.schema(fields, metadata={VERSION_KEY: str(SCHEMA_VERSION)})
 
 
-def _array(values: Sequence[Any], kind: pyarrow.DataType) -> pyarrow.Array:
-    """A column. Numbers beyond 63 bits, which only faults write, are left out: Parquet's are signed."""
+def arrow_table(table: str, rows: Sequence[tuple[Any, ...]]) -> pyarrow.Table:
+    """Rows as tuples in the order of the columns, as an Arrow table."""
     import pyarrow as pa
 
-    try:
-        return pa.array(values, kind)
-    except OverflowError:
-        return pa.array([None if isinstance(v, int) and v.bit_length() > 63 else v for v in values], kind)
+    schema = arrow_schema(table)
+    columns = zip(*rows, strict=True) if rows else [()] * len(schema)
+    arrays = [pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)]
+    return pa.table(arrays, schema=schema)
 
 
 class _Batch:
@@ -145,14 +150,9 @@ class _Batch:
         return self.rows
 
     def _write(self, table: str) -> None:
-        import pyarrow as pa
-
         rows, self._waiting[table] = self._waiting[table], []
         if rows:
-            schema = arrow_schema(table)
-            columns = zip(*rows, strict=True)
-            arrays = [_array(column, field.type) for column, field in zip(columns, schema, strict=True)]
-            self._writers[table].write_table(pa.table(arrays, schema=schema), ROWS_PER_GROUP)
+            self._writers[table].write_table(arrow_table(table, rows), ROWS_PER_GROUP)
 
     def _path(self, table: str, suffix: str = "") -> Path:
         return self._folder / f"{table}-{self._name}.parquet{suffix}"
@@ -181,7 +181,7 @@ def _remove_segments(folder: Path, runs: Iterable[str]) -> None:
 
 def _plain(hint: Any) -> Any:
     """The type behind ``X | None``."""
-    if isinstance(hint, UnionType):
+    if isinstance(hint, UnionType) or get_origin(hint) is Union:
         return next(part for part in get_args(hint) if part is not NoneType)
     return hint
 

@@ -14,11 +14,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fakebrokers.core.frames import Frame, FrameSpec, FrameTable, Malformed, Role
+from fakebrokers.core.frames import Frame, FrameSpec, FrameTable, Items, Malformed, Role
 from fakebrokers.errors import UsageError
 from fakebrokers.journal import Journal, RunJournal, Tap, value_id
-from fakebrokers.journal.lines import LENGTH, MAGIC, SCHEMA_VERSION, encode
-from fakebrokers.journal.reader import key_text, read_run, runs_in
+from fakebrokers.journal.keys import key_text
+from fakebrokers.journal.lines import LENGTH, MAGIC, SCHEMA_VERSION, EventLine, encode, split
+from fakebrokers.journal.reader import read_run, runs_in
 from fakebrokers.journal.record import SILENCE_LIMIT
 from fakebrokers.journal.rows import FrameRow, MetricRow, OpRow, json_schema
 from fakebrokers.journal.segment import Segment, is_being_written
@@ -46,7 +47,7 @@ class Note(Frame, frozen=True):
     key: Any
 
 
-class Many:
+class Many(Items):
     def __init__(self, size: int) -> None:
         self._size = size
 
@@ -106,9 +107,24 @@ def test_a_frame_comes_back_with_all_that_the_tables_need() -> None:
             99,
             None,
             "slow, late",
+            key_type="u64",
         ),
         FrameRow(
-            "r", 2, 1_500_000_000, "c1", "said", "out", "Stored", "confirm", "", None, 2, ("4", "6"), 0, 9
+            "r",
+            2,
+            1_500_000_000,
+            "c1",
+            "said",
+            "out",
+            "Stored",
+            "confirm",
+            "",
+            None,
+            2,
+            ("4", "6"),
+            0,
+            9,
+            key_type="u64",
         ),
         FrameRow("r", 3, 2_000_000_000, "c1", "state", "", "fin", note="by hand", fault="cut"),
     ]
@@ -119,7 +135,10 @@ def test_a_frame_comes_back_with_all_that_the_tables_need() -> None:
     [
         (7, 7, ()),
         (-1, None, ("-1",)),
-        (1 << 63, None, (str(1 << 63),)),
+        ((1 << 63) - 1, (1 << 63) - 1, ()),
+        (1 << 63, 1 << 63, ()),
+        ((1 << 64) - 1, (1 << 64) - 1, ()),
+        (1 << 64, None, (str(1 << 64),)),
         (1 << 70, None, (str(1 << 70),)),
         (b"msg-1", None, ("msg-1",)),
         (b"\xff\x00", None, ("0xff00",)),
@@ -244,6 +263,49 @@ def test_keys_as_text() -> None:
     assert [key_text(k) for k in (5, "a", b"a", b"\n", b"\x80")] == ["5", "a", "a", "0x0a", "0x80"]
 
 
+# values that do not fit
+
+
+def test_a_value_that_does_not_fit_costs_that_value_and_nothing_else(tmp_path: Path) -> None:
+    run = RunJournal(tmp_path, "r", seed=1 << 70, client=5, faults=1 << 63, verdict="pass")
+    run.op(1.0, "p", 1 << 80, "publish", "ok", key={"a": 1}, value=7, offset=1 << 64, note="n")  # type: ignore[arg-type]
+    run.op(1.1, "p", 1, "publish", "ok", offset="first")  # type: ignore[arg-type]
+    run.op("soon", "p", 1, "publish", "ok")  # type: ignore[arg-type]
+    run.event(1.2, None, "x")  # type: ignore[arg-type]
+    run.op(1.3, "p", 2, "publish", "ok", offset=(1 << 64) - 1)
+    run.close()
+    log = read_run(tmp_path, run.run)
+    assert [(op.op_id, op.key, op.value, op.offset, op.note) for op in log.ops] == [
+        (None, "{'a': 1}", "7", None, f"n; op_id {1 << 80} does not fit; offset {1 << 64} does not fit"),
+        (1, None, None, None, "offset first does not fit"),
+        (None, None, None, None, ""),
+        (2, None, None, (1 << 64) - 1, ""),
+    ]
+    assert (log.run.ended, log.run.torn, log.run.verdict) == (True, False, "pass")
+    assert (log.run.seed, log.run.client, log.run.faults) == (None, "", 0)
+    assert (
+        log.run.note == f"client 5 does not fit; seed {1 << 70} does not fit; faults {1 << 63} does not fit"
+    )
+
+
+@pytest.mark.parametrize("status", [1 << 63, 1 << 70, "what?"])
+def test_a_status_that_is_no_number_of_64_bits_is_named_in_the_note(status: Any) -> None:
+    (row,) = written(RunJournal(None, "r"), Stored((1,), status))
+    assert (row.status, row.note, row.key_first) == (None, f"status {status} does not fit", 1)
+
+
+ANYTHING = st.none() | st.integers() | st.text() | st.binary() | st.floats()
+
+
+@given(
+    st.recursive(ANYTHING, lambda inner: st.lists(inner) | st.tuples(st.integers(0, 6), inner), max_leaves=9)
+)
+def test_no_line_whatever_it_holds_ends_the_file(line: Any) -> None:
+    block = encode([line, (3, 1.0, "p", "after", "")])
+    _, found, torn = split(MAGIC + LENGTH.pack(len(block)) + block, "x")
+    assert not torn and isinstance(found[-1], EventLine) and found[-1].what == "after"
+
+
 # torn ends
 
 
@@ -332,7 +394,7 @@ def test_files_grow_by_windows_and_hold_blocks_of_any_size(tmp_path: Path) -> No
 
 
 def test_the_schema_in_the_tree_is_that_of_the_rows() -> None:
-    assert SCHEMA_VERSION == 1
+    assert SCHEMA_VERSION == 2
     path = HERE.parents[1] / "fakebrokers" / "journal" / "schema.json"
     assert json.loads(path.read_text()) == json.loads(json.dumps(json_schema()))
 
