@@ -19,6 +19,7 @@ from fakebrokers.core.session import Codec, Session
 from fakebrokers.core.tcp import TcpListener
 from fakebrokers.core.tls import Tls
 from fakebrokers.errors import UsageError
+from fakebrokers.journal.record import State
 from fakebrokers.narconi import faults, forging  # noqa: F401 - they register their effects, for plans
 from fakebrokers.narconi import frames as f
 from fakebrokers.narconi.broker import Message, NarconiBroker
@@ -188,7 +189,7 @@ class Narconi(FakeServer):
 
     def break_backend(self, down_s: float, fault: str) -> None:
         """What the effect ``break-backend`` does."""
-        self.journal.state(self.engine.now, "", "backend lost", f"for {down_s} s", fault)
+        self.journal.state(self.engine.now, "", State.BACKEND_LOST, f"for {down_s} s", fault)
         self.broker.lose_backend(self.engine.now)
         if down_s and self._driver is not None:
             self.broker.backend_up = False

@@ -174,7 +174,7 @@ class DealerListener(ZmqListener):
             if who not in self._seen:
                 self._seen.append(who)
                 self._connection.peer = ", ".join(self._seen)
-                self.engine.journal.state(self.driver.loop.time(), self._connection.name, "peer", who)
+                self.engine.journal.state(self.driver.loop.time(), self._connection.name, "address", who)
             self.engine.receive(self._connection, unit, self.driver.loop.time())
 
 
