@@ -21,7 +21,6 @@ from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, ClassVar, TypeVar
-from uuid import uuid4
 
 from fakebrokers.core.driver import Driver
 from fakebrokers.core.engine import Clock, Engine
@@ -196,15 +195,15 @@ class FakeServer(Operated):
         if self._written is not None:
             self.journal.sink = None
             self._written.close()
+            self.journal.failed(self._written.failure)
             self._written = None
 
     def _write_down(self) -> None:
         """Open the journal on disk, if one is wanted."""
         if self._journal_dir is not None:
-            run = f"{self.protocol}-{time.strftime('%Y%m%dT%H%M%S')}-{uuid4().hex[:8]}"
             self._written = RunJournal(
                 self._journal_dir,
-                run,
+                f"{self.protocol}-{time.strftime('%Y%m%dT%H%M%S')}",
                 protocol=self.protocol,
                 profile=self.profile,
                 seed=self.engine.injector.seed,
@@ -216,6 +215,8 @@ class FakeServer(Operated):
 
     def check(self) -> None:
         """Raise what went wrong inside the fake, if anything did."""
+        if failure := self.journal.pop_failure():
+            self.engine.errors.append(failure)
         if self.engine.errors:
             errors, self.engine.errors = self.engine.errors, []
             if len(errors) == 1:

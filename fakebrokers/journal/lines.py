@@ -164,7 +164,7 @@ def split(content: bytes | mmap.mmap, name: str) -> tuple[int, list[Line], bool]
     version = head[-1]
     if version not in READABLE:
         raise UsageError(
-            f"{name}: expected a journal of version 1 to {SCHEMA_VERSION}, got version {version}"
+            f"{name}: expected a journal of version 1 or {SCHEMA_VERSION}, got version {version}"
         )
     lines: list[Line] = []
     at, size = len(MAGIC), len(content)

@@ -35,7 +35,10 @@ class Sink(Protocol):
     """Where everything is written down besides (`RunJournal`)."""
 
     def write(self, tape: Sequence[Entry], frames: FrameTable) -> None:
-        """Take down what happened in one turn of the loop. Frames still hold their secrets; see `Entry`."""
+        """Take down what happened in one turn of the loop. Frames still hold their secrets; see `Entry`.
+
+        What it raises is kept for `Journal.pop_failure`, and it is not called again.
+        """
 
 
 class _Left(NamedTuple):
@@ -67,6 +70,7 @@ class Journal:
         self._peers = Peers()
         self._sink: Sink | None = None
         self._tape: list[Entry] | None = None  #: what the sink has not got yet; None without a sink
+        self._failure: Exception | None = None
 
     # writing
 
@@ -146,7 +150,20 @@ class Journal:
         tape = self._tape
         if tape and self._sink is not None:
             self._tape = []
-            self._sink.write(tape, self._frames)
+            try:
+                self._sink.write(tape, self._frames)
+            except Exception as error:  # the connections must not pay for it
+                self._sink = self._tape = None
+                self.failed(error)
+
+    def failed(self, error: Exception | None) -> None:
+        """Keep what went wrong with the sink, if anything did; the first is the one that counts."""
+        self._failure = self._failure or error
+
+    def pop_failure(self) -> Exception | None:
+        """What went wrong with the sink, once."""
+        failure, self._failure = self._failure, None
+        return failure
 
     # reading
 

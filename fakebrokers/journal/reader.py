@@ -10,9 +10,10 @@ from typing import Any
 
 import msgspec
 
-from fakebrokers.journal.convert import upgraded_lines
+from fakebrokers.journal.convert import identity_of_1, upgraded_lines
 from fakebrokers.journal.keys import U64_MAX, key_text, row_keys
 from fakebrokers.journal.lines import (
+    SCHEMA_VERSION,
     EventLine,
     FrameLine,
     KindLine,
@@ -27,7 +28,7 @@ from fakebrokers.journal.lines import (
     unfit,
 )
 from fakebrokers.journal.record import State, Tap
-from fakebrokers.journal.rows import FrameRow, MetricRow, OpRow, RunRow
+from fakebrokers.journal.rows import MARK, FrameRow, MetricRow, OpRow, RunRow
 
 _TAPS = [(Tap(bits).label, Tap(bits).direction) for bits in range(Tap.STATE + 1)]
 
@@ -42,7 +43,7 @@ class RunLog(msgspec.Struct, frozen=True):
 
 
 def runs_in(folder: Path) -> list[str]:
-    """Names of the runs that lie in the folder as segment files."""
+    """The runs that lie in the folder as segment files, as these are named."""
     return sorted({path.stem for suffix in ("wire", "ops") for path in folder.glob(f"*.{suffix}")})
 
 
@@ -54,40 +55,67 @@ def segments_of(folder: Path, run: str) -> list[Path]:
 def read_run(folder: Path, run: str) -> RunLog:
     """A run's rows; a torn end is cut off.
 
+    Args:
+        run: As in the files' names.
+
     Raises:
         UsageError: A file is no journal file, or one of a version that cannot be read.
         OSError: It cannot be read.
     """
-    wire, torn_wire = _lines(folder / f"{run}.wire")
-    ops, torn_ops = _lines(folder / f"{run}.ops")
-    return assemble(run, wire, ops, torn=torn_wire or torn_ops)
+    wire, version, torn_wire = _lines(folder / f"{run}.wire")
+    ops, version_of_ops, torn_ops = _lines(folder / f"{run}.ops")
+    return assemble(run, wire, ops, torn=torn_wire or torn_ops, version=min(version, version_of_ops))
 
 
-def _lines(path: Path) -> tuple[list[Line], bool]:
+def identity(folder: Path, run: str) -> str:
+    """The identity of a run (`RunRow.run`), whatever its files are called."""
+    ops, version, _ = _lines(folder / f"{run}.ops")
+    return str(_attributes(run, ops, version)["run"])
+
+
+def _lines(path: Path) -> tuple[list[Line], int, bool]:
+    """The lines of a file, the version that wrote it, and whether it ends torn."""
     if not path.exists():
-        return [], False
+        return [], SCHEMA_VERSION, False
     with path.open("rb") as file:
         if path.stat().st_size == 0:
-            return [], True
+            return [], SCHEMA_VERSION, True
         with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
             version, lines, torn = split(content, str(path))
-            return upgraded_lines(lines, version), torn
+            return upgraded_lines(lines, version), version, torn
 
 
-def assemble(run: str, wire: Sequence[Line], ops: Sequence[Line], *, torn: bool) -> RunLog:
-    """Merge the lines of a run by time, without changing the order inside a file; number them."""
-    rows = _Rows(run)
+def assemble(
+    stem: str, wire: Sequence[Line], ops: Sequence[Line], *, torn: bool, version: int = SCHEMA_VERSION
+) -> RunLog:
+    """Merge the lines of a run by time, without changing the order inside a file; number them.
+
+    Args:
+        stem: Of the files' names; it names a run that does not say what it is.
+    """
+    rows = _Rows(_attributes(stem, ops, version))
     for line in _merged(wire, ops):
         rows.take(line)
     return rows.log(torn=torn)
 
 
+def _attributes(stem: str, ops: Sequence[Line], version: int) -> dict[str, Any]:
+    """Of the run; later ones replace earlier ones of the same name."""
+    attributes: dict[str, Any] = {"run": stem, "name": stem.rpartition(MARK)[0] or stem}
+    for line in ops:
+        if isinstance(line, RunLine):
+            attributes.update(line.attributes)
+    if version == 1:
+        attributes["run"] = identity_of_1(attributes)
+    return attributes
+
+
 class _Rows:
     """The rows of a run so far."""
 
-    def __init__(self, run: str) -> None:
-        self._run = run
-        self._attributes: dict[str, Any] = {}
+    def __init__(self, attributes: dict[str, Any]) -> None:
+        self._attributes = attributes
+        self._run = str(attributes["run"])
         self._kinds: dict[int, KindLine] = {}
         self._peers: dict[str, str] = {}
         self._limits: list[str] = []
@@ -99,7 +127,6 @@ class _Rows:
     def take(self, line: Line) -> None:
         """The next line."""
         if isinstance(line, RunLine):
-            self._attributes.update(line.attributes)
             return
         if isinstance(line, KindLine):
             self._kinds[line.code] = line
@@ -154,7 +181,6 @@ class _Rows:
                     notes.append(unfit(field.name, value))
         torn = torn or bool(known.get("torn"))
         known |= {
-            "run": self._run,
             "torn": torn,
             "ended": not torn and bool(known.get("ended")),
             "note": noted(known.get("note", ""), *notes),

@@ -18,11 +18,16 @@ from fakebrokers.journal.lines import SCHEMA_VERSION
 Unsigned = Annotated[int, msgspec.Meta(ge=0, extra_json_schema={"maximum": U64_MAX, "format": "uint64"})]
 
 
+#: Stands in a run's identity behind its name.
+MARK = "~"
+
+
 class RunRow(msgspec.Struct, frozen=True, kw_only=True):
     """Table ``runs``: what is true of a whole run.
 
     Attributes:
-        run: Its name; unique in an analysis.
+        run: Its identity, which no other run has, on whatever machine: its name, ``~`` and random digits.
+        name: What people call it; runs of one scenario share it.
         variant: Transporter, profile or server version; empty if there is none.
         profile: Of the fake.
         scenario: Id, such as ``RMQS-3.09``; empty outside the suite.
@@ -41,6 +46,7 @@ class RunRow(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     run: str
+    name: str = ""
     client: str = ""
     client_version: str = ""
     suite_version: str = ""

@@ -17,8 +17,9 @@ from uuid import uuid4
 import msgspec
 
 from fakebrokers.errors import UsageError
+from fakebrokers.journal.convert import upgraded_tables
 from fakebrokers.journal.lines import SCHEMA_VERSION
-from fakebrokers.journal.reader import RunLog, read_run, runs_in, segments_of
+from fakebrokers.journal.reader import RunLog, identity, read_run, runs_in, segments_of
 from fakebrokers.journal.rows import TABLES, Unsigned
 from fakebrokers.journal.segment import is_being_written
 
@@ -63,7 +64,7 @@ def seal(folder: Path, progress: Callable[[str], None] | None = None) -> Sealed:
         if progress is not None:
             progress(run)
         batch = batch or _Batch(folder)
-        batch.add(read_run(folder, run))
+        batch.add(run, read_run(folder, run))
         done.runs += 1
         if batch.rows >= ROWS_PER_FILE:
             done.rows += batch.commit()
@@ -122,9 +123,9 @@ class _Batch:
             for table in TABLES
         }
 
-    def add(self, log: RunLog) -> None:
-        """Take in a run."""
-        self._runs.append(log.run.run)
+    def add(self, stem: str, log: RunLog) -> None:
+        """Take in a run; `stem` is how its files are named."""
+        self._runs.append(stem)
         parts: dict[str, Iterable[msgspec.Struct]] = {
             "runs": [log.run],
             "frames": log.frames,
@@ -160,17 +161,29 @@ class _Batch:
 
 def _tidy(folder: Path) -> None:
     """Remove what a seal that was broken off left behind."""
-    import pyarrow.parquet as pq
-
     whole = {path.stem.removeprefix("runs-") for path in folder.glob("runs-*.parquet")}
     for table in TABLES:
         for path in folder.glob(f"{table}-*.parquet*"):
             if path.suffix == ".tmp" or path.stem.removeprefix(f"{table}-") not in whole:
                 path.unlink()
-    if runs_in(folder):
-        for name in whole:
-            sealed = pq.read_table(folder / f"runs-{name}.parquet", columns=["run"])
-            _remove_segments(folder, sealed.column("run").to_pylist())
+    runs = runs_in(folder)
+    if runs and whole:
+        sealed = {run for name in whole for run in sealed_runs(folder / f"runs-{name}.parquet")}
+        _remove_segments(folder, [run for run in runs if identity(folder, run) in sealed])
+
+
+def sealed_runs(path: Path) -> list[str]:
+    """The identities of the runs in a file ``runs-ID.parquet`` of any version."""
+    import pyarrow.parquet as pq
+
+    table = pq.read_table(path)
+    runs: list[str] = upgraded_tables({"runs": table}, version_of(table.schema))["runs"]["run"].to_pylist()
+    return runs
+
+
+def version_of(schema: pyarrow.Schema) -> int:
+    """The version of the journal that a Parquet file was written for; 0 if it is none."""
+    return int((schema.metadata or {}).get(VERSION_KEY, b"0"))
 
 
 def _remove_segments(folder: Path, runs: Iterable[str]) -> None:

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conformance.checkers import check
 from fakebrokers.core.frames import Frame, FrameSpec, Items, KeyType, Role, frame_table
 from fakebrokers.journal import Journal, RunJournal, Tap
 from fakebrokers.journal.keys import key_text
@@ -231,17 +230,3 @@ def test_a_frame_is_found_by_the_role_of_any_item(size: int) -> None:
         assert [record.kind for record in journal.select(role=role)] == ["Answers"]
     assert [record.kind for record in journal.select(role="publish")] == ["Puts"]
     assert journal.select(role="deliver") == []
-
-
-def test_a_refusal_in_a_batch_of_confirms_is_seen_by_the_checkers() -> None:
-    run = RunJournal(None, "r", contract="at-least-once")
-    journal = Journal(FRAMES)
-    journal.sink = run
-    journal.add(1, "c1", Tap.IN, Puts(("g1", "g2")), 100)
-    journal.add(2, "c1", Tap.OUT, Answers(("g1", "g2"), (0, 5)), 60)
-    journal.flush()
-    for number, key in enumerate(("g1", "g2"), 1):
-        run.op(1, "s1", number, "publish", "invoke", key="q", value=f"v{number}")
-        run.op(3, "s1", number, "publish", "ok", key="q", value=f"v{number}", wire_key=key)
-    run.close()
-    assert [(a.name, a.value) for a in check(run.log())] == [("phantom-confirm", "g2")]

@@ -18,7 +18,7 @@ from fakebrokers.journal import seal as sealing  # noqa: E402
 
 
 def write_run(folder: Path, run: str, events: int = 3, *, close: bool = True) -> RunJournal:
-    journal = RunJournal(folder, run, client="c", seed=5)
+    journal = RunJournal(folder, run, run=run, client="c", seed=5)
     for number in range(events):
         journal.event(float(number), "p", f"e{number}")
     journal._wire.append(
