@@ -32,6 +32,8 @@ TOLERANCE = 1.2
 GRACE_MS = 1000
 #: The metric of how long the harness stood still, in milliseconds.
 LAG = "loop_lag_ms"
+#: The metric of the share of CPU time that a hypervisor took away, 0 to 1.
+STEAL = "cpu_steal"
 
 #: Events of a client that tell that it noticed the end of a connection.
 NOTICED = ("connection_lost", "reconnecting", "disconnected")

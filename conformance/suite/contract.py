@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 
+import msgspec
+
 from conformance.suite.scenario import Scenario
 from fakebrokers.core.frames import Role
 from fakebrokers.journal import Journal, Record, Tap
@@ -40,7 +42,7 @@ def contract(item: Scenario, journal: Journal, *, resumed: bool = False) -> str:
             no excuse for what is missing.
     """
     words = set(promise(item.protocol).split())
-    records = [part for record in journal.records() for part in record.split()]
+    records = [part for record in journal.records() for part in _parts(record)]
     if journal.dropped or item.server.get("proxied"):
         words.add("at-most-once")  # not all that happened stands in the journal
     if item.sockets:
@@ -56,6 +58,13 @@ def contract(item: Scenario, journal: Journal, *, resumed: bool = False) -> str:
     if "at-most-once" in words:
         words.discard("ordered")
     return " ".join(sorted(words))
+
+
+def _parts(record: Record) -> Sequence[Record]:
+    """A batch by what its items share; the size of the whole says nothing about them."""
+    if not record.parts:
+        return (record,)
+    return [msgspec.structs.replace(part, size=0) for part in record.split()]
 
 
 def _of_state(record: Record, *, resumed: bool, asked: bool) -> set[str]:

@@ -31,11 +31,9 @@ def open_run(
 ) -> RunJournal:
     """A journal for one more run of the scenario."""
     parts = [client, scenario.id, scenario.protocol, scenario.variant]
-    stem = "@".join(re.sub("[^A-Za-z0-9._+-]", "-", part) for part in parts if part)
-    number = 1 + sum(1 for _ in folder.glob(f"{stem}@*.ops"))
     return RunJournal(
         folder,
-        f"{stem}@{number}",
+        "@".join(re.sub("[^A-Za-z0-9._+-]", "-", part) for part in parts if part),
         client=client,
         client_version=client_version,
         suite_version=__version__,

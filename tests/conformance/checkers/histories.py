@@ -80,7 +80,7 @@ class Story:
     """Writes a history; every call is one record, a hundredth of a second behind the one before."""
 
     def __init__(self, run: str = "r", **attributes: Any) -> None:
-        self.run = RunJournal(None, run, **attributes)
+        self.run = RunJournal(None, "story", run=run, **attributes)
         self.journal = Journal(FRAMES)
         self.journal.sink = self.run
         self.now = 0.0
