@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -77,13 +78,17 @@ def analyze_journals(
     folders = [journal_folder(path) for path in journals]
     for folder in folders:
         seal(folder)
-    files = files_of(folders)
-    with spark_session(master, java_home=java_home, rows=_rows(files), memory=memory) as spark:
-        from conformance.pipeline.analysis import run_analysis
+    scratch = out / "converted"  # where workers on other machines can read it too
+    try:
+        files = files_of(folders, scratch)
+        with spark_session(master, java_home=java_home, rows=_rows(files), memory=memory) as spark:
+            from conformance.pipeline.analysis import run_analysis
 
-        document = run_analysis(spark, files, out)
-        summary = {name: document[name] for name in ("rows", "runs", "anomalies", "allowed", "out")}
-        return {**summary, "seconds": round(time.monotonic() - begun, 3)}
+            document = run_analysis(spark, files, out)
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+    summary = {name: document[name] for name in ("rows", "runs", "anomalies", "allowed", "out")}
+    return {**summary, "seconds": round(time.monotonic() - begun, 3)}
 
 
 def _rows(files: dict[str, list[str]]) -> int:

@@ -20,7 +20,6 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, ClassVar, Self, TypeVar
-from uuid import uuid4
 
 from fakebrokers.core.connection import Connection
 from fakebrokers.core.driver import Driver
@@ -194,15 +193,15 @@ class FakeServer(ABC):
         if self._written is not None:
             self.journal.sink = None
             self._written.close()
+            self.journal.failed(self._written.failure)
             self._written = None
 
     def _open_journal(self) -> None:
         """Begin to write the journal to disk, if that is wanted."""
         if self._journal_dir is not None:
-            run = f"{self.protocol.name}-{time.strftime('%Y%m%dT%H%M%S')}-{uuid4().hex[:8]}"
             self._written = RunJournal(
                 self._journal_dir,
-                run,
+                f"{self.protocol.name}-{time.strftime('%Y%m%dT%H%M%S')}",
                 protocol=self.protocol.name,
                 profile=self.profile,
                 seed=self.engine.injector.seed,
@@ -211,6 +210,8 @@ class FakeServer(ABC):
 
     def check(self) -> None:
         """Raise what went wrong inside the fake, if anything did."""
+        if failure := self.journal.pop_failure():
+            self.engine.errors.append(failure)
         if self.engine.errors:
             errors, self.engine.errors = self.engine.errors, []
             if len(errors) == 1:

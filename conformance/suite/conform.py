@@ -33,6 +33,7 @@ from conformance.suite.verdicts import exit_code
 from fakebrokers import __version__
 from fakebrokers.errors import UsageError
 from fakebrokers.journal import RunJournal
+from fakebrokers.journal.run import ensure_writable
 
 
 class Order(msgspec.Struct, kw_only=True):
@@ -78,7 +79,10 @@ def conform(order: Order, console: Console) -> tuple[Results, list[Judgement]]:
 
     Raises:
         CutShort: Ctrl-C; it has the results so far.
+        JournalError: The folder of the journal cannot be written.
     """
+    if order.journal is not None:
+        ensure_writable(order.journal)
     started = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
     known = expectations.load(order.expect) if order.expect else expectations.Expectations()
     hello: list[Hello] = []

@@ -11,7 +11,7 @@ import msgspec
 
 from conformance.adapter.base import Adapter
 from conformance.adapter.messages import Hello
-from conformance.checkers.anomaly import LAG
+from conformance.checkers.anomaly import LAG, STEAL
 from conformance.results import Verdict
 from conformance.suite.client import Client
 from conformance.suite.evidence import plan_of, proxy_of, records_of
@@ -145,16 +145,23 @@ async def judge(
         **details,
     )
     if note is not None:
-        _write_down(note, judged, adapter, getattr(broker, "journal", None))
+        _write_down(note, judged, adapter, getattr(broker, "journal", None), lag)
+        if note.failure is not None:
+            judged = msgspec.structs.replace(judged, verdict=Verdict.HARNESS_ERROR, reason=str(note.failure))
     return judged
 
 
-def _write_down(note: RunJournal, judged: Judgement, adapter: Adapter, wire: Journal | None) -> None:
+def _write_down(
+    note: RunJournal, judged: Judgement, adapter: Adapter, wire: Journal | None, lag: LagMeter
+) -> None:
     """Complete the run's journal, whose wire was written as it went, and close it."""
     if wire is not None:
         wire.sink = None
     write_ops(note, judged.scenario, adapter.transcript.lines, wire)
-    note.metric(asyncio.get_running_loop().time(), LAG, judged.lag_s * 1000)
+    now = asyncio.get_running_loop().time()
+    note.metric(now, LAG, lag.worst_s * 1000)
+    if lag.steal is not None:
+        note.metric(now, STEAL, lag.steal)
     faults = [*judged.plan.get("faults", ()), *judged.proxy_plan.get("faults", ())]
     note.close(verdict=judged.verdict.value, faults=len(faults))
 

@@ -26,7 +26,7 @@ class Wanted(msgspec.Struct, frozen=True):
         return (
             record.seq > self.since
             and (self.kind is None or record.kind == self.kind)
-            and (self.role is None or record.role == self.role)
+            and (self.role is None or record.has_role(self.role))
             and (self.tap is None or bool(record.tap & self.tap))
             and (self.connection is None or record.connection == self.connection)
             and (self.condition is None or self.condition(record))

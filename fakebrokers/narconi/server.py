@@ -16,6 +16,7 @@ from fakebrokers.core.listeners import Endpoint
 from fakebrokers.core.session import Codec, Session
 from fakebrokers.core.tls import Tls
 from fakebrokers.errors import UsageError
+from fakebrokers.journal.record import State
 from fakebrokers.narconi import frames as f
 from fakebrokers.narconi.broker import Message, NarconiBroker
 from fakebrokers.narconi.codec import NarconiCodec
@@ -183,7 +184,7 @@ class Narconi(FakeServer):
 
     def break_backend(self, down_s: float, fault: str) -> None:
         """What the effect ``break-backend`` does."""
-        self.journal.state(self.engine.now, "", "backend lost", f"for {down_s} s", fault)
+        self.journal.state(self.engine.now, "", State.BACKEND_LOST, f"for {down_s} s", fault)
         self.broker.lose_backend(self.engine.now)
         if down_s:
             self.broker.backend_up = False
