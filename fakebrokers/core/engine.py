@@ -163,9 +163,17 @@ class Engine:
         try:
             act(*arguments)
         except Exception as error:
-            error.add_note(f"in the fake, on connection {connection.name} ({connection.peer})")
-            self.errors.append(error)
+            self.keep_error(error, f"on connection {connection.name} ({connection.peer})")
             connection.end_now(HangUp.RST, self.now)
+
+    def keep_error(self, error: BaseException, where: str) -> None:
+        """Keep an error inside the fake for the test (`FakeServer.check`) and go on.
+
+        Whatever the loop calls (a listener, a transport, the end of a step) ends here when it fails: a
+        callback that raises would leave its listener deaf, for all clients.
+        """
+        error.add_note(f"in the fake, {where}")
+        self.errors.append(error)
 
     # time
 

@@ -53,11 +53,11 @@ class TcpTransport(asyncio.Protocol):
         self._engine.now = now
         try:
             session, codec = self._listener.welcome(transport)
+            self._connection = self._engine.accept(session, codec, self, now, f"{host}:{port}")
         except Exception as error:
-            self._engine.errors.append(error)
+            self._engine.keep_error(error, f"while it accepted {host}:{port}")
             transport.abort()
             return
-        self._connection = self._engine.accept(session, codec, self, now, f"{host}:{port}")
         self._driver.settle()
 
     def data_received(self, data: bytes) -> None:
@@ -193,7 +193,7 @@ class TcpListener:
             except (BlockingIOError, InterruptedError, ConnectionAbortedError):
                 return
             except OSError as error:  # no descriptors left, say: the client waits in the queue
-                self.driver.engine.errors.append(error)
+                self.driver.engine.keep_error(error, f"at the listener of {self.host}:{self.port}")
                 self._pause(self._socket)
                 return
             accepted.setblocking(False)
@@ -222,6 +222,9 @@ class TcpListener:
         self._tasks.discard(task)
         self._arriving.discard(accepted)
         if task.cancelled():  # perhaps before it began
+            accepted.close()
+        elif (error := task.exception()) is not None:
+            self.driver.engine.keep_error(error, f"at the listener of {self.host}:{self.port}")
             accepted.close()
 
     def close(self) -> None:
