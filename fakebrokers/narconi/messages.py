@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from itertools import chain
 from math import ceil
 from typing import Any
 
@@ -16,6 +17,9 @@ from fakebrokers.narconi.websocket import BINARY, CLOSE, PING, PONG, TEXT, encod
 _decode = msgspec.json.Decoder().decode
 _encode = msgspec.json.Encoder().encode
 _SHOWN = 256  # bytes of a malformed message that are kept
+#: Levels of lists and objects in a JSON message. The server has no such limit; Python's stack has,
+#: and where it ends depends on who calls.
+DEPTH_LIMIT = 100
 
 
 # in
@@ -49,6 +53,9 @@ def read_metadata(data: bytes, document: bool, limit: int) -> tuple[dict[str, An
 def _from_object(
     value: dict[str, Any], data: bytes, document: bool, limit: int
 ) -> tuple[dict[str, Any], bytes | None] | Malformed:
+    if _depth(value) > DEPTH_LIMIT:
+        problem = f"expected at most {DEPTH_LIMIT} levels of lists and objects, got more"
+        return Malformed(data[:_SHOWN], problem, "not-json")
     metadata = {key: _as_js(item) for key, item in value.items() if key != "message"}
     if "message" not in value:
         return metadata, None
@@ -78,6 +85,16 @@ def _as_buffer(value: Any, limit: int) -> bytes | None:
     if isinstance(value, list):
         return bytes([int(item) & 0xFF if isinstance(item, int | float) else 0 for item in value])
     return b""
+
+
+def _depth(value: Any) -> int:
+    """How deep lists and objects stand in each other; 0 for anything else."""
+    depth, level = 0, [value]
+    while level := [item for item in level if isinstance(item, dict | list)]:
+        depth += 1
+        inner = (item.values() if isinstance(item, dict) else item for item in level)
+        level = list(chain.from_iterable(inner))
+    return depth
 
 
 def _as_js(value: Any) -> Any:

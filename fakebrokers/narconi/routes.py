@@ -14,7 +14,9 @@ from fakebrokers.narconi.profile import Profile
 QUEUE_METHODS = ("PUT", "DELETE")
 MESSAGES_METHODS = ("POST", "DELETE", "GET")
 
-_PATH = re.compile(r"/+v2/+([^/]*)/+queues/+([^/]*)(/+messages)?\Z")
+#: Repeats that give nothing back (``++``): else a path of n slashes would take n * n steps to refuse. An
+#: empty project is one that two slashes stand for.
+_PATH = re.compile(r"/++v2(?:/++([^/]++)/++|//++())queues/++([^/]*+)(/++messages)?+\Z")
 _PROJECT = re.compile(r"[a-zA-Z0-9]+\Z")
 _QUEUE = re.compile(r"[a-zA-Z0-9.:_-]+\Z")
 
@@ -59,9 +61,9 @@ def find_route(target: str) -> Route | None:
     found = _PATH.match(path)
     if found is None:
         return None
-    project, queue, messages = found.groups()
+    project, _, queue, messages = found.groups()
     return Route(
-        unquote(project),
+        unquote(project or ""),
         unquote(queue),
         messages is not None,
         dict(parse_qsl(query, keep_blank_values=True)),

@@ -300,9 +300,9 @@ class NarconiSession(Session):
 
 def _stored_headers(headers: f.Headers) -> dict[str, Any]:
     """What is kept of a request's headers: ``x-msg-x-...``, in lower case, repeated ones joined."""
-    kept: dict[str, Any] = {}
+    kept: dict[str, list[str]] = {}
     for name, value in headers:
         key = name.lower()
         if key.startswith("x-msg-x-"):
-            kept[key] = f"{kept[key]}, {value}" if key in kept else value
-    return kept
+            kept.setdefault(key, []).append(value)
+    return {key: ", ".join(values) for key, values in kept.items()}
