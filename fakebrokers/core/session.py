@@ -28,6 +28,11 @@ class Codec(ABC):
         """Take in one unit; yield each complete frame with its size in bytes on the wire.
 
         Never raises on foreign bytes: what cannot be read comes out as `Malformed`.
+
+        While a connection may not be read (back pressure, a fault) further units are fed all the same, and
+        what was returned is iterated over later: each to its end, in the order in which they were fed. What
+        a unit means may depend on the frames before it (an upgrade, say), so look at the codec's state when
+        iterated over, not when called.
         """
 
     @abstractmethod

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from fakebrokers.core.frames import Frame, Malformed
@@ -42,9 +42,9 @@ class NarconiCodec(Codec):
         self._metadata: dict[str, Any] | None = None
         self._metadata_size = 0
 
-    def feed(self, unit: bytes) -> Iterable[_Pair]:
+    def feed(self, unit: bytes) -> Iterator[_Pair]:
         """Yields `HttpRequest` frames, or the client's frames of a WebSocket."""
-        return self._read(unit)
+        yield from self._read(unit)  # looked up here: an upgrade may stand in a unit before this one
 
     def fresh(self) -> NarconiCodec:
         """An empty codec in the same state: HTTP, publishing or consuming."""

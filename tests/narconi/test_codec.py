@@ -75,6 +75,19 @@ def test_names_are_decoded() -> None:
     assert (frame.project, frame.queue) == ("gold", "a b")
 
 
+@given(st.lists(st.integers(0, 600), max_size=6), st.sampled_from(["publish", "consume"]))
+def test_units_may_be_fed_before_the_frames_in_front_are_fetched(cuts: list[int], protocol: str) -> None:
+    """What the bytes behind an upgrade mean is known when it is fetched, not when they come."""
+    codec = NarconiCodec()
+    data = codec.encode(f.EnsureQueue("PUT", Q)) + codec.encode(upgrade(protocol))
+    data += text("{}") + encode_frame(BINARY, b"hello", masked=True) + text('{"ackId":"1"}')
+    at_once = [frame for frame, _ in codec.feed(data)]
+    assert [type(frame) for frame in at_once[:2]] == [f.EnsureQueue, f.WsUpgrade]
+    codec = NarconiCodec()
+    fed = [codec.feed(data[a:b]) for a, b in pairwise([0, *sorted(cuts), len(data)])]
+    assert [frame for found in fed for frame, _ in found] == at_once
+
+
 # messages of a publisher
 
 metadata = st.dictionaries(

@@ -8,9 +8,11 @@ import pytest
 
 from fakebrokers.core.session import HangUp
 from fakebrokers.errors import UsageError
+from fakebrokers.faults import stall
 from fakebrokers.narconi.config import Config
 from fakebrokers.narconi.profile import PROFILES, find_profile
 from fakebrokers.narconi.routes import find_route, js_number
+from fakebrokers.narconi.websocket import BINARY, encode_frame
 from tests.narconi.recording import Answer, Core, Reply
 
 QUEUE = "/v2/gold/queues/q"
@@ -97,6 +99,27 @@ def test_what_is_no_http_gets_no_answer() -> None:
     client.send(b"\x16\x03\x01\x02\x00\x01\r\n\r\n")
     assert not client.data
     assert client.ended is HangUp.FIN
+
+
+@pytest.mark.parametrize("cut", [1, 40, -8, -7, -1])
+def test_an_upgrade_that_waits_and_a_message_behind_it(cut: int) -> None:
+    """Both come while nothing may be read, the message perhaps in a unit of its own."""
+    server = Core(faults=(stall(for_s=1.0, on="accept"),))
+    server.broker.ensure("gold_q")
+    client = server.connect()
+    head = (
+        f"GET {MESSAGES} HTTP/1.1\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
+        "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Protocol: publish\r\n\r\n"
+    )
+    data = head.encode() + encode_frame(BINARY, b"hello")
+    client.send(data[:cut])
+    client.send(data[cut:])
+    assert not client.data
+    server.engine.handle_timers(2.0)
+    server.engine.flush(2.0)
+    assert client.answer().status_line == "HTTP/1.1 101 Switching Protocols"
+    assert [message.payload for message in server.broker.queues["gold_q"].ready] == [b"hello"]
+    assert server.errors == []
 
 
 def test_expectations_are_met() -> None:

@@ -60,7 +60,7 @@ INPUTS: dict[str, Callable[[int], bytes]] = {
 }
 
 
-@pytest.mark.parametrize("size", [20_000, 80_000])
+@pytest.mark.parametrize("size", [8_000, 32_000])
 @pytest.mark.parametrize("segment", [1, 8, 1 << 20])
 @pytest.mark.parametrize("kind", INPUTS)
 def test_http(reader: RequestReader, kind: str, segment: int, size: int) -> None:
@@ -95,7 +95,7 @@ MESSAGES: dict[str, Callable[[int], bytes]] = {
 }
 
 
-@pytest.mark.parametrize("size", [20_000, 80_000])
+@pytest.mark.parametrize("size", [8_000, 32_000])
 @pytest.mark.parametrize("segment", [1, 8, 1 << 20])
 @pytest.mark.parametrize("kind", MESSAGES)
 def test_websocket(kind: str, segment: int, size: int) -> None:

@@ -17,3 +17,10 @@ def test_a_byte_is_copied_once_however_many_came_before() -> None:
             assert (length, unit.work) == (size, size)
             assert codec.encode(frame) == bytes(size)
     assert frame.start == 1000 + 8000 + 100_000 + 999
+
+
+def test_units_may_be_fed_before_the_frames_in_front_are_fetched() -> None:
+    codec = ProxyCodec()
+    fed = [codec.feed(unit) for unit in (b"ab", b"c", b"def")]
+    frames = [frame for found in fed for frame, _ in found]
+    assert frames == [ClientBytes(0, b"ab"), ClientBytes(2, b"c"), ClientBytes(3, b"def")]

@@ -67,7 +67,7 @@ def _chunk(data: bytes) -> Chunk:
     return Chunk.build(data, entries=1, records=1, first_offset=0, timestamp_ms=0)
 
 
-@pytest.mark.parametrize("size", [20_000, 80_000])
+@pytest.mark.parametrize("size", [8_000, 32_000])
 @pytest.mark.parametrize("kind", FRAMES)
 def test_a_frame_of_many_items(kind: str, size: int) -> None:
     side, make = FRAMES[kind]
@@ -78,7 +78,7 @@ def test_a_frame_of_many_items(kind: str, size: int) -> None:
     assert body.work <= PER_BYTE * len(body)
 
 
-@pytest.mark.parametrize("size", [20_000, 80_000])
+@pytest.mark.parametrize("size", [8_000, 32_000])
 @pytest.mark.parametrize("segment", [1, 8, 1 << 20])
 @pytest.mark.parametrize("fetched", [True, False])
 def test_frames_in_tiny_segments(size: int, segment: int, fetched: bool) -> None:
