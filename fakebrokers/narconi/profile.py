@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from fakebrokers.errors import UsageError
-
 
 @dataclass(frozen=True)
 class Profile:
@@ -49,15 +47,3 @@ PROFILES: dict[str, Profile] = {
         replace(_REAL, name="seed", chunked=False, chunked_delivery=False, document=True),
     )
 }
-
-
-def find_profile(name: str) -> Profile:
-    """The profile of that name.
-
-    Raises:
-        UsageError: There is none; names all.
-    """
-    try:
-        return PROFILES[name]
-    except KeyError:
-        raise UsageError(f"narconi has no profile {name!r}; it has {', '.join(PROFILES)}") from None

@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 from fakebrokers.core.driver import Driver
 from fakebrokers.core.engine import Clock
 from fakebrokers.core.frames import FrameTable
+from fakebrokers.core.profiles import find_profile
 from fakebrokers.core.session import Codec, Session
 from fakebrokers.core.tcp import TcpListener
 from fakebrokers.core.tls import Tls
@@ -24,7 +25,7 @@ from fakebrokers.narconi import frames as f
 from fakebrokers.narconi.broker import Message, NarconiBroker
 from fakebrokers.narconi.codec import NarconiCodec
 from fakebrokers.narconi.config import Config
-from fakebrokers.narconi.profile import find_profile
+from fakebrokers.narconi.profile import PROFILES
 from fakebrokers.narconi.session import NarconiSession
 from fakebrokers.server import FakeServer
 
@@ -50,7 +51,7 @@ class Narconi(FakeServer):
         self, *, config: Config | None = None, profile: str = "real", tls: bool = False, **options: Any
     ) -> None:
         self.config = config or Config()
-        self._behaviour = find_profile(profile)
+        self._behaviour = find_profile(PROFILES, profile, self.protocol)
         self._wants_tls = tls
         self.tls: Tls | None = None
         super().__init__(profile=profile, **options)

@@ -9,6 +9,7 @@ from typing import Any, Literal, NamedTuple, Self
 
 from fakebrokers.core.driver import Driver
 from fakebrokers.core.engine import Clock
+from fakebrokers.core.profiles import find_profile
 from fakebrokers.core.session import HangUp
 from fakebrokers.errors import UsageError
 from fakebrokers.proxy.server import Proxy
@@ -16,7 +17,7 @@ from fakebrokers.pzq.broker import PzqBroker
 from fakebrokers.pzq.codec import MonitorCodec, ReceiveCodec, SendCodec
 from fakebrokers.pzq.frames import FRAMES, Parts
 from fakebrokers.pzq.memory import RECONNECT_MS, MemorySocket, SocketType, offer, withdraw
-from fakebrokers.pzq.profile import Options, find_profile
+from fakebrokers.pzq.profile import PROFILES, Options
 from fakebrokers.pzq.session import MonitorSession, ReceiveSession, SendSession
 from fakebrokers.pzq.sockets import DealerListener, RouterListener
 from fakebrokers.pzq.store import SqliteStore, Store
@@ -92,7 +93,7 @@ class PZQ(FakeServer):
         profile: str = "real",
         **options: Any,
     ) -> None:
-        self._profile = find_profile(profile)
+        self._profile = find_profile(PROFILES, profile, self.protocol)
         self._options = Options(
             ack_timeout=ack_timeout,
             reaper_frequency=reaper_frequency,

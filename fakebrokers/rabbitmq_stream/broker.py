@@ -300,8 +300,8 @@ class StreamBroker(Broker):
             client.kick(now)
         for stream in list(self.streams.values()):
             if stream.membership.leader is node:
-                heirs = [member for member in stream.membership.replicas if member.up]
-                self.move_leader(stream.name, heirs[0] if heirs else None, now, stream.virtual_host)
+                candidates = [member for member in stream.membership.replicas if member.up]
+                self.move_leader(stream.name, next(iter(candidates), None), now, stream.virtual_host)
 
     def start_node(self, node: Node, now: float) -> None:
         """A node comes back; streams without leader that have a member there get it as leader."""

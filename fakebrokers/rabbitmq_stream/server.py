@@ -11,6 +11,7 @@ import msgspec
 
 from fakebrokers.core.driver import Driver
 from fakebrokers.core.engine import Clock
+from fakebrokers.core.profiles import find_profile
 from fakebrokers.core.session import Codec, Session
 from fakebrokers.core.tcp import TcpListener
 from fakebrokers.core.tls import Tls
@@ -21,7 +22,7 @@ from fakebrokers.rabbitmq_stream.codec import StreamCodec
 from fakebrokers.rabbitmq_stream.codec_seed import codec_for
 from fakebrokers.rabbitmq_stream.codes import Code
 from fakebrokers.rabbitmq_stream.frames import FRAMES
-from fakebrokers.rabbitmq_stream.profile import Profile, find_profile
+from fakebrokers.rabbitmq_stream.profile import PROFILES, Profile
 from fakebrokers.rabbitmq_stream.session import StreamSession
 from fakebrokers.rabbitmq_stream.stream import Message, Stream
 from fakebrokers.server import FakeServer
@@ -258,7 +259,7 @@ def _management(server: RabbitMQStream) -> Management:
 def _switched(
     name: str, heartbeat_s: int | None, frame_max: int | None, real_delays: bool, switches: Mapping[str, Any]
 ) -> Profile:
-    profile = find_profile(name)
+    profile = find_profile(PROFILES, name, RabbitMQStream.protocol)
     if real_delays:
         profile = profile.with_delays()
     changes = dict(switches)

@@ -15,7 +15,7 @@ from fakebrokers.narconi.codec import NarconiCodec
 from fakebrokers.narconi.config import Config
 from fakebrokers.narconi.encodings import encode_payload, known_encoding
 from fakebrokers.narconi.messages import js_text
-from fakebrokers.narconi.profile import find_profile
+from fakebrokers.narconi.profile import PROFILES
 from fakebrokers.narconi.websocket import BINARY, CONTINUATION, TEXT, encode_frame
 
 Q = "/v2/gold/queues/q"
@@ -28,7 +28,7 @@ def upgrade(protocol: str = "publish") -> f.WsUpgrade:
 
 def behind(protocol: str, *data: bytes, profile: str = "real", limit: int = 65536) -> list[Frame]:
     """What the codec makes of bytes behind an upgrade."""
-    codec = NarconiCodec(find_profile(profile), Config(max_message_size=limit))
+    codec = NarconiCodec(PROFILES[profile], Config(max_message_size=limit))
     list(codec.feed(codec.encode(upgrade(protocol))))
     return [frame for piece in data for frame, _ in codec.feed(piece)]
 
@@ -277,7 +277,7 @@ def test_deliveries() -> None:
 
 
 def test_errors() -> None:
-    real, seed = NarconiCodec(), NarconiCodec(find_profile("seed"))
+    real, seed = NarconiCodec(), NarconiCodec(PROFILES["seed"])
     assert real.encode(f.WsReject("e", 400)) == text('{"error":"e","code":400}')
     assert seed.encode(f.WsError("e", 400)) == text('{"code":400,"error":"e"}')
     assert real.encode(f.WsError(None, 500)) == text('{"code":500}')

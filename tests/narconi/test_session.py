@@ -10,8 +10,9 @@ from fakebrokers.core.session import HangUp
 from fakebrokers.errors import UsageError
 from fakebrokers.faults import stall
 from fakebrokers.narconi.config import Config
-from fakebrokers.narconi.profile import PROFILES, find_profile
+from fakebrokers.narconi.profile import PROFILES
 from fakebrokers.narconi.routes import find_route, js_number
+from fakebrokers.narconi.server import Narconi
 from fakebrokers.narconi.websocket import BINARY, encode_frame
 from tests.narconi.recording import Answer, Core, Reply
 
@@ -433,5 +434,6 @@ def test_default_limit() -> None:
 
 def test_profiles() -> None:
     assert {"real", "seed", "0.1.0", "0.2.0-pre"} <= set(PROFILES)
-    with pytest.raises(UsageError, match="it has real"):
-        find_profile("3.0")
+    assert all(profile.name == name for name, profile in PROFILES.items())
+    with pytest.raises(UsageError, match=r"narconi has no profile 'sead'; did you mean 'seed'\?"):
+        Narconi(profile="sead")
