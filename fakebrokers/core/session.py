@@ -122,7 +122,7 @@ class Session(ABC):
     def closed(self, now: float) -> None:  # noqa: B027 - optional hook
         """The connection is gone, for whatever reason. Called exactly once."""
 
-    def refusal(self, frame: Frame, code: int) -> Frame | None:
+    def refusal(self, frame: Frame, code: int, now: float) -> Frame | None:
         """The answer to `frame` that carries the error `code`, or None if it has no answer."""
         return None
 

@@ -12,6 +12,7 @@ import msgspec
 from fakebrokers.core.frames import Frame, Malformed
 from fakebrokers.narconi import frames as f
 from fakebrokers.narconi.encodings import encode_payload
+from fakebrokers.narconi.profile import Profile
 from fakebrokers.narconi.websocket import BINARY, CLOSE, PING, PONG, TEXT, encode_frame
 
 _decode = msgspec.json.Decoder().decode
@@ -25,25 +26,26 @@ DEPTH_LIMIT = 100
 # in
 
 
-def read_metadata(data: bytes, document: bool, limit: int) -> tuple[dict[str, Any], bytes | None] | Malformed:
+def read_metadata(
+    data: bytes, profile: Profile, limit: int
+) -> tuple[dict[str, Any], bytes | None] | Malformed:
     """The metadata of a message to publish, and its payload if ``message`` holds one.
 
     Args:
         data: A message; UTF-8.
-        document: Whether the document's rules hold: an empty message is empty metadata, and whatever
-            is no object, or has a ``message`` that is no text, is refused. The server does as it does.
+        profile: Which server.
         limit: Bytes of a payload.
     """
-    if document and not data:
+    if profile.empty_metadata and not data:
         return {}, None
     try:
         value = _decode(data)
     except (msgspec.DecodeError, RecursionError):
         return Malformed(data[:_SHOWN], "expected JSON or a binary message", "not-json")
     if isinstance(value, dict):
-        return _from_object(value, data, document, limit)
+        return _from_object(value, data, profile, limit)
     problem = f"expected a JSON object, got {type(value).__name__}"
-    if document:
+    if profile.strict_metadata:
         return Malformed(data[:_SHOWN], problem, "not-json")
     if isinstance(value, list):
         return {}, None
@@ -51,7 +53,7 @@ def read_metadata(data: bytes, document: bool, limit: int) -> tuple[dict[str, An
 
 
 def _from_object(
-    value: dict[str, Any], data: bytes, document: bool, limit: int
+    value: dict[str, Any], data: bytes, profile: Profile, limit: int
 ) -> tuple[dict[str, Any], bytes | None] | Malformed:
     if _depth(value) > DEPTH_LIMIT:
         problem = f"expected at most {DEPTH_LIMIT} levels of lists and objects, got more"
@@ -60,10 +62,10 @@ def _from_object(
     if "message" not in value:
         return metadata, None
     message = value["message"]
-    if isinstance(message, str) and (message or document):
+    if isinstance(message, str) and (message or not profile.crashes):
         return metadata, message.encode()
     problem = f"expected text as message, got {message!r:.40}"
-    if document:
+    if profile.strict_metadata:
         return Malformed(data[:_SHOWN], problem, "not-json")
     payload = _as_buffer(message, limit)
     if payload is None:

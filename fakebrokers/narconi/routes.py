@@ -103,10 +103,10 @@ def prefetch(route: Route, config: Config, profile: Profile) -> int | None:
     """How many unacknowledged messages a consumer with ``ack`` may have.
 
     None: the real server hands RabbitMQ a value that it refuses, and nothing ever arrives (fractions,
-    more than 65535). Profile ``seed`` takes the whole number.
+    more than 65535).
     """
     limit = js_number(route.query["limit"]) if "limit" in route.query else float(config.default_limit)
-    if profile.document:
+    if profile.any_limit:
         return int(min(limit, 2**31))
     return int(limit) if limit.is_integer() and limit <= 0xFFFF else None
 

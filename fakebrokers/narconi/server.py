@@ -129,7 +129,7 @@ class Narconi(FakeServer):
 
     def delete(self, project: str, queue: str) -> None:
         """Delete a queue under whoever uses it."""
-        self.call(self.broker.delete, f"{project}_{queue}")
+        self.call(lambda: self.broker.delete(f"{project}_{queue}", self.engine.now))
 
     def put(
         self,

@@ -27,17 +27,17 @@ HIGH_WATER_MARK = 1000  #: libzmq's default; messages that wait for a connection
 Join = Callable[[SocketType, Callable[[Parts], None], int], "MemorySocket"]
 
 _numbers = count(1)
-_offers: dict[str, Join] = {}
+_registered: dict[str, Join] = {}
 
 
-def offer(endpoint: str, join: Join) -> None:
+def register(endpoint: str, join: Join) -> None:
     """Make a fake's socket reachable at an endpoint."""
-    _offers[endpoint] = join
+    _registered[endpoint] = join
 
 
-def withdraw(endpoint: str) -> None:
+def unregister(endpoint: str) -> None:
     """The fake has stopped."""
-    _offers.pop(endpoint, None)
+    _registered.pop(endpoint, None)
 
 
 def connect(
@@ -51,9 +51,11 @@ def connect(
     Raises:
         UsageError: there is no such fake.
     """
-    if endpoint not in _offers:
-        raise UsageError(f"no PZQ fake in memory at {endpoint}; there are: {', '.join(_offers) or 'none'}")
-    return _offers[endpoint](kind, on_message, reconnect_ms)
+    if endpoint not in _registered:
+        raise UsageError(
+            f"no PZQ fake in memory at {endpoint}; there are: {', '.join(_registered) or 'none'}"
+        )
+    return _registered[endpoint](kind, on_message, reconnect_ms)
 
 
 class MemorySocket:

@@ -1,4 +1,4 @@
-"""PZQ's front door."""
+"""The PZQ fake: a daemon with its three sockets."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from fakebrokers.proxy.server import Proxy
 from fakebrokers.pzq.broker import PzqBroker
 from fakebrokers.pzq.codec import MonitorCodec, ReceiveCodec, SendCodec
 from fakebrokers.pzq.frames import FRAMES, Parts
-from fakebrokers.pzq.memory import RECONNECT_MS, MemorySocket, SocketType, offer, withdraw
+from fakebrokers.pzq.memory import RECONNECT_MS, MemorySocket, SocketType, register, unregister
 from fakebrokers.pzq.profile import PROFILES, Options
 from fakebrokers.pzq.session import MonitorSession, ReceiveSession, SendSession
 from fakebrokers.pzq.sockets import DealerListener, RouterListener
@@ -34,7 +34,7 @@ class StoredMessage(NamedTuple):
     Attributes:
         key: What consumers know it by.
         body: Its parts.
-        in_flight: It was delivered, and neither settled nor expired.
+        in_flight: It was delivered, and neither acknowledged nor expired.
     """
 
     key: bytes
@@ -163,7 +163,7 @@ class PZQ(FakeServer):
     def _close(self) -> None:
         if self._memory:
             for endpoint in self.urls.values():
-                withdraw(endpoint)
+                unregister(endpoint)
         super()._close()
         self.broker.store.close()
 
@@ -204,7 +204,7 @@ class PZQ(FakeServer):
         """Let clients in memory find the three sockets, see `memory.connect`."""
         if self._memory:
             for role, endpoint in self.urls.items():
-                offer(endpoint, partial(self.connect_memory_socket, role))
+                register(endpoint, partial(self.connect_memory_socket, role))
 
     def connect_memory_socket(
         self,
@@ -286,9 +286,9 @@ class PZQ(FakeServer):
         return self.call(self._messages)
 
     def _messages(self) -> list[StoredMessage]:
-        flying = set(self.broker.in_flight)
+        in_flight = set(self.broker.in_flight)
         stored = sorted(self.broker.store, key=lambda message: message.place)
-        return [StoredMessage(m.key, m.body, m.key in flying) for m in stored]
+        return [StoredMessage(m.key, m.body, m.key in in_flight) for m in stored]
 
     @property
     def statistics(self) -> dict[str, int]:

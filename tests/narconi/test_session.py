@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+from email.utils import formatdate
 
 import pytest
 
+from fakebrokers.core.frames import Malformed
 from fakebrokers.core.session import HangUp
 from fakebrokers.errors import UsageError
-from fakebrokers.faults import stall
+from fakebrokers.faults import reply, stall
+from fakebrokers.narconi import frames as f
 from fakebrokers.narconi.config import Config
+from fakebrokers.narconi.frames import FRAMES
 from fakebrokers.narconi.profile import PROFILES
 from fakebrokers.narconi.routes import find_route, js_number
 from fakebrokers.narconi.server import Narconi
@@ -437,3 +441,46 @@ def test_profiles() -> None:
     assert all(profile.name == name for name, profile in PROFILES.items())
     with pytest.raises(UsageError, match=r"narconi has no profile 'sead'; did you mean 'seed'\?"):
         Narconi(profile="sead")
+
+
+def test_every_frame_in_every_state_is_dealt_with() -> None:
+    """Faults bring any frame at any time; where a state has no handler the frame is ignored."""
+    upgrades = {"http": None, "publishing": "publish", "consuming": "consume"}
+    kinds = [kind for kind in FRAMES if issubclass(kind, f.HttpRequest | f.WsPing | f.WsClose)]
+    odd = [
+        *[kind(method="GET", target=MESSAGES, number=1) for kind in kinds if issubclass(kind, f.HttpRequest)],
+        f.WsPing(b"p"),
+        f.WsPong(b"p"),
+        f.WsClose(1001),
+        f.Expectation(),
+        f.WsPublish(1, b"x", {}, "binary", False),
+        f.WsAck("1", None),
+        f.WsStop(True),
+        f.WsConfirm(1),
+        *[Malformed(b"", "", code) for code in ("http", "ws-1002", "crash", "stuck", "not-json", "other")],
+    ]
+    for state, protocol in upgrades.items():
+        for frame in odd:
+            server = core()
+            client = server.connect() if protocol is None else server.websocket(MESSAGES, protocol)
+            session = server.engine.connections["c1"].session
+            assert session.state == state
+            server.call(session.handle, frame, server.now)
+            assert server.errors == [], (state, frame)
+            ended = session.state == "closed"
+            before = len(client.data)  # type: ignore[attr-defined]
+            if ended:
+                for late in odd:
+                    server.call(session.handle, late, server.now)
+                assert len(client.data) == before  # type: ignore[attr-defined]
+
+
+def test_a_refusal_by_a_fault_has_the_date_of_its_moment() -> None:
+    server = Core(faults=(reply(code=503, kind="HttpPublish"),))
+    server.broker.ensure("gold_q")
+    client = server.connect()
+    client.request("DELETE", MESSAGES, [])
+    server.now += 3600.0
+    answer = client.request("POST", MESSAGES, [["Content-Length", "1"]], b"x")
+    assert answer.status_line.startswith("HTTP/1.1 503 ")
+    assert header(answer, "Date") == formatdate(server.broker.wall(server.now), usegmt=True)

@@ -10,6 +10,7 @@ from fakebrokers.narconi import http1, websocket
 from fakebrokers.narconi.codec import NarconiCodec
 from fakebrokers.narconi.http1 import HEAD_LIMIT, LINE_LIMIT, BadRequest, Request, RequestReader
 from fakebrokers.narconi.messages import DEPTH_LIMIT, read_metadata
+from fakebrokers.narconi.profile import PROFILES
 from fakebrokers.narconi.routes import find_route
 from fakebrokers.narconi.websocket import BINARY, CONTINUATION, PING, TEXT, MessageReader, encode_frame
 from tests.work import CountedBuffer, CountedPattern, segments
@@ -195,10 +196,10 @@ def test_a_length_of_many_digits_is_none(size: int) -> None:
 
 
 @pytest.mark.parametrize("depth", [DEPTH_LIMIT, DEPTH_LIMIT + 1, 600, 5_000])
-@pytest.mark.parametrize("document", [False, True])
-def test_nested_metadata(depth: int, document: bool) -> None:
+@pytest.mark.parametrize("profile", ["real", "seed"])
+def test_nested_metadata(depth: int, profile: str) -> None:
     lists = depth - 1  # the metadata itself is an object
-    found = read_metadata(b'{"x-a":' + b"[" * lists + b"]" * lists + b"}", document, 1000)
+    found = read_metadata(b'{"x-a":' + b"[" * lists + b"]" * lists + b"}", PROFILES[profile], 1000)
     if depth > DEPTH_LIMIT:
         assert found.code == "not-json"  # type: ignore[union-attr]
     else:

@@ -154,10 +154,10 @@ def test_an_ack_without_status_is_ignored(make_daemon: Any, unit: tuple[bytes, .
 
 def test_refusals_of_fault_plans(make_daemon: Any) -> None:
     producer = make_daemon().producer()
-    frame = producer.session.refusal(Produce(b"i", (), (b"x",)), 9)
+    frame = producer.session.refusal(Produce(b"i", (), (b"x",)), 9, 0.0)
     assert (frame.id, frame.status, frame.texts) == (b"i", b"0", (b"system error",))
-    assert producer.session.refusal(Produce(b"i"), 77).texts == (b"miscellaneous error",)
-    assert producer.session.refusal(MonitorRequest(b"x"), 9) is None
+    assert producer.session.refusal(Produce(b"i"), 77, 0.0).texts == (b"miscellaneous error",)
+    assert producer.session.refusal(MonitorRequest(b"x"), 9, 0.0) is None
 
 
 def test_there_are_three_profiles() -> None:
@@ -165,3 +165,15 @@ def test_there_are_three_profiles() -> None:
     assert [profile.name for profile in PROFILES.values()] == NAMES
     with pytest.raises(UsageError, match="Choose from: real, seed, seed-words"):
         PZQ(profile="2014")
+
+
+def test_a_session_that_has_ended_does_nothing(make_daemon: Any) -> None:
+    daemon = make_daemon()
+    producer, consumer, monitor = daemon.producer(), daemon.consumer(), daemon.monitor()
+    for peer, parts in ((producer, (b"i", b"", b"x")), (consumer, (b"k", b"1")), (monitor, (b"MONITOR",))):
+        assert peer.session.describe()["state"] == "open"
+        peer.close()
+        assert peer.session.describe()["state"] == "closed"
+        peer.send(*parts)
+        assert not peer.inbox
+    assert len(daemon.broker.store) == 0
