@@ -207,7 +207,7 @@ class Connection:
 
     def refusal(self, frame: Frame, code: int) -> Frame | None:
         """The session's error answer to a frame."""
-        return self.session.refusal(frame, code)
+        return self.session.refusal(frame, code, self._owner.now)
 
     def offset(self, direction: str) -> int:
         """Bytes of that direction before the frame at hand."""

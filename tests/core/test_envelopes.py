@@ -97,7 +97,7 @@ class BusSession(Session):
     def answers_on(self) -> Link:
         return next((each.link for each in self.bus.listening if each.node == self.node), self.link)
 
-    def refusal(self, frame: Frame, code: int) -> Frame | None:
+    def refusal(self, frame: Frame, code: int, now: float) -> Frame | None:
         return Message("answers", f"res {frame.number} no {code}") if isinstance(frame, Request) else None
 
 
