@@ -62,8 +62,8 @@ def analyze_journals(
     """Seal what is not sealed, analyse everything, write `out`.
 
     Returns:
-        ``rows``, ``runs``, ``seconds`` (all of it), ``anomalies`` (name: count), ``allowed`` (how many of
-        these the runs' contracts allow), ``out``.
+        ``rows``, ``runs``, ``broken_off`` (runs that are not whole), ``seconds`` (all of it), ``anomalies``
+        (name: count), ``allowed`` (how many of these the runs' contracts allow), ``out``.
 
     Raises:
         UsageError: There is no journal, a file is of another version, or Spark or Java is missing.
@@ -87,7 +87,7 @@ def analyze_journals(
             document = run_analysis(spark, files, out)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
-    summary = {name: document[name] for name in ("rows", "runs", "anomalies", "allowed", "out")}
+    summary = {name: document[name] for name in ("rows", "runs", "broken_off", "anomalies", "allowed", "out")}
     return {**summary, "seconds": round(time.monotonic() - begun, 3)}
 
 
@@ -106,6 +106,8 @@ def tally(count: int, allowed: int) -> str:
 def _tell(summary: dict[str, Any]) -> None:
     found = summary["anomalies"]
     click.echo(f"{summary['rows']} records of {summary['runs']} runs in {summary['seconds']:.1f} s")
+    if summary["broken_off"]:
+        click.echo(f"  {summary['broken_off']} of these runs are not whole: killed, or not all written down")
     for name, count in found.items():
         click.echo(f"  {name:26} {tally(count, summary['allowed'][name])}")
     click.echo(f"{'Details' if found else 'No anomalies. Tables'}: {summary['out']}")

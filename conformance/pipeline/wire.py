@@ -20,7 +20,7 @@ def wire_keys(frames: DataFrame) -> DataFrame:
     numbers = F.transform(places, lambda place: (F.col("key_first") + place).cast("string"))
     ranged = F.col("key_first").isNotNull() & (F.col("items") > 0)
     keys = F.when(ranged, numbers).otherwise(F.col("keys"))
-    place = F.when(F.col("peer") == "", F.col("connection")).otherwise(F.col("peer")).alias("place")
+    place = F.coalesce(F.nullif(F.col("peer"), F.lit("")), F.col("connection")).alias("place")
     weight = F.when(F.col("wire").isNull(), F.col("items")).otherwise(1)
     is_publish = F.col("role") == "publish"
     return (

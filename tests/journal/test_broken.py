@@ -239,10 +239,9 @@ child = os.fork()
 if child == 0:
     run.event(2.0, "p", "child")
     run.close()
+    print(os.getpid(), flush=True)
     sys.stdout.close()
     time.sleep(600)
-print(child, flush=True)
-os.waitpid(child, os.WNOHANG)
 sys.stdin.read(1)
 os.kill(os.getpid(), signal.SIGKILL)
 """

@@ -10,7 +10,8 @@ import msgspec
 import pytest
 
 from fakebrokers.journal import RunJournal
-from fakebrokers.journal.convert import identity_of_1, upgraded_tables
+from fakebrokers.journal.convert import identity_of_1, upgraded_lines, upgraded_tables
+from fakebrokers.journal.lines import StateLine
 from fakebrokers.journal.reader import RunLog, read_run, runs_in
 from fakebrokers.journal.rows import TABLES
 
@@ -119,6 +120,12 @@ def test_what_version_1_wrote_otherwise_is_converted() -> None:
         (3, ""),
         (None, "offset -1 does not fit"),
     ]
+
+
+def test_an_address_is_no_peer() -> None:
+    line, other = StateLine(1.0, "c1", "peer", "tcp:1", ""), StateLine(2.0, "c1", "fin", "", "")
+    assert upgraded_lines([line, other], 1) == [StateLine(1.0, "c1", "address", "tcp:1", ""), other]
+    assert upgraded_lines([line], 2) == [line]
 
 
 def test_segments_of_version_1_that_are_sealed_already_are_removed(tmp_path: Path) -> None:

@@ -327,6 +327,17 @@ def test_every_torn_end_gives_the_lines_before_it(tmp_path: Path) -> None:
     assert counts == sorted(counts) and set(counts) == set(range(6))
 
 
+@pytest.mark.parametrize("torn", ["wire", "ops"])
+def test_a_run_of_which_a_file_is_torn_has_not_ended(tmp_path: Path, torn: str) -> None:
+    run = RunJournal(tmp_path, "r")
+    run.event(1.0, "p", "e")
+    run.close(verdict="pass")
+    path = tmp_path / f"{run.run}.{torn}"
+    path.write_bytes(path.read_bytes() + b"\0")
+    row = read_run(tmp_path, run.run).run
+    assert (row.torn, row.ended, row.verdict) == (True, False, "pass")
+
+
 def test_a_block_whose_length_was_never_written_is_not_there(tmp_path: Path) -> None:
     block = encode([(3, 1.0, "p", "e", "")])
     good = LENGTH.pack(len(block)) + block

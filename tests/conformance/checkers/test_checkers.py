@@ -349,10 +349,13 @@ def test_contracts() -> None:
     assert allowed_names("at-least-once") == {"duplicate", "nonmonotonic-poll", "poll-skip"}
 
 
-def test_the_offset_of_a_confirm_is_the_highest_whatever_its_sign() -> None:
-    """No reader makes such rows, but whoever makes them is not told of an offset 0 that nobody gave."""
+@pytest.mark.parametrize(("offsets", "highest"), [((-7, -5, None), -5), ((0, -5), 0), ((None,), None)])
+def test_the_offset_of_a_confirm_is_the_highest_whatever_its_sign(
+    offsets: tuple[int | None, ...], highest: int | None
+) -> None:
+    """No reader makes negative ones, but whoever does is not told of an offset 0 that nobody gave."""
     ops = [
         OpRow("r", seq, seq, "p", seq, "publish", "ok", "q", "a", offset)
-        for seq, offset in enumerate((-7, -5, None), 1)
+        for seq, offset in enumerate(offsets, 1)
     ]
-    assert fates(ops)["q", "a"].acked_offset == -5
+    assert fates(ops)["q", "a"].acked_offset == highest

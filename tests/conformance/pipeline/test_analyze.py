@@ -61,12 +61,17 @@ def test_from_journal_to_tables_on_a_machine_without_java(tmp_path: Path) -> Non
         if not tool.name.startswith("java") and not (bare / tool.name).is_symlink():
             (bare / tool.name).symlink_to(tool)
     folder, out = journal(tmp_path / "journal"), tmp_path / "out"
+    killed = RunJournal(folder, "killed")
+    killed.event(1.0, "p", "e")
+    killed._wire.abandon()
+    killed._ops.abandon()
     code = "import sys; from conformance.cli_analyze import analyze; sys.exit(analyze(standalone_mode=False))"
     command = [sys.executable, "-c", code, str(folder), "--out", str(out), "--json", "--master", "local[1]"]
     summary = run(command, PATH=str(bare), JAVA_HOME="")
-    assert {name: summary[name] for name in ("rows", "runs", "anomalies", "out")} == {
-        "rows": 6,
-        "runs": 2,
+    assert {name: summary[name] for name in ("rows", "runs", "broken_off", "anomalies", "out")} == {
+        "rows": 7,
+        "runs": 3,
+        "broken_off": 1,
         "anomalies": {"G1a": 1},
         "out": str(out),
     }
