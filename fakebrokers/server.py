@@ -32,9 +32,9 @@ from fakebrokers.core.memory import MemoryLink, MemoryListener
 from fakebrokers.core.session import Broker, HangUp
 from fakebrokers.core.tcp import TcpListener
 from fakebrokers.core.virtual import VirtualLoop
-from fakebrokers.core.waiting import Wait, Wanted
+from fakebrokers.core.waiting import Waiter, Wanted
 from fakebrokers.core.wire import Wire, frames_of
-from fakebrokers.errors import UsageError, WaitTimeout
+from fakebrokers.errors import UsageError
 from fakebrokers.faults.control import FaultControl
 from fakebrokers.faults.plan import Plan, load_plan
 from fakebrokers.journal import Journal, Record, RunJournal, Tap
@@ -113,6 +113,7 @@ class FakeServer(ABC):
         self._wanted_port = port
         self._journal_dir = None if journal_dir is None else Path(journal_dir)
         self._written: RunJournal | None = None
+        self._waiter = Waiter(self.journal, self.call, self._post)
         self._host = Host(self.engine, self.listeners, self)
         self._loop: LoopHandle | None = None
         self._driver: Driver | None = None
@@ -335,13 +336,7 @@ class FakeServer(ABC):
         if isinstance(self._loop, InsideLoop):
             raise UsageError("wait_for would block the loop that this fake runs on: await wait_for_async")
         wanted = Wanted(condition, kind, role, tap, connection, count, since)
-        wait = self.call(Wait, self.journal, wanted)
-        try:
-            return wait.future.result(timeout)
-        except TimeoutError:
-            raise self._timed_out(wanted, timeout) from None
-        finally:
-            self._post(wait.end)
+        return self._waiter.wait(wanted, timeout)
 
     async def wait_for_async(
         self,
@@ -357,18 +352,7 @@ class FakeServer(ABC):
     ) -> list[Record]:
         """`wait_for`, for async code."""
         wanted = Wanted(condition, kind, role, tap, connection, count, since)
-        wait = self.call(Wait, self.journal, wanted)
-        try:
-            return await asyncio.wait_for(asyncio.wrap_future(wait.future), timeout)
-        except TimeoutError:
-            raise self._timed_out(wanted, timeout) from None
-        finally:
-            self._post(wait.end)
-
-    def _timed_out(self, wanted: Wanted, timeout: float) -> WaitTimeout:
-        return WaitTimeout(
-            f"expected {wanted} within {timeout} s; the last journal lines:\n{self.journal_excerpt()}"
-        )
+        return await self._waiter.wait_async(wanted, timeout)
 
     def journal_excerpt(self, lines: int = 20) -> str:
         """The last journal lines as text."""
@@ -379,7 +363,7 @@ class FakeServer(ABC):
     @property
     def connections(self) -> list[dict[str, Any]]:
         """The connections that stand: name, address, peer, bytes, and what the session tells."""
-        return self.call(lambda: [_described(c) for c in self.engine.connections.values()])
+        return self.call(lambda: [each.describe() for each in self.engine.connections.values()])
 
     def client_holds(self, connection: str) -> bool | None:
         """Whether the client still holds its socket of a connection, even one that the broker has ended.
@@ -460,17 +444,6 @@ class FakeServer(ABC):
     def released(self, fault: str) -> None:
         """A fault was released by hand: undo what it did to the listeners."""
         self._host.release(fault)
-
-
-def _described(connection: Connection) -> dict[str, Any]:
-    return {
-        "name": connection.name,
-        "address": connection.address,
-        "peer": connection.peer,
-        "received_bytes": connection.received_bytes,
-        "sent_bytes": connection.sent_bytes,
-        **connection.session.describe(),
-    }
 
 
 def _is_loopback(host: str) -> bool:

@@ -89,6 +89,17 @@ class Connection:
         """Of all that left."""
         return self._send_path.sent_bytes
 
+    def describe(self) -> dict[str, Any]:
+        """What an inspector shows."""
+        return {
+            "name": self.name,
+            "address": self.address,
+            "peer": self.peer,
+            "received_bytes": self.received_bytes,
+            "sent_bytes": self.sent_bytes,
+            **self.session.describe(),
+        }
+
     # what the transport says
 
     def open(self, now: float) -> None:
