@@ -159,6 +159,8 @@ def _installed(described: Description, folder: Path) -> dict[str, str]:
 def _missing(described: Description, folder: Path, installed: Mapping[str, str], install: str) -> list[str]:
     needs = described.needs
     missing = [f"{name}: not on the PATH" for name in needs.programs if shutil.which(name) is None]
-    missing += [f"{name}: {install}" for name in (*needs.python, *needs.npm, *needs.go) if name not in installed]
+    missing += [
+        f"{name}: {install}" for name in (*needs.python, *needs.npm, *needs.go) if name not in installed
+    ]
     missing += [f"{name}: {install}" for name in needs.files if not (folder / name).exists()]
     return missing

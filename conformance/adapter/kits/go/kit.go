@@ -234,9 +234,8 @@ func (a *Adapter) receive(r request) {
 		if !a.ordered[r.Op] {
 			call.Begun()
 		}
-		answer := a.attempt(call)
+		a.answer(call, a.attempt(call))
 		call.Begun()
-		a.answer(call, answer)
 	}()
 	<-begun
 }
