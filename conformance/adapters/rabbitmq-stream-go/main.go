@@ -21,13 +21,7 @@ import (
 	"github.com/rabbitmq/rabbitmq-stream-go-client/pkg/stream"
 )
 
-const (
-	library = "github.com/rabbitmq/rabbitmq-stream-go-client"
-	// Both belong to an object and not to a call. A ticker of that period looks for confirms that are overdue,
-	// so a message is told between one and two periods after it was sent.
-	rpcTimeout     = 5 * time.Second
-	confirmTimeout = 2500 * time.Millisecond
-)
+const library = "github.com/rabbitmq/rabbitmq-stream-go-client"
 
 type session struct {
 	env        *stream.Environment
@@ -50,8 +44,10 @@ var (
 		Caps: kit.Fields{"ack_timeout": true, "callback_sleep": true, "crc": true, "endpoints": true,
 			"named_publisher": true, "offset_without_consumer": true, "properties": true, "reentrant": true,
 			"sac": true, "subentry": true, "tls": true},
-		Limits: kit.Fields{"heartbeat_min_s": 3, "connect_timeout_ms": 5000, "request_timeout_ms": 5000,
-			"publish_timeout_ms": 5000, "close_timeout_ms": 10_000},
+		// Time-outs belong to the Environment and to the Producer, and are left as they are: 10 s. A ticker of that
+		// period looks for overdue confirms, so a message is told 10 to 20 s after it was sent.
+		Limits: kit.Fields{"heartbeat_min_s": 3, "connect_timeout_ms": 10_000, "request_timeout_ms": 10_000,
+			"publish_timeout_ms": 20_000, "close_timeout_ms": 10_000},
 	})
 	mutex    sync.Mutex
 	sessions = map[string]*session{}
@@ -91,7 +87,7 @@ func connect(c *kit.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	options := stream.NewEnvironmentOptions().SetRPCTimeout(rpcTimeout)
+	options := stream.NewEnvironmentOptions()
 	for _, endpoint := range endpoints {
 		host, port, _ := net.SplitHostPort(endpoint)
 		options.ConnectionParameters = append(options.ConnectionParameters, &stream.Broker{

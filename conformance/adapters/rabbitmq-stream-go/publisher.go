@@ -31,7 +31,7 @@ type publisher struct {
 // declare makes the Producer, on the first call.
 func (p *publisher) declare(s *session, target, name, subentry string) error {
 	p.declared.Do(func() {
-		options := stream.NewProducerOptions().SetProducerName(name).SetConfirmationTimeOut(confirmTimeout)
+		options := stream.NewProducerOptions().SetProducerName(name)
 		if subentry != "" {
 			options.SetSubEntrySize(subEntryMax).SetCompression(compressions[subentry])
 		}
