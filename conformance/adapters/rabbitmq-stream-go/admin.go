@@ -34,17 +34,18 @@ func admin() {
 		return kit.Fields{"sequence": kit.Int(sequence)}, err
 	}))
 	a.Ordered("rmqs.declare_publisher", func(c *kit.Call) (any, error) {
-		_, err := send(c)
-		return nil, err
+		return nil, inTurn(c, func(*publisher) error { return nil })
 	})
-	a.Op("rmqs.delete_publisher", with(func(s *session, c *kit.Call) (any, error) {
-		producer := s.publisher(c).producer
-		if producer == nil {
-			return nil, kit.Fail("closed", "no such publisher").Surely()
-		}
-		s.forget(c)
-		return nil, producer.Close()
-	}))
+	a.Ordered("rmqs.delete_publisher", func(c *kit.Call) (any, error) {
+		return nil, inTurn(c, func(p *publisher) error {
+			s, err := of(c)
+			if err != nil {
+				return err
+			}
+			s.forget(c)
+			return p.producer.Close()
+		})
+	})
 }
 
 func with(do func(s *session, c *kit.Call) (any, error)) kit.Op {

@@ -69,8 +69,8 @@ func main() {
 
 type connectOptions struct {
 	User, Password, Vhost, Mechanism string
-	FrameMax                         int     `json:"frame_max"`
-	HeartbeatS                       float64 `json:"heartbeat_s"`
+	FrameMax                         *int     `json:"frame_max"`
+	HeartbeatS                       *float64 `json:"heartbeat_s"`
 	Listen                           bool
 	TLS                              *struct {
 		CA   string `json:"ca_file"`
@@ -103,11 +103,11 @@ func connect(c *kit.Call) (any, error) {
 	if wanted.Mechanism != "" {
 		options.SetSaslConfiguration(wanted.Mechanism)
 	}
-	if wanted.FrameMax != 0 {
-		options.SetRequestedMaxFrameSize(wanted.FrameMax)
+	if wanted.FrameMax != nil {
+		options.SetRequestedMaxFrameSize(*wanted.FrameMax)
 	}
-	if wanted.HeartbeatS != 0 {
-		options.SetRequestedHeartbeat(time.Duration(wanted.HeartbeatS * float64(time.Second)))
+	if wanted.HeartbeatS != nil {
+		options.SetRequestedHeartbeat(time.Duration(*wanted.HeartbeatS * float64(time.Second)))
 	}
 	env, err := stream.NewEnvironment(options)
 	if err != nil {
@@ -198,11 +198,11 @@ func (s *session) forget(c *kit.Call) {
 	delete(s.publishers, [3]string{c.Args.Target, c.Args.Name, c.Args.Subentry})
 }
 
-// send declares a publisher where there is none, and sends in line order.
-func send(c *kit.Call, messages ...message.StreamMessage) ([]<-chan *stream.ConfirmationStatus, error) {
+// inTurn does something with a publisher, in line order; it is declared where there is none.
+func inTurn(c *kit.Call, do func(p *publisher) error) error {
 	s, err := of(c)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	p := s.publisher(c)
 	ready, done := p.turns.Take()
@@ -211,9 +211,17 @@ func send(c *kit.Call, messages ...message.StreamMessage) ([]<-chan *stream.Conf
 	<-ready
 	if err := p.declare(s, c.Args.Target, c.Args.Name, c.Args.Subentry); err != nil {
 		s.forget(c)
-		return nil, err
+		return err
 	}
-	return p.publish(messages, c.Args.Subentry != "")
+	return do(p)
+}
+
+func send(c *kit.Call, messages ...message.StreamMessage) (ends []<-chan *stream.ConfirmationStatus, err error) {
+	err = inTurn(c, func(p *publisher) (err error) {
+		ends, err = p.publish(messages, c.Args.Subentry != "")
+		return err
+	})
+	return ends, err
 }
 
 func publish(c *kit.Call) (any, error) {

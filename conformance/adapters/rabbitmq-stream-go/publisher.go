@@ -19,9 +19,7 @@ const (
 // publisher is a Producer and the messages that wait for their confirm.
 type publisher struct {
 	turns    kit.Turns
-	declared sync.Once
-	producer *stream.Producer
-	err      error
+	producer *stream.Producer // nil until it is declared, in a turn
 
 	mutex   sync.Mutex
 	waiting map[message.StreamMessage]chan *stream.ConfirmationStatus
@@ -29,20 +27,24 @@ type publisher struct {
 }
 
 // declare makes the Producer, on the first call.
-func (p *publisher) declare(s *session, target, name, subentry string) error {
-	p.declared.Do(func() {
-		options := stream.NewProducerOptions().SetProducerName(name)
-		if subentry != "" {
-			options.SetSubEntrySize(subEntryMax).SetCompression(compressions[subentry])
-		}
-		if p.producer, p.err = s.env.NewProducer(target, options); p.err == nil {
-			if s.listen {
-				go s.report(p.producer.NotifyClose())
-			}
-			go p.confirm(p.producer.NotifyPublishConfirmation())
-		}
-	})
-	return p.err
+func (p *publisher) declare(s *session, target, name, subentry string) (err error) {
+	if p.producer != nil {
+		return nil
+	}
+	options := stream.NewProducerOptions().SetProducerName(name)
+	if subentry != "" {
+		options.SetSubEntrySize(subEntryMax).SetCompression(compressions[subentry])
+	}
+	producer, err := s.env.NewProducer(target, options)
+	if err != nil {
+		return err
+	}
+	if s.listen {
+		go s.report(producer.NotifyClose())
+	}
+	go p.confirm(producer.NotifyPublishConfirmation())
+	p.producer = producer
+	return nil
 }
 
 var compressions = map[string]stream.Compression{
