@@ -14,6 +14,7 @@ from conformance.adapter.messages import Hello
 from conformance.checkers.anomaly import LAG
 from conformance.results import Verdict
 from conformance.suite.client import Client
+from conformance.suite.deeds import Deed, Deeds
 from conformance.suite.evidence import plan_of, proxy_of, records_of
 from conformance.suite.expect import Expect, Inconclusive, SetupFailed, Unsupported, Violated
 from conformance.suite.lag import LagMeter
@@ -36,6 +37,7 @@ class Judgement(msgspec.Struct):
         run: Name of the run in the journal folder; empty if none was written.
         plan: The faults at the end of the script, as in a plan file.
         proxy_plan: Those of the byte proxy in front of the fake; empty if there was none.
+        deeds: What the script did to the fake.
         lag_s: The longest time for which the runner's loop stood still.
     """
 
@@ -53,6 +55,7 @@ class Judgement(msgspec.Struct):
     plan: dict[str, Any] = {}
     proxy_plan: dict[str, Any] = {}
     transcript: tuple[bytes, ...] = ()
+    deeds: tuple[Deed, ...] = ()
     stderr: str = ""
     lag_s: float = 0.0
     timing: bool = False
@@ -109,6 +112,7 @@ async def judge(
     begun = loop.time()
     mark = adapter.stderr_mark
     broker = make_broker(scenario)
+    deeds = Deeds(broker, loop.time)
     if note is not None and hasattr(broker, "journal"):
         broker.journal.sink = note
     lag = LagMeter()
@@ -140,6 +144,7 @@ async def judge(
         plan=plan,
         proxy_plan=proxy_plan,
         transcript=tuple(adapter.transcript.dump()),
+        deeds=tuple(deeds.done),
         stderr=adapter.stderr(mark),
         lag_s=lag.worst_s,
         **details,

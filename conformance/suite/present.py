@@ -12,7 +12,7 @@ from conformance.adapters.registry import bundled
 from conformance.results import Result, Step, Verdict
 from conformance.suite.catalogue import sources
 from conformance.suite.judge import Judgement
-from conformance.suite.reproducer import reproducer
+from conformance.suite.reproducer import python_client, reproducer
 from fakebrokers.journal import Record, Tap
 
 DIAGRAM_STEPS = 40
@@ -43,7 +43,7 @@ def to_result(judgement: Judgement, *, client: str, seed: int) -> Result:
         journal=tuple(str(r) for r in judgement.records[-JOURNAL_LINES:]),
         plan={**judgement.plan, **({"proxy": judgement.proxy_plan} if judgement.proxy_plan else {})},
         replay=replay_command(judgement, client=client, seed=seed),
-        reproducer=reproducer(judgement) if failed else "",
+        reproducer=reproducer(judgement, python_client(client)) if failed else "",
         revision=item.revision,
         run=judgement.run,
     )

@@ -1,0 +1,102 @@
+"""A run as a story: what was done to the broker and what was asked of the client, in order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from itertools import groupby
+from typing import Any
+
+import msgspec
+
+from conformance.printing import plain
+from conformance.suite.deeds import Deed
+from conformance.suite.judge import Judgement
+
+#: Ops of the suite itself.
+_UNTOLD = frozenset(("echo", "hello", "reset", "shutdown", "state", "stats"))
+_ARGUMENTS_MAX = 150
+_ANSWER_MAX = 200
+
+
+class Asked(msgspec.Struct, frozen=True):
+    """An op that the client was asked for.
+
+    Attributes:
+        at_s: On the clock of the runner's loop.
+        text: Op and arguments.
+        answer: What came of it; empty if nothing came.
+    """
+
+    at_s: float
+    text: str
+    answer: str = ""
+
+
+def story(judgement: Judgement) -> list[Deed | Asked]:
+    """Both in the order of time."""
+    return sorted([*judgement.deeds, *_asked(judgement.transcript)], key=lambda each: each.at_s)
+
+
+def told(steps: Iterable[Deed | Asked]) -> list[str]:
+    """One line for each step; what comes several times in a row is told once."""
+    steps = list(steps)
+    lines = []
+    for (who, text), same in groupby(steps, key=lambda each: (type(each), one_line(each))):
+        found = list(same)
+        times = f" (x {len(found)})" if len(found) > 1 else ""
+        at_s = found[0].at_s - steps[0].at_s
+        lines.append(f"{at_s:8.3f}  {'client' if who is Asked else 'fake':<6}  {text}{times}")
+    return lines
+
+
+def one_line(step: Deed | Asked) -> str:
+    """The step without its time, in printable characters."""
+    if isinstance(step, Asked):
+        return step.text + (f" -> {step.answer}" if step.answer else "")
+    return step.text.removeprefix("broker.") or f"(inside the fake: {step.place})"
+
+
+def _asked(transcript: Iterable[bytes]) -> list[Asked]:
+    entries = [msgspec.json.decode(raw) for raw in transcript]
+    answers = {
+        entry["line"]["id"]: entry["line"]
+        for entry in entries
+        if entry["way"] == "in" and isinstance(entry["line"], dict) and "id" in entry["line"]
+        if "event" not in entry["line"]
+    }
+    return [
+        Asked(entry["at_ns"] / 1e9, _op(entry["line"]), _answer(answers.get(entry["line"]["id"])))
+        for entry in entries
+        if entry["way"] == "out" and entry["line"]["op"] not in _UNTOLD
+    ]
+
+
+def _op(line: Mapping[str, Any]) -> str:
+    told = {k: v for k, v in line.get("args", {}).items() if k != "endpoints" and v not in (None, {}, [])}
+    arguments = ", ".join(f"{k}={_value(v)}" for k, v in told.items())
+    limit = line.get("timeout_ms")
+    within = f" within {limit / 1000:g} s" if limit else ""
+    return plain(f"{line['op']} {_short(arguments, _ARGUMENTS_MAX)}{within}")
+
+
+def _value(value: Any) -> str:
+    """A body without its wrapping, else as it is."""
+    if isinstance(value, dict) and len(value) == 1 and ("text" in value or "b64" in value):
+        (value,) = value.values()
+    return ascii(value)
+
+
+def _answer(answer: Any) -> str:
+    if answer is None:
+        return "no answer"
+    if answer.get("ok"):
+        outcome = (answer.get("result") or {}).get("outcome")
+        return "ok" if outcome is None else plain(str(outcome))
+    error = answer.get("error") or {}
+    code = "" if error.get("code") is None else f" {error['code']}"
+    text = f"{error.get('kind', 'failed')}{code}: {error.get('text', '')}"
+    return _short(plain(text), _ANSWER_MAX)
+
+
+def _short(text: str, limit: int) -> str:
+    return text if len(text) <= limit else text[: limit - 3] + "..."
