@@ -73,6 +73,10 @@ class Result(msgspec.Struct, frozen=True):
         source: The sentence of the specification that it comes from, and where that stands.
         acceptable: Every outcome that would have passed.
         actual: What happened instead, or which of them it was.
+        fault: What is done to the client, as one sentence.
+        adapter: What went wrong in the adapter itself (broken lines, its end, its last words, its errors).
+        story: What was done to the broker and asked of the client, one line each.
+        began_at: Seconds since the epoch; 0 if it was not run.
         diagram: The frames around the verdict.
         journal: Lines of the wire journal around the verdict.
         plan: The fault plan, as in a plan file.
@@ -103,6 +107,10 @@ class Result(msgspec.Struct, frozen=True):
     reproducer: str = ""
     run: str = ""
     revision: int = 1
+    fault: str = ""
+    adapter: tuple[str, ...] = ()
+    story: tuple[str, ...] = ()
+    began_at: float = 0.0
 
     @property
     def sources(self) -> list[str]:

@@ -2,28 +2,41 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
-from conformance.adapters.registry import bundled
 from conformance.results import Result, Step, Verdict
 from conformance.suite.catalogue import sources
 from conformance.suite.judge import Judgement
 from conformance.suite.reproducer import python_client, reproducer
+from conformance.suite.scenario import Scenario
+from conformance.suite.story import failures, story, told
 from fakebrokers.journal import Record, Tap
 
 DIAGRAM_STEPS = 40
 JOURNAL_LINES = 60
+STORY_LINES = 60
 
 
-def to_result(judgement: Judgement, *, client: str, seed: int) -> Result:
-    """Everything that is known about one scenario's run."""
+def to_result(
+    judgement: Judgement, *, client: str, seed: int, who: Sequence[str] = (), target: str | None = None
+) -> Result:
+    """Everything that is known about one scenario's run.
+
+    Args:
+        client: Its name in reports.
+        who: The options that name it on the command line; default: the bundled client of that name.
+        target: URL of the real broker, if it ran against one.
+    """
     item = judgement.scenario
     wanted = item.requirement
     failed = judgement.verdict in (Verdict.FAIL, Verdict.HARNESS_ERROR)
+    who = who or ("--client", client)
+    is_bundled = who[0] == "--client"
     result = Result(
         id=item.id,
         protocol=item.protocol,
@@ -42,10 +55,14 @@ def to_result(judgement: Judgement, *, client: str, seed: int) -> Result:
         diagram=tuple(diagram(judgement.records)),
         journal=tuple(str(r) for r in judgement.records[-JOURNAL_LINES:]),
         plan={**judgement.plan, **({"proxy": judgement.proxy_plan} if judgement.proxy_plan else {})},
-        replay=replay_command(judgement, client=client, seed=seed),
-        reproducer=reproducer(judgement, python_client(client)) if failed else "",
+        replay=replay_command(item, who=who, seed=seed, target=target),
+        reproducer=reproducer(judgement, python_client(who[1]) if is_bundled else None) if failed else "",
         revision=item.revision,
         run=judgement.run,
+        fault=wanted.fault,
+        adapter=_adapter(judgement),
+        story=tuple(told(story(judgement))[:STORY_LINES]) if judgement.verdict is not Verdict.PASS else (),
+        began_at=round(judgement.began_at, 3),
     )
     return msgspec.convert(_readable(msgspec.to_builtins(result)), Result)
 
@@ -60,17 +77,30 @@ def _readable(value: Any) -> Any:
 
 
 def _outcomes(passes: str) -> list[str]:
-    return [part.strip() for part in passes.split(";") if part.strip()]
+    """What would have passed, with a remark where that is not quite what is required."""
+    parts = [part.strip() for part in passes.split(";") if part.strip()]
+    return [part for part in parts if not part.lower().startswith("fail:")]
 
 
-def replay_command(judgement: Judgement, *, client: str, seed: int) -> str:
-    """The command that runs exactly this again."""
-    item = judgement.scenario
-    who = (
-        ["--client", client] if client in {each.name for each in bundled()} else ["--adapter", "YOUR ADAPTER"]
-    )
-    words = ["fakebrokers", "conform", *who, "--protocol", item.protocol, "--seed", str(seed)]
-    return shlex.join([*words, item.id])
+def _adapter(judgement: Judgement) -> tuple[str, ...]:
+    """What went wrong in the adapter; where nothing could be judged, also what it answered to ops."""
+    shown = () if judgement.verdict is Verdict.FAIL else failures(judgement)
+    if judgement.verdict in (Verdict.PASS, Verdict.NON_STRICT):
+        return ()
+    return tuple(dict.fromkeys((*judgement.adapter, *shown)))
+
+
+def replay_command(item: Scenario, *, who: Sequence[str], seed: int, target: str | None = None) -> str:
+    """The command that runs exactly this again, quoted for a shell, in one line."""
+    words = ["fakebrokers", "conform", *who, "--protocol", item.protocol]
+    words += ["--variant", item.variant] if item.variant else []
+    words += ["--target", without_password(target)] if target else []
+    return shlex.join([*words, "--seed", str(seed), item.id])
+
+
+def without_password(url: str) -> str:
+    """The URL as reports may show it; `guest` is everybody's."""
+    return re.sub(r"(?<=:)(?!guest@)[^:/@]+(?=@)", "***", url)
 
 
 def diagram(records: Sequence[Record]) -> list[Step]:
@@ -91,7 +121,7 @@ def _step(record: Record, records: Sequence[Record]) -> Step:
         [
             *(str(k) for k in record.keys[:3]),
             *(["..."] if len(record.keys) > 3 else []),
-            *([f"code {record.status}"] if record.status is not None else []),
+            *_codes(record),
             *([record.note] if record.note else []),
         ]
     )
@@ -104,6 +134,15 @@ def _step(record: Record, records: Sequence[Record]) -> Step:
         connection=record.connection,
         lost=_lost(record, records),
     )
+
+
+def _codes(record: Record) -> list[str]:
+    """The wire's result codes: the frame's own, or those of its items."""
+    codes = [record.status]
+    if record.status is None and record.frame is not None and record.frame.spec.items is not None:
+        items = record.frame.spec.items
+        codes = [items.status(record.frame, index) for index in range(len(record.keys))]
+    return [f"code {code}" for code in dict.fromkeys(codes) if code is not None]
 
 
 def _lost(record: Record, records: Sequence[Record]) -> bool:

@@ -7,6 +7,7 @@ the frames have come that had come by then, beside a program that the reader wri
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
@@ -17,6 +18,7 @@ import msgspec
 
 from conformance.adapters.registry import bundled
 from conformance.printing import plain
+from conformance.results import Result
 from conformance.suite.deeds import Deed, Source
 from conformance.suite.judge import Judgement
 from conformance.suite.one_file import OneFile
@@ -174,19 +176,19 @@ def reproducer(judgement: Judgement, client: PythonClient | None = None) -> str:
     return "\n".join([*_head(judgement, how, what), _beside(judgement)])
 
 
-def file_name(judgement: Judgement) -> str:
-    """What the file is called."""
-    return f"test_{_name(judgement.scenario)}.py"
+def file_name(row: Scenario | Result) -> str:
+    """What the file is called, unlike the others of a run."""
+    return f"test_{_name(row)}.py"
 
 
-def _name(item: Scenario) -> str:
-    return item.id.lower().replace("-", "_").replace(".", "_")
+def _name(row: Scenario | Result) -> str:
+    return re.sub(r"\W", "_", "_".join(part for part in (row.id, row.variant) if part).lower())
 
 
 def _head(judgement: Judgement, how: str, what: str) -> list[str]:
     """Comments for people; nothing in them can end a comment."""
     item = judgement.scenario
-    how = how.format(file=file_name(judgement))
+    how = how.format(file=file_name(judgement.scenario))
     lines = [
         f"{item.id} {item.requirement.title} ({item.level})",
         "",
@@ -195,7 +197,7 @@ def _head(judgement: Judgement, how: str, what: str) -> list[str]:
         f"Seen:     {judgement.reason}",
         "",
         what,
-        f"Run it:   {how}" + ("" if "CLIENT" in how else f"; pytest {file_name(judgement)}"),
+        f"Run it:   {how}" + ("" if "CLIENT" in how else f"; pytest {file_name(judgement.scenario)}"),
         "",
         "What happened in the run that failed (seconds, who, what):",
         *told(story(judgement))[:60],

@@ -24,12 +24,14 @@ class Asked(msgspec.Struct, frozen=True):
     Attributes:
         at_s: On the clock of the runner's loop.
         text: Op and arguments.
-        answer: What came of it; empty if nothing came.
+        answer: What came of it.
+        is_failure: It ended with an error, or not at all.
     """
 
     at_s: float
     text: str
-    answer: str = ""
+    answer: str
+    is_failure: bool = False
 
 
 def story(judgement: Judgement) -> list[Deed | Asked]:
@@ -49,10 +51,16 @@ def told(steps: Iterable[Deed | Asked]) -> list[str]:
     return lines
 
 
+def failures(judgement: Judgement) -> tuple[str, ...]:
+    """What the client answered to ops that did not work out, each once."""
+    asked = [each for each in _asked(judgement.transcript) if each.is_failure]
+    return tuple(dict.fromkeys(f"{each.text.partition(' ')[0]}: {each.answer}" for each in asked))
+
+
 def one_line(step: Deed | Asked) -> str:
     """The step without its time, in printable characters."""
     if isinstance(step, Asked):
-        return step.text + (f" -> {step.answer}" if step.answer else "")
+        return f"{step.text} -> {step.answer}"
     return step.text.removeprefix("broker.") or f"(inside the fake: {step.place})"
 
 
@@ -65,9 +73,10 @@ def _asked(transcript: Iterable[bytes]) -> list[Asked]:
         if "event" not in entry["line"]
     }
     return [
-        Asked(entry["at_ns"] / 1e9, _op(entry["line"]), _answer(answers.get(entry["line"]["id"])))
+        Asked(entry["at_ns"] / 1e9, _op(entry["line"]), _answer(answer), not (answer or {}).get("ok"))
         for entry in entries
         if entry["way"] == "out" and entry["line"]["op"] not in _UNTOLD
+        for answer in [answers.get(entry["line"]["id"])]
     ]
 
 
@@ -87,12 +96,15 @@ def _value(value: Any) -> str:
 
 
 def _answer(answer: Any) -> str:
+    """An answer in few words, whatever it is."""
     if answer is None:
         return "no answer"
     if answer.get("ok"):
-        outcome = (answer.get("result") or {}).get("outcome")
-        return "ok" if outcome is None else plain(str(outcome))
-    error = answer.get("error") or {}
+        result = answer.get("result")
+        return plain(str(result["outcome"])) if isinstance(result, dict) and "outcome" in result else "ok"
+    error = answer.get("error")
+    if not isinstance(error, dict):
+        return plain(f"an error that is none: {error!r}"[:_ANSWER_MAX])
     code = "" if error.get("code") is None else f" {error['code']}"
     text = f"{error.get('kind', 'failed')}{code}: {error.get('text', '')}"
     return _short(plain(text), _ANSWER_MAX)
