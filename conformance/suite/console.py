@@ -106,7 +106,7 @@ class RunProgress:
 
 
 def print_failure(console: Console, row: Result) -> None:
-    """One failure: the adapter's own trouble, what is required, what was done, what came of it, the frames."""
+    """One failure: the adapter's own trouble, what is required and was done, what came of it, the frames."""
     style = STYLES[row.verdict]
     tags = f" ({', '.join(row.tags)})" if row.tags else ""
     where = "/".join(part for part in (row.protocol, row.variant) if part)
@@ -162,7 +162,7 @@ def around(steps: Sequence[Step], limit: int) -> list[Step]:
 def _print_step(console: Console, step: Step) -> None:
     arrow = {"in": "client ──▶ fake", "out": "client ◀── fake"}.get(step.dir, "       │       ")
     if step.lost:
-        arrow = {"in": "client ──╳ fake", "out": "client ╳── fake"}[step.dir]
+        arrow = {"in": "client ──✗  fake", "out": "client  ✗── fake"}[step.dir]
     fault = f"  ⚡ {step.fault}" if step.fault else ""
     label = plain(" ".join(part for part in (step.kind, step.label) if part))
     console.print(

@@ -10,7 +10,7 @@ evaluates are left out, and the docstrings of modules that are only machinery.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -135,6 +135,7 @@ class OneFile:
         sources: Paths of modules that cannot be imported by their name; they are inlined.
         kept: Modules and packages inside the inlined ones that are imported all the same.
         protocol: Of tables by protocol only its row is copied; "" copies them whole.
+        ops: Methods that are marked with one of these words are needed in any case.
     """
 
     def __init__(
@@ -145,6 +146,7 @@ class OneFile:
         sources: Mapping[str, Path] | None = None,
         kept: frozenset[str] = frozenset(),
         protocol: str = "",
+        ops: Iterable[str] = (),
     ) -> None:
         self._inlined = inlined | set(sources or ())
         self._machinery = machinery
@@ -155,7 +157,7 @@ class OneFile:
         self._needed: dict[Key, None] = {}
         self._outside: dict[_Import, str] = {}  # and how it was called first
         self._attributes: set[str] = set()
-        self._texts: set[str] = set()
+        self._texts = set(ops)
 
     def flatten(self, root: str) -> str:
         """The file's code: imports, then the definitions, those of the root first.

@@ -234,6 +234,7 @@ def _complete(judgement: Judgement, client: PythonClient) -> str:
         sources=client.sources,
         kept=client.kept,
         protocol=item.protocol,
+        ops={step.text.partition(" ")[0] for step in story(judgement) if isinstance(step, Asked)},
     ).flatten(root)
 
 
