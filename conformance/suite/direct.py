@@ -13,8 +13,8 @@ from conformance.adapter.messages import Error, Event, Hello, Message, deadline_
 from conformance.adapter.result import Result
 from conformance.adapter.transcript import Inbox
 
-
-#: What an answer takes through a pipe; by then the fake has taken in what the client sent before.
+#: What a request or an answer takes through a pipe, seconds: scripts and clients are used to that. By then
+#: the fake has taken in what the client sent before, and the client what the fake did to it.
 PIPE_S = 0.005
 
 
@@ -72,11 +72,15 @@ class Direct:
         request_id, self._next_id = self._next_id, self._next_id + 1
         given = dict(args or {})
         request = {"id": request_id, "op": op, "args": given, "timeout_ms": timeout_ms}
-        work = self._tasks[request_id] = asyncio.create_task(self._adapter.attempt(request))
+        work = self._tasks[request_id] = asyncio.create_task(self._carry_out(request))
         limit_s = patience_ms(deadline_ms(self.hello, op, given, timeout_ms)) / 1000
         begun_ns = self.now_ns()
         ended = asyncio.create_task(self._end(request_id, op, begun_ns, work, limit_s))
         return DirectCall(request_id, op, begun_ns, ended)
+
+    async def _carry_out(self, request: dict[str, Any]) -> Any:
+        await asyncio.sleep(PIPE_S)
+        return await self._adapter.attempt(request)
 
     async def _end(
         self, request_id: int, op: str, begun_ns: int, work: asyncio.Task[Any], limit_s: float
