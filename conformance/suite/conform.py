@@ -27,7 +27,6 @@ from conformance.suite.load import select
 from conformance.suite.notebook import open_run
 from conformance.suite.plugin import SuitePlugin, run_session
 from conformance.suite.present import to_result
-from conformance.suite.reproducer import file_name
 from conformance.suite.runner import Runner
 from conformance.suite.scenario import Key, Scenario
 from conformance.suite.verdicts import exit_code
@@ -217,7 +216,7 @@ def write_folder(results: Results, folder: Path) -> None:
     _put(folder / "junit.xml", junit(results))
     for row in results.results:
         if row.reproducer:
-            place = folder / "reproducers" / file_name(row)
+            place = folder / "reproducers" / result_files.reproducer_name(row)
             place.parent.mkdir(exist_ok=True)
             _put(place, row.reproducer.encode())
     try:

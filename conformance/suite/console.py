@@ -119,9 +119,10 @@ def print_failure(console: Console, row: Result) -> None:
         _say(console, "adapter", text, style=style)
     for text in row.sources:
         _say(console, "source", text)
-    acceptable = [row.requirement] if len(row.acceptable) < 2 else row.acceptable
-    for outcome in acceptable:
-        _say(console, "required" if len(acceptable) == 1 else "either", outcome)
+    for part in row.requirement.split(";"):
+        mark, is_marked, outcome = part.strip().partition(":")
+        name = {"fail": "not", "non-strict": "tolerated"}.get(mark.lower()) if is_marked else None
+        _say(console, name or "required", outcome.strip() if name else part.strip())
     if row.fault:
         _say(console, "done to it", row.fault)
     _say(console, "actual", row.reason, style=style)
@@ -131,7 +132,11 @@ def print_failure(console: Console, row: Result) -> None:
         console.print(f"    {plain(line)}", markup=False, style="dim", overflow="ellipsis", no_wrap=True)
     steps = around(row.diagram, DIAGRAM_LINES)
     if steps:
-        _say(console, "on the wire", f"(the last {len(steps)} of {len(row.diagram)} steps that are kept)")
+        _say(
+            console,
+            "on the wire",
+            f"({len(steps)} of {len(row.diagram)} steps: around the last faults, and the end)",
+        )
     for step in steps:
         _print_step(console, step)
     _say(console, "again", row.replay)
@@ -183,7 +188,7 @@ def print_results(console: Console, results: Results) -> None:
             print_failure(console, row)
     for row in results.results:
         if row.verdict is Verdict.INCONCLUSIVE:
-            texts = [f"the adapter {text}" for text in row.adapter] + [row.reason]
+            texts = [f"adapter: {text}" for text in row.adapter] + [row.reason]
             line = f"inconclusive {row.id} ({row.level}): {'; '.join(texts)}"
             console.print(plain(line), markup=False, highlight=False, style="magenta", soft_wrap=True)
         if "unexpected pass" in row.tags:

@@ -31,7 +31,8 @@ def open_run(
 ) -> RunJournal:
     """A journal for one more run of the scenario."""
     parts = [client, scenario.id, scenario.protocol, scenario.variant]
-    stem = "@".join(re.sub("[^A-Za-z0-9._+-]", "-", part) for part in parts if part)
+    stem = "@".join(re.sub("[^A-Za-z0-9._+-]", "-", part[:60]) for part in parts if part)
+    stem = stem.lstrip("-._+@") or "run"  # of npm's @scope/name too, every character may be in a name
     number = 1 + sum(1 for _ in folder.glob(f"{stem}@*.ops"))
     return RunJournal(
         folder,

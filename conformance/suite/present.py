@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -105,9 +105,17 @@ def without_password(url: str) -> str:
 
 def diagram(records: Sequence[Record]) -> list[Step]:
     """The frames as arrows: those around the faults, and the last ones."""
-    steps = [
-        _step(r, records) for r in records if not (r.tap & Tap.SENT and not r.tap & Tap.SAID and not r.fault)
-    ]
+    newest = {_frame(r): r.seq for r in records}
+    steps = []
+    for record in records:
+        lost = _is_lost(record, newest)
+        is_shown_elsewhere = (
+            bool(record.fault) and not lost
+            if record.tap in (Tap.SAID, Tap.HEARD)
+            else record.tap is Tap.SENT and not record.fault
+        )
+        if not is_shown_elsewhere:
+            steps.append(_step(record, lost))
     if len(steps) <= DIAGRAM_STEPS:
         return steps
     marked = [i for i, step in enumerate(steps) if step.fault]
@@ -115,14 +123,27 @@ def diagram(records: Sequence[Record]) -> list[Step]:
     return [step for i, step in enumerate(steps) if i in kept][-DIAGRAM_STEPS:]
 
 
-def _step(record: Record, records: Sequence[Record]) -> Step:
+def _frame(record: Record, tap: Tap | None = None) -> tuple[Any, ...]:
+    """What a frame is known by at a place in the pipe."""
+    return (tap or record.tap, record.kind, record.connection, record.keys)
+
+
+def _is_lost(record: Record, newest: Mapping[Any, int]) -> bool:
+    """Whether a frame was said and never left, or came in and was never heard."""
+    if not record.fault or record.tap not in (Tap.SAID, Tap.RECEIVED):
+        return False
+    other = Tap.SENT if record.tap is Tap.SAID else Tap.HEARD
+    return newest.get(_frame(record, other), 0) < record.seq
+
+
+def _step(record: Record, lost: bool) -> Step:
     direction = record.tap.direction
     label = ", ".join(
         [
             *(str(k) for k in record.keys[:3]),
             *(["..."] if len(record.keys) > 3 else []),
             *_codes(record),
-            *([record.note] if record.note else []),
+            *([_note(record)] if record.note else []),
         ]
     )
     return Step(
@@ -132,8 +153,13 @@ def _step(record: Record, records: Sequence[Record]) -> Step:
         label=label,
         fault=record.fault,
         connection=record.connection,
-        lost=_lost(record, records),
+        lost=lost,
     )
+
+
+def _note(record: Record) -> str:
+    """The note of a state, without the state's own name."""
+    return record.note.removeprefix(record.kind).strip()
 
 
 def _codes(record: Record) -> list[str]:
@@ -143,18 +169,3 @@ def _codes(record: Record) -> list[str]:
         items = record.frame.spec.items
         codes = [items.status(record.frame, index) for index in range(len(record.keys))]
     return [f"code {code}" for code in dict.fromkeys(codes) if code is not None]
-
-
-def _lost(record: Record, records: Sequence[Record]) -> bool:
-    """Whether a frame was said and never left, or came in and was never heard."""
-    if not record.fault or record.tap not in (Tap.SAID, Tap.RECEIVED):
-        return False
-    other = Tap.SENT if record.tap is Tap.SAID else Tap.HEARD
-    return not any(
-        r.seq > record.seq
-        and r.tap is other
-        and r.kind == record.kind
-        and r.connection == record.connection
-        and r.keys == record.keys
-        for r in records
-    )

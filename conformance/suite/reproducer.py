@@ -7,7 +7,6 @@ the frames have come that had come by then, beside a program that the reader wri
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
@@ -18,11 +17,10 @@ import msgspec
 
 from conformance.adapters.registry import bundled
 from conformance.printing import plain
-from conformance.results import Result
+from conformance.results import reproducer_name
 from conformance.suite.deeds import Deed, Source
 from conformance.suite.judge import Judgement
 from conformance.suite.one_file import OneFile
-from conformance.suite.scenario import Scenario
 from conformance.suite.story import Asked, one_line, story, told
 from fakebrokers.core.frames import Role
 from fakebrokers.errors import UsageError
@@ -34,11 +32,12 @@ WIDTH = 100
 _COMPLETE = """
 import asyncio
 
+import pytest
 from fakebrokers import {server}
 from fakebrokers.errors import WaitTimeout
 from conformance.suite.client import Client
 from conformance.suite.direct import Direct
-from conformance.suite.expect import Expect, Violated
+from conformance.suite.expect import Expect, Inconclusive, Violated
 from {module} import {script}
 {imports}
 
@@ -47,6 +46,8 @@ def test_{name}():
     loop = asyncio.new_event_loop()
     try:
         loop.run_until_complete(run())
+    except (Inconclusive, Violated) as error:
+        pytest.fail(str(error), pytrace=False)
     finally:
         loop.close()
 
@@ -176,19 +177,10 @@ def reproducer(judgement: Judgement, client: PythonClient | None = None) -> str:
     return "\n".join([*_head(judgement, how, what), _beside(judgement)])
 
 
-def file_name(row: Scenario | Result) -> str:
-    """What the file is called, unlike the others of a run."""
-    return f"test_{_name(row)}.py"
-
-
-def _name(row: Scenario | Result) -> str:
-    return re.sub(r"\W", "_", "_".join(part for part in (row.id, row.variant) if part).lower())
-
-
 def _head(judgement: Judgement, how: str, what: str) -> list[str]:
     """Comments for people; nothing in them can end a comment."""
     item = judgement.scenario
-    how = how.format(file=file_name(judgement.scenario))
+    how = how.format(file=reproducer_name(judgement.scenario))
     lines = [
         f"{item.id} {item.requirement.title} ({item.level})",
         "",
@@ -197,7 +189,7 @@ def _head(judgement: Judgement, how: str, what: str) -> list[str]:
         f"Seen:     {judgement.reason}",
         "",
         what,
-        f"Run it:   {how}" + ("" if "CLIENT" in how else f"; pytest {file_name(judgement.scenario)}"),
+        f"Run it:   {how}" + ("" if "CLIENT" in how else f"; pytest {reproducer_name(judgement.scenario)}"),
         "",
         "What happened in the run that failed (seconds, who, what):",
         *told(story(judgement))[:60],
@@ -222,7 +214,7 @@ def _complete(judgement: Judgement, client: PythonClient) -> str:
         module=item.script.__module__,
         script=item.script.__name__,
         imports="\n".join([client.imports, *_imports(source.names)]),
-        name=_name(item),
+        name=reproducer_name(item).removeprefix("test_").removesuffix(".py"),
         settings=settings,
         make=client.make,
         protocol=item.protocol,
@@ -249,7 +241,7 @@ def _beside(judgement: Judgement) -> str:
         imports="".join(f"{line}\n" for line in _imports(names | source.names)),
         criterion=ascii(_ascii(plain(judgement.criterion or judgement.reason))),
         faults=f"FAULTS = {pformat(plan, width=WIDTH, sort_dicts=False)}\n" if plan else "",
-        name=_name(item),
+        name=reproducer_name(item).removeprefix("test_").removesuffix(".py"),
         settings=f"{settings}, faults=FAULTS" if plan else settings,
         steps="\n".join(f"        {line}" for line in _broker_side(steps, judgement.records)),
         timeout_s=item.timeout_s,

@@ -61,7 +61,19 @@ def one_line(step: Deed | Asked) -> str:
     """The step without its time, in printable characters."""
     if isinstance(step, Asked):
         return f"{step.text} -> {step.answer}"
+    if step.plan:
+        return "; ".join(map(_fault, step.plan["faults"]))
     return step.text.removeprefix("broker.") or f"(inside the fake: {step.place})"
+
+
+def _fault(row: Mapping[str, Any]) -> str:
+    """A fault of a plan in words: what is done, and when."""
+    effects = row["effect"] if isinstance(row["effect"], list) else [row["effect"]]
+    done = " and ".join(
+        " ".join([each["type"], *(f"{k}={v!a}" for k, v in each.items() if k != "type")]) for each in effects
+    )
+    when = ", ".join(f"{key}={value!a}" for key, value in row["match"].items())
+    return f"fault {row.get('name', '')!a}: {done}" + (f", where {when}" if when else "")
 
 
 def _asked(transcript: Iterable[bytes]) -> list[Asked]:
