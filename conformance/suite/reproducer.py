@@ -84,6 +84,7 @@ import shlex
 import subprocess
 import time
 from collections import Counter
+from contextlib import suppress
 
 from fakebrokers import {server}
 from fakebrokers.journal import Tap
@@ -101,7 +102,15 @@ def start(broker) -> subprocess.Popen:
     """Start the program; its environment says where the broker is."""
     command = shlex.split(os.environ.get("CLIENT", ""))
     assert command, "say with CLIENT='...' which program makes the calls that stand here as comments"
-    return subprocess.Popen(command, env={{**os.environ, "HOST": broker.host, "PORT": str(broker.port)}})
+    environment = {{**os.environ, "HOST": broker.host, "PORT": str(broker.port)}}
+    return subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, text=True)
+
+
+def go(program, times=1) -> None:
+    """Let the program make its next call: it waits for a line on stdin before each."""
+    with suppress(BrokenPipeError):
+        program.stdin.write("\\n" * times)
+        program.stdin.flush()
 
 
 def came(broker, program, counts) -> None:
@@ -173,7 +182,11 @@ def reproducer(judgement: Judgement, client: PythonClient | None = None) -> str:
         except (UsageError, TypeError):
             pass  # such as an adapter that needs more files
     how = "pip install pytest fakebrokers; CLIENT='your program' pytest {file}"
-    what = "The broker's side is complete. The client's calls stand as comments: write a program for them."
+    what = (
+        "The broker's side is complete. The client's calls stand as comments: write a program that makes "
+        "them and reads a line from stdin before each. HOST and PORT say where the broker is. With exit "
+        "code 0 it says that it saw what is required."
+    )
     return "\n".join([*_head(judgement, how, what), _beside(judgement)])
 
 
@@ -270,7 +283,7 @@ def _broker_side(steps: Iterable[Deed | Asked], records: Iterable[Record]) -> It
     for step in [*steps, None]:
         line = one_line(step) if isinstance(step, Asked) else ""
         if times and line != asked:
-            yield _comment(f"client: {asked}" + (f" (x {times})" if times > 1 else ""))
+            yield "go(program" + (f", {times}" if times > 1 else "") + f")  {_comment(asked)}"
         times = times + 1 if line == asked else 1
         asked = line
         if line and not is_started:
