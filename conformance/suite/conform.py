@@ -41,6 +41,7 @@ class Order(msgspec.Struct, kw_only=True):
 
     Attributes:
         client: The name for reports; "" takes what the adapter says.
+        who: The options that name the client on the command line.
         make_adapter: Makes an adapter for a protocol, not started.
         which: ``smoke``, ``gate``, ``full`` or ``soak``.
         target: URL of a real broker instead of the fake.
@@ -60,6 +61,7 @@ class Order(msgspec.Struct, kw_only=True):
     seed: int = 0
     journal: Path | None = None
     parallel: int = 6
+    who: tuple[str, ...] = ()
 
 
 class CutShort(KeyboardInterrupt):
@@ -112,7 +114,9 @@ def conform(order: Order, console: Console) -> tuple[Results, list[Judgement]]:
             bar.__exit__()
     about = hello[0] if hello else None
     client = _name(order, about)
-    rows = [to_result(j, client=client, seed=order.seed) for j in judgements]
+    rows = [
+        to_result(j, client=client, seed=order.seed, who=order.who, target=order.target) for j in judgements
+    ]
     rows = expectations.apply(rows, known)
     found = Results(
         client=client,
@@ -216,7 +220,7 @@ def write_folder(results: Results, folder: Path) -> None:
     _put(folder / "junit.xml", junit(results))
     for row in results.results:
         if row.reproducer:
-            place = folder / "reproducers" / f"test_{row.id.lower().replace('-', '_').replace('.', '_')}.py"
+            place = folder / "reproducers" / result_files.reproducer_name(row)
             place.parent.mkdir(exist_ok=True)
             _put(place, row.reproducer.encode())
     try:

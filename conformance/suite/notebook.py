@@ -32,9 +32,10 @@ def open_run(
 ) -> RunJournal:
     """A journal for one more run of the scenario."""
     parts = [client, scenario.id, scenario.protocol, scenario.variant]
+    name = "@".join(re.sub("[^A-Za-z0-9._+-]", "-", part[:60]) for part in parts if part)
     return RunJournal(
         folder,
-        "@".join(re.sub("[^A-Za-z0-9._+-]", "-", part) for part in parts if part),
+        name.lstrip("-._+@") or "run",  # a scope such as npm's @scope/name begins with what a name may not
         client=client,
         client_version=client_version,
         suite_version=__version__,

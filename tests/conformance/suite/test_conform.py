@@ -104,19 +104,6 @@ def test_a_broken_client_fails_with_files_that_tell_why(tmp_path: Path) -> None:
     assert json.loads(allure.read_text())["status"] == "failed"
 
 
-def test_a_reproducer_runs_by_itself(tmp_path: Path) -> None:
-    conform(BROKEN, "--report", str(tmp_path), "RMQS-3.02")
-    reproducer = tmp_path / "reproducers" / "test_rmqs_3_02.py"
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(reproducer)],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert "call the client library here" in done.stdout  # the one line that is left to the reader
-
-
 def test_a_known_failure_is_no_failure(tmp_path: Path) -> None:
     known = tmp_path / "known.toml"
     known.write_text('[[known]]\nid = "RMQS-3.02"\nprotocol = "rabbitmq-stream"\nreason = "a mutant"\n')
