@@ -15,7 +15,7 @@ from fakebrokers.rabbitmq_stream.codes import Code
 from fakebrokers.rabbitmq_stream.frames import Close, MetadataUpdate
 from scenarios._footprint import MIB, Footprint
 from scenarios.rabbitmq_stream._deliveries import attached, numbered, write
-from scenarios.rabbitmq_stream._steps import ADMIN, CONSUMER, STREAM
+from scenarios.rabbitmq_stream._steps import ADMIN, CONSUMER, STREAM, say, say_raw
 
 CREATE = ("rmqs.create",)
 #: how long a library may take to reconnect
@@ -62,7 +62,7 @@ async def tiny_sizes(broker: RabbitMQStream, client: Client, expect: Expect) -> 
         broker.faults.add(hold(kind="CreateResponse", nth=1, scope="run", name=name))
         call = client.begin("rmqs.create", 5.0, session=name, target=name)
         asked = await expect.reached(broker, "no Create came", kind="Create", since=mark)
-        broker.say_raw(asked[0].connection, bytes.fromhex(frame))
+        say_raw(broker, expect, asked[0].connection, bytes.fromhex(frame))
         await asyncio.sleep(0.2)
         broker.faults.remove(name)
         await _answered_or_closed(expect, broker, call, asked[0].connection, f"a frame of size {size}")
@@ -82,7 +82,7 @@ async def absurd_size(broker: RabbitMQStream, client: Client, expect: Expect) ->
     for size in sizes:
         calls[size] = client.begin("rmqs.create", 5.0, session=size, target=size)
         asked = await expect.reached(broker, "no Create came", kind="Create", count=len(calls))
-        broker.say_raw(asked[-1].connection, bytes.fromhex(size) + bytes(MIB))
+        say_raw(broker, expect, asked[-1].connection, bytes.fromhex(size) + bytes(MIB))
     results = {size: await call for size, call in calls.items()}
     again = {size: client.begin("rmqs.create", 5.0, session=size, target=f"{size}-2") for size in sizes}
     for record, (size, result) in zip(asked, results.items(), strict=True):
@@ -150,7 +150,7 @@ async def unknown_key(broker: RabbitMQStream, client: Client, expect: Expect) ->
     await client.connected()
     expect.prepared(await client.op("rmqs.create", session="s1", target="one"))
     call, connection = await _pending_create(broker, client, expect, "two")
-    broker.say_raw(connection, bytes.fromhex("0000000e 0063 0001") + bytes(10))
+    say_raw(broker, expect, connection, bytes.fromhex("0000000e 0063 0001") + bytes(10))
     await asyncio.sleep(0.2)
     _release(broker, "two")
     result = await call
@@ -175,7 +175,7 @@ async def array_counts(broker: RabbitMQStream, client: Client, expect: Expect) -
         asked = await expect.reached(broker, "no PeerProperties came", kind="PeerProperties", since=mark)
         head = bytes.fromhex("8011 0001") + asked[0].keys[0].to_bytes(4, "big") + b"\x00\x01" + count
         body = head + bytes(40 - len(head)) if case == "huge" else head
-        broker.say_raw(asked[0].connection, len(body).to_bytes(4, "big") + body)
+        say_raw(broker, expect, asked[0].connection, len(body).to_bytes(4, "big") + body)
         begun = asyncio.get_running_loop().time()
         result: Result = await call
         expect.ended(result, f"{case}: connect ends")
@@ -195,7 +195,7 @@ async def string_beyond_the_frame(broker: RabbitMQStream, client: Client, expect
     asked = await expect.reached(broker, "no Metadata came", kind="Metadata")
     head = bytes.fromhex("800f 0001") + asked[0].keys[0].to_bytes(4, "big")
     body = head + bytes.fromhex("00000001 0000 7530") + bytes(40 - len(head) - 8)
-    broker.say_raw(asked[0].connection, len(body).to_bytes(4, "big") + body)
+    say_raw(broker, expect, asked[0].connection, len(body).to_bytes(4, "big") + body)
     result = await call
     expect.that(not result.ok and not result.hang, "the Metadata op fails", str(result))
     broker.faults.clear()
@@ -216,8 +216,8 @@ async def invalid_utf8(broker: RabbitMQStream, client: Client, expect: Expect) -
     opened = [r.connection for r in broker.journal.select(kind="OpenResponse")]
     expect.exercised(len(opened) >= 2, "the sessions share one connection")
     mark = len(client.events)
-    broker.say(opened[0], Close(1, Code.UNKNOWN_FRAME, bad))
-    broker.say(opened[1], MetadataUpdate(Code.STREAM_NOT_AVAILABLE, bad))
+    say(broker, expect, opened[0], Close(1, Code.UNKNOWN_FRAME, bad))
+    say(broker, expect, opened[1], MetadataUpdate(Code.STREAM_NOT_AVAILABLE, bad))
     await asyncio.sleep(2.0)
     expect.that(client.alive, "no crash", "the process ended")
     answered = broker.journal.select(kind="CloseResponse", tap=Tap.RECEIVED)

@@ -31,7 +31,7 @@ from scenarios.rabbitmq_stream._lifecycle import (
     users,
     without_gap,
 )
-from scenarios.rabbitmq_stream._steps import BOTH, PUBLISHER, STREAM, received, sent
+from scenarios.rabbitmq_stream._steps import BOTH, PUBLISHER, STREAM, received, say, sent
 
 MANY = ("a", "b", "c", "missing")
 
@@ -141,7 +141,7 @@ async def update_for_unknown_stream(broker: RabbitMQStream, client: Client, expe
     await at_work(broker, client, expect)
     names, mark = list(standing(broker)), broker.journal.last_seq
     for name in names:
-        broker.say(name, MetadataUpdate(Code.STREAM_NOT_AVAILABLE, "nobody"))
+        say(broker, expect, name, MetadataUpdate(Code.STREAM_NOT_AVAILABLE, "nobody"))
     await asyncio.sleep(0.5)
     gone = [name for name in names if name not in standing(broker)]
     expect.that(not gone, "no connection is closed", gone)
@@ -167,7 +167,7 @@ async def unknown_update_code(broker: RabbitMQStream, client: Client, expect: Ex
     told = {record.connection for record in received(broker, "Create")}
     for name in users_before:
         if name not in told and name in standing(broker):
-            broker.say(name, MetadataUpdate(99, STREAM))
+            say(broker, expect, name, MetadataUpdate(99, STREAM))
     await asyncio.sleep(0.2)
     expect.that(client.alive, "no crash", "the process ended")
     if not client.can("auto_reconnect") and await eventually(lambda: losses(client, events), 2.0):
