@@ -131,9 +131,11 @@ def widest_gap_s(broker: RabbitMQStream, connection: str, begin_s: float, end_s:
     return max(later - earlier for earlier, later in pairwise(times))
 
 
-async def publish_batch(client: Client, expect: Expect, count: int, size: int) -> list[str]:
+async def publish_batch(
+    client: Client, expect: Expect, count: int, size: int, letter: bytes = b"x"
+) -> list[str]:
     """Publish equal messages, in one call if the library has one; returns their outcomes."""
-    body = {"text": "x" * size}
+    body = {"text": letter.decode() * size}
     if not client.has("publish_many"):
         calls = [client.begin_publish(STREAM, body, timeout=10.0) for _ in range(count)]
         return [(await call).outcome for call in calls]
