@@ -388,6 +388,8 @@ async def slow_handshake(broker: RabbitMQStream, client: Client, expect: Expect)
 @scenario("RMQS-1.21", roles=BOTH, server={"profile": "3.10"}, target=True)
 async def older_broker(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     result = await client.connect()
+    if expect.wire_visible:
+        expect.exercised(connections(broker), "the client did not connect")
     if not result.ok:
         expect.failed(result, NOT_LATE, "connect works, or fails with a clear error")
         expect.within(result.elapsed_ms / 1000, 5.0, "within 5 s")
