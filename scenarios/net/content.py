@@ -17,6 +17,7 @@ from fakebrokers.rabbitmq_stream.frames import StoreOffset, Subscribe
 from fakebrokers.rabbitmq_stream.wiretypes import StreamMetadata
 from fakebrokers.server import FakeServer
 from scenarios._footprint import Footprint
+from scenarios._reading import read_to_the_end
 from scenarios.net._scripts import Script, script_for
 from scenarios.net._scripts.helpers import maybe_reconnecting, side_by_side
 from scenarios.net._scripts.narconi import LONG, NARC, SETTINGS
@@ -96,8 +97,8 @@ CORPUS: dict[str, bytes] = {
 }
 
 
-@scenario("NET-4.04", protocols=NARC, roles=ROLES, server=SETTINGS, timeout_s=60)
-@scenario("NET-4.04", protocols=RMQS, roles=ROLES, timeout_s=60)
+@scenario("NET-4.04", protocols=NARC, roles=ROLES, server=SETTINGS, timeout_s=90)
+@scenario("NET-4.04", protocols=RMQS, roles=ROLES, timeout_s=90)
 async def payload_corpus(broker: FakeServer, client: Client, expect: Expect) -> None:
     script = script_for(broker, client, expect)
     script.add_queue(script.queue)
@@ -107,7 +108,7 @@ async def payload_corpus(broker: FakeServer, client: Client, expect: Expect) -> 
         given: Any = large if name == "large" else body
         expect.outcome(await client.publish(script.queue, given, timeout=10.0), "acked", f"{name}: acked")
     expect.prepared(await script.subscribe(script.queue))
-    got = await client.wait_messages(len(CORPUS), within_s=10.0)
+    got = await read_to_the_end(broker, client, expect, len(CORPUS), within_s=10.0)
     expect.equal(len(got), len(CORPUS), "every body is surfaced once")
     for (name, body), message in zip(CORPUS.items(), got, strict=True):
         if name == "large":
