@@ -257,15 +257,15 @@ def test_what_is_dropped_is_told() -> None:
             broker.say("c1", *unasked)
             broker.say_raw("c1", bytes.fromhex("0000000e 0063 0001") + bytes(10))
             await asyncio.sleep(0.1)
-            words = ("publisher 200", "message 77", "subscription 250", "code 4", "DeleteResponse", "not known")
-            for word in words:
+            kinds = [
                 "publisher 200",
                 "message 77",
                 "subscription 250",
                 "code 4",
                 "DeleteResponse",
                 "not known",
-            ):
+            ]
+            for word in kinds:
                 assert [note for note in notes if word in note], (word, notes)
             await client.close()
 
