@@ -30,7 +30,7 @@ UNKNOWN_CODE = 777
 CLOSE_CODE = 999
 
 
-@scenario("NET-4.02", protocols=RMQS, roles=("publisher",), timeout_s=60)
+@scenario("NET-4.02", protocols=RMQS, roles=("publisher",), timeout_s=60, revision=2)
 async def unknown_enum_value(broker: FakeServer, client: Client, expect: Expect) -> None:
     script = script_for(broker, client, expect)
     await script.ready()
@@ -50,7 +50,7 @@ async def unknown_enum_value(broker: FakeServer, client: Client, expect: Expect)
     result = await client.publish("future", b"after", session="fresh")
     expect.outcome(result, "acked", "the session stays usable")
     broker.faults.add(hold(kind=script.confirm, direction="out", name="pending"))
-    mark = broker.journal.last_seq
+    mark, seen = broker.journal.last_seq, len(client.events)
     call = client.begin_publish(script.queue, b"pending", timeout=4.0)
     asked = await expect.reached(broker, "nothing was published", kind=script.publishing, since=mark)
     script.goodbye(asked[0].connection, CLOSE_CODE, "from the future")
@@ -60,6 +60,9 @@ async def unknown_enum_value(broker: FakeServer, client: Client, expect: Expect)
     result = await call
     expect.ended(result, "the op ends by its deadline after a Close with an unknown code")
     expect.outcome(result, "unknown", "never success")
+    text = f"{result.code} {result.error.text if result.error else ''}"
+    text += "".join(f" {event['code']} {event['text']}" for event in client.events[seen:])
+    expect.tolerate(str(CLOSE_CODE) in text, "the code of the Close is shown, by the op or an event", text)
     broker.faults.clear()
     expect.ok(await client.begin_connect("new"), "a new session works")
     expect.outcome(await client.publish("future", b"new", session="new"), "acked", "a new session works")

@@ -29,10 +29,9 @@ async def nobody_knocks(script: Script, mark: int, criterion: str) -> None:
     script.expect.that(not late, criterion, f"{len(late)} came")
 
 
-@scenario("NET-2.05", protocols=RMQS, roles=ROLES, timeout_s=60)
+@scenario("NET-2.05", protocols=RMQS, roles=ROLES, timeout_s=60, revision=2)
 async def endpoint_list(broker: FakeServer, client: Client, expect: Expect) -> None:
     script = script_for(broker, client, expect)
-    script.add_queue(script.queue)
     with second_fake(broker) as first:
         both = [address(first), address(broker)]
         first.call(first.refuse, None, "closed")
@@ -52,9 +51,15 @@ async def _through_the_second(script: Script, case: str, both: Sequence[str], li
     expect.ok(await client.begin_connect(session, endpoints=both, timeout=5.0), f"{case}: connect works")
     took = asyncio.get_running_loop().time() - begun
     expect.within(took, limit_s, f"{case}: through the second in time")
-    result = await client.publish(script.queue, case.encode(), session=session)
+    queue = f"{script.queue}-{session[1]}"
+    script.add_queue(queue)
+    result = await client.publish(queue, case.encode(), session=session)
     expect.outcome(result, "acked", f"{case}: publish works")
-    expect.equal(script.holds(case.encode()), 1, f"{case}: the second one has the message")
+    expect.equal(script.holds(case.encode(), queue), 1, f"{case}: the second one has the message")
+    check = lambda result, step: expect.ok(result, f"{case}: {step}")  # noqa: E731
+    await script.consume(
+        queue, [case.encode()], session=session, check=check, timeout=5.0, prefix=f"{case}: "
+    )
     expect.ok(await client.close(session), f"{case}: close works")
 
 
