@@ -155,7 +155,10 @@ class ClientBase:
             return made
 
     def is_final(self, error: ClientError) -> bool:
-        """Whether another attempt would be in vain: a refusal that is no outage (notes, Handshake)."""
+        """Whether another attempt cannot succeed: a refusal that is no outage.
+
+        See docs/protocols/narconi.md, "Handshake".
+        """
         return error.definite and error.code is not None and error.code < 500
 
     def delay(self, failures: int) -> float:

@@ -150,7 +150,7 @@ class Connection(Handshake):
     def unasked(self, frame: Any) -> None:
         self.owner.dropped(f"a {type(frame).__name__} that nobody waits for")
 
-    # liveness (protocol notes, section 5, "Heartbeats")
+    # liveness (docs/protocols/rabbitmq-stream.md, 5 "Heartbeats")
 
     def heartbeat_due(self) -> float | None:
         """When a Heartbeat has to go out, unless something else does."""

@@ -1,4 +1,4 @@
-"""A publisher without IO: publishing ids, frames, confirms (protocol notes, section 6)."""
+"""A publisher without IO: publishing ids, frames, confirms (docs/protocols/rabbitmq-stream.md, 6)."""
 
 from __future__ import annotations
 

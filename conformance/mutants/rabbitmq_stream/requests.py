@@ -1,4 +1,4 @@
-"""Requests of one connection: correlation ids, answers, time-outs (protocol notes, section 2)."""
+"""Requests of one connection: correlation ids, answers, time-outs (docs/protocols/rabbitmq-stream.md, 2)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A subscription without IO: positions, chunks, credit (protocol notes, sections 7 and 8)."""
+"""A subscription without IO: positions, chunks, credit (docs/protocols/rabbitmq-stream.md, 7 and 8)."""
 
 from __future__ import annotations
 
