@@ -1,19 +1,23 @@
-"""``fakebrokers adapter check CMD``, ``fakebrokers adapter new python|node`` and ``fakebrokers clients``."""
+"""``fakebrokers adapter check CMD``, ``fakebrokers adapter new LANGUAGE`` and ``fakebrokers clients``."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 from rich.console import Console
 from rich.table import Table
 
-from conformance.adapter.new import COMMANDS, LANGUAGES, new
+from conformance.adapter.new import BUILDS, COMMANDS, LANGUAGES, new
 from conformance.adapter.profile import ROLE_OPS
 from fakebrokers.commands import ExitCode
 from fakebrokers.errors import UsageError
+
+if TYPE_CHECKING:
+    from conformance.adapter.check import Report
 
 PROTOCOLS = click.Choice(list(ROLE_OPS))
 
@@ -26,27 +30,43 @@ def adapter() -> None:
 @adapter.command("check")
 @click.argument("command")
 @click.option("--protocol", type=PROTOCOLS, help="What to say hello with; by default whatever it takes.")
+@click.option("--hello-timeout", type=float, help="Seconds from its start to its hello.  [default: 4.5]")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document instead of text.")
-def check_command(command: str, protocol: str | None, as_json: bool) -> None:
+def check_command(command: str, protocol: str | None, hello_timeout: float | None, as_json: bool) -> None:
     """Try whether the adapter COMMAND speaks the protocol. Exit code 1 if it does not."""
     from conformance.adapter.check import check
+    from conformance.adapter.hello import HELLO_S
 
-    report = asyncio.run(check(command, protocol))
+    report = asyncio.run(check(command, protocol, hello_s=hello_timeout or HELLO_S))
     if as_json:
         click.echo(json.dumps(report.as_json(), indent=2))
     else:
-        console = Console(highlight=False, soft_wrap=True)
-        for item in report.checks:
-            mark = "[green]ok[/]    " if item.ok else "[red]failed[/]"
-            console.print(f"{mark} {item.name:<14} {item.asks}")
-            if item.problem:
-                console.print(f"       {item.problem}", markup=False, style="red")
-        if report.hello is not None:
-            known = report.hello
-            roles = ", ".join(known.roles) or "none yet"
-            console.print(f"{known.library} {known.library_version} ({known.language}), roles: {roles}")
+        _show(report)
     if not report.ok:
         raise SystemExit(ExitCode.FAILED)
+
+
+def _show(report: Report) -> None:
+    console = Console(highlight=False, soft_wrap=True)
+    for item in report.checks:
+        mark = "[green]ok[/]    " if item.ok else "[red]failed[/]"
+        console.print(f"{mark} {item.name:<14} {item.asks}")
+        if item.problem:
+            for word, text in (("expected", item.expected), ("came", item.problem), ("fix", item.fix)):
+                style = "red" if word == "came" else None
+                console.print(f"       {word + ':':<9} {_printable(text)}", markup=False, style=style)
+    if report.hello is not None:
+        known = report.hello
+        roles = ", ".join(known.roles) or "none yet"
+        who = f"{known.library} {known.library_version} ({known.language}), roles: {roles}"
+        console.print(_printable(who), markup=False)
+
+
+def _printable(text: str) -> str:
+    """What a terminal may be given: an adapter's text may hold anything, escape sequences among it."""
+    return "".join(
+        sign if sign.isprintable() or sign == "\n" else "\N{REPLACEMENT CHARACTER}" for sign in text
+    )
 
 
 @adapter.command("new")
@@ -61,7 +81,8 @@ def new_command(language: str, folder: Path, protocol: str) -> None:
         raise click.UsageError(str(error)) from None
     for path in written:
         click.echo(path)
-    click.echo(f'\nTry it:  cd {folder} && fakebrokers adapter check "{COMMANDS[language]}"')
+    build = f"{BUILDS[language]} && " if language in BUILDS else ""
+    click.echo(f'\nTry it:  cd {folder} && {build}fakebrokers adapter check "{COMMANDS[language]}"')
 
 
 @click.command("clients")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -61,8 +62,8 @@ def analyze_journals(
     """Seal what is not sealed, analyse everything, write `out`.
 
     Returns:
-        ``rows``, ``runs``, ``seconds`` (all of it), ``anomalies`` (name: count), ``allowed`` (how many of
-        these the runs' contracts allow), ``out``.
+        ``rows``, ``runs``, ``broken_off`` (runs that are not whole), ``seconds`` (all of it), ``anomalies``
+        (name: count), ``allowed`` (how many of these the runs' contracts allow), ``out``.
 
     Raises:
         UsageError: There is no journal, a file is of another version, or Spark or Java is missing.
@@ -77,13 +78,17 @@ def analyze_journals(
     folders = [journal_folder(path) for path in journals]
     for folder in folders:
         seal(folder)
-    files = files_of(folders)
-    with spark_session(master, java_home=java_home, rows=_rows(files), memory=memory) as spark:
-        from conformance.pipeline.analysis import run_analysis
+    scratch = out / "converted"  # where workers on other machines can read it too
+    try:
+        files = files_of(folders, scratch)
+        with spark_session(master, java_home=java_home, rows=_rows(files), memory=memory) as spark:
+            from conformance.pipeline.analysis import run_analysis
 
-        document = run_analysis(spark, files, out)
-        summary = {name: document[name] for name in ("rows", "runs", "anomalies", "allowed", "out")}
-        return {**summary, "seconds": round(time.monotonic() - begun, 3)}
+            document = run_analysis(spark, files, out)
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+    summary = {name: document[name] for name in ("rows", "runs", "broken_off", "anomalies", "allowed", "out")}
+    return {**summary, "seconds": round(time.monotonic() - begun, 3)}
 
 
 def _rows(files: dict[str, list[str]]) -> int:
@@ -101,6 +106,8 @@ def tally(count: int, allowed: int) -> str:
 def _tell(summary: dict[str, Any]) -> None:
     found = summary["anomalies"]
     click.echo(f"{summary['rows']} records of {summary['runs']} runs in {summary['seconds']:.1f} s")
+    if summary["broken_off"]:
+        click.echo(f"  {summary['broken_off']} of these runs are not whole: killed, or not all written down")
     for name, count in found.items():
         click.echo(f"  {name:26} {tally(count, summary['allowed'][name])}")
     click.echo(f"{'Details' if found else 'No anomalies. Tables'}: {summary['out']}")

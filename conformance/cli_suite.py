@@ -133,6 +133,7 @@ def conform_command(
     name, spoken, make = _client(client, adapter, protocol)
     order = Order(
         client=name,
+        who=("--client", name) if adapter is None else ("--adapter", adapter),
         protocol=spoken,
         make_adapter=make,
         variant=variant,

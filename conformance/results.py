@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import msgspec
 
@@ -36,6 +36,16 @@ class Verdict(StrEnum):
     PROFILE = "skipped: profile"  #: not for these roles, this variant of the wire, or this profile
     INCONCLUSIVE = "inconclusive"  #: the requirement was never exercised
     HARNESS_ERROR = "harness error"  #: fake or runner failed; counts neither for nor against the client
+
+
+class Named(Protocol):
+    """What has the id and the variant of a result."""
+
+    @property
+    def id(self) -> str: ...
+
+    @property
+    def variant(self) -> str: ...
 
 
 class Step(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -73,6 +83,10 @@ class Result(msgspec.Struct, frozen=True):
         source: The sentence of the specification that it comes from, and where that stands.
         acceptable: Every outcome that would have passed.
         actual: What happened instead, or which of them it was.
+        fault: What is done to the client, as one sentence.
+        adapter: What went wrong in the adapter itself (broken lines, its end, its last words, its errors).
+        story: What was done to the broker and asked of the client, one line each.
+        began_at: Seconds since the epoch; 0 if it was not run.
         diagram: The frames around the verdict.
         journal: Lines of the wire journal around the verdict.
         plan: The fault plan, as in a plan file.
@@ -103,6 +117,10 @@ class Result(msgspec.Struct, frozen=True):
     reproducer: str = ""
     run: str = ""
     revision: int = 1
+    fault: str = ""
+    adapter: tuple[str, ...] = ()
+    story: tuple[str, ...] = ()
+    began_at: float = 0.0
 
     @property
     def sources(self) -> list[str]:
@@ -142,6 +160,12 @@ def summarize(results: Iterable[Result]) -> dict[str, int]:
     """How often each verdict came, in the order of `Verdict`; those that never came are left out."""
     counts = Counter(result.verdict for result in results)
     return {verdict.value: counts[verdict] for verdict in Verdict if counts[verdict]}
+
+
+def reproducer_name(row: Named) -> str:
+    """The file name of a row's reproducer, unlike the others of a run."""
+    words = "_".join(part for part in (row.id, row.variant) if part)
+    return f"test_{re.sub('[^a-z0-9]', '_', words.lower())}.py"
 
 
 def dump(results: Results) -> bytes:

@@ -18,7 +18,7 @@ from click.core import ParameterSource
 
 from fakebrokers import __version__
 from fakebrokers.commands import ExitCode, ExtraCommands, extra_commands, missing_package
-from fakebrokers.errors import FakeBrokerError, PlanError, UsageError
+from fakebrokers.errors import FakeBrokerError, JournalError, PlanError, UsageError
 from fakebrokers.protocol import Protocol, find_protocol, instead_of, protocols
 
 if TYPE_CHECKING:
@@ -233,6 +233,9 @@ def _sound(server: FakeServer) -> bool:
     """Whether nothing went wrong inside the fake since the last look; tells what did."""
     try:
         server.check()
+    except JournalError as error:
+        click.echo(f"Error: {error}", err=True)
+        return False
     except Exception:
         _tell_defect()
         return False

@@ -5,6 +5,7 @@ FakeBrokerError
 │   └── FrameTooLarge  a size prefix above the agreed maximum
 ├── PlanError          a fault plan that cannot be carried out
 ├── UsageError         the fake was asked for something it cannot do
+├── JournalError       the journal could not be written down
 └── WaitTimeout        what a test waited for did not happen
 """
 
@@ -57,6 +58,22 @@ class PlanError(FakeBrokerError):
 
 class UsageError(FakeBrokerError):
     """The fake was asked for something that it cannot do; the text says what to do instead."""
+
+
+class JournalError(FakeBrokerError):
+    """The journal could not be written down; the one in memory goes on.
+
+    Args:
+        path: The file, or the folder.
+        problem: What the system said.
+        lost: What is not written down.
+    """
+
+    def __init__(self, path: object, problem: str, lost: str) -> None:
+        self.path = path
+        self.problem = problem
+        self.lost = lost
+        super().__init__(f"{path}: cannot write the journal: {problem}; {lost}")
 
 
 class WaitTimeout(FakeBrokerError, TimeoutError):

@@ -20,7 +20,6 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, ClassVar, Self, TypeVar
-from uuid import uuid4
 
 from fakebrokers.core.connection import Connection
 from fakebrokers.core.driver import Driver
@@ -33,9 +32,9 @@ from fakebrokers.core.memory import MemoryLink, MemoryListener
 from fakebrokers.core.session import Broker, HangUp
 from fakebrokers.core.tcp import TcpListener
 from fakebrokers.core.virtual import VirtualLoop
-from fakebrokers.core.waiting import Wait, Wanted
+from fakebrokers.core.waiting import Waiter, Wanted
 from fakebrokers.core.wire import Wire, frames_of
-from fakebrokers.errors import UsageError, WaitTimeout
+from fakebrokers.errors import UsageError
 from fakebrokers.faults.control import FaultControl
 from fakebrokers.faults.plan import Plan, load_plan
 from fakebrokers.journal import Journal, Record, RunJournal, Tap
@@ -114,6 +113,7 @@ class FakeServer(ABC):
         self._wanted_port = port
         self._journal_dir = None if journal_dir is None else Path(journal_dir)
         self._written: RunJournal | None = None
+        self._waiter = Waiter(self.journal, self.call, self._post)
         self._host = Host(self.engine, self.listeners, self)
         self._loop: LoopHandle | None = None
         self._driver: Driver | None = None
@@ -194,15 +194,15 @@ class FakeServer(ABC):
         if self._written is not None:
             self.journal.sink = None
             self._written.close()
+            self.journal.failed(self._written.failure)
             self._written = None
 
     def _open_journal(self) -> None:
         """Begin to write the journal to disk, if that is wanted."""
         if self._journal_dir is not None:
-            run = f"{self.protocol.name}-{time.strftime('%Y%m%dT%H%M%S')}-{uuid4().hex[:8]}"
             self._written = RunJournal(
                 self._journal_dir,
-                run,
+                f"{self.protocol.name}-{time.strftime('%Y%m%dT%H%M%S')}",
                 protocol=self.protocol.name,
                 profile=self.profile,
                 seed=self.engine.injector.seed,
@@ -211,6 +211,8 @@ class FakeServer(ABC):
 
     def check(self) -> None:
         """Raise what went wrong inside the fake, if anything did."""
+        if failure := self.journal.pop_failure():
+            self.engine.errors.append(failure)
         if self.engine.errors:
             errors, self.engine.errors = self.engine.errors, []
             if len(errors) == 1:
@@ -334,13 +336,7 @@ class FakeServer(ABC):
         if isinstance(self._loop, InsideLoop):
             raise UsageError("wait_for would block the loop that this fake runs on: await wait_for_async")
         wanted = Wanted(condition, kind, role, tap, connection, count, since)
-        wait = self.call(Wait, self.journal, wanted)
-        try:
-            return wait.future.result(timeout)
-        except TimeoutError:
-            raise self._timed_out(wanted, timeout) from None
-        finally:
-            self._post(wait.end)
+        return self._waiter.wait(wanted, timeout)
 
     async def wait_for_async(
         self,
@@ -356,18 +352,7 @@ class FakeServer(ABC):
     ) -> list[Record]:
         """`wait_for`, for async code."""
         wanted = Wanted(condition, kind, role, tap, connection, count, since)
-        wait = self.call(Wait, self.journal, wanted)
-        try:
-            return await asyncio.wait_for(asyncio.wrap_future(wait.future), timeout)
-        except TimeoutError:
-            raise self._timed_out(wanted, timeout) from None
-        finally:
-            self._post(wait.end)
-
-    def _timed_out(self, wanted: Wanted, timeout: float) -> WaitTimeout:
-        return WaitTimeout(
-            f"expected {wanted} within {timeout} s; the last journal lines:\n{self.journal_excerpt()}"
-        )
+        return await self._waiter.wait_async(wanted, timeout)
 
     def journal_excerpt(self, lines: int = 20) -> str:
         """The last journal lines as text."""
@@ -378,7 +363,7 @@ class FakeServer(ABC):
     @property
     def connections(self) -> list[dict[str, Any]]:
         """The connections that stand: name, address, peer, bytes, and what the session tells."""
-        return self.call(lambda: [_described(c) for c in self.engine.connections.values()])
+        return self.call(lambda: [each.describe() for each in self.engine.connections.values()])
 
     def client_holds(self, connection: str) -> bool | None:
         """Whether the client still holds its socket of a connection, even one that the broker has ended.
@@ -459,17 +444,6 @@ class FakeServer(ABC):
     def released(self, fault: str) -> None:
         """A fault was released by hand: undo what it did to the listeners."""
         self._host.release(fault)
-
-
-def _described(connection: Connection) -> dict[str, Any]:
-    return {
-        "name": connection.name,
-        "address": connection.address,
-        "peer": connection.peer,
-        "received_bytes": connection.received_bytes,
-        "sent_bytes": connection.sent_bytes,
-        **connection.session.describe(),
-    }
 
 
 def _is_loopback(host: str) -> bool:

@@ -66,7 +66,7 @@ def test_the_fakes_cite_their_notes() -> None:
 def test_no_comment_cites_notes_without_saying_where_they_are() -> None:
     vague = [
         f"{path.relative_to(TOP)}:{number}"
-        for folder in ("fakebrokers", "tests")
+        for folder in FOLDERS
         for path in sorted((TOP / folder).rglob("*.py"))
         if path != Path(__file__)
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)

@@ -280,8 +280,8 @@ def test_the_closest_marker_wins_keyword_by_keyword(run) -> None:
             assert pzq_factory(seed=3).engine.injector.seed == 3
 
     @pytest.mark.fakebrokers("pzq", "narconi", seed=4)
-    def test_for_some_protocols(pzq, narconi, blazingmq):
-        assert [b.engine.injector.seed for b in (pzq, narconi, blazingmq)] == [4, 4, 9]
+    def test_for_some_protocols(pzq, narconi, rabbitmq_stream):
+        assert [b.engine.injector.seed for b in (pzq, narconi, rabbitmq_stream)] == [4, 4, 9]
     """
     passes(run(tests, "--fakebrokers-seed=9"), 3)
 

@@ -324,7 +324,6 @@ def test_ten_thousand_starts_and_stops_leave_nothing_behind() -> None:
                     assert ask(sock, b"put a") == b"stored a\n"
     each = (time.perf_counter() - started) / 10_000
     port = toy.listeners[0].port
-    toy._home = None
     gc.collect()
     assert descriptors() <= before
     assert threading.active_count() == threads

@@ -177,7 +177,7 @@ class ToySession(Session):
         else:
             self.link.hang_up()
 
-    def refusal(self, frame: Frame, code: int) -> Frame | None:
+    def refusal(self, frame: Frame, code: int, now: float) -> Frame | None:
         return Refused(frame.keys[0], code) if isinstance(frame, Put) else None
 
 

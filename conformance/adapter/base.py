@@ -30,7 +30,15 @@ CLOCK_PROBES = 3
 
 
 class AdapterFailed(FakeBrokerError):
-    """The adapter itself does not work: it did not start, said no to the hello, or broke the protocol."""
+    """The adapter itself does not work: it did not start, said no to the hello, or broke the protocol.
+
+    Attributes:
+        answer: How the hello ended, if the adapter did start.
+    """
+
+    def __init__(self, text: str, answer: Result | None = None) -> None:
+        super().__init__(text)
+        self.answer = answer
 
 
 class Facts(msgspec.Struct, frozen=True):
@@ -100,20 +108,20 @@ class Adapter(ABC):
 
     # Life.
 
-    async def start(self) -> Hello:
+    async def start(self, hello_ms: float = HELLO_DEADLINE_MS) -> Hello:
         """Get the adapter going and say hello. Raises `AdapterFailed` if that does not work."""
         self._fresh()
         await self._open()
         args = {"version": PROTOCOL_VERSION, "protocol": self.protocol}
-        answer = await self.call("hello", args, HELLO_DEADLINE_MS)
+        answer = await self.call("hello", args, hello_ms)
         if not answer.ok:
             await self.kill()
-            raise AdapterFailed(f"no hello from the adapter: {answer}{self.last_words()}")
+            raise AdapterFailed(f"no hello from the adapter: {answer}{self.last_words()}", answer)
         try:
             self.hello = msgspec.convert(answer.value, Hello)
         except msgspec.ValidationError as error:
             await self.kill()
-            raise AdapterFailed(f"the hello does not fit the protocol: {error}") from None
+            raise AdapterFailed(f"the hello does not fit the protocol: {error}", answer) from None
         await self._compare_clocks()
         return self.hello
 

@@ -1,4 +1,7 @@
-"""The self-test of an adapter: does it speak the protocol? No broker and no library are involved."""
+"""The self-test of an adapter: does it speak the protocol?
+
+The library has a part in one check only, `line order`, which needs a broker: one of the fakes.
+"""
 
 from __future__ import annotations
 
@@ -11,14 +14,21 @@ from typing import Any
 
 import msgspec
 
-from conformance.adapter.base import AdapterFailed
+from conformance.adapter.hello import CLEAN_STDOUT, HELLO_S, Problem, introduce
+from conformance.adapter.kit.failure import Failure
 from conformance.adapter.messages import Hello, Kind, body_bytes, same_body
+from conformance.adapter.order import OPS, order, overtaken
 from conformance.adapter.process import ProcessAdapter
 from conformance.adapter.profile import ALL_OPS, CAPABILITIES, CAPABILITY_OPS, ROLE_OPS, missing_ops
 
 DEADLINE_MS = 5000.0
 CONCURRENT = 100
 LONG_LINE_BYTES = 4 << 20
+BODY_FIX = "see ADAPTER.md, Bodies: UTF-8 and base64; above 4096 bytes a report is sha256 and len"
+ORDER_FIX = (
+    "start the ops of one session one after the other: a publish has begun when its message is with the "
+    "library; a thread per line lets them overtake each other (ADAPTER.md, Messages)"
+)
 
 BODIES: tuple[Mapping[str, Any], ...] = (
     {"text": ""},
@@ -33,11 +43,13 @@ BODIES: tuple[Mapping[str, Any], ...] = (
 
 
 class Check(msgspec.Struct, frozen=True):
-    """One thing that was tried. `problem` is empty if it went well."""
+    """One thing that was tried. `problem` (what came), `expected` and `fix` are empty if it went well."""
 
     name: str
     asks: str
     problem: str
+    expected: str
+    fix: str
     seconds: float
 
     @property
@@ -65,7 +77,7 @@ class Report(msgspec.Struct, frozen=True):
         return {**msgspec.to_builtins(self), "checks": checks, "ok": self.ok}
 
 
-Step = Callable[[ProcessAdapter], Awaitable[str]]
+Step = Callable[[ProcessAdapter], Awaitable[Problem | None]]
 _STEPS: list[tuple[str, str, Step]] = []
 
 
@@ -83,132 +95,197 @@ async def check(
     *,
     env: Mapping[str, str] | None = None,
     cwd: str | Path | None = None,
+    hello_s: float = HELLO_S,
 ) -> Report:
-    """Start the adapter, try everything, end it. Without `protocol` it is offered each one in turn."""
+    """Start the adapter, try everything, end it. Without `protocol` it is offered each one in turn.
+
+    Args:
+        hello_s: How long the adapter may take from its start to the answer to hello.
+    """
     checks: list[Check] = []
+
+    def note(name: str, asks: str, problem: Problem | None, begun: float) -> None:
+        came, expected, fix = problem or ("", "", "")
+        checks.append(Check(name, asks, came, expected, fix, time.monotonic() - begun))
+
     begun = time.monotonic()
-    adapter, problem = None, ""
     for candidate in [protocol] if protocol else list(ROLE_OPS):
         adapter = ProcessAdapter(command, candidate, env=env, cwd=cwd)
-        try:
-            await adapter.start()
-        except AdapterFailed as error:
-            problem = problem or str(error)
-        else:
-            problem = ""
+        problem, goes_on = await introduce(adapter, hello_s)
+        if not goes_on:
             break
-    assert adapter is not None
-    asks = "starts and answers hello with what it can do"
-    checks.append(Check("hello", asks, problem, time.monotonic() - begun))
+    note("hello", "starts and answers hello with what it can do", problem, begun)
     if problem:
         return Report(adapter.command, protocol or "", None, checks)
     try:
         for name, what, step in _STEPS:
             begun = time.monotonic()
-            problem = await step(adapter) if adapter.alive else "the adapter has ended" + adapter.last_words()
-            checks.append(Check(name, what, problem, time.monotonic() - begun))
+            note(name, what, await step(adapter) if adapter.alive else _ended(adapter), begun)
     finally:
         await adapter.kill()
     return Report(adapter.command, adapter.protocol, adapter.hello, checks)
 
 
+def _ended(adapter: ProcessAdapter) -> Problem:
+    came = f"the adapter has ended, exit code {adapter.exit_code}{adapter.last_words()}"
+    return Problem(
+        came, "one process that goes through all checks", "catch what an op throws, and answer it as an error"
+    )
+
+
 @_asks("complete", "every declared role has the ops that it cannot do without")
-async def _complete(adapter: ProcessAdapter) -> str:
-    missing = missing_ops(adapter.hello, adapter.protocol)
-    strangers = sorted(set(adapter.hello.roles) - set(ROLE_OPS.get(adapter.protocol, {})))
+async def _complete(adapter: ProcessAdapter) -> Problem | None:
+    roles = ROLE_OPS.get(adapter.protocol, {})
+    strangers = sorted(set(adapter.hello.roles) - set(roles))
     if strangers:
-        return f"{adapter.protocol} has no role {', '.join(strangers)}"
-    return f"not declared: {', '.join(missing)}" if missing else ""
+        came = f"{adapter.protocol} has no role {', '.join(strangers)}"
+        return Problem(came, f"some of {', '.join(roles)}", "take it out of `roles`")
+    missing = missing_ops(adapter.hello, adapter.protocol)
+    if missing:
+        came = f"not declared: {', '.join(missing)}"
+        expected = f"all ops that {', '.join(adapter.hello.roles) or 'every adapter'} needs"
+        return Problem(came, expected, "add the op to `ops`, or take the role out of `roles`")
+    return None
 
 
 @_asks("bodies", "echoes text, base64 and generated bodies byte by byte")
-async def _bodies(adapter: ProcessAdapter) -> str:
+async def _bodies(adapter: ProcessAdapter) -> Problem | None:
     for body in BODIES:
         result = await adapter.call("echo", {"body": body}, DEADLINE_MS)
-        shown = str(body)[:60]
+        shown, data = str(body)[:60], body_bytes(body)
+        expected = f"the {len(data)} bytes of {shown}"
         if not result.ok:
-            return f"{shown}: {result}"
-        if not same_body(result.value["body"], body_bytes(body)):
-            return f"{shown} came back as {str(result.value['body'])[:100]}"
-    return ""
+            return Problem(f"{shown}: {result}", expected, BODY_FIX)
+        try:
+            came = result.value["body"]
+            same = same_body(came, data)
+        except (KeyError, TypeError, ValueError, AttributeError, Failure):
+            return Problem(f"{shown}: {str(result.value)[:100]}", '{"body": {"b64": "..."}}', BODY_FIX)
+        if not same:
+            return Problem(f"{shown} came back as {str(came)[:100]}", expected, BODY_FIX)
+    return None
 
 
 @_asks("concurrency", f"{CONCURRENT} state ops at once: one answer each")
-async def _concurrency(adapter: ProcessAdapter) -> str:
+async def _concurrency(adapter: ProcessAdapter) -> Problem | None:
     calls = [adapter.begin("state", {"session": f"s{n}"}, DEADLINE_MS) for n in range(CONCURRENT)]
     results = await asyncio.gather(*calls)
     wrong = [result for result in results if not result.ok]
     if wrong:
-        return f"{len(wrong)} of {CONCURRENT} failed, the first: {wrong[0]}"
-    if any(result.value.get("open") is not False for result in results):
-        return 'the state of a session that does not exist is {"open": false}'
-    return ""
+        came = f"{len(wrong)} of {CONCURRENT} failed, the first: {wrong[0]}"
+        return Problem(
+            came, f"{CONCURRENT} answers", "answer every request once, also `state` of an unknown session"
+        )
+    closed = [isinstance(result.value, Mapping) and result.value.get("open") is False for result in results]
+    if not all(closed):
+        came = str(results[closed.index(False)].value)[:100]
+        expected = 'the state of a session that does not exist is {"open": false}'
+        return Problem(came, expected, "no session of that name: not open, and no error")
+    return None
+
+
+@_asks("line order", f"{OPS} messages of one session reach a fake broker in line order")
+async def _line_order(adapter: ProcessAdapter) -> Problem | None:
+    if not adapter.hello.can("concurrent"):
+        return None
+    passed = overtaken(await order(adapter))
+    if passed is None:
+        return None
+    later, earlier = passed
+    came = f"message {later + 1} overtook message {earlier + 1}"
+    return Problem(came, f"1 to {OPS} in that order", ORDER_FIX)
 
 
 @_asks("honesty", "answers what it did not declare with unsupported")
-async def _honesty(adapter: ProcessAdapter) -> str:
+async def _honesty(adapter: ProcessAdapter) -> Problem | None:
     hello = adapter.hello
     unknown = sorted(set(hello.caps) - CAPABILITIES)
     if unknown:
-        return f"declares capabilities that do not exist: {', '.join(unknown)}"
+        came = f"declares capabilities that do not exist: {', '.join(unknown)}"
+        return Problem(came, "words of the table in ADAPTER.md", "look for a misspelt word")
     for capability, needed in CAPABILITY_OPS.items():
         if hello.can(capability) and needed not in hello.ops:
-            return f"declares {capability} without the op {needed}"
+            came = f"declares {capability} without the op {needed}"
+            return Problem(
+                came, f"{needed} among its ops", f"write the op {needed}, or take {capability} back"
+            )
     for op in ["fakebrokers.no_such_op", *sorted(ALL_OPS - set(hello.ops))]:
         result = await adapter.call(op, {"session": "none", "id": 0}, DEADLINE_MS)
         if result.kind is not Kind.UNSUPPORTED or result.error is None or not result.error.definite:
-            return f"{op} is not declared, so it must fail unsupported (definite): {result}"
+            expected = f"{op} is not declared, so it must fail unsupported (definite)"
+            return Problem(
+                str(result), expected, f"declare {op} if it works, else answer it with unsupported"
+            )
     for version, protocol in ((999, adapter.protocol), (1, "no-such-protocol")):
         args = {"version": version, "protocol": protocol}
         result = await adapter.call("hello", args, DEADLINE_MS)
         if result.kind is not Kind.UNSUPPORTED:
-            return f"hello {args} must fail unsupported: {result}"
-    return ""
+            return Problem(
+                str(result), f"hello {args} must fail unsupported", "compare both members, in every hello"
+            )
+    return None
 
 
 @_asks("long line", "takes a line of 4 MiB")
-async def _long_line(adapter: ProcessAdapter) -> str:
+async def _long_line(adapter: ProcessAdapter) -> Problem | None:
     data = bytes(LONG_LINE_BYTES * 3 // 4)
     body = {"b64": base64.b64encode(data).decode()}
     result = await adapter.call("echo", {"body": body}, 2 * DEADLINE_MS)
+    expected = f"the {len(data)} bytes of the line, as digest and length"
     if not result.ok:
-        return str(result)
-    return "" if same_body(result.value["body"], data) else f"came back as {str(result.value['body'])[:100]}"
+        return Problem(str(result), expected, "lines have up to 8 MiB; many readers of lines stop far below")
+    if same_body(result.value["body"], data):
+        return None
+    return Problem(f"came back as {str(result.value['body'])[:100]}", expected, BODY_FIX)
 
 
 @_asks("extra members", "ignores members that it does not know")
-async def _extra_members(adapter: ProcessAdapter) -> str:
+async def _extra_members(adapter: ProcessAdapter) -> Problem | None:
     args = {"body": {"text": "hi"}, "from_the_future": [1, {"a": None}]}
     result = await adapter.call("echo", args, DEADLINE_MS)
-    return "" if result.ok else str(result)
+    return (
+        None
+        if result.ok
+        else Problem(str(result), "the body, as without them", "read the members that you know")
+    )
 
 
 @_asks("cancel", "survives a cancel for an op that has ended")
-async def _cancel(adapter: ProcessAdapter) -> str:
+async def _cancel(adapter: ProcessAdapter) -> Problem | None:
     ended = await adapter.call("echo", {"body": {"text": "hi"}}, DEADLINE_MS)
     result = await adapter.call("cancel", {"id": ended.id}, DEADLINE_MS)
-    if "cancel" not in adapter.hello.ops:
-        return ""  # judged by `honesty`
-    return "" if result.ok else str(result)
+    if result.ok or "cancel" not in adapter.hello.ops:  # an undeclared op is judged by `honesty`
+        return None
+    return Problem(str(result), "ok: there is nothing left to cancel", "an id that is not open is no error")
 
 
 @_asks("reset", "resets twice and goes on")
-async def _reset(adapter: ProcessAdapter) -> str:
+async def _reset(adapter: ProcessAdapter) -> Problem | None:
     for result in (await adapter.reset(), await adapter.reset()):
         if not result.ok:
-            return str(result)
+            return Problem(str(result), "ok, whatever there was to drop", "reset may find nothing to close")
     result = await adapter.call("echo", {"body": {"text": "still here"}}, DEADLINE_MS)
-    return "" if result.ok else f"after the reset: {result}"
+    if result.ok:
+        return None
+    return Problem(
+        f"after the reset: {result}", "the state after hello", "reset drops sessions, not the adapter"
+    )
 
 
 @_asks("order", "counts its lines from 1 without gaps, answers once, writes nothing else to stdout")
-async def _order(adapter: ProcessAdapter) -> str:
-    return "; ".join(adapter.violations[:3])
+async def _order(adapter: ProcessAdapter) -> Problem | None:
+    if not adapter.violations:
+        return None
+    came = "; ".join(adapter.violations[:3])
+    expected = "`n` counts every line in the order of writing; each request has one answer"
+    return Problem(came, expected, f"count and write under one lock; {CLEAN_STDOUT}")
 
 
 @_asks("end of input", "exits with 0 within 2 s when its stdin ends")
-async def _end_of_input(adapter: ProcessAdapter) -> str:
+async def _end_of_input(adapter: ProcessAdapter) -> Problem | None:
     code = await adapter.end_of_input()
-    if code is None:
-        return "it had to be killed"
-    return "" if code == 0 else f"exit code {code}{adapter.last_words()}"
+    if code == 0:
+        return None
+    came = "it had to be killed" if code is None else f"exit code {code}{adapter.last_words()}"
+    fix = "leave when reading gives nothing more, whatever the library's threads do"
+    return Problem(came, "exit code 0 within 2 s", fix)

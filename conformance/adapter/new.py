@@ -17,9 +17,20 @@ _FILES: Mapping[str, Mapping[str, str]] = {
         "package.json": "adapter/templates/package.json.in",
         "kit.mjs": "adapters/_node/kit.mjs",
     },
+    "go": {
+        "main.go": "adapter/templates/main.go.in",
+        "go.mod": "adapter/templates/go.mod.in",
+        "kit": "adapter/kits/go",
+    },
 }
 LANGUAGES = tuple(_FILES)
-COMMANDS: Mapping[str, str] = {"python": "python adapter.py", "node": "node adapter.mjs"}
+COMMANDS: Mapping[str, str] = {
+    "python": "python adapter.py",
+    "node": "node adapter.mjs",
+    "go": "./adapter",
+}
+#: What has to be done before the command works.
+BUILDS: Mapping[str, str] = {"go": "go build -o adapter"}
 
 
 #: What the templates have, besides the ops that every adapter has.
@@ -41,7 +52,7 @@ def new(language: str, folder: Path, protocol: str) -> list[Path]:
     for name, source in _FILES[language].items():
         found = package.joinpath(source)
         if found.is_dir():
-            parts = [part for part in found.iterdir() if part.name.endswith(".py")]
+            parts = [part for part in found.iterdir() if part.name.endswith((".py", ".go"))]
             wanted |= {folder / name / part.name: part.read_text("utf-8") for part in parts}
         else:
             text = found.read_text("utf-8")

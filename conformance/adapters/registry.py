@@ -27,12 +27,14 @@ class Needs(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         python: Distributions in the suite's own environment.
         programs: On the PATH.
         npm: Packages in the adapter's ``node_modules``.
+        go: Modules of the adapter's ``go.mod``; they are built in, so `files` names the program.
         files: Inside the adapter's folder, such as something that has to be compiled.
     """
 
     python: list[str] = []
     programs: list[str] = []
     npm: list[str] = []
+    go: list[str] = []
     files: list[str] = []
 
 
@@ -113,7 +115,7 @@ def _client(path: Path) -> Client:
     folder = path.parent
     fill = {"{python}": sys.executable, "{folder}": str(folder)}
     installed = _installed(described, folder)
-    needs_packages = bool(described.needs.python or described.needs.npm)
+    needs_packages = bool(described.needs.python or described.needs.npm or described.needs.go)
     return Client(
         name=described.name,
         protocols=described.protocols,
@@ -147,12 +149,18 @@ def _installed(described: Description, folder: Path) -> dict[str, str]:
         manifest = folder / "node_modules" / name / "package.json"
         if manifest.is_file():
             found[name] = json.loads(manifest.read_text("utf-8"))["version"]
+    if described.needs.go:
+        words = [line.split() for line in (folder / "go.mod").read_text("utf-8").splitlines()]
+        required = {line[-2]: line[-1].removeprefix("v") for line in words if len(line) > 1}
+        found |= {name: required[name] for name in described.needs.go if name in required}
     return found
 
 
 def _missing(described: Description, folder: Path, installed: Mapping[str, str], install: str) -> list[str]:
     needs = described.needs
     missing = [f"{name}: not on the PATH" for name in needs.programs if shutil.which(name) is None]
-    missing += [f"{name}: {install}" for name in (*needs.python, *needs.npm) if name not in installed]
+    missing += [
+        f"{name}: {install}" for name in (*needs.python, *needs.npm, *needs.go) if name not in installed
+    ]
     missing += [f"{name}: {install}" for name in needs.files if not (folder / name).exists()]
     return missing

@@ -32,11 +32,14 @@ TOLERANCE = 1.2
 GRACE_MS = 1000
 #: The metric of how long the harness stood still, in milliseconds.
 LAG = "loop_lag_ms"
+#: The metric of the share of CPU time that a hypervisor took away, 0 to 1.
+STEAL = "cpu_steal"
 
 #: Events of a client that tell that it noticed the end of a connection.
 NOTICED = ("connection_lost", "reconnecting", "disconnected")
-#: States of a connection that end it.
-ENDS = ("closed", "fin", "rst")
+#: Taps that tell that a frame came from the client, and that one left for it.
+ARRIVED = ("in", "received")
+LEFT = ("out", "sent")
 #: Ops that let a client read a log from another place on, and events that do so for all its logs.
 REPOSITIONS = ("subscribe", "assign", "unsubscribe")
 RECONNECTS = ("connected", "connection_lost", "reconnected")

@@ -69,7 +69,8 @@ def fates(ops: Iterable[OpRow]) -> dict[tuple[str, str], Fate]:
                 fate.acked_seq = fate.acked_seq or op.seq
                 if op.offset is not None:
                     fate.offsets.add(op.offset)
-                    fate.acked_offset = max(op.offset, fate.acked_offset or 0)
+                    so_far = fate.acked_offset
+                    fate.acked_offset = op.offset if so_far is None else max(op.offset, so_far)
             case "publish", "fail":
                 fate.failed += 1
                 fate.failed_seq = fate.failed_seq or op.seq

@@ -6,9 +6,14 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from itertools import zip_longest
 
-from conformance.checkers.anomaly import ENDS, GRACE_MS, LAG, NOTICED, TOLERANCE, Anomaly
+from conformance.checkers.anomaly import ARRIVED, GRACE_MS, LAG, LEFT, NOTICED, TOLERANCE, Anomaly
+from fakebrokers.core.frames import Role
 from fakebrokers.journal.reader import RunLog
+from fakebrokers.journal.record import Meaning, meaning_of
 from fakebrokers.journal.rows import FrameRow, OpRow
+
+#: Peer or connection, and scope.
+_Place = tuple[str, str]
 
 
 def stuck_request(log: RunLog) -> Iterator[Anomaly]:
@@ -42,20 +47,26 @@ def phantom_confirm(log: RunLog) -> Iterator[Anomaly]:
     """The client counts a publish as confirmed although the confirm never left the fake.
 
     Judged key by key where the client names keys that stand in publish frames; besides, the client may
-    not count more publishes as confirmed than confirms were sent. One number may stand for a batch of
-    messages, so that more are acknowledged than were published: those beyond count for nothing.
+    not count more publishes as confirmed than confirms were sent. A confirm counts for what was published at
+    its place, which is the peer (where none is told: the connection) and the scope: another publisher may
+    use the same numbers. One number may stand for a batch of messages, so that more are acknowledged than
+    were published: those beyond count for nothing.
     """
-    published: Counter[str] = Counter()
-    confirmed: Counter[str] = Counter()
-    received = sent = 0
+    published: dict[str, Counter[_Place]] = defaultdict(Counter)
+    confirmed: dict[str, Counter[_Place]] = defaultdict(Counter)
+    received: Counter[_Place] = Counter()
+    sent: Counter[_Place] = Counter()
     for frame in log.frames:
-        if frame.role == "publish" and frame.tap in {"in", "received"}:
-            published.update(_keys(frame))
-            received += frame.items
-        elif frame.role == "confirm" and frame.tap in {"out", "sent"}:
-            confirmed.update(_keys(frame))
-            sent += frame.items
-    if not received:
+        place = frame.peer or frame.connection, frame.scope
+        if frame.role == Role.PUBLISH and frame.tap in ARRIVED:
+            for key in _keys(frame):
+                published[key][place] += 1
+            received[place] += frame.items
+        elif frame.role == Role.CONFIRM and frame.tap in LEFT:
+            for key in _keys(frame):
+                confirmed[key][place] += 1
+            sent[place] += frame.items
+    if not received.total():
         return
     acked = [op for op in log.ops if op.f == "publish" and op.outcome == "ok"]
     by_key: dict[str, list[OpRow]] = defaultdict(list)
@@ -64,7 +75,8 @@ def phantom_confirm(log: RunLog) -> Iterator[Anomaly]:
             by_key[op.wire_key or ""].append(op)
     phantoms = 0
     for key, ops in by_key.items():
-        unconfirmed = min(len(ops), published[key]) - confirmed[key]
+        true = (published[key] & confirmed[key]).total()
+        unconfirmed = min(len(ops), published[key].total()) - true
         if unconfirmed > 0:
             phantoms += unconfirmed
             last = ops[-1]
@@ -75,14 +87,15 @@ def phantom_confirm(log: RunLog) -> Iterator[Anomaly]:
                 value=key,
                 process=last.process,
                 seqs=(last.seq,),
-                detail=f"{len(ops)} acknowledged, {confirmed[key]} sent",
+                detail=f"{len(ops)} acknowledged, {true} sent",
             )
-    if min(len(acked), received) - phantoms > sent:
+    true = (received & sent).total()
+    if min(len(acked), received.total()) - phantoms > true:
         yield Anomaly(
             name="phantom-confirm",
             run=log.run.run,
             seqs=(acked[-1].seq,),
-            detail=f"{len(acked)} acknowledged, {sent} sent",
+            detail=f"{len(acked)} acknowledged, {true} sent",
         )
 
 
@@ -101,15 +114,15 @@ def missed_heartbeat_ignored(log: RunLog) -> Iterator[Anomaly]:
     said: dict[str, list[FrameRow]] = defaultdict(list)
     ends: dict[str, list[int]] = defaultdict(list)
     for frame in log.frames:
-        if frame.tap in {"out", "sent"}:
+        if frame.tap in LEFT:
             said[frame.connection].append(frame)
-        elif (frame.tap == "state" and frame.kind in ENDS) or (
-            frame.direction == "in" and frame.role == "close"
+        elif (frame.tap == "state" and meaning_of(frame.kind) & Meaning.END) or (
+            frame.direction == "in" and frame.role == Role.CLOSE
         ):
             ends[frame.connection].append(frame.t_ns)
     for connection, frames in said.items():
         for frame, following in zip_longest(frames, frames[1:]):
-            if frame.role == "handshake":  # nothing is agreed yet
+            if frame.role == Role.HANDSHAKE:  # nothing is agreed yet
                 continue
             deadline = frame.t_ns + budget
             over = end if following is None else following.t_ns

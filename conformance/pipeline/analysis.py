@@ -125,6 +125,9 @@ def run_analysis(spark: SparkSession, files: Mapping[str, Sequence[str]], out: P
     tables = load(spark, files)
     shared, runs = share(tables), tables["runs"]
     out.mkdir(parents=True, exist_ok=True)
+    (out / "analysis.json").unlink(
+        missing_ok=True
+    )  # should this one fail, no older one stands beside its tables
 
     def measure() -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
         latencies = _small(measures.latencies(shared.found, shared.wire, runs), out / "latencies.parquet")
@@ -141,6 +144,7 @@ def run_analysis(spark: SparkSession, files: Mapping[str, Sequence[str]], out: P
         "version": ANALYSIS_VERSION,
         "rows": rows,
         "runs": sum(map(_length, files["runs"])),
+        "broken_off": sum(row["broken_off"] for row in matrix),
         "anomalies": counts,
         "allowed": allowed,
         "findings": findings,
@@ -151,7 +155,9 @@ def run_analysis(spark: SparkSession, files: Mapping[str, Sequence[str]], out: P
         "seconds": round(time.monotonic() - begun, 3),
         "out": str(out),
     }
-    (out / "analysis.json").write_bytes(msgspec.json.format(msgspec.json.encode(document), indent=1) + b"\n")
+    draft = out / "analysis.json.part"
+    draft.write_bytes(msgspec.json.format(msgspec.json.encode(document), indent=1) + b"\n")
+    draft.replace(out / "analysis.json")
     return document
 
 

@@ -11,15 +11,16 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from conformance.checkers.anomaly import (
-    ENDS,
     GRACE_MS,
     LAG,
+    LEFT,
     NOTICED,
     RECONNECTS,
     REPOSITIONS,
     TOLERANCE,
 )
 from conformance.pipeline.fates import LOG, drains, readers
+from fakebrokers.journal.record import Meaning, states_that
 
 FINDING = ("name", "run", "key", "value", "process", "seqs", "detail")
 
@@ -32,7 +33,9 @@ def lost_write(found: DataFrame, ops: DataFrame, runs: DataFrame) -> DataFrame:
         .join(runs.select("run", _ordered().alias("ordered")), "run")
         .join(drains(ops), list(LOG), "left")
     )
-    around = F.col("acked_offset").between(F.col("reader_lowest") + 1, F.col("reader_highest") - 1)
+    around = (F.col("reader_lowest") < F.col("acked_offset")) & (
+        F.col("acked_offset") < F.col("reader_highest")
+    )
     past = (
         F.col("ordered")
         & (F.col("first_seq") < F.coalesce("sent_seq", F.lit(0)))
@@ -75,7 +78,7 @@ def duplicate(found: DataFrame) -> DataFrame:
         found.where(twice | often),
         "duplicate",
         seqs=_seqs("delivered_seq", "last_delivered_seq"),
-        detail=F.when(twice, F.format_string("offsets %d and %d", "lowest", "highest")).otherwise(
+        detail=F.when(twice, _offsets("lowest", "highest")).otherwise(
             F.format_string("sent %d, delivered %d", "sent", "delivered")
         ),
     )
@@ -157,14 +160,13 @@ def phantom_confirm(ops: DataFrame, wire: DataFrame) -> DataFrame:
     """
     acked = ops.where((F.col("f") == "publish") & (F.col("outcome") == "ok"))
     last = F.max(F.struct("seq", "key", "process")).alias("last")
-    on_wire = [F.sum(name).alias(name) for name in ("published", "confirmed")]
     # One number may stand for a batch of messages: then more are acknowledged than were published.
     counted = F.least("acked", "published")
     keyed = (
         acked.where("wire_key is not null")
         .groupBy("run", F.col("wire_key").alias("wire"))
         .agg(F.count("*").alias("acked"), last)
-        .join(wire.groupBy("run", "wire").agg(*on_wire).where("published > 0"), ["run", "wire"])
+        .join(_paired(wire, "wire").where("published > 0"), ["run", "wire"])
         .where(counted > F.col("confirmed"))
         .select("*", F.col("wire").alias("value"))
     )
@@ -172,7 +174,7 @@ def phantom_confirm(ops: DataFrame, wire: DataFrame) -> DataFrame:
     totals = (
         acked.groupBy("run")
         .agg(F.count("*").alias("acked"), last)
-        .join(wire.groupBy("run").agg(*on_wire).where("published > 0"), "run")
+        .join(_paired(wire).where("published > 0"), "run")
         .join(phantoms, "run", "left")
         .where(counted - F.coalesce("phantoms", F.lit(0)) > F.col("confirmed"))
     )
@@ -187,6 +189,17 @@ def phantom_confirm(ops: DataFrame, wire: DataFrame) -> DataFrame:
     )
     unnamed = totals.withColumns({"key": F.lit(""), "value": F.lit("")})
     return named.unionByName(_finding(unnamed, "phantom-confirm", seqs=seqs, detail=detail))
+
+
+def _paired(wire: DataFrame, *by: str) -> DataFrame:
+    """How much was published, and how much of that was confirmed where it was published."""
+    published, confirmed = F.sum("published"), F.sum("confirmed")
+    return (
+        wire.groupBy("run", *by, "place", "scope")
+        .agg(published.alias("published"), F.least(published, confirmed).alias("confirmed"))
+        .groupBy("run", *by)
+        .agg(published.alias("published"), confirmed.alias("confirmed"))
+    )
 
 
 def missed_heartbeat_ignored(
@@ -210,7 +223,7 @@ def missed_heartbeat_ignored(
         .groupBy("run")
         .agg(F.collect_list("t_ns").alias("noticed"))
     )
-    ended = ((F.col("tap") == "state") & F.col("kind").isin(*ENDS)) | (
+    ended = ((F.col("tap") == "state") & F.col("kind").isin(*states_that(Meaning.END))) | (
         (F.col("direction") == "in") & (F.col("role") == "close")
     )
     ends = frames.where(ended).groupBy("run", "connection").agg(F.collect_list("t_ns").alias("ends"))
@@ -222,7 +235,7 @@ def missed_heartbeat_ignored(
         lambda t: t.between(F.col("t_ns"), F.col("t_ns") + F.col("budget")),
     )
     judged = (
-        frames.where(F.col("tap").isin("out", "sent"))
+        frames.where(F.col("tap").isin(*LEFT))
         .join(F.broadcast(limited), "run")
         .withColumn("next_ns", F.lead("t_ns").over(here))
         .where("role != 'handshake'")  # before its end nothing is agreed yet
@@ -259,6 +272,12 @@ def _finding(
         (F.lit("") if process is None else process).alias("process"),
         seqs.cast("array<long>").alias("seqs"),
         detail.alias("detail"),
+    )
+
+
+def _offsets(lowest: str, highest: str) -> Column:
+    return F.concat(
+        F.lit("offsets "), F.col(lowest).cast("string"), F.lit(" and "), F.col(highest).cast("string")
     )
 
 

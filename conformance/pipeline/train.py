@@ -53,7 +53,7 @@ def lesson(folder: Path, classes: Path) -> None:
     seal(journal)
     notes = [f"-XX:SharedArchiveFile={whole(folder, BASE)}", f"-XX:ArchiveClassesAtExit={classes}"]
     with spark_session("local[*]", java_options=notes) as spark:
-        run_analysis(spark, files_of([journal]), classes.with_name("out"))
+        run_analysis(spark, files_of([journal], classes.with_name("converted")), classes.with_name("out"))
 
 
 if __name__ == "__main__":

@@ -56,6 +56,7 @@ class Cell(msgspec.Struct, frozen=True):
     journal: tuple[tuple[str, bool], ...]  #: lines, and whether a fault touched them
     plan: str
     anomalies: tuple[Mapping[str, Any], ...] = ()
+    folder: str = ""  #: of the client's own results, where there are several clients
 
 
 class Row(msgspec.Struct, frozen=True):
@@ -174,7 +175,7 @@ def _sections(
     for run in runs:
         for result in run.results:
             cells = by_protocol.setdefault(result.protocol, {}).setdefault(result.key, {})
-            cells[client_name(run)] = _cell(client_name(run), result, found.get(("run", result.run), ()))
+            cells[client_name(run)] = _cell(run, result, found.get(("run", result.run), ()))
     for protocol in sorted(by_protocol):
         clients = tuple(dict.fromkeys(name for cells in by_protocol[protocol].values() for name in cells))
         rows = []
@@ -186,14 +187,16 @@ def _sections(
         yield Section(protocol, clients, tuple(rows))
 
 
-def _cell(client: str, result: Result, anomalies: Sequence[Mapping[str, Any]]) -> Cell:
+def _cell(run: Results, result: Result, anomalies: Sequence[Mapping[str, Any]]) -> Cell:
     sign, look, _ = LOOKS[result.verdict]
     steps, lines = list(result.diagram), list(result.journal)
     if result.verdict is Verdict.PASS:
         steps, lines = _essential(steps), lines[-PLAIN_LINES:]
     plan = msgspec.json.format(msgspec.json.encode(result.plan), indent=2).decode() if result.plan else ""
     marked = tuple((line, "[fault:" in line) for line in lines)
-    return Cell(client, result, sign, look, sequence(steps), marked, plan, tuple(anomalies))
+    folder = f"{run.client}-{result.protocol}"
+    name = client_name(run)
+    return Cell(name, result, sign, look, sequence(steps), marked, plan, tuple(anomalies), folder)
 
 
 def _essential(steps: list[Step]) -> list[Step]:

@@ -7,13 +7,15 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
+from conformance.printing import plain
 from conformance.report.charts import milliseconds, quantile_name
-from conformance.report.model import ANOMALIES, LOOKS, Page, build
-from conformance.results import Results, Verdict
+from conformance.report.model import ANOMALIES, LOOKS, Cell, Page, build
+from conformance.results import Results, Verdict, reproducer_name
 
 _CODE = re.compile(r"`([^`]+)`")
 
@@ -41,7 +43,7 @@ def write_report(
     out.mkdir(parents=True, exist_ok=True)
     path = out / "index.html"
     draft = path.with_suffix(".html.tmp")
-    draft.write_text(render(build(runs, analysis, mutants), note), encoding="utf-8", errors="replace")
+    draft.write_text(render(build(runs, analysis, mutants), note, out), encoding="utf-8", errors="replace")
     os.replace(draft, path)
     return path
 
@@ -51,18 +53,31 @@ def words(text: str) -> Markup:
     return Markup(_CODE.sub(r"<code>\1</code>", str(escape(text))))
 
 
-def render(page: Page, note: str = "") -> str:
-    """The whole file. Everything that came from a client is escaped."""
+def render(page: Page, note: str = "", out: Path | None = None) -> str:
+    """The whole file. Everything that came from a client is escaped.
+
+    Args:
+        out: The folder that it is for; reproducers that stand there are linked, others are part of the page.
+    """
+
+    def reproducer_path(cell: Cell) -> str:
+        name = reproducer_name(cell.result)
+        places = ("reproducers", f"{cell.folder}/reproducers")
+        found = [f"{place}/{name}" for place in places if out is not None and (out / place / name).is_file()]
+        return quote(found[0]) if found else ""
+
     loader = PackageLoader("conformance.report")
     environment = Environment(
         loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     environment.filters["words"] = words
+    environment.filters["plain"] = plain
     environment.globals.update(
         anomaly_meanings=ANOMALIES,
         looks={verdict.value: LOOKS[verdict] for verdict in Verdict},
         milliseconds=milliseconds,
         quantile_name=quantile_name,
+        reproducer_path=reproducer_path,
     )
 
     def inline(name: str) -> Markup:

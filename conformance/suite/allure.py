@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from pathlib import Path
 from uuid import NAMESPACE_URL, uuid5
 
-from conformance.results import Result, Results, Verdict
+from conformance.printing import plain
+from conformance.results import Results, Verdict
+from conformance.suite.junit import account
 
 _STATUS = {
     Verdict.PASS: "passed",
@@ -27,22 +30,29 @@ def write_allure(results: Results, folder: Path) -> None:
     from allure_commons.types import AttachmentType
 
     logger = AllureFileLogger(str(folder), clean=True)
-    begun_ms = 0
+    started_s = datetime.fromisoformat(results.started).timestamp()
     for row in results.results:
         name = f"{row.id}[{row.protocol}{'/' + row.variant if row.variant else ''}]"
+        is_known = row.verdict is Verdict.FAIL and "expected" in row.tags  # as allure-pytest shows an xfail
+        begun_ms = round((row.began_at or started_s) * 1000)
         test = TestResult(
             uuid=str(uuid5(NAMESPACE_URL, f"{results.client}/{results.started}/{name}")),
-            fullName=f"{results.client}: {name}",
+            fullName=plain(f"{results.client}: {name}"),
             name=f"{row.id} {row.title}",
             historyId=str(uuid5(NAMESPACE_URL, f"{results.client}/{name}")),
-            status=_STATUS.get(row.verdict, "skipped"),
-            statusDetails=StatusDetails(message=row.reason, trace=_trace(row)),
+            status="skipped" if is_known else _STATUS.get(row.verdict, "skipped"),
+            statusDetails=StatusDetails(
+                known=is_known,
+                flaky="flaky" in row.tags,
+                message=plain(f"known: {row.reason}" if is_known else row.reason),
+                trace=plain("\n".join(account(row)), lines=True),
+            ),
             description=row.requirement,
             start=begun_ms,
-            stop=begun_ms + int(row.seconds * 1000),
+            stop=begun_ms + round(row.seconds * 1000),
             labels=[
                 Label(name="parentSuite", value=row.protocol),
-                Label(name="suite", value=results.client),
+                Label(name="suite", value=plain(results.client)),
                 Label(name="subSuite", value=row.id.partition(".")[0]),
                 Label(name="severity", value=_SEVERITY[row.level]),
                 *(Label(name="tag", value=tag) for tag in (row.level, *row.tags)),
@@ -50,12 +60,8 @@ def write_allure(results: Results, folder: Path) -> None:
         )
         if row.journal:
             source = f"{test.uuid}-journal-attachment.txt"
-            logger.report_attached_data("\n".join(row.journal), source)
+            logger.report_attached_data(plain("\n".join(row.journal), lines=True), source)
             test.attachments.append(
                 Attachment(name="wire journal", source=source, type=AttachmentType.TEXT.mime_type)
             )
         logger.report_result(test)
-
-
-def _trace(row: Result) -> str:
-    return f"Required: {row.requirement}\nActual: {row.actual}\nAgain: {row.replay}"

@@ -33,6 +33,7 @@ from conformance.suite.verdicts import exit_code
 from fakebrokers import __version__
 from fakebrokers.errors import UsageError
 from fakebrokers.journal import RunJournal
+from fakebrokers.journal.run import ensure_writable
 
 
 class Order(msgspec.Struct, kw_only=True):
@@ -40,6 +41,7 @@ class Order(msgspec.Struct, kw_only=True):
 
     Attributes:
         client: The name for reports; "" takes what the adapter says.
+        who: The options that name the client on the command line.
         make_adapter: Makes an adapter for a protocol, not started.
         which: ``smoke``, ``gate``, ``full`` or ``soak``.
         target: URL of a real broker instead of the fake.
@@ -59,6 +61,7 @@ class Order(msgspec.Struct, kw_only=True):
     seed: int = 0
     journal: Path | None = None
     parallel: int = 6
+    who: tuple[str, ...] = ()
 
 
 class CutShort(KeyboardInterrupt):
@@ -78,7 +81,10 @@ def conform(order: Order, console: Console) -> tuple[Results, list[Judgement]]:
 
     Raises:
         CutShort: Ctrl-C; it has the results so far.
+        JournalError: The folder of the journal cannot be written.
     """
+    if order.journal is not None:
+        ensure_writable(order.journal)
     started = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
     known = expectations.load(order.expect) if order.expect else expectations.Expectations()
     hello: list[Hello] = []
@@ -108,7 +114,9 @@ def conform(order: Order, console: Console) -> tuple[Results, list[Judgement]]:
             bar.__exit__()
     about = hello[0] if hello else None
     client = _name(order, about)
-    rows = [to_result(j, client=client, seed=order.seed) for j in judgements]
+    rows = [
+        to_result(j, client=client, seed=order.seed, who=order.who, target=order.target) for j in judgements
+    ]
     rows = expectations.apply(rows, known)
     found = Results(
         client=client,
@@ -212,7 +220,7 @@ def write_folder(results: Results, folder: Path) -> None:
     _put(folder / "junit.xml", junit(results))
     for row in results.results:
         if row.reproducer:
-            place = folder / "reproducers" / f"test_{row.id.lower().replace('-', '_').replace('.', '_')}.py"
+            place = folder / "reproducers" / result_files.reproducer_name(row)
             place.parent.mkdir(exist_ok=True)
             _put(place, row.reproducer.encode())
     try:

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+import threading
+import time
+from collections import Counter
+from collections.abc import Sequence
+
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from conformance.results import Result, Results, Verdict
+from conformance.printing import plain
+from conformance.results import Result, Results, Step, Verdict
 from conformance.suite.judge import Judgement
 from conformance.suite.scenario import Scenario
 from conformance.suite.verdicts import executed_share
+
+PERIOD_S = 5.0  #: between two lines of progress where there is no terminal
+STORY_LINES = 12
+DIAGRAM_LINES = 14
 
 STYLES = {
     Verdict.PASS: "green",
@@ -24,10 +34,21 @@ STYLES = {
 
 
 class RunProgress:
-    """A bar on a terminal; nothing anywhere else. Use it as a context manager."""
+    """A bar on a terminal, elsewhere a line every few seconds. Use it as a context manager.
 
-    def __init__(self, console: Console, total: int) -> None:
-        self._running: dict[str, None] = {}
+    Args:
+        period_s: Between two lines.
+    """
+
+    def __init__(self, console: Console, total: int, *, period_s: float = PERIOD_S) -> None:
+        self._console = console
+        self._total = total
+        self._period_s = period_s
+        self._begun_at = time.monotonic()
+        self._running: dict[str, float] = {}
+        self._counts: Counter[Verdict] = Counter()
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._tell, name="progress", daemon=True)
         self._bar = Progress(
             TextColumn("[bold]{task.description}"),
             BarColumn(),
@@ -42,21 +63,41 @@ class RunProgress:
 
     def __enter__(self) -> RunProgress:
         self._bar.start()
+        if not self._console.is_terminal:
+            self._thread.start()
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        if self._thread.is_alive():
+            self._thread.join()
         self._bar.stop()
 
     def begin(self, item: Scenario) -> None:
         """A scenario starts."""
-        self._running[item.label] = None
+        self._running[item.label] = time.monotonic()
         self._show()
 
     def end(self, judgement: Judgement) -> None:
         """A scenario has its verdict."""
         self._running.pop(judgement.scenario.label, None)
+        self._counts[judgement.verdict] += 1
         self._bar.advance(self._task)
         self._show()
+
+    def line(self) -> str:
+        """Where the run is: how many are done, with which verdicts, and what has been running longest."""
+        now = time.monotonic()
+        counts = self._counts.copy()
+        verdicts = ", ".join(f"{counts[verdict]} {verdict.value}" for verdict in Verdict if counts[verdict])
+        longest = sorted(self._running.copy().items(), key=lambda each: each[1])[:3]
+        running = ", ".join(f"{label} ({now - begun:.0f} s)" for label, begun in longest)
+        parts = [f"{now - self._begun_at:4.0f} s  {counts.total()} of {self._total}"]
+        return "; ".join(parts + [verdicts] * bool(verdicts) + [f"running {running}"] * bool(running))
+
+    def _tell(self) -> None:
+        while not self._ended.wait(self._period_s):
+            self._console.print(self.line(), markup=False, highlight=False, soft_wrap=True)
 
     def _show(self) -> None:
         shown = list(self._running)[:3]
@@ -65,31 +106,78 @@ class RunProgress:
 
 
 def print_failure(console: Console, row: Result) -> None:
-    """One failure: requirement, acceptable outcomes, what happened, the frames around it."""
+    """One failure: the adapter's own trouble, what is required and was done, what came of it, the frames."""
     style = STYLES[row.verdict]
     tags = f" ({', '.join(row.tags)})" if row.tags else ""
     where = "/".join(part for part in (row.protocol, row.variant) if part)
     console.print(
         f"\n[{style}]{row.verdict.value.upper()}{escape(tags)}[/] [bold]{escape(row.id)}[/] "
-        f"{escape(row.title)} [dim]{row.level} · {escape(where)} · {row.seconds:.1f} s[/]"
+        f"{escape(row.title)} [dim]{row.level} · {escape(where)} · {row.seconds:.1f} s[/]",
+        soft_wrap=True,
     )
-    for source in row.sources:
-        console.print(f"  source      {source}", markup=False, highlight=False)
-    console.print("  acceptable", markup=False)
-    for outcome in row.acceptable:
-        console.print(f"              - {outcome}", markup=False, highlight=False)
-    console.print(f"  actual      {row.reason}", markup=False, highlight=False, style=style)
-    for line in row.journal[-14:]:
-        marked = "[fault" in line
-        console.print(
-            f"    {line}",
-            markup=False,
-            highlight=False,
-            style="yellow" if marked else "dim",
-            overflow="ellipsis",
-            no_wrap=True,
+    for text in row.adapter:
+        _say(console, "adapter", text, style=style)
+    for text in row.sources:
+        _say(console, "source", text)
+    for part in row.requirement.split(";"):
+        mark, is_marked, outcome = part.strip().partition(":")
+        name = {"fail": "not", "non-strict": "tolerated"}.get(mark.lower()) if is_marked else None
+        _say(console, name or "required", outcome.strip() if name else part.strip())
+    if row.fault:
+        _say(console, "done to it", row.fault)
+    _say(console, "actual", row.reason, style=style)
+    if row.story:
+        _say(console, "in order", f"(seconds, who, what; {len(row.story)} steps)")
+    for line in shortened(row.story, STORY_LINES):
+        console.print(f"    {plain(line)}", markup=False, style="dim", overflow="ellipsis", no_wrap=True)
+    steps = around(row.diagram, DIAGRAM_LINES)
+    if steps:
+        _say(
+            console,
+            "on the wire",
+            f"({len(steps)} of {len(row.diagram)} steps: around the last faults, and the end)",
         )
-    console.print(f"  again       {row.replay}", markup=False, highlight=False)
+    for step in steps:
+        _print_step(console, step)
+    _say(console, "again", row.replay)
+
+
+def _say(console: Console, what: str, text: str, style: str = "") -> None:
+    """A line of the block. Long ones are left to the terminal, so that they can be copied."""
+    console.print(f"  {what:<11} {plain(text)}", markup=False, highlight=False, style=style, soft_wrap=True)
+
+
+def shortened(lines: Sequence[str], limit: int) -> list[str]:
+    """The first and the last of many lines, and how many were left out."""
+    if len(lines) <= limit:
+        return list(lines)
+    half = limit // 2
+    left_out = f"{'':8}  ({len(lines) - 2 * half} steps left out)"
+    return [*lines[:half], left_out, *lines[-half:]]
+
+
+def around(steps: Sequence[Step], limit: int) -> list[Step]:
+    """Of a diagram: what faults touched, what came before and after it, and the end."""
+    marked = [number for number, step in enumerate(steps) if step.fault]
+    near = {n for at in marked[-2:] for n in range(at - 2, at + 3) if 0 <= n < len(steps)}
+    last = range(max(0, len(steps) - limit + len(near)), len(steps))
+    return [steps[n] for n in sorted(near | set(last))]
+
+
+def _print_step(console: Console, step: Step) -> None:
+    arrow = {"in": "client ──▶ fake", "out": "client ◀── fake"}.get(step.dir, "       │       ")
+    if step.lost:
+        arrow = {"in": "client ──✗  fake", "out": "client  ✗── fake"}[step.dir]
+    fault = f"  ⚡ {step.fault}" if step.fault else ""
+    label = plain(" ".join(part for part in (step.kind, step.label) if part))
+    console.print(
+        f"    {step.t:8.3f}  {step.connection:>4}  {arrow}  {label}{plain(fault)}",
+        markup=False,
+        highlight=False,
+        style="yellow" if step.fault else "dim",
+        overflow="ellipsis",
+        no_wrap=True,
+    )
 
 
 def print_results(console: Console, results: Results) -> None:
@@ -100,7 +188,9 @@ def print_results(console: Console, results: Results) -> None:
             print_failure(console, row)
     for row in results.results:
         if row.verdict is Verdict.INCONCLUSIVE:
-            console.print(f"inconclusive {row.id} ({row.level}): {row.reason}", markup=False, style="magenta")
+            texts = [f"adapter: {text}" for text in row.adapter] + [row.reason]
+            line = f"inconclusive {row.id} ({row.level}): {'; '.join(texts)}"
+            console.print(plain(line), markup=False, highlight=False, style="magenta", soft_wrap=True)
         if "unexpected pass" in row.tags:
             console.print(f"unexpected pass {row.id}: take it out of the expectation file", markup=False)
     table = Table(pad_edge=False)
@@ -112,7 +202,8 @@ def print_results(console: Console, results: Results) -> None:
         rows = [r for r in results.results if r.level == level]
         if rows:
             table.add_row(level, *(_count(rows, v) for v in verdicts))
-    console.print(f"\n{results.client} {results.client_version}", markup=False, style="bold")
+    console.print()
+    console.print(plain(f"{results.client} {results.client_version}"), markup=False, style="bold")
     console.print(table)
     count = len(results.results)
     console.print(

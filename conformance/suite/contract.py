@@ -9,9 +9,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 
+import msgspec
+
 from conformance.suite.scenario import Scenario
 from fakebrokers.core.frames import Role
 from fakebrokers.journal import Journal, Record, Tap
+from fakebrokers.journal.record import STATE_LOST, Meaning, State, meaning_of
 from fakebrokers.protocol import find_protocol
 
 #: Frames that carry no message and say nothing about one.
@@ -22,8 +25,6 @@ AFTER_FAULTS = Tap.HEARD | Tap.SENT
 BY_HAND = "by hand"
 #: The client also spoke to somebody whose words are in no journal.
 ELSEWHERE = {"at-most-once", "by-hand"}
-#: States that cut a connection, or keep one from coming about.
-CUTS = {"rst", "half-open", "refusing", "black hole", "backend lost", "lost"}
 
 
 def promise(protocol: str) -> str:
@@ -40,7 +41,7 @@ def contract(item: Scenario, journal: Journal, *, resumed: bool = False) -> str:
             no excuse for what is missing.
     """
     words = set(promise(item.protocol).split())
-    records = journal.records()
+    records = [part for record in journal.records() for part in _parts(record)]
     if journal.dropped or item.server.get("proxied"):
         words.add("at-most-once")  # not all that happened stands in the journal
     if item.sockets:
@@ -58,15 +59,23 @@ def contract(item: Scenario, journal: Journal, *, resumed: bool = False) -> str:
     return " ".join(sorted(words))
 
 
+def _parts(record: Record) -> Sequence[Record]:
+    """A batch by what its items share; the size of the whole says nothing about them."""
+    if not record.parts:
+        return (record,)
+    return [msgspec.structs.replace(part, size=0) for part in record.split()]
+
+
 def _of_state(record: Record, *, resumed: bool, asked: bool) -> set[str]:
     """What a connection's end, or what was done to the fake, takes back."""
-    if record.kind == "bytes" and record.fault == BY_HAND:
+    means = meaning_of(record.kind)
+    if record.kind == State.BYTES and record.fault == BY_HAND:
         return {"by-hand", "false-answers", "at-most-once"}
-    if record.kind == "second fake":
+    if means & Meaning.ELSEWHERE:
         return ELSEWHERE
-    if record.kind == "clock" or (record.kind == "crash" and record.note == "state lost"):
+    if means & Meaning.LOSS or (record.kind == State.CRASH and record.note == STATE_LOST):
         return {"at-most-once"}
-    cut = record.kind in CUTS or record.kind == "crash" or (record.kind == "fin" and not asked)
+    cut = means & Meaning.CUT or (record.kind == State.FIN and not asked)
     return {"at-most-once"} if cut and not resumed else set()
 
 

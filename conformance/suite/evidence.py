@@ -6,7 +6,11 @@ from typing import Any
 
 import msgspec
 
+from conformance.adapter.base import Adapter
 from fakebrokers.journal import Journal, Record
+
+LAST_WORDS = 3  #: lines of stderr
+VIOLATIONS_SHOWN = 3
 
 
 def plan_of(server: Any) -> dict[str, Any]:
@@ -37,3 +41,21 @@ def records_of(broker: Any) -> list[Record]:
         for record in proxy.journal.records()
     ]
     return sorted([*wire.records(), *seen], key=lambda record: record.at)
+
+
+def trouble_of(adapter: Adapter, mark: int) -> tuple[str, ...]:
+    """What an adapter itself did wrong or said of it: lines that break its protocol, its end, its last words.
+
+    Args:
+        mark: The position in its stderr at which the run began.
+    """
+    found = [f"broke its protocol: {each}" for each in adapter.violations[:VIOLATIONS_SHOWN]]
+    facts = adapter.facts()
+    if facts is not None and facts.exit_code is not None:
+        found.append(f"ended with {_status(facts.exit_code)}")
+    words = [line.strip() for line in adapter.stderr(mark).splitlines() if line.strip()]
+    return (*found, *(f"stderr: {line}" for line in words[-LAST_WORDS:]))
+
+
+def _status(code: int) -> str:
+    return f"exit status {code}" if code >= 0 else f"signal {-code}"

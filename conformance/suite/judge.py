@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 import traceback
 from collections.abc import Callable
 from typing import Any
@@ -11,10 +12,11 @@ import msgspec
 
 from conformance.adapter.base import Adapter
 from conformance.adapter.messages import Hello
-from conformance.checkers.anomaly import LAG
+from conformance.checkers.anomaly import LAG, STEAL
 from conformance.results import Verdict
 from conformance.suite.client import Client
-from conformance.suite.evidence import plan_of, proxy_of, records_of
+from conformance.suite.deeds import Deed, Deeds
+from conformance.suite.evidence import plan_of, proxy_of, records_of, trouble_of
 from conformance.suite.expect import Expect, Inconclusive, SetupFailed, Unsupported, Violated
 from conformance.suite.lag import LagMeter
 from conformance.suite.notebook import write_ops
@@ -36,6 +38,9 @@ class Judgement(msgspec.Struct):
         run: Name of the run in the journal folder; empty if none was written.
         plan: The faults at the end of the script, as in a plan file.
         proxy_plan: Those of the byte proxy in front of the fake; empty if there was none.
+        deeds: What the script did to the fake.
+        adapter: What went wrong in the adapter itself; see `evidence.trouble_of`.
+        began_at: Seconds since the epoch.
         lag_s: The longest time for which the runner's loop stood still.
     """
 
@@ -53,6 +58,9 @@ class Judgement(msgspec.Struct):
     plan: dict[str, Any] = {}
     proxy_plan: dict[str, Any] = {}
     transcript: tuple[bytes, ...] = ()
+    deeds: tuple[Deed, ...] = ()
+    adapter: tuple[str, ...] = ()
+    began_at: float = 0.0
     stderr: str = ""
     lag_s: float = 0.0
     timing: bool = False
@@ -106,9 +114,10 @@ async def judge(
     """
     loop = asyncio.get_running_loop()
     expect = Expect(wire=endpoint is None)
-    begun = loop.time()
+    begun, began_at = loop.time(), time.time()
     mark = adapter.stderr_mark
     broker = make_broker(scenario)
+    deeds = Deeds(broker, loop.time)
     if note is not None and hasattr(broker, "journal"):
         broker.journal.sink = note
     lag = LagMeter()
@@ -140,21 +149,31 @@ async def judge(
         plan=plan,
         proxy_plan=proxy_plan,
         transcript=tuple(adapter.transcript.dump()),
+        deeds=tuple(deeds.done),
+        adapter=trouble_of(adapter, mark),
+        began_at=began_at,
         stderr=adapter.stderr(mark),
         lag_s=lag.worst_s,
         **details,
     )
     if note is not None:
-        _write_down(note, judged, adapter, getattr(broker, "journal", None))
+        _write_down(note, judged, adapter, getattr(broker, "journal", None), lag)
+        if note.failure is not None:
+            judged = msgspec.structs.replace(judged, verdict=Verdict.HARNESS_ERROR, reason=str(note.failure))
     return judged
 
 
-def _write_down(note: RunJournal, judged: Judgement, adapter: Adapter, wire: Journal | None) -> None:
+def _write_down(
+    note: RunJournal, judged: Judgement, adapter: Adapter, wire: Journal | None, lag: LagMeter
+) -> None:
     """Complete the run's journal, whose wire was written as it went, and close it."""
     if wire is not None:
         wire.sink = None
     write_ops(note, judged.scenario, adapter.transcript.lines, wire)
-    note.metric(asyncio.get_running_loop().time(), LAG, judged.lag_s * 1000)
+    now = asyncio.get_running_loop().time()
+    note.metric(now, LAG, lag.worst_s * 1000)
+    if lag.steal is not None:
+        note.metric(now, STEAL, lag.steal)
     faults = [*judged.plan.get("faults", ()), *judged.proxy_plan.get("faults", ())]
     note.close(verdict=judged.verdict.value, faults=len(faults))
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from xml.etree import ElementTree
 
+from conformance.printing import plain
 from conformance.results import Result, Results, Verdict
-
-_FORBIDDEN = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def junit(results: Results) -> bytes:
@@ -15,7 +13,7 @@ def junit(results: Results) -> bytes:
     rows = results.results
     suite = ElementTree.Element(
         "testsuite",
-        name=f"{results.client} {results.client_version}",
+        name=plain(f"{results.client} {results.client_version}"),
         tests=str(len(rows)),
         failures=str(sum(_is_failure(r) for r in rows)),
         errors=str(sum(r.verdict is Verdict.HARNESS_ERROR for r in rows)),
@@ -35,16 +33,30 @@ def junit(results: Results) -> bytes:
 def _case(row: Result) -> ElementTree.Element:
     where = "/".join(part for part in (row.protocol, row.variant) if part)
     case = ElementTree.Element(
-        "testcase", classname=where, name=f"{row.id} {row.title}", time=f"{row.seconds:.3f}"
+        "testcase", classname=where, name=plain(f"{row.id} {row.title}"), time=f"{row.seconds:.3f}"
     )
-    text = _clean("\n".join(["Required: " + row.requirement, "Actual: " + row.actual, "", *row.journal]))
+    text = plain("\n".join(account(row)), lines=True)
     if row.verdict is Verdict.HARNESS_ERROR:
-        ElementTree.SubElement(case, "error", message=_clean(row.reason)).text = text
+        ElementTree.SubElement(case, "error", message=plain(row.reason)).text = text
     elif _is_failure(row):
-        ElementTree.SubElement(case, "failure", message=_clean(row.reason), type=row.level).text = text
+        ElementTree.SubElement(case, "failure", message=plain(row.reason), type=row.level).text = text
     elif _is_skipped(row):
-        ElementTree.SubElement(case, "skipped", message=_clean(f"{row.verdict.value}: {row.reason}"))
+        ElementTree.SubElement(case, "skipped", message=plain(f"{row.verdict.value}: {row.reason}"))
     return case
+
+
+def account(row: Result) -> list[str]:
+    """A row in full, for those who read it elsewhere."""
+    return [
+        *(f"Adapter: {text}" for text in row.adapter),
+        f"Required: {row.requirement}",
+        f"Done to it: {row.fault}",
+        f"Actual: {row.reason}",
+        f"Again: {row.replay}",
+        *(["", *row.story] if row.story else []),
+        "",
+        *row.journal,
+    ]
 
 
 def _is_failure(row: Result) -> bool:
@@ -54,8 +66,3 @@ def _is_failure(row: Result) -> bool:
 def _is_skipped(row: Result) -> bool:
     expected = row.verdict is Verdict.FAIL and "expected" in row.tags
     return expected or row.verdict in (Verdict.UNSUPPORTED, Verdict.PROFILE, Verdict.INCONCLUSIVE)
-
-
-def _clean(text: str) -> str:
-    """Without the characters that XML cannot hold at all."""
-    return _FORBIDDEN.sub("\ufffd", text)

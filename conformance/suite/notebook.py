@@ -32,11 +32,10 @@ def open_run(
 ) -> RunJournal:
     """A journal for one more run of the scenario."""
     parts = [client, scenario.id, scenario.protocol, scenario.variant]
-    stem = "@".join(re.sub("[^A-Za-z0-9._+-]", "-", part) for part in parts if part)
-    number = 1 + sum(1 for _ in folder.glob(f"{stem}@*.ops"))
+    name = "@".join(re.sub("[^A-Za-z0-9._+-]", "-", part[:60]) for part in parts if part)
     return RunJournal(
         folder,
-        f"{stem}@{number}",
+        name.lstrip("-._+@") or "run",  # a scope such as npm's @scope/name begins with what a name may not
         client=client,
         client_version=client_version,
         suite_version=__version__,
@@ -163,6 +162,8 @@ class _Notes:
 
     def _delivered(self, now: float, message: Mapping[str, Any]) -> None:
         position = str(message.get("position")) if self._offsets else ""
+        numbered = position.isdecimal()
+        readable = numbered and len(position) <= 20  # the digits of 2^64
         self._journal.op(
             now,
             str(message.get("sub", "")),
@@ -171,7 +172,8 @@ class _Notes:
             "ok",
             key=message.get("target"),
             value=_value(message.get("body")),
-            offset=int(position) if position.isdecimal() else None,
+            offset=int(position) if readable else None,
+            note="" if readable or not numbered else f"position {position[:80]} does not fit",
         )
 
 

@@ -2,28 +2,41 @@
 
 from __future__ import annotations
 
+import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
 
-from conformance.adapters.registry import bundled
 from conformance.results import Result, Step, Verdict
 from conformance.suite.catalogue import sources
 from conformance.suite.judge import Judgement
-from conformance.suite.reproducer import reproducer
+from conformance.suite.reproducer import python_client, reproducer
+from conformance.suite.scenario import Scenario
+from conformance.suite.story import failures, story, told
 from fakebrokers.journal import Record, Tap
 
 DIAGRAM_STEPS = 40
 JOURNAL_LINES = 60
+STORY_LINES = 60
 
 
-def to_result(judgement: Judgement, *, client: str, seed: int) -> Result:
-    """Everything that is known about one scenario's run."""
+def to_result(
+    judgement: Judgement, *, client: str, seed: int, who: Sequence[str] = (), target: str | None = None
+) -> Result:
+    """Everything that is known about one scenario's run.
+
+    Args:
+        client: Its name in reports.
+        who: The options that name it on the command line; default: the bundled client of that name.
+        target: URL of the real broker, if it ran against one.
+    """
     item = judgement.scenario
     wanted = item.requirement
     failed = judgement.verdict in (Verdict.FAIL, Verdict.HARNESS_ERROR)
+    who = who or ("--client", client)
+    is_bundled = who[0] == "--client"
     result = Result(
         id=item.id,
         protocol=item.protocol,
@@ -42,10 +55,14 @@ def to_result(judgement: Judgement, *, client: str, seed: int) -> Result:
         diagram=tuple(diagram(judgement.records)),
         journal=tuple(str(r) for r in judgement.records[-JOURNAL_LINES:]),
         plan={**judgement.plan, **({"proxy": judgement.proxy_plan} if judgement.proxy_plan else {})},
-        replay=replay_command(judgement, client=client, seed=seed),
-        reproducer=reproducer(judgement) if failed else "",
+        replay=replay_command(item, who=who, seed=seed, target=target),
+        reproducer=reproducer(judgement, python_client(who[1]) if is_bundled else None) if failed else "",
         revision=item.revision,
         run=judgement.run,
+        fault=wanted.fault,
+        adapter=_adapter(judgement),
+        story=tuple(told(story(judgement))[:STORY_LINES]) if judgement.verdict is not Verdict.PASS else (),
+        began_at=round(judgement.began_at, 3),
     )
     return msgspec.convert(_readable(msgspec.to_builtins(result)), Result)
 
@@ -60,24 +77,45 @@ def _readable(value: Any) -> Any:
 
 
 def _outcomes(passes: str) -> list[str]:
-    return [part.strip() for part in passes.split(";") if part.strip()]
+    """What would have passed, with a remark where that is not quite what is required."""
+    parts = [part.strip() for part in passes.split(";") if part.strip()]
+    return [part for part in parts if not part.lower().startswith("fail:")]
 
 
-def replay_command(judgement: Judgement, *, client: str, seed: int) -> str:
-    """The command that runs exactly this again."""
-    item = judgement.scenario
-    who = (
-        ["--client", client] if client in {each.name for each in bundled()} else ["--adapter", "YOUR ADAPTER"]
-    )
-    words = ["fakebrokers", "conform", *who, "--protocol", item.protocol, "--seed", str(seed)]
-    return shlex.join([*words, item.id])
+def _adapter(judgement: Judgement) -> tuple[str, ...]:
+    """What went wrong in the adapter; where nothing could be judged, also what it answered to ops."""
+    shown = () if judgement.verdict is Verdict.FAIL else failures(judgement)
+    if judgement.verdict in (Verdict.PASS, Verdict.NON_STRICT):
+        return ()
+    return tuple(dict.fromkeys((*judgement.adapter, *shown)))
+
+
+def replay_command(item: Scenario, *, who: Sequence[str], seed: int, target: str | None = None) -> str:
+    """The command that runs exactly this again, quoted for a shell, in one line."""
+    words = ["fakebrokers", "conform", *who, "--protocol", item.protocol]
+    words += ["--variant", item.variant] if item.variant else []
+    words += ["--target", without_password(target)] if target else []
+    return shlex.join([*words, "--seed", str(seed), item.id])
+
+
+def without_password(url: str) -> str:
+    """The URL as reports may show it; `guest` is everybody's."""
+    return re.sub(r"(?<=:)(?!guest@)[^:/@]+(?=@)", "***", url)
 
 
 def diagram(records: Sequence[Record]) -> list[Step]:
     """The frames as arrows: those around the faults, and the last ones."""
-    steps = [
-        _step(r, records) for r in records if not (r.tap & Tap.SENT and not r.tap & Tap.SAID and not r.fault)
-    ]
+    newest = {_frame(r): r.seq for r in records}
+    steps = []
+    for record in records:
+        lost = _is_lost(record, newest)
+        is_shown_elsewhere = (
+            bool(record.fault) and not lost
+            if record.tap in (Tap.SAID, Tap.HEARD)
+            else record.tap is Tap.SENT and not record.fault
+        )
+        if not is_shown_elsewhere:
+            steps.append(_step(record, lost))
     if len(steps) <= DIAGRAM_STEPS:
         return steps
     marked = [i for i, step in enumerate(steps) if step.fault]
@@ -85,14 +123,27 @@ def diagram(records: Sequence[Record]) -> list[Step]:
     return [step for i, step in enumerate(steps) if i in kept][-DIAGRAM_STEPS:]
 
 
-def _step(record: Record, records: Sequence[Record]) -> Step:
+def _frame(record: Record, tap: Tap | None = None) -> tuple[Any, ...]:
+    """What a frame is known by at a place in the pipe."""
+    return (tap or record.tap, record.kind, record.connection, record.keys)
+
+
+def _is_lost(record: Record, newest: Mapping[Any, int]) -> bool:
+    """Whether a frame was said and never left, or came in and was never heard."""
+    if not record.fault or record.tap not in (Tap.SAID, Tap.RECEIVED):
+        return False
+    other = Tap.SENT if record.tap is Tap.SAID else Tap.HEARD
+    return newest.get(_frame(record, other), 0) < record.seq
+
+
+def _step(record: Record, lost: bool) -> Step:
     direction = record.tap.direction
     label = ", ".join(
         [
             *(str(k) for k in record.keys[:3]),
             *(["..."] if len(record.keys) > 3 else []),
-            *([f"code {record.status}"] if record.status is not None else []),
-            *([record.note] if record.note else []),
+            *_codes(record),
+            *([_note(record)] if record.note else []),
         ]
     )
     return Step(
@@ -102,20 +153,19 @@ def _step(record: Record, records: Sequence[Record]) -> Step:
         label=label,
         fault=record.fault,
         connection=record.connection,
-        lost=_lost(record, records),
+        lost=lost,
     )
 
 
-def _lost(record: Record, records: Sequence[Record]) -> bool:
-    """Whether a frame was said and never left, or came in and was never heard."""
-    if not record.fault or record.tap not in (Tap.SAID, Tap.RECEIVED):
-        return False
-    other = Tap.SENT if record.tap is Tap.SAID else Tap.HEARD
-    return not any(
-        r.seq > record.seq
-        and r.tap is other
-        and r.kind == record.kind
-        and r.connection == record.connection
-        and r.keys == record.keys
-        for r in records
-    )
+def _note(record: Record) -> str:
+    """The note of a state, without the state's own name."""
+    return record.note.removeprefix(record.kind).strip()
+
+
+def _codes(record: Record) -> list[str]:
+    """The wire's result codes: the frame's own, or those of its items."""
+    codes = [record.status]
+    if record.status is None and record.frame is not None and record.frame.spec.items is not None:
+        items = record.frame.spec.items
+        codes = [items.status(record.frame, index) for index in range(len(record.keys))]
+    return [f"code {code}" for code in dict.fromkeys(codes) if code is not None]

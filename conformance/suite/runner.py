@@ -13,6 +13,7 @@ from conformance.results import Verdict
 from conformance.suite.bench import Bench
 from conformance.suite.judge import Judgement, judge, unfit
 from conformance.suite.scenario import Key, Scenario
+from fakebrokers.errors import JournalError
 from fakebrokers.journal import RunJournal
 
 GOOD = (Verdict.PASS, Verdict.NON_STRICT)
@@ -125,7 +126,7 @@ class Runner:
                 connect_options=self._connect_options,
                 note=self._open_run(item) if self._open_run else None,
             )
-        except AdapterFailed as error:
+        except (AdapterFailed, JournalError) as error:
             judgement = Judgement(item, Verdict.HARNESS_ERROR, reason=str(error))
         finally:
             if adapter is not None:

@@ -20,7 +20,7 @@ from fakebrokers.faults.match import Moment
 from fakebrokers.faults.parcel import Parcel
 from fakebrokers.faults.pipe import Pipe
 from fakebrokers.journal import Journal, Tap
-from fakebrokers.journal.record import PEER, SILENCE_LIMIT
+from fakebrokers.journal.record import State
 
 if TYPE_CHECKING:
     from fakebrokers.faults.effect import Action
@@ -89,11 +89,22 @@ class Connection:
         """Of all that left."""
         return self._send_path.sent_bytes
 
+    def describe(self) -> dict[str, Any]:
+        """What an inspector shows."""
+        return {
+            "name": self.name,
+            "address": self.address,
+            "peer": self.peer,
+            "received_bytes": self.received_bytes,
+            "sent_bytes": self.sent_bytes,
+            **self.session.describe(),
+        }
+
     # what the transport says
 
     def open(self, now: float) -> None:
         """The connection was accepted."""
-        self.journal.state(now, self.name, "accepted", self.address)
+        self.journal.state(now, self.name, State.ACCEPTED, self.address)
         self.fired(self.pipe.moment(Moment.ACCEPT, now), now)
         if not self._send_path.gone:
             self.session.opened(now)
@@ -122,7 +133,7 @@ class Connection:
         self.alive = False
         self._send_path.gone = True
         self._receive_path.waiting.clear()
-        self.journal.state(now, self.name, "closed", how)
+        self.journal.state(now, self.name, State.CLOSED, how)
         for lane in self.pipe.lanes.values():
             lane.clear()
         for timer in self._timers:
@@ -163,7 +174,7 @@ class Connection:
         """Tell who is at the other end; faults and journal can go by it from here on."""
         if peer != self.peer:
             self.peer = peer
-            self.journal.state(self._owner.now, self.name, PEER, peer)
+            self.journal.state(self._owner.now, self.name, State.PEER, peer)
             self.pipe.refresh()
 
     def hang_up(self, how: HangUp = HangUp.FIN) -> None:
@@ -177,7 +188,7 @@ class Connection:
         """The client is set up."""
         limit = self.session.silence_limit_s
         if limit is not None:
-            self.journal.state(self._owner.now, self.name, SILENCE_LIMIT, f"{limit * 1000:g} ms")
+            self.journal.state(self._owner.now, self.name, State.SILENCE_LIMIT, f"{limit * 1000:g} ms")
         self.fired(self.pipe.moment(Moment.READY, self._owner.now), self._owner.now)
         self._request_flush()
 
@@ -207,7 +218,7 @@ class Connection:
 
     def refusal(self, frame: Frame, code: int) -> Frame | None:
         """The session's error answer to a frame."""
-        return self.session.refusal(frame, code)
+        return self.session.refusal(frame, code, self._owner.now)
 
     def offset(self, direction: str) -> int:
         """Bytes of that direction before the frame at hand."""
@@ -237,7 +248,7 @@ class Connection:
     def fired(self, faults: str, now: float) -> None:
         """Note the faults that a moment set off."""
         if faults:
-            self.journal.state(now, self.name, "fault", "", faults)
+            self.journal.state(now, self.name, State.FAULT, "", faults)
             self._send_path.drain(now)
 
     # time

@@ -19,8 +19,11 @@ class Driver:
 
     def finish_step(self) -> None:
         """End a step: write what is due, take it down, set the timer."""
-        self.engine.flush(self.loop.time())
-        self.engine.journal.flush()
+        try:
+            self.engine.flush(self.loop.time())
+            self.engine.journal.flush()
+        except Exception as error:
+            self.engine.keep_error(error, "at the end of a step")
         deadline = self.engine.next_deadline()
         if deadline < self._armed:
             if self._timer is not None:

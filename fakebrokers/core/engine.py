@@ -175,11 +175,15 @@ class Engine:
         try:
             act(*arguments)
         except Exception as error:
-            self.failed(error, f"on connection {connection.name} ({connection.address})")
+            self.keep_error(error, f"on connection {connection.name} ({connection.address})")
             connection.end_now(HangUp.RST, self.now)
 
-    def failed(self, error: Exception, where: str) -> None:
-        """Something went wrong inside the fake: keep it for the test."""
+    def keep_error(self, error: BaseException, where: str) -> None:
+        """Keep an error inside the fake for the test (`FakeServer.check`) and go on.
+
+        Whatever the loop calls (a listener, a transport, the end of a step) ends here when it fails: a
+        callback that raises would leave its listener without ever reading again, for all clients.
+        """
         error.add_note(f"in the fake, {where}")
         self.errors.append(error)
 
@@ -211,7 +215,7 @@ class Engine:
         try:
             act(now)
         except Exception as error:
-            self.failed(error, "at one of the broker's timers")
+            self.keep_error(error, "at one of the broker's timers")
 
     # what tests and effects ask for
 

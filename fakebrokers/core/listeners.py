@@ -162,4 +162,4 @@ class Listeners:
         self._tasks.discard(task)
         error = None if task.cancelled() else task.exception()
         if isinstance(error, Exception):
-            self._engine.failed(error, "when its listeners were opened again")
+            self._engine.keep_error(error, "when its listeners were opened again")

@@ -28,6 +28,11 @@ class Codec(ABC):
         """Take in one unit; yield each complete frame with its size in bytes on the wire.
 
         Never raises on foreign bytes: what cannot be read comes out as `Malformed`.
+
+        While a connection may not be read (back pressure, a fault) further units are fed all the same, and
+        what was returned is iterated over later: each to its end, in the order in which they were fed. What
+        a unit means may depend on the frames before it (an upgrade, say), so look at the codec's state when
+        iterated over, not when called.
         """
 
     @abstractmethod
@@ -116,7 +121,7 @@ class Session(ABC):
     def closed(self, now: float) -> None:  # noqa: B027 - optional hook
         """The connection is gone, for whatever reason. Called exactly once."""
 
-    def refusal(self, frame: Frame, code: int) -> Frame | None:
+    def refusal(self, frame: Frame, code: int, now: float) -> Frame | None:
         """The answer to `frame` that carries the error `code`, or None if it has no answer."""
         return None
 

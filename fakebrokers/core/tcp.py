@@ -54,13 +54,13 @@ class TcpTransport(asyncio.Protocol):
         endpoint = self._listener.endpoint
         try:
             session, codec = endpoint.new_session(transport)
+            self._connection = self._engine.accept(
+                endpoint.wire, session, codec, self, now, f"{host}:{port}", dialled=self._listener.dials
+            )
         except Exception as error:
-            self._engine.failed(error, f"when {host}:{port} connected")
+            self._engine.keep_error(error, f"while it accepted {host}:{port}")
             transport.abort()
             return
-        self._connection = self._engine.accept(
-            endpoint.wire, session, codec, self, now, f"{host}:{port}", dialled=self._listener.dials
-        )
         self._driver.finish_step()
 
     def data_received(self, data: bytes) -> None:
@@ -222,7 +222,7 @@ class TcpListener:
             except (BlockingIOError, InterruptedError, ConnectionAbortedError):
                 return
             except OSError as error:  # no descriptors left, say: the client waits in the queue
-                self.driver.engine.failed(error, f"when it accepted a connection on port {self.port}")
+                self.driver.engine.keep_error(error, f"at the listener of {self.host}:{self.port}")
                 self._pause(self._socket)
                 return
             accepted.setblocking(False)
@@ -253,6 +253,9 @@ class TcpListener:
         self._tasks.discard(task)
         self._arriving.discard(accepted)
         if task.cancelled():  # perhaps before it began
+            accepted.close()
+        elif (error := task.exception()) is not None:
+            self.driver.engine.keep_error(error, f"at the listener of {self.host}:{self.port}")
             accepted.close()
 
     def refuse(self, *, after_step: bool = False) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from concurrent.futures import Future
 
 import msgspec
 
+from fakebrokers.errors import WaitTimeout
 from fakebrokers.journal import Journal, Record, Tap
 
 
@@ -26,7 +28,7 @@ class Wanted(msgspec.Struct, frozen=True):
         return (
             record.seq > self.since
             and (self.kind is None or record.kind == self.kind)
-            and (self.role is None or record.role == self.role)
+            and (self.role is None or record.has_role(self.role))
             and (self.tap is None or bool(record.tap & self.tap))
             and (self.connection is None or record.connection == self.connection)
             and (self.condition is None or self.condition(record))
@@ -69,3 +71,44 @@ class Wait:
         """Wait no longer."""
         self._stop()
         self.future.cancel()
+
+
+class Waiter:
+    """Waits for records, on behalf of other threads and of coroutines.
+
+    Args:
+        journal: Where they appear.
+        call: Runs something on the fake's own thread, and returns what it returns.
+        post: Runs something there some time soon.
+    """
+
+    def __init__(
+        self, journal: Journal, call: Callable[..., Wait], post: Callable[[Callable[[], None]], None]
+    ) -> None:
+        self._journal = journal
+        self._call = call
+        self._post = post
+
+    def wait(self, wanted: Wanted, timeout: float) -> list[Record]:
+        """Block until the records are there; `WaitTimeout` after `timeout` seconds."""
+        wait = self._call(Wait, self._journal, wanted)
+        try:
+            return wait.future.result(timeout)
+        except TimeoutError:
+            raise self._timed_out(wanted, timeout) from None
+        finally:
+            self._post(wait.end)
+
+    async def wait_async(self, wanted: Wanted, timeout: float) -> list[Record]:
+        """`wait`, for coroutines."""
+        wait = self._call(Wait, self._journal, wanted)
+        try:
+            return await asyncio.wait_for(asyncio.wrap_future(wait.future), timeout)
+        except TimeoutError:
+            raise self._timed_out(wanted, timeout) from None
+        finally:
+            self._post(wait.end)
+
+    def _timed_out(self, wanted: Wanted, timeout: float) -> WaitTimeout:
+        lines = self._journal.excerpt()
+        return WaitTimeout(f"expected {wanted} within {timeout} s; the last journal lines:\n{lines}")

@@ -29,7 +29,7 @@ class FaultControl:
         self._injector = server.engine.injector
 
     def add(self, *faults: Fault) -> str:
-        """Put faults to work, all or none; returns the name of the last one.
+        """Add faults, all or none; returns the name of the last one.
 
         Raises:
             PlanError: where one makes no sense, or this protocol's wire cannot do it.
@@ -41,7 +41,7 @@ class FaultControl:
         return self._injector.add(faults, self._server.engine.now, path)
 
     def load(self, plan: Plan | Mapping[str, Any] | str | Path) -> None:
-        """Put a whole plan to work, with its seed."""
+        """Add all faults of a plan, and take over its seed."""
         loaded = load_plan(plan)
 
         def act() -> None:

@@ -84,7 +84,7 @@ class Rule:
         return state.sampled
 
     def forget(self, connection: str) -> None:
-        """The connection is gone for good."""
+        """Drop the counters of a connection that has ended."""
         self._states.pop(connection, None)
 
 
@@ -123,7 +123,7 @@ class Injector:
         self.add(plan.faults, path="faults")
 
     def add(self, faults: Sequence[Fault], now: float = 0.0, path: str = "") -> list[str]:
-        """Put faults to work, all or none; returns their names.
+        """Add faults, all or none; returns their names.
 
         Raises:
             PlanError: One makes no sense, or this wire cannot have it.
@@ -184,7 +184,7 @@ class Injector:
         self._tell_pipes()
 
     def forget(self, connection: str) -> None:
-        """A connection is gone for good."""
+        """Drop what is kept of a connection that has ended."""
         self.pipes.pop(connection, None)
         for rule in self.rules:
             rule.forget(connection)

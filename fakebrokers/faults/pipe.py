@@ -15,14 +15,13 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
-import msgspec
-
-from fakebrokers.core.frames import Frame, Role, kind_of, parts_of
+from fakebrokers.core.frames import Frame, Role, parts_of
 from fakebrokers.core.timers import Timer
 from fakebrokers.core.wire import Wire
 from fakebrokers.faults.effect import Effect
 from fakebrokers.faults.items import apply_to_items
 from fakebrokers.faults.lane import Lane
+from fakebrokers.faults.levels import all_items, closed, may_match, of_frame, of_items, opened
 from fakebrokers.faults.match import Match, Moment, fields_fit
 from fakebrokers.faults.parcel import Parcel
 from fakebrokers.faults.passage import PipePassage
@@ -112,7 +111,7 @@ class Pipe:
         if rules is None:
             inside = frame.spec.inside
             kinds = [type(frame), *(inside.kinds() if inside is not None else ())]
-            rules = tuple(r for r in self._rules if any(_may_match(r, direction, kind) for kind in kinds))
+            rules = tuple(r for r in self._rules if any(may_match(r, direction, kind) for kind in kinds))
             self._relevant[key] = rules
         return rules
 
@@ -154,22 +153,22 @@ class Pipe:
             return self._silenced_by
         if not hits and self.lanes[direction].idle:
             return None
-        parcels = [Parcel(frame=frame, unit=unit, size=size, items=_all_items(frame))]
+        parcels = [Parcel(frame=frame, unit=unit, size=size, items=all_items(frame))]
         for rule, chosen, inside in hits:
             act = partial(self._apply_rule, rule, direction, now=now, offset=offset)
-            parcels = [_opened(each) if inside else _closed(each) for each in parcels]
+            parcels = [opened(each) if inside else closed(each) for each in parcels]
             parcels = act(parcels) if chosen is True else apply_to_items(act, chosen, parcels)
         for parcel in parcels:
-            self.put(direction, _closed(parcel), now)
+            self.put(direction, closed(parcel), now)
         return ",".join(rule.name for rule, _, _ in hits)
 
     def _level_of(self, rule: Rule, direction: str, frame: Frame) -> Frame | None:
         """The frame itself or the one inside it, whichever the rule may fit; None if neither."""
-        if _may_match(rule, direction, type(frame)):
+        if may_match(rule, direction, type(frame)):
             return frame
         assert frame.spec.inside is not None
         inner = frame.spec.inside.open(frame)
-        return inner if inner is not None and _may_match(rule, direction, type(inner)) else None
+        return inner if inner is not None and may_match(rule, direction, type(inner)) else None
 
     def put(self, direction: str, parcel: Parcel, now: float) -> None:
         """Send something on its way, past the rules."""
@@ -200,14 +199,14 @@ class Pipe:
         if match.unit == "item" and spec.items is not None:
             return frozenset(
                 index
-                for index, of_item in enumerate(_of_items(frame, direction, match.role))
+                for index, of_item in enumerate(of_items(frame, direction, match.role))
                 if of_item is not None
                 and fields_fit(frame, match.where, of_item)
                 and rule.decide(state, now, self._opened)
             )
         if match.byte is not None and not offset <= match.byte < offset + size:
             return False
-        if not fields_fit(frame, match.where, _of_frame(frame) if match.where else {}):
+        if not fields_fit(frame, match.where, of_frame(frame) if match.where else {}):
             return False
         return self._has_role(frame, match.role, direction) and rule.decide(state, now, self._opened)
 
@@ -322,63 +321,3 @@ class Pipe:
 def unit_size(unit: Any) -> int:
     """Bytes of a unit: of a multipart message the sum of its parts."""
     return sum(map(len, unit)) if isinstance(unit, tuple) else len(unit)
-
-
-def _may_match(rule: Rule, direction: str, kind: type[Frame]) -> bool:
-    """Whether a rule may fit frames of this kind."""
-    match = rule.fault.match
-    return (
-        match.on is None
-        and rule.direction in ("", direction)
-        and (match.kind is None or match.kind == kind_of(kind))
-        and (match.role is None or match.role in kind.spec.roles_in(direction))
-    )
-
-
-def _all_items(frame: Frame | None) -> tuple[int, ...] | None:
-    items = None if frame is None else frame.spec.items
-    return None if items is None else tuple(range(items.count(frame)))
-
-
-def _of_frame(frame: Frame) -> dict[str, Any]:
-    """What `match.OF_ITEMS` means in a frame that is looked at as a whole."""
-    spec = frame.spec
-    named = {"key": spec.key, "status": spec.status, "scope": spec.scope}
-    return {name: getattr(frame, field) for name, field in named.items() if field}
-
-
-def _of_items(frame: Frame, direction: str, role: Role | None) -> Iterable[dict[str, Any] | None]:
-    """The same for each item; None for items that have another role."""
-    spec = frame.spec
-    assert spec.items is not None
-    keys = spec.items.keys(frame)
-    if not spec.items.mixed:
-        whole = _of_frame(frame)
-        return [{**whole, "key": key} for key in keys]
-    found: list[dict[str, Any] | None] = [None] * len(keys)
-    for part in parts_of(frame, spec, direction):
-        if role in (None, part.role):
-            for index in part.indices or range(len(keys)):
-                found[index] = {"key": keys[index], "status": part.status, "scope": part.scope}
-    return found
-
-
-def _opened(parcel: Parcel) -> Parcel:
-    """The parcel with the frame that is inside its frame."""
-    frame = parcel.frame
-    if parcel.envelope is not None or frame is None or frame.spec.inside is None or parcel.raw is not None:
-        return parcel
-    inner = frame.spec.inside.open(frame)
-    if inner is None:
-        return parcel
-    return msgspec.structs.replace(parcel, frame=inner, envelope=frame, unit=None, items=_all_items(inner))
-
-
-def _closed(parcel: Parcel) -> Parcel:
-    """The parcel with its frame back in the envelope."""
-    envelope = parcel.envelope
-    if envelope is None or parcel.frame is None or parcel.raw is not None:
-        return parcel
-    assert envelope.spec.inside is not None
-    wrapped = envelope.spec.inside.wrap(envelope, parcel.frame)
-    return msgspec.structs.replace(parcel, frame=wrapped, envelope=None, unit=None, items=_all_items(wrapped))

@@ -17,7 +17,9 @@ import msgspec
 
 from fakebrokers.errors import UsageError
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
+#: Versions that can be read; see `convert`.
+READABLE = (1, SCHEMA_VERSION)
 MAGIC = b"fbjrnl\r" + bytes([SCHEMA_VERSION])
 LENGTH = struct.Struct("<I")
 
@@ -26,13 +28,16 @@ FRAME, STATE, OP, EVENT, METRIC, RUN, KIND = range(7)
 
 
 class FrameLine(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=FRAME):
-    """A frame at a tap.
+    """A frame at a tap, or those of its items that share role, status and scope.
 
     Attributes:
         kind: Code of a `KindLine` that came before.
         key: As the frame holds it.
-        items: Messages in the frame; 0 where `key` holds one big-endian u64 for each, packed.
+        items: Messages in the frame; 0 where `key` holds their keys packed.
         frame: All fields as JSON, if that was asked for.
+        envelope: Kind of the frame that it was inside of.
+        part: Of a frame that is several lines: which of them, from 0.
+        role: If it is not that of the kind.
     """
 
     at: float
@@ -46,6 +51,9 @@ class FrameLine(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=FRAM
     fault: str
     scope: Any
     frame: str | None = None
+    envelope: str | None = None
+    part: int = 0
+    role: str | None = None
 
 
 class StateLine(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=STATE):
@@ -98,17 +106,26 @@ class RunLine(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=RUN):
 
 
 class KindLine(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=KIND):
-    """From here on `code` stands for this kind of frame."""
+    """From here on `code` stands for this kind of frame.
+
+    Attributes:
+        role: By direction, where it depends on that.
+        keys: The `KeyType` of its keys; empty where it has none, and in files of version 1.
+        batch: Frames of this kind have items.
+    """
 
     code: int
     name: str
-    role: str
+    role: str | dict[str, str]
+    keys: str = ""
+    batch: bool = False
 
 
 Line = FrameLine | StateLine | OpLine | EventLine | MetricLine | RunLine | KindLine
 
 ENCODER = msgspec.msgpack.Encoder(enc_hook=str)
 UNENCODABLE = (OverflowError, UnicodeEncodeError)
+_KINDS: tuple[type[Line], ...] = (FrameLine, StateLine, OpLine, EventLine, MetricLine, RunLine, KindLine)
 _decoder: msgspec.msgpack.Decoder[list[Line]] = msgspec.msgpack.Decoder(list[Line])
 
 
@@ -121,42 +138,101 @@ def encode(lines: Sequence[tuple[Any, ...]]) -> bytes:
 
 
 def decode(block: bytes) -> list[Line]:
-    """The lines of a block. Raises `msgspec.MsgspecError` if it is none."""
-    return _decoder.decode(block)
-
-
-def split(content: bytes | mmap.mmap, name: str) -> tuple[list[Line], bool]:
-    """All lines of a file, and whether it ends torn.
+    """The lines of a block. A value that does not fit its field costs that value, not the line.
 
     Raises:
-        UsageError: It is no journal file, or one of another version.
+        msgspec.MsgspecError: It is no block.
+    """
+    try:
+        return _decoder.decode(block)
+    except msgspec.ValidationError:
+        lines = msgspec.msgpack.decode(block, type=list[Any])
+        return [line for line in map(mended, lines) if line is not None]
+
+
+def split(content: bytes | mmap.mmap, name: str) -> tuple[int, list[Line], bool]:
+    """Version of a file, all its lines, and whether it ends torn.
+
+    Raises:
+        UsageError: It is no journal file, or one of a version that cannot be read.
     """
     head = content[: len(MAGIC)]
     if head != MAGIC and MAGIC.startswith(head.rstrip(b"\0")):
-        return [], True  # killed before the first line
+        return SCHEMA_VERSION, [], True  # killed before the first line
     if head[:-1] != MAGIC[:-1]:
         raise UsageError(f"{name}: expected a journal file, got bytes that begin with {head!r}")
     version = head[-1]
-    if version != SCHEMA_VERSION:
-        raise UsageError(f"{name}: expected a journal of version {SCHEMA_VERSION}, got version {version}")
+    if version not in READABLE:
+        raise UsageError(
+            f"{name}: expected a journal of version 1 or {SCHEMA_VERSION}, got version {version}"
+        )
     lines: list[Line] = []
     at, size = len(MAGIC), len(content)
     while at + LENGTH.size < size:
         length = LENGTH.unpack_from(content, at)[0]
         start = at + LENGTH.size
         if length == 0 or start + length > size:
-            return lines, True
+            return version, lines, True
         try:
             lines += decode(content[start : start + length])
         except msgspec.MsgspecError:
-            return lines, True
+            return version, lines, True
         at = start + length
-    return lines, at < size
+    return version, lines, at < size
+
+
+def mended(raw: Any) -> Line | None:
+    """A line whose values do not all fit their fields; None if what it says is lost with them.
+
+    A text takes any value as its text. Any other field is left empty, and the line's note names the value.
+    """
+    if not isinstance(raw, list) or not raw or type(raw[0]) is not int or raw[0] not in range(len(_KINDS)):
+        return None
+    kind = _KINDS[raw[0]]
+    names = kind.__struct_fields__
+    values = dict(zip(names, raw[1:], strict=False))
+    lost = []
+    for field in msgspec.structs.fields(kind):
+        value = values.get(field.name)
+        if field.name not in values or fits(value, field.type):
+            continue
+        if fits("", field.type):
+            values[field.name] = str(value)
+        else:
+            values[field.name] = None
+            lost.append(unfit(field.name, value))
+    if lost and "note" in values:
+        values["note"] = noted(values["note"], *lost)
+    try:
+        return msgspec.convert([raw[0], *values.values()], kind)
+    except msgspec.ValidationError:
+        return None
+
+
+def unfit(name: str, value: Any) -> str:
+    """The note on a value that a column cannot hold."""
+    return f"{name} {str(value)[:80]} does not fit"
+
+
+def noted(*notes: str) -> str:
+    """Notes in one text."""
+    return "; ".join(filter(None, notes))
+
+
+def fits(value: Any, kind: Any) -> bool:
+    """Whether a field of this type can hold the value."""
+    try:
+        msgspec.convert(value, kind)
+    except msgspec.ValidationError:
+        return False
+    return True
 
 
 def _plain(field: Any) -> Any:
     if isinstance(field, list | tuple):
         return [_plain(item) for item in field]
+    if isinstance(field, dict):
+        return {_plain(name): _plain(value) for name, value in field.items()}
     if isinstance(field, int) and not -(1 << 63) <= field < 1 << 64:
         return str(field)
     return field.encode("utf-8", "backslashreplace").decode() if isinstance(field, str) else field

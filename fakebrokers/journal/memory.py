@@ -4,15 +4,28 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
-from fakebrokers.core.frames import MALFORMED_SPEC, Frame, FrameSpec, FrameTable, Malformed
-from fakebrokers.journal.record import Record, Tap
+from fakebrokers.core.frames import (
+    MALFORMED_SPEC,
+    Frame,
+    FrameSpec,
+    FrameTable,
+    Malformed,
+    Part,
+    Role,
+    kind_of,
+    parts_of,
+)
+from fakebrokers.journal.keys import expand, raw_keys
+from fakebrokers.journal.peers import Peers
+from fakebrokers.journal.record import Record, State, Tap
 
-#: (seq, at, connection, tap, frame class or state's name, frame, keys or note, size, fault). In a tape the
-#: frames are whole; what is kept has no secrets and no large bodies.
+#: (seq, at, connection, tap, frame class or state's name, frame, more, size, fault). More is the kind of a
+#: frame's envelope, the note of a state, and what is left of a frame that was too large to be kept. In a tape
+#: the frames are whole; what is kept has no secrets and no large bodies.
 Entry = tuple[int, float, str, Tap, Any, Frame | None, Any, int, str]
 
 REDACTED = "***"
@@ -22,7 +35,18 @@ class Sink(Protocol):
     """Where everything is written down besides (`RunJournal`)."""
 
     def write(self, tape: Sequence[Entry], frames: FrameTable) -> None:
-        """Take down what happened in one turn of the loop. Frames still hold their secrets; see `Entry`."""
+        """Take down what happened in one turn of the loop. Frames still hold their secrets; see `Entry`.
+
+        What it raises is kept for `Journal.pop_failure`, and it is not called again.
+        """
+
+
+class _Left(NamedTuple):
+    """What is kept of a frame that was too large, if it is more than the keys."""
+
+    keys: Any
+    parts: tuple[Part, ...]
+    envelope: str
 
 
 class Journal:
@@ -33,6 +57,9 @@ class Journal:
         limit: Records kept; the oldest go first. `dropped` counts those.
         body_limit: Frames of more bytes than this that carry message bodies are kept without
             the frame itself: kind, keys and size stay.
+
+    Attributes:
+        looks_inside: Whether what is inside an envelope gets a record of its own, behind the envelope's.
     """
 
     def __init__(self, frames: FrameTable, *, limit: int = 100_000, body_limit: int = 1024) -> None:
@@ -41,18 +68,35 @@ class Journal:
         self._added = 0
         self._started: float | None = None  #: on the clock of `now`; the first record's time if not set
         self._body_limit = body_limit
+        self.looks_inside = True
+        self._envelopes = {kind for kind, spec in self._frames.items() if spec.inside is not None}
         self._careful = {kind for kind, spec in self._frames.items() if spec.secret or spec.bulk}
         self._watchers: list[Callable[[Record], None]] = []
+        self._peers = Peers()
         self._sink: Sink | None = None
         self._tape: list[Entry] | None = None  #: what the sink has not got yet; None without a sink
+        self._failure: Exception | None = None
 
     # writing
 
-    def add(self, now: float, connection: str, tap: Tap, frame: Frame, size: int, fault: str = "") -> None:
-        """Append a frame; `now` in monotonic seconds, `size` in bytes on the wire."""
+    def add(
+        self,
+        now: float,
+        connection: str,
+        tap: Tap,
+        frame: Frame,
+        size: int,
+        fault: str = "",
+        envelope: str = "",
+    ) -> None:
+        """Append a frame; `now` in monotonic seconds, `size` in bytes on the wire.
+
+        Args:
+            envelope: Kind of the frame that it was inside of.
+        """
         kind = type(frame)
         self._added = seq = self._added + 1
-        entry: Entry = (seq, now, connection, tap, kind, frame, None, size, fault)
+        entry: Entry = (seq, now, connection, tap, kind, frame, envelope, size, fault)
         if self._tape is not None:
             self._tape.append(entry)
         if kind in self._careful:
@@ -60,22 +104,35 @@ class Journal:
         self._entries.append(entry)
         if self._watchers:
             self._tell(entry)
+        if kind in self._envelopes and self.looks_inside and not envelope:
+            inside = frame.spec.inside
+            inner = None if inside is None else inside.open(frame)
+            if inner is not None:
+                self.add(now, connection, tap, inner, size, fault, kind_of(frame))
 
     def _censored(self, frame: Frame, spec: FrameSpec, entry: Entry) -> Entry:
         """The same without secrets, and without a frame that holds large bodies."""
-        seq, now, connection, tap, kind, _, _, size, fault = entry
+        seq, now, connection, tap, kind, _, envelope, size, fault = entry
         if spec.bulk and (size or _body_size(frame, spec)) > self._body_limit:
-            return (seq, now, connection, tap, kind, None, _raw_keys(frame, spec), size, fault)
+            left = raw_keys(frame, spec)
+            if envelope or (spec.items is not None and spec.items.mixed):
+                left = _Left(left, _parts(frame, spec, tap), envelope)
+            return (seq, now, connection, tap, kind, None, left, size, fault)
         if spec.secret:
-            return (seq, now, connection, tap, kind, _redacted(frame, spec.secret), None, size, fault)
+            shown = _redacted(frame, spec.secret)
+            return (seq, now, connection, tap, kind, shown, envelope, size, fault)
         return entry
 
     def state(self, now: float, connection: str, what: str, note: str = "", fault: str = "") -> None:
-        """Append something that is no frame: ``accepted``, ``fin``, ``restart`` ..."""
+        """Append something that is no frame: a `State`, or a protocol's own word."""
         if self._started is None:
             self._started = now
         self._added = seq = self._added + 1
         entry: Entry = (seq, now, connection, Tap.STATE, what, None, note, 0, fault)
+        if what == State.PEER:
+            self._peers.tell(seq, connection, note, self._oldest)
+        elif what == State.CLOSED and self._peers:
+            self._peers.ended(seq, connection, self._oldest)
         if self._tape is not None:
             self._tape.append(entry)
         self._entries.append(entry)
@@ -103,9 +160,27 @@ class Journal:
         tape = self._tape
         if tape and self._sink is not None:
             self._tape = []
-            self._sink.write(tape, self._frames)
+            try:
+                self._sink.write(tape, self._frames)
+            except Exception as error:  # the connections must not pay for it
+                self._sink = self._tape = None
+                self.failed(error)
+
+    def failed(self, error: Exception | None) -> None:
+        """Keep what went wrong with the sink, if anything did; the first is the one that counts."""
+        self._failure = self._failure or error
+
+    def pop_failure(self) -> Exception | None:
+        """What went wrong with the sink, once."""
+        failure, self._failure = self._failure, None
+        return failure
 
     # reading
+
+    @property
+    def _oldest(self) -> int:
+        """`seq` of the oldest record that is kept."""
+        return self._added - len(self._entries)
 
     @property
     def started_at(self) -> float:
@@ -144,12 +219,17 @@ class Journal:
         connection: str | None = None,
         since: int = 0,
     ) -> list[Record]:
-        """The records that fit all that is given; `tap` asks for any of its flags."""
+        """The records that fit all that is given.
+
+        Args:
+            role: Of the frame, or of any of its items.
+            tap: Any of its flags.
+        """
         return [
             r
             for r in self.records(since)
             if (kind is None or r.kind == kind)
-            and (role is None or r.role == role)
+            and (role is None or r.has_role(role))
             and (tap is None or r.tap & tap)
             and (connection is None or r.connection == connection)
         ]
@@ -169,32 +249,57 @@ class Journal:
         return stop
 
     def _record(self, entry: Entry) -> Record:
-        seq, at, connection, tap, kind, frame, extra, size, fault = entry
+        seq, at, connection, tap, kind, frame, more, size, fault = entry
         if self._started is None:
             self._started = at
         at -= self._started
+        peer = self._peers.at(connection, seq) if self._peers else ""
         if tap is Tap.STATE:
-            return Record(seq, at, connection, tap, kind, fault=fault, note=extra)
+            return Record(seq, at, connection, tap, kind, fault=fault, note=more, peer=peer)
         spec = self._frames[kind]
-        if frame is not None and spec.items is not None:
-            keys = tuple(spec.items.keys(frame))
+        if frame is None:
+            left, parts, envelope = more if more.__class__ is _Left else (more, (), "")
+            keys = expand(left, spec)
         else:
-            keys = _expand(extra if frame is None else _raw_keys(frame, spec), spec)
-        status = getattr(frame, spec.status) if frame is not None and spec.status else None
+            envelope, parts = more, _parts(frame, spec, tap)
+            keys = (
+                expand(raw_keys(frame, spec), spec) if spec.items is None else tuple(spec.items.keys(frame))
+            )
+        role, status = spec.role_in(tap.direction), None
+        if parts:
+            role, status = _shared(parts, role)
+        elif frame is not None and spec.status:
+            status = getattr(frame, spec.status)
         return Record(
             seq,
             at,
             connection,
             tap,
-            kind.__name__,
-            spec.role_in(tap.direction),
+            kind_of(kind),
+            role,
             keys,
             size,
             None if status is None else int(status),
             fault,
             frame,
             frame.problem if isinstance(frame, Malformed) else "",
+            peer,
+            envelope,
+            parts,
         )
+
+
+def _parts(frame: Frame, spec: FrameSpec, tap: Tap) -> tuple[Part, ...]:
+    """The parts of a batch whose items may differ; none of any other frame."""
+    if spec.items is None or not spec.items.mixed:
+        return ()
+    return tuple(parts_of(frame, spec, tap.direction))
+
+
+def _shared(parts: tuple[Part, ...], role: Role) -> tuple[Role, int | None]:
+    """Role and status of a batch: those of its items, if all have the same; else its own, and none."""
+    roles, codes = {part.role for part in parts}, {part.status for part in parts}
+    return roles.pop() if len(roles) == 1 else role, codes.pop() if len(codes) == 1 else None
 
 
 def _redacted(frame: Frame, secret: tuple[str, ...]) -> Frame:
@@ -221,17 +326,3 @@ def _length(value: Any) -> int:
     if isinstance(value, msgspec.Struct):
         return sum(_length(getattr(value, name)) for name in value.__struct_fields__)
     return sum(map(_length, value)) if isinstance(value, tuple | list) else 0
-
-
-def _raw_keys(frame: Frame, spec: FrameSpec) -> Any:
-    """The correlation keys as the frame holds them; packed ids stay packed."""
-    return getattr(frame, spec.key) if spec.key else None
-
-
-def _expand(keys: Any, spec: FrameSpec) -> tuple[Any, ...]:
-    """One key, or the ids of a batch that are packed as big-endian u64."""
-    if keys is None:
-        return ()
-    if isinstance(keys, bytes) and spec.items is not None:
-        return tuple(int.from_bytes(keys[i : i + 8], "big") for i in range(0, len(keys), 8))
-    return keys if isinstance(keys, tuple) else (keys,)

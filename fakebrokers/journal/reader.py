@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 import mmap
-import struct
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from fakebrokers.journal.convert import identity_of_1, upgraded_lines
+from fakebrokers.journal.keys import U64_MAX, key_text, row_keys
 from fakebrokers.journal.lines import (
+    SCHEMA_VERSION,
     EventLine,
     FrameLine,
     KindLine,
@@ -21,12 +22,14 @@ from fakebrokers.journal.lines import (
     OpLine,
     RunLine,
     StateLine,
+    fits,
+    noted,
     split,
+    unfit,
 )
-from fakebrokers.journal.record import SILENCE_LIMIT, Tap
-from fakebrokers.journal.rows import FrameRow, MetricRow, OpRow, RunRow
+from fakebrokers.journal.record import State, Tap
+from fakebrokers.journal.rows import MARK, FrameRow, MetricRow, OpRow, RunRow
 
-_INT64_MAX = (1 << 63) - 1
 _TAPS = [(Tap(bits).label, Tap(bits).direction) for bits in range(Tap.STATE + 1)]
 
 
@@ -40,7 +43,7 @@ class RunLog(msgspec.Struct, frozen=True):
 
 
 def runs_in(folder: Path) -> list[str]:
-    """Names of the runs that lie in the folder as segment files."""
+    """The runs that lie in the folder as segment files, as these are named."""
     return sorted({path.stem for suffix in ("wire", "ops") for path in folder.glob(f"*.{suffix}")})
 
 
@@ -52,76 +55,137 @@ def segments_of(folder: Path, run: str) -> list[Path]:
 def read_run(folder: Path, run: str) -> RunLog:
     """A run's rows; a torn end is cut off.
 
+    Args:
+        run: As in the files' names.
+
     Raises:
-        UsageError: A file is no journal file, or one of another version.
+        UsageError: A file is no journal file, or one of a version that cannot be read.
         OSError: It cannot be read.
     """
-    wire, torn_wire = _lines(folder / f"{run}.wire")
-    ops, torn_ops = _lines(folder / f"{run}.ops")
-    return assemble(run, wire, ops, torn=torn_wire or torn_ops)
+    wire, version, torn_wire = _lines(folder / f"{run}.wire")
+    ops, version_of_ops, torn_ops = _lines(folder / f"{run}.ops")
+    return assemble(run, wire, ops, torn=torn_wire or torn_ops, version=min(version, version_of_ops))
 
 
-def _lines(path: Path) -> tuple[list[Line], bool]:
+def identity(folder: Path, run: str) -> str:
+    """The identity of a run (`RunRow.run`), whatever its files are called."""
+    ops, version, _ = _lines(folder / f"{run}.ops")
+    return str(_attributes(run, ops, version)["run"])
+
+
+def _lines(path: Path) -> tuple[list[Line], int, bool]:
+    """The lines of a file, the version that wrote it, and whether it ends torn."""
     if not path.exists():
-        return [], False
+        return [], SCHEMA_VERSION, False
     with path.open("rb") as file:
         if path.stat().st_size == 0:
-            return [], True
+            return [], SCHEMA_VERSION, True
         with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-            return split(content, str(path))
+            version, lines, torn = split(content, str(path))
+            return upgraded_lines(lines, version), version, torn
 
 
-def assemble(run: str, wire: Sequence[Line], ops: Sequence[Line], *, torn: bool) -> RunLog:
-    """Merge the lines of a run by time, without changing the order inside a file; number them."""
-    attributes: dict[str, Any] = {}
-    kinds: dict[int, KindLine] = {}
-    frames: list[FrameRow] = []
-    noted: list[OpRow] = []
-    metrics: list[MetricRow] = []
-    limits: list[str] = []
-    seq = 0
+def assemble(
+    stem: str, wire: Sequence[Line], ops: Sequence[Line], *, torn: bool, version: int = SCHEMA_VERSION
+) -> RunLog:
+    """Merge the lines of a run by time, without changing the order inside a file; number them.
+
+    Args:
+        stem: Of the files' names; it names a run that does not say what it is.
+    """
+    rows = _Rows(_attributes(stem, ops, version))
     for line in _merged(wire, ops):
+        rows.take(line)
+    return rows.log(torn=torn)
+
+
+def _attributes(stem: str, ops: Sequence[Line], version: int) -> dict[str, Any]:
+    """Of the run; later ones replace earlier ones of the same name."""
+    attributes: dict[str, Any] = {"run": stem, "name": stem.rpartition(MARK)[0] or stem}
+    for line in ops:
         if isinstance(line, RunLine):
             attributes.update(line.attributes)
-            continue
+    if version == 1:
+        attributes["run"] = identity_of_1(attributes)
+    return attributes
+
+
+class _Rows:
+    """The rows of a run so far."""
+
+    def __init__(self, attributes: dict[str, Any]) -> None:
+        self._attributes = attributes
+        self._run = str(attributes["run"])
+        self._kinds: dict[int, KindLine] = {}
+        self._peers: dict[str, str] = {}
+        self._limits: list[str] = []
+        self._frames: list[FrameRow] = []
+        self._ops: list[OpRow] = []
+        self._metrics: list[MetricRow] = []
+        self._seq = 0
+
+    def take(self, line: Line) -> None:
+        """The next line."""
+        if isinstance(line, RunLine):
+            return
         if isinstance(line, KindLine):
-            kinds[line.code] = line
-            continue
-        seq += 1
-        t_ns = round(line.at * 1e9)
+            self._kinds[line.code] = line
+            return
+        self._seq = seq = self._seq + 1
+        run, t_ns = self._run, round(line.at * 1e9)
         match line:
             case FrameLine():
-                frames.append(_frame_row(run, seq, t_ns, line, kinds[line.kind]))
-            case StateLine(_, connection, what, note, fault):
-                if what == SILENCE_LIMIT:
-                    limits.append(note)
-                frames.append(FrameRow(run, seq, t_ns, connection, "state", "", what, note=note, fault=fault))
+                peer = self._peers.get(line.connection, "")
+                self._frames.append(_frame_row(run, seq, t_ns, line, self._kinds[line.kind], peer))
+            case StateLine():
+                self._frames.append(self._state_row(seq, t_ns, line))
             case OpLine():
-                noted.append(
-                    OpRow(
-                        run,
-                        seq,
-                        t_ns,
-                        line.process,
-                        line.op_id,
-                        line.f,
-                        line.outcome,
-                        line.key,
-                        line.value,
-                        line.offset,
-                        line.wire_key,
-                        line.error,
-                        line.note,
-                    )
-                )
+                self._ops.append(_op_row(run, seq, t_ns, line))
             case EventLine(_, process, what, note):
-                noted.append(OpRow(run, seq, t_ns, process, None, what, "event", note=note))
+                self._ops.append(OpRow(run, seq, t_ns, process, None, what, "event", note=note))
             case MetricLine(_, name, value):
-                metrics.append(MetricRow(run, seq, t_ns, name, value))
-    known = {name: attributes[name] for name in RunRow.__struct_fields__ if name in attributes}
-    known.setdefault("heartbeat_limit_ms", _longest(limits))
-    row = msgspec.convert({**known, "run": run, "torn": torn}, RunRow)
-    return RunLog(row, frames, noted, metrics)
+                self._metrics.append(MetricRow(run, seq, t_ns, name, value))
+
+    def _state_row(self, seq: int, t_ns: int, line: StateLine) -> FrameRow:
+        connection, what, note = line.connection, line.what, line.note
+        if what == State.SILENCE_LIMIT:
+            self._limits.append(note)
+        elif what == State.PEER:
+            self._peers[connection] = note
+        peer = self._peers.get(connection, "")
+        if what == State.CLOSED:
+            self._peers.pop(connection, None)
+        return FrameRow(
+            self._run,
+            seq,
+            t_ns,
+            connection,
+            "state",
+            "",
+            what,
+            note=note,
+            fault=line.fault,
+            peer=peer,
+        )
+
+    def log(self, *, torn: bool) -> RunLog:
+        """All of it."""
+        known: dict[str, Any] = {"heartbeat_limit_ms": _longest(self._limits)}
+        notes: list[str] = []
+        for field in msgspec.structs.fields(RunRow):
+            if field.name in self._attributes:
+                value = self._attributes[field.name]
+                if fits(value, field.type) and (type(value) is not int or _signed("", value)[0] == value):
+                    known[field.name] = value
+                else:
+                    notes.append(unfit(field.name, value))
+        torn = torn or bool(known.get("torn"))
+        known |= {
+            "torn": torn,
+            "ended": not torn and bool(known.get("ended")),
+            "note": noted(known.get("note", ""), *notes),
+        }
+        return RunLog(RunRow(**known), self._frames, self._ops, self._metrics)
 
 
 def _merged(wire: Sequence[Line], ops: Sequence[Line]) -> Iterator[Line]:
@@ -145,9 +209,31 @@ def _longest(limits: Sequence[str]) -> float | None:
     return None if longest == math.inf else longest
 
 
-def _frame_row(run: str, seq: int, t_ns: int, line: FrameLine, kind: KindLine) -> FrameRow:
+def _op_row(run: str, seq: int, t_ns: int, line: OpLine) -> OpRow:
+    offset, misfit = _unsigned("offset", line.offset)
+    op_id, other = _signed("op_id", line.op_id)
+    return OpRow(
+        run,
+        seq,
+        t_ns,
+        line.process,
+        op_id,
+        line.f,
+        line.outcome,
+        line.key,
+        line.value,
+        offset,
+        line.wire_key,
+        line.error,
+        noted(line.note, misfit, other),
+    )
+
+
+def _frame_row(run: str, seq: int, t_ns: int, line: FrameLine, kind: KindLine, peer: str) -> FrameRow:
     tap, direction = _TAPS[line.tap]
-    key_first, items, keys = _keys(line.key, line.items)
+    role = line.role or (kind.role if isinstance(kind.role, str) else kind.role.get(direction, ""))
+    key_first, items, keys = row_keys(line.key, line.items, kind.keys, batch=kind.batch)
+    status, note = _signed("status", line.status)
     return FrameRow(
         run,
         seq,
@@ -156,58 +242,34 @@ def _frame_row(run: str, seq: int, t_ns: int, line: FrameLine, kind: KindLine) -
         tap,
         direction,
         kind.name,
-        kind.role,
+        role,
         "" if line.scope is None else key_text(line.scope),
         key_first,
         items,
         keys,
         line.size,
-        _number(line.status),
+        status,
         line.fault,
-        "",
+        note,
         line.frame,
+        kind.keys,
+        line.part,
+        peer,
+        line.envelope or "",
     )
 
 
-def _keys(raw: Any, items: int) -> tuple[int | None, int, tuple[str, ...]]:
-    """(first, items, keys): consecutive numbers as first and count, anything else as texts."""
-    if isinstance(raw, bytes) and items == 0:
-        items = len(raw) // 8
-        return _numbers(struct.unpack(f">{items}Q", raw[: items * 8]))
-    if isinstance(raw, list):
-        if raw and all(type(key) is int for key in raw):
-            return _numbers(raw)
-        return None, len(raw), tuple([key_text(key) for key in raw])
-    if type(raw) is int and 0 <= raw <= _INT64_MAX - items:
-        return raw, items, ()
-    return None, items, () if raw is None else (key_text(raw),)
-
-
-def _numbers(numbers: Sequence[int]) -> tuple[int | None, int, tuple[str, ...]]:
-    count = len(numbers)
-    if count and numbers[0] >= 0 and numbers[-1] <= _INT64_MAX and _consecutive(numbers):
-        return numbers[0], count, ()
-    return None, count, tuple([str(number) for number in numbers])
-
-
-def _consecutive(numbers: Sequence[int]) -> bool:
-    first, count = numbers[0], len(numbers)
-    return numbers[-1] - first == count - 1 and all(b - a == 1 for a, b in pairwise(numbers))
-
-
-def _number(status: Any) -> int | None:
+def _signed(name: str, value: Any) -> tuple[int | None, str]:
+    """A number of 64 bits, and a note if it is none."""
     try:
-        return None if status is None else int(status)
+        number = None if value is None else int(value)
     except (TypeError, ValueError):
-        return None
+        return None, unfit(name, value)
+    fits = number is None or -(1 << 63) <= number < 1 << 63
+    return (number, "") if fits else (None, unfit(name, value))
 
 
-def key_text(key: Any) -> str:
-    """A correlation key as text: numbers in decimal, readable bytes as they are, others as 0x and hex."""
-    if isinstance(key, bytes):
-        try:
-            text = key.decode()
-        except UnicodeDecodeError:
-            text = "\0"
-        return text if text.isprintable() else f"0x{key.hex()}"
-    return str(key)
+def _unsigned(name: str, value: int | None) -> tuple[int | None, str]:
+    """The same without a sign."""
+    fits = value is None or 0 <= value <= U64_MAX
+    return (value, "") if fits else (None, unfit(name, value))

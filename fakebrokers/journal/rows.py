@@ -6,18 +6,28 @@ version; anything else needs a new one and a converter in the reader.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
+from fakebrokers.journal.keys import U64_MAX
 from fakebrokers.journal.lines import SCHEMA_VERSION
+
+#: A number of 64 bits without a sign, as offsets and publishing ids are. What does not fit is no row's: the
+#: reader leaves the column empty and says so in `note`.
+Unsigned = Annotated[int, msgspec.Meta(ge=0, extra_json_schema={"maximum": U64_MAX, "format": "uint64"})]
+
+
+#: Stands in a run's identity behind its name.
+MARK = "~"
 
 
 class RunRow(msgspec.Struct, frozen=True, kw_only=True):
     """Table ``runs``: what is true of a whole run.
 
     Attributes:
-        run: Its name; unique in an analysis.
+        run: Its identity, which no other run has, on whatever machine: its name, ``~`` and random digits.
+        name: What people call it; runs of one scenario share it.
         variant: Transporter, profile or server version; empty if there is none.
         profile: Of the fake.
         scenario: Id, such as ``RMQS-3.09``; empty outside the suite.
@@ -30,11 +40,13 @@ class RunRow(msgspec.Struct, frozen=True, kw_only=True):
         faults: How many faults the plan holds.
         verdict: See `conformance.results.Verdict`; empty if nobody judged.
         started_ms: Wall clock, milliseconds since the epoch.
-        ended: The run was closed; otherwise it was broken off and nothing is said about its end.
-        torn: A file of it was not closed: its writer was killed.
+        ended: The run was closed, and all of it is there; otherwise nothing is said about its end.
+        torn: A file of it was not closed, or could not be written: see `note`.
+        note: What of the run is missing, and why; what of its attributes does not fit its column.
     """
 
     run: str
+    name: str = ""
     client: str = ""
     client_version: str = ""
     suite_version: str = ""
@@ -53,6 +65,7 @@ class RunRow(msgspec.Struct, frozen=True, kw_only=True):
     started_ms: int = 0
     ended: bool = False
     torn: bool = False
+    note: str = ""
 
 
 class FrameRow(msgspec.Struct, frozen=True, gc=False):
@@ -68,12 +81,18 @@ class FrameRow(msgspec.Struct, frozen=True, gc=False):
         scope: In which its keys count (publisher id ...); empty if they count on the connection.
         key_first: First of `items` consecutive numbers; then `keys` is empty.
         items: Messages in a batch; 1 for plain frames, 0 for states.
-        keys: The keys as text, where they are no such numbers.
-        size: Bytes on the wire.
+        keys: The keys as text (see `key_text`), where they are no such numbers.
+        size: Bytes on the wire; of a frame in several rows it stands in the first.
         status: The wire's result code, if the frame has one.
         fault: Names of the faults that touched it, comma separated.
-        note: Text of states.
+        note: Text of states; else what of the frame does not fit its column.
         frame: All fields as JSON, if that was asked for.
+        key_type: `KeyType` of its keys: ``u64``, ``bytes16``, ``bytes``, ``text``, ``tuple``; empty where
+            there are none, or where the journal is too old to tell.
+        part: A batch whose items differ in role, status or scope is one row for all that share these:
+            which of them, from 0.
+        peer: Who is at the other end of the connection, where the protocol knows.
+        envelope: Kind of the frame that it was inside of.
     """
 
     run: str
@@ -85,7 +104,7 @@ class FrameRow(msgspec.Struct, frozen=True, gc=False):
     kind: str
     role: str = ""
     scope: str = ""
-    key_first: int | None = None
+    key_first: Unsigned | None = None
     items: int = 0
     keys: tuple[str, ...] = ()
     size: int = 0
@@ -93,6 +112,10 @@ class FrameRow(msgspec.Struct, frozen=True, gc=False):
     fault: str = ""
     note: str = ""
     frame: str | None = None
+    key_type: str = ""
+    part: int = 0
+    peer: str = ""
+    envelope: str = ""
 
 
 class OpRow(msgspec.Struct, frozen=True, gc=False):
@@ -119,7 +142,7 @@ class OpRow(msgspec.Struct, frozen=True, gc=False):
     outcome: str
     key: str | None = None
     value: str | None = None
-    offset: int | None = None
+    offset: Unsigned | None = None
     wire_key: str | None = None
     error: str | None = None
     note: str = ""

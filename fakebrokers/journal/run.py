@@ -9,31 +9,41 @@ from __future__ import annotations
 import hashlib
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal, Protocol
+from uuid import uuid4
 
 import msgspec
 
-from fakebrokers.core.frames import Frame, FrameSpec, FrameTable
-from fakebrokers.errors import UsageError
+from fakebrokers.core.frames import Frame, FrameSpec, FrameTable, KeyType, Part, kind_of, parts_of
+from fakebrokers.errors import JournalError, UsageError
 from fakebrokers.journal.lines import EVENT, FRAME, KIND, METRIC, OP, RUN, STATE, Line, decode, encode
 from fakebrokers.journal.memory import Entry
 from fakebrokers.journal.reader import RunLog, assemble, segments_of
-from fakebrokers.journal.rows import RunRow
+from fakebrokers.journal.rows import MARK, RunRow
 from fakebrokers.journal.segment import Segment
 
 Outcome = Literal["invoke", "ok", "fail", "info"]
 
 REDACTED = "***"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@+,=-]{0,199}")
-_ATTRIBUTES = frozenset(RunRow.__struct_fields__) - {"run"}
+_ATTRIBUTES = frozenset(RunRow.__struct_fields__) - {"run", "name"}
 #: code, name of the key, what counts the items of a batch, name of the status, name of the scope
 _Plan = tuple[int, str | None, Callable[[Any], int] | None, str | None, str | None]
 
 
+def _in_parts(frame: Any) -> int:
+    """Stands in a plan for batches that become a line for each of their parts, and for those whose keys
+    no field holds.
+    """
+    raise NotImplementedError
+
+
 class Blocks(Protocol):
     """Where blocks of lines go: a `Segment`, or memory."""
+
+    path: Path
 
     def append(self, lines: Sequence[tuple[Any, ...]]) -> None:
         """Take a block of lines."""
@@ -41,8 +51,13 @@ class Blocks(Protocol):
     def close(self) -> None:
         """Nothing more will come."""
 
+    def abandon(self) -> None:
+        """Nothing more will come, although something is missing."""
+
 
 class _Memory:
+    path = Path()
+
     def __init__(self) -> None:
         self.kept: list[bytes] = []
 
@@ -51,6 +66,8 @@ class _Memory:
 
     def close(self) -> None:
         pass
+
+    abandon = close
 
     @property
     def lines(self) -> list[Line]:
@@ -62,43 +79,49 @@ class RunJournal:
 
     Args:
         folder: Where the two files go; made if it is not there. None keeps everything in memory.
-        run: Name of the run, unique in the folder: letters, digits and ``._@+,=-``.
+        name: What people call the run: letters, digits and ``._@+,=-``. Others may have the same name.
+        run: Identity of the run, which no other run has on any machine; made of the name, unless given.
         frames: Write every frame with all its fields (credentials blotted out).
         body_limit: With `frames`: message bodies of more bytes are replaced by their digest; None keeps
             them all.
         attributes: Any attribute of `RunRow`.
 
+    Attributes:
+        failure: Why something is missing, since a file could not be written. Such a run ends `torn`.
+
     Raises:
-        UsageError: A bad name, or a run of that name is there.
+        UsageError: A bad name, or the run is there already.
+        JournalError: The files cannot be made; `write`: they cannot be written.
     """
 
     def __init__(
         self,
         folder: Path | None,
-        run: str,
+        name: str,
         *,
+        run: str | None = None,
         frames: bool = False,
         body_limit: int | None = 1024,
         **attributes: Any,
     ) -> None:
-        if not _NAME.fullmatch(run):
-            raise UsageError(f"expected the name of a run (letters, digits and ._@+,=-), got {run!r}")
-        self.run = run
+        if not _NAME.fullmatch(name):
+            raise UsageError(f"expected the name of a run (letters, digits and ._@+,=-), got {name!r}")
+        self.name = name
+        self.run = run = run or f"{name}{MARK}{uuid4().hex[:16]}"
         self._in_full = frames
         self._body_limit = body_limit
         self._closed = False
+        self._ops_end = False
+        self.failure: JournalError | None = None
         self._plans: dict[type[Frame], _Plan] = {}
         self._wire: Blocks
         self._ops: Blocks
         if folder is None:
             self._wire, self._ops = _Memory(), _Memory()
         else:
-            folder.mkdir(parents=True, exist_ok=True)
-            if segments_of(folder, run):
-                raise UsageError(f"{folder}: there is a run {run!r} already")
-            self._wire = Segment(folder / f"{run}.wire")
-            self._ops = Segment(folder / f"{run}.ops", window=1 << 16)
+            self._wire, self._ops = _segments(folder, run)
         self._append = self._wire.append
+        self._note((RUN, {"run": run, "name": name}))
         self.attributes(started_ms=int(time.time() * 1000), **attributes)
 
     # what the fake saw; on the loop thread (see `memory.Sink`)
@@ -107,31 +130,60 @@ class RunJournal:
         """Take down one turn of the loop."""
         lines: list[tuple[Any, ...]] = []
         plans, in_full = self._plans, self._in_full
-        for _, at, connection, tap, kind, frame, note, size, fault in tape:
-            if frame is None:
-                lines.append((STATE, at, connection, kind, note, fault))
-                continue
-            try:
-                code, key, count, status, scope = plans[kind]
-            except KeyError:
-                code, key, count, status, scope = self._plan(kind, frames[kind], lines)
-            keys = getattr(frame, key) if key else None
-            items = 1
-            if count:
-                items = 0 if keys.__class__ is bytes else count(frame)
-            status = getattr(frame, status) if status else None
-            scope = getattr(frame, scope) if scope else None
-            line = (FRAME, at, connection, tap, code, keys, items, size, status, fault, scope)
-            lines.append((*line, self._shown(frame, frames[kind])) if in_full else line)
-        self._append(lines)
+        try:
+            for _, at, connection, tap, kind, frame, more, size, fault in tape:
+                if frame is None:
+                    lines.append((STATE, at, connection, kind, more, fault))
+                    continue
+                try:
+                    code, key, count, status, scope = plans[kind]
+                except KeyError:
+                    code, key, count, status, scope = self._plan(kind, frames[kind], lines)
+                keys = getattr(frame, key) if key else None
+                items = 1
+                if count:
+                    if count is _in_parts:
+                        head = (FRAME, at, connection, tap, code)
+                        lines.extend(self._parts(head, frame, frames[kind], size, fault, more))
+                        continue
+                    items = 0 if keys.__class__ is bytes else count(frame)
+                status = getattr(frame, status) if status else None
+                scope = getattr(frame, scope) if scope else None
+                line = (FRAME, at, connection, tap, code, keys, items, size, status, fault, scope)
+                if in_full or more:
+                    lines.append((*line, self._shown(frame, frames[kind]), more or None))
+                else:
+                    lines.append(line)
+            self._append(lines)
+        except Exception as error:
+            lost = f"nothing from record {tape[0][0]} on is written down"
+            raise self._broke_off(self._wire, error, lost) from error
 
     def _plan(self, kind: type[Frame], spec: FrameSpec, lines: list[tuple[Any, ...]]) -> _Plan:
         """How to take down frames of this kind; announces its code."""
         code = len(self._plans)
-        lines.append((KIND, code, kind.__name__, spec.role))
-        count = None if spec.items is None else spec.items.count
-        plan = self._plans[kind] = (code, spec.key, count, spec.status, spec.scope)
+        items = spec.items
+        keyed = spec.key is not None or items is not None
+        lines.append((KIND, code, kind_of(kind), spec.role, spec.keys if keyed else "", items is not None))
+        plan: _Plan = (code, spec.key, None if items is None else items.count, spec.status, spec.scope)
+        if items is not None and (items.mixed or spec.key is None or spec.keys is KeyType.BYTES):
+            plan = (code, None, _in_parts, None, None)
+        self._plans[kind] = plan
         return plan
+
+    def _parts(
+        self, head: tuple[Any, ...], frame: Frame, spec: FrameSpec, size: int, fault: str, envelope: str
+    ) -> Iterator[tuple[Any, ...]]:
+        """A line for each part of a batch; one for a batch without items."""
+        assert spec.items is not None
+        direction = head[3].direction
+        keys = spec.items.keys(frame)
+        nothing = Part(spec.role_in(direction), None, None, None)
+        for number, part in enumerate(parts_of(frame, spec, direction) or [nothing]):
+            own = list(keys) if part.indices is None else [keys[i] for i in part.indices]
+            line = (*head, own, len(own), 0 if number else size, part.status, fault, part.scope)
+            shown = None if number else self._shown(frame, spec)
+            yield (*line, shown, envelope or None, number, part.role)
 
     # what the client did, and how the harness fared; on the runner's thread
 
@@ -162,30 +214,59 @@ class RunJournal:
             error: Kind of the error; ``hang`` if the runner gave up waiting.
         """
         line = (OP, now, process, op_id, f, outcome, key, value, offset, wire_key, error, note)
-        self._ops.append([line])
+        self._note(line)
 
     def event(self, now: float, process: str, what: str, note: str = "") -> None:
         """The client told something unasked: ``connection_lost``, ``reconnected`` ..."""
-        self._ops.append([(EVENT, now, process, what, note)])
+        self._note((EVENT, now, process, what, note))
 
     def metric(self, now: float, name: str, value: float) -> None:
         """A measurement: ``loop_lag_ms``, ``cpu_steal`` ..."""
-        self._ops.append([(METRIC, now, name, value)])
+        self._note((METRIC, now, name, value))
 
     def attributes(self, **attributes: Any) -> None:
         """Set attributes of the run; see `RunRow`. Raises `UsageError` for names that it does not have."""
         unknown = attributes.keys() - _ATTRIBUTES
         if unknown:
             raise UsageError(f"expected attributes of a run, got {', '.join(sorted(unknown))}")
-        self._ops.append([(RUN, attributes)])
+        self._note((RUN, attributes))
+
+    def _note(self, line: tuple[Any, ...]) -> None:
+        if self._ops_end:
+            return
+        try:
+            self._ops.append([line])
+        except OSError as error:
+            self._ops_end = True
+            self._broke_off(self._ops, error, "what the client did and the verdict are not all written down")
+
+    def _broke_off(self, blocks: Blocks, error: Exception, lost: str) -> JournalError:
+        """Keep what went wrong; nothing more is written there."""
+        blocks.abandon()
+        failure = JournalError(blocks.path, _problem(error), lost)
+        self.failure = self.failure or failure
+        return failure
 
     def close(self, **attributes: Any) -> None:
-        """The run came to its end. Without this, readers know that it was broken off. Safe to call twice."""
-        if not self._closed:
-            self.attributes(ended=True, **attributes)
+        """The run came to its end. Without this, readers know that it was broken off. Safe to call twice.
+
+        Raises nothing if a file cannot be written: the run is `torn` then, and `failure` says why.
+        """
+        if self._closed:
+            return
+        self._closed = True
+        try:
             self._wire.close()
+        except OSError as error:
+            self._broke_off(self._wire, error, "nothing that the fake saw is written down")
+        if self.failure is None:
+            self.attributes(**attributes, ended=True)
+        else:
+            self.attributes(**attributes, torn=True, note=str(self.failure))
+        try:
             self._ops.close()
-            self._closed = True
+        except OSError as error:
+            self._broke_off(self._ops, error, "what the client did and the verdict are not written down")
 
     def log(self) -> RunLog:
         """Everything so far. Only where nothing is written to disk."""
@@ -194,7 +275,10 @@ class RunJournal:
         wire, ops = self._wire.lines, self._ops.lines
         return assemble(self.run, wire, ops, torn=False)
 
-    def _shown(self, frame: Frame, spec: FrameSpec) -> str:
+    def _shown(self, frame: Frame, spec: FrameSpec) -> str | None:
+        """All fields as JSON, if that was asked for."""
+        if not self._in_full:
+            return None
         fields = {name: getattr(frame, name) for name in frame.__struct_fields__}
         for name in spec.secret:
             fields[name] = REDACTED
@@ -202,6 +286,36 @@ class RunJournal:
             for name in spec.bulk:
                 fields[name] = _shortened(fields[name], self._body_limit)
         return msgspec.json.encode(fields, enc_hook=str).decode()
+
+
+def _segments(folder: Path, run: str) -> tuple[Segment, Segment]:
+    """The two files of a run; neither is there if one cannot be made."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if segments_of(folder, run):
+            raise UsageError(f"{folder}: there is a run {run!r} already")
+        ops = Segment(folder / f"{run}.ops", window=1 << 16)
+        try:
+            return Segment(folder / f"{run}.wire"), ops
+        except OSError:
+            ops.close()
+            ops.path.unlink()
+            raise
+    except OSError as error:
+        raise JournalError(folder, _problem(error), "nothing is written down") from error
+
+
+def ensure_writable(folder: Path) -> None:
+    """Make the folder if it is not there, and try it. Raises `JournalError`."""
+    for segment in _segments(folder, f"trial-{uuid4().hex}"):
+        segment.close()
+        segment.path.unlink()
+
+
+def _problem(error: Exception) -> str:
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    return f"{type(error).__name__}: {error}"
 
 
 def value_id(body: bytes) -> str:

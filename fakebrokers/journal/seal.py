@@ -11,15 +11,16 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import TYPE_CHECKING, Any, get_args, get_type_hints
+from typing import TYPE_CHECKING, Any, Union, get_args, get_origin, get_type_hints
 from uuid import uuid4
 
 import msgspec
 
 from fakebrokers.errors import UsageError
+from fakebrokers.journal.convert import upgraded_tables
 from fakebrokers.journal.lines import SCHEMA_VERSION
-from fakebrokers.journal.reader import RunLog, read_run, runs_in, segments_of
-from fakebrokers.journal.rows import TABLES
+from fakebrokers.journal.reader import RunLog, identity, read_run, runs_in, segments_of
+from fakebrokers.journal.rows import TABLES, Unsigned
 from fakebrokers.journal.segment import is_being_written
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ def seal(folder: Path, progress: Callable[[str], None] | None = None) -> Sealed:
         if progress is not None:
             progress(run)
         batch = batch or _Batch(folder)
-        batch.add(read_run(folder, run))
+        batch.add(run, read_run(folder, run))
         done.runs += 1
         if batch.rows >= ROWS_PER_FILE:
             done.rows += batch.commit()
@@ -77,22 +78,27 @@ def arrow_schema(table: str) -> pyarrow.Schema:
     """The Arrow schema of one of `TABLES`. Every column is nullable there."""
     import pyarrow as pa
 
-    types = {str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
-    fields = [
-        (name, types.get(_plain(hint), pa.list_(pa.string())))
-        for name, hint in get_type_hints(TABLES[table]).items()
-    ]
+    types = {
+        str: pa.string(),
+        int: pa.int64(),
+        Unsigned: pa.uint64(),
+        float: pa.float64(),
+        bool: pa.bool_(),
+        tuple[str, ...]: pa.list_(pa.string()),
+    }
+    hints = get_type_hints(TABLES[table], include_extras=True)
+    fields = [(name, types[_plain(hint)]) for name, hint in hints.items()]
     return pa.schema(fields, metadata={VERSION_KEY: str(SCHEMA_VERSION)})
 
 
-def _array(values: Sequence[Any], kind: pyarrow.DataType) -> pyarrow.Array:
-    """A column. Numbers beyond 63 bits, which only faults write, are left out: Parquet's are signed."""
+def arrow_table(table: str, rows: Sequence[tuple[Any, ...]]) -> pyarrow.Table:
+    """Rows as tuples in the order of the columns, as an Arrow table."""
     import pyarrow as pa
 
-    try:
-        return pa.array(values, kind)
-    except OverflowError:
-        return pa.array([None if isinstance(v, int) and v.bit_length() > 63 else v for v in values], kind)
+    schema = arrow_schema(table)
+    columns = zip(*rows, strict=True) if rows else [()] * len(schema)
+    arrays = [pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)]
+    return pa.table(arrays, schema=schema)
 
 
 class _Batch:
@@ -117,9 +123,9 @@ class _Batch:
             for table in TABLES
         }
 
-    def add(self, log: RunLog) -> None:
-        """Take in a run."""
-        self._runs.append(log.run.run)
+    def add(self, stem: str, log: RunLog) -> None:
+        """Take in a run; `stem` is how its files are named."""
+        self._runs.append(stem)
         parts: dict[str, Iterable[msgspec.Struct]] = {
             "runs": [log.run],
             "frames": log.frames,
@@ -145,14 +151,9 @@ class _Batch:
         return self.rows
 
     def _write(self, table: str) -> None:
-        import pyarrow as pa
-
         rows, self._waiting[table] = self._waiting[table], []
         if rows:
-            schema = arrow_schema(table)
-            columns = zip(*rows, strict=True)
-            arrays = [_array(column, field.type) for column, field in zip(columns, schema, strict=True)]
-            self._writers[table].write_table(pa.table(arrays, schema=schema), ROWS_PER_GROUP)
+            self._writers[table].write_table(arrow_table(table, rows), ROWS_PER_GROUP)
 
     def _path(self, table: str, suffix: str = "") -> Path:
         return self._folder / f"{table}-{self._name}.parquet{suffix}"
@@ -160,17 +161,29 @@ class _Batch:
 
 def _tidy(folder: Path) -> None:
     """Remove what a seal that was broken off left behind."""
-    import pyarrow.parquet as pq
-
     whole = {path.stem.removeprefix("runs-") for path in folder.glob("runs-*.parquet")}
     for table in TABLES:
         for path in folder.glob(f"{table}-*.parquet*"):
             if path.suffix == ".tmp" or path.stem.removeprefix(f"{table}-") not in whole:
                 path.unlink()
-    if runs_in(folder):
-        for name in whole:
-            sealed = pq.read_table(folder / f"runs-{name}.parquet", columns=["run"])
-            _remove_segments(folder, sealed.column("run").to_pylist())
+    runs = runs_in(folder)
+    if runs and whole:
+        sealed = {run for name in whole for run in sealed_runs(folder / f"runs-{name}.parquet")}
+        _remove_segments(folder, [run for run in runs if identity(folder, run) in sealed])
+
+
+def sealed_runs(path: Path) -> list[str]:
+    """The identities of the runs in a file ``runs-ID.parquet`` of any version."""
+    import pyarrow.parquet as pq
+
+    table = pq.read_table(path)
+    runs: list[str] = upgraded_tables({"runs": table}, version_of(table.schema))["runs"]["run"].to_pylist()
+    return runs
+
+
+def version_of(schema: pyarrow.Schema) -> int:
+    """The version of the journal that a Parquet file was written for; 0 if it is none."""
+    return int((schema.metadata or {}).get(VERSION_KEY, b"0"))
 
 
 def _remove_segments(folder: Path, runs: Iterable[str]) -> None:
@@ -181,7 +194,7 @@ def _remove_segments(folder: Path, runs: Iterable[str]) -> None:
 
 def _plain(hint: Any) -> Any:
     """The type behind ``X | None``."""
-    if isinstance(hint, UnionType):
+    if isinstance(hint, UnionType) or get_origin(hint) is Union:
         return next(part for part in get_args(hint) if part is not NoneType)
     return hint
 

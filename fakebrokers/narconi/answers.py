@@ -168,7 +168,7 @@ class Answers:
             name = refusal.code.removesuffix("Error")
             return f"{name}Error: {refusal.message}".encode()
         values = {"message": refusal.message}
-        if not self._profile.document:
+        if self._profile.error_word:
             values = {"code": refusal.code, **values}
         return msgspec.json.encode(values)
 
@@ -201,8 +201,8 @@ class Answers:
         return f.WsAccept(101, headers, number=request.number)
 
     def not_upgraded(self, request: f.HttpRequest, refusal: Refusal, now: float) -> f.WsRefuse:
-        """A refused upgrade: no body; in profile ``seed`` a standard HTTP error."""
-        if not self._profile.document:
+        """A refused upgrade: no body, or a standard HTTP error."""
+        if not self._profile.refused_upgrade_body:
             bare = (("Connection", "close"), self._date(now))
             return f.WsRefuse(refusal.status, bare, number=request.number, reason="Connection Not Upgraded")
         body = self._error_body(refusal, _JSON)

@@ -62,13 +62,13 @@ class Consumer(Protocol):
     """What the broker asks of a consumer."""
 
     @property
-    def hungry(self) -> bool:
+    def has_capacity(self) -> bool:
         """Whether it takes one more message now."""
 
     def deliver(self, message: Message, now: float) -> None:
         """Take one."""
 
-    def cancel(self) -> None:
+    def cancel(self, now: float) -> None:
         """The queue was deleted."""
 
 
@@ -122,7 +122,7 @@ class Queue:
         while self.ready and idle < len(self.consumers):
             consumer = self.consumers[0]
             self.consumers.rotate(-1)
-            if not consumer.hungry:
+            if not consumer.has_capacity:
                 idle += 1
                 continue
             message = self.take(now)
@@ -162,13 +162,13 @@ class NarconiBroker(Broker):
         if name not in self.queues:
             self.queues[name] = Queue(name)
 
-    def delete(self, name: str) -> None:
+    def delete(self, name: str, now: float) -> None:
         """Delete a queue and everything in it; its consumers are cancelled. It need not exist."""
         queue = self.queues.pop(name, None)
         if queue is not None:
             queue.deleted = True
             for consumer in tuple(queue.consumers):
-                consumer.cancel()
+                consumer.cancel(now)
 
     def publish(self, name: str, message: Message, now: float) -> None:
         """Store a message; it is lost in silence where there is no queue."""
@@ -198,11 +198,14 @@ class NarconiBroker(Broker):
         """It is gone."""
         self._attached.pop(connection, None)
 
-    def lose_backend(self, now: float, spare: Attached | None = None) -> None:
-        """The AMQP connection breaks; the next request makes a new one if the backend is up."""
+    def lose_backend(self, now: float, untold: Attached | None = None) -> None:
+        """The AMQP connection breaks; the next request makes a new one if the backend is up.
+
+        Nothing happens to the connection `untold`.
+        """
         self._ending = True
         for connection in tuple(self._attached):
-            if connection is not spare:
+            if connection is not untold:
                 connection.backend_lost(now)
         self._ending = False
 

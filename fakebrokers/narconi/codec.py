@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from fakebrokers.core.frames import Frame, Malformed
@@ -11,7 +11,7 @@ from fakebrokers.narconi import frames as f
 from fakebrokers.narconi import http1, websocket
 from fakebrokers.narconi.config import Config
 from fakebrokers.narconi.messages import ENCODERS, encode_error, read_command, read_metadata
-from fakebrokers.narconi.profile import PROFILES, Profile
+from fakebrokers.narconi.profile import REAL, Profile
 from fakebrokers.narconi.routes import find_route
 
 _Pair = tuple[Frame, int]
@@ -29,10 +29,10 @@ class NarconiCodec(Codec):
 
     frames = f.FRAMES
 
-    def __init__(self, profile: Profile = PROFILES["real"], config: Config | None = None) -> None:
+    def __init__(self, profile: Profile = REAL, config: Config | None = None) -> None:
         self._profile = profile
         self._config = config or Config()
-        self._http = http1.RequestReader(self._config.max_message_size, cut=not profile.document)
+        self._http = http1.RequestReader(self._config.max_message_size, cut=profile.cuts_bodies)
         # a text message is counted in UTF-16 units, each of which takes at most 3 bytes
         self._ws = websocket.MessageReader(3 * self._config.max_message_size)
         self._read: Callable[[bytes], Iterator[_Pair]] = self._read_http
@@ -42,9 +42,9 @@ class NarconiCodec(Codec):
         self._metadata: dict[str, Any] | None = None
         self._metadata_size = 0
 
-    def feed(self, unit: bytes) -> Iterable[_Pair]:
+    def feed(self, unit: bytes) -> Iterator[_Pair]:
         """Yields `HttpRequest` frames, or the client's frames of a WebSocket."""
-        return self._read(unit)
+        yield from self._read(unit)  # looked up here: an upgrade may stand in a unit before this one
 
     def fresh(self) -> NarconiCodec:
         """An empty codec in the same state: HTTP, publishing or consuming."""
@@ -140,12 +140,12 @@ class NarconiCodec(Codec):
         if bad is not None:
             return bad, size
         if pending is not None:
-            if text and not message.payload and not self._profile.document:
+            if text and not message.payload and self._profile.crashes:
                 return Malformed(b"", "expected a payload, got an empty text message", "crash"), size
             return self._published_frame(pending, message.payload, "pair", text), size
-        if not text and (message.payload or not self._profile.document):
+        if not text and (message.payload or not self._profile.empty_metadata):
             return self._published_frame({}, message.payload, "binary", text), size
-        found = read_metadata(message.payload, self._profile.document, self._config.max_message_size)
+        found = read_metadata(message.payload, self._profile, self._config.max_message_size)
         if isinstance(found, Malformed):
             return found, size
         metadata, payload = found
@@ -203,5 +203,5 @@ class NarconiCodec(Codec):
         if isinstance(frame, f.HttpRequest):
             return http1.encode_request(frame.method, frame.target, frame.headers, frame.body, frame.minor)
         if isinstance(frame, f.WsReject | f.WsError):
-            return encode_error(frame.error, frame.code, code_first=self._profile.document)
+            return encode_error(frame.error, frame.code, code_first=self._profile.error_code_first)
         return frame.data if isinstance(frame, Malformed) else b""

@@ -13,12 +13,18 @@ from typing import NamedTuple
 
 from fakebrokers.narconi.frames import Headers
 
-#: Bytes of a request line and all headers (the limit of node 0.10).
+#: Bytes of a request line and all headers, with the blank lines in front of them (the limit of node 0.10,
+#: whose parser counts from the end of the request before). A trailer may be as long.
 HEAD_LIMIT = 80 * 1024
-_CHUNK_LINE_LIMIT = 1024
+#: Bytes of the line in front of a chunk and of a line of a trailer, with its end.
+LINE_LIMIT = 1024
+#: Digits of a length. All that a client can send within a lifetime has fewer.
+_LENGTH_DIGITS = 15
 _METHOD = re.compile(r"[A-Z][A-Z-]*\Z")
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+\Z")
+_LINE_ENDS = re.compile(rb"[\r\n]*")
 _BLANK_LINE = re.compile(rb"\r?\n\r?\n")
+_BLANK_LINE_SIZE = 4
 _LENGTH = re.compile(rb"Content-Length: \d+")
 #: Headers that carry credentials. Narconi has no use for them, so they are not kept.
 _SECRET = frozenset({"authorization", "proxy-authorization", "cookie"})
@@ -65,7 +71,7 @@ Event = Request | ContinueExpected | BadRequest
 
 
 class RequestReader:
-    """Bytes to requests.
+    """Bytes to requests. The work is proportional to the bytes, however small the segments.
 
     Args:
         limit: Bytes of a body that are kept.
@@ -77,6 +83,9 @@ class RequestReader:
         self._limit = limit
         self._cut = cut
         self._buffer = bytearray()
+        self._searched = 0  # in the buffer: the end of a head or line does not begin before
+        self._blank = 0  # bytes of blank lines in front of the head
+        self._trailer_at = 0
         self._step: Callable[[], bool] = self._read_head
         self._events: list[Event] = []
         self._head = Request("", "", (), 1)
@@ -125,17 +134,24 @@ class RequestReader:
         return data
 
     def _read_head(self) -> bool:
-        while self._buffer.startswith((b"\r", b"\n")):
-            del self._buffer[:1]
-        if self._buffer and not self._buffer[:1].isalpha():  # node's parser gives up here, too
-            raise _Bad(f"a method, got {bytes(self._buffer[:16])!r}")
-        end = _BLANK_LINE.search(self._buffer)
-        if end is None or end.end() > HEAD_LIMIT:
-            if len(self._buffer) > HEAD_LIMIT:
+        buffer = self._buffer
+        if not self._searched and (blank := _LINE_ENDS.match(buffer)):
+            self._blank += blank.end()
+            del buffer[: blank.end()]
+        if buffer and not buffer[:1].isalpha():  # node's parser gives up here, too
+            raise _Bad(f"a method, got {bytes(buffer[:16])!r}")
+        limit = HEAD_LIMIT - self._blank
+        end = _BLANK_LINE.search(buffer, self._searched, max(limit, 0))
+        if end is None:
+            if len(buffer) > limit:
                 raise _Bad(f"a head of at most {HEAD_LIMIT} bytes, got more")
+            self._searched = max(len(buffer) - _BLANK_LINE_SIZE + 1, 0)
             return False
-        self._head = _parse_head(bytes(self._buffer[: end.start()]))
+        self._searched = 0
+        self._head = _parse_head(bytes(buffer[: end.start()]))
         self._take(end.end())
+        self._size += self._blank
+        self._blank = 0
         self._start_body()
         return True
 
@@ -146,8 +162,8 @@ class RequestReader:
         lengths = set(head.values("content-length"))
         if coding and coding.split(",")[-1].strip() != "chunked":
             raise _Bad(f"a chunked transfer encoding, got {coding!r}")
-        if not coding and (len(lengths) > 1 or not all(n.isascii() and n.isdigit() for n in lengths)):
-            raise _Bad(f"one Content-Length, got {', '.join(sorted(lengths))!r}")
+        if not coding and (len(lengths) > 1 or not all(map(_is_length, lengths))):
+            raise _Bad(f"one Content-Length, got {', '.join(sorted(lengths))[:80]!r}")
         if head.minor and "100-continue" in head.values("expect"):
             self._events.append(ContinueExpected())
         if coding:
@@ -182,11 +198,13 @@ class RequestReader:
         return True
 
     def _line(self) -> bytes | None:
-        end = self._buffer.find(b"\n")
+        end = self._buffer.find(b"\n", self._searched, LINE_LIMIT)
         if end < 0:
-            if len(self._buffer) > _CHUNK_LINE_LIMIT:
-                raise _Bad(f"a line of at most {_CHUNK_LINE_LIMIT} bytes, got more")
+            self._searched = len(self._buffer)
+            if self._searched >= LINE_LIMIT:
+                raise _Bad(f"a line of at most {LINE_LIMIT} bytes, got more")
             return None
+        self._searched = 0
         return self._take(end + 1).rstrip(b"\r\n")
 
     def _read_chunk_size(self) -> bool:
@@ -194,10 +212,11 @@ class RequestReader:
         if line is None:
             return False
         digits = line.split(b";")[0].strip()
-        if not re.fullmatch(rb"[0-9A-Fa-f]{1,15}", digits):
+        if not re.fullmatch(rb"[0-9A-Fa-f]{1,%d}" % _LENGTH_DIGITS, digits):
             raise _Bad(f"the size of a chunk, got {digits[:40]!r}")
         self._begin_piece(int(digits, 16))
         self._step = self._read_chunk if self._left else self._read_trailer
+        self._trailer_at = self._size
         return True
 
     def _read_chunk(self) -> bool:
@@ -221,8 +240,8 @@ class RequestReader:
             return False
         if not line:
             self._finish()
-        elif self._size > self._kept + 2 * HEAD_LIMIT:
-            raise _Bad("the end of the trailer, got more lines")
+        elif self._size - self._trailer_at > HEAD_LIMIT:
+            raise _Bad(f"a trailer of at most {HEAD_LIMIT} bytes, got more")
         return True
 
     def _finish(self) -> None:
@@ -230,6 +249,10 @@ class RequestReader:
         self._parts, self._size = [], 0
         self._events.append(request)
         self._step = self._ended if request.upgrades else self._read_head
+
+
+def _is_length(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) <= _LENGTH_DIGITS
 
 
 def _parse_head(data: bytes) -> Request:

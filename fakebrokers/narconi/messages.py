@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from itertools import chain
 from math import ceil
 from typing import Any
 
@@ -11,35 +12,40 @@ import msgspec
 from fakebrokers.core.frames import Frame, Malformed
 from fakebrokers.narconi import frames as f
 from fakebrokers.narconi.encodings import encode_payload
+from fakebrokers.narconi.profile import Profile
 from fakebrokers.narconi.websocket import BINARY, CLOSE, PING, PONG, TEXT, encode_frame
 
 _decode = msgspec.json.Decoder().decode
 _encode = msgspec.json.Encoder().encode
 _SHOWN = 256  # bytes of a malformed message that are kept
+#: Levels of lists and objects in a JSON message. The server has no such limit; Python's stack has,
+#: and where it ends depends on who calls.
+DEPTH_LIMIT = 100
 
 
 # in
 
 
-def read_metadata(data: bytes, document: bool, limit: int) -> tuple[dict[str, Any], bytes | None] | Malformed:
+def read_metadata(
+    data: bytes, profile: Profile, limit: int
+) -> tuple[dict[str, Any], bytes | None] | Malformed:
     """The metadata of a message to publish, and its payload if ``message`` holds one.
 
     Args:
         data: A message; UTF-8.
-        document: Whether the document's rules hold: an empty message is empty metadata, and whatever
-            is no object, or has a ``message`` that is no text, is refused. The server does as it does.
+        profile: Which server.
         limit: Bytes of a payload.
     """
-    if document and not data:
+    if profile.empty_metadata and not data:
         return {}, None
     try:
         value = _decode(data)
     except (msgspec.DecodeError, RecursionError):
         return Malformed(data[:_SHOWN], "expected JSON or a binary message", "not-json")
     if isinstance(value, dict):
-        return _from_object(value, data, document, limit)
+        return _from_object(value, data, profile, limit)
     problem = f"expected a JSON object, got {type(value).__name__}"
-    if document:
+    if profile.strict_metadata:
         return Malformed(data[:_SHOWN], problem, "not-json")
     if isinstance(value, list):
         return {}, None
@@ -47,16 +53,19 @@ def read_metadata(data: bytes, document: bool, limit: int) -> tuple[dict[str, An
 
 
 def _from_object(
-    value: dict[str, Any], data: bytes, document: bool, limit: int
+    value: dict[str, Any], data: bytes, profile: Profile, limit: int
 ) -> tuple[dict[str, Any], bytes | None] | Malformed:
+    if _depth(value) > DEPTH_LIMIT:
+        problem = f"expected at most {DEPTH_LIMIT} levels of lists and objects, got more"
+        return Malformed(data[:_SHOWN], problem, "not-json")
     metadata = {key: _as_js(item) for key, item in value.items() if key != "message"}
     if "message" not in value:
         return metadata, None
     message = value["message"]
-    if isinstance(message, str) and (message or document):
+    if isinstance(message, str) and (message or not profile.crashes):
         return metadata, message.encode()
     problem = f"expected text as message, got {message!r:.40}"
-    if document:
+    if profile.strict_metadata:
         return Malformed(data[:_SHOWN], problem, "not-json")
     payload = _as_buffer(message, limit)
     if payload is None:
@@ -78,6 +87,16 @@ def _as_buffer(value: Any, limit: int) -> bytes | None:
     if isinstance(value, list):
         return bytes([int(item) & 0xFF if isinstance(item, int | float) else 0 for item in value])
     return b""
+
+
+def _depth(value: Any) -> int:
+    """How deep lists and objects stand in each other; 0 for anything else."""
+    depth, level = 0, [value]
+    while level := [item for item in level if isinstance(item, dict | list)]:
+        depth += 1
+        inner = (item.values() if isinstance(item, dict) else item for item in level)
+        level = list(chain.from_iterable(inner))
+    return depth
 
 
 def _as_js(value: Any) -> Any:

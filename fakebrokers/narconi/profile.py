@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
-from fakebrokers.errors import UsageError
+import msgspec
 
 
-@dataclass(frozen=True)
-class Profile:
-    """The points in which the recorded servers and the document differ.
+class Profile(msgspec.Struct, frozen=True, kw_only=True):
+    """One switch for each behaviour in which the recorded servers and the document differ.
 
     The defaults are version 0.1.0 on node 0.10, the recorded server (docs/protocols/narconi.md, "Responses").
 
@@ -20,12 +17,24 @@ class Profile:
         chunked_delivery: The same for the 200 of a consume (node 20 knows its length).
         keep_alive: Value of a ``Keep-Alive`` header behind ``Connection``; "" for none.
         idle_s: Seconds after which an idle HTTP connection is closed; None for never.
-        document: Everything below, where the document (the "seed") says other than the server does:
-            HTTP errors carry only ``message``; WebSocket errors have ``code`` first and end a
-            publishing connection not; an empty message stands for empty metadata; a refused upgrade
-            has a body; upgrades work on the queue path too; OPTIONS answers with the endpoint; payload
-            published as text is delivered as text; ack ids are opaque and never used twice; messages
-            expire; a too large chunked body is refused, never cut; no input ends the process.
+        error_word: The body of an HTTP error has the word ``code`` in front of ``message``.
+        discovery: OPTIONS on a queue answers with its WebSocket endpoint; else 405.
+        upgrades_on_queue: Upgrades work on the path of the queue too; else 405.
+        refused_upgrade_body: A refused upgrade is a standard HTTP error with a body.
+        cuts_bodies: A chunked body is cut where a chunk ends exactly at the size limit; else it is refused.
+        expiry: Messages expire after their ``ttl``, which is checked for WebSocket publishers too.
+        any_limit: Any ``limit`` from 1 on is taken, rounded down; else RabbitMQ refuses fractions and what
+            is above 65535, and nothing ever arrives.
+        empty_metadata: An empty WebSocket message of a publisher stands for empty metadata; else a binary
+            one is an empty payload, and a text is no JSON.
+        strict_metadata: Metadata that is no object, or has a ``message`` that is no text, is refused; else
+            the server does with it what JavaScript makes of it.
+        crashes: Some input ends the process (see `Config.faithful_crashes`); else it is refused.
+        error_code_first: WebSocket errors have ``code`` in front of ``error``.
+        closes_failed_publisher: An error ends a publishing connection.
+        text_payloads: Payload that was published as text is delivered as text.
+        opaque_ack_ids: Ack ids are never used twice and mean nothing; else they are the numbers of the
+            deliveries of a connection, and 0 stands for all of them.
     """
 
     name: str = "real"
@@ -34,30 +43,52 @@ class Profile:
     chunked_delivery: bool = True
     keep_alive: str = ""
     idle_s: float | None = None
-    document: bool = False
+    error_word: bool = True
+    discovery: bool = False
+    upgrades_on_queue: bool = False
+    refused_upgrade_body: bool = False
+    cuts_bodies: bool = True
+    expiry: bool = False
+    any_limit: bool = False
+    empty_metadata: bool = False
+    strict_metadata: bool = False
+    crashes: bool = True
+    error_code_first: bool = False
+    closes_failed_publisher: bool = True
+    text_payloads: bool = False
+    opaque_ack_ids: bool = False
 
 
-_REAL = Profile()
+REAL = Profile()
 
-PROFILES: dict[str, Profile] = {
+#: The document's letter where it says other than the server does.
+SEED = Profile(
+    name="seed",
+    chunked=False,
+    chunked_delivery=False,
+    error_word=False,
+    discovery=True,
+    upgrades_on_queue=True,
+    refused_upgrade_body=True,
+    cuts_bodies=False,
+    expiry=True,
+    any_limit=True,
+    empty_metadata=True,
+    strict_metadata=True,
+    crashes=False,
+    error_code_first=True,
+    closes_failed_publisher=False,
+    text_payloads=True,
+    opaque_ack_ids=True,
+)
+
+PROFILES = {
     profile.name: profile
     for profile in (
-        _REAL,
-        replace(_REAL, name="0.1.0"),
-        replace(_REAL, name="0.2.0-pre", confirm_on_request=True),
-        replace(_REAL, name="node20", chunked_delivery=False, keep_alive="timeout=5", idle_s=5.0),
-        replace(_REAL, name="seed", chunked=False, chunked_delivery=False, document=True),
+        REAL,
+        Profile(name="0.1.0"),
+        Profile(name="0.2.0-pre", confirm_on_request=True),
+        Profile(name="node20", chunked_delivery=False, keep_alive="timeout=5", idle_s=5.0),
+        SEED,
     )
 }
-
-
-def find_profile(name: str) -> Profile:
-    """The profile of that name.
-
-    Raises:
-        UsageError: There is none; names all.
-    """
-    try:
-        return PROFILES[name]
-    except KeyError:
-        raise UsageError(f"narconi has no profile {name!r}; it has {', '.join(PROFILES)}") from None

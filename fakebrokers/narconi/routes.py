@@ -14,7 +14,9 @@ from fakebrokers.narconi.profile import Profile
 QUEUE_METHODS = ("PUT", "DELETE")
 MESSAGES_METHODS = ("POST", "DELETE", "GET")
 
-_PATH = re.compile(r"/+v2/+([^/]*)/+queues/+([^/]*)(/+messages)?\Z")
+#: Repeats that give nothing back (``++``): else a path of n slashes would take n * n steps to refuse. An
+#: empty project is one that two slashes stand for.
+_PATH = re.compile(r"/++v2(?:/++([^/]++)/++|//++())queues/++([^/]*+)(/++messages)?+\Z")
 _PROJECT = re.compile(r"[a-zA-Z0-9]+\Z")
 _QUEUE = re.compile(r"[a-zA-Z0-9.:_-]+\Z")
 
@@ -59,9 +61,9 @@ def find_route(target: str) -> Route | None:
     found = _PATH.match(path)
     if found is None:
         return None
-    project, queue, messages = found.groups()
+    project, _, queue, messages = found.groups()
     return Route(
-        unquote(project),
+        unquote(project or ""),
         unquote(queue),
         messages is not None,
         dict(parse_qsl(query, keep_blank_values=True)),
@@ -101,10 +103,10 @@ def prefetch(route: Route, config: Config, profile: Profile) -> int | None:
     """How many unacknowledged messages a consumer with ``ack`` may have.
 
     None: the real server hands RabbitMQ a value that it refuses, and nothing ever arrives (fractions,
-    more than 65535). Profile ``seed`` takes the whole number.
+    more than 65535).
     """
     limit = js_number(route.query["limit"]) if "limit" in route.query else float(config.default_limit)
-    if profile.document:
+    if profile.any_limit:
         return int(min(limit, 2**31))
     return int(limit) if limit.is_integer() and limit <= 0xFFFF else None
 

@@ -13,14 +13,16 @@ from typing import Any
 
 from fakebrokers.core.engine import Clock
 from fakebrokers.core.listeners import Endpoint
+from fakebrokers.core.profiles import find_profile
 from fakebrokers.core.session import Codec, Session
 from fakebrokers.core.tls import Tls
 from fakebrokers.errors import UsageError
+from fakebrokers.journal.record import State
 from fakebrokers.narconi import frames as f
 from fakebrokers.narconi.broker import Message, NarconiBroker
 from fakebrokers.narconi.codec import NarconiCodec
 from fakebrokers.narconi.config import Config
-from fakebrokers.narconi.profile import find_profile
+from fakebrokers.narconi.profile import PROFILES
 from fakebrokers.narconi.protocol import PROTOCOL, WIRE
 from fakebrokers.narconi.session import NarconiSession
 from fakebrokers.server import FakeServer
@@ -44,7 +46,7 @@ class Narconi(FakeServer):
         self, *, config: Config | None = None, profile: str = "real", tls: bool = False, **options: Any
     ) -> None:
         self.config = config or Config()
-        self._behaviour = find_profile(profile)
+        self._behaviour = find_profile(PROFILES, profile, PROTOCOL.name)
         self._wants_tls = tls
         self.tls: Tls | None = None
         super().__init__(profile=profile, **options)
@@ -123,7 +125,7 @@ class Narconi(FakeServer):
 
     def delete(self, project: str, queue: str) -> None:
         """Delete a queue under whoever uses it."""
-        self.call(self.broker.delete, f"{project}_{queue}")
+        self.call(lambda: self.broker.delete(f"{project}_{queue}", self.engine.now))
 
     def put(
         self,
@@ -183,7 +185,7 @@ class Narconi(FakeServer):
 
     def break_backend(self, down_s: float, fault: str) -> None:
         """What the effect ``break-backend`` does."""
-        self.journal.state(self.engine.now, "", "backend lost", f"for {down_s} s", fault)
+        self.journal.state(self.engine.now, "", State.BACKEND_LOST, f"for {down_s} s", fault)
         self.broker.lose_backend(self.engine.now)
         if down_s:
             self.broker.backend_up = False

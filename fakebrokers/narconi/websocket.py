@@ -181,7 +181,7 @@ class MessageReader:
             return
         self._opcode = self._opcode or opcode
         self._size += size
-        if not self._too_large:
+        if payload and not self._too_large:  # empty fragments may come without end: they leave nothing behind
             self._parts.append(payload)
             self._kept += len(payload)
         if first & 0x80:

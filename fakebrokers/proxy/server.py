@@ -100,7 +100,7 @@ class Proxy(FakeServer):
                 self.journal.state(driver.loop.time(), session.link.name, "upstream", name)
             task = driver.loop.create_task(self._connect(driver, session, _split(self._upstream[name])))
             self._dialling.add(task)
-            task.add_done_callback(self._dialling.discard)
+            task.add_done_callback(self._dialled)
 
         return ProxySession(dial, lambda: self.linger["out"], name), ProxyCodec()
 
@@ -113,11 +113,19 @@ class Proxy(FakeServer):
 
         try:
             await asyncio.wait_for(driver.loop.create_connection(make, *address), self._connect_timeout)
-        except OSError as error:
+        except (OSError, UnicodeError) as error:  # the latter for a name that can be none
             link = session.link
             self.journal.state(driver.loop.time(), link.name, "no server", str(error))
-            driver.engine.act(self.engine.connections[link.name], driver.loop.time(), session.failed)
-            driver.finish_step()
+            connection = self.engine.connections.get(link.name)
+            if connection is not None:  # the client still waits
+                driver.engine.act(connection, driver.loop.time(), session.failed)
+                driver.finish_step()
+
+    def _dialled(self, task: asyncio.Task[None]) -> None:
+        self._dialling.discard(task)
+        error = None if task.cancelled() else task.exception()
+        if error is not None:
+            self.engine.keep_error(error, "while it connected to the server")
 
     def closed(self) -> None:
         for task in tuple(self._dialling):

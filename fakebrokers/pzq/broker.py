@@ -137,18 +137,18 @@ class PzqBroker(Broker):
         """A consumer went. What it holds stays in flight until it expires."""
         self._consumers.remove(consumer)
 
-    def settle(self, key: bytes, status: bytes) -> bool:
-        """A consumer's verdict on a message; False if it changed nothing."""
+    def acknowledge(self, key: bytes, status: bytes) -> bool:
+        """A consumer has processed a message, or has failed to; False if that changed nothing."""
         message = self.store.get(key)
         if message is None:
             return False
-        flying = self._in_flight.remove(key)
+        in_flight = self._in_flight.remove(key)
         self._set_timer()
         if status in self.profile.positive:
-            if flying or self.profile.late_acks:
+            if in_flight or self.profile.late_acks:
                 self.store.remove(key)
                 return True
-        elif flying:
+        elif in_flight:
             self._walk.add(message.place, key)
             return True
         return False
@@ -266,7 +266,7 @@ class PzqBroker(Broker):
 
     @property
     def in_flight(self) -> list[bytes]:
-        """Keys of the messages that were delivered and neither settled nor expired."""
+        """Keys of the messages that were delivered and neither acknowledged nor expired."""
         return list(self._in_flight)
 
     @property

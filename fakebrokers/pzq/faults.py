@@ -173,12 +173,12 @@ def acknowledge_another(id: str | bytes = b"foreign", **match: Any) -> Fault:
 
 
 def stale_delivery(age_us: int, **match: Any) -> Fault:
-    """The delivery says that it was sent so many microseconds ago."""
+    """The delivery says that it was sent `age_us` microseconds earlier than it was."""
     return rewrite({"sent": {"add": -age_us}}, role="deliver", **match)
 
 
 def reverse_order(window: int, **match: Any) -> Fault:
-    """So many deliveries each arrive last first."""
+    """Every `window` deliveries arrive last first."""
     return reorder(window=window, order="reverse", role="deliver", **match)
 
 

@@ -27,6 +27,7 @@ from fakebrokers.pzq.frames import Parts
 
 LINGER_MS = 1000  #: how long messages that were sent outlive their socket
 _BATCH = 64  #: messages in a row before other work of the loop gets its turn
+_RETRY_S = 0.1  #: until a socket is looked at again that could not be read at all
 _FREE_WITHIN_S = 1.0  #: libzmq gives a port back in the background; it takes about a tenth of a millisecond
 
 # plain numbers: arithmetic with pyzmq's enums costs more than a send
@@ -207,19 +208,39 @@ class ZmqListener(ABC):
         if self._again is not None:
             self._again.cancel()
             self._again = None
+        try:
+            self._read_batch()
+            self.drained(self._events())
+        except Exception as error:
+            self._failed(error)
+            if self._socket is not None and self._again is None:  # its signal is eaten, no other will come
+                self._again = self.driver.loop.call_later(_RETRY_S, self._drain)
+
+    def _read_batch(self) -> None:
         self._draining = True
         try:
             for _ in range(_BATCH):
                 # asked each time, as the daemon does: else libzmq does not see that a pipe has room again
                 if not (self._events() & POLLIN and self._reading and self._socket):
                     break
-                self._receive(self._socket)
+                self._take(self._socket)
                 self.driver.finish_step()
             else:
                 self._later()
         finally:
             self._draining = False
-        self.drained(self._events())
+
+    def _take(self, socket: zmq.Socket[bytes]) -> None:
+        """Read one message and handle it. If that fails the next message comes out whole all the same."""
+        try:
+            self._receive(socket)
+        except Exception as error:
+            self._failed(error)
+            if socket is self._socket:
+                self._rest(socket, [])
+
+    def _failed(self, error: Exception) -> None:
+        self.engine.keep_error(error, f"at the socket {self.endpoint}")
 
     def drained(self, events: int) -> None:  # noqa: B027 - optional hook
         """What had come was read; the socket can now do that."""

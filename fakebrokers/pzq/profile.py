@@ -98,18 +98,6 @@ SEED_WORDS = msgspec.structs.replace(
 PROFILES = {profile.name: profile for profile in (REAL, SEED, SEED_WORDS)}
 
 
-def find_profile(name: str) -> Profile:
-    """The profile of that name.
-
-    Raises:
-        UsageError: There is none.
-    """
-    try:
-        return PROFILES[name]
-    except KeyError:
-        raise UsageError(f"no PZQ profile {name!r}; one of: {', '.join(PROFILES)}") from None
-
-
 class Options(msgspec.Struct, frozen=True, kw_only=True):
     """The daemon's options, in its own units, and the order of delivery.
 

@@ -1,4 +1,4 @@
-"""The fake PZQ, as tests see it."""
+"""The PZQ fake: a daemon with its three sockets."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any, Literal, NamedTuple, Self
 from fakebrokers.core.driver import Driver
 from fakebrokers.core.engine import Clock
 from fakebrokers.core.listeners import Listener
+from fakebrokers.core.profiles import find_profile
 from fakebrokers.core.session import HangUp, Session
 from fakebrokers.errors import UsageError
 from fakebrokers.proxy.server import Proxy
@@ -17,7 +18,7 @@ from fakebrokers.pzq.codec import MonitorCodec, PzqCodec, ReceiveCodec, SendCode
 from fakebrokers.pzq.frames import Parts
 from fakebrokers.pzq.listener import ZmqListener
 from fakebrokers.pzq.memory import RECONNECT_MS, MemorySocket, MemoryZmqListener, SocketType
-from fakebrokers.pzq.profile import Options, find_profile
+from fakebrokers.pzq.profile import PROFILES, Options
 from fakebrokers.pzq.protocol import PROTOCOL, WIRE
 from fakebrokers.pzq.session import MonitorSession, ReceiveSession, SendSession
 from fakebrokers.pzq.sockets import DealerListener, RouterListener
@@ -35,7 +36,7 @@ class StoredMessage(NamedTuple):
     Attributes:
         key: What consumers know it by.
         body: Its parts.
-        in_flight: It was delivered, and neither settled nor expired.
+        in_flight: It was delivered, and neither acknowledged nor expired.
     """
 
     key: bytes
@@ -89,7 +90,7 @@ class PZQ(FakeServer):
         profile: str = "real",
         **options: Any,
     ) -> None:
-        self._profile = find_profile(profile)
+        self._profile = find_profile(PROFILES, profile, PROTOCOL.name)
         self._options = Options(
             ack_timeout=ack_timeout,
             reaper_frequency=reaper_frequency,

@@ -3,12 +3,18 @@
 A producer and a monitoring client are known by their routing id, so each has a session of its own. The
 send socket is a DEALER, which hides its peers and deals messages out by itself: all consumers behind it
 are one session.
+
+    new -> open -> closed
+
+An open session looks frames up in its handlers. All others, and what cannot be read, the daemon drops without
+a word.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from enum import StrEnum
+from typing import Any, ClassVar
 
 from fakebrokers.core.frames import Frame
 from fakebrokers.core.session import Session
@@ -42,20 +48,56 @@ STORE_ERRORS = {
 _REPLICA = b"REPLICA:"
 
 
-class ReceiveSession(Session):
-    """A producer on the receive socket."""
+class State(StrEnum):
+    """Where a session is in its life."""
+
+    NEW = "new"
+    OPEN = "open"
+    CLOSED = "closed"
+
+
+class PzqSession(Session):
+    """What the three have in common.
+
+    Attributes:
+        socket: Which of the broker's sockets it is on.
+        handlers: What an open session does with a frame.
+    """
+
+    socket: ClassVar[str]
 
     def __init__(self, broker: PzqBroker) -> None:
         self.broker = broker
+        self.state: State = State.NEW
+        self.handlers: Mapping[type[Frame], Callable[[Any, float], None]] = {}
+
+    def opened(self, now: float) -> None:
+        self.state = State.OPEN
+
+    def handle(self, frame: Frame, now: float) -> None:
+        handler = self.handlers.get(type(frame)) if self.state is State.OPEN else None
+        if handler is not None:
+            handler(frame, now)
+
+    def closed(self, now: float) -> None:
+        self.state = State.CLOSED
+
+    def describe(self) -> dict[str, Any]:
+        return {"socket": self.socket, "state": self.state.value}
+
+
+class ReceiveSession(PzqSession):
+    """A producer on the receive socket."""
+
+    socket = "receive"
+
+    def __init__(self, broker: PzqBroker) -> None:
+        super().__init__(broker)
+        self.handlers = {Produce: self._produce}
         self.stored = 0
         self.refused = 0
 
-    def opened(self, now: float) -> None:
-        self.state = "open"
-
-    def handle(self, frame: Frame, now: float) -> None:
-        if not isinstance(frame, Produce):
-            return  # a single part: the daemon drops it without a word
+    def _produce(self, frame: Produce, now: float) -> None:
         try:
             self._store(frame, now)
         except StoreError as error:
@@ -77,20 +119,17 @@ class ReceiveSession(Session):
     def _refuse(self, frame: Produce, reason: str) -> ProduceNack:
         return ProduceNack(frame.id, self.broker.profile.refused, texts=(reason.encode(),))
 
-    def refusal(self, frame: Frame, code: int) -> Frame | None:
+    def refusal(self, frame: Frame, code: int, now: float) -> Frame | None:
         """A store failure; `code` is one of `STORE_ERRORS`, any other is a miscellaneous error."""
         if not isinstance(frame, Produce):
             return None
         return self._refuse(frame, STORE_ERRORS.get(code, "miscellaneous error"))
 
-    def closed(self, now: float) -> None:
-        self.state = "closed"
-
     def describe(self) -> dict[str, Any]:
-        return {"socket": "receive", "state": self.state, "stored": self.stored, "refused": self.refused}
+        return {**super().describe(), "stored": self.stored, "refused": self.refused}
 
 
-class SendSession(Session):
+class SendSession(PzqSession):
     """The consumers on the send socket.
 
     Args:
@@ -98,13 +137,16 @@ class SendSession(Session):
         room: Asks the socket whether it takes one more message now; it first hands over what was said.
     """
 
+    socket = "send"
+
     def __init__(self, broker: PzqBroker, room: Callable[[], bool] = lambda: True) -> None:
-        self.broker = broker
+        super().__init__(broker)
+        self.handlers = {ConsumerAck: self._acknowledge}
         self.delivered = 0
         self._room = room
 
     def opened(self, now: float) -> None:
-        self.state = "open"
+        super().opened(now)
         self.broker.attach(self)
         self.broker.turn(now)
 
@@ -118,33 +160,33 @@ class SendSession(Session):
         self.delivered += 1
         self.link.say(Delivery(message.key, sent, timeout, body=message.body))
 
-    def handle(self, frame: Frame, now: float) -> None:
-        if isinstance(frame, ConsumerAck) and self.broker.settle(frame.key, frame.status):
+    def _acknowledge(self, frame: ConsumerAck, now: float) -> None:
+        if self.broker.acknowledge(frame.key, frame.status):
             self.broker.turn(now)
 
     def writable(self, now: float) -> None:
         self.broker.turn(now)
 
     def closed(self, now: float) -> None:
-        self.state = "closed"
+        super().closed(now)
         self.broker.detach(self)
 
     def describe(self) -> dict[str, Any]:
-        return {"socket": "send", "state": self.state, "delivered": self.delivered}
+        return {**super().describe(), "delivered": self.delivered}
 
 
-class MonitorSession(Session):
+class MonitorSession(PzqSession):
     """A client on the monitor socket."""
 
+    socket = "monitor"
+
     def __init__(self, broker: PzqBroker) -> None:
-        self.broker = broker
+        super().__init__(broker)
+        self.handlers = {MonitorRequest: self._request}
         self.answered = 0
 
-    def opened(self, now: float) -> None:
-        self.state = "open"
-
-    def handle(self, frame: Frame, now: float) -> None:
-        if isinstance(frame, MonitorRequest) and frame.command == b"MONITOR":
+    def _request(self, frame: MonitorRequest, now: float) -> None:
+        if frame.command == b"MONITOR":
             self.answered += 1
             self.link.say(MonitorReply(self._report()))
 
@@ -154,8 +196,5 @@ class MonitorSession(Session):
         lines = "\n".join([f"{key}: {value}" for key, value in rows])
         return (lines + profile.monitor_end).encode()
 
-    def closed(self, now: float) -> None:
-        self.state = "closed"
-
     def describe(self) -> dict[str, Any]:
-        return {"socket": "monitor", "state": self.state, "answered": self.answered}
+        return {**super().describe(), "answered": self.answered}

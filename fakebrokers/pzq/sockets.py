@@ -60,8 +60,8 @@ class RouterListener(ZmqListener):
             unit = self._rest(socket, [socket.recv(NOBLOCK)])
         else:
             first = socket.recv(NOBLOCK, copy=False)
-            connection = self._peers[routing_id] = self._accept(routing_id, _who(first))
             unit = self._rest(socket, [first.bytes])
+            connection = self._peers[routing_id] = self._accept(routing_id, _who(first))
         self.engine.receive(connection, unit, self.driver.loop.time())
 
     def _accept(self, routing_id: bytes, who: str) -> Connection:
@@ -163,11 +163,14 @@ class DealerListener(ZmqListener):
 
     def drained(self, events: int) -> None:
         self._room = bool(events & POLLOUT)
-        if self._room and self._backlog:
-            self.write([])
-        if self._room and self._connection is not None:
-            self.engine.set_writable(self._connection, True, self.driver.loop.time())
-            self.driver.finish_step()
+        if not self._room or self._connection is None:
+            return
+        now = self.driver.loop.time()
+        if self._backlog:
+            self.engine.act(self._connection, now, self.write, [])
+        if self._room:
+            self.engine.set_writable(self._connection, True, now)
+        self.driver.finish_step()
 
     def _receive(self, socket: zmq.Socket[bytes]) -> None:
         first = socket.recv(NOBLOCK, copy=False)
@@ -182,8 +185,24 @@ class DealerListener(ZmqListener):
 
 
 def _who(frame: zmq.Frame) -> str:
-    """Socket type and address of a message's sender, from ZMTP's metadata: ``DEALER 127.0.0.1``."""
-    return f"{frame.get('Socket-Type')} {frame.get('Peer-Address')}"
+    """Socket type and address of a message's sender, from ZMTP's metadata: ``DEALER 127.0.0.1``.
+
+    A peer need not tell its type, and one of ZMTP 1.0 or 2.0 (libzmq 2 and 3) has no metadata at all;
+    libzmq serves both.
+    """
+    found = [_metadata(frame, name) for name in ("Socket-Type", "Peer-Address")]
+    return " ".join(filter(None, found)) or "ZMTP 1.0 or 2.0"
+
+
+def _metadata(frame: zmq.Frame, name: str) -> str:
+    """A property of the connection that a message came on; "" if it has none of that name."""
+    try:
+        value = frame.get(name)
+    except zmq.ZMQError as error:
+        if error.errno != zmq.EINVAL:
+            raise
+        return ""
+    return str(value)
 
 
 def _parts(unit: Parts | bytes) -> Parts:

@@ -292,7 +292,7 @@ class StreamBroker(Broker):
         for stream in list(self.streams.values()):
             if stream.membership.leader is node:
                 candidates = [member for member in stream.membership.replicas if member.up]
-                self.move_leader(stream.name, candidates[0] if candidates else None, now, stream.virtual_host)
+                self.move_leader(stream.name, next(iter(candidates), None), now, stream.virtual_host)
 
     def start_node(self, node: Node, now: float) -> None:
         """A node comes back; streams without leader that have a member there get it as leader."""

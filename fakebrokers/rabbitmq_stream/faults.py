@@ -1,7 +1,7 @@
 """Faults that exist only here: what an operator, or the end of a node, does to a stream.
 
-    broker.faults.add(fault(DeleteStream("orders"), role="confirm", nth=3))
-    broker.faults.add(fault(MoveLeader("orders", node=2), role="publish", nth=10))
+    broker.faults.add(fault(DeleteStream(stream="orders"), role="confirm", nth=3))
+    broker.faults.add(fault(MoveLeader(stream="orders", node=2), role="publish", nth=10))
 
 Both are legal: a client has to go on (docs/protocols/rabbitmq-stream.md, 9).
 """

@@ -81,6 +81,9 @@ class FailedItems(Items):
     def keys(self, frame: PublishError) -> Sequence[int]:
         return frame.publishing_ids
 
+    def status(self, frame: PublishError, index: int) -> int:
+        return frame.errors[index][1]
+
     def select(self, frame: PublishError, indices: Sequence[int]) -> PublishError:
         return replace(frame, errors=tuple([frame.errors[i] for i in indices]))
 

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import msgspec
 
-from fakebrokers.errors import UsageError
-
 #: highest command key a server knows
 _ROUTING, _SUPER_STREAMS, _RESOLVE = 25, 30, 31
 
@@ -162,15 +160,3 @@ SEED = msgspec.structs.replace(
 )
 
 PROFILES = {"real": V4_3, "4.3": V4_3, "4.0": V4_0, "3.10": V3_10, "seed": SEED}
-
-
-def find_profile(name: str) -> Profile:
-    """The profile of that name.
-
-    Raises:
-        UsageError: There is none.
-    """
-    try:
-        return PROFILES[name]
-    except KeyError:
-        raise UsageError(f"no RabbitMQ Stream profile {name!r}; one of: {', '.join(PROFILES)}") from None

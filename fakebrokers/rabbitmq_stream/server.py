@@ -10,6 +10,7 @@ import msgspec
 
 from fakebrokers.core.engine import Clock
 from fakebrokers.core.listeners import Endpoint
+from fakebrokers.core.profiles import find_profile
 from fakebrokers.core.session import Codec, Session
 from fakebrokers.core.tls import Tls
 from fakebrokers.errors import UsageError
@@ -18,7 +19,7 @@ from fakebrokers.rabbitmq_stream.cluster import Cluster, Node
 from fakebrokers.rabbitmq_stream.codec import StreamCodec
 from fakebrokers.rabbitmq_stream.codec_seed import codec_for
 from fakebrokers.rabbitmq_stream.codes import Code
-from fakebrokers.rabbitmq_stream.profile import Profile, find_profile
+from fakebrokers.rabbitmq_stream.profile import PROFILES, Profile
 from fakebrokers.rabbitmq_stream.protocol import PROTOCOL, WIRE
 from fakebrokers.rabbitmq_stream.session import StreamSession
 from fakebrokers.rabbitmq_stream.stream import Message, Stream
@@ -240,7 +241,7 @@ def _management(server: RabbitMQStream) -> Management:
 def _switched(
     name: str, heartbeat_s: int | None, frame_max: int | None, real_delays: bool, switches: Mapping[str, Any]
 ) -> Profile:
-    profile = find_profile(name)
+    profile = find_profile(PROFILES, name, PROTOCOL.name)
     if real_delays:
         profile = profile.with_delays()
     changes = dict(switches)

@@ -160,7 +160,7 @@ class StreamSession(SessionBase):
 
     # --- what others ask ----------------------------------------------------------------------
 
-    def refusal(self, frame: Frame, code: int) -> Frame | None:
+    def refusal(self, frame: Frame, code: int, now: float) -> Frame | None:
         """The answer to a frame that carries the error `code`, in the shape that this frame's errors have."""
         match frame:
             case Publish():

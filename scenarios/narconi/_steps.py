@@ -12,12 +12,14 @@ from conformance.adapter.messages import Message, same_body
 from conformance.adapter.result import Result
 from conformance.suite import Client, Expect
 from conformance.suite.client import as_body
+from conformance.suite.expect import Inconclusive
 from fakebrokers import Narconi
 from fakebrokers.core.frames import Frame, Malformed
 from fakebrokers.core.session import HangUp
 from fakebrokers.errors import UsageError
 from fakebrokers.faults import drop
 from fakebrokers.journal import Record, Tap
+from fakebrokers.narconi.broker import Message as Stored
 from fakebrokers.narconi.frames import HttpRequest, WsAck, WsConfirm, WsPublish
 
 PROJECT = "gold"
@@ -100,8 +102,26 @@ def bodies_are(expect: Expect, messages: Sequence[Message], wanted: Sequence[byt
 
 
 def stored(broker: Narconi, queue: str = QUEUE) -> list[bytes]:
-    """The bodies that wait in a queue."""
-    return [message.payload for message in broker.messages(PROJECT, queue)]
+    """The bodies that wait in a queue; none in a queue that the client was to make and did not."""
+    with suppress(KeyError):
+        return [message.payload for message in broker.messages(PROJECT, queue)]
+    return []
+
+
+def the_message(broker: Narconi, expect: Expect, behind: int = 0) -> Stored:
+    """The one message that waits in the queue, behind so many that were there before."""
+    found = broker.messages(PROJECT, QUEUE)[behind:]
+    expect.equal(len(found), 1, "one message is stored")
+    return found[0]
+
+
+def exists(broker: Narconi, queue: str = QUEUE) -> bool:
+    """Whether the broker has the queue."""
+    try:
+        broker.messages(PROJECT, queue)
+    except KeyError:
+        return False
+    return True
 
 
 # the journal
@@ -139,8 +159,11 @@ def malformed(broker: Narconi, *, since: int = 0) -> list[Malformed]:
 
 
 def newest(broker: Narconi, kind: str = "WsUpgrade") -> str:
-    """The connection on which the newest frame of that kind came."""
-    return received(broker, kind)[-1].connection
+    """The connection on which the newest frame of that kind came. Raises `Inconclusive`: none did."""
+    found = received(broker, kind)
+    if not found:
+        raise Inconclusive(f"no {kind} came")
+    return found[-1].connection
 
 
 # what the server does by hand
@@ -183,11 +206,13 @@ async def came(broker: Narconi, count: int, *, since: int = 0, quiet_s: float = 
     return there
 
 
-async def withheld(broker: Narconi, client: Client, expect: Expect, count: int) -> list[Call]:
+async def withheld(
+    broker: Narconi, client: Client, expect: Expect, count: int, *, timeout: float = 4.0
+) -> list[Call]:
     """Publish so many messages (``message 0`` ...) whose confirms never leave."""
     withhold_confirms(broker)
     mark = broker.journal.last_seq
-    calls = [publish(client, b"message %d" % n, timeout=4.0) for n in range(count)]
+    calls = [publish(client, b"message %d" % n, timeout=timeout) for n in range(count)]
     there = await came(broker, count, since=mark)
     expect.exercised(there == count, f"{there} of {count} messages came before a confirm")
     return calls

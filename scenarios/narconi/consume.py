@@ -8,6 +8,7 @@ from urllib.parse import parse_qs, unquote
 
 from conformance.adapter.messages import Message
 from conformance.suite import Client, Expect, scenario
+from conformance.suite.expect import Inconclusive
 from fakebrokers import Narconi
 from fakebrokers.core.session import HangUp
 from fakebrokers.faults import drop, fault, rewrite
@@ -40,8 +41,11 @@ async def surfaced(client: Client, expect: Expect, count: int, sub: str = "c1") 
 
 
 def query_of(broker: Narconi) -> dict[str, list[str]]:
-    """The parameters of the newest upgrade."""
-    return parse_qs(requests(broker, "WsUpgrade")[-1].target.partition("?")[2], keep_blank_values=True)
+    """The parameters of the newest upgrade. Raises `Inconclusive`: there was none."""
+    found = requests(broker, "WsUpgrade")
+    if not found:
+        raise Inconclusive("no upgrade was asked for")
+    return parse_qs(found[-1].target.partition("?")[2], keep_blank_values=True)
 
 
 @scenario("NARC-3.01", roles=CONSUMER)

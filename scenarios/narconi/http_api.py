@@ -20,6 +20,7 @@ from scenarios.narconi._steps import (
     QUEUE,
     delete,
     ensure,
+    exists,
     header,
     post,
     ready,
@@ -28,6 +29,7 @@ from scenarios.narconi._steps import (
     requests,
     stored,
     take,
+    the_message,
 )
 
 FORMS = ("chunked", "with a length")
@@ -68,10 +70,11 @@ async def ensure_queue_twice(broker: Narconi, client: Client, expect: Expect) ->
     expect.equal(stored(broker), [b"hello"], "one message is stored")
 
 
-@scenario("NARC-1.03", roles=ADMIN)
+@scenario("NARC-1.03", roles=ADMIN, revision=2)
 async def delete_queue(broker: Narconi, client: Client, expect: Expect) -> None:
     await ready(broker, client)
     expect.ok(await delete(client), "204 for an existing queue is ok")
+    expect.that(not exists(broker), "204 for an existing queue is ok: it is gone", "it is still there")
     expect.ok(await delete(client), "204 for a missing queue is ok")
     answer = HttpAnswer(
         status=404,
@@ -80,6 +83,7 @@ async def delete_queue(broker: Narconi, client: Client, expect: Expect) -> None:
     )
     broker.faults.add(fault(answer, kind="DeleteQueue", direction="in"))
     result = await delete(client)
+    expect.exercised(len(received(broker, "DeleteQueue")) >= 3, "the client does not ask each time")
     if not result.ok:
         refused(expect, result, 404, "404 ends refused")
     else:
@@ -91,7 +95,7 @@ async def publish_by_post(broker: Narconi, client: Client, expect: Expect) -> No
     await ready(broker, client)
     result = await post(client, ALL_BYTES, content_type="image/png", color="red", size="large")
     expect.outcome(result, "acked", "201 is acked")
-    [message] = broker.messages(PROJECT, QUEUE)
+    message = the_message(broker, expect)
     expect.that(message.payload == ALL_BYTES, "the body arrives byte by byte", message.payload[:40])
     expect.equal(message.content_type, "image/png", "the Content-Type arrives")
     kept = {"x-msg-x-color": "red", "x-msg-x-size": "large"}
@@ -114,7 +118,7 @@ async def publish_too_large(broker: Narconi, client: Client, expect: Expect) -> 
     await ready(broker, client)
     largest = ALL_BYTES * 256
     expect.outcome(await post(client, largest), "acked", "65536 bytes are acked")
-    expect.that(stored(broker) == [largest], "the largest body arrives whole", len(stored(broker)[0]))
+    expect.that(stored(broker) == [largest], "the largest body arrives whole", [*map(len, stored(broker))])
     for code in (429, 413):
         mark = broker.journal.last_seq
         if code == 413:
@@ -178,10 +182,11 @@ async def consume_one(broker: Narconi, client: Client, expect: Expect) -> None:
             expect.tolerate(seen == (before.timestamp, False), "timestamp and redelivered surfaced", seen)
 
 
-@scenario("NARC-1.09", roles=HTTP)
+@scenario("NARC-1.09", roles=HTTP, revision=2)
 async def empty_queue(broker: Narconi, client: Client, expect: Expect) -> None:
     await ready(broker, client)
     value = expect.ok(await take(client), "204 is no error")
+    expect.that(received(broker, "HttpConsume"), "the queue is asked for a message", "no request came")
     expect.equal(value["message"], None, "204 means: no message")
 
 
@@ -230,5 +235,5 @@ async def names_needing_escape(broker: Narconi, client: Client, expect: Expect) 
             )
         refused(expect, result, 409, f"{what} is refused", kinds=("refused", "invalid"))
     expect.ok(await ensure(client, "a.b-c:d_e"), "the legal name a.b-c:d_e works")
-    [request] = [r for r in requests(broker, "EnsureQueue") if r.queue == "a.b-c:d_e"]
-    expect.equal(request.project, PROJECT, "the legal name a.b-c:d_e works")
+    asked_for = [r.project for r in requests(broker, "EnsureQueue") if r.queue == "a.b-c:d_e"]
+    expect.equal(asked_for, [PROJECT], "the legal name a.b-c:d_e works")

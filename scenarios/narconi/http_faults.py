@@ -19,6 +19,7 @@ from scenarios.narconi._steps import (
     QUEUE,
     end,
     ensure,
+    exists,
     post,
     publish,
     ready,
@@ -75,6 +76,7 @@ async def kept_connection_closed(broker: Narconi, client: Client, expect: Expect
     await client.connected(project=PROJECT)
     for case in ("fin on the idle connection", "fin as the request comes"):
         expect.prepared(await ensure(client))
+        expect.exercised(exists(broker), "the queue was not made")
         before, mark = len(stored(broker)), broker.journal.last_seq
         if case == "fin on the idle connection":
             for connection in broker.connections:
@@ -125,6 +127,7 @@ async def consume_not_repeated(broker: Narconi, client: Client, expect: Expect) 
     await client.connected(project=PROJECT)
     for how in ("fin", "rst"):
         expect.prepared(await ensure(client))
+        expect.exercised(exists(broker), "the queue was not made")
         broker.faults.clear()
         broker.put(PROJECT, QUEUE, b"this one is lost")
         broker.put(PROJECT, QUEUE, b"this one stays")

@@ -23,6 +23,7 @@ from scenarios.narconi._steps import (
     requests,
     sent,
     stored,
+    the_message,
     upgrade_refused,
 )
 
@@ -42,7 +43,7 @@ async def handshake(broker: Narconi, client: Client, expect: Expect) -> None:
     expect.outcome(result, "acked", "the message is acked")
 
 
-@scenario("NARC-2.02", roles=PUBLISHER)
+@scenario("NARC-2.02", roles=PUBLISHER, revision=2)
 async def subprotocol_not_confirmed(broker: Narconi, client: Client, expect: Expect) -> None:
     await ready(broker, client)
     without = WithoutHeader(header="Sec-WebSocket-Protocol")
@@ -52,6 +53,8 @@ async def subprotocol_not_confirmed(broker: Narconi, client: Client, expect: Exp
     if not result.ok:
         expect.failed(result, ("protocol", "refused", "connection"), criterion)
     await expect.reached(broker, "no upgrade was accepted", kind="WsAccept")
+    if result.ok:
+        expect.equal(stored(broker), [b"hello"], f"{criterion}: the broker has the message")
 
 
 @scenario("NARC-2.03", roles=PUBLISHER)
@@ -92,7 +95,7 @@ async def two_message_form(broker: Narconi, client: Client, expect: Expect) -> N
     expect.that(not malformed(broker), "nothing without meaning is sent", malformed(broker)[:1])
     forms = [(frame.form, frame.payload == ALL_BYTES) for frame in came]
     expect.equal(forms, [("pair", True)], "one text message with an object, then one with the body")
-    [message] = broker.messages(PROJECT, QUEUE)
+    message = the_message(broker, expect)
     kept = (message.content_type, message.headers)
     expect.equal(kept, ("image/png", {"x-msg-x-color": "red"}), "the metadata arrives")
     expect.outcome(result, "acked", "the message is acked")
@@ -172,7 +175,7 @@ async def metadata_no_strings(broker: Narconi, client: Client, expect: Expect) -
         if not result.ok:
             expect.failed(result, ("invalid",), criterion)
             continue
-        [message] = broker.messages(PROJECT, QUEUE)[before:]
+        message = the_message(broker, expect, before)
         there = message.headers.get("x-msg-x-n")
         same = "x-msg-x-n" in message.headers and there == value
         expect.that(same or isinstance(there, str), criterion, message.headers)
@@ -199,11 +202,13 @@ async def confirms_on_request(broker: Narconi, client: Client, expect: Expect) -
     expect.ok(await client.close(), "close works")
 
 
-@scenario("NARC-2.25", roles=PUBLISHER, variants=("",))
-@scenario("NARC-2.25", roles=PUBLISHER, variants=("seed",), server={"profile": "seed"})
+@scenario("NARC-2.25", roles=PUBLISHER, variants=("",), revision=2)
+@scenario("NARC-2.25", roles=PUBLISHER, variants=("seed",), server={"profile": "seed"}, revision=2)
 async def discovery(broker: Narconi, client: Client, expect: Expect) -> None:
     await ready(broker, client)
-    expect.outcome(await publish(client), "acked", "the client goes on, whatever OPTIONS says")
+    criterion = "the client goes on, whatever OPTIONS says"
+    expect.outcome(await publish(client), "acked", criterion)
+    expect.equal(stored(broker), [b"hello"], f"{criterion}: its message is stored")
 
 
 @scenario("NARC-2.26", roles=(*PUBLISHER, *HTTP))
@@ -213,7 +218,7 @@ async def custom_names(broker: Narconi, client: Client, expect: Expect) -> None:
         before = len(stored(broker))
         result = await (publish(client, a="1") if way == "publish" else post(client, a="1"))
         expect.outcome(result, "acked", f"{way}: x-msg-x-a is taken")
-        [message] = broker.messages(PROJECT, QUEUE)[before:]
+        message = the_message(broker, expect, before)
         expect.equal(message.headers, {"x-msg-x-a": "1"}, f"{way}: x-msg-x-a arrives")
         mark = len(client.events)
         op = "publish" if way == "publish" else "narc.post"
@@ -223,6 +228,6 @@ async def custom_names(broker: Narconi, client: Client, expect: Expect) -> None:
         if not result.ok:
             expect.failed(result, ("invalid",), criterion)
             continue
-        kept = broker.messages(PROJECT, QUEUE)[before + 1].headers
+        kept = the_message(broker, expect, before + 1).headers
         told = any(event.event == "error" for event in client.events[mark:])
         expect.that(told or "2" in kept.values(), criterion, "it is silently lost")

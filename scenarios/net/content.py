@@ -17,6 +17,7 @@ from fakebrokers.rabbitmq_stream.frames import StoreOffset, Subscribe
 from fakebrokers.rabbitmq_stream.wiretypes import StreamMetadata
 from fakebrokers.server import FakeServer
 from scenarios._footprint import Footprint
+from scenarios._reading import read_to_the_end
 from scenarios.net._scripts import Script, script_for
 from scenarios.net._scripts.helpers import maybe_reconnecting, side_by_side
 from scenarios.net._scripts.narconi import LONG, NARC, SETTINGS
@@ -29,7 +30,7 @@ UNKNOWN_CODE = 777
 CLOSE_CODE = 999
 
 
-@scenario("NET-4.02", protocols=RMQS, roles=("publisher",), timeout_s=60)
+@scenario("NET-4.02", protocols=RMQS, roles=("publisher",), timeout_s=60, revision=2)
 async def unknown_enum_value(broker: FakeServer, client: Client, expect: Expect) -> None:
     script = script_for(broker, client, expect)
     await script.ready()
@@ -49,7 +50,7 @@ async def unknown_enum_value(broker: FakeServer, client: Client, expect: Expect)
     result = await client.publish("future", b"after", session="fresh")
     expect.outcome(result, "acked", "the session stays usable")
     broker.faults.add(hold(kind=script.confirm, direction="out", name="pending"))
-    mark = broker.journal.last_seq
+    mark, seen = broker.journal.last_seq, len(client.events)
     call = client.begin_publish(script.queue, b"pending", timeout=4.0)
     asked = await expect.reached(broker, "nothing was published", kind=script.publishing, since=mark)
     script.goodbye(asked[0].connection, CLOSE_CODE, "from the future")
@@ -59,6 +60,9 @@ async def unknown_enum_value(broker: FakeServer, client: Client, expect: Expect)
     result = await call
     expect.ended(result, "the op ends by its deadline after a Close with an unknown code")
     expect.outcome(result, "unknown", "never success")
+    text = f"{result.code} {result.error.text if result.error else ''}"
+    text += "".join(f" {event['code']} {event['text']}" for event in client.events[seen:])
+    expect.tolerate(str(CLOSE_CODE) in text, "the code of the Close is shown, by the op or an event", text)
     broker.faults.clear()
     expect.ok(await client.begin_connect("new"), "a new session works")
     expect.outcome(await client.publish("future", b"new", session="new"), "acked", "a new session works")
@@ -96,8 +100,8 @@ CORPUS: dict[str, bytes] = {
 }
 
 
-@scenario("NET-4.04", protocols=NARC, roles=ROLES, server=SETTINGS, timeout_s=60)
-@scenario("NET-4.04", protocols=RMQS, roles=ROLES, timeout_s=60)
+@scenario("NET-4.04", protocols=NARC, roles=ROLES, server=SETTINGS, timeout_s=90)
+@scenario("NET-4.04", protocols=RMQS, roles=ROLES, timeout_s=90)
 async def payload_corpus(broker: FakeServer, client: Client, expect: Expect) -> None:
     script = script_for(broker, client, expect)
     script.add_queue(script.queue)
@@ -107,7 +111,7 @@ async def payload_corpus(broker: FakeServer, client: Client, expect: Expect) -> 
         given: Any = large if name == "large" else body
         expect.outcome(await client.publish(script.queue, given, timeout=10.0), "acked", f"{name}: acked")
     expect.prepared(await script.subscribe(script.queue))
-    got = await client.wait_messages(len(CORPUS), within_s=10.0)
+    got = await read_to_the_end(broker, client, expect, len(CORPUS), within_s=10.0)
     expect.equal(len(got), len(CORPUS), "every body is surfaced once")
     for (name, body), message in zip(CORPUS.items(), got, strict=True):
         if name == "large":

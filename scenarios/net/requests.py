@@ -17,7 +17,41 @@ from scenarios.net._scripts.rabbitmq_stream import liveness
 RMQS = ("rabbitmq-stream",)
 
 
-@scenario("NET-3.01", protocols=RMQS)
+@scenario("NET-3.01", protocols=RMQS, revision=2)
+async def cancelled_op_and_publish(broker: FakeServer, client: Client, expect: Expect) -> None:
+    await cancelled_op(broker, client, expect)
+    if client.has_role("publisher"):
+        await _cancelled_publish(broker, client, expect)
+
+
+async def _cancelled_publish(broker: FakeServer, client: Client, expect: Expect) -> None:
+    """The confirms of A and B are released one by one: B may not end with A's."""
+    script = script_for(broker, client, expect)
+    for number, name in ((1, "answer of A"), (2, "answer of B")):
+        broker.faults.add(hold(kind=script.confirm, direction="out", nth=number, scope="run", name=name))
+    mark = broker.journal.last_seq
+    first = client.begin_publish(script.queue, b"A")
+    await expect.reached(broker, "A was not published", kind=script.publishing, since=mark)
+    await client.adapter.cancel(first)
+    expect.failed(await first, ("cancelled",), "a publish ends as cancelled")
+    second = client.begin_publish(script.queue, b"B")
+    came = await script.until(lambda: broker.faults.fired("answer of B"), 2.0)
+    broker.faults.release("answer of A")
+    await asyncio.sleep(0.3)
+    if came:
+        early = second.done and (await second).ok
+        expect.that(not early, "B is never acked by A's confirm", "it is")
+    broker.faults.remove("answer of A")
+    broker.faults.remove("answer of B")
+    result = await second
+    if not result.ok:
+        criterion = "B ends with its own confirm, or as connection or closed"
+        expect.failed(result, ("connection", "closed"), criterion)
+        if not client.can("auto_reconnect"):
+            await client.connected()
+    expect.outcome(await client.publish(script.queue, b"C"), "acked", "a third publish works")
+
+
 async def cancelled_op(broker: FakeServer, client: Client, expect: Expect) -> None:
     script = script_for(broker, client, expect)
     await script.ready()
@@ -96,9 +130,11 @@ async def op_deadline(broker: FakeServer, client: Client, expect: Expect) -> Non
         expect.that(pending in (None, 0), f"{op.label}: nothing is pending after it", pending)
 
 
-@scenario("NET-3.12", protocols=PZQ, roles=("publisher",), server=PROXIED, sockets=False, timeout_s=75)
-@scenario("NET-3.12", protocols=NARC, roles=("publisher",), server=SETTINGS, timeout_s=75)
-@scenario("NET-3.12", protocols=RMQS, roles=("publisher",), server=liveness(4), timeout_s=75)
+@scenario(
+    "NET-3.12", protocols=PZQ, roles=("publisher",), server=PROXIED, sockets=False, timeout_s=75, revision=2
+)
+@scenario("NET-3.12", protocols=NARC, roles=("publisher",), server=SETTINGS, timeout_s=75, revision=2)
+@scenario("NET-3.12", protocols=RMQS, roles=("publisher",), server=liveness(4), timeout_s=75, revision=2)
 async def trouble_of_another_session(broker: FakeServer, client: Client, expect: Expect) -> None:
     script = script_for(broker, client, expect)
     await script.ready("clean", **script.keeping_alive(4))
@@ -108,6 +144,7 @@ async def trouble_of_another_session(broker: FakeServer, client: Client, expect:
         await client.connected("broken", endpoints=other.where, **script.keeping_alive(4))
         first = await client.publish(broken.queue, b"first", session="broken")
         expect.prepared(first)
+        expect.exercised(broken.holds(b"first") and broken.is_open(), "the other session has no connection")
         mark = len(client.events)
         beating = asyncio.ensure_future(script.heartbeats())
         trouble = asyncio.ensure_future(_trouble(broken, client))
@@ -123,14 +160,20 @@ async def trouble_of_another_session(broker: FakeServer, client: Client, expect:
             await asyncio.sleep(max(0.0, due - loop.time()))
         await trouble
         await beating
+        there = [body for body in script.stored(script.queue) if b"clean " in body]
+        expect.that(len(there) >= number, "what the clean session was told is acked is at the broker", number)
         told = [e for e in client.events[mark:] if e.event == "session" and e["session"] == "clean"]
         expect.that(not told, "no session event on the clean session", told[:1])
 
 
 async def _trouble(broken: Script, client: Client) -> None:
+    """Five publishes pending, then half-open, then RST and nobody there for 5 s."""
+    mark = broken.wire.journal.last_seq
+    broken.broker.faults.add(hold(kind=broken.confirm, direction="out", name="no confirms"))
+    calls = [client.begin_publish(broken.queue, b"lost", session="broken", timeout=3.0) for _ in range(5)]
+    await broken.until(lambda: broken.broker.journal.select(kind=broken.publishing, since=mark), 1.0)
     for connection in broken.is_open():
         broken.wire.kill(connection, how="half-open")
-    calls = [client.begin_publish(broken.queue, b"lost", session="broken", timeout=3.0) for _ in range(5)]
     await asyncio.sleep(2.0)
     broken.shut(5.0)
     for call in calls:

@@ -6,7 +6,7 @@ import asyncio
 
 from conformance.adapter.base import Call
 from conformance.suite import Client, Expect, scenario
-from fakebrokers.faults import half_open, hold, stall
+from fakebrokers.faults import drop, half_open, hold, stall
 from fakebrokers.journal import Tap
 from fakebrokers.server import FakeServer
 from scenarios._footprint import Footprint
@@ -85,8 +85,8 @@ async def server_stops_reading(broker: FakeServer, client: Client, expect: Expec
     expect.note(f"{acked} of {len(bodies)} messages were acked, {len(results) - len(sent)} refused at once")
 
 
-@scenario("NET-1.09", protocols=NARC, server=SETTINGS, timeout_s=75)
-@scenario("NET-1.09", protocols=RMQS, timeout_s=75)
+@scenario("NET-1.09", protocols=NARC, server=SETTINGS, timeout_s=75, revision=2)
+@scenario("NET-1.09", protocols=RMQS, timeout_s=75, revision=2)
 async def alive_but_mute(broker: FakeServer, client: Client, expect: Expect) -> None:
     script = script_for(broker, client, expect)
     await script.ready()
@@ -106,12 +106,17 @@ async def alive_but_mute(broker: FakeServer, client: Client, expect: Expect) -> 
             expect.failed(result, ("timeout", "connection", "closed"), f"{op.label} ends as timeout")
     asked = {op.label: len(broker.journal.select(kind=op.asks)) for op in ops}
     expect.exercised(all(asked.values()), f"not all requests came: {asked}")
+    waiting = await _waiting_publish(script) if client.can("ack_timeout") else None
     mute = {record.connection for record in broker.journal.select(kind=script.publishing)}
     mark = len(client.events)
     broker.faults.remove("mute")
     await asyncio.sleep(0.3)
     late = [e for e in client.events[mark:] if e.event in ("outcome", "error")]
     expect.that(not late or endless, "late answers complete nothing", late[:2])
+    if waiting is not None:
+        result = await waiting
+        expect.that(not result.ok, "late answers complete no publish that waits for its own", str(result))
+        broker.faults.remove("unheard")
     if await _is_gone(client):
         expect.prepared(await client.begin_connect("s1"))
     mark = broker.journal.last_seq
@@ -130,6 +135,20 @@ async def alive_but_mute(broker: FakeServer, client: Client, expect: Expect) -> 
         )
 
 
+async def _waiting_publish(script: Script) -> Call | None:
+    """A publish that the broker never gets, so that no confirm is its own; None where confirms go by order.
+
+    Those clients give the connection up, which is looked at apart.
+    """
+    if script.confirms_by_order or not script.client.has_role("publisher"):
+        return None
+    script.broker.faults.add(drop(kind=script.publishing, direction="in", name="unheard"))
+    mark = script.broker.journal.last_seq
+    call = script.client.begin_publish(script.queue, b"unheard", timeout=2.0)
+    await script.until(lambda: script.broker.journal.select(kind=script.publishing, since=mark), 0.5)
+    return call
+
+
 async def _is_gone(client: Client) -> bool:
     return not client.can("auto_reconnect") and not (await client.state())["open"]
 
@@ -141,6 +160,7 @@ async def freeze_below_the_limit(broker: FakeServer, client: Client, expect: Exp
     limit = 4.0
     await script.ready(**script.keeping_alive(2 * limit))  # at the earliest after half of it
     mark, connections = len(client.events), script.is_open()
+    expect.exercised(connections, "the client keeps no connection")
     for number in range(3):
         broker.faults.add(hold(behind=True, direction="out", name="frozen"))
         frozen_at = _last_word(script)

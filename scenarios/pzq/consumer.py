@@ -60,7 +60,7 @@ async def delivery_layout(broker: PZQ, client: Client, expect: Expect) -> None:
 
 def _socket_types(broker: PZQ, connection: str) -> list[str]:
     states = broker.journal.select(tap=Tap.STATE, connection=connection)
-    return [r.note.split()[0] for r in states if r.kind in ("accepted", "peer") and r.note]
+    return [r.note.split()[0] for r in states if r.kind in ("accepted", "address") and r.note]
 
 
 @scenario("PZQ-2.02", roles=CONSUMER)

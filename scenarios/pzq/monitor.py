@@ -6,6 +6,7 @@ from typing import Any
 
 from conformance.adapter.result import Result
 from conformance.suite import Client, Expect, scenario
+from conformance.suite.expect import Violated
 from fakebrokers import PZQ
 from fakebrokers.faults import rewrite
 from fakebrokers.journal import Tap
@@ -23,7 +24,10 @@ async def ask(client: Client) -> Result:
 
 async def values(client: Client, expect: Expect, criterion: str) -> dict[str, Any]:
     """What the client made of a reply that it has to understand."""
-    found: dict[str, Any] = expect.ok(await ask(client), criterion)["values"]
+    value = expect.ok(await ask(client), criterion)
+    found = value.get("values") if isinstance(value, dict) else None
+    if not isinstance(found, dict):
+        raise Violated(criterion, f"the result has no map of values: {value!r}")
     return found
 
 
@@ -33,7 +37,9 @@ async def monitor_request(broker: PZQ, client: Client, expect: Expect) -> None:
     broker.put(b"a message")
     await client.connected()
     found = await values(client, expect, "the monitor's reply is understood")
-    request = broker.journal.select(kind="MonitorRequest", tap=Tap.RECEIVED)[-1].frame
+    requests = [r.frame for r in broker.journal.select(kind="MonitorRequest", tap=Tap.RECEIVED)]
+    expect.exercised(requests, "no request came")
+    request = requests[-1]
     assert isinstance(request, MonitorRequest)
     expect.equal(request.command, b"MONITOR", "the last part that is sent is exactly MONITOR")
     wanted = broker.statistics
@@ -90,7 +96,8 @@ async def no_list(broker: PZQ, client: Client, expect: Expect) -> None:
         result = await ask(client)
         criterion = f"a reply with {fields} is an error `protocol`, or what could be read of it"
         if result.ok:
-            expect.that(isinstance(result.value.get("values"), dict), criterion, str(result))
+            value = result.value if isinstance(result.value, dict) else {}
+            expect.that(isinstance(value.get("values"), dict), criterion, str(result))
         else:
             expect.failed(result, ("protocol",), criterion)
         broker.faults.clear()

@@ -61,12 +61,14 @@ async def multi_part_body(broker: PZQ, client: Client, expect: Expect) -> None:
     expect.outcome(await call, "acked", "the produce is acked")
 
 
-@scenario("PZQ-1.03", roles=PUBLISHER)
+@scenario("PZQ-1.03", roles=PUBLISHER, revision=2)
 async def positive_acknowledgement(broker: PZQ, client: Client, expect: Expect) -> None:
     await client.connected()
     for number in range(20):
         result = await publish(client, b"%d" % number)
         expect.outcome(result, "acked", f"produce {number + 1} of 20 is acked")
+    kept = [message.body for message in broker.messages]
+    expect.equal(kept, [(b"%d" % number,) for number in range(20)], "what was acked is in the store")
 
 
 @scenario("PZQ-1.04", roles=PUBLISHER)
@@ -112,12 +114,13 @@ async def extra_headers(broker: PZQ, client: Client, expect: Expect) -> None:
     )
 
 
-@scenario("PZQ-1.07", roles=PUBLISHER)
+@scenario("PZQ-1.07", roles=PUBLISHER, revision=2)
 async def success_with_text(broker: PZQ, client: Client, expect: Expect) -> None:
     await client.connected()
     broker.faults.add(rewrite({"texts": (b"REPLICATION_FAILED",)}, role="confirm"))
     result = await publish(client, b"hello")
     expect.outcome(result, "acked", "a text behind the delimiter changes nothing")
+    expect.that(produced_bytes(broker, b"hello"), "acked only after the message came", "it did not come")
     expect.that(not unhandled(client), "there is no error event", unhandled(client))
     meta = (result.value or {}).get("meta")
     expect.tolerate("REPLICATION_FAILED" in str(meta), "the text is in the meta data", str(meta))

@@ -98,6 +98,7 @@ async def restart_between_produces(broker: PZQ, client: Client, expect: Expect) 
         expect.failed(result, UNKNOWN, "the one in flight ends timeout or connection")
     after = await publish(client, b"after the restart", timeout=5.0)
     expect.outcome(after, "acked", "a produce after the restart is acked on the same session")
+    expect.that(produced_bytes(broker, b"after the restart"), "acked only after it came", "it did not come")
     expect.within(after.elapsed_ms / 1000, limit_s(5.0), "within 5 s")
 
 

@@ -28,6 +28,7 @@ async def greeting_stalls(broker: PZQ, client: Client, expect: Expect) -> None:
     async with RawPeer(silence) as peer:
         await client.connected(endpoints=peer.endpoints)
         await _produce_in_vain(client, expect)
+        expect.exercised(peer.accepted, "the client did not connect")
         closing = await client.close(timeout=3.0)
         expect.ended(closing, "close ends")
         expect.within(closing.elapsed_ms / 1000, limit_s(3.0), "close ends in its deadline")

@@ -7,7 +7,8 @@ from conformance.adapter.result import Result
 from conformance.suite import Client, Expect
 from conformance.suite.expect import Unsupported
 from fakebrokers import RabbitMQStream
-from scenarios.rabbitmq_stream._steps import STREAM
+from fakebrokers.journal import Record
+from scenarios.rabbitmq_stream._steps import STREAM, answered
 
 OFFSETS = {"a": 11, "b": 22, "c": 33}
 PRECONDITION_FAILED = 17
@@ -20,6 +21,7 @@ class Questions:
     """
 
     def __init__(self, broker: RabbitMQStream, client: Client, op: str | None = None) -> None:
+        self._broker = broker
         self._client = client
         self.op = op or next(iter(askable(client)), "")
         if not self.op:
@@ -42,6 +44,29 @@ class Questions:
         """Start to ask."""
         args = {"target": STREAM, "name": name} if self.kind == "QueryOffset" else {"target": name}
         return self._client.begin(self.op, timeout, session=session, **args)
+
+    def answers(self, name: str, since: int) -> list[Record]:
+        """The requests about `name` that came since then and were answered on their connection."""
+        field = "reference" if self.kind == "QueryOffset" else "stream"
+        found = answered(self._broker, self.kind, since)
+        return [record for record in found if getattr(record.frame, field, None) == name]
+
+    def ended_by_loss(
+        self, expect: Expect, result: Result, name: str, what: str, *, since: int, lost_s: float
+    ) -> None:
+        """Demand that a loss ended the question in time, or that it was answered anew since then.
+
+        Args:
+            since: The journal's last record before the loss.
+            lost_s: When the connection was lost, or when the question was asked behind the loss.
+        """
+        if result.ok or result.code == PRECONDITION_FAILED:
+            criterion = f"{what} ends as connection or closed, or with an answer from a new connection"
+            expect.that(self.answers(name, since), criterion, f"{result}, but nothing was answered")
+            self.answered(expect, result, name, f"{what}, repeated on a new connection, gets its own answer")
+            return
+        expect.failed(result, ("connection", "closed"), f"{what} ends as connection or closed")
+        expect.within(result.ended_ns / 1e9 - lost_s, 1.0, f"{what} ends within 1 s of the loss")
 
     def answered(self, expect: Expect, result: Result, name: str, criterion: str) -> None:
         """Demand that the question about `name` got its own answer."""

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import pairwise
+from math import ceil
 
 from conformance.adapter.messages import body_bytes
 from conformance.adapter.result import Result
 from conformance.suite import Client, Expect
+from conformance.suite.expect import Unsupported
 from fakebrokers import RabbitMQStream
+from fakebrokers.core.frames import Frame
+from fakebrokers.errors import UsageError
 from fakebrokers.journal import Record, Tap
 
 STREAM = "orders"
@@ -52,9 +57,64 @@ def sent(broker: RabbitMQStream, kind: str, *, since: int = 0, connection: str |
     return broker.journal.select(kind=kind, tap=Tap.SENT, since=since, connection=connection)
 
 
+def answered(broker: RabbitMQStream, kind: str, since: int = 0) -> list[Record]:
+    """The requests of a kind that came since then and whose answers left whole on their connection."""
+    answers = sent(broker, f"{kind}Response", since=since)
+    whole = {(r.connection, r.keys) for r in answers if not r.fault}
+    return [r for r in received(broker, kind, since=since) if (r.connection, r.keys) in whole]
+
+
 def connections(broker: RabbitMQStream, *, since: int = 0) -> list[Record]:
     """The connections that were accepted."""
     return broker.journal.select(kind="accepted", since=since)
+
+
+def opened(broker: RabbitMQStream, expect: Expect, criterion: str, *, since: int = 0) -> Record:
+    """The Open with which a handshake since then was completed; a client's "ok" alone shows nothing."""
+    found = received(broker, "Open", since=since)
+    expect.that(found, criterion, "the broker has seen no Open")
+    return found[-1]
+
+
+def say(broker: RabbitMQStream, expect: Expect, connection: str, *frames: Frame) -> None:
+    """Say frames on a connection that has to stand; clients may have ended it by themselves meanwhile."""
+    expect.exercised(say_if_open(broker, connection, *frames), f"the client ended {connection} early")
+
+
+def say_raw(broker: RabbitMQStream, expect: Expect, connection: str, data: bytes) -> None:
+    """Say bytes, as `say` does."""
+    said = _spoken(lambda: broker.say_raw(connection, data))
+    expect.exercised(said, f"the client ended {connection} early")
+
+
+def say_if_open(broker: RabbitMQStream, connection: str, *frames: Frame) -> bool:
+    """Say frames, unless the connection has ended; returns whether they were said."""
+    return _spoken(lambda: broker.say(connection, *frames))
+
+
+def _spoken(act: Callable[[], None]) -> bool:
+    try:
+        act()
+    except UsageError:
+        return False
+    return True
+
+
+def stores(broker: RabbitMQStream, body: bytes, name: str = STREAM) -> int:
+    """How many messages of a stream hold that body, whatever the client has put around it."""
+    return sum(body in message.body for message in broker.messages(name))
+
+
+def heartbeat_of(client: Client, wanted_s: int, *, most_s: int = 5) -> int:
+    """The heartbeat to ask for: `wanted_s`, or the smallest that the library takes.
+
+    Raises:
+        Unsupported: That is more than `most_s`, which is as long as a scenario can watch.
+    """
+    least = ceil(client.hello.limits.get("heartbeat_min_s", 0))
+    if least > most_s:
+        raise Unsupported(f"the library's smallest heartbeat is {least} s, more than {most_s} s")
+    return max(wanted_s, least)
 
 
 def tune_answer(broker: RabbitMQStream, expect: Expect, *, since: int = 0) -> Record:
@@ -71,9 +131,11 @@ def widest_gap_s(broker: RabbitMQStream, connection: str, begin_s: float, end_s:
     return max(later - earlier for earlier, later in pairwise(times))
 
 
-async def publish_batch(client: Client, expect: Expect, count: int, size: int) -> list[str]:
+async def publish_batch(
+    client: Client, expect: Expect, count: int, size: int, letter: bytes = b"x"
+) -> list[str]:
     """Publish equal messages, in one call if the library has one; returns their outcomes."""
-    body = {"text": "x" * size}
+    body = {"text": letter.decode() * size}
     if not client.has("publish_many"):
         calls = [client.begin_publish(STREAM, body, timeout=10.0) for _ in range(count)]
         return [(await call).outcome for call in calls]

@@ -33,7 +33,7 @@ from scenarios.rabbitmq_stream._deliveries import (
     surfaced,
     write,
 )
-from scenarios.rabbitmq_stream._steps import CONSUMER, STREAM, stream_exists
+from scenarios.rabbitmq_stream._steps import CONSUMER, STREAM, say, say_if_open, stream_exists
 
 OTHER = "invoices"
 FOREIGN_ID = 250
@@ -86,10 +86,6 @@ async def _two_subscriptions(
     return places[0], places[1]
 
 
-def _stands(broker: RabbitMQStream, connection: str) -> bool:
-    return any(one["name"] == connection for one in broker.connections)
-
-
 async def _goes_on(
     broker: RabbitMQStream, client: Client, expect: Expect, what: str, sub: str = "b", stream: str = OTHER
 ) -> None:
@@ -119,12 +115,11 @@ async def credit_response_error(broker: RabbitMQStream, client: Client, expect: 
     broker.store_offset(STREAM, "app", 7)
     call, held = await _pending(broker, client, expect)
     expect.prepared(await client.unsubscribe("a"))
-    if _stands(broker, dead[0]):
-        broker.say(dead[0], CreditResponse(Code.SUBSCRIPTION_ID_DOES_NOT_EXIST, dead[1]))
-    else:
+    gone = CreditResponse(Code.SUBSCRIPTION_ID_DOES_NOT_EXIST, dead[1])
+    if not say_if_open(broker, dead[0], gone):
         expect.note("(a) left out: the connection of the first subscription is gone with it")
     await _goes_on(broker, client, expect, "(a): the second subscription goes on")
-    broker.say(live[0], CreditResponse(Code.PRECONDITION_FAILED, live[1]))
+    say(broker, expect, live[0], CreditResponse(Code.PRECONDITION_FAILED, live[1]))
     await _goes_on(broker, client, expect, "(b): the consumer is kept")
     expect.that(not call.done, "no op ends by a CreditResponse", "the pending request ended")
     broker.faults.remove(held)
@@ -144,7 +139,7 @@ async def deliver_for_unknown_subscription(broker: RabbitMQStream, client: Clien
     first, second = await _two_subscriptions(broker, client, expect)
     expect.exercised(FOREIGN_ID not in (first[1], second[1]), f"the client uses id {FOREIGN_ID} itself")
     for connection in {first[0], second[0]}:
-        broker.say(connection, Deliver(FOREIGN_ID, _stray(client, b"stray")))
+        say(broker, expect, connection, Deliver(FOREIGN_ID, _stray(client, b"stray")))
     await _goes_on(broker, client, expect, "the first subscription goes on", "a", STREAM)
     await _goes_on(broker, client, expect, "the second subscription goes on")
     got = [body for sub in ("a", "b") for body in bodies_of(client.messages(sub))]
@@ -159,13 +154,11 @@ async def deliver_after_unsubscribe(broker: RabbitMQStream, client: Client, expe
     broker.faults.add(hold(kind="Unsubscribe", direction="in", name="Unsubscribe"))
     call = client.begin("unsubscribe", sub="a", drain=False)
     await expect.reached(broker, "no Unsubscribe came", kind="Unsubscribe", since=mark)
-    broker.say(dead[0], Deliver(dead[1], _stray(client, b"before the answer")))
+    say(broker, expect, dead[0], Deliver(dead[1], _stray(client, b"before the answer")))
     broker.faults.remove("Unsubscribe")
     result = await call
     expect.ok(result, "unsubscribe ends ok")
-    if _stands(broker, dead[0]):
-        broker.say(dead[0], Deliver(dead[1], _stray(client, b"behind the answer", 2)))
-    else:
+    if not say_if_open(broker, dead[0], Deliver(dead[1], _stray(client, b"behind the answer", 2))):
         expect.note("(b) left out: the connection is gone with its subscription")
     await asyncio.sleep(QUIET_S)
     late = [e for e in client.events if e.event == "message" and e["sub"] == "a" and e.n > (result.n or 0)]
@@ -210,9 +203,8 @@ async def subscription_id_exists(broker: RabbitMQStream, client: Client, expect:
     expect.exercised(found, "no Subscribe came")
     if refused is not None:
         expect.equal(refused.code, 3, "the op fails with code 3")
-        if _stands(broker, found[0].connection):
-            stray = Deliver(asked(found[0]).subscription_id, _stray(client, b"stray"))
-            broker.say(found[0].connection, stray)
+        stray = Deliver(asked(found[0]).subscription_id, _stray(client, b"stray"))
+        say_if_open(broker, found[0].connection, stray)
         await asyncio.sleep(QUIET_S)
         expect.that(not client.messages("a"), "no message event of the failed subscription")
         await client.unsubscribe("a")

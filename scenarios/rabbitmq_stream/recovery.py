@@ -23,7 +23,7 @@ from scenarios.rabbitmq_stream._lifecycle import (
 from scenarios.rabbitmq_stream._steps import BOTH, CONSUMER, STREAM, received
 
 
-@scenario("RMQS-5.18", roles=BOTH, server={"nodes": 3}, timeout_s=120)
+@scenario("RMQS-5.18", roles=BOTH, server={"nodes": 3}, timeout_s=120, revision=2)
 async def rolling_restart(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     broker.create_stream(STREAM)
     await reconnecting(client, endpoints=[f"{broker.host}:{node.port}" for node in broker.nodes])
@@ -37,11 +37,15 @@ async def rolling_restart(broker: RabbitMQStream, client: Client, expect: Expect
             calls.append(client.begin_publish(STREAM, b"number %d" % len(calls), timeout=10.0))
             await asyncio.sleep(0.1)
 
+    ended = 0
     for node in (1, 2, 3):
+        mark = broker.journal.last_seq
         broker.stop_node(node)
+        ended += len(broker.journal.select(kind="closed", since=mark))
         await produce(1.0)
         broker.start_node(node)
         await produce(1.0)
+    expect.exercised(ended, "no restart ended a connection of the client")
     begun, acked = broker.now, False
     while not acked and broker.now - begun < 30.0:
         acked = (await client.begin_publish(STREAM, b"last", timeout=5.0)).ok
@@ -56,6 +60,8 @@ async def rolling_restart(broker: RabbitMQStream, client: Client, expect: Expect
             expect.that(there, f"message {number}, which was acked, is stored", "it is not")
         elif result.outcome == "nacked":
             expect.that(not there, criterion, f"{result}, but it is stored")
+    twice = [event.fields for event in client.events if event.event == "outcome"]
+    expect.that(not twice, "each message ends once: no outcome besides the answers", twice[:1])
     await eventually(lambda: len(set(positions(client))) >= len(stored), 15.0)
     without_gap(expect, positions(client), "the consumer goes on without gap")
     expect.equal(len(set(positions(client))), len(stored), "the consumer gets everything")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -12,17 +13,30 @@ from conformance.adapter.messages import Error, Kind
 from conformance.adapter.result import Result
 from conformance.suite import Client, Expect, scenario
 from fakebrokers import RabbitMQStream
-from fakebrokers.faults import drop, duplicate, fault, hold, inject, reorder, reply, rewrite
+from fakebrokers.faults import drop, duplicate, fault, hold, inject, reorder, reply, rewrite, rst
 from fakebrokers.faults.effects import Extend, Rewrite
 from fakebrokers.journal import Tap
 from fakebrokers.rabbitmq_stream.codes import Code
 from scenarios.rabbitmq_stream._deliveries import subscribe_error
+from scenarios.rabbitmq_stream._lifecycle import eventually
 from scenarios.rabbitmq_stream._questions import Questions, askable
-from scenarios.rabbitmq_stream._steps import ADMIN, NOT_LATE, STREAM, received, sent, stream_exists
+from scenarios.rabbitmq_stream._steps import (
+    ADMIN,
+    NOT_LATE,
+    STREAM,
+    connections,
+    opened,
+    received,
+    say_raw,
+    sent,
+    stores,
+    stream_exists,
+)
 
 CREATE = ("rmqs.create",)
 
 UNUSED_ID = 0x7FFFFF00
+NULL_ARRAY = b"\xff" * 4
 #: Codes that a request can be refused with.
 REFUSALS = (*range(2, 10), *range(11, 20))
 EXOTIC = "str\u00f6m-\u6d41-\U0001f300"
@@ -65,12 +79,20 @@ async def unknown_correlation_id(broker: RabbitMQStream, client: Client, expect:
     questions.answered(expect, second, "b", "the next request is answered")
 
 
-@scenario("RMQS-2.03", ops=CREATE)
+@scenario("RMQS-2.03", ops=CREATE, revision=2)
 async def duplicate_response(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    broker.create_stream("other arguments", max_length_bytes=1000)
     await client.connected()
-    broker.faults.add(duplicate(kind="CreateResponse"))
+    broker.faults.add(duplicate(kind="CreateResponse", name="twice"))
     expect.ok(await client.op("rmqs.create", session="s1", target="one"), "the first answer counts")
-    expect.ok(await client.op("rmqs.create", session="s1", target="two"), "the second is ignored")
+    expect.that("one" in broker.stream_names, "the first answer counts", "the broker has no such stream")
+    expect.exercised(broker.faults.fired("twice"), "no answer was sent twice")
+    refused = await client.op("rmqs.create", session="s1", target="other arguments")
+    criterion = "the second is ignored: the next request gets its own answer"
+    expect.failed(refused, ("refused",), criterion, code=Code.PRECONDITION_FAILED)
+    expect.ok(await client.op("rmqs.create", session="s1", target="two"), criterion)
+    expect.that("two" in broker.stream_names, criterion, "the broker has no such stream")
+    expect.that(client.alive, "no panic", "the process ended")
 
 
 @scenario("RMQS-2.04", timeout_s=60)
@@ -99,9 +121,8 @@ async def top_bit(broker: RabbitMQStream, client: Client, expect: Expect) -> Non
     call = client.begin("rmqs.create", 3.0, session="s1", target="one")
     asked = await expect.reached(broker, "no Create came", kind="Create")
     number = asked[0].keys[0]
-    broker.say_raw(
-        asked[0].connection, bytes.fromhex("0000000a 000d 0001") + number.to_bytes(4, "big") + b"\0\1"
-    )
+    request = bytes.fromhex("0000000a 000d 0001") + number.to_bytes(4, "big") + b"\0\1"
+    say_raw(broker, expect, asked[0].connection, request)
     await asyncio.sleep(0.3)
     broker.faults.release("true answer")
     result = await call
@@ -119,7 +140,7 @@ async def top_bit(broker: RabbitMQStream, client: Client, expect: Expect) -> Non
     expect.that(not wrong, "the client sets the top bit only in answers", wrong)
 
 
-@scenario("RMQS-2.06", timeout_s=90)
+@scenario("RMQS-2.06", timeout_s=90, revision=2)
 async def request_timeout(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     broker.create_stream(STREAM)
     broker.store_offset(STREAM, "a", 1)
@@ -152,6 +173,9 @@ async def request_timeout(broker: RabbitMQStream, client: Client, expect: Expect
         result = await call
         deadline = client.deadline_s("close" if op == "close" else "request", 2.0)
         _timed_out(expect, result, kind, deadline, closing=op == "close")
+        if op != "close":
+            pending = (await client.state(kind))["pending"]
+            expect.that(not pending, f"{kind} lost: state.pending is 0 afterwards", pending)
 
 
 def _timed_out(expect: Expect, result: Result, kind: str, deadline: float, *, closing: bool) -> None:
@@ -163,49 +187,60 @@ def _timed_out(expect: Expect, result: Result, kind: str, deadline: float, *, cl
     )
 
 
-@scenario("RMQS-2.07")
+@scenario("RMQS-2.07", revision=2)
 async def write_failure(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     questions = Questions(broker, client)
-    await client.connected()
-    questions.answered(expect, await questions.ask("a"), "a", "the connection works")
-    mark = broker.journal.last_seq
-    broker.kill(how="rst")
-    await expect.reached(broker, "the connection was not reset", kind="closed", since=mark)
-    await asyncio.sleep(0.003)
-    result = await questions.ask("c", 8.0)
-    _ended_by_loss(client, expect, result)
+    for session, later_s in (("at once", 0.0), ("3 ms later", 0.003)):
+        await client.connected(session)
+        works = await questions.ask("b", session=session)
+        questions.answered(expect, works, "b", "the connection works")
+        mark = broker.journal.last_seq
+        broker.kill(how="rst")
+        if later_s:
+            await asyncio.sleep(later_s)
+        asked_s = asyncio.get_running_loop().time()
+        call = questions.ask("c", 8.0, session)
+        await expect.reached(broker, "no connection was there to be reset", kind="closed", since=mark)
+        what = f"a request, {session},"
+        questions.ended_by_loss(expect, await call, "c", what, since=mark, lost_s=asked_s)
+    if client.has_role("publisher") and client.can("named_publisher"):
+        await _loss_behind_an_answer(broker, client, expect)
 
 
-def _ended_by_loss(client: Client, expect: Expect, result: Result) -> None:
-    if _answered_anew(client, result):
-        expect.that(True, "the request is repeated on a new connection")
+async def _loss_behind_an_answer(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    """The RST follows the answer to DeclarePublisher: what is asked next (the sequence) has no connection."""
+    broker.create_stream("lost")
+    await client.connected("publisher")
+    behind = rst(kind="DeclarePublisherResponse", nth=1, scope="run", name="RST behind the answer")
+    broker.faults.add(behind)
+    result = await client.publish("lost", b"x", session="publisher", name="ref", timeout=8.0)
+    expect.exercised(broker.faults.fired("RST behind the answer"), "no publisher was declared")
+    if result.ok:
+        expect.that(stores(broker, b"x", "lost"), "a publish that was acked is stored", "it is not")
         return
-    expect.failed(result, ("connection", "closed"), "the request ends as connection or closed")
-    expect.within(result.elapsed_ms / 1000, 1.0, "the request ends within 1 s, not at the request's time-out")
+    lost = broker.journal.select(kind="rst")[-1]
+    late_s = result.ended_ns / 1e9 - (lost.at + broker.journal.started_at)
+    expect.failed(result, ("connection", "closed"), "the publish behind it ends as connection or closed")
+    expect.within(late_s, 1.0, "the publish behind it ends within 1 s of the loss")
 
 
-def _answered_anew(client: Client, result: Result) -> bool:
-    """Whether it got an answer after the loss of the connection, on another one."""
-    return client.can("auto_reconnect") and (result.ok or result.code == Code.PRECONDITION_FAILED)
-
-
-@scenario("RMQS-2.08")
+@scenario("RMQS-2.08", revision=2)
 async def loss_ends_all_requests(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     questions = Questions(broker, client)
     await client.connected()
-    broker.faults.add(drop(kind=questions.kind, direction="in", connection="c1", name="no answers"))
-    calls = [questions.ask(name, 8.0) for name in "abc"]
-    await expect.reached(broker, "no request came", kind=questions.kind)
+    mark = broker.journal.last_seq
+    broker.faults.add(drop(kind=questions.kind, direction="in", name="no answers"))
+    calls = {name: questions.ask(name, 8.0) for name in "abc"}
+    asked = await expect.reached(broker, "no request came", kind=questions.kind, since=mark)
     await asyncio.sleep(0.1)
+    held = broker.client_holds(asked[0].connection)
+    expect.exercised(held is not False, "the client did not wait for an answer")
     broker.faults.remove("no answers")
-    fin_at = asyncio.get_running_loop().time()
+    mark, lost_s = broker.journal.last_seq, asyncio.get_running_loop().time()
     broker.kill()
-    for number, call in enumerate(calls):
-        result = await call
-        if _answered_anew(client, result):
-            continue
-        expect.failed(result, ("connection", "closed"), f"request {number + 1} ends as connection or closed")
-        expect.within(result.ended_ns / 1e9 - fin_at, 1.0, f"request {number + 1} ends within 1 s of the FIN")
+    for name, call in calls.items():
+        what = f"request {name}"
+        questions.ended_by_loss(expect, await call, name, what, since=mark, lost_s=lost_s)
 
 
 @scenario("RMQS-2.09", ops=("set_counter",))
@@ -298,7 +333,7 @@ async def stream_exists_already(broker: RabbitMQStream, client: Client, expect: 
     expect.that(not other.ok and other.code == 17, "(b) an error with code 17, never ok", str(other))
 
 
-@scenario("RMQS-2.13", target=True)
+@scenario("RMQS-2.13", target=True, revision=2)
 async def names_at_limits(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     await client.connected()
     for name in (STREAM, EXOTIC):
@@ -317,7 +352,7 @@ async def names_at_limits(broker: RabbitMQStream, client: Client, expect: Expect
             mark = broker.journal.last_seq if expect.wire_visible else 0
             result = await way(client, expect, shown, session=session, target=target, name=reference)
             if expect.wire_visible:
-                _whole_on_the_wire(broker, expect, reference, shown, mark)
+                await _whole_on_the_wire(broker, expect, reference, shown, mark, used=result.ok)
                 refused = [
                     r for r in sent(broker, "DeclarePublisherResponse", since=mark) if r.status != Code.OK
                 ]
@@ -348,18 +383,26 @@ async def _named_publisher(client: Client, expect: Expect, shown: str, **place: 
     return result
 
 
-def _whole_on_the_wire(
-    broker: RabbitMQStream, expect: Expect, reference: str, shown: str, since: int
+async def _whole_on_the_wire(
+    broker: RabbitMQStream, expect: Expect, reference: str, shown: str, since: int, *, used: bool
 ) -> None:
+    """What was sent with the reference; if it was `used`, it has to come (StoreOffset has no answer)."""
+
+    def names() -> list[str]:
+        frames = [*received(broker, "StoreOffset", since=since)]
+        frames += received(broker, "DeclarePublisher", since=since)
+        return [str(getattr(record.frame, "reference", "")) for record in frames]
+
+    if used:
+        came = await eventually(names, 1.0)
+        expect.that(came, f"{shown}: the reference is on the wire", "no frame came that has one")
     malformed = [str(r) for r in broker.journal.select(kind="Malformed", since=since)]
     expect.that(not malformed, f"{shown}: the frame decodes, its length counts bytes", malformed)
-    for kind in ("StoreOffset", "DeclarePublisher"):
-        for record in received(broker, kind, since=since):
-            sent_name = getattr(record.frame, "reference", reference)
-            expect.equal(sent_name, reference, f"{shown}: sent whole, never truncated")
+    for name in names():
+        expect.equal(name, reference, f"{shown}: sent whole, never truncated")
 
 
-@scenario("RMQS-2.14", process=True)
+@scenario("RMQS-2.14", process=True, revision=2)
 async def null_and_empty(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     before = client.facts()
     cases = {
@@ -372,11 +415,53 @@ async def null_and_empty(broker: RabbitMQStream, client: Client, expect: Expect)
     for case, broken in cases.items():
         broker.faults.clear()
         broker.faults.add(broken)
+        mark = broker.journal.last_seq
         result = await client.connect(case, timeout=5.0)
+        expect.exercised(connections(broker, since=mark), f"{case}: the client did not connect")
         if not result.ok:
             expect.failed(result, NOT_LATE, f"{case}: decoded, or a clean error")
             expect.within(result.elapsed_ms / 1000, 2.0, f"{case}: within 2 s")
             expect.tolerate(False, f"{case}: decoded as null and empty", str(result))
+            continue
+        opened(broker, expect, f"{case}: the session works", since=mark)
+        expect.that((await client.state(case))["open"], f"{case}: the session works", "it is not open")
+    broker.faults.clear()
+    await _null_arrays(broker, client, expect)
     after = client.facts()
     if before is not None and after is not None and before.rss_bytes and after.rss_bytes:
         expect.that(after.rss_bytes - before.rss_bytes < 64 << 20, "RSS growth < 64 MiB", after.rss_bytes)
+
+
+async def _null_arrays(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    """Metadata of an unknown stream, answered with null in place of the brokers and of the replicas."""
+    case, unknown = "null arrays", "nowhere"
+    if client.has("rmqs.metadata"):
+        ask = partial(client.begin, "rmqs.metadata", 3.0, session=case, targets=[unknown])
+    elif client.has_role("publisher"):
+        ask = partial(client.begin_publish, unknown, b"x", session=case, timeout=3.0)
+    else:
+        return
+    await client.connected(case)
+    mark = broker.journal.last_seq
+    broker.faults.add(hold(kind="MetadataResponse", nth=1, scope="run", name="true answer"))
+    call = ask()
+    if not await eventually(lambda: received(broker, "Metadata", since=mark), 2.0):
+        expect.note(f"{case}: the library asks for no metadata")
+        return
+    asked = received(broker, "Metadata", since=mark)[0]
+    name = len(unknown).to_bytes(2, "big") + unknown.encode()
+    head = bytes.fromhex("800f 0001") + asked.keys[0].to_bytes(4, "big") + NULL_ARRAY
+    body = head + bytes.fromhex("00000001") + name + bytes.fromhex("0002 ffff") + NULL_ARRAY
+    begun_s = asyncio.get_running_loop().time()
+    say_raw(broker, expect, asked.connection, len(body).to_bytes(4, "big") + body)
+    result = await call
+    expect.ended(result, f"{case}: decoded, or a clean error")
+    expect.within(result.ended_ns / 1e9 - begun_s, 2.0, f"{case}: decoded, or a clean error within 2 s")
+    expect.that(result.word != "internal", f"{case}: no read past the frame", str(result))
+    if not result.ok and result.word != "refused":
+        expect.tolerate(False, f"{case}: decoded as empty", str(result))
+        return
+    broker.faults.clear()
+    expect.that(
+        (await ask()).word == result.word, f"{case}: the session works", "the next one ends otherwise"
+    )

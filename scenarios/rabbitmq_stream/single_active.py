@@ -20,7 +20,7 @@ from scenarios.rabbitmq_stream._deliveries import (
     surfaced,
     write,
 )
-from scenarios.rabbitmq_stream._steps import CONSUMER, STREAM, received
+from scenarios.rabbitmq_stream._steps import CONSUMER, STREAM, received, say
 
 GROUP = "app"
 PROPERTIES = {"single-active-consumer": "true", "name": GROUP}
@@ -79,7 +79,7 @@ async def single_active_consumer(broker: RabbitMQStream, client: Client, expect:
     write(broker, client, numbered(10, 2))
     got = positions(await surfaced(client, 12 - start))
     expect.equal(got, [*range(start, 12)], "messages are surfaced from the answered position")
-    broker.say(found.connection, ConsumerUpdate(1, asked(found).subscription_id, 1))
+    say(broker, expect, found.connection, ConsumerUpdate(1, asked(found).subscription_id, 1))
     await _answered(broker, expect, 1, ANSWER_S)
     answers = [r.keys[0] for r in received(broker, "ConsumerUpdateResponse")]
     expect.equal(answers, [0, 1], "exactly one answer to each ConsumerUpdate")

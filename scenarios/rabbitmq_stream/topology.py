@@ -31,7 +31,7 @@ from scenarios.rabbitmq_stream._lifecycle import (
     users,
     without_gap,
 )
-from scenarios.rabbitmq_stream._steps import BOTH, PUBLISHER, STREAM, received, sent
+from scenarios.rabbitmq_stream._steps import BOTH, PUBLISHER, STREAM, received, say, say_if_open, sent
 
 MANY = ("a", "b", "c", "missing")
 
@@ -75,7 +75,7 @@ async def stream_deleted(broker: RabbitMQStream, client: Client, expect: Expect)
     expect.outcome(await pending, ("unknown", "nacked"), "pending publishes end unknown or nacked")
 
 
-@scenario("RMQS-5.12", roles=BOTH, server={"nodes": 2}, timeout_s=90)
+@scenario("RMQS-5.12", roles=BOTH, server={"nodes": 2}, timeout_s=90, revision=2)
 async def leader_moved(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     await reconnecting(client)
     await at_work(broker, client, expect)
@@ -84,7 +84,8 @@ async def leader_moved(broker: RabbitMQStream, client: Client, expect: Expect) -
     mark, begun = broker.journal.last_seq, broker.now
     code = Code.STREAM_NOT_AVAILABLE
     for name in standing(broker):
-        broker.faults.add(reply(code=code, kind="DeclarePublisher", connection=name, name=f"old {name}"))
+        if node_port(broker, name) == old:
+            broker.faults.add(reply(code=code, kind="DeclarePublisher", connection=name, name=f"old {name}"))
     broker.move_leader(STREAM, 2)
 
     def at_new() -> list[Any]:
@@ -141,7 +142,7 @@ async def update_for_unknown_stream(broker: RabbitMQStream, client: Client, expe
     await at_work(broker, client, expect)
     names, mark = list(standing(broker)), broker.journal.last_seq
     for name in names:
-        broker.say(name, MetadataUpdate(Code.STREAM_NOT_AVAILABLE, "nobody"))
+        say(broker, expect, name, MetadataUpdate(Code.STREAM_NOT_AVAILABLE, "nobody"))
     await asyncio.sleep(0.5)
     gone = [name for name in names if name not in standing(broker)]
     expect.that(not gone, "no connection is closed", gone)
@@ -164,10 +165,11 @@ async def unknown_update_code(broker: RabbitMQStream, client: Client, expect: Ex
     users_before, events = users(broker), len(client.events)
     created = await client.op("rmqs.create", session="s1", target="new")
     expect.ok(created, "Create is answered")
+    expect.exercised(broker.faults.fired("code 99"), "no Create came")
     told = {record.connection for record in received(broker, "Create")}
     for name in users_before:
-        if name not in told and name in standing(broker):
-            broker.say(name, MetadataUpdate(99, STREAM))
+        if name not in told:
+            say_if_open(broker, name, MetadataUpdate(99, STREAM))
     await asyncio.sleep(0.2)
     expect.that(client.alive, "no crash", "the process ended")
     if not client.can("auto_reconnect") and await eventually(lambda: losses(client, events), 2.0):

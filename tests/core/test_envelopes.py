@@ -97,7 +97,7 @@ class BusSession(Session):
     def answers_on(self) -> Link:
         return next((each.link for each in self.bus.listening if each.node == self.node), self.link)
 
-    def refusal(self, frame: Frame, code: int) -> Frame | None:
+    def refusal(self, frame: Frame, code: int, now: float) -> Frame | None:
         return Message("answers", f"res {frame.number} no {code}") if isinstance(frame, Request) else None
 
 
@@ -206,3 +206,23 @@ def test_all_connections_of_a_peer_count_together() -> None:
     assert talk.say(b"t:1", on=1)[2] == ["t:1"]
     assert talk.say(b"t:2", on=2)[2] == []  # the second one of node a
     assert talk.say(b"t:3", on=3)[2] == ["t:3"]  # the first one of node b
+
+
+def test_the_journal_has_the_envelope_the_packet_and_the_peer() -> None:
+    talk = Conversation(drop(kind="Request", direction="in", nth=2))
+    talk.say(b"t:req 1 one", b"t:req 2 two")
+    records = [r for r in talk.engine.journal if r.tap.direction == "in" and r.kind != "Name"]
+    assert [(r.kind, r.envelope, r.keys, r.tap.label, r.fault, r.peer) for r in records] == [
+        ("Message", "", ("t",), "in", "", "a"),
+        ("Request", "Message", (1,), "in", "", "a"),
+        ("Message", "", ("t",), "received", "fault 1", "a"),
+        ("Request", "Message", (2,), "received", "fault 1", "a"),
+    ]
+    assert [r.role for r in talk.engine.journal.select(kind="Request", connection="c3")] == ["event"]
+
+
+def test_packets_stay_closed_where_nobody_wants_them() -> None:
+    talk = Conversation()
+    talk.engine.journal.looks_inside = False
+    talk.say(b"t:req 1 one")
+    assert talk.engine.journal.select(kind="Request") == []

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import socket
 import sys
 import time
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -168,3 +171,62 @@ def test_a_client_that_resets_and_one_that_closes() -> None:
         records = toy.wait_for(kind="closed", count=2)
         assert [record.note for record in records] == ["reset by client", "closed by client"]
         assert toy.connections == []
+
+
+def fails_once(action: Callable[..., Any]) -> Callable[..., Any]:
+    """What raises at the first call, and from then on does what it stands in for."""
+    calls = itertools.count()
+
+    def act(*args: Any, **options: Any) -> Any:
+        if not next(calls):
+            raise RuntimeError("broken on purpose")
+        return action(*args, **options)
+
+    return act
+
+
+@pytest.mark.parametrize(
+    "where, what, note",
+    [
+        ("toy", "new_session", "while it accepted 127.0.0.1:"),
+        ("engine", "accept", "while it accepted 127.0.0.1:"),
+        ("loop", "connect_accepted_socket", "at the listener of 127.0.0.1:"),
+    ],
+)
+def test_an_error_while_a_client_is_accepted(
+    monkeypatch: pytest.MonkeyPatch, where: str, what: str, note: str
+) -> None:
+    toy = Toy().start()
+    try:
+        with client(toy) as good:
+            assert ask(good, b"put a") == b"stored a\n"
+            listener = toy.listeners[0]
+            part = {"toy": toy, "engine": toy.engine, "loop": listener.driver.loop}[where]
+            monkeypatch.setattr(part, what, fails_once(getattr(part, what)))
+            listener.endpoint = toy.endpoints()[0]
+            with client(toy) as refused:
+                assert everything(refused)[0] == b""
+            assert ask(good, b"put b") == b"stored b\n"
+            with client(toy) as other:
+                assert ask(other, b"get b") == b"value b\n"
+        with pytest.raises(RuntimeError, match="on purpose") as caught:
+            toy.check()
+        assert caught.value.__notes__[0].startswith(f"in the fake, {note}")
+    finally:
+        toy.stop()
+
+
+def test_an_error_at_the_end_of_a_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The client whose step it was is served, too."""
+    toy = Toy().start()
+    try:
+        with client(toy) as good:
+            assert ask(good, b"put a") == b"stored a\n"
+            monkeypatch.setattr(toy.journal, "flush", fails_once(toy.journal.flush))
+            assert ask(good, b"put b") == b"stored b\n"
+            assert ask(good, b"put c") == b"stored c\n"
+        with pytest.raises(RuntimeError, match="on purpose") as caught:
+            toy.check()
+        assert caught.value.__notes__ == ["in the fake, at the end of a step"]
+    finally:
+        toy.stop()

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar
 
+from msgspec.structs import astuple
+
 from fakebrokers.core.engine import Clock
 from fakebrokers.core.frames import Frame, FrameSpec, Items, KeyType, Malformed, Role, kind_of
 from fakebrokers.core.listeners import Endpoint
@@ -22,9 +24,7 @@ FULL = 5
 
 
 class Messages(Items):
-    """The messages of a batch, by name; those of an answer have a status each, and may be refusals."""
-
-    mixed = True
+    mixed = True  # those of an answer have a status each, and may be refusals
     roles = (Role.REJECT,)
 
     def count(self, frame: Any) -> int:
@@ -34,13 +34,13 @@ class Messages(Items):
         return tuple(frame.names)
 
     def select(self, frame: Any, indices: Sequence[int]) -> Any:
-        return type(frame)(*(tuple(getattr(frame, f)[i] for i in indices) for f in frame.__struct_fields__))
+        return type(frame)(*(tuple(field[i] for i in indices) for field in astuple(frame)))
 
     def role(self, frame: Any, index: int) -> Role | None:
         return Role.REJECT if self.status(frame, index) else None
 
     def status(self, frame: Any, index: int) -> int | None:
-        return int(frame.codes[index]) if isinstance(frame, Stored) else None
+        return frame.codes[index] if isinstance(frame, Stored) else None
 
 
 class Put(Frame, frozen=True):
@@ -65,20 +65,15 @@ class CountedPing(Frame, frozen=True):
 
 
 class EchoCodec(Codec):
-    """Words in a frame: its kind, then its fields, tuples with commas."""
-
     kinds: ClassVar[tuple[type[Frame], ...]] = (Put, Stored, Ping)
-
-    def __init__(self) -> None:
-        self.buffer = b""
+    buffer = b""
 
     def feed(self, unit: bytes) -> Iterable[tuple[Frame, int]]:
         *whole, self.buffer = (self.buffer + unit).split(b"\n")
         return [(self.read(text), len(text) + 1) for text in whole]
 
     def encode(self, frame: Frame) -> bytes:
-        fields = [getattr(frame, name) for name in frame.__struct_fields__]
-        words = [",".join(map(str, f)) if isinstance(f, tuple) else str(f) for f in fields]
+        words = [",".join(map(str, f)) if isinstance(f, tuple) else str(f) for f in astuple(frame)]
         return " ".join([kind_of(frame), *words]).encode() + b"\n"
 
     def read(self, text: bytes) -> Frame:
@@ -105,12 +100,10 @@ class CountedCodec(EchoCodec):
 
 
 class EchoBroker(Broker):
-    def __init__(self) -> None:
-        self.stored: list[str] = []
-        self.room = 1000
+    room, stored = 1000, ()
 
     def reset(self) -> None:
-        self.stored.clear()
+        self.stored = ()
 
 
 class EchoSession(Session):
@@ -119,35 +112,24 @@ class EchoSession(Session):
 
     def handle(self, frame: Frame, now: float) -> None:
         if isinstance(frame, Put):
-            codes = tuple(0 if i < self.broker.room else FULL for i, _ in enumerate(frame.names))
+            codes = tuple(0 if i < self.broker.room else FULL for i in range(len(frame.names)))
             self.broker.stored += frame.names[: self.broker.room]
             self.link.say(Stored(frame.names, codes))
         elif not isinstance(frame, Malformed):
             self.link.say(frame)
 
 
-class Fill(Action, frozen=True):
+class FillUp(Action, Effect, frozen=True, tag="fill-up"):
+    def apply(self, passage: Passage) -> None:
+        passage.host(self)
+        passage.pass_through()
+
     def perform(self, host: Any, fault: str, connection: str) -> None:
         host.server.broker.room = 0
 
 
-class FillUp(Effect, frozen=True, tag="fill-up"):
-    """From here on nothing more is stored."""
-
-    def apply(self, passage: Passage) -> None:
-        passage.host(Fill())
-        passage.pass_through()
-
-
-LINES, COUNTED = Wire("lines", EchoCodec.kinds, port=7), Wire("counted", CountedCodec.kinds, port=8)
-PROTOCOL = Protocol(
-    name="echo",
-    about="echoes",
-    server=f"{__name__}:Echo",
-    wires=(LINES, COUNTED),
-    variants=("lines", "counted"),
-    effects=(FillUp,),
-)
+LINES, COUNTED = WIRES = Wire("lines", EchoCodec.kinds, port=7), Wire("counted", CountedCodec.kinds, port=8)
+PROTOCOL = Protocol(name="echo", about="", server=f"{__name__}:Echo", wires=WIRES, effects=(FillUp,))
 
 
 class Echo(FakeServer):

@@ -18,7 +18,7 @@ from fakebrokers.journal import seal as sealing  # noqa: E402
 
 
 def write_run(folder: Path, run: str, events: int = 3, *, close: bool = True) -> RunJournal:
-    journal = RunJournal(folder, run, client="c", seed=5)
+    journal = RunJournal(folder, run, run=run, client="c", seed=5)
     for number in range(events):
         journal.event(float(number), "p", f"e{number}")
     journal._wire.append(
@@ -121,10 +121,19 @@ def test_files_that_are_no_journal_stop_it(tmp_path: Path) -> None:
         sealing.seal(tmp_path)
 
 
-def test_numbers_beyond_63_bits_are_left_out(tmp_path: Path) -> None:
+def test_numbers_of_64_bits_keep_their_value_and_larger_ones_are_named_in_the_note(tmp_path: Path) -> None:
+    edges = [7, (1 << 63) - 1, 1 << 63, (1 << 64) - 1]
     journal = write_run(tmp_path, "huge", events=0, close=False)
-    for offset in (7, 2**64 - 1):
-        journal.op(1.0, "p", 1, "deliver", "ok", offset=offset)
+    for offset in (*edges, 1 << 64, -1):
+        journal.op(1.0, "p", 1, "deliver", "ok", offset=offset, note="n")
     journal.close(verdict="pass")
     sealing.seal(tmp_path)
-    assert [row["offset"] for row in tables(tmp_path)["ops"]] == [7, None]
+    rows = tables(tmp_path)["ops"]
+    assert [row["offset"] for row in rows] == [*edges, None, None]
+    assert [row["note"] for row in rows] == [
+        *["n"] * 4,
+        "n; offset 18446744073709551616 does not fit",
+        "n; offset -1 does not fit",
+    ]
+    (run,) = tables(tmp_path)["runs"]
+    assert (run["ended"], run["torn"], run["verdict"]) == (True, False, "pass")

@@ -16,7 +16,7 @@ from fakebrokers.faults import Fault, Plan
 from fakebrokers.narconi.broker import NarconiBroker
 from fakebrokers.narconi.codec import NarconiCodec
 from fakebrokers.narconi.config import Config
-from fakebrokers.narconi.profile import Profile, find_profile
+from fakebrokers.narconi.profile import PROFILES, Profile
 from fakebrokers.narconi.protocol import PROTOCOL, WIRE
 from fakebrokers.narconi.server import Narconi
 from fakebrokers.narconi.session import NarconiSession
@@ -169,7 +169,7 @@ class Core(Server):
     def __init__(
         self, profile: str = "real", config: Config | None = None, faults: tuple[Fault, ...] = ()
     ) -> None:
-        self.profile = find_profile(profile)
+        self.profile = PROFILES[profile]
         self.config = config or Config()
         clock = Clock(1_795_189_277.0)
         self.broker = NarconiBroker(clock.wall)
@@ -232,7 +232,7 @@ class Live(Server):
     def __init__(self, narconi: Narconi) -> None:
         self.narconi = narconi
         self.broker = narconi.broker
-        self.profile = find_profile(narconi.profile)
+        self.profile = PROFILES[narconi.profile]
         self._sockets: list[LiveSocket] = []
 
     def __enter__(self) -> Live:

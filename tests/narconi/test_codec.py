@@ -15,7 +15,7 @@ from fakebrokers.narconi.codec import NarconiCodec
 from fakebrokers.narconi.config import Config
 from fakebrokers.narconi.encodings import encode_payload, known_encoding
 from fakebrokers.narconi.messages import js_text
-from fakebrokers.narconi.profile import find_profile
+from fakebrokers.narconi.profile import PROFILES
 from fakebrokers.narconi.websocket import BINARY, CONTINUATION, TEXT, encode_frame
 
 Q = "/v2/gold/queues/q"
@@ -28,7 +28,7 @@ def upgrade(protocol: str = "publish") -> f.WsUpgrade:
 
 def behind(protocol: str, *data: bytes, profile: str = "real", limit: int = 65536) -> list[Frame]:
     """What the codec makes of bytes behind an upgrade."""
-    codec = NarconiCodec(find_profile(profile), Config(max_message_size=limit))
+    codec = NarconiCodec(PROFILES[profile], Config(max_message_size=limit))
     list(codec.feed(codec.encode(upgrade(protocol))))
     return [frame for piece in data for frame, _ in codec.feed(piece)]
 
@@ -73,6 +73,19 @@ def test_names_are_decoded() -> None:
     ((frame, _),) = NarconiCodec().feed(b"PUT /v2/go%6cd/queues/a%20b HTTP/1.1\r\n\r\n")
     assert isinstance(frame, f.EnsureQueue)
     assert (frame.project, frame.queue) == ("gold", "a b")
+
+
+@given(st.lists(st.integers(0, 600), max_size=6), st.sampled_from(["publish", "consume"]))
+def test_units_may_be_fed_before_the_frames_in_front_are_fetched(cuts: list[int], protocol: str) -> None:
+    """What the bytes behind an upgrade mean is known when it is fetched, not when they come."""
+    codec = NarconiCodec()
+    data = codec.encode(f.EnsureQueue("PUT", Q)) + codec.encode(upgrade(protocol))
+    data += text("{}") + encode_frame(BINARY, b"hello", masked=True) + text('{"ackId":"1"}')
+    at_once = [frame for frame, _ in codec.feed(data)]
+    assert [type(frame) for frame in at_once[:2]] == [f.EnsureQueue, f.WsUpgrade]
+    codec = NarconiCodec()
+    fed = [codec.feed(data[a:b]) for a, b in pairwise([0, *sorted(cuts), len(data)])]
+    assert [frame for found in fed for frame, _ in found] == at_once
 
 
 # messages of a publisher
@@ -264,7 +277,7 @@ def test_deliveries() -> None:
 
 
 def test_errors() -> None:
-    real, seed = NarconiCodec(), NarconiCodec(find_profile("seed"))
+    real, seed = NarconiCodec(), NarconiCodec(PROFILES["seed"])
     assert real.encode(f.WsReject("e", 400)) == text('{"error":"e","code":400}')
     assert seed.encode(f.WsError("e", 400)) == text('{"code":400,"error":"e"}')
     assert real.encode(f.WsError(None, 500)) == text('{"code":500}')

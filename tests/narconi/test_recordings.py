@@ -91,7 +91,7 @@ class Player:
 
     @property
     def document(self) -> bool:
-        return self.server.profile.document
+        return self.server.profile.name == "seed"
 
     def play(self) -> None:
         if self.scenario == "backend_down":

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import json
+from email.utils import formatdate
 
 import pytest
 
+from fakebrokers.core.frames import Malformed
 from fakebrokers.core.session import HangUp
 from fakebrokers.errors import UsageError
+from fakebrokers.faults import reply, stall
+from fakebrokers.narconi import frames as f
 from fakebrokers.narconi.config import Config
-from fakebrokers.narconi.profile import PROFILES, find_profile
+from fakebrokers.narconi.frames import FRAMES
+from fakebrokers.narconi.profile import PROFILES
 from fakebrokers.narconi.routes import find_route, js_number
+from fakebrokers.narconi.server import Narconi
+from fakebrokers.narconi.websocket import BINARY, encode_frame
 from tests.narconi.recording import Answer, Core, Reply
 
 QUEUE = "/v2/gold/queues/q"
@@ -97,6 +104,27 @@ def test_what_is_no_http_gets_no_answer() -> None:
     client.send(b"\x16\x03\x01\x02\x00\x01\r\n\r\n")
     assert not client.data
     assert client.ended is HangUp.FIN
+
+
+@pytest.mark.parametrize("cut", [1, 40, -8, -7, -1])
+def test_an_upgrade_that_waits_and_a_message_behind_it(cut: int) -> None:
+    """Both come while nothing may be read, the message perhaps in a unit of its own."""
+    server = Core(faults=(stall(for_s=1.0, on="accept"),))
+    server.broker.ensure("gold_q")
+    client = server.connect()
+    head = (
+        f"GET {MESSAGES} HTTP/1.1\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
+        "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Protocol: publish\r\n\r\n"
+    )
+    data = head.encode() + encode_frame(BINARY, b"hello")
+    client.send(data[:cut])
+    client.send(data[cut:])
+    assert not client.data
+    server.engine.handle_timers(2.0)
+    server.engine.flush(2.0)
+    assert client.answer().status_line == "HTTP/1.1 101 Switching Protocols"
+    assert [message.payload for message in server.broker.queues["gold_q"].ready] == [b"hello"]
+    assert server.errors == []
 
 
 def test_expectations_are_met() -> None:
@@ -410,5 +438,49 @@ def test_default_limit() -> None:
 
 def test_profiles() -> None:
     assert {"real", "seed", "0.1.0", "0.2.0-pre"} <= set(PROFILES)
-    with pytest.raises(UsageError, match="it has real"):
-        find_profile("3.0")
+    assert all(profile.name == name for name, profile in PROFILES.items())
+    with pytest.raises(UsageError, match=r"narconi has no profile 'sead'; did you mean 'seed'\?"):
+        Narconi(profile="sead")
+
+
+def test_every_frame_in_every_state_is_dealt_with() -> None:
+    """Faults bring any frame at any time; where a state has no handler the frame is ignored."""
+    upgrades = {"http": None, "publishing": "publish", "consuming": "consume"}
+    kinds = [kind for kind in FRAMES if issubclass(kind, f.HttpRequest | f.WsPing | f.WsClose)]
+    odd = [
+        *[kind(method="GET", target=MESSAGES, number=1) for kind in kinds if issubclass(kind, f.HttpRequest)],
+        f.WsPing(b"p"),
+        f.WsPong(b"p"),
+        f.WsClose(1001),
+        f.Expectation(),
+        f.WsPublish(1, b"x", {}, "binary", False),
+        f.WsAck("1", None),
+        f.WsStop(True),
+        f.WsConfirm(1),
+        *[Malformed(b"", "", code) for code in ("http", "ws-1002", "crash", "stuck", "not-json", "other")],
+    ]
+    for state, protocol in upgrades.items():
+        for frame in odd:
+            server = core()
+            client = server.connect() if protocol is None else server.websocket(MESSAGES, protocol)
+            session = server.engine.connections["c1"].session
+            assert session.state == state
+            server.call(session.handle, frame, server.now)
+            assert server.errors == [], (state, frame)
+            ended = session.state == "closed"
+            before = len(client.data)  # type: ignore[attr-defined]
+            if ended:
+                for late in odd:
+                    server.call(session.handle, late, server.now)
+                assert len(client.data) == before  # type: ignore[attr-defined]
+
+
+def test_a_refusal_by_a_fault_has_the_date_of_its_moment() -> None:
+    server = Core(faults=(reply(code=503, kind="HttpPublish"),))
+    server.broker.ensure("gold_q")
+    client = server.connect()
+    client.request("DELETE", MESSAGES, [])
+    server.now += 3600.0
+    answer = client.request("POST", MESSAGES, [["Content-Length", "1"]], b"x")
+    assert answer.status_line.startswith("HTTP/1.1 503 ")
+    assert header(answer, "Date") == formatdate(server.broker.wall(server.now), usegmt=True)

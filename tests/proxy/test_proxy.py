@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 import socket
 import sys
@@ -94,6 +95,31 @@ def test_no_server() -> None:
         sock.settimeout(5)
         assert sock.recv(1) == b""
         proxy.wait_for(kind="no server")
+
+
+def test_a_server_whose_name_can_be_none() -> None:
+    with Proxy("a..b:80") as proxy, socket.create_connection((proxy.host, proxy.port), 5) as sock:
+        assert rest(sock) == (b"", "fin")
+        assert proxy.wait_for(kind="no server")
+
+
+def test_a_client_that_has_gone_when_the_servers_refusal_comes(monkeypatch: pytest.MonkeyPatch) -> None:
+    gone = threading.Event()
+
+    async def refuse_late(*_: object) -> None:
+        while not gone.is_set():
+            await asyncio.sleep(0.005)
+        raise ConnectionRefusedError("late")
+
+    with Proxy("127.0.0.1:1") as proxy:
+        monkeypatch.setattr(proxy.listeners[0].driver.loop, "create_connection", refuse_late)
+        with socket.create_connection((proxy.host, proxy.port), 5):
+            proxy.wait_for(kind="accepted")
+            proxy.kill(how="rst")
+            proxy.wait_for(kind="closed")
+        gone.set()
+        proxy.wait_for(kind="no server")
+        assert proxy.engine.errors == []
 
 
 def test_addresses() -> None:

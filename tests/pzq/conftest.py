@@ -15,7 +15,7 @@ from fakebrokers.core.timers import Timer
 from fakebrokers.pzq.broker import PzqBroker
 from fakebrokers.pzq.codec import MonitorCodec, PzqCodec, ReceiveCodec, SendCodec
 from fakebrokers.pzq.frames import Parts
-from fakebrokers.pzq.profile import Options, find_profile
+from fakebrokers.pzq.profile import PROFILES, Options
 from fakebrokers.pzq.session import MonitorSession, ReceiveSession, SendSession
 
 WALL = 1_795_188_491.0  #: seconds since 1970 at now = 0
@@ -81,7 +81,7 @@ class Daemon:
     def __init__(self, profile: str = "real", **options: Any) -> None:
         self.now = 100.0
         store = options.pop("store", None)
-        self.broker = PzqBroker(find_profile(profile), Options(**options), store, wall=self.wall)
+        self.broker = PzqBroker(PROFILES[profile], Options(**options), store, wall=self.wall)
 
     def wall(self, now: float) -> float:
         return WALL + now

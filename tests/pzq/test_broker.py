@@ -315,11 +315,11 @@ class Queue(RuleBasedStateMachine):
 
     @precondition(lambda self: self.stored)
     @rule(data=st.data(), status=st.sampled_from([b"1", b"0"]))
-    def settle(self, data: st.DataObject, status: bytes) -> None:
+    def acknowledge(self, data: st.DataObject, status: bytes) -> None:
         key = data.draw(st.sampled_from(sorted(self.stored)))
-        flying = key in self.broker.in_flight
-        assert self.broker.settle(key, status) == flying
-        if flying and status == b"1":
+        in_flight = key in self.broker.in_flight
+        assert self.broker.acknowledge(key, status) == in_flight
+        if in_flight and status == b"1":
             self.stored.remove(key)
         self.broker.turn(self.now)
 
@@ -331,19 +331,19 @@ class Queue(RuleBasedStateMachine):
     @invariant()
     def everything_is_somewhere(self) -> None:
         assert {message.key for message in self.broker.store} == self.stored
-        flying = set(self.broker.in_flight)
-        assert flying <= self.stored
-        assert self.broker.waiting == len(self.stored) - len(flying)
+        in_flight = set(self.broker.in_flight)
+        assert in_flight <= self.stored
+        assert self.broker.waiting == len(self.stored) - len(in_flight)
 
     def teardown(self) -> None:
-        """Everything that is left can be had and settled."""
+        """Everything that is left can be had and acknowledged."""
         if self.broker.options.inflight_size > 1:
             for _ in range(20 * len(self.stored)):
                 self.hands[0].room = 1
                 self.broker.turn(self.now)
                 self.now += 0.001
                 for key in self.broker.in_flight:
-                    self.broker.settle(key, b"1")
+                    self.broker.acknowledge(key, b"1")
             assert len(self.broker.store) == 0
 
 

@@ -9,14 +9,15 @@ import pytest
 
 from fakebrokers.errors import UsageError
 from fakebrokers.pzq.frames import MonitorRequest, Produce
-from fakebrokers.pzq.profile import find_profile
+from fakebrokers.pzq.profile import PROFILES
+from fakebrokers.pzq.server import PZQ
 
-PROFILES = ["real", "seed", "seed-words"]
+NAMES = ["real", "seed", "seed-words"]
 NO_DELIMITER = b"Malformed message, no delimiter found or missing message parts"
 EMPTY = b"Trying to save empty message"
 
 
-@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("profile", NAMES)
 @pytest.mark.parametrize(
     ("unit", "reason"),
     [
@@ -37,7 +38,7 @@ def test_refused_messages(make_daemon: Any, profile: str, unit: tuple[bytes, ...
     assert producer.session.describe()["refused"] == 1
 
 
-@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("profile", NAMES)
 @pytest.mark.parametrize("unit", [(b"only",), (b"",), ()])
 def test_a_single_part_is_dropped(make_daemon: Any, profile: str, unit: tuple[bytes, ...]) -> None:
     producer = make_daemon(profile).producer()
@@ -52,7 +53,7 @@ def test_positive_answers(make_daemon: Any, profile: str, word: bytes) -> None:
     assert producer.take() == [(b"\x00\xff", word, b"")]
 
 
-@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("profile", NAMES)
 def test_headers_go_and_body_parts_stay(make_daemon: Any, profile: str) -> None:
     daemon = make_daemon(profile)
     producer, consumer = daemon.producer(), daemon.consumer()
@@ -63,7 +64,7 @@ def test_headers_go_and_body_parts_stay(make_daemon: Any, profile: str) -> None:
     assert timeout == b"5000000"
 
 
-@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("profile", NAMES)
 @pytest.mark.parametrize("command", [b"STATUS", b"monitor", b"", b"MONITOR "])
 def test_unknown_commands_are_not_answered(make_daemon: Any, profile: str, command: bytes) -> None:
     monitor = make_daemon(profile).monitor()
@@ -153,13 +154,26 @@ def test_an_ack_without_status_is_ignored(make_daemon: Any, unit: tuple[bytes, .
 
 def test_refusals_of_fault_plans(make_daemon: Any) -> None:
     producer = make_daemon().producer()
-    frame = producer.session.refusal(Produce(b"i", (), (b"x",)), 9)
+    frame = producer.session.refusal(Produce(b"i", (), (b"x",)), 9, 0.0)
     assert (frame.id, frame.status, frame.texts) == (b"i", b"0", (b"system error",))
-    assert producer.session.refusal(Produce(b"i"), 77).texts == (b"miscellaneous error",)
-    assert producer.session.refusal(MonitorRequest(b"x"), 9) is None
+    assert producer.session.refusal(Produce(b"i"), 77, 0.0).texts == (b"miscellaneous error",)
+    assert producer.session.refusal(MonitorRequest(b"x"), 9, 0.0) is None
 
 
 def test_there_are_three_profiles() -> None:
-    assert [find_profile(name).name for name in PROFILES] == PROFILES
-    with pytest.raises(UsageError, match="real, seed, seed-words"):
-        find_profile("2014")
+    assert list(PROFILES) == NAMES
+    assert [profile.name for profile in PROFILES.values()] == NAMES
+    with pytest.raises(UsageError, match="Choose from: real, seed, seed-words"):
+        PZQ(profile="2014")
+
+
+def test_a_session_that_has_ended_does_nothing(make_daemon: Any) -> None:
+    daemon = make_daemon()
+    producer, consumer, monitor = daemon.producer(), daemon.consumer(), daemon.monitor()
+    for peer, parts in ((producer, (b"i", b"", b"x")), (consumer, (b"k", b"1")), (monitor, (b"MONITOR",))):
+        assert peer.session.describe()["state"] == "open"
+        peer.close()
+        assert peer.session.describe()["state"] == "closed"
+        peer.send(*parts)
+        assert not peer.inbox
+    assert len(daemon.broker.store) == 0

@@ -549,3 +549,58 @@ def test_no_proxy_in_memory() -> None:
             assert pzq.proxy is None
 
     asyncio.run(look())
+
+
+class Fails:
+    """Fails a number of times, then does what it stands in for."""
+
+    def __init__(self, action: Callable[..., Any], times: int = 1) -> None:
+        self._action = action
+        self._times = times
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self._times:
+            self._times -= 1
+            raise RuntimeError("broken on purpose")
+        return self._action(*args, **kwargs)
+
+
+@pytest.mark.parametrize("what", ["_accept", "_rest", "_receive", "_events", "drained"])
+def test_an_error_in_a_callback_is_kept_and_the_socket_goes_on(
+    connect: Connect, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    pzq = PZQ().start()
+    try:
+        good = connect(zmq.DEALER, pzq.url)
+        produce(good, b"a")
+        receive = pzq.listeners[0]
+        monkeypatch.setattr(receive, what, Fails(getattr(receive, what)))
+        stranger = connect(zmq.DEALER, pzq.url, rcvtimeo=100)
+        stranger.send_multipart([b"id", *[b"header"] * 30, b"", b"x"])
+        eventually(lambda: pzq.engine.errors)
+        produce(good, b"b", b"c")
+        resend(stranger, b"d")
+        with pytest.raises(RuntimeError, match="on purpose") as caught:
+            pzq.check()
+        assert caught.value.__notes__ == [f"in the fake, at the socket {pzq.url}"]
+        assert pzq.engine.errors == []
+    finally:
+        pzq.stop()
+
+
+def test_a_unit_that_cannot_be_sent_does_not_stop_the_others(connect: Connect) -> None:
+    """It waits for room, and so fails in the callback that reports room."""
+    pzq = PZQ().start()
+    try:
+        dealer = pzq.listeners[1]
+        (name,) = [c["name"] for c in pzq.connections if c["socket"] == "send"]
+        pzq.say_raw(name, (b"one", "text", b"three"))  # nobody is connected yet
+        consumer = connect(zmq.ROUTER, pzq.send_url)
+        eventually(lambda: pzq.engine.errors)
+        assert not dealer._backlog
+        pzq.put(b"x")
+        assert consumer.recv_multipart()[-1] == b"x"
+        with pytest.raises(TypeError):
+            pzq.check()
+    finally:
+        pzq.stop()

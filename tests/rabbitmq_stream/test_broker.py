@@ -8,8 +8,9 @@ from fakebrokers.errors import UsageError
 from fakebrokers.rabbitmq_stream.access import User
 from fakebrokers.rabbitmq_stream.chunking import PerMessage
 from fakebrokers.rabbitmq_stream.codes import Code
-from fakebrokers.rabbitmq_stream.profile import V3_10, V4_3, find_profile
+from fakebrokers.rabbitmq_stream.profile import PROFILES, V3_10, V4_3
 from fakebrokers.rabbitmq_stream.refusals import Crashed, Refused
+from fakebrokers.rabbitmq_stream.server import RabbitMQStream
 from tests.rabbitmq_stream.brokers import Watching, create, create_super, new_broker, refusal
 
 # --- creating and deleting --------------------------------------------------------------------
@@ -208,15 +209,15 @@ def test_the_tests_side_names_what_is_there() -> None:
 
 
 def test_profiles_have_names() -> None:
-    assert find_profile("real") is find_profile("4.3") is V4_3
-    assert [find_profile(name).name for name in ("4.3", "4.0", "3.10", "seed")] == [
+    assert PROFILES["real"] is PROFILES["4.3"] is V4_3
+    assert [PROFILES[name].name for name in ("4.3", "4.0", "3.10", "seed")] == [
         "4.3",
         "4.0",
         "3.10",
         "seed",
     ]
-    with pytest.raises(UsageError, match=r"'9.9'; one of: real, 4.3"):
-        find_profile("9.9")
+    with pytest.raises(UsageError, match=r"'9.9'. Choose from: real, 4.3"):
+        RabbitMQStream(profile="9.9")
 
 
 def test_delays_are_off_unless_asked_for() -> None:

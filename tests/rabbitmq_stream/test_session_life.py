@@ -209,7 +209,7 @@ def test_a_connection_that_is_gone_leaves_nothing_behind() -> None:
     ],
 )
 def test_a_refusal_on_demand(frame: Frame, expected: Frame | None) -> None:
-    assert Bench().open().session.refusal(frame, 15) == expected
+    assert Bench().open().session.refusal(frame, 15, 0.0) == expected
 
 
 def test_an_inspector_sees_the_connection() -> None:

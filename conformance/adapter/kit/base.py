@@ -49,6 +49,7 @@ class AdapterBase:
     protocols: tuple[str, ...] = ()
     roles: tuple[str, ...] = ()
     caps = ""  #: capabilities, separated by spaces
+    reconnects: tuple[str, ...] = ()  #: instead of the word auto_reconnect: locator, producer, consumer
     limits: Mapping[str, int] = {}
     settles = "none"
     restart = "never"
@@ -204,12 +205,16 @@ class AdapterBase:
             "protocols": list(self.protocols),
             "roles": list(self.roles),
             "ops": sorted(self.ops),
-            "caps": dict.fromkeys(["concurrent", *self.caps.split()], True),
+            "caps": self._caps(),
             "limits": dict(self.limits),
             "settles": self.settles,
             "restart": self.restart,
             "formats": list(self.formats),
         }
+
+    def _caps(self) -> Json:
+        some = {"auto_reconnect": list(self.reconnects)} if self.reconnects else {}
+        return dict.fromkeys(["concurrent", *self.caps.split()], True) | some
 
     @op("echo")
     async def _echo(self, body: Json) -> Json:

@@ -238,7 +238,7 @@ export class AdapterBase {
   }
 
   #hello({ version, protocol }) {
-    const { protocols = [], caps, ...facts } = this.facts
+    const { protocols = [], caps, reconnects, ...facts } = this.facts
     if (version !== VERSION || !protocols.includes(protocol)) {
       throw new Failure("unsupported", `version ${VERSION} for ${protocols.join(", ")} only`)
     }
@@ -255,7 +255,10 @@ export class AdapterBase {
       ...facts,
       protocols,
       ops: Object.keys(this.#all()).sort(),
-      caps: Object.fromEntries(["concurrent", ...this.#words(caps)].map((cap) => [cap, true])),
+      caps: {
+        ...Object.fromEntries(["concurrent", ...this.#words(caps)].map((cap) => [cap, true])),
+        ...(reconnects ? { auto_reconnect: reconnects } : {}), // locator, producer, consumer
+      },
     }
   }
 

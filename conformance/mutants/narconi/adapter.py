@@ -70,6 +70,7 @@ class NarconiAdapter(kit.AdapterBase):
             self.connecting(given.get("tls")),
             on_session=lambda *what: self.happened(session, is_heard, *what),
             on_error=lambda where, error: self.failed(session, is_heard, where, error),
+            on_note=lambda text: self.emit("note", session=session, text=text),
             seed=self._made,
         )
 

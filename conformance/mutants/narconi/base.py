@@ -47,17 +47,25 @@ class ClientBase:
     Args:
         on_session: Told what happened to a connection, a text, and the code of the WebSocket's end.
         on_error: Told where an error that answers no call happened.
+        on_note: Told what came and was dropped, one sentence.
 
     Attributes:
         wall_offset_s: How far the wall clock was moved; nothing here depends on it.
     """
 
     def __init__(
-        self, settings: Settings, *, on_session: OnSession, on_error: OnError, seed: int = 0
+        self,
+        settings: Settings,
+        *,
+        on_session: OnSession,
+        on_error: OnError,
+        on_note: Callable[[str], None] = lambda _: None,
+        seed: int = 0,
     ) -> None:
         self.settings = settings
         self.on_session = on_session
         self.on_error = on_error
+        self.on_note = on_note
         self.is_closed = False
         self.wall_offset_s = 0.0
         self.random = Random(seed)
@@ -147,7 +155,10 @@ class ClientBase:
             return made
 
     def is_final(self, error: ClientError) -> bool:
-        """Whether another attempt would be in vain: a refusal that is no outage (notes, Handshake)."""
+        """Whether another attempt cannot succeed: a refusal that is no outage.
+
+        See docs/protocols/narconi.md, "Handshake".
+        """
         return error.definite and error.code is not None and error.code < 500
 
     def delay(self, failures: int) -> float:

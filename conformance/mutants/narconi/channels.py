@@ -115,13 +115,21 @@ class Subscription:
         """Say goodbye; what is not acknowledged goes back to the queue."""
         self._stop()
         await self.socket.close()
+        self._leave_out()
         self._task.cancel()
 
     def abort(self) -> None:
         """Without goodbye."""
         self._stop()
         self.socket.abort()
+        self._leave_out()
         self._task.cancel()
+
+    def _leave_out(self) -> None:
+        """Tell what came and will not be surfaced: without acknowledgements the server has it no more."""
+        if count := self._waiting.qsize():
+            fate = "they go back to the queue" if self._ack else "they are lost"
+            self._client.on_note(f"{count} deliveries of {self._queue} were not surfaced: {fate}")
 
     def _stop(self) -> None:
         if self._reconnecting is not None:

@@ -82,6 +82,7 @@ class NarconiClient(ClientBase):
             if connection.is_open:
                 return connection
         new = self.http_part()
+        new.noted = self.on_note
         await self.reach(lambda: new, new.begin)
         return new
 

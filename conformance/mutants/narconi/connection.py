@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 
 from conformance.mutants.narconi.errors import ClientError
 from conformance.mutants.narconi.http import Response, ResponseReader
@@ -20,6 +21,7 @@ class HttpConnection(asyncio.Protocol):
 
     def __init__(self) -> None:
         self.wire: Wire | None = None
+        self.noted: Callable[[str], None] = lambda _: None  #: gets what came unasked and is dropped
         self.is_open = True
         self._reader: ResponseReader | None = None
         self._answer: asyncio.Future[Response] | None = None
@@ -62,7 +64,8 @@ class HttpConnection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         if self._reader is None or self._answer is None or self._answer.done():
-            self.abort()  # nobody asked for anything
+            self.noted(f"{len(data)} bytes over HTTP, for which nobody has asked, were dropped")
+            self.abort()
             return
         try:
             response = self._reader.feed(data)

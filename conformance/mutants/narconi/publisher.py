@@ -14,7 +14,7 @@ from fakebrokers.narconi.websocket import BINARY, TEXT
 Send = Callable[[int, bytes], None]
 Done = Callable[[ClientError | None], None]
 
-#: The server accepts no more (protocol notes, Size).
+#: The server accepts no more (docs/protocols/narconi.md, "Size").
 BODY_MAX = 65536
 
 
@@ -44,7 +44,10 @@ class Publisher:
         self._send(BINARY, body)
 
     def encode_metadata(self, metadata: Mapping[str, Any]) -> bytes:
-        """A JSON object, also when it is empty: the server refuses an empty message (notes, publish)."""
+        """A JSON object, also when it is empty: the server refuses an empty message.
+
+        See docs/protocols/narconi.md, "publish".
+        """
         return json.dumps(metadata, ensure_ascii=False).encode()
 
     def message(self, message: Message) -> None:

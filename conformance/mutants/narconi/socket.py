@@ -64,7 +64,10 @@ class Socket(asyncio.Protocol):
         self._timer: asyncio.TimerHandle | None = None
 
     def upgrade_headers(self) -> list[tuple[str, str]]:
-        """The headers of the upgrade; the server wants one sub-protocol, no list (notes, Handshake)."""
+        """The headers of the upgrade; the server wants one sub-protocol, no list.
+
+        See docs/protocols/narconi.md, "Handshake".
+        """
         return [
             ("Upgrade", "websocket"),
             ("Connection", "Upgrade"),

@@ -55,6 +55,7 @@ class PzqAdapter(kit.AdapterBase):
             endpoints,
             lambda where, error: self.failed(session, is_heard, where, error),
         )
+        self.sessions[session].noted = lambda text: self.emit("note", session=session, text=text)
 
     @kit.op("close")
     async def close(self, session: str) -> None:

@@ -10,7 +10,7 @@ from conformance.mutants.pzq.consumer import Consumer, Delivery
 from conformance.mutants.pzq.errors import ClientError
 from conformance.mutants.pzq.inquirer import Inquirer, Values
 from conformance.mutants.pzq.network import Network, Parts
-from conformance.mutants.pzq.producer import Answer, Producer, Told
+from conformance.mutants.pzq.producer import Answer, Noted, Producer, Told
 
 log = logging.getLogger(__name__)
 
@@ -21,6 +21,9 @@ class PzqClient:
     Args:
         endpoints: ZeroMQ addresses by role: ``receive``, ``send``, ``monitor``.
         told: The application's callback for errors that belong to no call.
+
+    Attributes:
+        noted: The application's callback for what came and was dropped, one sentence.
     """
 
     producer_part: ClassVar[type[Producer]] = Producer
@@ -31,10 +34,12 @@ class PzqClient:
         self.network = network
         self.endpoints = endpoints
         self.told = told
+        self.noted: Noted = lambda _: None
         self.is_closed = False
         self.producer = self.producer_part(network, endpoints["receive"], self.tell)
         self.inquirer = self.inquirer_part(network, endpoints["monitor"])
         self.consumers: list[Consumer] = []
+        self.producer.noted = self.inquirer.noted = self.note
 
     @property
     def pending(self) -> int:
@@ -45,6 +50,10 @@ class PzqClient:
     def buffered_bytes(self) -> int:
         """Bodies that are kept here until they are acknowledged."""
         return self.producer.buffered_bytes
+
+    def note(self, text: str) -> None:
+        """Tell the application what was dropped, so that nothing is lost in silence."""
+        self.noted(text)
 
     def tell(self, where: str, error: ClientError) -> None:
         """Tell the application of an error that no call reports."""
@@ -66,6 +75,7 @@ class PzqClient:
         consumer = self.consumer_part(
             self.network, self.endpoints["send"], surface, self.tell, filter_expired=filter_expired
         )
+        consumer.noted = self.note
         self.consumers.append(consumer)
         return consumer
 

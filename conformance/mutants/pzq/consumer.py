@@ -8,7 +8,7 @@ from typing import ClassVar, NamedTuple
 
 from conformance.mutants.pzq.errors import ClientError
 from conformance.mutants.pzq.network import Network, Parts
-from conformance.mutants.pzq.producer import Told
+from conformance.mutants.pzq.producer import Noted, Told
 from fakebrokers.pzq.memory import SocketType
 
 KEYS_MAX = 10_000  #: settled messages that are known again
@@ -47,6 +47,9 @@ class Consumer:
     Args:
         surface: The application's callback. If it raises, the message is given back.
         filter_expired: Drop what has expired before the application gets it; it comes again.
+
+    Attributes:
+        noted: Gets what came and is not surfaced, one sentence.
     """
 
     kind: ClassVar[SocketType] = "ROUTER"
@@ -62,6 +65,7 @@ class Consumer:
     ) -> None:
         self.surface = surface
         self.told = told
+        self.noted: Noted = lambda _: None
         self.wall = network.wall
         self.filter_expired = filter_expired
         self.settled: dict[bytes, None] = {}
@@ -105,8 +109,11 @@ class Consumer:
     async def handle(self, delivery: Delivery) -> None:
         """Settle what is known, drop what is stale, surface all else."""
         if self.is_known(delivery):
+            self.noted(f"{delivery.key!r} came again and was acknowledged once more")
             await self.settle(delivery, True)
-        elif not (self.filter_expired and self.is_expired(delivery)):
+        elif self.filter_expired and self.is_expired(delivery):
+            self.noted(f"{delivery.key!r} had expired and was dropped; it comes again")
+        else:
             await self.hand_over(delivery)
 
     async def hand_over(self, delivery: Delivery) -> None:

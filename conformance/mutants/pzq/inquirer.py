@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from conformance.mutants.pzq.errors import ClientError
 from conformance.mutants.pzq.network import Network, Parts
+from conformance.mutants.pzq.producer import Noted
 from fakebrokers.pzq.memory import SocketType
 
 Values = dict[str, int | str]
@@ -21,6 +22,7 @@ class Inquirer:
         self.network = network
         self.endpoint = endpoint
         self.waiting: set[asyncio.Future[Parts]] = set()
+        self.noted: Noted = lambda _: None  #: gets what is left out of a reply, one sentence
 
     def request(self) -> Parts:
         """The question."""
@@ -57,6 +59,8 @@ class Inquirer:
             key, colon, value = self.split(line)
             if key and colon:
                 values[key] = self.value(value)
+            elif line:
+                self.noted(f"a line of the monitor's reply was left out: {line[:80]!r}")
         if not values:
             raise ClientError("protocol", f"expected lines 'key: value', got {parts[0][:80]!r}")
         return values

@@ -12,6 +12,7 @@ from conformance.mutants.pzq.network import Network, Parts
 from fakebrokers.pzq.memory import SocketType
 
 Told = Callable[[str, ClientError], None]
+Noted = Callable[[str], None]
 
 STORED = b"1"
 
@@ -32,6 +33,9 @@ class Producer:
 
     Args:
         told: Gets what does not concern one message only: where it happened, and what.
+
+    Attributes:
+        noted: Gets what the broker sent and is dropped here, one sentence.
     """
 
     kind: ClassVar[SocketType] = "DEALER"
@@ -40,6 +44,7 @@ class Producer:
         self.pending: dict[bytes, asyncio.Future[Answer]] = {}
         self.buffered_bytes = 0  #: bodies of those that wait
         self.told = told
+        self.noted: Noted = lambda _: None
         self._prefix = secrets.token_bytes(8)
         self._number = 0
         self.socket = network.connect(endpoint, self.kind, self.receive)
@@ -115,6 +120,8 @@ class Producer:
         waiting = self.find(answer)
         if waiting is not None and not waiting.done():
             self.settle(answer, waiting)
+        else:
+            self.noted(f"an answer for {answer.id!r}, for which nobody waits, was dropped")
 
     def find(self, answer: Answer) -> asyncio.Future[Answer] | None:
         """Whose answer it is."""

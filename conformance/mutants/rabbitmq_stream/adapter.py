@@ -70,6 +70,7 @@ class StreamAdapter(kit.AdapterBase):
             self.connector(given),
             on_session=lambda *what: self.happened(session, is_heard, *what),
             on_error=lambda where, error: self.failed(session, is_heard, where, error),
+            on_note=lambda text: self.emit("note", session=session, text=shown(text)),
             seed=self._made,
         )
         self._clients.add(new)

@@ -20,6 +20,7 @@ from conformance.mutants.rabbitmq_stream.subscription import Subscription
 
 OnSession = Callable[[str, str, int | None, str | None], None]
 OnError = Callable[[str, ClientError], None]
+OnNote = Callable[[str], None]
 
 log = logging.getLogger(__name__)
 
@@ -32,6 +33,7 @@ class Base:
         endpoints: ``host:port`` of the servers to begin with.
         on_session: Called with what happened, a text, a code and a stream, the last two often None.
         on_error: Called with where it happened and the error.
+        on_note: Called with what the server sent and the client has dropped, one sentence.
         control: The connection that requests go to, or None while there is none.
         links: All open connections.
         publishers: By stream and name.
@@ -53,12 +55,14 @@ class Base:
         *,
         on_session: OnSession = lambda *_: None,
         on_error: OnError = lambda *_: None,
+        on_note: OnNote = lambda _: None,
         seed: int = 0,
     ) -> None:
         self.endpoints = list(endpoints)
         self.settings = settings or Settings()
         self.on_session = on_session
         self.on_error = on_error
+        self.on_note = on_note
         self.control: Link | None = None
         self.links: list[Link] = []
         self.publishers: dict[tuple[str, str | None], Publisher] = {}
@@ -146,6 +150,13 @@ class Base:
         except Exception as failure:  # the last resort: nobody is left to be told
             log.error("the error callback failed: %s", failure)
 
+    def note(self, text: str) -> None:
+        """Tell the user what was dropped, so that nothing is lost in silence."""
+        try:
+            self.on_note(text)
+        except Exception as failure:
+            log.error("the note callback failed: %s", failure)
+
     def contain(self, callback: str, act: Callable[[], None]) -> None:
         """Call the user's code; whatever it raises goes no further."""
         try:
@@ -179,6 +190,8 @@ class Base:
         """A new connection, with its handshake done. Raises `ClientError`."""
         link = self.link_type(self, endpoint)  # type: ignore[arg-type] # the client is this with all its parts
         await link.open(deadline)
+        if not link.is_open:  # its end came in one segment with the last answer of the handshake
+            raise ClientError("connection", f"{endpoint}: lost right behind the handshake", definite=True)
         self.links.append(link)
         return link
 

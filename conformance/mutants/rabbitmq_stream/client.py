@@ -34,13 +34,16 @@ class StreamClient(Consuming):
     async def connect(self, timeout: float | None = None) -> None:
         """Connect to the first endpoint that works. Raises `ClientError`."""
         deadline = self.deadline(timeout)
-        self._connecting = self.spawn(self.connect_control(deadline))
+        self._connecting = self.spawn(self._connect_first(deadline))
         try:
             await self.join(self._connecting, deadline + 0.1)
         except asyncio.CancelledError:
             self._connecting.cancel()
             raise
-        self.tell("connected")
+
+    async def _connect_first(self, deadline: float) -> None:
+        await self.connect_control(deadline)
+        self.tell("connected")  # at once: a loss that follows is told behind it
 
     async def connect_control(self, deadline: float) -> None:
         """Try the endpoints in turn, each with its share of the time."""
@@ -272,8 +275,8 @@ class StreamClient(Consuming):
 
     @property
     def is_open(self) -> bool:
-        """Whether there is a connection."""
-        return self.control is not None and not self.is_closed
+        """Whether there is a connection; without the one for requests others may still carry messages."""
+        return not self.is_closed and any(link.is_open for link in self.links)
 
     @property
     def pending(self) -> int:

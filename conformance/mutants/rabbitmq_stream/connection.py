@@ -54,6 +54,9 @@ class Owner(Protocol):
     def trouble(self, where: str, error: ClientError) -> None:
         """Something worth telling that ends nothing."""
 
+    def dropped(self, what: str) -> None:
+        """Something came that nobody waits for."""
+
 
 class Connection(Handshake):
     """See the module's text. Mutants override its methods.
@@ -144,7 +147,10 @@ class Connection(Handshake):
         elif due is not None and due <= now:
             self.send(Heartbeat())
 
-    # liveness (protocol notes, section 5, "Heartbeats")
+    def unasked(self, frame: Any) -> None:
+        self.owner.dropped(f"a {type(frame).__name__} that nobody waits for")
+
+    # liveness (docs/protocols/rabbitmq-stream.md, 5 "Heartbeats")
 
     def heartbeat_due(self) -> float | None:
         """When a Heartbeat has to go out, unless something else does."""
@@ -186,6 +192,8 @@ class Connection(Handshake):
         """An unknown frame is skipped by its size; what is broken ends the connection."""
         if frame.code != "unknown" or len(frame.data) < 8:
             self.end(ClientError("protocol", frame.problem))
+        else:
+            self.owner.dropped(f"a frame that is not known here ({frame.problem})")
 
     def heartbeat(self, frame: Heartbeat) -> None:
         """The bytes alone have told that the server lives."""
@@ -204,13 +212,16 @@ class Connection(Handshake):
     def confirmed(self, frame: PublishConfirm) -> None:
         """Messages are stored."""
         publisher = self.find_publisher(frame.publisher_id)
-        if publisher is not None:
+        if publisher is None:
+            self.owner.dropped(f"a confirm for publisher {frame.publisher_id}, which is not here")
+        else:
             publisher.confirmed(unpack_ids(frame.publishing_ids))
 
     def publish_refused(self, frame: PublishError) -> None:
         """Messages were not stored."""
         publisher = self.find_publisher(frame.publisher_id)
         if publisher is None:
+            self.owner.dropped(f"a PublishError for publisher {frame.publisher_id}, which is not here")
             return
         publisher.refused(frame.errors)
         if any(code == Code.PUBLISHER_DOES_NOT_EXIST for _, code in frame.errors):
@@ -228,9 +239,11 @@ class Connection(Handshake):
         return self._next_subscription_id
 
     def delivered(self, frame: Deliver) -> None:
-        """A chunk came; nobody's are ignored."""
+        """A chunk came; nobody's are dropped."""
         subscription = self.subscriptions.get(frame.subscription_id)
-        if subscription is not None:
+        if subscription is None:
+            self.owner.dropped(f"a chunk for subscription {frame.subscription_id}, which is not here")
+        else:
             subscription.deliver(frame.chunk)
 
     def give_credit(self, subscription_id: int, chunks: int = 1) -> None:
@@ -239,6 +252,7 @@ class Connection(Handshake):
 
     def credit_refused(self, frame: CreditResponse) -> None:
         """The subscription is gone already, or not active; neither ends anything."""
+        self.owner.dropped(f"code {frame.code} for a credit of subscription {frame.subscription_id}")
 
     def consumer_updated(self, frame: ConsumerUpdate) -> None:
         """A single active consumer is told to begin or to stop: say from where."""

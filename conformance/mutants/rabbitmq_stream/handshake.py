@@ -1,4 +1,4 @@
-"""The handshake, from the first frame to an open connection (protocol notes, section 5)."""
+"""The handshake, from the first frame to an open connection (docs/protocols/rabbitmq-stream.md, 5)."""
 
 from __future__ import annotations
 

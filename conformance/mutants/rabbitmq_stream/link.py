@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from conformance.mutants.rabbitmq_stream.publisher import Publisher
 
 GOODBYE_S = 1.0  #: what unsent bytes get after the end of a connection
+NOTES_MAX = 100  #: per connection: a server may send any number of answers to nobody
 
 
 class Link(asyncio.Protocol):
@@ -39,6 +40,7 @@ class Link(asyncio.Protocol):
         self._wire: Wire | None = None
         self._opening: asyncio.Future[None] = self._loop.create_future()
         self._timer: asyncio.TimerHandle | None = None
+        self._notes = 0
 
     @property
     def is_open(self) -> bool:
@@ -209,7 +211,7 @@ class Link(asyncio.Protocol):
         if not self._opening.done():
             self._opening.set_exception(error)
             self._opening.exception()  # it may be that nobody looks any more
-        elif self.opened_at is not None:
+        elif self in self.client.links:  # else nobody has it yet, or it was let go of by the client itself
             self.client.link_ended(self, error)
 
     def stream_moved(self, stream: str, code: int) -> None:
@@ -220,3 +222,9 @@ class Link(asyncio.Protocol):
 
     def trouble(self, where: str, error: ClientError) -> None:
         self.client.trouble(where, error)
+
+    def dropped(self, what: str) -> None:
+        self._notes += 1
+        if self._notes <= NOTES_MAX:
+            more = ", and more will not be told" if self._notes == NOTES_MAX else ""
+            self.client.note(f"{self.endpoint}: {what} was dropped{more}")

@@ -1,4 +1,7 @@
-"""Where streams live: Metadata, and connections to the nodes that it names (protocol notes, section 9)."""
+"""Where streams live: Metadata, and connections to the nodes that it names.
+
+See docs/protocols/rabbitmq-stream.md, 9.
+"""
 
 from __future__ import annotations
 

@@ -39,6 +39,10 @@ class CopiesOfEverything(StreamClient):
             self.copies.append(os.urandom(3 * size))
         await super().ready(publisher, size, deadline)
 
+    @property
+    def buffered_bytes(self) -> int:
+        return super().buffered_bytes + sum(map(len, self.copies))
+
 
 class _Keeping(Connection):
     """Has a list of the answers that nobody has asked for."""

@@ -35,20 +35,6 @@ class OneFramePerRead(Connection):
         super().receive(data if self.codec.partial else data[:size], now)
 
 
-@mutant("three-frames-per-read", breaks=["R1", "X1"])
-class ThreeFramesPerRead(Connection):
-    """Loses the frames behind the third of a read."""
-
-    def receive(self, data: bytes, now: float) -> None:
-        self.taken = 0
-        super().receive(data, now)
-
-    def handle(self, frame: Frame) -> None:
-        self.taken += 1
-        if self.taken <= 3:
-            super().handle(frame)
-
-
 @mutant("whole-frames-per-read", breaks=["R1", "X1"])
 class WholeFramesPerRead(Connection):
     """Loses the part of a frame that a read ends with."""
@@ -235,9 +221,8 @@ class HammersAnAddress(StreamClient):
         return await super()._dial_node(address, deadline)
 
 
-@mutant("always-exchanges-versions", breaks=["R15", "R20"])
-class AlwaysExchangesVersions(Connection):
-    """Sends ExchangeCommandVersions to servers that do not know it."""
+class _AlwaysExchangesVersions(Connection):
+    """Sends ExchangeCommandVersions to servers that do not know it; RMQS-1.21 allows that by itself."""
 
     def knows_versions(self) -> bool:
         return True
@@ -247,7 +232,7 @@ class AlwaysExchangesVersions(Connection):
 class InsistsOnVersions(StreamClient):
     """Connects again and again to a server that does not know ExchangeCommandVersions."""
 
-    connection_type = AlwaysExchangesVersions
+    connection_type = _AlwaysExchangesVersions
 
     async def connect_control(self, deadline: float) -> None:
         while True:
@@ -267,15 +252,3 @@ class PublishesVersion2(Connection):
         if isinstance(frame, Publish) and frame.version == 1 and not frame.batches:
             frame = msgspec.structs.replace(frame, version=2, filter_values=(None,) * frame.count)
         super().send(frame)
-
-
-@mutant("handshake-never-times-out", breaks=["R1", "R15"])
-class HandshakeNeverTimesOut(Connection):
-    """Waits for ever for an answer of the handshake, or for the rest of one."""
-
-    def expire_requests(self, now: float) -> None:
-        if self.state == "open":
-            super().expire_requests(now)
-
-    def request_deadline(self) -> float | None:
-        return super().request_deadline() if self.state == "open" else None

@@ -74,7 +74,7 @@ class WaitsForAbsurdFrames(DeafConnection):
         return None if self.is_deaf else super().silence_limit()
 
 
-@mutant("allocates-what-the-size-says", breaks=["R1", "R16", "X5"])
+@mutant("allocates-what-the-size-says", breaks=["R1", "R16", "X5"], aims=["RMQS-6.03"])
 class AllocatesWhatTheSizeSays(Connection):
     """Allocates memory for a frame as large as its size field says."""
 

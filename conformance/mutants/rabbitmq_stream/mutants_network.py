@@ -101,7 +101,7 @@ class _Lenient(Connection):
             super().lost(now, problem)
 
 
-@mutant("garbage-hangs", breaks=["R1", "X5"])
+@mutant("garbage-hangs", breaks=["R1", "X5"], aims=["RMQS-6.03"])
 class GarbageHangs(StreamClient):
     """Waits for ever when the first bytes of the server make no sense."""
 

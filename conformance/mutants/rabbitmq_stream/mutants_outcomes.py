@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from conformance.mutants.rabbitmq_stream.client import StreamClient
 from conformance.mutants.rabbitmq_stream.errors import ClientError, refused
 from conformance.mutants.rabbitmq_stream.publisher import Entry, Publisher
 from conformance.mutants.registry import mutant
@@ -87,14 +86,6 @@ class Code18Ignored(Publisher):
             if code == Code.PUBLISHER_DOES_NOT_EXIST:
                 self.pending.pop(publishing_id, None)
         super().refused(errors)
-
-
-@mutant("lost-publisher-kept", breaks=["R5", "R7"])
-class LostPublisherKept(StreamClient):
-    """Goes on with a publisher that the server does not know any more."""
-
-    def publisher_lost(self, publisher: Publisher) -> None:
-        pass
 
 
 @mutant("closing-means-refused", breaks=["R6", "R7"])

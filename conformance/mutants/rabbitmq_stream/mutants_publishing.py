@@ -158,11 +158,14 @@ class CounterFallsBack(Publisher):
 
 @mutant("ids-repeat", breaks=["R7"], aims=["RMQS-3.18"])
 class IdsRepeat(Publisher):
-    """Messages that are published at the same time get the same publishing id."""
+    """Every fiftieth publishing id is used twice."""
+
+    given_twice = 0
 
     def take_id(self) -> int:
-        if self.pending and self.next_id % 50 == 0:
-            return max(self.pending)
+        if self.next_id % 50 == 0 and self.given_twice != self.next_id:
+            self.given_twice = self.next_id
+            return self.next_id
         return super().take_id()
 
 

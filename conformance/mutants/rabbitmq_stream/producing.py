@@ -19,7 +19,7 @@ from fakebrokers.rabbitmq_stream.frames import (
     QueryPublisherSequence,
 )
 
-REFERENCE_BYTES_MAX = 255  #: protocol notes, section 6
+REFERENCE_BYTES_MAX = 255  #: docs/protocols/rabbitmq-stream.md, 6
 
 OnOutcome = Callable[[int, ClientError | None], None]
 

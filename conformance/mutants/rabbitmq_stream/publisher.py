@@ -1,4 +1,4 @@
-"""A publisher without IO: publishing ids, frames, confirms (protocol notes, section 6)."""
+"""A publisher without IO: publishing ids, frames, confirms (docs/protocols/rabbitmq-stream.md, 6)."""
 
 from __future__ import annotations
 
@@ -185,6 +185,9 @@ class Publisher:
         if entry is not None:
             self.unconfirmed_bytes -= entry.size
             entry.done(error)
+        elif self.connection is not None:
+            word = "confirm" if error is None else "refusal"
+            self.connection.owner.dropped(f"a {word} of message {publishing_id}, which waits for none,")
 
     def forget(self, publishing_id: int) -> None:
         """Nobody wants to know this outcome any more."""

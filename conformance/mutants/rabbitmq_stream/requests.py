@@ -1,4 +1,4 @@
-"""Requests of one connection: correlation ids, answers, time-outs (protocol notes, section 2)."""
+"""Requests of one connection: correlation ids, answers, time-outs (docs/protocols/rabbitmq-stream.md, 2)."""
 
 from __future__ import annotations
 
@@ -105,9 +105,13 @@ class Requests:
     def answered_late(self, frame: Any) -> None:
         """Nobody asked, or nobody waits any more: take back what was granted, else do nothing."""
         undo = self._abandoned.pop(frame.correlation_id, None)
+        self.unasked(frame)
         if undo is not None and getattr(frame, "code", 0) == 1:
             deadline = self.now + 10.0
             self.request(undo.kind, *undo.fields, done=lambda _: None, deadline=deadline)
+
+    def unasked(self, frame: Any) -> None:
+        """An answer is dropped."""
 
     def expire_requests(self, now: float) -> None:
         """Give up the requests whose deadline has passed."""

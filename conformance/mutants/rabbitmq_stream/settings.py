@@ -14,7 +14,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         heartbeat_s: What the client would like; 0: none.
         handshake_max: Largest frame that is let in before the connection is open.
         inbound_max: Largest frame that is let in afterwards: chunks may be larger than the frame maximum,
-            which binds the client only (protocol notes, section 8).
+            which binds the client only (docs/protocols/rabbitmq-stream.md, 8).
         request_timeout_s: For requests whose caller gives no time.
         unconfirmed_max, unconfirmed_bytes: A publisher waits when so much of it has no confirm.
         waiting_max: Calls that may wait for room in that window; further ones fail at once.

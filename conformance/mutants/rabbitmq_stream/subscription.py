@@ -1,4 +1,4 @@
-"""A subscription without IO: positions, chunks, credit (protocol notes, sections 7 and 8)."""
+"""A subscription without IO: positions, chunks, credit (docs/protocols/rabbitmq-stream.md, 7 and 8)."""
 
 from __future__ import annotations
 
@@ -128,6 +128,7 @@ class Subscription:
             report(ClientError("protocol", f"a chunk begins with 0x{chunk.magic:02x}"))
             return []
         if chunk.chunk_type != ChunkType.USER:
+            report(ClientError("protocol", f"a chunk of type {chunk.chunk_type} holds no messages"))
             return []
         try:
             self.check(chunk)

@@ -11,7 +11,7 @@ class Delay(Effect, frozen=True, tag="delay"):
 
     Attributes:
         seconds: By how much.
-        jitter: Plus or minus so many seconds, drawn from the seed.
+        jitter: Plus or minus up to `jitter` seconds, drawn from the seed.
     """
 
     takes_raw = True
@@ -30,7 +30,7 @@ class Latency(Effect, frozen=True, tag="latency"):
 
     Attributes:
         seconds: By how much.
-        jitter: Plus or minus so many seconds, drawn from the seed.
+        jitter: Plus or minus up to `jitter` seconds, drawn from the seed.
     """
 
     takes_raw = True

@@ -13,7 +13,7 @@ class Hold(Effect, frozen=True, tag="hold"):
     Attributes:
         behind: Everything behind it waits too.
         spare: Roles that pass all the same, such as ``heartbeat`` (without `behind`).
-        for_s: Or until so many seconds have passed.
+        for_s: Or until `for_s` seconds have passed.
     """
 
     needs_frame = False

@@ -15,11 +15,11 @@ class Slice(Effect, frozen=True, tag="slice"):
         size: So many bytes in each write.
         at: Or cut once, at this offset (negative: from the end).
         of: Whether `at` counts in the frame, or in the connection's whole stream.
-        up_to: Or in pieces of 1 to so many bytes, drawn from the seed.
+        up_to: Or in pieces of 1 to `up_to` bytes, drawn from the seed.
         walk: Or cut the first frame of a kind at byte 1, the second of that kind at byte 2 ...
         gap_s: Seconds between two writes.
         gap: Whether each gap is that long, or drawn from 0 to that.
-        gap_bytes: Gaps only within the first so many bytes of the connection; None everywhere.
+        gap_bytes: Gaps only within the first `gap_bytes` bytes of the connection; None everywhere.
     """
 
     needs_bytes = True
@@ -89,7 +89,7 @@ class Coalesce(Effect, frozen=True, tag="coalesce"):
 
     Attributes:
         frames: How many together; None for all that come within `within_s`.
-        within_s: What is there after so many seconds leaves all the same.
+        within_s: What is there after `within_s` seconds leaves all the same.
     """
 
     direction = "out"

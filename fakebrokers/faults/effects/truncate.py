@@ -12,7 +12,7 @@ class Truncate(Effect, frozen=True, tag="truncate"):
     """Only the first bytes of the frame leave. Usually an end of the connection comes behind it.
 
     Attributes:
-        keep: So many bytes; negative leaves out so many at the end.
+        keep: The first `keep` bytes; negative leaves out that many at the end.
         of: Whether `keep` counts in the frame, or in the connection's whole stream of this direction.
         share: Or this share of the frame (0..1); at least one byte stays, and one is lost.
     """

@@ -156,7 +156,10 @@ class Script(ProtocolFacts):
         self.add_queue(name)
         await self.client.connected(session, **options)
         if self.client.has_role("publisher"):
-            self.expect.prepared(await self._publish(name, b"the first message", session, 5.0))
+            first = f"the first message of {session}".encode()
+            self.expect.prepared(await self._publish(name, first, session, 5.0))
+            there = self.copies(first, name)
+            self.expect.exercised(there, "the broker does not have the first message, though it was acked")
 
     def prompt(self, session: str) -> Call:
         """A publish that nobody judges: some clients look for a new connection only when they need one."""

@@ -157,7 +157,7 @@ class ProtocolFacts(ABC):
 
     def shut(self, for_s: float | None = None) -> None:
         """End all connections with RST and refuse new ones, for so long or until `reopen`."""
-        self.wire.call(self.wire.refuse, for_s, "refused")
+        self.wire.refuse(for_s)
         self.wire.kill(how="rst")
 
     def reopen(self) -> None:

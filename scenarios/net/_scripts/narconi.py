@@ -50,7 +50,7 @@ class NarconiScript(Script):
     width = 2
     ways = 3
     turns = 8  # each queue has connections of its own
-    bulk = 48 * 1024  # a message may have 64 KiB (protocol notes, Size)
+    bulk = 48 * 1024  # a message may have 64 KiB (docs/protocols/narconi.md, "Size")
     largest = 64 * 1024
     beyond = largest + 1
     confirms_by_order = True

@@ -92,7 +92,9 @@ class StreamScript(Script):
         codec = StreamCodec("server", 1 << 20)
         properties: dict[str, str | None] = {"padding": "x" * 1000}
         frames = [PeerPropertiesResponse(0x70000000 + n, Code.OK, properties) for n in range(count)]
-        self.broker.say_raw(self.is_open()[0], b"".join([codec.encode(frame) for frame in frames]))
+        standing = self.is_open()
+        self.expect.exercised(standing, "the client keeps no connection")
+        self.broker.say_raw(standing[0], b"".join([codec.encode(frame) for frame in frames]))
 
     def bad_delivery(self) -> None:
         self.broker.faults.add(rewrite(fields={"chunk.crc": 1}, kind="Deliver", nth=1, scope="run"))

@@ -27,7 +27,7 @@ def client_fixture(protocol: str) -> Any:
 
 def passes_the_self_test(client: Client, protocol: str) -> Hello:
     """Assert it, and that the client is the library that it says it is; returns what it said."""
-    report = asyncio.run(check(client.command, protocol, env=client.env))
+    report = asyncio.run(check(client.command, protocol, env=client.env, hello_s=60))
     assert [(check.name, check.problem) for check in report.checks if not check.ok] == []
     assert report.hello is not None
     assert report.hello.library == client.library

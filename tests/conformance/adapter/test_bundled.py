@@ -97,7 +97,7 @@ def test_an_outcome_that_nobody_waits_for_comes_as_an_event(client: Client) -> N
     drive(client, script)
 
 
-@pytest.mark.parametrize("client", ["rabbitmq-stream-js", "rstream"], indirect=True)
+@pytest.mark.parametrize("client", ["rabbitmq-stream-go", "rabbitmq-stream-js", "rstream"], indirect=True)
 def test_what_waits_for_a_confirm_ends_with_the_session(client: Client) -> None:
     async def script(adapter: ProcessAdapter, go: Go) -> None:
         many = adapter.begin(

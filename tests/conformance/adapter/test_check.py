@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import re
+import shlex
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from conformance.adapter.check import Report, check
+from conformance.adapter.check import Check, Report, check
+from conformance.adapter.hello import HELLO_S
+from conformance.adapter.order import order, overtaken
+from conformance.adapter.process import ProcessAdapter
+from conformance.adapter.profile import ROLE_OPS
 
 HERE = Path(__file__).parent
 ENV = {"PYTHONPATH": str(HERE.parents[2])}
@@ -16,7 +24,7 @@ ENV = {"PYTHONPATH": str(HERE.parents[2])}
 
 def report_on(*defect: str) -> Report:
     command = [sys.executable, str(HERE / "toy_adapter.py"), *defect]
-    return asyncio.run(check(command, "rabbitmq-stream", env=ENV))
+    return asyncio.run(check(command, "rabbitmq-stream", env=ENV, hello_s=60))
 
 
 def test_a_good_adapter_passes() -> None:
@@ -35,7 +43,7 @@ def test_a_good_adapter_passes() -> None:
 @pytest.mark.parametrize(
     ("defect", "name", "problem"),
     [
-        ("Liar", "honesty", "fakebrokers.no_such_op is not declared, so it must fail unsupported"),
+        ("Liar", "honesty", "fakebrokers.no_such_op ok after"),
         ("Boasting", "honesty", "declares capabilities that do not exist: teleport"),
         ("Miscounting", "order", "has n 6"),
         ("Twice", "order", "which is not open"),
@@ -60,13 +68,91 @@ def test_an_adapter_that_drops_concurrent_ops(monkeypatch: pytest.MonkeyPatch) -
     assert "10 of 100 failed, the first: state hang" in failed["concurrency"]
 
 
+def test_messages_that_overtake_each_other() -> None:
+    command = [sys.executable, str(HERE / "overtaking_adapter.py")]
+    report = asyncio.run(check(command, "rabbitmq-stream", env=ENV, hello_s=60))
+    (failed,) = [check for check in report.checks if not check.ok]
+    assert failed.name == "line order"
+    assert re.fullmatch(r"message \d+ overtook message \d+", failed.problem)
+    assert "a thread per line" in failed.fix
+
+
+def test_the_order_of_an_adapter_that_connects_to_nothing_is_not_judged() -> None:
+    async def work() -> list[int]:
+        adapter = ProcessAdapter([sys.executable, str(HERE / "toy_adapter.py")], "rabbitmq-stream", env=ENV)
+        await adapter.start()
+        try:
+            return await order(adapter)
+        finally:
+            await adapter.kill()
+
+    assert asyncio.run(work()) == []
+
+
+def test_whoever_comes_behind_a_later_one_was_overtaken() -> None:
+    assert overtaken([0, 1, 5, 9]) is None
+    assert overtaken([]) is None
+    assert overtaken([0, 3, 1, 2]) == (3, 1)
+
+
 def test_without_a_protocol_it_finds_one_that_the_adapter_takes() -> None:
-    report = asyncio.run(check([sys.executable, str(HERE / "toy_adapter.py")], env=ENV))
+    report = asyncio.run(check([sys.executable, str(HERE / "toy_adapter.py")], env=ENV, hello_s=60))
     assert (report.ok, report.protocol) == (True, "rabbitmq-stream")
 
 
 def test_a_command_that_does_not_start() -> None:
     report = asyncio.run(check("no-such-program", "pzq"))
-    assert [check.name for check in report.checks] == ["hello"]
-    assert not report.ok
-    assert report.hello is None
+    (hello,) = report.checks
+    assert hello.problem == "cannot start no-such-program: no such program"
+    assert "on the PATH" in hello.fix
+    assert (report.ok, report.hello) == (False, None)
+
+
+def missing_hello(command: str | Sequence[str], **options: Any) -> Check:
+    (hello,) = asyncio.run(check(command, **options)).checks
+    assert not hello.ok
+    return hello
+
+
+def test_a_hello_that_never_comes_is_named_after_one_attempt() -> None:
+    hello = missing_hello("sleep 1000", hello_s=0.6)
+    assert hello.problem == "nothing on stdout"
+    assert "within 0.6 s" in hello.expected
+    assert "flush stdout" in hello.fix
+    assert 0.6 <= hello.seconds < len(ROLE_OPS) * 0.6, "not once for each protocol"
+
+
+def test_who_waits_for_a_hello_knows_within_5_s() -> None:
+    assert HELLO_S < 5
+
+
+def test_a_program_that_only_repeats_what_it_is_told() -> None:
+    hello = missing_hello("cat", hello_s=60)
+    assert hello.problem.startswith("not a line of the protocol")
+    assert "stderr" in hello.fix
+
+
+def test_a_program_that_ends_before_its_hello() -> None:
+    hello = missing_hello("sh -c 'echo no such library >&2; exit 4'", hello_s=60)
+    assert hello.problem == "it ended with exit code 4 before it answered\nno such library"
+    assert "| sh -c" in hello.fix
+
+
+def test_a_protocol_that_the_adapter_does_not_speak() -> None:
+    command = shlex.join([sys.executable, str(HERE / "toy_adapter.py")])
+    hello = missing_hello(command, protocol="pzq", env=ENV, hello_s=60)
+    assert "version 1 for rabbitmq-stream only" in hello.problem
+
+
+def test_a_hello_without_its_facts() -> None:
+    answer = '{"n": 1, "t": 0, "id": 1, "ok": true, "result": {"adapter": "x"}}'
+    script = f"input(); print({answer!r}, flush=True); input()"
+    hello = missing_hello([sys.executable, "-c", script], hello_s=60)
+    assert "missing required field" in hello.problem
+    assert "library_version" in hello.expected
+
+
+def test_every_failed_check_says_what_was_expected_and_the_fix() -> None:
+    for defect in ("Liar", "Boasting", "Garbling", "Incomplete", "Strict", "Forgetful"):
+        failed = [tried for tried in report_on(defect).checks if not tried.ok]
+        assert all(tried.expected and tried.fix for tried in failed), (defect, failed)

@@ -32,7 +32,17 @@ def test_check_ends_with_1_and_the_problem(toy: str) -> None:
     result = CliRunner().invoke(adapter, ["check", f"{toy} Boasting"])
     assert result.exit_code == 1
     assert "failed honesty" in result.output
-    assert "declares capabilities that do not exist: teleport" in result.output
+    assert "expected: words of the table in ADAPTER.md" in result.output
+    assert "came:     declares capabilities that do not exist: teleport" in result.output
+    assert "fix:      look for a misspelt word" in result.output
+
+
+def test_any_library_name_is_shown_as_it_is_and_harms_no_terminal(toy: str) -> None:
+    result = CliRunner().invoke(adapter, ["check", f"{toy} Scoped"])
+    assert (
+        "@scope/[red]x[/red]\N{REPLACEMENT CHARACTER}[31m 1 (python), roles: publisher, consumer"
+        in result.output
+    )
 
 
 def test_check_as_json_is_one_document(toy: str) -> None:
@@ -40,7 +50,7 @@ def test_check_as_json_is_one_document(toy: str) -> None:
     document = json.loads(result.output)
     assert document["ok"] is True
     assert document["hello"]["library"] == "toy"
-    assert set(document["checks"][0]) == {"name", "asks", "problem", "seconds", "ok"}
+    assert set(document["checks"][0]) == {"name", "asks", "problem", "expected", "fix", "seconds", "ok"}
 
 
 def test_new_writes_and_says_how_to_go_on(tmp_path: Path) -> None:
@@ -51,6 +61,11 @@ def test_new_writes_and_says_how_to_go_on(tmp_path: Path) -> None:
     again = CliRunner().invoke(adapter, ["new", "python", str(tmp_path / "mine")])
     assert again.exit_code == 2
     assert "already there" in again.output
+
+
+def test_new_says_how_to_build_where_that_is_needed(tmp_path: Path) -> None:
+    result = CliRunner().invoke(adapter, ["new", "go", str(tmp_path)])
+    assert 'go build -o adapter && fakebrokers adapter check "./adapter"' in result.output
 
 
 def test_clients_in_both_forms() -> None:

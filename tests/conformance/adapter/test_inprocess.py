@@ -225,3 +225,16 @@ def test_steps_on_a_process_need_one() -> None:
 def test_kinds_say_whether_they_are_definite(kind: str, definite: bool) -> None:
     assert Failure(kind).definite is definite
     assert Failure(kind, definite=not definite).report()["definite"] is not definite
+
+
+def test_what_reconnects_may_be_a_list() -> None:
+    class Partly(Toy):
+        reconnects = ("locator",)
+
+    async def hello() -> Any:
+        asked = {"op": "hello", "args": {"version": 1, "protocol": "rabbitmq-stream"}}
+        return (await Partly().attempt(asked))["result"]["caps"]
+
+    caps = asyncio.run(hello())
+    assert caps["auto_reconnect"] == ["locator"]
+    assert caps["concurrent"] is True

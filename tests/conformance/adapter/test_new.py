@@ -3,25 +3,44 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import shlex
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from conformance.adapter.check import check
-from conformance.adapter.new import LANGUAGES, new
+from conformance.adapter.new import BUILDS, LANGUAGES, new
+from conformance.adapter.process import ProcessAdapter
 from conformance.adapter.profile import ROLE_OPS
+from conformance.adapters.registry import HERE as ADAPTERS
+from conformance.results import Verdict
+from conformance.suite.conform import Order, conform
 from fakebrokers.errors import UsageError
 
-COMMANDS = {"python": [sys.executable, "adapter.py"], "node": ["node", "adapter.mjs"]}
+COMMANDS = {"python": [sys.executable, "adapter.py"], "node": ["node", "adapter.mjs"], "go": ["./adapter"]}
+PROGRAMS = {"python": sys.executable, "node": "node", "go": "go"}
+OFFLINE = {"GOPROXY": "off", "GOFLAGS": "-mod=mod -buildvcs=false", "GOTOOLCHAIN": "local"}
+
+
+def make_new(language: str, folder: Path, protocol: str) -> list[str]:
+    """Write it, build it where that is needed; returns its command."""
+    if shutil.which(PROGRAMS[language]) is None:
+        pytest.skip(f"missing: {PROGRAMS[language]}")
+    new(language, folder, protocol)
+    if language in BUILDS:
+        subprocess.run(shlex.split(BUILDS[language]), cwd=folder, env={**os.environ, **OFFLINE}, check=True)
+    first, *more = COMMANDS[language]
+    return [str(folder / first) if first.startswith("./") else first, *more]
 
 
 def check_new(language: str, folder: Path, protocol: str) -> None:
-    if shutil.which(COMMANDS[language][0]) is None:
-        pytest.skip("missing: node, 18 or newer")
-    new(language, folder, protocol)
-    report = asyncio.run(check(COMMANDS[language], protocol, cwd=folder))
+    command = make_new(language, folder, protocol)
+    report = asyncio.run(check(command, protocol, cwd=folder, hello_s=60))
     assert [(check.name, check.problem) for check in report.checks if not check.ok] == []
     assert report.hello is not None
     assert report.hello.protocols == [protocol]
@@ -30,6 +49,31 @@ def check_new(language: str, folder: Path, protocol: str) -> None:
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_it_passes_as_it_is(language: str, tmp_path: Path) -> None:
     check_new(language, tmp_path / "deep" / "folder", "rabbitmq-stream")
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_untouched_it_gets_verdicts(language: str, tmp_path: Path) -> None:
+    """It publishes to nobody: that is for the scenarios to say, and no failure of the harness."""
+    command = make_new(language, tmp_path, "rabbitmq-stream")
+    order = Order(
+        client="pretend",
+        protocol="rabbitmq-stream",
+        make_adapter=lambda: ProcessAdapter(command, "rabbitmq-stream", cwd=tmp_path),
+        ids=("RMQS-1.01", "RMQS-3.01", "RMQS-4.01"),
+        parallel=3,
+    )
+    results, _ = conform(order, Console(quiet=True))
+    verdicts = {row.verdict for row in results.results}
+    assert len(results.results) == 3
+    assert verdicts <= {Verdict.FAIL, Verdict.INCONCLUSIVE}, [str(row) for row in results.results]
+
+
+@pytest.mark.skipif(shutil.which("gofmt") is None, reason="missing: go")
+def test_what_is_written_in_go_is_formatted(tmp_path: Path) -> None:
+    new("go", tmp_path, "rabbitmq-stream")
+    ours = [tmp_path, ADAPTERS / "rabbitmq-stream-go"]
+    badly = subprocess.run(["gofmt", "-l", *ours], capture_output=True, text=True, check=True)
+    assert badly.stdout == ""
 
 
 @pytest.mark.slow

@@ -33,10 +33,11 @@ def describe(folder: Path, library: str, needs: str = "") -> None:
 def test_the_bundled_clients_for_rabbitmq_stream() -> None:
     names = [client.name for client in bundled("rabbitmq-stream")]
     assert names == sorted(names)
-    assert {"rabbitmq-stream-js", "rbfly", "rstream"} <= set(names)
+    assert {"rabbitmq-stream-go", "rabbitmq-stream-js", "rbfly", "rstream"} <= set(names)
     for client in bundled():
         assert list(client.as_json()) == CONTRACT
-        assert client.command[-2] == "-m" or Path(client.command[-1]).is_file()
+        is_module = client.command[-2:-1] == ["-m"]
+        assert is_module or client.missing or Path(client.command[-1]).is_file()
 
 
 def test_names_and_aliases() -> None:
@@ -67,6 +68,21 @@ def test_what_is_not_there_is_named_with_its_remedy(tmp_path: Path) -> None:
         f"left-pad: {remedy}",
         f"a.jar: {remedy}",
     ]
+
+
+def test_a_go_program_has_the_version_of_its_module(tmp_path: Path) -> None:
+    module = "example.com/mq/client"
+    describe(tmp_path, module, f'[needs]\ngo = ["{module}"]\nfiles = ["build/adapter"]')
+    (tmp_path / "one" / "go.mod").write_text(
+        f"module x\n\nrequire (\n\t{module} v1.8.3\n\tother v1 // indirect\n)\n"
+    )
+    (client,) = bundled(folder=tmp_path)
+    assert client.version == "1.8.3"
+    assert client.missing == [f"build/adapter: get it for {tmp_path}/one"]
+    (tmp_path / "one" / "build").mkdir()
+    (tmp_path / "one" / "build" / "adapter").touch()
+    (client,) = bundled(folder=tmp_path)
+    assert client.runnable
 
 
 def test_a_misspelt_description_is_an_error(tmp_path: Path) -> None:

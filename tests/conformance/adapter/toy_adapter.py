@@ -79,6 +79,12 @@ class Toy(AdapterBase):
         return {"text": "x" * size}
 
 
+class Scoped(Toy):
+    """Its library has the kind of name that other registries allow, and worse."""
+
+    library = "@scope/[red]x[/red]\x1b[31m"
+
+
 class Liar(Toy):
     """Answers every op with ok."""
 

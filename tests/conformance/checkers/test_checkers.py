@@ -11,7 +11,10 @@ import pytest
 
 from conformance.checkers import CHECKS, check
 from conformance.checkers.anomaly import NAMES, allowed_names
+from conformance.checkers.history import fates
 from fakebrokers.journal import Tap
+from fakebrokers.journal.record import State
+from fakebrokers.journal.rows import OpRow
 
 _spec = importlib.util.spec_from_file_location("histories", Path(__file__).parent / "histories.py")
 assert _spec is not None and _spec.loader is not None
@@ -213,6 +216,54 @@ def test_one_number_may_stand_for_a_batch_of_messages() -> None:
     assert found(story) == []
 
 
+@pytest.mark.parametrize("named", [True, False])
+@pytest.mark.parametrize("apart", ["connections", "scopes", "peers"])
+def test_a_confirm_counts_only_where_it_belongs(apart: str, named: bool) -> None:
+    """Two use the same number; one of them is confirmed twice, the other never."""
+    story = h.Story(contract="at-least-once")
+    places = [("c1", 0), ("c1", 1)] if apart == "scopes" else [("c1", 0), ("c2", 0)]
+    if apart == "peers":
+        story.state("c1", State.PEER, "n1")
+        story.state("c2", State.PEER, "n2")
+    for connection, publisher in places:
+        story.frame(h.Publish((0,), publisher), Tap.IN, connection)
+    for _ in range(2):
+        story.frame(h.Confirm((0,), places[0][1]), Tap.OUT, places[0][0])
+    for value in "ab":
+        story.publish(value, wire_key="0" if named else None)
+    (anomaly,) = check(story.log())
+    assert (anomaly.name, anomaly.detail) == ("phantom-confirm", "2 acknowledged, 1 sent")
+
+
+def test_an_answer_may_leave_on_another_connection_of_the_peer() -> None:
+    story = h.Story(contract="at-least-once")
+    for connection in ("c1", "c2"):
+        story.state(connection, State.PEER, "n1")
+    story.frame(h.Publish((0,)), Tap.IN, "c1")
+    story.frame(h.Confirm((0,)), Tap.OUT, "c2")
+    story.publish("a", wire_key="0")
+    assert found(story) == []
+
+
+def test_a_message_sent_again_on_a_new_connection_is_confirmed_there() -> None:
+    story = h.Story(contract="at-least-once")
+    for connection in ("c1", "c2"):
+        story.frame(h.Publish((0,)), Tap.IN, connection)
+    story.frame(h.Confirm((0,)), Tap.OUT, "c2")
+    story.publish("a", wire_key="0")
+    assert found(story) == []
+
+
+@pytest.mark.parametrize("code", [0, 5])
+def test_a_refusal_in_a_batch_of_confirms_is_no_confirm(code: int) -> None:
+    story = h.Story(contract="at-least-once")
+    story.frame(h.Publish(("g1", "g2")), Tap.IN)
+    story.frame(h.Answers(("g1", "g2"), (0, code), (0, 0)), Tap.OUT)
+    for value, key in (("a", "g1"), ("b", "g2")):
+        story.publish(value, wire_key=key)
+    assert found(story) == ([("phantom-confirm", "g2")] if code else [])
+
+
 def test_keys_that_never_stood_on_the_wire_accuse_nobody() -> None:
     story = h.Story()
     story.frame(h.Publish((1,)), Tap.IN)
@@ -296,3 +347,15 @@ def test_contracts() -> None:
     assert allowed_names("exactly-once ordered") == set()
     assert allowed_names("at-most-once ordered") == {"lost-write", "unseen"}
     assert allowed_names("at-least-once") == {"duplicate", "nonmonotonic-poll", "poll-skip"}
+
+
+@pytest.mark.parametrize(("offsets", "highest"), [((-7, -5, None), -5), ((0, -5), 0), ((None,), None)])
+def test_the_offset_of_a_confirm_is_the_highest_whatever_its_sign(
+    offsets: tuple[int | None, ...], highest: int | None
+) -> None:
+    """No reader makes negative ones, but whoever does is not told of an offset 0 that nobody gave."""
+    ops = [
+        OpRow("r", seq, seq, "p", seq, "publish", "ok", "q", "a", offset)
+        for seq, offset in enumerate(offsets, 1)
+    ]
+    assert fates(ops)["q", "a"].acked_offset == highest

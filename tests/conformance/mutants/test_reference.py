@@ -6,6 +6,8 @@ import asyncio
 import sys
 import time
 
+import pytest
+
 from conformance.adapter.inprocess import InProcessAdapter
 from conformance.adapter.process import ProcessAdapter
 from conformance.adapter.profile import missing_ops
@@ -17,8 +19,11 @@ from conformance.mutants.registry import command, reference, without_sockets
 from fakebrokers import RabbitMQStream
 from fakebrokers.core import virtual
 from fakebrokers.core.session import HangUp
-from fakebrokers.faults import drop
+from fakebrokers.faults import drop, rst
 from fakebrokers.journal import Tap
+from fakebrokers.rabbitmq_stream.binary import pack_ids
+from fakebrokers.rabbitmq_stream.chunk import Chunk
+from fakebrokers.rabbitmq_stream.frames import CreditResponse, DeleteResponse, Deliver, PublishConfirm
 from tests.conformance.mutants.happy_path import walk
 
 PROTOCOL = "rabbitmq-stream"
@@ -162,3 +167,106 @@ def test_virtual_time_takes_no_time() -> None:
     began = time.monotonic()
     virtual.run(work())
     assert time.monotonic() - began < 5.0
+
+
+def test_a_loss_in_one_segment_with_the_last_handshake_frame_fails_the_connect() -> None:
+    async def work() -> None:
+        async with RabbitMQStream(memory=True) as broker:
+            broker.faults.add(rst(kind="ExchangeCommandVersionsResponse", nth=1, scope="run"))
+            with pytest.raises(ClientError) as caught:
+                await _connected(broker)
+            assert caught.value.kind == "connection"
+
+    virtual.run(work())
+
+
+def test_a_loss_right_behind_the_handshake_of_a_reconnect_does_not_wedge_the_client() -> None:
+    async def work() -> None:
+        async with RabbitMQStream(memory=True) as broker:
+            broker.create_stream("orders")
+            client, told = await _connected(broker)
+            broker.faults.add(rst(kind="ExchangeCommandVersionsResponse", nth=1, scope="run", name="again"))
+            broker.kill(how=HangUp.RST)
+            await asyncio.sleep(0.01)
+            [receipt] = await client.publish("orders", [b"1"], timeout=20.0)
+            await receipt.confirmed()
+            assert broker.faults.fired("again") == 1
+            assert told == ["connected", "connection_lost", "reconnecting", "reconnected"]
+            assert client.is_open
+            await client.close()
+
+    virtual.run(work())
+
+
+def test_a_connection_that_it_lets_go_of_is_no_loss() -> None:
+    async def work() -> None:
+        async with RabbitMQStream(memory=True, nodes=2) as broker:
+            broker.create_stream("orders")
+            broker.move_leader("orders", 2)
+            client, told = await _connected(broker)
+            [receipt] = await client.publish("orders", [b"1"])
+            await receipt.confirmed()
+            await client.delete_publisher("orders", None, 5.0)
+            await asyncio.sleep(0.5)
+            assert len(broker.connections) == 1
+            assert told == ["connected"]
+            await client.close()
+
+    virtual.run(work())
+
+
+def test_it_is_open_while_any_connection_carries_messages() -> None:
+    async def work() -> None:
+        async with RabbitMQStream(memory=True, nodes=2) as broker:
+            broker.create_stream("orders")
+            broker.move_leader("orders", 2)
+            client, _ = await _connected(broker)
+            [receipt] = await client.publish("orders", [b"1"])
+            await receipt.confirmed()
+            broker.faults.add(drop(kind="SaslHandshakeResponse", direction="out"))
+            broker.kill("c1", HangUp.RST)
+            await asyncio.sleep(1.0)
+            [receipt] = await client.publish("orders", [b"2"], timeout=5.0)
+            await receipt.confirmed()
+            assert client.is_open
+            broker.kill(how=HangUp.RST)
+            await asyncio.sleep(0.01)
+            assert not client.is_open
+            client.abort()
+
+    virtual.run(work())
+
+
+def test_what_is_dropped_is_told() -> None:
+    async def work() -> None:
+        async with RabbitMQStream(memory=True) as broker:
+            broker.create_stream("orders")
+            client, _ = await _connected(broker)
+            notes: list[str] = []
+            client.on_note = notes.append
+            [receipt] = await client.publish("orders", [b"1"])
+            await receipt.confirmed()
+            chunk = Chunk.build(b"", entries=0, records=0, first_offset=0, timestamp_ms=0)
+            unasked = [
+                PublishConfirm(200, pack_ids([1])),
+                PublishConfirm(receipt.publisher.publisher_id, pack_ids([77])),
+                Deliver(250, chunk),
+                CreditResponse(4, 250),
+                DeleteResponse(0x7FFFFF00, 1),
+            ]
+            broker.say("c1", *unasked)
+            broker.say_raw("c1", bytes.fromhex("0000000e 0063 0001") + bytes(10))
+            await asyncio.sleep(0.1)
+            kinds = [
+                "publisher 200",
+                "message 77",
+                "subscription 250",
+                "code 4",
+                "DeleteResponse",
+                "not known",
+            ]
+            for word in kinds:
+                assert [note for note in notes if word in note], (word, notes)
+            await client.close()
+
+    virtual.run(work())

@@ -28,7 +28,7 @@ REQUIRED = "FAKEBROKERS_REQUIRE_SPARK"
 def journal(folder: Path) -> Path:
     """Two runs, in one of which a failed message arrives."""
     for run, end in (("good", "ok"), ("bad", "fail")):
-        written = RunJournal(folder, run, client="c", scenario="S-1", seed=1)
+        written = RunJournal(folder, run, run=run, client="c", scenario="S-1", seed=1)
         written.op(1.0, "p", 1, "publish", "invoke", key="q", value="a")
         written.op(1.1, "p", 1, "publish", end, key="q", value="a")  # type: ignore[arg-type]
         written.op(1.2, "c", None, "deliver", "ok", key="q", value="a", offset=0)
@@ -61,12 +61,17 @@ def test_from_journal_to_tables_on_a_machine_without_java(tmp_path: Path) -> Non
         if not tool.name.startswith("java") and not (bare / tool.name).is_symlink():
             (bare / tool.name).symlink_to(tool)
     folder, out = journal(tmp_path / "journal"), tmp_path / "out"
+    killed = RunJournal(folder, "killed")
+    killed.event(1.0, "p", "e")
+    killed._wire.abandon()
+    killed._ops.abandon()
     code = "import sys; from conformance.cli_analyze import analyze; sys.exit(analyze(standalone_mode=False))"
     command = [sys.executable, "-c", code, str(folder), "--out", str(out), "--json", "--master", "local[1]"]
     summary = run(command, PATH=str(bare), JAVA_HOME="")
-    assert {name: summary[name] for name in ("rows", "runs", "anomalies", "out")} == {
-        "rows": 6,
-        "runs": 2,
+    assert {name: summary[name] for name in ("rows", "runs", "broken_off", "anomalies", "out")} == {
+        "rows": 7,
+        "runs": 3,
+        "broken_off": 1,
         "anomalies": {"G1a": 1},
         "out": str(out),
     }
@@ -117,12 +122,12 @@ def test_files_of_another_schema_are_refused(tmp_path: Path, damage: str) -> Non
     (path,) = tmp_path.glob("ops-*.parquet")
     table = pq.read_table(path)
     if damage == "version":
-        table = table.replace_schema_metadata({VERSION_KEY: b"2"})
+        table = table.replace_schema_metadata({VERSION_KEY: b"3"})
     else:
         table = table.append_column("colour", pa.nulls(len(table), pa.string()))
     pq.write_table(table, path)
-    with pytest.raises(UsageError, match="got version 2" if damage == "version" else "colour"):
-        files_of([tmp_path])
+    with pytest.raises(UsageError, match="got version 3" if damage == "version" else "colour"):
+        files_of([tmp_path], tmp_path / "scratch")
 
 
 def test_both_engines_know_the_same_columns() -> None:

@@ -61,6 +61,25 @@ def test_the_document_of_the_contract() -> None:
     assert document["summary"] == {"pass": 2}
 
 
+def test_a_report_into_a_place_that_cannot_be_written_is_refused_at_once(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    report = ["--report", str(tmp_path / "file" / "report")]
+    done = fakebrokers("conform", "--adapter", CORRECT, "--protocol", "rabbitmq-stream", *report, "RMQS-3.06")
+    assert done.returncode == 3
+    assert "cannot write the journal: Not a directory" in done.stderr and "Traceback" not in done.stderr
+
+
+def test_two_reports_into_one_folder_keep_both_journals(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow", reason="missing: pyarrow (pip install pyarrow)")
+    import pyarrow.parquet as pq
+
+    for _ in range(2):
+        conform(CORRECT, "--report", str(tmp_path), "RMQS-3.06")
+    runs = [row for path in (tmp_path / "journal").glob("runs-*") for row in pq.read_table(path).to_pylist()]
+    assert len({row["run"] for row in runs}) == 2
+    assert len({row["name"] for row in runs}) == 1
+
+
 def test_a_broken_client_fails_with_files_that_tell_why(tmp_path: Path) -> None:
     code, document = conform(BROKEN, "--report", str(tmp_path / "report"), "RMQS-3.02")
     assert code == 1
@@ -83,19 +102,6 @@ def test_a_broken_client_fails_with_files_that_tell_why(tmp_path: Path) -> None:
 
     (allure,) = (tmp_path / "report" / "allure-results").glob("*-result.json")
     assert json.loads(allure.read_text())["status"] == "failed"
-
-
-def test_a_reproducer_runs_by_itself(tmp_path: Path) -> None:
-    conform(BROKEN, "--report", str(tmp_path), "RMQS-3.02")
-    reproducer = tmp_path / "reproducers" / "test_rmqs_3_02.py"
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(reproducer)],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert "call the client library here" in done.stdout  # the one line that is left to the reader
 
 
 def test_a_known_failure_is_no_failure(tmp_path: Path) -> None:

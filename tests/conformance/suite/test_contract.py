@@ -10,7 +10,7 @@ from conformance.checkers.anomaly import allowed_names
 from conformance.suite.catalogue import requirement
 from conformance.suite.contract import contract, promise
 from conformance.suite.scenario import Scenario
-from fakebrokers.core.frames import Frame, FrameSpec, FrameTable, Role
+from fakebrokers.core.frames import Frame, FrameSpec, FrameTable, Items, KeyType, Role
 from fakebrokers.journal import Journal, Tap
 
 NOTHING = "at-least-once ordered"
@@ -36,12 +36,35 @@ class Piece(Frame, frozen=True):
     pass
 
 
+class ByCode(Items):
+    mixed = True
+    roles = (Role.REJECT,)
+
+    def count(self, frame: Any) -> int:
+        return len(frame.ids)
+
+    def keys(self, frame: Any) -> Any:
+        return frame.ids
+
+    def role(self, frame: Any, index: int) -> Role | None:
+        return Role.REJECT if frame.codes[index] else None
+
+    def status(self, frame: Any, index: int) -> int:
+        return int(frame.codes[index])
+
+
+class Answers(Frame, frozen=True):
+    ids: tuple[str, ...]
+    codes: tuple[int, ...]
+
+
 FRAMES: FrameTable = {
     Deliver: FrameSpec(Role.DELIVER, "offset"),
     Confirm: FrameSpec(Role.CONFIRM, "id"),
     Beat: FrameSpec(Role.HEARTBEAT),
     Close: FrameSpec(Role.CLOSE),
     Piece: FrameSpec(Role.EVENT),
+    Answers: FrameSpec(Role.CONFIRM, "ids", ByCode(), keys=KeyType.TEXT),
 }
 
 
@@ -115,6 +138,13 @@ def test_an_answer_that_was_never_meant_lies(fault: str) -> None:
     assert found == "at-least-once false-answers ordered"
     assert {"G1a", "lost-write"} <= allowed_names(found)
     assert "phantom-confirm" not in allowed_names(found)
+
+
+@pytest.mark.parametrize(("said", "lies"), [((0, 5), False), ((0, 0), True)])
+def test_a_batch_of_answers_is_judged_item_by_item(said: tuple[int, ...], lies: bool) -> None:
+    meant = Answers(("a", "b"), said)
+    found = of((Tap.SAID, meant, "f"), (Tap.SENT, Answers(("b",), (5,)), "f"))
+    assert ("false-answers" in found) == lies
 
 
 def test_what_is_sent_by_hand_may_be_a_confirm() -> None:

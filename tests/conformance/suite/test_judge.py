@@ -189,7 +189,7 @@ def test_the_fake_stops_whatever_happens() -> None:
         raise KeyError
 
     run(script)
-    assert brokers[0]._home is None
+    assert brokers[0]._loop is None
 
 
 @pytest.mark.parametrize(

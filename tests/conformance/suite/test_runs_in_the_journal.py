@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from conformance.checkers import Anomaly, check
 from conformance.checkers.anomaly import NAMES, allowed_names
 from conformance.mutants.matrix import Mode, mode_of, run
 from conformance.mutants.registry import protocols
+from conformance.results import Verdict
 from conformance.suite.load import all_scenarios
 from conformance.suite.notebook import open_run, write_ops
 from conformance.suite.present import to_result
@@ -61,6 +63,32 @@ def test_what_is_no_line_of_the_protocol_is_noted_as_such(tmp_path: Path) -> Non
         ("unreadable", "event"),
     ]
     assert log.run.contract == "at-least-once ordered"
+
+
+@pytest.mark.parametrize("position", [str(1 << 64), "9" * 5000])
+def test_a_client_cannot_erase_its_own_evidence(position: str, tmp_path: Path) -> None:
+    """A position that no log has costs that position; all around it is judged."""
+    item = the("RMQS-3.06", "rabbitmq-stream")
+    note = open_run(tmp_path, item, client="c", client_version="1", seed=0, profile="real")
+    message = {"event": "message", "sub": "c1", "target": "q", "body": {"b64": "YQ=="}}
+    told = [message | {"position": place} for place in ("0", position, "0")]
+    told.append(message | {"position": "1", "target": {"no": "text"}})
+    write_ops(note, item, [Line(n, "in", line) for n, line in enumerate(told)], None)
+    note.close()
+    log = read_run(tmp_path, note.run)
+    assert [op.offset for op in log.ops] == [0, None, 0, 1]
+    assert log.ops[1].note.endswith(f"{position[:80]} does not fit")
+    assert (log.run.ended, log.run.torn) == (True, False)
+    assert [each.name for each in check(log)] == ["nonmonotonic-poll"]
+
+
+def test_a_run_that_could_not_be_written_down_is_no_verdict_on_the_client(tmp_path: Path) -> None:
+    item = the("RMQS-3.06", "rabbitmq-stream")
+    note = open_run(tmp_path / "j", item, client="c", client_version="1", seed=0, profile="real")
+    shutil.rmtree(tmp_path / "j")
+    judgement = run(item, note=note)
+    assert judgement.verdict is Verdict.HARNESS_ERROR
+    assert "cannot write the journal: the file was removed" in judgement.reason
 
 
 def test_a_run_that_was_broken_off_accuses_nobody_of_what_faults_may_have_done(tmp_path: Path) -> None:

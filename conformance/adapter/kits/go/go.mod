@@ -1,0 +1,3 @@
+module fakebrokers/kit
+
+go 1.23

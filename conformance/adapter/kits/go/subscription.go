@@ -1,0 +1,89 @@
+package kit
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Subscription does with messages what the script wants (`on_message`).
+type Subscription struct {
+	Handle  any // whatever the library has for the subscription
+	adapter *Adapter
+	sub     string
+	target  string
+	plan    plan
+	mutex   sync.Mutex
+	count   int
+	buffer  []Fields
+	filled  chan struct{}
+}
+
+type plan struct {
+	Mode       string
+	AutoSettle string    `json:"auto_settle"`
+	SleepMS    float64   `json:"sleep_ms"`
+	SleepOn    []int     `json:"sleep_on"`
+	Do         []request `json:"do"`
+}
+
+// Message is what Deliver reports.
+type Message struct {
+	Body     Body
+	Position any
+	Headers  Fields
+	TS       any
+	More     Fields // redelivered, key, meta
+}
+
+// Deliver reports one message and does what the script wants. Call it inside the library's callback.
+func (s *Subscription) Deliver(message Message) {
+	s.mutex.Lock()
+	s.count++
+	ordinal, ref := s.count, fmt.Sprintf("%s#%d", s.sub, s.count)
+	line := with(Fields{"ref": ref, "sub": s.sub, "target": s.target, "body": message.Body, "ts": message.TS,
+		"position": message.Position, "headers": with(message.Headers, nil), "redelivered": nil, "meta": Fields{}}, message.More)
+	if s.plan.Mode == "event" {
+		s.adapter.Emit("message", line)
+	} else {
+		s.buffer = append(s.buffer, line)
+		close(s.filled)
+		s.filled = make(chan struct{})
+	}
+	s.mutex.Unlock()
+
+	if s.plan.SleepOn == nil || slices.Contains(s.plan.SleepOn, ordinal) {
+		time.Sleep(milliseconds(s.plan.SleepMS))
+	}
+	wanted := slices.Clone(s.plan.Do)
+	if s.plan.AutoSettle == "ack" {
+		args, _ := json.Marshal(Fields{"sub": s.sub, "ref": ref, "how": "ack"})
+		wanted = append(wanted, request{Op: "settle", Args: args})
+	}
+	for index, inner := range wanted {
+		answer := s.adapter.attempt(&Call{request: inner, begun: func() {}})
+		s.adapter.Emit("done", with(answer, Fields{"sub": s.sub, "ref": ref, "index": index, "op": inner.Op}))
+	}
+}
+
+// take gives up to max buffered messages: at once if there are any, else when one comes within the time.
+func (s *Subscription) take(max int, wait time.Duration) []Fields {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if len(s.buffer) == 0 {
+		filled := s.filled
+		s.mutex.Unlock()
+		select {
+		case <-filled:
+		case <-time.After(wait):
+		}
+		s.mutex.Lock()
+	}
+	taken := s.buffer[:min(max, len(s.buffer))]
+	s.buffer = s.buffer[len(taken):]
+	return append([]Fields{}, taken...)
+}
+
+func milliseconds(ms float64) time.Duration { return time.Duration(ms * float64(time.Millisecond)) }

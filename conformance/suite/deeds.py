@@ -1,0 +1,171 @@
+"""What a script does to the broker, written down as it does it: streams, faults, frames by hand, crashes."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from enum import Enum
+from functools import wraps
+from inspect import getmembers, isfunction
+from typing import Any
+
+import msgspec
+
+from fakebrokers.faults.plan import Plan
+
+#: What only looks, waits, or belongs to the life of the fake itself.
+_NOT_DONE = frozenset(
+    {
+        *("call", "check", "fired", "start", "start_async", "stop", "stop_async"),
+        *("bound", "failed", "make_broker", "make_listeners", "opened", "released", "serve", "unserve"),
+        *("connect_memory", "connect_memory_socket", "welcome_door", "welcome_memory"),
+        *("client_holds", "journal_excerpt", "messages", "stream_named", "unacked", "wait_for"),
+        *("messages_url", "queue_url", "wait_for_async", "websocket_url"),
+    }
+)
+
+
+class Deed(msgspec.Struct, frozen=True):
+    """One thing that was done to the broker.
+
+    Attributes:
+        at_s: On the clock of the runner's loop.
+        mark: The journal's newest record at that moment.
+        text: As a statement in Python; empty if there is none for it.
+        names: What the statement needs: name and module.
+        place: Where the script does it, if there is no statement.
+        plan: The faults that were added to the fake itself.
+    """
+
+    at_s: float
+    mark: int
+    text: str
+    names: tuple[tuple[str, str], ...] = ()
+    place: str = ""
+    plan: dict[str, Any] = {}
+
+
+class Deeds:
+    """Listens to what is asked of a fake (its methods, faults and proxy) on the thread that made this.
+
+    Args:
+        clock: Tells the time.
+    """
+
+    def __init__(self, broker: Any, clock: Callable[[], float]) -> None:
+        self.done: list[Deed] = []
+        self._broker = broker
+        self._clock = clock
+        self._thread = threading.get_ident()
+        self._is_inside = False
+        if hasattr(broker, "journal"):
+            self._listen(broker, "broker")
+            self._when_started(broker)
+
+    def _when_started(self, broker: Any) -> None:
+        start = broker.start
+
+        def started() -> Any:
+            found = start()
+            if getattr(broker, "proxy", None) is not None:
+                self._listen(broker.proxy, "broker.proxy")
+            return found
+
+        broker.start = started
+
+    def _listen(self, server: Any, name: str) -> None:
+        for owner, called in ((server, name), (server.faults, f"{name}.faults")):
+            for method, _ in getmembers(type(owner), isfunction):
+                if not method.startswith("_") and method not in _NOT_DONE:
+                    setattr(owner, method, self._heard(getattr(owner, method), f"{called}.{method}"))
+        server.call = self._heard(server.call, f"{name}.call")
+
+    def _heard(self, method: Callable[..., Any], name: str) -> Callable[..., Any]:
+        @wraps(method)
+        def heard(*args: Any, **options: Any) -> Any:
+            is_ours = threading.get_ident() == self._thread and not self._is_inside
+            if not is_ours:
+                return method(*args, **options)
+            self._is_inside = True
+            try:
+                if not (name.endswith(".call") and _caller().startswith("fakebrokers.")):
+                    self._note(name, args, options)
+                return method(*args, **options)
+            finally:
+                self._is_inside = False
+
+        return heard
+
+    def _note(self, name: str, args: Sequence[Any], options: Mapping[str, Any]) -> None:
+        source, plan = Source(), {}
+        if name.endswith("faults.add"):  # as plain values, which need no import
+            plan = Plan(seed=self._broker.faults.plan.seed, faults=tuple(args)).to_dict()
+            name, args = f"{name.removesuffix('add')}load", [plan]
+        try:
+            given = [source.of(each) for each in args]
+            given += [f"{key}={source.of(value)}" for key, value in options.items()]
+            text, place = f"{name}({', '.join(given)})", ""
+        except TypeError:
+            text, place = "", _place()
+        self.done.append(
+            Deed(
+                self._clock(),
+                self._broker.journal.last_seq,
+                text,
+                tuple(sorted(source.names)),
+                place,
+                plan if name == "broker.faults.load" else {},
+            )
+        )
+
+
+class Source:
+    """Writes values as Python source, in ASCII; `names` collects what has to be imported for it."""
+
+    def __init__(self) -> None:
+        self.names: set[tuple[str, str]] = set()
+
+    def of(self, value: Any) -> str:
+        """The source of a value. Raises `TypeError` for what has none, such as a function."""
+        match value:
+            case Enum():
+                return f"{self._name(type(value))}.{value.name}"
+            case None | bool() | int() | float() | str() | bytes():
+                return ascii(value)
+            case msgspec.Struct():
+                fields = ", ".join(f"{k}={self.of(v)}" for k, v in msgspec.structs.asdict(value).items())
+                return f"{self._name(type(value))}({fields})"
+            case Mapping():
+                return "{" + ", ".join(f"{self.of(k)}: {self.of(v)}" for k, v in value.items()) + "}"
+            case tuple():
+                return f"({', '.join(map(self.of, value))}{',' if len(value) == 1 else ''})"
+            case list():
+                return f"[{', '.join(map(self.of, value))}]"
+        raise TypeError(f"no source for a {type(value).__name__}")
+
+    def _name(self, kind: type) -> str:
+        self.names.add((kind.__name__, kind.__module__))
+        return kind.__name__
+
+
+def _frames() -> Iterator[Any]:
+    frame: Any = sys._getframe(1)
+    while frame is not None:
+        if frame.f_globals.get("__name__") != __name__:
+            yield frame
+        frame = frame.f_back
+
+
+def _caller() -> str:
+    """The module that called the method."""
+    return next((str(frame.f_globals.get("__name__", "")) for frame in _frames()), "")
+
+
+def _place() -> str:
+    """Where in the scenarios we are."""
+    for frame in _frames():
+        module = str(frame.f_globals.get("__name__", ""))
+        if not module.startswith("fakebrokers."):
+            return f"{module}, line {frame.f_lineno}"
+    return ""

@@ -1,0 +1,50 @@
+"""Rows in which every text of a client is as bad as it can be."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from conformance.results import Result, Results, Step, Verdict, summarize
+
+HOSTILE = "<b>&\"']]>[red]x[/red]\x00\x1b[2J\x1b]0;owned\x07\u202e\x9b1m\ufffe{0}\r\n\u2028\N{SNOWMAN}"
+
+
+def row(verdict: Verdict = Verdict.FAIL, **more: Any) -> Result:
+    base: dict[str, Any] = {
+        "id": "RMQS-3.05",
+        "protocol": "rabbitmq-stream",
+        "variant": "",
+        "level": "MUST",
+        "verdict": verdict,
+        "title": "PublishError with unknown code",
+        "seconds": 1.25,
+        "reason": f"the message is nacked: {HOSTILE}",
+        "requirement": "`nacked`, no crash; non-strict: it waits; fail: it hangs",
+        "source": "R7: Publish has no answer",
+        "acceptable": ("`nacked`, no crash",),
+        "actual": HOSTILE,
+        "fault": "Code 999",
+        "adapter": (f"broke its protocol: {HOSTILE}", "ended with exit status 7", f"stderr: {HOSTILE}"),
+        "story": (f"0.1 client publish -> {HOSTILE}",),
+        "diagram": (
+            Step(0.1, "in", "Publish", HOSTILE, connection="c1"),
+            Step(0.2, "out", "PublishConfirm", "1", fault=HOSTILE, connection="c1", lost=True),
+        ),
+        "journal": (f"0.1 c1 -> Publish {HOSTILE}",),
+        "replay": "fakebrokers conform --adapter 'node a.mjs' --protocol rabbitmq-stream --seed 7 RMQS-3.05",
+        "began_at": 1_700_000_000.5,
+    }
+    return Result(**{**base, **more})
+
+
+def results(*rows: Result) -> Results:
+    return Results(
+        client=f"@scope/{HOSTILE}",
+        client_version=HOSTILE,
+        suite_version="1",
+        seed=7,
+        started="2025-01-01T00:00:00Z",
+        seconds=3.0,
+        results=rows,
+        summary=summarize(rows),
+    )
