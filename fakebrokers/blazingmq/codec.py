@@ -166,23 +166,23 @@ class BlazingCodec(Codec):
     def _encoded(self, frame: Frame) -> bytes:
         match frame:
             case Ack():
-                return _event(EventType.ACK, write_acks(frame))
+                return event_bytes(EventType.ACK, write_acks(frame))
             case Push():
-                return _event(EventType.PUSH, write_push(frame))
+                return event_bytes(EventType.PUSH, write_push(frame))
             case Put():
-                return _event(EventType.PUT, write_put(frame))
+                return event_bytes(EventType.PUT, write_put(frame))
             case Confirm() | Reject():
-                return _event(frame.TYPE, write_confirms(frame))
+                return event_bytes(frame.TYPE, write_confirms(frame))
             case ControlFrame():
                 body = padded(control.write(frame, self.encoding))
                 kind = (
                     EventType.AUTHENTICATION if frame.MESSAGE is Message.AUTHENTICATION else EventType.CONTROL
                 )
-                return _event(kind, [body], self.encoding << 5)
+                return event_bytes(kind, [body], self.encoding << 5)
             case EventFrame():
-                return _event(frame.TYPE, [])
+                return event_bytes(frame.TYPE, [])
             case OtherEvent():
-                return _event(frame.type, [frame.body])
+                return event_bytes(frame.type, [frame.body])
         raise WireError("a frame of BlazingMQ", kind_of(frame))
 
     def mend(self, unit: bytes) -> bytes:
@@ -190,7 +190,8 @@ class BlazingCodec(Codec):
         return len(unit).to_bytes(4) + unit[4:]
 
 
-def _event(kind: int, parts: list[bytes], special: int = 0) -> bytes:
+def event_bytes(kind: int, parts: list[bytes], special: int = 0) -> bytes:
+    """An event with this body; `special` is the seventh byte of its header."""
     size = HEADER_SIZE + sum(map(len, parts))
     head = size.to_bytes(4) + bytes((_VERSION | kind, _HEADER_WORDS, special, 0))
     return b"".join([head, *parts])

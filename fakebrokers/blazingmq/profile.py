@@ -9,6 +9,7 @@ import msgspec
 
 from fakebrokers.blazingmq.codes import AckStatus
 from fakebrokers.blazingmq.options import PushOption
+from fakebrokers.core.profiles import find_profile
 from fakebrokers.errors import UsageError
 
 _ENCODINGS = "PROTOCOL_ENCODING:BER,JSON"
@@ -72,18 +73,6 @@ SEED = Profile(
 PROFILES = {"real": REAL, "0.95": REAL, "plain": PLAIN, "seed": SEED}
 
 
-def find_profile(name: str) -> Profile:
-    """The profile of that name.
-
-    Raises:
-        UsageError: There is none.
-    """
-    try:
-        return PROFILES[name]
-    except KeyError:
-        raise UsageError(f"no BlazingMQ profile {name!r}; one of: {', '.join(PROFILES)}") from None
-
-
 def switched(name: str, changes: Mapping[str, Any]) -> Profile:
     """A profile with some fields changed.
 
@@ -93,4 +82,4 @@ def switched(name: str, changes: Mapping[str, Any]) -> Profile:
     unknown = [key for key in changes if key not in Profile.__struct_fields__]
     if unknown:
         raise UsageError(f"no switch {unknown[0]!r}; there are: {', '.join(Profile.__struct_fields__)}")
-    return msgspec.structs.replace(find_profile(name), **changes)
+    return msgspec.structs.replace(find_profile(PROFILES, name, "blazingmq"), **changes)

@@ -245,7 +245,7 @@ class BlazingSession(SessionBase):
 
     # what others ask
 
-    def refusal(self, frame: Frame, code: int) -> Frame | None:
+    def refusal(self, frame: Frame, code: int, now: float) -> Frame | None:
         """The answer to a frame that carries the error `code`: a category, or of messages an ACK status."""
         match frame:
             case ClientIdentity():
