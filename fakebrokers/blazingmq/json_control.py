@@ -22,7 +22,7 @@ def parse(data: bytes) -> Mapping[str, Any]:
         WireError: The bytes are no JSON, or no object.
     """
     try:
-        value = json.loads(data)
+        value = json.loads(data.decode(errors="surrogateescape"))
     except (ValueError, RecursionError) as error:
         raise WireError("a JSON document", str(error)) from None
     return table(value, "the message")
@@ -81,7 +81,7 @@ def _read(shape: Shape, value: Any, name: str) -> Any:
     if shape.form in (Form.TEXT, Form.BYTES):
         if not isinstance(value, str):
             raise _wrong(name, "a string", value)
-        return value if shape.form is Form.TEXT else _bytes(value, name)
+        return _text(value) if shape.form is Form.TEXT else _bytes(value, name)
     if shape.form is Form.BOOLEAN:
         if not isinstance(value, bool):
             raise _wrong(name, "true or false", value)
@@ -100,6 +100,15 @@ def _read_number(shape: Shape, value: Any, name: str) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not simple.low <= value <= simple.high:
         raise _wrong(name, f"a number from {simple.low} to {simple.high}", value)
     return value
+
+
+def _text(value: str) -> str:
+    """The text in a form that can be written again: JSON can hold halves of surrogate pairs."""
+    try:
+        value.encode(errors="surrogateescape")
+        return value
+    except UnicodeEncodeError:
+        return value.encode(errors="surrogatepass").decode(errors="surrogateescape")
 
 
 def _bytes(value: str, name: str) -> bytes:
