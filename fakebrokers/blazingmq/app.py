@@ -21,6 +21,9 @@ Waiting = dict[bytes, "Message"]
 class App:
     """Delivers in the order in which messages came, but what comes back is first.
 
+    A message that came back and that no subscription wants any more does not keep the others waiting, as it
+    does in the broker (mqbblp_queueengineutil, `RedeliveryList`), where they wait until subscriptions change.
+
     Attributes:
         authorised: False for an app that the domain does not list: it may be opened, and gets nothing.
         streams: Of all handles that read it, in the order in which they were opened.
@@ -60,7 +63,9 @@ class App:
 
     def choose_at_once(self, message: Message) -> Subscriber | None:
         """Who gets a message that has just come; it waits if nobody does."""
-        if not self.authorised or not self._router or self.redelivery or self._fresh:
+        if not self.authorised:
+            return None
+        if not self._router or self.redelivery or self._fresh:
             self._fresh.append(message)
             return None
         chosen = self._router.choose(message)
@@ -92,7 +97,7 @@ class App:
         for guid, message in waiting.items():
             if outcome is not Outcome.ALL_FULL:
                 outcome = self._try(message)
-            if outcome is Outcome.UNWANTED and waiting is self._aside:
+            if outcome is Outcome.UNWANTED:
                 self._unwanted[guid] = message
             elif outcome not in (Outcome.SENT, Outcome.GONE):
                 left[guid] = message
