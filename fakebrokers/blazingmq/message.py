@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cached_property
-
 from fakebrokers.blazingmq.expressions import Properties
 from fakebrokers.blazingmq.options import UNLIMITED
 from fakebrokers.blazingmq.properties import Content, PropertyType, read_content
@@ -22,8 +20,20 @@ class Message:
         has_properties, schema_id, compression: What they look like.
         at: When it came, monotonic seconds.
         waiting: The apps that have not confirmed it; nobody left: it is gone from the queue.
-        attempts: Deliveries that remain, by app, where they are counted.
     """
+
+    # a queue may hold a million of them
+    __slots__ = (
+        "_attempts",
+        "_values",
+        "at",
+        "compression",
+        "data",
+        "guid",
+        "has_properties",
+        "schema_id",
+        "waiting",
+    )
 
     def __init__(
         self, guid: bytes, data: bytes, has_properties: bool, schema_id: int, compression: int, at: float
@@ -34,15 +44,16 @@ class Message:
         self.schema_id = schema_id
         self.compression = compression
         self.at = at
-        self.waiting: set[str] = set()
-        self.attempts: dict[str, int] = {}
+        self.waiting: frozenset[str] = frozenset()
+        self._attempts: dict[str, int] | None = None
+        self._values: Properties | None = None
 
     @property
     def size(self) -> int:
         """Bytes of properties and payload, as they came."""
         return len(self.data)
 
-    @cached_property
+    @property
     def content(self) -> Content:
         """Properties and payload.
 
@@ -61,9 +72,14 @@ class Message:
         """The payload alone, inflated; raises as `content`."""
         return self.content.payload
 
-    @cached_property
+    @property
     def values(self) -> Properties:
         """The properties that expressions can ask for: no binary ones, and none that cannot be read."""
+        if self._values is None:
+            self._values = self._readable_values()
+        return self._values
+
+    def _readable_values(self) -> Properties:
         try:
             properties = self.content.properties
         except WireError:
@@ -76,7 +92,7 @@ class Message:
 
     def attempts_byte(self, app: str) -> int:
         """What remains for an app, as it stands on the wire."""
-        return self.attempts.get(app, UNLIMITED)
+        return UNLIMITED if self._attempts is None else self._attempts.get(app, UNLIMITED)
 
     def attempt_failed(self, app: str, most: int) -> bool:
         """A client was lost with it; whether no attempt remains.
@@ -86,6 +102,8 @@ class Message:
         """
         if not most:
             return False
-        left = (self.attempts.get(app, min(most, _MOST_ATTEMPTS)) & ~_POISONOUS) - 1
-        self.attempts[app] = max(0, left) | _POISONOUS
+        if self._attempts is None:
+            self._attempts = {}
+        left = (self._attempts.get(app, min(most, _MOST_ATTEMPTS)) & ~_POISONOUS) - 1
+        self._attempts[app] = max(0, left) | _POISONOUS
         return left <= 0

@@ -45,6 +45,7 @@ class Queue:
         self.handles: dict[Handle, None] = {}
         names = domain.app_ids if domain.mode == "fanout" else (DEFAULT_APP,)
         self.apps = {name: App(name) for name in names}
+        self._authorised = frozenset(names)
         self._usage = usage
         self._history: OrderedDict[bytes, float] = OrderedDict()
         self._expiry = timers.new(self._expire)
@@ -60,6 +61,7 @@ class Queue:
         self.domain = domain
         for name in domain.app_ids if domain.mode == "fanout" else ():
             self.app(name).authorised = True
+        self._authorised = frozenset([app.name for app in self.apps.values() if app.authorised])
 
     def forget_idle(self, app: App) -> None:
         """Forget an app that the domain does not list, once nobody reads it."""
@@ -101,7 +103,7 @@ class Queue:
         if self.domain.mode == "broadcast":
             self._broadcast(message)
             return AckStatus.SUCCESS
-        if self._is_known(message):
+        if self._is_known(message) or not self._authorised:
             return AckStatus.SUCCESS
         status = self._room_for(message)
         if status is AckStatus.SUCCESS:
@@ -113,11 +115,10 @@ class Queue:
         """Whether the same GUID was posted before; it is remembered from here on."""
         too_old = message.at - self.domain.deduplication_time_ms / 1000
         while self._history:
-            oldest, at = self._history.popitem(last=False)
+            oldest, at = next(iter(self._history.items()))
             if at > too_old:
-                self._history[oldest] = at
-                self._history.move_to_end(oldest, last=False)
                 break
+            del self._history[oldest]
         return message.guid in self._history
 
     def _room_for(self, message: Message) -> AckStatus:
@@ -132,7 +133,7 @@ class Queue:
         return AckStatus.SUCCESS
 
     def _store(self, message: Message) -> None:
-        message.waiting.update(app.name for app in self.apps.values() if app.authorised)
+        message.waiting = self._authorised
         self.messages[message.guid] = message
         self._count(message, 1)
         if self.domain.deduplication_time_ms:
@@ -165,7 +166,7 @@ class Queue:
         """An app is done with a message."""
         message = self.messages.get(guid)
         if message is not None:
-            message.waiting.discard(app_id)
+            message.waiting -= {app_id}
             if not message.waiting:
                 self._remove(message)
 
@@ -187,7 +188,7 @@ class Queue:
         return len(meant)
 
     def _remove(self, message: Message) -> None:
-        message.waiting.clear()
+        message.waiting = frozenset()
         del self.messages[message.guid]
         self._count(message, -1)
 

@@ -39,7 +39,7 @@ from fakebrokers.blazingmq.message import Message
 from fakebrokers.blazingmq.options import SubscriptionInfo
 from fakebrokers.blazingmq.refusals import Refused
 from fakebrokers.blazingmq.schema import GuidInfo, Identity, Status
-from fakebrokers.blazingmq.session_base import Handlers, SessionBase, has_feature
+from fakebrokers.blazingmq.session_base import SessionBase, has_feature
 from fakebrokers.blazingmq.session_messages import Messages, refusal
 from fakebrokers.blazingmq.session_queues import Queues
 from fakebrokers.blazingmq.states import STATES, Reads, State
@@ -55,7 +55,6 @@ class BlazingSession(SessionBase):
         super().__init__(broker, codec, node or broker.nodes[0])
         self.queues = Queues(self)
         self.messages = Messages(self)
-        self._handlers: Handlers = {**self.queues.handlers, **self.messages.handlers}
         self._heartbeats: Heartbeats | None = None
 
     # what the connection reports
@@ -72,7 +71,9 @@ class BlazingSession(SessionBase):
         if self._heartbeats is not None:
             self._heartbeats.heard()
         reads = STATES[self.state].reads
-        if reads is Reads.NEGOTIATION:
+        if reads is Reads.EVENTS and (act := self.messages.handlers.get(type(frame))) is not None:
+            act(frame, now)
+        elif reads is Reads.NEGOTIATION:
             self._negotiate(frame, now)
         elif isinstance(frame, Malformed):
             self._handle_malformed(frame)
@@ -80,8 +81,6 @@ class BlazingSession(SessionBase):
             self._handle_request(frame, reads, now)
         elif isinstance(frame, HeartbeatRequest) and reads is not Reads.NOTHING:
             self.link.say(HeartbeatResponse())
-        elif reads is Reads.EVENTS and (handler := self._handlers.get(type(frame))) is not None:
-            handler(frame, now)
         elif reads is Reads.CONFIRMS:
             self._handle_stopping(frame, now)
         self.broker.flush()
@@ -221,8 +220,8 @@ class BlazingSession(SessionBase):
             self.link.say(AdminCommandResponse(request.r_id, text))
         elif reads is Reads.CONFIRMS:
             self.refuse(request, Refused(Category.E_REFUSED, "Self node is stopping.", -1))
-        elif reads is Reads.EVENTS and (handler := self._handlers.get(type(request))) is not None:
-            handler(request, now)
+        elif reads is Reads.EVENTS and (act := self.queues.handlers.get(type(request))) is not None:
+            act(request, now)
 
     def _disconnect(self, request: Disconnect) -> None:
         self.lost = False
@@ -234,7 +233,7 @@ class BlazingSession(SessionBase):
 
     def _handle_stopping(self, frame: Frame, now: float) -> None:
         if isinstance(frame, Confirm):
-            self._handlers[Confirm](frame, now)
+            self.messages.handlers[Confirm](frame, now)
             self._end_if_confirmed()
         elif isinstance(frame, Put):
             self.link.say(self._refused_put(frame, AckStatus.UNKNOWN))

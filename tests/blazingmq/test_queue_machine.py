@@ -9,12 +9,13 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from fakebrokers.blazingmq.broker import BlazingBroker
-from fakebrokers.blazingmq.codes import DEFAULT_APP, AckStatus
+from fakebrokers.blazingmq.codes import DEFAULT_APP, AckStatus, Compression
 from fakebrokers.blazingmq.domains import Domain, Domains
 from fakebrokers.blazingmq.handle import Handle
 from fakebrokers.blazingmq.message import Message
 from fakebrokers.blazingmq.options import SubscriptionInfo
 from fakebrokers.blazingmq.profile import REAL
+from fakebrokers.blazingmq.properties import Content, Property, PropertyType, Style, write_content
 from fakebrokers.blazingmq.routing import Consumer
 from tests.blazingmq.bench import guid
 
@@ -71,10 +72,10 @@ class QueueMachine(RuleBasedStateMachine):
     def post(self) -> None:
         self.number += 1
         new = guid(self.number)
-        x = Message(new, b"data", False, 0, 0, 0.0)
-        x.values = {"x": new[-1]}  # type: ignore[misc]
+        content = Content(b"data", {"x": Property(PropertyType.INT32, new[-1])})
+        data = write_content(content, Style.OLD, Compression.NONE)
         full = len(self.stored()) >= 40
-        status = self.posting.post(x)
+        status = self.posting.post(Message(new, data, True, 0, 0, 0.0))
         assert status == (AckStatus.LIMIT_MESSAGES if full else AckStatus.SUCCESS)
         if not full:
             for app in APPS:
