@@ -92,7 +92,8 @@ class Stream:
         """Count a message that is about to be pushed."""
         self.unconfirmed[message.guid] = Unconfirmed(message, taker.flow)
         taker.flow.add(message.size)
-        return SubscriptionInfo(taker.consumer.number, message.attempts_byte(self.app_id))
+        most = self.handle.queue.domain.max_delivery_attempts
+        return SubscriptionInfo(taker.consumer.number, message.attempts_byte(self.app_id, most))
 
     def confirm(self, guid: bytes) -> bool:
         """The client is done with a message; whether it can take more because of it."""

@@ -90,9 +90,10 @@ class Message:
             if each.type is not PropertyType.BINARY and not isinstance(each.value, bytes)
         }
 
-    def attempts_byte(self, app: str) -> int:
-        """What remains for an app, as it stands on the wire."""
-        return UNLIMITED if self._attempts is None else self._attempts.get(app, UNLIMITED)
+    def attempts_byte(self, app: str, most: int) -> int:
+        """What remains for an app, as it stands on the wire; `most` is the domain's limit, 0: none."""
+        whole = min(most, _MOST_ATTEMPTS) or UNLIMITED
+        return whole if self._attempts is None else self._attempts.get(app, whole)
 
     def attempt_failed(self, app: str, most: int) -> bool:
         """A client was lost with it; whether no attempt remains.

@@ -26,6 +26,9 @@ from fakebrokers.blazingmq.session_base import Handlers, SessionBase
 from fakebrokers.core.frames import Frame
 from fakebrokers.errors import WireError
 
+#: Events have the numbers of queues signed, requests unsigned.
+_U32 = 0xFFFFFFFF
+
 
 class Messages:
     """The messages of one session.
@@ -56,7 +59,7 @@ class Messages:
         """Put one message into its queue; its ACK if it wants one, or has to get one."""
         session = self._session
         is_sound = self._check_crc(message)
-        handle = session.handles.get(message.queue_id)
+        handle = session.handles.get(message.queue_id & _U32)
         if handle is None or not is_sound:
             return self._refused(message)
         if session.makes_guids:
@@ -121,7 +124,7 @@ class Messages:
 
     def _confirm(self, event: Confirm, now: float) -> None:
         for message in event.messages:
-            handle = self._session.handles.get(message.queue_id)
+            handle = self._session.handles.get(message.queue_id & _U32)
             if handle is None:
                 continue
             mode = handle.queue.domain.mode

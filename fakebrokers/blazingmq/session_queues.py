@@ -178,6 +178,7 @@ def _check_open(asked: HandleParameters) -> None:
             "At least one of ([read|write]) Count must be >0",
         ),
         (asked.admin_count != 0, "adminCount must be 0"),
+        (min(asked.read_count, asked.write_count) < 0, "Invalid handle parameters specified"),
         (
             bool(asked.flags & QueueFlag.READ) != (asked.read_count > 0),
             "Read flag and readCount must both be set accordingly",

@@ -249,7 +249,7 @@ def test_answer_and_delivery_in_one_segment(broker: BlazingMQ) -> None:
     assert isinstance(peer.codec.decode(b"\0\0\0\x08\x4b\2\0\0"), Frame)
 
 
-def test_a_bad_checksum_on_the_way_in() -> None:
+def test_a_bad_checksum_reaches_the_broker() -> None:
     with BlazingMQ(switches={"checks_crc": True}) as broker:
         broker.faults.add(f.bad_crc(nth=1))
         peer = Peer(broker).open(read=False)

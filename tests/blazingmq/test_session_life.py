@@ -267,7 +267,7 @@ def test_a_shutdown_waits_for_what_is_unconfirmed() -> None:
     assert client.ended
 
 
-def test_a_shutdown_does_not_wait_for_ever() -> None:
+def test_a_shutdown_waits_until_its_time_is_up() -> None:
     bench = Bench()
     client = bench.start().open(read=True, write=True)
     client.post(b"x")

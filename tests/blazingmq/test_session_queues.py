@@ -52,6 +52,7 @@ def test_the_answer_repeats_the_request_and_says_how_the_queue_delivers(
         (replace(parameters(write=True), admin_count=1), INVALID, "adminCount must be 0"),
         (replace(parameters(write=True), flags=6), INVALID, "Read flag and readCount"),
         (replace(parameters(read=True), flags=6), INVALID, "Write flag and writeCount"),
+        (replace(parameters(write=True), read_count=-1), INVALID, "Invalid handle parameters"),
         (parameters(q_id=2**32 - 10, write=True), INVALID, "reserved queue ids"),
         (parameters(FANOUT, write=True, app="foo", sub_id=1), INVALID, "AppId should not be specified in"),
         (parameters(FANOUT, read=True), UNKNOWN, "Reader of a fanout queue requires an appId"),
@@ -193,6 +194,15 @@ def test_streams_of_one_handle_are_closed_one_by_one() -> None:
     client.close(FANOUT, write=True, final=False)
     client.close(FANOUT, read=True, app="bar", sub_id=2, final=True)
     assert client.session.describe()["queues"] == {}
+
+
+def test_large_numbers_are_negative_in_events() -> None:
+    client = Bench().start().open(Q, 2**32 - 11, read=True, write=True)
+    posted = client.post(b"x", -11)
+    ack, push = client.frames()
+    assert (ack.messages[0].queue_id, push.messages[0].queue_id) == (-11, -11)  # type: ignore[attr-defined]
+    client.confirm(posted, q_id=-11)
+    assert not client.bench.broker.queue(Q).messages
 
 
 def test_queues_differ_by_tier() -> None:

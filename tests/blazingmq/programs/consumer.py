@@ -1,4 +1,4 @@
-"""Prints so many messages of a queue with their properties, confirms each, and ends.
+"""Prints the next messages of a queue with their properties, confirms each, and ends after that many.
 
 python consumer.py bmq://bmq.test.mem.priority/words 2
 """
