@@ -80,7 +80,17 @@ class App:
 
     def take_back(self, messages: Iterable[Message]) -> None:
         """A consumer is gone, and these come again, behind what came back before."""
-        self.redelivery.update({message.guid: message for message in messages})
+        self.redelivery.update({each.guid: each for each in messages if self.name in each.waiting})
+
+    def forget_gone(self) -> None:
+        """Hold on to no message that was purged or has expired."""
+        self.redelivery = self._still_waiting(self.redelivery)
+        self._aside = self._still_waiting(self._aside)
+        self._unwanted = self._still_waiting(self._unwanted)
+        self._fresh = deque([each for each in self._fresh if self.name in each.waiting])
+
+    def _still_waiting(self, waiting: Waiting) -> Waiting:
+        return {guid: each for guid, each in waiting.items() if self.name in each.waiting}
 
     def deliver(self) -> None:
         """Hand out what waits, as far as there are takers."""

@@ -24,6 +24,7 @@ class Message:
 
     # a queue may hold a million of them
     __slots__ = (
+        "__weakref__",
         "_attempts",
         "_values",
         "at",

@@ -11,7 +11,7 @@ WIRE = Wire("events", FRAMES, port=30114)
 
 PROTOCOL = Protocol(
     name="blazingmq",
-    about="BlazingMQ's protocol between clients and brokers",
+    about="BlazingMQ's client protocol",
     server="fakebrokers.blazingmq.server:BlazingMQ",
     wires=(WIRE,),
     effects=faults.EFFECTS,

@@ -185,7 +185,12 @@ class Queue:
         for message in meant:
             for name in names:
                 self.confirm(message.guid, name)
+        self._forget_gone()
         return len(meant)
+
+    def _forget_gone(self) -> None:
+        for app in self.apps.values():
+            app.forget_gone()
 
     def _remove(self, message: Message) -> None:
         message.waiting = frozenset()
@@ -197,6 +202,7 @@ class Queue:
         ttl = self.domain.message_ttl_s
         for message in list(self._older_than(now - ttl)):
             self._remove(message)
+        self._forget_gone()
         oldest = next(iter(self.messages.values()), None)
         if oldest is not None:
             self._expiry.set(oldest.at + ttl)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 import zlib
 
 import pytest
@@ -355,6 +357,21 @@ def test_an_operator_has_everything_delivered_again() -> None:
     bench.broker.queue(Q).redeliver()
     bench.broker.flush()
     assert [(push.data, push.out_of_order) for push in client.pushes()] == [(b"1", True), (b"2", True)]
+
+
+def test_what_is_purged_is_not_held_on_to() -> None:
+    bench = Bench()
+    wanted = bench.start().open(read=True, take=None)
+    wanted.configure(text="x == 1", take=1)
+    producer = bench.start().open(write=True)
+    for x in (1, 1, 2):
+        producer.post(b"data", properties={"x": x})
+    queue = bench.broker.queue(Q)
+    held = [weakref.ref(message) for message in queue.messages.values()]
+    assert queue.purge() == 3
+    wanted.close(read=True)
+    gc.collect()
+    assert [ref() for ref in held] == [None, None, None]
 
 
 def test_old_messages_expire() -> None:
