@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 HELP = """This process responds to the following CMD subcommands:
     HELP
+    CLUSTERS LIST
     DOMAINS DOMAIN <domain> INFOS
     DOMAINS DOMAIN <domain> PURGE
     DOMAINS DOMAIN <domain> QUEUE <queue> PURGE APPID <appId|*>
@@ -25,8 +26,10 @@ def carry_out(broker: BlazingBroker, command: str) -> str:
     match command.removeprefix("ENCODING JSON_COMPACT ").removeprefix("ENCODING JSON_PRETTY ").split():
         case ["HELP", *_]:
             return HELP
+        case ["CLUSTERS", "LIST"]:
+            return json.dumps({"clusterList": {"clusters": [_cluster(broker)]}})
         case ["DOMAINS", "DOMAIN", domain, "INFOS"]:
-            return json.dumps({queue.uri: _infos(queue) for queue in _queues(broker, domain)})
+            return json.dumps({"domainInfo": _domain(broker, domain)})
         case ["DOMAINS", "DOMAIN", domain, "PURGE"]:
             return _purged(sum(queue.purge() for queue in _queues(broker, domain)))
         case ["DOMAINS", "DOMAIN", domain, "QUEUE", name, "PURGE", "APPID", app_id]:
@@ -43,12 +46,27 @@ def _queues(broker: BlazingBroker, domain: str) -> list[Queue]:
     return [queue for queue in broker.queues.values() if parse_uri(queue.uri).domain == domain]
 
 
-def _infos(queue: Queue) -> dict[str, object]:
-    return {
-        "messages": len(queue.messages),
-        "bytes": queue.bytes,
-        "undelivered": {name: app.undelivered for name, app in queue.apps.items()},
+def _cluster(broker: BlazingBroker) -> dict[str, object]:
+    nodes = [
+        {"hostName": node.host, "nodeId": number, "dataCenter": "local"}
+        for number, node in enumerate(broker.nodes)
+    ]
+    return {"name": "local", "locality": "LOCAL", "nodes": nodes}
+
+
+def _domain(broker: BlazingBroker, name: str) -> dict[str, object]:
+    """What the domain's queues hold, and what they may hold; 0 for no limit."""
+    queues = _queues(broker, name)
+    meter = {
+        "name": name,
+        "isDisabled": False,
+        "numMessages": sum(len(queue.messages) for queue in queues),
+        "messageCapacity": queues[0].domain.domain_messages if queues else 0,
+        "numBytes": sum(queue.bytes for queue in queues),
+        "byteCapacity": queues[0].domain.domain_bytes if queues else 0,
     }
+    uris = [queue.uri for queue in queues]
+    return {"name": name, "clusterName": "local", "capacityMeter": meter, "queueUris": uris}
 
 
 def _app(app_id: str) -> str | None:

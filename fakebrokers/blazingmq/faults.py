@@ -99,9 +99,9 @@ def redelivery_storm(uri: str, **match: Any) -> Fault:
     return fault(RedeliverNow(uri=uri), **match)
 
 
-def answer_with_delivery(frames: int = 2, **match: Any) -> Fault:
-    """An ACK and what follows it leave in one segment."""
-    return coalesce(frames, role="confirm", **match)
+def answer_with_delivery(frames: int = 2, within_s: float = 0.5, **match: Any) -> Fault:
+    """An ACK waits for what follows it, at most `within_s` seconds; they leave in one segment."""
+    return coalesce(frames, within_s, role="confirm", **match)
 
 
 def bad_crc(**match: Any) -> Fault:

@@ -8,6 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from fakebrokers.blazingmq import faults as f
+from fakebrokers.blazingmq.codec import BlazingCodec
 from fakebrokers.blazingmq.codes import Category
 from fakebrokers.blazingmq.faults_messages import (
     AckStatuses,
@@ -37,7 +38,7 @@ from fakebrokers.blazingmq.options import PushOption, SubscriptionInfo, read_opt
 from fakebrokers.blazingmq.protocol import PROTOCOL
 from fakebrokers.blazingmq.schema import StreamParameters, elements_of
 from fakebrokers.blazingmq.server import BlazingMQ
-from fakebrokers.core.frames import Frame, Role
+from fakebrokers.core.frames import Role
 from fakebrokers.errors import PlanError
 from fakebrokers.faults import drop, duplicate, fault, reorder
 from fakebrokers.faults.effect import Effect
@@ -241,12 +242,18 @@ def test_the_broker_goes_down(broker: BlazingMQ, effect: Effect, note: str) -> N
     assert broker.wait_for(kind="node stopped")[0].note.endswith(note)
 
 
-def test_answer_and_delivery_in_one_segment(broker: BlazingMQ) -> None:
-    broker.faults.add(f.answer_with_delivery())
+def test_answers_and_deliveries_in_one_segment(broker: BlazingMQ) -> None:
+    broker.faults.add(f.answer_with_delivery(3, within_s=60, nth=1))
     peer = Peer(broker).open()
     peer.post(1)
-    assert peer.socket.recv(1 << 16)[4:5] == b"\x45"
-    assert isinstance(peer.codec.decode(b"\0\0\0\x08\x4b\2\0\0"), Frame)
+    broker.wait_for(kind="PUSH")
+    peer.socket.setblocking(False)
+    with pytest.raises(BlockingIOError):
+        peer.socket.recv(1)
+    peer.socket.settimeout(5)
+    peer.post(2, ack=False)
+    segment = peer.socket.recv(1 << 16)
+    assert [type(frame) for frame, _ in BlazingCodec().feed(segment)] == [Ack, Push, Push]
 
 
 def test_a_bad_checksum_reaches_the_broker() -> None:

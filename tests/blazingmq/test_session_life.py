@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 
 import pytest
@@ -237,7 +238,11 @@ def test_an_admin_may_only_command() -> None:
         return answer.text
 
     assert "DOMAINS DOMAIN <domain> PURGE" in carry_out("HELP")
-    assert '"messages": 3' in carry_out("ENCODING JSON_COMPACT DOMAINS DOMAIN bmq.test.mem.priority INFOS")
+    infos = json.loads(carry_out("ENCODING JSON_COMPACT DOMAINS DOMAIN bmq.test.mem.priority INFOS"))
+    assert infos["domainInfo"]["capacityMeter"]["numMessages"] == 3
+    assert infos["domainInfo"]["queueUris"] == [Q]
+    (cluster,) = json.loads(carry_out("ENCODING JSON_COMPACT CLUSTERS LIST"))["clusterList"]["clusters"]
+    assert len(cluster["nodes"]) == 1
     assert carry_out("DOMAINS DOMAIN bmq.test.mem.priority QUEUE q PURGE APPID *") == "Purged 3 message(s)"
     assert carry_out("DOMAINS DOMAIN bmq.test.mem.priority PURGE") == "Purged 0 message(s)"
     assert "not found" in carry_out("DOMAINS DOMAIN bmq.test.mem.priority QUEUE x PURGE APPID *")
