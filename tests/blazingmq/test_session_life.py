@@ -177,6 +177,18 @@ def test_any_event_counts_as_a_sign_of_life() -> None:
     assert client.ended
 
 
+def test_a_sign_of_life_starts_the_count_anew() -> None:
+    bench = Bench(replace(REAL, watches_clients=True, heartbeat_interval_ms=1000, max_missed_heartbeats=2))
+    client = bench.start()
+    for _ in range(3):
+        bench.advance(2)
+        assert client.frames() == [HeartbeatRequest()] * 2
+        client.send(HeartbeatResponse())
+        bench.advance(1)
+    bench.advance(3)
+    assert client.ended
+
+
 def test_in_the_document_all_clients_are_asked_at_every_interval() -> None:
     bench = Bench(SEED)
     client = bench.start()
@@ -270,6 +282,15 @@ def test_a_shutdown_waits_for_what_is_unconfirmed() -> None:
     assert not client.ended
     client.confirm(guid)
     assert client.ended
+
+
+def test_a_broker_that_goes_down_opens_no_queues() -> None:
+    bench = Bench()
+    bench.broker.shut_down(bench.broker.nodes[0], 5.0, bench.now)
+    late = bench.start()
+    assert late.refused(OpenQueue, parameters(write=True)) == (Category.E_REFUSED, "Self node is stopping.")
+    bench.broker.start_node(bench.broker.nodes[0])
+    late.open(write=True)
 
 
 def test_a_shutdown_waits_until_its_time_is_up() -> None:

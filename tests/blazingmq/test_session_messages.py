@@ -418,6 +418,11 @@ def test_an_app_that_the_domain_does_not_list_gets_nothing() -> None:
     producer = bench.start().open("bmq://d/q", write=True)
     producer.post(b"1")
     assert stranger.frames() == []
+    queue = bench.broker.queue("bmq://d/q")
+    assert [message.waiting for message in queue.messages.values()] == [{"a"}]
+    stranger.close("bmq://d/q", read=True, app="b", sub_id=1)
+    assert list(queue.apps) == ["a"]
+    stranger.open("bmq://d/q", read=True, app="b", sub_id=1)
     bench.broker.configure_domain("d", {"mode": "fanout", "app_ids": ("a", "b")})
     producer.post(b"2")
     assert stranger.payloads() == [b"2"]
@@ -480,6 +485,23 @@ def test_what_came_back_and_is_not_wanted_does_not_keep_the_others_waiting() -> 
     assert len(other.pushes()) == 1
     other.configure(number=2)
     assert len(other.pushes()) == 1
+
+
+def test_while_what_came_back_waits_for_room_what_is_new_waits_too() -> None:
+    bench = Bench()
+    first = bench.start().open(read=True)
+    producer = bench.start().open(write=True)
+    for _ in range(2):
+        producer.post(b"1", properties={"x": 1})
+    one, other = bench.start().open(read=True, take=None), bench.start().open(read=True, take=None)
+    one.configure(text="x == 1", take=1, priority=-1)
+    other.configure(text="x == 2", priority=-1)
+    first.leave()
+    producer.post(b"2", properties={"x": 2})
+    (push,) = one.pushes()
+    assert other.pushes() == []
+    one.confirm(push)
+    assert [len(one.pushes()), len(other.pushes())] == [1, 1]
 
 
 def test_what_is_no_expression_takes_everything() -> None:
