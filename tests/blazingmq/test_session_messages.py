@@ -489,18 +489,19 @@ def test_what_came_back_and_is_not_wanted_does_not_keep_the_others_waiting() -> 
 
 def test_while_what_came_back_waits_for_room_what_is_new_waits_too() -> None:
     bench = Bench()
-    first = bench.start().open(read=True)
-    producer = bench.start().open(write=True)
-    for _ in range(2):
-        producer.post(b"1", properties={"x": 1})
-    one, other = bench.start().open(read=True, take=None), bench.start().open(read=True, take=None)
+    first, one, other = [bench.start().open(read=True, take=None) for _ in range(3)]
+    first.configure(text="x == 1")
     one.configure(text="x == 1", take=1, priority=-1)
-    other.configure(text="x == 2", priority=-1)
+    other.configure(text="x == 2", take=1)
+    producer = bench.start().open(write=True)
+    for x in (1, 1, 2):
+        producer.post(b"data", properties={"x": x})
     first.leave()
-    producer.post(b"2", properties={"x": 2})
-    (push,) = one.pushes()
+    producer.post(b"data", properties={"x": 2})
+    (back,), (held,) = one.pushes(), other.pushes()
+    other.confirm(held)
     assert other.pushes() == []
-    one.confirm(push)
+    one.confirm(back)
     assert [len(one.pushes()), len(other.pushes())] == [1, 1]
 
 
