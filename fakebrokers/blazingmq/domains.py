@@ -70,6 +70,11 @@ class Domain(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     domain_bytes: int = 0
 
     @property
+    def has_limits(self) -> bool:
+        """Whether its queues can be full."""
+        return bool(self.queue_messages or self.queue_bytes or self.domain_messages or self.domain_bytes)
+
+    @property
     def routing_flags(self) -> int:
         """What the answer to openQueue says of it."""
         return int(_ROUTING[self.mode])

@@ -25,6 +25,7 @@ _WORD = 4
 _PADS = (b"", b"\1", b"\2\2", b"\3\3\3", b"\4\4\4\4")
 #: flags and message words; options words, compression and header words; queue; GUID; CRC; schema id
 _PUT = Struct(">IIi16sIHxx")
+_WORDS = Struct(">II")
 #: the same without CRC
 _PUSH = Struct(">IIi16sHxx")
 #: status and correlation id; GUID; queue
@@ -90,8 +91,8 @@ def _sizes(body: bytes, at: int, least: int) -> tuple[int, int, int, int]:
     """
     if len(body) - at < 2 * _WORD:
         raise WireError("a message header", f"{len(body) - at} bytes", at)
-    words = int.from_bytes(body[at : at + 4]) & 0x0FFFFFFF
-    second = int.from_bytes(body[at + 4 : at + 8])
+    first, second = _WORDS.unpack_from(body, at)
+    words = first & 0x0FFFFFFF
     header_words = second & 0x1F
     if header_words < least:
         raise WireError(f"a header of at least {least} words", f"{header_words}", at + 7)
@@ -107,6 +108,8 @@ def _sizes(body: bytes, at: int, least: int) -> tuple[int, int, int, int]:
 
 def _header(body: bytes, at: int, options: int, whole: Struct) -> bytes:
     """The known fields; those that an older header lacks are zero."""
+    if options - at >= whole.size:
+        return body[at : at + whole.size]
     return body[at : min(options, at + whole.size)].ljust(whole.size, b"\0")
 
 

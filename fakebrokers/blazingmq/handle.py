@@ -227,7 +227,8 @@ class Handle:
 
     def post(self, message: Message) -> AckStatus:
         """Put a message into the queue."""
-        if DEFAULT_APP not in self.streams or not self.writes:
+        stream = self.streams.get(DEFAULT_APP)
+        if stream is None or not stream.writes:
             return AckStatus.UNKNOWN
         return self.queue.post(message)
 

@@ -46,6 +46,7 @@ class Queue:
         names = domain.app_ids if domain.mode == "fanout" else (DEFAULT_APP,)
         self.apps = {name: App(name) for name in names}
         self._authorised = frozenset(names)
+        self._limited = domain.has_limits
         self._usage = usage
         self._history: OrderedDict[bytes, float] = OrderedDict()
         self._expiry = timers.new(self._expire)
@@ -59,6 +60,7 @@ class Queue:
     def reconfigure(self, domain: Domain) -> None:
         """The domain has changed; apps that are new in it get what comes from here on."""
         self.domain = domain
+        self._limited = domain.has_limits
         for name in domain.app_ids if domain.mode == "fanout" else ():
             self.app(name).authorised = True
         self._authorised = frozenset([app.name for app in self.apps.values() if app.authorised])
@@ -122,6 +124,8 @@ class Queue:
         return message.guid in self._history
 
     def _room_for(self, message: Message) -> AckStatus:
+        if not self._limited:
+            return AckStatus.SUCCESS
         domain, usage = self.domain, self._usage
         stored = len(self.messages)
         for held, limit in ((stored, domain.queue_messages), (usage.messages, domain.domain_messages)):

@@ -140,6 +140,7 @@ class BlazingSession(SessionBase):
 
     def _meet(self, identity: ClientIdentity, now: float) -> None:
         self.identity = identity
+        self.makes_guids = identity.guid_info is not None and bool(identity.guid_info.client_id)
         self.codec.encoding = _best_encoding(identity.features)
         if identity.sdk_version < self.profile.min_sdk_version:
             text = f"SDK version {identity.sdk_version} is not supported any more"

@@ -32,6 +32,7 @@ class SessionBase(Session):
         codec: Of this connection.
         node: The broker that the client has reached.
         identity: What the client says of itself, once it has.
+        makes_guids: Whether it makes the GUIDs of its messages (the C++ SDK); else it counts them.
         handles: To queues, by the client's numbers.
         lost: Whether the client, if it were gone now, would be lost: it has not said that it goes, and the
             broker has not ended the connection itself.
@@ -46,14 +47,9 @@ class SessionBase(Session):
         self.node = node
         self.state = State.CONNECTED
         self.identity: ClientIdentity | None = None
+        self.makes_guids = False
         self.handles: dict[int, Handle] = {}
         self.lost = True
-
-    @property
-    def makes_guids(self) -> bool:
-        """Whether the client makes the GUIDs of its messages (the C++ SDK); else it counts them."""
-        info = self.identity.guid_info if self.identity is not None else None
-        return info is not None and bool(info.client_id)
 
     @property
     def knows_new_properties(self) -> bool:
