@@ -9,11 +9,15 @@ from typing import Any
 
 import msgspec
 
+from conformance.adapter.answers import contradiction, event_problem
+from conformance.adapter.given import given
 from conformance.adapter.messages import (
     PROTOCOL_VERSION,
     BadLine,
+    Error,
     Event,
     Hello,
+    Kind,
     Message,
     Request,
     Response,
@@ -27,6 +31,11 @@ from fakebrokers.errors import FakeBrokerError, UsageError
 
 HELLO_DEADLINE_MS = 15_000.0  #: runtimes are slow to start on a loaded machine
 CLOCK_PROBES = 3
+VIOLATIONS_KEPT = 20
+VIOLATIONS_MAX = 200  #: whoever breaks the protocol as often is not worth reading any more
+#: What an adapter may write between two resets. A hundred thousand messages with their digests are 30 MB.
+LINES_MAX = 400_000
+BYTES_MAX = 128 << 20
 
 
 class AdapterFailed(FakeBrokerError):
@@ -60,8 +69,8 @@ class Call:
     def __init__(self, request: Request, begun_ns: int, ended: asyncio.Future[Result]) -> None:
         self.id = request.id
         self.op = request.op
+        self.args: Mapping[str, Any] = request.args
         self.begun_ns = begun_ns
-        self._request = request
         self._ended = ended
 
     @property
@@ -78,7 +87,9 @@ class Adapter(ABC):
 
     Attributes:
         hello: What the adapter said about itself; there after `start`.
-        violations: How the adapter broke the protocol, one sentence each.
+        violations: How the adapter broke the protocol, one sentence each; the first ones.
+        on_violation: Called at each of them; after that the adapter's word is worth nothing.
+        hung: The ops since the last reset that got no answer in time.
         clock_offset_ms: Add it to an adapter's ``t`` to get the runner's clock, in milliseconds.
     """
 
@@ -87,12 +98,16 @@ class Adapter(ABC):
 
     def __init__(self, protocol: str) -> None:
         self.protocol = protocol
+        self.on_violation: Callable[[], None] = lambda: None
         self._fresh()
 
     def _fresh(self) -> None:
         self.transcript = Transcript()
         self.inbox = Inbox()
         self.violations: list[str] = []
+        self.hung: list[Result] = []
+        self._violated = 0
+        self._since_reset = (0, 0)
         self._next_id = 1
         self._lines = 0
         self._pending: dict[int, tuple[Call, asyncio.TimerHandle]] = {}
@@ -127,6 +142,8 @@ class Adapter(ABC):
         result = await self.call("reset")
         self.inbox.clear()
         self.transcript = Transcript()
+        self.hung = []
+        self._since_reset = (0, 0)
         return result
 
     @abstractmethod
@@ -256,42 +273,65 @@ class Adapter(ABC):
     def _receive(self, raw: bytes | Mapping[str, Any]) -> None:
         """Take in one line of the adapter."""
         line = decode(raw)
-        self.transcript.add(self.now_ns(), "in", raw)
         if isinstance(line, BadLine):
-            self.violations.append(f"not a line of the protocol ({line.problem}): {line.text}")
+            self.transcript.add(self.now_ns(), "in", {"unreadable": line.text})
+            self.violate(f"not a line of the protocol ({line.problem}): {line.text}")
             return
+        self.transcript.add(self.now_ns(), "in", raw)
+        self._count(len(raw) if isinstance(raw, bytes) else 0)
         self._lines += 1
         if line.n != self._lines:
-            self.violations.append(f"line {self._lines} has n {line.n}")
+            self.violate(f"line {self._lines} has n {line.n}")
             self._lines = line.n
         if isinstance(line, Response):
             self._answered(line)
-            return
-        try:
+        elif problem := event_problem(line, self.protocol):
+            self.violate(problem)
+        else:
             self.inbox.add(line)
-        except msgspec.ValidationError as error:
-            self.violations.append(f"line {line.n} is not a message: {error}")
+
+    def violate(self, problem: str) -> None:
+        """The adapter has broken the protocol."""
+        self._violated += 1
+        if len(self.violations) < VIOLATIONS_KEPT:
+            self.violations.append(problem)
+        if self._violated == VIOLATIONS_MAX:
+            self.violations.append(f"{VIOLATIONS_MAX} such lines: the adapter is not read any more")
+            self._stop_reading()
+        self.on_violation()
+
+    def _count(self, size: int) -> None:
+        """Bound what one adapter can make the runner keep."""
+        lines, total = self._since_reset
+        self._since_reset = lines, total = lines + 1, total + size
+        if lines > LINES_MAX or total > BYTES_MAX:
+            self.violate(f"it wrote more than {LINES_MAX} lines or {BYTES_MAX >> 20} MiB between two resets")
+            self._stop_reading()
+
+    @abstractmethod
+    def _stop_reading(self) -> None:
+        """Nothing more is wanted of this adapter."""
 
     def _answered(self, line: Response) -> None:
         if line.id in self._given_up:
             self._given_up.pop(line.id).late = line
-        elif line.id not in self._pending:
-            self.violations.append(f"an answer to {line.id}, which is not open")
-        else:
-            call, _ = self._pending[line.id]
-            if call.op == "next" and line.ok:
-                self._take(line)
-            self._end(call, answer=line)
-
-    def _take(self, line: Response) -> None:
-        try:
+            return
+        if line.id not in self._pending:
+            self.violate(f"an answer to {line.id}, which is not open")
+            return
+        call, _ = self._pending[line.id]
+        if problem := contradiction(call.op, call.args, line, self.protocol):
+            self.violate(problem)
+            error = Error(Kind.INTERNAL, definite=False, text=f"the adapter broke its protocol: {problem}")
+            line = msgspec.structs.replace(line, ok=False, result=None, error=error)
+        elif call.op == "next" and line.ok:
             for message in msgspec.convert(line.result, _Taken).messages:
                 self.inbox.add_message(message)
-        except msgspec.ValidationError as error:
-            self.violations.append(f"line {line.n} is not a list of messages: {error}")
+        self._end(call, answer=line)
 
     def _give_up(self, call: Call) -> None:
-        self._given_up[call.id] = self._end(call, hang=True)
+        self._given_up[call.id] = result = self._end(call, hang=True)
+        self.hung.append(result)
 
     def _gone(self) -> None:
         """The adapter has ended: so has everything that was open."""
@@ -306,7 +346,7 @@ class Adapter(ABC):
         timer.cancel()
         result = Result(call.id, call.op, False, call.begun_ns, self.now_ns(), hang=hang, crashed=crashed)
         if answer is not None:
-            result.ok, result.value, result.error = answer.ok, answer.result, answer.error
+            result.ok, result.value, result.error = answer.ok, given(answer.result), answer.error
             result.n, result.t = answer.n, answer.t
         call._ended.set_result(result)
         return result

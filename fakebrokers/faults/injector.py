@@ -92,7 +92,7 @@ class Injector:
         self.seed = plan.seed
         self.stream = stream
         self.rules: list[Rule] = []
-        self.history: list[Fault] = []  #: all that were ever added
+        self.ever: list[Rule] = []  #: all that were ever added, those that were taken out too
         self.generation = 0
         self.on_request: Callable[[str, str, str, Mapping[str, Any]], None] | None = None
         self._frames: dict[type[Frame], FrameSpec] = {Malformed: MALFORMED_SPEC, **frames}
@@ -121,7 +121,7 @@ class Injector:
             names.add(rule.name)
         self._numbered += len(rules)
         self.rules += rules
-        self.history += faults
+        self.ever += rules
         self.generation += 1
         return [rule.name for rule in rules]
 
