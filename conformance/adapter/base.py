@@ -31,11 +31,12 @@ from fakebrokers.errors import FakeBrokerError, UsageError
 
 HELLO_DEADLINE_MS = 15_000.0  #: runtimes are slow to start on a loaded machine
 CLOCK_PROBES = 3
+SIGN_OF_LIFE_MS = 4_000.0
 VIOLATIONS_KEPT = 20
 VIOLATIONS_MAX = 200  #: whoever breaks the protocol as often is not worth reading any more
-#: What an adapter may write between two resets. A hundred thousand messages with their digests are 30 MB.
-LINES_MAX = 400_000
-BYTES_MAX = 128 << 20
+#: What an adapter may write between two resets; no scenario makes a client write a third of it.
+LINES_MAX = 150_000
+BYTES_MAX = 64 << 20
 
 
 class AdapterFailed(FakeBrokerError):
@@ -90,6 +91,8 @@ class Adapter(ABC):
         violations: How the adapter broke the protocol, one sentence each; the first ones.
         on_violation: Called at each of them; after that the adapter's word is worth nothing.
         hung: The ops since the last reset that got no answer in time.
+        acked: How many messages the client has called acknowledged since then; a batch that is confirmed
+            as one counts once.
         clock_offset_ms: Add it to an adapter's ``t`` to get the runner's clock, in milliseconds.
     """
 
@@ -106,6 +109,8 @@ class Adapter(ABC):
         self.inbox = Inbox()
         self.violations: list[str] = []
         self.hung: list[Result] = []
+        self.acked = 0
+        self._announced: set[int] = set()
         self._violated = 0
         self._since_reset = (0, 0)
         self._next_id = 1
@@ -143,6 +148,8 @@ class Adapter(ABC):
         self.inbox.clear()
         self.transcript = Transcript()
         self.hung = []
+        self.acked = 0
+        self._announced = set()
         self._since_reset = (0, 0)
         return result
 
@@ -186,6 +193,19 @@ class Adapter(ABC):
     async def cancel(self, call: Call) -> Result:
         """Ask the adapter to cancel a running op."""
         return await self.call("cancel", {"id": call.id})
+
+    async def settle(self, *, patiently: bool) -> None:
+        """If an op is open, or got no answer, ask for a sign of life; what does not come is in `hung`.
+
+        Args:
+            patiently: Wait until all open ops have ended first, if only by being given up.
+        """
+        if not self._pending and not self.hung:
+            return
+        while self._pending and patiently:
+            await asyncio.wait({call._ended for call, _ in self._pending.values()})
+        if self.alive:
+            await self.call("state", {"session": "still there"}, SIGN_OF_LIFE_MS)
 
     # What came.
 
@@ -288,6 +308,8 @@ class Adapter(ABC):
         elif problem := event_problem(line, self.protocol):
             self.violate(problem)
         else:
+            if line.event == "outcome" and line["id"] in self._announced:
+                self.acked += line["outcome"] == "acked"
             self.inbox.add(line)
 
     def violate(self, problem: str) -> None:
@@ -324,10 +346,20 @@ class Adapter(ABC):
             self.violate(problem)
             error = Error(Kind.INTERNAL, definite=False, text=f"the adapter broke its protocol: {problem}")
             line = msgspec.structs.replace(line, ok=False, result=None, error=error)
-        elif call.op == "next" and line.ok:
-            for message in msgspec.convert(line.result, _Taken).messages:
-                self.inbox.add_message(message)
+        elif line.ok:
+            self._take(call, line.result or {})
         self._end(call, answer=line)
+
+    def _take(self, call: Call, result: Any) -> None:
+        """What an answer tells besides: messages, acknowledgements."""
+        if call.op == "next":
+            for message in msgspec.convert(result, _Taken).messages:
+                self.inbox.add_message(message)
+        elif call.op in ("publish", "publish_many", "narc.post"):
+            words = [row["outcome"] for row in result.get("outcomes", [result])]
+            self.acked += min(1, words.count("acked")) if call.args.get("subentry") else words.count("acked")
+            if "sent" in words:
+                self._announced.add(call.id)
 
     def _give_up(self, call: Call) -> None:
         self._given_up[call.id] = result = self._end(call, hang=True)

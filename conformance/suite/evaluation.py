@@ -14,6 +14,7 @@ from conformance.adapter.base import Adapter
 from conformance.adapter.given import NotGiven
 from conformance.adapter.result import Result
 from conformance.results import Verdict
+from conformance.suite.contract import CUTS
 from conformance.suite.earned import unfired
 from conformance.suite.expect import Expect, Inconclusive, SetupFailed, Unsupported, Violated
 from fakebrokers.errors import FakeBrokerError, UsageError, WaitTimeout
@@ -24,6 +25,8 @@ LAG_LIMIT_S = 0.15
 ADAPTER = "adapter"
 #: What a script may stumble over when a client does what no correct one does.
 _STUMBLES = (LookupError, ValueError, TypeError, AttributeError, ArithmeticError)
+#: States of the journal after which no answer need come.
+ENDS = CUTS | {"crash", "fin"}
 _OURS = tuple(Path(package.__path__[0]) for package in (conformance, fakebrokers))
 _OTHERS = tuple(Path(sysconfig.get_path(name)) for name in ("stdlib", "purelib", "platlib"))
 
@@ -56,7 +59,7 @@ class Evaluation:
                 return Verdict.PASS, {}
             reason = "; ".join(expect.tolerated)
             return Verdict.NON_STRICT, {"reason": reason, "criterion_id": expect.tolerated_ids[0]}
-        if isinstance(error, Inconclusive | Unsupported | NotGiven | UsageError) or self._is_stumble(error):
+        if leaves_open(error):
             gone = self._gone(str(error))
             if gone is not None:
                 return self._failed(gone)
@@ -81,7 +84,7 @@ class Evaluation:
             }
         text = "".join(traceback.format_exception(error)[-3:])
         named = f"{type(error).__name__}: {error}"
-        if self._is_stumble(error):
+        if leaves_open(error):
             return Verdict.INCONCLUSIVE, {
                 "reason": f"the script can make nothing of what this client does: {named}",
                 "actual": text,
@@ -105,6 +108,8 @@ class Evaluation:
         tags = [*error.tags, *(["setup"] if isinstance(error, SetupFailed) else [])]
         if not self._adapter.alive and "crashed" not in tags:
             tags.append("crashed")
+        elif any(result.op == "state" for result in self._adapter.hung) and "hang" not in tags:
+            tags.append("hang")
         if error.late_s is not None and self._lag_s > max(LAG_LIMIT_S, error.late_s):
             reason = f"{error}; but the harness itself stood still for {self._lag_s:.2f} s"
             return Verdict.INCONCLUSIVE, {"reason": reason, "criterion_id": error.id}
@@ -140,27 +145,33 @@ class Evaluation:
         return None
 
     def _is_excused(self, result: Result) -> bool:
-        """Without a time-out of its own a library waits for the confirm that a fault has taken."""
+        """Without a time-out of its own a library waits for the confirm that a fault, or a cut, has taken."""
         waits = result.op in ("publish", "publish_many", "flush")
         if self._adapter.hello.can("ack_timeout") or not waits:
             return False
-        return any(r.fault for r in getattr(self._broker, "journal", ()))
+        return any(r.fault or r.kind in ENDS for r in getattr(self._broker, "journal", ()))
 
     def _idle_faults(self) -> str:
         """What a reader of a failure has to know about the faults."""
         names = unfired(self._broker) if hasattr(self._broker, "faults") else []
         return f" [never took place: {', '.join(names[:3])}]" if names else ""
 
-    def _is_stumble(self, error: Exception) -> bool:
-        """Whether the script itself failed, in its own lines, and not the suite or the fake.
 
-        Correct clients take every script to its end: the project's tests prove that.
-        """
-        if not isinstance(error, _STUMBLES) or isinstance(error, FakeBrokerError):
-            return False
-        places = [Path(frame.filename) for frame in traceback.extract_tb(error.__traceback__)]
-        told = [place for place in places if not _is_below(place, _OTHERS)]
-        return bool(told) and not _is_below(told[-1], _OURS)
+def leaves_open(error: Exception) -> bool:
+    """Whether the script ended without having found out about the client."""
+    return isinstance(error, Inconclusive | Unsupported | NotGiven | UsageError) or _is_stumble(error)
+
+
+def _is_stumble(error: Exception) -> bool:
+    """Whether the script itself failed, in its own lines, and not the suite or the fake.
+
+    Correct clients take every script to its end: the project's tests prove that.
+    """
+    if not isinstance(error, _STUMBLES) or isinstance(error, FakeBrokerError):
+        return False
+    places = [Path(frame.filename) for frame in traceback.extract_tb(error.__traceback__)]
+    told = [place for place in places if not _is_below(place, _OTHERS)]
+    return bool(told) and not _is_below(told[-1], _OURS)
 
 
 def died(actual: str) -> Violated:

@@ -14,7 +14,7 @@ from conformance.checkers.anomaly import LAG
 from conformance.results import Verdict
 from conformance.suite.client import Client
 from conformance.suite.earned import demand_earned
-from conformance.suite.evaluation import ADAPTER, Evaluation, died
+from conformance.suite.evaluation import ADAPTER, Evaluation, died, leaves_open
 from conformance.suite.evidence import plan_of, proxy_of, records_of
 from conformance.suite.expect import Expect, Violated
 from conformance.suite.lag import LagMeter
@@ -118,7 +118,7 @@ async def judge(
             await _play(
                 scenario, broker, lambda: Client(adapter, where(broker), expect, connect_options), expect
             )
-        demand_earned(scenario, broker, expect)
+        demand_earned(scenario, broker, expect, adapter.acked)
     except Exception as caught:
         error = caught
     verdict, details = Evaluation(adapter, broker, lag.worst_s).verdict(error, expect)
@@ -158,7 +158,11 @@ async def _play(scenario: Scenario, broker: Any, connect: Callable[[], Client], 
     broker.start()
     try:
         client = connect()
-        await _supervised(scenario, broker, client, expect)
+        try:
+            await _supervised(scenario, broker, client, expect)
+        except Exception as error:
+            await client.adapter.settle(patiently=leaves_open(error))  # while the fake still stands
+            raise
         _look_around(client)
     finally:
         broker.stop()
