@@ -46,7 +46,7 @@ def analyze(
 
         click.echo(msgspec.json.encode(summary).decode())
     else:
-        _tell(summary)
+        tell(summary)
     return 0
 
 
@@ -61,8 +61,8 @@ def analyze_journals(
     """Seal what is not sealed, analyse everything, write `out`.
 
     Returns:
-        ``rows``, ``runs``, ``seconds`` (all of it), ``anomalies`` (name: count), ``allowed`` (how many of
-        these the runs' contracts allow), ``out``.
+        ``rows``, ``runs``, ``broken_off`` (runs that have no end), ``seconds`` (all of it), ``anomalies``
+        (name: count), ``allowed`` (how many of these the runs' contracts allow), ``out``.
 
     Raises:
         UsageError: There is no journal, a file is of another version, or Spark or Java is missing.
@@ -83,6 +83,7 @@ def analyze_journals(
 
         document = run_analysis(spark, files, out)
         summary = {name: document[name] for name in ("rows", "runs", "anomalies", "allowed", "out")}
+        summary["broken_off"] = broken_off(files)
         return {**summary, "seconds": round(time.monotonic() - begun, 3)}
 
 
@@ -92,18 +93,33 @@ def _rows(files: dict[str, list[str]]) -> int:
     return sum(pq.read_metadata(path).num_rows for path in files["frames"] + files["ops"])
 
 
+def broken_off(files: dict[str, list[str]]) -> int:
+    """How many runs have no end: what they show is not all that happened."""
+    import pyarrow.parquet as pq
+
+    return sum(
+        pq.read_table(path, columns=["ended"])["ended"].to_pylist().count(False) for path in files["runs"]
+    )
+
+
 def tally(count: int, allowed: int) -> str:
     """``3``, ``3, 1 of them allowed`` or ``3, allowed``."""
     some = f"{allowed} of them " if allowed < count else ""
     return f"{count}, {some}allowed" if allowed else str(count)
 
 
-def _tell(summary: dict[str, Any]) -> None:
+def tell(summary: dict[str, Any]) -> None:
+    """Print what `analyze_journals` gave."""
     found = summary["anomalies"]
     click.echo(f"{summary['rows']} records of {summary['runs']} runs in {summary['seconds']:.1f} s")
     for name, count in found.items():
         click.echo(f"  {name:26} {tally(count, summary['allowed'][name])}")
-    click.echo(f"{'Details' if found else 'No anomalies. Tables'}: {summary['out']}")
+    cut = summary["broken_off"]
+    if cut:
+        total = summary["runs"]
+        click.echo(f"{cut} of {total} runs were broken off: what they show is not all that happened.")
+    nothing = "No anomalies in what is there. Tables" if cut else "No anomalies. Tables"
+    click.echo(f"{'Details' if found else nothing}: {summary['out']}")
 
 
 if __name__ == "__main__":
