@@ -32,7 +32,7 @@ from conformance.suite.conform import CutShort, Order, conform
 from conformance.suite.folder import keep_in, write_folder
 from conformance.suite.load import all_scenarios
 from fakebrokers.commands import ExitCode
-from fakebrokers.errors import FakeBrokerError
+from fakebrokers.errors import FakeBrokerError, UsageError
 
 EXPECTATIONS = Path("ci/expectations")
 #: Our own clients prove the scenarios; they are judged only when they are named.
@@ -50,6 +50,7 @@ class Campaign:
         self.console = console
         self.done: list[Results] = []
         self.left_out: list[str] = []
+        self.is_refused = False
 
     def run(self, clients: Sequence[Client]) -> None:
         """Judge all clients, one after the other; each by the scenarios of each protocol it speaks."""
@@ -79,6 +80,7 @@ class Campaign:
         try:
             results, _ = conform(order, self.console)
         except FakeBrokerError as error:
+            self.is_refused |= isinstance(error, UsageError)  # such as an expectation file of another version
             self.left_out.append(f"{client.name} ({protocol}): {error}")
             return
         except CutShort as cut:
@@ -136,6 +138,8 @@ class Campaign:
     @property
     def exit_code(self) -> ExitCode:
         """The worst of all clients: known failures do not count, a broken harness does."""
+        if self.is_refused:
+            return ExitCode.USAGE
         codes = {results.exit_code for results in self.done}
         order = (ExitCode.HARNESS, ExitCode.FAILED, ExitCode.INCONCLUSIVE)
         otherwise = ExitCode.OK if codes else ExitCode.INCONCLUSIVE  # nobody was judged

@@ -151,7 +151,12 @@ class _Run:
             if time.monotonic() - self._kept > KEEP_EVERY_S:
                 self._keep()
 
-        return _runner(self._order, self._progress[0].begin, end, self._hello, self._known.failures())
+        def greeted(hello: Hello) -> None:
+            self._known.check_client(self._order.expect, self._order.client, hello)
+            self._hello.append(hello)
+
+        bench = _NotedBench(self._order.make_adapter, greeted)
+        return _runner(self._order, bench, self._hello, self._progress[0].begin, end, self._known.failures())
 
     def _keep(self) -> None:
         """What is known so far, without pictures: all that is left of the run if it is killed."""
@@ -241,26 +246,26 @@ def lacks(hello: Hello) -> list[str]:
 
 
 class _NotedBench(Bench):
-    """Remembers what the client said about itself."""
+    """Tells what the client said about itself."""
 
-    def __init__(self, make: Callable[[], Adapter], noted: list[Hello]) -> None:
+    def __init__(self, make: Callable[[], Adapter], greeted: Callable[[Hello], None]) -> None:
         super().__init__(make)
-        self._noted = noted
+        self._greeted = greeted
 
     async def hello(self) -> Hello:
         found = await super().hello()
-        self._noted.append(found)
+        self._greeted(found)
         return found
 
 
 def _runner(
     order: Order,
+    bench: Bench,
+    noted: list[Hello],
     begin: Callable[[Scenario], None],
     end: Callable[[Judgement], None],
-    noted: list[Hello],
     expected: set[Key],
 ) -> Runner:
-    bench = _NotedBench(order.make_adapter, noted)
     options: dict[str, Any] = {
         "parallel": order.parallel,
         "expected": expected,
