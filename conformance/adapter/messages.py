@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Any, Literal
@@ -17,8 +18,15 @@ from conformance.adapter.kit.bodies import INLINE_BYTES_MAX, body_bytes, report_
 
 PROTOCOL_VERSION = 1
 LINE_BYTES_MAX = 8 << 20
+DEPTH_MAX = 100  #: objects and lists in one another; no message of a client needs a tenth of it
 
 Outcome = Literal["acked", "nacked", "unknown"]
+
+#: An escaped half of a surrogate pair without its other half.
+_LONE = re.compile(
+    rb"\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])"
+    rb"|(?<!\\u[dD][89abAB][0-9a-fA-F]{2})\\u[dD][c-fC-F][0-9a-fA-F]{2}"
+)
 
 
 class Kind(StrEnum):
@@ -202,13 +210,36 @@ def decode(line: bytes | Mapping[str, Any]) -> Response | Event | BadLine:
     """One line of the adapter; never raises."""
     try:
         data = msgspec.json.decode(line, type=dict[str, Any]) if isinstance(line, bytes) else dict(line)
+        if isinstance(line, bytes) and _is_deep(line, data):
+            return BadLine(_shown(line), f"nested deeper than {DEPTH_MAX} levels")
         if "event" not in data:
             return msgspec.convert(data, Response)
         head = {name: data.pop(name, None) for name in ("n", "t", "event")}
         return msgspec.convert({**head, "fields": data}, Event)
+    except UnicodeDecodeError as error:
+        return BadLine(_shown(line), f"no UTF-8 at byte {error.start} of a string")
+    except RecursionError:
+        return BadLine(_shown(line), f"nested deeper than {DEPTH_MAX} levels")
     except msgspec.MsgspecError as error:
-        shown = line[:256].decode(errors="replace") if isinstance(line, bytes) else repr(line)[:256]
-        return BadLine(shown, str(error))
+        lone = isinstance(line, bytes) and _LONE.search(line)
+        return BadLine(_shown(line), f"half of a surrogate pair: {lone[0].decode()}" if lone else str(error))
+
+
+def _shown(line: object) -> str:
+    return line[:256].decode(errors="replace") if isinstance(line, bytes) else repr(line)[:256]
+
+
+def _is_deep(line: bytes, data: Any) -> bool:
+    """Whether anything lies deeper than it ever has to."""
+    if line.count(b"[") + line.count(b"{") <= DEPTH_MAX:
+        return False
+    level: list[Any] = [data]
+    for _ in range(DEPTH_MAX):
+        inner = [value.values() if isinstance(value, dict) else value for value in level]
+        level = [value for values in inner for value in values if isinstance(value, dict | list)]
+        if not level:
+            return False
+    return True
 
 
 def encode(request: Request) -> bytes:

@@ -57,7 +57,7 @@ def _object(line: Mapping[str, Any] | bytes) -> Any:
         return line
     try:
         return msgspec.json.decode(line)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return line.decode(errors="replace")
 
 

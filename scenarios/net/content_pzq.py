@@ -114,4 +114,5 @@ async def one_wrong_byte(broker: PZQ, client: Client, expect: Expect) -> None:
         name = f"seed {number}, message {saying}"
         broker.faults.add(fault(CorruptPart(), direction="out", nth=saying, scope="run", name=name))
     fired = await outlived(script, SEEDS)
+    expect.may_not_fire("seed *", "their places are drawn; half of them have to take place")
     expect.exercised(fired >= SEEDS // 2, f"only {fired} of {SEEDS} faults took place")

@@ -187,8 +187,14 @@ async def _outcomes(expect: Expect, calls: Sequence[Call], ended_at: float) -> N
         expect.within(result.ended_ns / 1e9 - ended_at, 1.45, f"publish {number + 1} has an outcome by then")
 
 
-@scenario("NET-2.12", protocols=NARC, server=SETTINGS, timeout_s=60)
-@scenario("NET-2.12", protocols=RMQS, timeout_s=60)
+@scenario(
+    "NET-2.12",
+    protocols=NARC,
+    server=SETTINGS,
+    timeout_s=60,
+    unconnected="no connect completes: that is the fault",
+)
+@scenario("NET-2.12", protocols=RMQS, timeout_s=60, unconnected="no connect completes: that is the fault")
 async def tcp_connect_never_completes(broker: FakeServer, client: Client, expect: Expect) -> None:
     script = script_for(broker, client, expect)
     expect.exercised(not broker.in_memory, "there is no TCP in memory")
