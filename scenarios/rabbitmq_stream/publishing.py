@@ -330,6 +330,9 @@ async def _equal_ids(
     Returns:
         Whether that could be tried: they share a connection, and ids.
     """
+    for place in publishers:  # one after the other: only then do pools find the connection of the first
+        declared = await client.publish(body=b"to declare the publisher", **place)
+        expect.outcome(declared, "acked", f"{case}: each publisher is told of its own first confirm")
     mark = broker.journal.last_seq
     broker.faults.add(drop(role="confirm", name=LOST))
     bodies = [[b"%s %d/%d" % (case.encode(), which, n) for n in range(3)] for which in (1, 2)]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from zlib import crc32
 
 import msgspec
 
+from conformance.mutants.rabbitmq_stream.client import StreamClient
 from conformance.mutants.rabbitmq_stream.connection import Connection
 from conformance.mutants.rabbitmq_stream.deaf import DeafConnection
 from conformance.mutants.rabbitmq_stream.errors import ClientError
@@ -205,3 +207,14 @@ class FrameMaxBindsTheServer(Connection):
     def opened(self) -> None:
         super().opened()
         self.codec.max_frame = self.frame_max
+
+
+@mutant("bad-chunks-are-logged-only", breaks=["R10"])
+class BadChunksAreLoggedOnly(StreamClient):
+    """Writes what it cannot read of a chunk into its log, and tells the application nothing."""
+
+    def trouble(self, where: str, error: ClientError) -> None:
+        if where == "decode":
+            print(f"WARNING {error.text}", file=sys.stderr)
+        else:
+            super().trouble(where, error)
