@@ -14,6 +14,7 @@ from fakebrokers import RabbitMQStream
 from fakebrokers.core.frames import Frame
 from fakebrokers.errors import UsageError
 from fakebrokers.journal import Record, Tap
+from fakebrokers.rabbitmq_stream.frames import Tune
 
 STREAM = "orders"
 PUBLISHER = ("publisher",)
@@ -117,11 +118,17 @@ def heartbeat_of(client: Client, wanted_s: int, *, most_s: int = 5) -> int:
     return max(wanted_s, least)
 
 
-def tune_answer(broker: RabbitMQStream, expect: Expect, *, since: int = 0) -> Record:
-    """The client's Tune of the newest connection."""
+def tunes(broker: RabbitMQStream, expect: Expect, *, since: int = 0) -> dict[str, Record]:
+    """The client's answers to Tune, by connection."""
     found = received(broker, "Tune", since=since)
     expect.exercised(found, "no Tune answer came")
-    return found[-1]
+    return {record.connection: record for record in found}
+
+
+def asked_heartbeat(tune: Record) -> int:
+    """T: the heartbeat of a client's answer to Tune, in seconds; 0 for none."""
+    assert isinstance(tune.frame, Tune)
+    return tune.frame.heartbeat
 
 
 def widest_gap_s(broker: RabbitMQStream, connection: str, begin_s: float, end_s: float) -> float:
