@@ -86,7 +86,7 @@ async def lasting(
     if not kept(broker, since):
         await at_work(broker, client, expect, stream, session=session)
     found = kept(broker, since)
-    expect.exercised(found, "the client keeps no connection")
+    expect.exercised(found, "the session keeps no connection of its own")
     return found
 
 

@@ -93,6 +93,11 @@ def say_if_open(broker: RabbitMQStream, connection: str, *frames: Frame) -> bool
     return _spoken(lambda: broker.say(connection, *frames))
 
 
+def close_if_open(broker: RabbitMQStream, connection: str, code: int, reason: str) -> bool:
+    """Close a connection as the server does, unless it has ended; returns whether that was said."""
+    return _spoken(lambda: broker.say_close(connection, code, reason))
+
+
 def _spoken(act: Callable[[], None]) -> bool:
     try:
         act()
