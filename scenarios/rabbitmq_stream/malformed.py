@@ -15,7 +15,14 @@ from fakebrokers.rabbitmq_stream.codes import Code
 from fakebrokers.rabbitmq_stream.frames import Close, MetadataUpdate
 from scenarios._footprint import MIB, Footprint
 from scenarios.rabbitmq_stream._deliveries import attached, numbered, write
-from scenarios.rabbitmq_stream._lifecycle import at_work, eventually, losses, standing
+from scenarios.rabbitmq_stream._lifecycle import (
+    at_work,
+    eventually,
+    kept,
+    losses,
+    reconnecting,
+    users,
+)
 from scenarios.rabbitmq_stream._steps import (
     ADMIN,
     CONSUMER,
@@ -122,7 +129,7 @@ async def size_before_authentication(broker: RabbitMQStream, client: Client, exp
     expect.tolerate(early, "the size limit ends it, not the connect time-out", str(result))
 
 
-@scenario("RMQS-6.04", roles=CONSUMER)
+@scenario("RMQS-6.04", roles=CONSUMER, revision=2)
 async def truncated_delivery(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     broker.create_stream(STREAM)
     await client.connected(auto_reconnect=True)
@@ -131,9 +138,9 @@ async def truncated_delivery(broker: RabbitMQStream, client: Client, expect: Exp
     broker.faults.add(
         fault(Truncate(share=0.5), Fin(), kind="Deliver", nth=1, scope="run", name="half a chunk")
     )
-    mark = len(client.events)
+    mark, seen = len(client.events), broker.journal.last_seq
     write(broker, client, numbered(0, 10))
-    await expect.reached(broker, "nothing was delivered", kind="fin")
+    await expect.reached(broker, "nothing was delivered", kind="fin", since=seen)
     if client.can("auto_reconnect"):
         messages = await client.wait_messages(10, within_s=RECOVERY_S)
         bodies = [message.body for message in messages]
@@ -261,19 +268,19 @@ async def _end_is_known(broker: RabbitMQStream, client: Client, expect: Expect, 
     expect.tolerate(False, criterion, "only the next op shows it")
 
 
-@scenario("RMQS-6.09", revision=2)
+@scenario("RMQS-6.09", revision=3)
 async def invalid_utf8(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     bad = b"\xc3\x28".decode(errors="surrogateescape")
     places = {}
     for session in ("close", "update"):
-        before = set(standing(broker))
-        await client.connected(session)
-        if not set(standing(broker)) - before:
-            await at_work(broker, client, expect, session, session=session)
-        own = sorted(set(standing(broker)) - before)
+        mark = broker.journal.last_seq
+        await reconnecting(client, session)
+        await at_work(broker, client, expect, session, session=session)
+        own = kept(broker, mark)
         expect.exercised(own, "the sessions share a connection, or keep none")
-        places[session] = own[0]
-    mark, seen = len(client.events), broker.journal.last_seq
+        at_hand = [name for name in users(broker, session) if name in own]
+        places[session] = (at_hand or own)[0]
+    events, seen = len(client.events), broker.journal.last_seq
     say(broker, expect, places["close"], Close(1, Code.UNKNOWN_FRAME, bad))
     say(broker, expect, places["update"], MetadataUpdate(Code.STREAM_NOT_AVAILABLE, bad))
     await asyncio.sleep(2.0)
@@ -281,8 +288,12 @@ async def invalid_utf8(broker: RabbitMQStream, client: Client, expect: Expect) -
     answers = broker.journal.select(kind="CloseResponse", tap=Tap.RECEIVED, since=seen)
     closed = broker.client_holds(places["close"]) is False
     expect.that(answers or closed, "CloseResponse sent, or connection closed within 2 s", "neither")
-    if not (answers or losses(client, mark, "close") or received(broker, "Open", since=seen)):
+
+    def followed() -> bool:
+        return bool(losses(client, events, "close") or received(broker, "Open", since=seen))
+
+    if not await eventually(followed, 10.0 if client.can("auto_reconnect") else 0.0):
         await _end_is_known(broker, client, expect, "close")
     state = await client.state("update")
-    loud = losses(client, mark, "update")
+    loud = losses(client, events, "update")
     expect.that(state["open"] or loud, "the MetadataUpdate is ignored, or closes loudly", "closed in silence")

@@ -318,10 +318,13 @@ async def unknown_code(broker: RabbitMQStream, client: Client, expect: Expect) -
     expect.ok(await client.op("rmqs.create", session="s1", target="two"), "the session goes on")
 
 
-@scenario("RMQS-2.12", roles=ADMIN, target=True)
+@scenario("RMQS-2.12", roles=ADMIN, target=True, revision=2)
 async def stream_exists_already(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     await client.connected()
-    await stream_exists(broker, client)
+    if not expect.wire_visible:
+        await client.op("rmqs.delete", session="s1", target=STREAM)
+    # by the client itself: some libraries add arguments of their own to each Create
+    await client.prepare("rmqs.create", session="s1", target=STREAM)
     same = await client.op("rmqs.create", session="s1", target=STREAM)
     if not same.ok:
         expect.equal(same.code, Code.STREAM_ALREADY_EXISTS, "(a) reported as already exists, or ok")
@@ -329,8 +332,8 @@ async def stream_exists_already(broker: RabbitMQStream, client: Client, expect: 
         "rmqs.create", session="s1", target=STREAM, arguments={"max-length-bytes": "1000"}
     )
     if expect.wire_visible:
-        arguments = [r.frame.arguments for r in received(broker, "Create")]  # type: ignore[union-attr]
-        expect.exercised(any(arguments), "the adapter passes no arguments on")
+        created = [r.frame.arguments for r in received(broker, "Create")]  # type: ignore[union-attr]
+        expect.exercised(created[-1] != created[0], "the adapter passes no arguments on")
     expect.that(not other.ok and other.code == 17, "(b) an error with code 17, never ok", str(other))
 
 
