@@ -42,7 +42,7 @@ OWN = "reference-"
 class Campaign:
     """One run of the main job; what is done when it is cut short is in the report all the same."""
 
-    def __init__(self, report: Path, which: str, parallel: int, seed: int, console: Console) -> None:
+    def __init__(self, report: Path, which: str, parallel: int | None, seed: int, console: Console) -> None:
         self.report = report
         self.which = which
         self.parallel = parallel
@@ -186,12 +186,15 @@ def verdicts(done: Sequence[Results]) -> Table:
     "--client", "names", multiple=True, metavar="NAME", help="Only this client; may be given again."
 )
 @click.option(
-    "-n", "parallel", type=click.IntRange(1, 64), default=8, show_default=True, help="Scenarios at once."
+    "-n",
+    "parallel",
+    type=click.IntRange(1, 64),
+    help="Scenarios at once; as many as the machine carries, unless given.",
 )
 @click.option("--seed", type=int, default=0, show_default=True)
 @click.option("--master", metavar="URL", help="Spark's master; local[*], unless given.")
 def main(
-    report: Path, full: bool, names: tuple[str, ...], parallel: int, seed: int, master: str | None
+    report: Path, full: bool, names: tuple[str, ...], parallel: int | None, seed: int, master: str | None
 ) -> None:
     """Judge every bundled client that can run here, and write one report.
 

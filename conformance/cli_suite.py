@@ -108,7 +108,10 @@ def explain_command(scenario_id: str) -> None:
     "--report", type=click.Path(file_okay=False, path_type=Path), metavar="DIR", help="Write a report here."
 )
 @click.option(
-    "-n", "parallel", type=click.IntRange(1, 64), default=8, show_default=True, help="Scenarios at once."
+    "-n",
+    "parallel",
+    type=click.IntRange(1, 64),
+    help="Scenarios at once; as many as the machine carries, unless given.",
 )
 @click.option("--seed", type=int, default=0, show_default=True, help="Of all random decisions.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
@@ -123,7 +126,7 @@ def conform_command(
     strict: bool,
     expect: Path | None,
     report: Path | None,
-    parallel: int,
+    parallel: int | None,
     seed: int,
     as_json: bool,
     ids: tuple[str, ...],

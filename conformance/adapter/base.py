@@ -33,6 +33,7 @@ HELLO_DEADLINE_MS = 15_000.0  #: runtimes are slow to start on a loaded machine
 CLOCK_PROBES = 3
 SIGN_OF_LIFE_MS = 4_000.0
 VIOLATIONS_KEPT = 20
+VIOLATION_LENGTH = 500
 VIOLATIONS_MAX = 200  #: whoever breaks the protocol as often is not worth reading any more
 #: What an adapter may write between two resets; no scenario makes a client write a third of it.
 LINES_MAX = 150_000
@@ -324,7 +325,7 @@ class Adapter(ABC):
         """The adapter has broken the protocol."""
         self._violated += 1
         if len(self.violations) < VIOLATIONS_KEPT:
-            self.violations.append(problem)
+            self.violations.append(problem[:VIOLATION_LENGTH])
         if self._violated == VIOLATIONS_MAX:
             self.violations.append(f"{VIOLATIONS_MAX} such lines: the adapter is not read any more")
             self._stop_reading()

@@ -20,6 +20,8 @@ PROTOCOL_VERSION = 1
 LINE_BYTES_MAX = 8 << 20
 DEPTH_MAX = 100  #: objects and lists in one another; no message of a client needs a tenth of it
 
+#: What a library may connect again by itself: what asks and declares, what publishes, what consumes.
+Part = Literal["locator", "producer", "consumer"]
 Outcome = Literal["acked", "nacked", "unknown"]
 
 #: An escaped half of a surrogate pair without its other half.
@@ -167,7 +169,7 @@ class Hello(msgspec.Struct, frozen=True):
     version: int = 1
     adapter_version: str = ""
     runtime: str = ""
-    caps: dict[str, bool] = {}
+    caps: dict[str, bool | list[Part]] = {}
     limits: dict[str, float] = {}
     settles: Literal["auto", "manual", "none"] = "none"
     restart: Literal["never", "per_scenario"] = "never"
@@ -175,9 +177,23 @@ class Hello(msgspec.Struct, frozen=True):
     transporters: list[str] = []
     serializers: list[str] = []
 
+    def __post_init__(self) -> None:
+        for name, value in self.caps.items():
+            if isinstance(value, list) and name != "auto_reconnect":
+                raise ValueError(f"caps.{name}: expected true or false, got {value}")
+        for name, limit in self.limits.items():
+            least = 1 if name == "timeout_factor" else 0
+            if limit < least:
+                raise ValueError(f"limits.{name}: expected at least {least}, got {limit}")
+
     def can(self, need: str) -> bool:
         """Whether a capability is declared; overlapping ops are taken for granted unless denied."""
-        return self.caps.get(need, need == "concurrent")
+        return bool(self.caps.get(need, need == "concurrent"))
+
+    def reconnects(self, part: Part) -> bool:
+        """Whether the library connects this part of itself again: all of them, or those it names."""
+        declared = self.caps.get("auto_reconnect", False)
+        return part in declared if isinstance(declared, list) else declared
 
 
 #: Ops that need no broker: their deadline is short and no time-out of the library applies.
@@ -194,11 +210,21 @@ def deadline_ms(hello: Hello | None, op: str, args: Mapping[str, Any], timeout_m
     """
     if op == "next":
         return float(args.get("wait_ms", 0)) + (timeout_ms or 0)
-    if hello is not None and op not in LOCAL_OPS and not op.startswith("set_"):
-        fixed = hello.limits.get(f"{_LIMIT_OF.get(op, 'request')}_timeout_ms")
-        if fixed is not None:
-            return min(float(fixed), FIXED_DEADLINE_MAX_MS)
-    return DEFAULT_DEADLINE_MS if timeout_ms is None else float(timeout_ms)
+    given = DEFAULT_DEADLINE_MS if timeout_ms is None else float(timeout_ms)
+    if hello is None or op in LOCAL_OPS or op.startswith("set_"):
+        return given
+    return deadline_of(hello, _LIMIT_OF.get(op, "request"), given)
+
+
+def deadline_of(hello: Hello, kind: str, timeout_ms: float) -> float:
+    """The deadline of a kind of op (``connect``, ``request``, ``publish``, ``close``), in milliseconds.
+
+    Where time-outs tick (``timeout_factor``), it is when the library has to have noticed at the latest.
+    """
+    limits = hello.limits
+    own = max(limits.get(f"{kind}_timeout_ms", timeout_ms), limits.get(f"{kind}_timeout_min_ms", 0.0))
+    late = own * limits.get("timeout_factor", 1.0)
+    return min(late, FIXED_DEADLINE_MAX_MS) if late != timeout_ms else timeout_ms
 
 
 def patience_ms(deadline: float) -> float:

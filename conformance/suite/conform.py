@@ -52,7 +52,7 @@ class Order(msgspec.Struct, kw_only=True):
         journal: Folder in which every run is written down; None writes nothing.
         keep: Called with what is known so far, at the beginning and every few seconds: a run that is killed
             leaves that behind, marked as not complete.
-        parallel: How many scenarios at once.
+        parallel: How many scenarios at once; None: as many as the machine carries.
     """
 
     client: str
@@ -67,7 +67,7 @@ class Order(msgspec.Struct, kw_only=True):
     seed: int = 0
     journal: Path | None = None
     keep: Callable[[Results], None] | None = None
-    parallel: int = 6
+    parallel: int | None = None
     who: tuple[str, ...] = ()
 
 

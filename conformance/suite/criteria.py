@@ -138,10 +138,22 @@ def _nodes(script: Any) -> Iterator[ast.AST]:
         scope = vars(sys.modules[what.__module__])
         for node in ast.walk(tree) if tree is not None else ():
             yield node
-            if isinstance(node, ast.Name) and _is_ours(scope.get(node.id)):
-                waiting.append(scope[node.id])
+            for found in _behind(scope.get(node.id)) if isinstance(node, ast.Name) else ():
+                if isinstance(found, str):
+                    yield ast.Constant(found)
+                elif _is_ours(found):
+                    waiting.append(found)
         if isinstance(what, type):
             waiting += [base for base in what.__mro__[1:] if _is_ours(base)]
+
+
+def _behind(value: Any) -> Iterator[Any]:
+    """What a global name stands for, or the things that it holds."""
+    inside = value.values() if isinstance(value, Mapping) else value
+    if isinstance(value, Mapping | list | tuple | set | frozenset):
+        yield from inside
+    else:
+        yield inside
 
 
 def _is_ours(what: Any) -> bool:

@@ -112,7 +112,7 @@ class Evaluation:
             tags.append("hang")
         if error.late_s is not None and self._lag_s > max(LAG_LIMIT_S, error.late_s):
             reason = f"{error}; but the harness itself stood still for {self._lag_s:.2f} s"
-            return Verdict.INCONCLUSIVE, {"reason": reason, "criterion_id": error.id}
+            return Verdict.INCONCLUSIVE, {"reason": reason, "criterion_id": error.id, "timing": True}
         return Verdict.FAIL, {
             "criterion": error.criterion,
             "criterion_id": error.id,

@@ -65,6 +65,11 @@ class Judgement(msgspec.Struct):
     timing: bool = False
 
     @property
+    def is_late(self) -> bool:
+        """Whether only a time limit was missed, perhaps because so much else ran on this machine."""
+        return self.timing and self.verdict in (Verdict.FAIL, Verdict.INCONCLUSIVE)
+
+    @property
     def kills(self) -> bool:
         """Whether this is a failure of the requirement itself, not of a step that prepares it."""
         return self.verdict is Verdict.FAIL and not {"setup", ADAPTER}.intersection(self.tags)

@@ -102,7 +102,7 @@ def users(broker: RabbitMQStream, stream: str = STREAM) -> list[str]:
 
 def clock(broker: RabbitMQStream) -> float:
     """Seconds on the clock of the journal."""
-    return broker.now - broker.journal.started_at
+    return broker.now - broker.journal.started_at  # on virtual time both begin at 0
 
 
 def idle_for(broker: RabbitMQStream) -> float:

@@ -287,8 +287,9 @@ def settle(sequel: Sequel) -> Judgement:
         (["bad", "bad"], Verdict.FAIL, False, 2),
         (["bad", "good", "good"], Verdict.PASS, True, 3),
         (["bad", "good", "bad"], Verdict.FAIL, True, 3),
-        (["late", "good", "good"], Verdict.PASS, True, 3),
-        (["late", "late"], Verdict.FAIL, False, 2),
+        (["late", "good"], Verdict.PASS, False, 2),  # late among many, in time apart
+        (["late", "late", "late"], Verdict.FAIL, False, 3),
+        (["late", "late", "good", "good"], Verdict.PASS, True, 4),
     ],
 )
 def test_a_failure_gets_a_second_opinion(ends: list[str], verdict: Verdict, flaky: bool, runs: int) -> None:
