@@ -25,7 +25,7 @@ class Client:
     Args:
         adapter: Speaks the adapter protocol.
         endpoint: ``host:port`` of the fake (or the real broker) of this run; addresses by role where the
-            protocol has several (PZQ).
+            protocol has several.
         expect: Judges the steps that only prepare.
         connect_options: Options of every connect (user, password ... of a real broker).
     """
