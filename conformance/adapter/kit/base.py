@@ -53,7 +53,7 @@ class AdapterBase:
     limits: Mapping[str, int] = {}
     settles = "none"
     restart = "never"
-    formats: tuple[str, ...] = ()  #: how a body becomes a record, where the protocol has several ways; the default first
+    formats: tuple[str, ...] = ()  #: the ways from a body to a record, the default first
     callbacks: tuple[str, ...] = ("message",)  #: the kinds of callback that call `trip`
 
     loop: asyncio.AbstractEventLoop
