@@ -137,7 +137,7 @@ class Adapter(ABC):
         answer = await self.call("hello", args, hello_ms)
         if not answer.ok:
             await self.kill()
-            raise AdapterFailed(f"no hello from the adapter: {answer}{self.last_words()}", answer)
+            raise AdapterFailed(f"no hello from the adapter: {answer}{self.stderr_tail()}", answer)
         try:
             self.hello = msgspec.convert(answer.value, Hello)
         except msgspec.ValidationError as error:
@@ -272,7 +272,7 @@ class Adapter(ABC):
         """The position up to which stderr has come."""
         return 0
 
-    def last_words(self) -> str:
+    def stderr_tail(self) -> str:
         """The end of stderr, as a paragraph for error messages."""
         tail = self.stderr()[-2000:].strip()
         return f"\n{tail}" if tail else ""

@@ -60,7 +60,7 @@ class Row(msgspec.Struct):
         seconds: What the row has cost, real time.
         killed_by: The mutants that fail it by its own criterion.
         criteria: By mutant, the criterion that was violated, and what happened.
-        survived: By mutant that was tried in vain, its verdict and the reason.
+        survived: By mutant that was tried and survived, its verdict and the reason.
     """
 
     id: str

@@ -24,7 +24,7 @@ from conformance.suite.brokers import RealBroker, fake_for
 from conformance.suite.console import RunProgress
 from conformance.suite.judge import Judgement
 from conformance.suite.load import select
-from conformance.suite.notebook import open_run
+from conformance.suite.op_journal import open_run
 from conformance.suite.plugin import SuitePlugin, run_session
 from conformance.suite.present import to_result
 from conformance.suite.runner import Runner

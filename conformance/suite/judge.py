@@ -20,7 +20,7 @@ from conformance.suite.evaluation import ADAPTER, Evaluation, died, leaves_open
 from conformance.suite.evidence import plan_of, proxy_of, records_of, trouble_of
 from conformance.suite.expect import Expect, Violated
 from conformance.suite.lag import LagMeter
-from conformance.suite.notebook import write_ops
+from conformance.suite.op_journal import write_ops
 from conformance.suite.scenario import Scenario
 from fakebrokers.journal import Journal, Record, RunJournal
 

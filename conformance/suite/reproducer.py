@@ -114,7 +114,7 @@ def go(program, times=1) -> None:
 
 
 def came(broker, program, counts) -> None:
-    """Wait until so many frames of each kind have come; of a batch each message counts."""
+    """Wait until that many frames of each kind have come; of a batch each message counts."""
     deadline = time.monotonic() + 30
     while True:
         seen = Counter()

@@ -75,7 +75,7 @@ class _Memory:
 
 
 class RunJournal:
-    """Takes down one run. It is a sink for `Journal` and a notebook for the runner.
+    """Takes down one run. It is a sink for `Journal`; the runner adds ops and metrics.
 
     Args:
         folder: Where the two files go; made if it is not there. None keeps everything in memory.

@@ -58,7 +58,7 @@ class CrcUnread(Subscription):
 
 @mutant("crc-mismatch-in-silence", breaks=["R10"])
 class CrcMismatchInSilence(Subscription):
-    """Throws a damaged chunk away without a word."""
+    """Throws a damaged chunk away and reports nothing."""
 
     def messages(self, chunk: Chunk, report: Report) -> list[Message]:
         return super().messages(chunk, report if chunk.crc_ok else lambda _: None)
@@ -132,7 +132,7 @@ class FirstOfEachBatch(Subscription):
 
 @mutant("bad-batch-in-silence", breaks=["R10", "R20"])
 class BadBatchInSilence(Subscription):
-    """Skips a batch that cannot be opened without a word."""
+    """Skips a batch that cannot be opened and reports nothing."""
 
     def open_batch(
         self, compression: int, count: int, plain_size: int, data: bytes, report: Report

@@ -14,7 +14,7 @@ from fakebrokers.rabbitmq_stream.codes import Code
 
 @mutant("no-confirm-timeout", breaks=["R7", "X8"])
 class NoConfirmTimeout(Publisher):
-    """Waits for a confirm for ever."""
+    """Waits for a confirm forever."""
 
     def expire(self, now: float) -> None:
         self._deadlines.clear()

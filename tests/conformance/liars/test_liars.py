@@ -47,7 +47,7 @@ ENSURES = dict.fromkeys(
 )
 CONSUMES = dict.fromkeys(("PZQ-2.02", "PZQ-2.03", "PZQ-2.10", "PZQ-2.12", "PZQ-2.13", "PZQ-2.14"), LISTENS)
 
-#: What a liar may pass, and why that is right; for everything else it has to do what it says.
+#: What a liar may pass, and why that is right; foreverything else it has to do what it says.
 MAY_PASS: Mapping[tuple[str, str], Mapping[str, str]] = {
     ("greeter", "rabbitmq-stream"): {
         **HANDSHAKES,

@@ -14,7 +14,7 @@ from conformance.mutants.matrix import Mode, mode_of, run
 from conformance.mutants.registry import protocols
 from conformance.results import Verdict
 from conformance.suite.load import all_scenarios
-from conformance.suite.notebook import open_run, write_ops
+from conformance.suite.op_journal import open_run, write_ops
 from conformance.suite.present import to_result
 from fakebrokers.journal.reader import RunLog, read_run
 from tests.conformance.telltale import TELLTALE, log_of, the
