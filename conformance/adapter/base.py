@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
 
 from conformance.adapter.answers import contradiction, event_problem
+from conformance.adapter.call import Call, Facts
+from conformance.adapter.conduct import TOO_MUCH, Conduct
 from conformance.adapter.given import given
 from conformance.adapter.messages import (
     PROTOCOL_VERSION,
@@ -29,15 +31,11 @@ from conformance.adapter.result import Result
 from conformance.adapter.transcript import WAITED, Inbox, Line, Transcript
 from fakebrokers.errors import FakeBrokerError, UsageError
 
+__all__ = ["Adapter", "AdapterFailed", "Call", "Facts"]
+
 HELLO_DEADLINE_MS = 15_000.0  #: runtimes are slow to start on a loaded machine
 CLOCK_PROBES = 3
 SIGN_OF_LIFE_MS = 4_000.0
-VIOLATIONS_KEPT = 20
-VIOLATION_LENGTH = 500
-VIOLATIONS_MAX = 200  #: whoever breaks the protocol as often is not worth reading any more
-#: What an adapter may write between two resets; no scenario makes a client write a third of it.
-LINES_MAX = 150_000
-BYTES_MAX = 64 << 20
 
 
 class AdapterFailed(FakeBrokerError):
@@ -52,44 +50,8 @@ class AdapterFailed(FakeBrokerError):
         self.answer = answer
 
 
-class Facts(msgspec.Struct, frozen=True):
-    """A child process from outside; None where the system does not tell.
-
-    Attributes:
-        cpu_s: User and system time so far, in seconds.
-        rss_bytes: Resident memory.
-        exit_code: None while it runs; negative for a signal.
-    """
-
-    pid: int
-    exit_code: int | None = None
-    cpu_s: float | None = None
-    rss_bytes: int | None = None
-    fds: int | None = None
-    threads: int | None = None
-
-
 class _Taken(msgspec.Struct, frozen=True):
     messages: list[Message]
-
-
-class Call:
-    """An op that has been sent. Await it for its `Result`; it ends by itself, at the latest with ``hang``."""
-
-    def __init__(self, request: Request, begun_ns: int, ended: asyncio.Future[Result]) -> None:
-        self.id = request.id
-        self.op = request.op
-        self.args: Mapping[str, Any] = request.args
-        self.begun_ns = begun_ns
-        self._ended = ended
-
-    @property
-    def done(self) -> bool:
-        """Whether the result is there."""
-        return self._ended.done()
-
-    def __await__(self) -> Generator[Any, None, Result]:
-        return asyncio.shield(self._ended).__await__()
 
 
 class Adapter(ABC):
@@ -97,8 +59,7 @@ class Adapter(ABC):
 
     Attributes:
         hello: What the adapter said about itself; there after `start`.
-        violations: How the adapter broke the protocol, one sentence each; the first ones.
-        on_violation: Called at each of them; after that the adapter's word is worth nothing.
+        on_violation: Called when the adapter breaks the protocol; its word is worth nothing from then on.
         hung: The ops since the last reset that got no answer in time.
         acked: How many messages the client has called acknowledged since then; a batch that is confirmed
             as one counts once.
@@ -116,12 +77,10 @@ class Adapter(ABC):
     def _fresh(self) -> None:
         self.transcript = Transcript()
         self.inbox = Inbox()
-        self.violations: list[str] = []
+        self.conduct = Conduct()
         self.hung: list[Result] = []
         self.acked = 0
         self._announced: set[int] = set()
-        self._violated = 0
-        self._since_reset = (0, 0)
         self._next_id = 1
         self._lines = 0
         self._pending: dict[int, tuple[Call, asyncio.TimerHandle]] = {}
@@ -159,7 +118,7 @@ class Adapter(ABC):
         self.hung = []
         self.acked = 0
         self._announced = set()
-        self._since_reset = (0, 0)
+        self.conduct.begin_anew()
         return result
 
     @abstractmethod
@@ -307,7 +266,9 @@ class Adapter(ABC):
             self.violate(f"not a line of the protocol ({line.problem}): {line.text}")
             return
         self.transcript.add(self.now_ns(), "in", raw)
-        self._count(len(raw) if isinstance(raw, bytes) else 0)
+        if self.conduct.count(len(raw) if isinstance(raw, bytes) else 0):
+            self.violate(TOO_MUCH)
+            self._stop_reading()
         self._lines += 1
         if line.n != self._lines:
             self.violate(f"line {self._lines} has n {line.n}")
@@ -321,23 +282,16 @@ class Adapter(ABC):
                 self.acked += line["outcome"] == "acked"
             self.inbox.add(line)
 
+    @property
+    def violations(self) -> list[str]:
+        """How the adapter broke the protocol, one sentence each; the first ones."""
+        return self.conduct.violations
+
     def violate(self, problem: str) -> None:
         """The adapter has broken the protocol."""
-        self._violated += 1
-        if len(self.violations) < VIOLATIONS_KEPT:
-            self.violations.append(problem[:VIOLATION_LENGTH])
-        if self._violated == VIOLATIONS_MAX:
-            self.violations.append(f"{VIOLATIONS_MAX} such lines: the adapter is not read any more")
+        if self.conduct.violate(problem):
             self._stop_reading()
         self.on_violation()
-
-    def _count(self, size: int) -> None:
-        """Bound what one adapter can make the runner keep."""
-        lines, total = self._since_reset
-        self._since_reset = lines, total = lines + 1, total + size
-        if lines > LINES_MAX or total > BYTES_MAX:
-            self.violate(f"it wrote more than {LINES_MAX} lines or {BYTES_MAX >> 20} MiB between two resets")
-            self._stop_reading()
 
     @abstractmethod
     def _stop_reading(self) -> None:
