@@ -19,7 +19,8 @@ from fakebrokers.protocol import _REGISTERED as protocol_table
 from fakebrokers.protocol import Protocol, protocols
 
 COMMAND = [sys.executable, "-m", "fakebrokers"]
-AVAILABLE = protocols()
+#: What ships; in another process nothing else is registered.
+AVAILABLE = [each for each in protocols() if each.server.startswith("fakebrokers.")]
 
 Start = Callable[..., subprocess.Popen[str]]
 

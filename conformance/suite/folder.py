@@ -13,7 +13,8 @@ from conformance.suite.junit import junit
 def keep_in(folder: Path) -> Callable[[Results], None]:
     """What `Order.keep` may be: ``results.json`` alone. What an earlier run has left there goes away."""
     for name in ("index.html", "junit.xml"):
-        (folder / name).unlink(missing_ok=True)
+        if (folder / name).is_file():
+            (folder / name).unlink()
 
     def keep(results: Results) -> None:
         folder.mkdir(parents=True, exist_ok=True)

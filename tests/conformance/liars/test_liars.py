@@ -40,7 +40,6 @@ HANDSHAKES = {
     "RMQS-5.01": "heartbeats are the connection's, which is real",
     "RMQS-6.03": "the connection, which is real, outlives what the broker says unasked",
     "RMQS-6.07": "the connection, which is real, outlives what the broker says unasked",
-    "RMQS-6.09": "the connection, which is real, outlives what the broker says unasked",
 }
 ENSURES = dict.fromkeys(
     ("NARC-1.01", "NARC-1.07", "NARC-1.16"), "queues are made for real, and that is all it is about"
