@@ -187,8 +187,11 @@ class Hello(msgspec.Struct, frozen=True):
                 raise ValueError(f"limits.{name}: expected at least {least}, got {limit}")
 
     def can(self, need: str) -> bool:
-        """Whether a capability is declared; overlapping ops are taken for granted unless denied."""
-        return bool(self.caps.get(need, need == "concurrent"))
+        """Whether a capability is declared, and not only for a part of the library.
+
+        Overlapping ops are taken for granted unless denied.
+        """
+        return self.caps.get(need, need == "concurrent") is True
 
     def reconnects(self, part: Part) -> bool:
         """Whether the library connects this part of itself again: all of them, or those it names."""

@@ -213,7 +213,7 @@ async def long_run(broker: FakeServer, client: Client, expect: Expect) -> None:
         late = [str(result) for result in results if result.hang and client.can("ack_timeout")]
         expect.that(not late, "every op has ended", late[:1])
         acked += [body for body, result in zip(bodies[start:], results, strict=False) if result.ok]
-        if client.can("auto_reconnect") and start in (4000, 9000, 14_000):
+        if client.reconnects("consumer") and start in (4000, 9000, 14_000):
             broker.kill(how="rst")
         if start == len(bodies) // 4:
             footprint = Footprint(client)

@@ -59,7 +59,7 @@ async def unbounded_buffering(broker: FakeServer, client: Client, expect: Expect
         acked < count, "ops fail or wait, or are buffered up to a limit", f"all {kept} MiB were kept"
     )
     expect.note(f"{acked} of {count} messages were kept and acked later, {count - len(taken)} failed at once")
-    if not client.can("auto_reconnect"):
+    if not client.reconnects("producer"):
         await client.connected()
     await script.works_again("a publish works afterwards", within_s=30.0)
 

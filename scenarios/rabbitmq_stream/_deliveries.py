@@ -235,7 +235,7 @@ async def good_chunk(
 
 def _left_to_the_application(broker: RabbitMQStream, client: Client, after: int) -> bool:
     """Whether the library has told of the end of the consumer's connection, and leaves it at that."""
-    if client.can("auto_reconnect") or not complaints(client, after):
+    if client.reconnects("consumer") or not complaints(client, after):
         return False
     delivered = {record.connection for record in sent(broker, "Deliver")}
     return bool(delivered) and not any(broker.client_holds(name) for name in delivered)

@@ -327,7 +327,7 @@ async def fin_while_idle(broker: RabbitMQStream, client: Client, expect: Expect)
     await client.subscribed(STREAM, STREAM, session="c", offset=FIRST)
     await client.wait_messages(1, STREAM)
     mark, events = broker.journal.last_seq, len(client.events)
-    again = client.can("auto_reconnect")
+    again = client.reconnects("producer") and client.reconnects("consumer")
     broker.kill()
 
     def told(session: str) -> bool:

@@ -141,7 +141,7 @@ async def truncated_delivery(broker: RabbitMQStream, client: Client, expect: Exp
     mark, seen = len(client.events), broker.journal.last_seq
     write(broker, client, numbered(0, 10))
     await expect.reached(broker, "nothing was delivered", kind="fin", since=seen)
-    if client.can("auto_reconnect"):
+    if client.reconnects("consumer"):
         messages = await client.wait_messages(10, within_s=RECOVERY_S)
         bodies = [message.body for message in messages]
         expect.equal(len(bodies), 10, "after a new Subscribe the chunk is surfaced once")

@@ -83,7 +83,7 @@ async def publishing_ids_go_on(broker: RabbitMQStream, client: Client, expect: E
     expect.that(first and first[0] >= 42, "(a) the first new id is at least 42", first[:1])
     stored = [m.body for m in broker.messages(STREAM)]
     expect.that(any(b"after 41" in body for body in stored), "(a) the message is stored", stored)
-    if not client.can("auto_reconnect"):
+    if not client.reconnects("producer"):
         return
     await _republished_with_their_ids(broker, client, expect)
 

@@ -173,7 +173,7 @@ async def unknown_update_code(broker: RabbitMQStream, client: Client, expect: Ex
             say_if_open(broker, name, MetadataUpdate(99, STREAM))
     await asyncio.sleep(0.2)
     expect.that(client.alive, "no crash", "the process ended")
-    if not client.can("auto_reconnect") and await eventually(lambda: losses(client, events), 2.0):
+    if not client.reconnects("consumer") and await eventually(lambda: losses(client, events), 2.0):
         expect.tolerate(False, "the stream goes on, or is queried again", "its users are reported closed")
         return
     await goes_on(broker, client, expect, "the stream goes on, or is queried again", STREAM, within_s=15.0)
