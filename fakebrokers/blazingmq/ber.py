@@ -1,0 +1,214 @@
+"""Control messages in BER, in the dialect of BDE's balber (docs/protocols/blazingmq.md, 6.3).
+
+What is constructed has an indefinite length and ends with two zero bytes; a reader takes definite lengths
+too. An element's tag is its id in the context class; what a reader does not know it skips.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from fakebrokers.blazingmq.schema import Element, Form, Shape
+from fakebrokers.errors import WireError
+
+SEQUENCE = 0x30
+CONSTRUCTED = 0x20
+CONTEXT = 0x80
+_INDEFINITE = 0x80
+_END = b"\0\0"
+#: Constructed elements within each other that a reader goes into.
+_DEPTH = 32
+
+
+class Node(NamedTuple):
+    """An element as it is on the wire.
+
+    Attributes:
+        tag: The identifier byte.
+        at: Where its content begins.
+        content: Of a primitive element the bytes, else the elements in it.
+    """
+
+    tag: int
+    at: int
+    content: bytes | tuple[Node, ...]
+
+    @property
+    def number(self) -> int:
+        """The element's id."""
+        return self.tag & 0x1F
+
+    @property
+    def parts(self) -> tuple[Node, ...]:
+        """The elements of a constructed one.
+
+        Raises:
+            WireError: It is primitive.
+        """
+        if isinstance(self.content, bytes):
+            raise WireError("a constructed element", f"a primitive one, tag 0x{self.tag:02x}", self.at)
+        return self.content
+
+
+def parse(data: bytes) -> Node:
+    """The outermost element; bytes behind it are not looked at.
+
+    Raises:
+        WireError: The bytes are no BER, or end too early.
+    """
+    node, _ = _parse(data, 0, len(data), 0)
+    return node
+
+
+def _parse(data: bytes, at: int, end: int, depth: int) -> tuple[Node, int]:
+    if end - at < 2:
+        raise WireError("an identifier and a length", f"{end - at} bytes", at)
+    tag, length = data[at], data[at + 1]
+    if tag & 0x1F == 0x1F:
+        raise WireError("a tag of one byte", f"0x{tag:02x}", at)
+    start = at + 2
+    if length == _INDEFINITE:
+        if not tag & CONSTRUCTED:
+            raise WireError("a definite length of a primitive element", "0x80", at + 1)
+        return _parse_parts(data, tag, start, end, depth, indefinite=True)
+    if length > _INDEFINITE:
+        size = length & 0x7F
+        if size > 4 or end - start < size:
+            raise WireError("a length of at most 4 bytes", f"0x{length:02x}", at + 1)
+        length = int.from_bytes(data[start : start + size])
+        start += size
+    if length > end - start:
+        raise WireError(f"{length} bytes of content", f"{end - start} bytes", start)
+    if tag & CONSTRUCTED:
+        return _parse_parts(data, tag, start, start + length, depth, indefinite=False)
+    return Node(tag, start, data[start : start + length]), start + length
+
+
+def _parse_parts(
+    data: bytes, tag: int, start: int, end: int, depth: int, *, indefinite: bool
+) -> tuple[Node, int]:
+    if depth > _DEPTH:
+        raise WireError(f"at most {_DEPTH} elements within each other", "more", start)
+    parts: list[Node] = []
+    at = start
+    while True:
+        if indefinite and data[at : at + 2] == _END and end - at >= 2:
+            return Node(tag, start, tuple(parts)), at + 2
+        if not indefinite and at == end:
+            return Node(tag, start, tuple(parts)), at
+        node, at = _parse(data, at, end, depth + 1)
+        parts.append(node)
+
+
+def write(node: Node) -> bytes:
+    """The bytes of an element."""
+    if isinstance(node.content, bytes):
+        return primitive(node.tag, node.content)
+    return constructed(node.tag, b"".join([write(part) for part in node.content]))
+
+
+def primitive(tag: int, content: bytes) -> bytes:
+    """A primitive element, with the shortest length there is."""
+    size = len(content)
+    if size < 0x80:
+        return bytes((tag, size)) + content
+    length = size.to_bytes((size.bit_length() + 7) // 8)
+    return bytes((tag, 0x80 | len(length))) + length + content
+
+
+def constructed(tag: int, content: bytes) -> bytes:
+    """A constructed element of indefinite length."""
+    return bytes((tag, _INDEFINITE)) + content + _END
+
+
+# values by their shapes
+
+
+def pack_elements(elements: Iterable[Element], value: Any) -> bytes:
+    """The elements of a sequence, without anything around them."""
+    packed = []
+    for element in elements:
+        part = getattr(value, element.field)
+        if part is not None:
+            packed.append(_pack(element.shape, CONTEXT | element.number, part))
+    return b"".join(packed)
+
+
+def _pack(shape: Shape, tag: int, value: Any) -> bytes:
+    if shape.form is Form.SEQUENCE:
+        return constructed(tag | CONSTRUCTED, pack_elements(shape.elements, value))
+    if shape.form is Form.ARRAY:
+        assert shape.inner is not None
+        inner = b"".join([_pack(shape.inner, SEQUENCE, each) for each in value])
+        return constructed(tag | CONSTRUCTED, inner)
+    if shape.form is Form.TEXT:
+        return primitive(tag, value.encode(errors="surrogateescape"))
+    if shape.form is Form.BYTES:
+        return primitive(tag, value)
+    if shape.form is Form.BOOLEAN:
+        return primitive(tag, b"\x01" if value else b"\0")
+    return primitive(tag, pack_integer(value))
+
+
+def pack_integer(value: int) -> bytes:
+    """Two's complement, as short as it gets."""
+    size = (value if value >= 0 else ~value).bit_length() // 8 + 1
+    return value.to_bytes(size, signed=True)
+
+
+def read_elements(elements: Iterable[Element], nodes: Iterable[Node]) -> dict[str, Any]:
+    """The fields of a sequence: absent ones have their default, unknown ones are skipped.
+
+    Raises:
+        WireError: An element is not what its shape says.
+    """
+    by_number: Mapping[int, Node] = {node.number: node for node in nodes}
+    return {
+        element.field: _read(element.shape, by_number[element.number])
+        if element.number in by_number
+        else element.default
+        for element in elements
+    }
+
+
+def _read(shape: Shape, node: Node) -> Any:
+    if shape.form is Form.SEQUENCE:
+        assert shape.kind is not None
+        return shape.kind(**read_elements(shape.elements, node.parts))
+    if shape.form is Form.ARRAY:
+        assert shape.inner is not None
+        inner = shape.inner
+        return tuple([_read(inner, part) for part in node.parts])
+    content = node.content
+    if not isinstance(content, bytes):
+        raise WireError(shape.form.value, f"a constructed element, tag 0x{node.tag:02x}", node.at)
+    if shape.form is Form.TEXT:
+        return content.decode(errors="surrogateescape")
+    if shape.form is Form.BYTES:
+        return content
+    if shape.form is Form.BOOLEAN:
+        if len(content) != 1:
+            raise WireError("one byte for true or false", f"{len(content)} bytes", node.at)
+        return content != b"\0"
+    return read_number(shape, node)
+
+
+def read_number(shape: Shape, node: Node) -> int:
+    """The number in an element.
+
+    Raises:
+        WireError: There is none, or it is none that the shape allows.
+    """
+    content, at = node.content, node.at
+    if not isinstance(content, bytes) or not content:
+        raise WireError("a number of at least one byte", "nothing", at)
+    number = int.from_bytes(content, signed=True)
+    simple = shape.simple
+    assert simple is not None
+    if shape.form is Form.ENUMERATION:
+        if number not in simple.names:
+            raise WireError(f"one of {', '.join(simple.names.values())}", str(number), at)
+    elif not simple.low <= number <= simple.high:
+        raise WireError(f"a number from {simple.low} to {simple.high}", str(number), at)
+    return number

@@ -1,0 +1,208 @@
+"""Bytes to frames and back, for both sides of a connection (docs/protocols/blazingmq.md, 1).
+
+What cannot be read comes out as `Malformed` with one of these codes:
+
+    framing      an event header that cannot be: nothing behind it is read any more
+    too-large    a length above `max_event`; likewise
+    control      a control message that cannot be read, or that nobody sends to the other side
+    event        an event whose first message cannot be read
+
+A broker drops the last two and goes on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from struct import error
+
+from fakebrokers.blazingmq import control
+from fakebrokers.blazingmq.codes import Encoding, EventType
+from fakebrokers.blazingmq.events import (
+    padded,
+    read_acks,
+    read_confirms,
+    read_push,
+    read_put,
+    unpadded,
+    write_acks,
+    write_confirms,
+    write_push,
+    write_put,
+)
+from fakebrokers.blazingmq.frames_control import ControlFrame, Message
+from fakebrokers.blazingmq.frames_events import (
+    Ack,
+    Confirm,
+    EventFrame,
+    HeartbeatRequest,
+    HeartbeatResponse,
+    OtherEvent,
+    Push,
+    Put,
+    Reject,
+)
+from fakebrokers.core.frames import Frame, Malformed, kind_of
+from fakebrokers.core.session import Codec
+from fakebrokers.errors import WireError
+
+HEADER_SIZE = 8
+#: Hard limit of an event (soft: 512 MiB); a fake needs no more than the largest PUT.
+MAX_EVENT = 128 * 1024 * 1024
+_VERSION = 1 << 6
+_HEADER_WORDS = 2
+_EXCERPT = 256  #: bytes of a malformed event that are kept
+
+_READERS: Mapping[int, Callable[[bytes], Frame]] = {
+    EventType.PUT: read_put,
+    EventType.PUSH: read_push,
+    EventType.ACK: read_acks,
+    EventType.CONFIRM: partial(read_confirms, Confirm),
+    EventType.REJECT: partial(read_confirms, Reject),
+}
+_HEARTBEATS: Mapping[int, Frame] = {
+    EventType.HEARTBEAT_REQ: HeartbeatRequest(),
+    EventType.HEARTBEAT_RSP: HeartbeatResponse(),
+}
+
+
+class BlazingCodec(Codec):
+    """One connection's codec, of either side.
+
+    Attributes:
+        encoding: How control messages are written. They are read as each says itself.
+        max_event: Largest event that is accepted, in bytes.
+    """
+
+    def __init__(self, encoding: Encoding = Encoding.BER, max_event: int = MAX_EVENT) -> None:
+        self.encoding = encoding
+        self.max_event = max_event
+        self._buffer = bytearray()
+        self._pos = 0  # in the buffer: everything before it has come out as frames
+        self._lost = False
+
+    def fresh(self) -> BlazingCodec:
+        return type(self)(self.encoding, self.max_event)
+
+    @property
+    def partial(self) -> int:
+        """Bytes of an event that has not arrived whole."""
+        return len(self._buffer) - self._pos
+
+    def feed(self, unit: bytes) -> Iterator[tuple[Frame, int]]:
+        """Take in bytes at once; what comes out as they are iterated over: see `Codec.feed`.
+
+        Frames that are not fetched wait for the next call.
+        """
+        if not self._lost:
+            self._buffer += unit
+        return self._complete_frames()
+
+    def _complete_frames(self) -> Iterator[tuple[Frame, int]]:
+        buffer = self._buffer
+        while len(buffer) - self._pos >= HEADER_SIZE:
+            start = self._pos
+            size = int.from_bytes(buffer[start : start + 4])
+            header = buffer[start + 5] * 4
+            problem = self._impossible(size, header)
+            if problem is not None:
+                arrived = len(buffer) - start
+                yield self._give_up(problem), arrived
+                return
+            if size > len(buffer) - start:
+                break
+            self._pos = start + size
+            yield self.decode(bytes(buffer[start : self._pos])), size
+        del buffer[: self._pos]
+        self._pos = 0
+
+    def _impossible(self, size: int, header: int) -> tuple[WireError, str] | None:
+        if size > self.max_event:
+            return WireError(
+                f"an event of at most {self.max_event} bytes", f"a length of {size}", 0
+            ), "too-large"
+        if not HEADER_SIZE <= header <= size:
+            return WireError("a header of 8 bytes or more", f"{header} of {size} bytes", 0), "framing"
+        return None
+
+    def _give_up(self, problem: tuple[WireError, str]) -> Malformed:
+        """Where the next event begins is unknown from here on."""
+        excerpt = bytes(self._buffer[self._pos : self._pos + _EXCERPT])
+        self._lost = True
+        self._buffer.clear()
+        self._pos = 0
+        return Malformed(excerpt, str(problem[0]), problem[1])
+
+    def decode(self, event: bytes) -> Frame:
+        """The frame of a whole event. Never raises."""
+        kind = event[4] & 0x3F
+        body = event[event[5] * 4 :]
+        try:
+            if kind in (EventType.CONTROL, EventType.AUTHENTICATION):
+                return _read_control(kind, event[6] >> 5, body)
+            read = _READERS.get(kind)
+            if read is not None:
+                return read(body)
+        except WireError as problem:
+            code = "event" if kind in _READERS else "control"
+            return Malformed(event[:_EXCERPT], f"{_label(kind)}: {problem}", code)
+        if kind in _HEARTBEATS and not body:
+            return _HEARTBEATS[kind]
+        return OtherEvent(kind, body)
+
+    def encode(self, frame: Frame) -> bytes:
+        """The bytes of one frame, as it stands: nothing is corrected.
+
+        Raises:
+            WireError: A field does not fit its place on the wire, or this is no frame of this protocol.
+        """
+        if isinstance(frame, Malformed):
+            return frame.data
+        try:
+            return self._encoded(frame)
+        except (error, TypeError, AttributeError, ValueError, OverflowError) as problem:
+            raise WireError(f"a {kind_of(frame)} that fits the wire", str(problem)) from None
+
+    def _encoded(self, frame: Frame) -> bytes:
+        match frame:
+            case Ack():
+                return event_bytes(EventType.ACK, write_acks(frame))
+            case Push():
+                return event_bytes(EventType.PUSH, write_push(frame))
+            case Put():
+                return event_bytes(EventType.PUT, write_put(frame))
+            case Confirm() | Reject():
+                return event_bytes(frame.TYPE, write_confirms(frame))
+            case ControlFrame():
+                body = padded(control.write(frame, self.encoding))
+                kind = (
+                    EventType.AUTHENTICATION if frame.MESSAGE is Message.AUTHENTICATION else EventType.CONTROL
+                )
+                return event_bytes(kind, [body], self.encoding << 5)
+            case EventFrame():
+                return event_bytes(frame.TYPE, [])
+            case OtherEvent():
+                return event_bytes(frame.type, [frame.body])
+        raise WireError("a frame of BlazingMQ", kind_of(frame))
+
+    def mend(self, unit: bytes) -> bytes:
+        """The bytes of one event with its length made right."""
+        return len(unit).to_bytes(4) + unit[4:]
+
+
+def event_bytes(kind: int, parts: list[bytes], special: int = 0) -> bytes:
+    """An event with this body; `special` is the seventh byte of its header."""
+    size = HEADER_SIZE + sum(map(len, parts))
+    head = size.to_bytes(4) + bytes((_VERSION | kind, _HEADER_WORDS, special, 0))
+    return b"".join([head, *parts])
+
+
+def _read_control(kind: int, encoding: int, body: bytes) -> ControlFrame:
+    if encoding not in (Encoding.BER, Encoding.JSON):
+        raise WireError("an encoding of 0 (BER) or 1 (JSON)", str(encoding), 6)
+    message = Message.AUTHENTICATION if kind == EventType.AUTHENTICATION else None
+    return control.read(unpadded(body), Encoding(encoding), message)
+
+
+def _label(kind: int) -> str:
+    return EventType(kind).name

@@ -1,0 +1,242 @@
+"""A client's handle to a queue, and its streams: one per app that it reads, one for what it writes.
+
+docs/protocols/blazingmq.md, 7 and 9.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from fakebrokers.blazingmq.codes import DEFAULT_APP, NO_PRIORITY, AckStatus, Category
+from fakebrokers.blazingmq.flow import Flow
+from fakebrokers.blazingmq.options import SubscriptionInfo
+from fakebrokers.blazingmq.refusals import Refused
+from fakebrokers.blazingmq.routing import Consumer, Subscriber
+
+if TYPE_CHECKING:
+    from fakebrokers.blazingmq.message import Message
+    from fakebrokers.blazingmq.queue import Queue
+
+
+class Client(Protocol):
+    """Who has handles: a session."""
+
+    @property
+    def takes_messages(self) -> bool:
+        """False while the client does not read, and once it goes."""
+
+    def push(
+        self, handle: Handle, message: Message, infos: Sequence[SubscriptionInfo], out_of_order: bool
+    ) -> None:
+        """Deliver a message for these subscriptions."""
+
+
+class Unconfirmed(NamedTuple):
+    """A message that a consumer has, and the subscription that it counts for."""
+
+    message: Message
+    flow: Flow
+
+
+class Stream:
+    """What a handle does with one app.
+
+    Attributes:
+        sub_id: The client's number of it.
+        reads, writes: How often it was opened for each.
+        unconfirmed: What the client has, by GUID, in the order of delivery.
+    """
+
+    def __init__(self, handle: Handle, app_id: str, sub_id: int) -> None:
+        self.handle = handle
+        self.app_id = app_id
+        self.sub_id = sub_id
+        self.reads = 0
+        self.writes = 0
+        self.unconfirmed: dict[bytes, Unconfirmed] = {}
+        self._flows: dict[int, Flow] = {}
+        self._consumers: tuple[Consumer, ...] = ()
+
+    @property
+    def configured(self) -> bool:
+        """Whether it takes messages."""
+        return bool(self._consumers)
+
+    @property
+    def numbers(self) -> list[int]:
+        """The numbers of its subscriptions."""
+        return [consumer.number for consumer in self._consumers]
+
+    def consumers(self) -> Iterator[tuple[Consumer, Flow]]:
+        """Its consumers with what they have unconfirmed; the counts outlive a configuration."""
+        for consumer in self._consumers:
+            yield consumer, self._flows[consumer.number]
+
+    def configure(self, consumers: Sequence[Consumer]) -> None:
+        """Take messages for these from here on; none at all: nothing."""
+        self._consumers = tuple(consumers)
+        for consumer in consumers:
+            flow = self._flows.get(consumer.number)
+            if flow is None:
+                self._flows[consumer.number] = Flow(consumer.max_messages, consumer.max_bytes)
+            else:
+                flow.limit(consumer.max_messages, consumer.max_bytes)
+
+    def deliver(self, message: Message, takers: Sequence[Subscriber], *, out_of_order: bool) -> None:
+        """Push a message to the client; it is unconfirmed from here on."""
+        infos = [taker.stream.track(message, taker) for taker in takers]
+        self.handle.client.push(self.handle, message, infos, out_of_order)
+
+    def track(self, message: Message, taker: Subscriber) -> SubscriptionInfo:
+        """Count a message that is about to be pushed."""
+        self.unconfirmed[message.guid] = Unconfirmed(message, taker.flow)
+        taker.flow.add(message.size)
+        most = self.handle.queue.domain.max_delivery_attempts
+        return SubscriptionInfo(taker.consumer.number, message.attempts_byte(self.app_id, most))
+
+    def confirm(self, guid: bytes) -> bool:
+        """The client is done with a message; whether it can take more because of it."""
+        known = self.unconfirmed.pop(guid, None)
+        return known is not None and known.flow.remove(known.message.size)
+
+    def give_back(self) -> list[Message]:
+        """What is unconfirmed goes back to the app."""
+        messages = [each.message for each in self.unconfirmed.values()]
+        self.unconfirmed.clear()
+        self._flows = {number: flow for number, flow in self._flows.items() if number in self.numbers}
+        for consumer, flow in self.consumers():
+            flow.messages = flow.bytes = 0
+            flow.limit(consumer.max_messages, consumer.max_bytes)
+        return messages
+
+
+class Handle:
+    """A client's way to a queue.
+
+    Attributes:
+        q_id: The client's number of it.
+        streams: By app.
+    """
+
+    def __init__(self, queue: Queue, client: Client, q_id: int) -> None:
+        self.queue = queue
+        self.client = client
+        self.q_id = q_id
+        self.streams: dict[str, Stream] = {}
+
+    @property
+    def reads(self) -> int:
+        """Readers of all streams."""
+        return sum(stream.reads for stream in self.streams.values())
+
+    @property
+    def writes(self) -> int:
+        """Writers."""
+        return sum(stream.writes for stream in self.streams.values())
+
+    @property
+    def unconfirmed(self) -> int:
+        """Messages that the client has."""
+        return sum(len(stream.unconfirmed) for stream in self.streams.values())
+
+    def stream_numbered(self, sub_id: int) -> Stream | None:
+        """The stream to which the client has given that number."""
+        return next((each for each in self.streams.values() if each.sub_id == sub_id), None)
+
+    # what the client asks for
+
+    def open(self, app_id: str, sub_id: int, reads: int, writes: int) -> None:
+        """Count readers and writers in."""
+        stream = self.streams.get(app_id)
+        if stream is None:
+            stream = self.streams[app_id] = Stream(self, app_id, sub_id)
+        if reads and not stream.reads:
+            self.queue.app(app_id).streams.append(stream)
+        stream.reads += reads
+        stream.writes += writes
+
+    def configure(self, app_id: str, consumers: Sequence[Consumer]) -> None:
+        """Say what a reader takes. Messages flow when `Queue.deliver` is called.
+
+        Raises:
+            Refused: There is no such stream, or a priority makes no sense.
+        """
+        stream = self.streams.get(app_id)
+        if stream is None:
+            raise Refused(Category.E_UNKNOWN, "No queue with specified appId")
+        if not stream.reads:
+            return
+        for consumer in consumers:
+            if (consumer.priority == NO_PRIORITY) != (consumer.turns == 0) or consumer.turns < 0:
+                text = "Attempting to configure stream with invalid priority."
+                raise Refused(Category.E_UNKNOWN, text, -1)
+        stream.configure([each for each in consumers if each.priority != NO_PRIORITY])
+        self.queue.app(app_id).rebuild()
+
+    def release(self, app_id: str, reads: int, writes: int, *, final: bool) -> None:
+        """Count readers and writers out; all that are left if it is final and the numbers do not fit.
+
+        Raises:
+            Refused: The numbers do not fit.
+        """
+        stream = self.streams.get(app_id)
+        fits = stream is not None and 0 <= reads <= stream.reads and 0 <= writes <= stream.writes
+        if stream is None or not fits:
+            if not final:
+                raise Refused(Category.E_UNKNOWN, "Failed to release handle.")
+            self.drop(lost=False)
+            return
+        self._release(stream, reads, writes)
+        if not self.reads and not self.writes:
+            self.drop(lost=False)
+
+    def drop(self, *, lost: bool) -> None:
+        """Give everything up.
+
+        Args:
+            lost: The client did not say that it goes: each delivery counts as a failed attempt.
+        """
+        for stream in list(self.streams.values()):
+            if lost:
+                self.queue.attempts_failed(stream)
+            self._release(stream, stream.reads, stream.writes)
+        self.queue.handles.pop(self, None)
+
+    def _release(self, stream: Stream, reads: int, writes: int) -> None:
+        stream.reads -= reads
+        stream.writes -= writes
+        if reads:
+            self._release_reads(stream)
+        if not stream.reads and not stream.writes:
+            del self.streams[stream.app_id]
+
+    def _release_reads(self, stream: Stream) -> None:
+        app = self.queue.app(stream.app_id)
+        if not stream.reads:
+            app.streams.remove(stream)
+            if stream.configured:
+                stream.configure(())
+                app.rebuild()
+            self.queue.forget_idle(app)
+        if not stream.configured:
+            app.take_back(stream.give_back())
+            app.deliver()
+
+    # messages
+
+    def post(self, message: Message) -> AckStatus:
+        """Put a message into the queue."""
+        if DEFAULT_APP not in self.streams or not self.writes:
+            return AckStatus.UNKNOWN
+        return self.queue.post(message)
+
+    def confirm(self, guid: bytes, sub_id: int) -> None:
+        """The client is done with a message; what is unknown is ignored."""
+        stream = self.stream_numbered(sub_id)
+        if stream is None or not stream.reads:
+            return
+        has_room = stream.confirm(guid)
+        self.queue.confirm(guid, stream.app_id)
+        if has_room:
+            self.queue.app(stream.app_id).usable()

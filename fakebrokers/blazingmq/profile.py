@@ -1,0 +1,85 @@
+"""Which broker the fake is: one switch per behaviour (docs/protocols/blazingmq.md, 6.1, 8 and 14)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from fakebrokers.blazingmq.codes import AckStatus
+from fakebrokers.blazingmq.options import PushOption
+from fakebrokers.core.profiles import find_profile
+from fakebrokers.errors import UsageError
+
+_ENCODINGS = "PROTOCOL_ENCODING:BER,JSON"
+_HIGH_AVAILABILITY = "HA:GRACEFUL_SHUTDOWN,GRACEFUL_SHUTDOWN_V2,BROADCAST_TO_PROXIES"
+PROPERTIES_EX = "MPS:MESSAGE_PROPERTIES_EX"
+_SUBSCRIPTIONS = "SUBSCRIPTIONS:CONFIGURE_STREAM"
+
+
+class Profile(msgspec.Struct, frozen=True):
+    """The behaviour of one broker.
+
+    Attributes:
+        name: What users ask for.
+        features: What the broker says it can. Without ``MPS`` clients send properties in the old style;
+            without ``SUBSCRIPTIONS`` the C++ SDK sends configureQueueStream.
+        broker_version: 999999 is a development version, as the broker's container images have it.
+        heartbeat_interval_ms, max_missed_heartbeats: What brokerResponse tells the client.
+        watches_clients: The broker asks a silent client for a sign of life, and cuts it off after
+            `max_missed_heartbeats` + 1 silent intervals. Off in a broker's own default configuration; the
+            Java SDK stops reading at the first request.
+        asks_always: It asks at every interval, whatever the client sends.
+        min_sdk_version: Older clients are refused.
+        push_option: How deliveries say which subscription they are for.
+        statuses: Other numbers for ACKs than the wire's, by the usual ones.
+        checks_crc: A message with a wrong CRC is refused; a broker stores it unread.
+        negotiation_timeout_s: Until then the client must have said who it is.
+    """
+
+    name: str
+    features: str = f"{_ENCODINGS};{_HIGH_AVAILABILITY};{PROPERTIES_EX};{_SUBSCRIPTIONS}"
+    broker_version: int = 999_999
+    heartbeat_interval_ms: int = 3000
+    max_missed_heartbeats: int = 10
+    watches_clients: bool = False
+    asks_always: bool = False
+    min_sdk_version: int = 0
+    push_option: PushOption = PushOption.IDS
+    statuses: Mapping[int, int] = {}
+    checks_crc: bool = False
+    negotiation_timeout_s: float = 180.0
+
+    @property
+    def heartbeat_s(self) -> float:
+        """The interval in seconds."""
+        return self.heartbeat_interval_ms / 1000
+
+
+REAL = Profile("real")
+
+#: A broker whose configuration leaves out what can be left out.
+PLAIN = Profile("plain", features=_ENCODINGS)
+
+#: The letter of the document about the Node SDK: heartbeats at every interval, and its numbers of ACKs.
+SEED = Profile(
+    "seed",
+    watches_clients=True,
+    asks_always=True,
+    statuses={AckStatus.STORAGE_FAILURE: 3, AckStatus.NOT_READY: 15},
+)
+
+PROFILES = {"real": REAL, "0.95": REAL, "plain": PLAIN, "seed": SEED}
+
+
+def switched(name: str, changes: Mapping[str, Any]) -> Profile:
+    """A profile with some fields changed.
+
+    Raises:
+        UsageError: There is no such profile or field.
+    """
+    unknown = [key for key in changes if key not in Profile.__struct_fields__]
+    if unknown:
+        raise UsageError(f"no switch {unknown[0]!r}; there are: {', '.join(Profile.__struct_fields__)}")
+    return msgspec.structs.replace(find_profile(PROFILES, name, "blazingmq"), **changes)

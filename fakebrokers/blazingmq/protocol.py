@@ -1,0 +1,18 @@
+"""BlazingMQ, as one object."""
+
+from __future__ import annotations
+
+from fakebrokers.blazingmq import faults
+from fakebrokers.blazingmq.frames import FRAMES
+from fakebrokers.core.wire import Wire
+from fakebrokers.protocol import Protocol
+
+WIRE = Wire("events", FRAMES, port=30114)
+
+PROTOCOL = Protocol(
+    name="blazingmq",
+    about="BlazingMQ's client protocol",
+    server="fakebrokers.blazingmq.server:BlazingMQ",
+    wires=(WIRE,),
+    effects=faults.EFFECTS,
+)

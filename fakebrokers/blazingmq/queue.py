@@ -1,0 +1,221 @@
+"""A queue: its messages, its apps, and who has handles to it (docs/protocols/blazingmq.md, 9)."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from fakebrokers.blazingmq.app import App
+from fakebrokers.blazingmq.codes import DEFAULT_APP, AckStatus, Category
+from fakebrokers.blazingmq.refusals import Refused
+from fakebrokers.core.timers import Timers
+
+if TYPE_CHECKING:
+    from fakebrokers.blazingmq.domains import Domain
+    from fakebrokers.blazingmq.handle import Client, Handle, Stream
+    from fakebrokers.blazingmq.message import Message
+    from fakebrokers.blazingmq.routing import Subscriber
+
+
+class Usage:
+    """What all queues of a domain hold."""
+
+    def __init__(self) -> None:
+        self.messages = 0
+        self.bytes = 0
+
+
+class Queue:
+    """See the module's text.
+
+    Attributes:
+        uri: Its canonical name.
+        domain: What it may hold, and how it delivers.
+        messages: What is stored, by GUID, in the order in which it came.
+        apps: By name.
+        handles: Of all clients, in the order in which they were opened.
+    """
+
+    def __init__(self, uri: str, domain: Domain, usage: Usage, timers: Timers) -> None:
+        self.uri = uri
+        self.domain = domain
+        self.messages: dict[bytes, Message] = {}
+        self.bytes = 0
+        self.handles: dict[Handle, None] = {}
+        names = domain.app_ids if domain.mode == "fanout" else (DEFAULT_APP,)
+        self.apps = {name: App(name) for name in names}
+        self._authorised = frozenset(names)
+        self._usage = usage
+        self._history: OrderedDict[bytes, float] = OrderedDict()
+        self._expiry = timers.new(self._expire)
+
+    def app(self, name: str) -> App:
+        """The app of that name; one that the domain does not list gets nothing."""
+        if name not in self.apps:
+            self.apps[name] = App(name, authorised=False)
+        return self.apps[name]
+
+    def reconfigure(self, domain: Domain) -> None:
+        """The domain has changed; apps that are new in it get what comes from here on."""
+        self.domain = domain
+        for name in domain.app_ids if domain.mode == "fanout" else ():
+            self.app(name).authorised = True
+        self._authorised = frozenset([app.name for app in self.apps.values() if app.authorised])
+
+    def forget_idle(self, app: App) -> None:
+        """Forget an app that the domain does not list, once nobody reads it."""
+        if not app.authorised and not app.streams:
+            self.apps.pop(app.name, None)
+
+    # handles
+
+    def check_open(self, app_id: str, reads: int, writes: int) -> None:
+        """Raise `Refused` where a handle may not be opened like that."""
+        domain = self.domain
+        if domain.mode == "fanout":
+            if reads and app_id == DEFAULT_APP:
+                text = "Reader of a fanout queue requires an appId to be specified."
+                raise Refused(Category.E_UNKNOWN, text, -1)
+        elif app_id != DEFAULT_APP:
+            text = "AppId should not be specified when opening a non-fanout queue"
+            raise Refused(Category.E_UNKNOWN, text, -1)
+        for limit, more, there, who in (
+            (domain.max_producers, writes, sum(each.writes for each in self.handles), "producer(s)"),
+            (domain.max_consumers, reads, self._readers(app_id), "consumer(s)"),
+        ):
+            if limit and more + there > limit:
+                text = f"Client would exceed the limit of {limit} {who}"
+                raise Refused(Category.E_UNKNOWN, text, -1)
+
+    def _readers(self, app_id: str) -> int:
+        streams = (handle.streams.get(app_id) for handle in self.handles)
+        return sum(stream.reads for stream in streams if stream is not None)
+
+    def handle_of(self, client: Client, q_id: int) -> Handle | None:
+        """A client's handle."""
+        return next((each for each in self.handles if each.client is client and each.q_id == q_id), None)
+
+    # messages
+
+    def post(self, message: Message) -> AckStatus:
+        """Store a message and hand it out."""
+        if self.domain.mode == "broadcast":
+            self._broadcast(message)
+            return AckStatus.SUCCESS
+        if self._is_known(message) or not self._authorised:
+            return AckStatus.SUCCESS
+        status = self._room_for(message)
+        if status is AckStatus.SUCCESS:
+            self._store(message)
+            self._hand_out(message)
+        return status
+
+    def _is_known(self, message: Message) -> bool:
+        """Whether the same GUID was posted before; it is remembered from here on."""
+        too_old = message.at - self.domain.deduplication_time_ms / 1000
+        while self._history:
+            oldest, at = next(iter(self._history.items()))
+            if at > too_old:
+                break
+            del self._history[oldest]
+        return message.guid in self._history
+
+    def _room_for(self, message: Message) -> AckStatus:
+        domain, usage = self.domain, self._usage
+        stored = len(self.messages)
+        for held, limit in ((stored, domain.queue_messages), (usage.messages, domain.domain_messages)):
+            if limit and held >= limit:
+                return AckStatus.LIMIT_MESSAGES
+        for held, limit in ((self.bytes, domain.queue_bytes), (usage.bytes, domain.domain_bytes)):
+            if limit and held + message.size > limit:
+                return AckStatus.LIMIT_BYTES
+        return AckStatus.SUCCESS
+
+    def _store(self, message: Message) -> None:
+        message.waiting = self._authorised
+        self.messages[message.guid] = message
+        self._count(message, 1)
+        if self.domain.deduplication_time_ms:
+            self._history[message.guid] = message.at
+        if self.domain.message_ttl_s and len(self.messages) == 1:
+            self._expiry.set(message.at + self.domain.message_ttl_s)
+
+    def _count(self, message: Message, sign: int) -> None:
+        self.bytes += sign * message.size
+        self._usage.bytes += sign * message.size
+        self._usage.messages += sign
+
+    def _hand_out(self, message: Message) -> None:
+        """One delivery for each handle, whatever number of its streams get the message."""
+        takers: dict[Handle, list[Subscriber]] = {}
+        for app in self.apps.values():
+            taker = app.choose_at_once(message)
+            if taker is not None:
+                takers.setdefault(taker.stream.handle, []).append(taker)
+        for together in takers.values():
+            together[0].stream.deliver(message, together, out_of_order=False)
+
+    def _broadcast(self, message: Message) -> None:
+        for app in self.apps.values():
+            for taker in app.everybody(message):
+                handle = taker.stream.handle
+                handle.client.push(handle, message, [taker.info], False)
+
+    def confirm(self, guid: bytes, app_id: str) -> None:
+        """An app is done with a message."""
+        message = self.messages.get(guid)
+        if message is not None:
+            message.waiting -= {app_id}
+            if not message.waiting:
+                self._remove(message)
+
+    def attempts_failed(self, stream: Stream) -> None:
+        """A client was lost with what a stream has unconfirmed; poisonous messages are dropped."""
+        most = self.domain.max_delivery_attempts
+        for guid, unconfirmed in list(stream.unconfirmed.items()):
+            if unconfirmed.message.attempt_failed(stream.app_id, most):
+                stream.confirm(guid)
+                self.confirm(guid, stream.app_id)
+
+    def purge(self, app_id: str | None = None) -> int:
+        """Drop the messages of one app, or of all; how many there were."""
+        names = list(self.apps) if app_id is None else [app_id]
+        meant = [each for each in self.messages.values() if not each.waiting.isdisjoint(names)]
+        for message in meant:
+            for name in names:
+                self.confirm(message.guid, name)
+        self._forget_gone()
+        return len(meant)
+
+    def _forget_gone(self) -> None:
+        for app in self.apps.values():
+            app.forget_gone()
+
+    def _remove(self, message: Message) -> None:
+        message.waiting = frozenset()
+        del self.messages[message.guid]
+        self._count(message, -1)
+
+    def _expire(self, now: float) -> None:
+        """Messages are too old: nobody gets them any more, and nobody is told."""
+        ttl = self.domain.message_ttl_s
+        for message in list(self._older_than(now - ttl)):
+            self._remove(message)
+        self._forget_gone()
+        oldest = next(iter(self.messages.values()), None)
+        if oldest is not None:
+            self._expiry.set(oldest.at + ttl)
+
+    def _older_than(self, at: float) -> Iterator[Message]:
+        for message in self.messages.values():
+            if message.at > at:
+                return
+            yield message
+
+    def redeliver(self) -> None:
+        """Take back what all consumers have unconfirmed, and deliver it again."""
+        for app in self.apps.values():
+            for stream in app.streams:
+                app.take_back(stream.give_back())
+            app.deliver()

@@ -1,0 +1,168 @@
+"""Which consumer gets a message (docs/protocols/blazingmq.md, 9; mqbblp_routers).
+
+Subscriptions with the same expression are a group. In a group only those with the highest priority count, in
+turn; groups are asked by their priorities, highest first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from enum import Enum, auto
+from typing import TYPE_CHECKING, NamedTuple
+
+from fakebrokers.blazingmq.codes import NO_PRIORITY
+from fakebrokers.blazingmq.expressions import BadExpression, Properties, compile_expression
+from fakebrokers.blazingmq.options import SubscriptionInfo
+
+if TYPE_CHECKING:
+    from fakebrokers.blazingmq.flow import Flow
+    from fakebrokers.blazingmq.handle import Stream
+    from fakebrokers.blazingmq.message import Message
+
+
+class Consumer(NamedTuple):
+    """One consumer of a subscription, as it was configured.
+
+    Attributes:
+        number: What deliveries carry.
+        expression: "" for everything.
+        turns: Messages in a row, when it is this consumer's turn.
+    """
+
+    number: int
+    expression: str = ""
+    max_messages: int = 0
+    max_bytes: int = 0
+    priority: int = 0
+    turns: int = 1
+
+
+class Outcome(Enum):
+    """What became of a message."""
+
+    SENT = auto()
+    NO_CAPACITY = auto()  #: those that want it are full; others may want the next one
+    ALL_FULL = auto()  #: nobody takes anything
+    UNWANTED = auto()  #: no subscription matches
+    GONE = auto()  #: confirmed, expired or purged meanwhile
+
+
+class Subscriber:
+    """A consumer of a stream, in its group's turn."""
+
+    def __init__(self, stream: Stream, consumer: Consumer, flow: Flow) -> None:
+        self.stream = stream
+        self.consumer = consumer
+        self.flow = flow
+        self._left = consumer.turns
+
+    @property
+    def info(self) -> SubscriptionInfo:
+        """What a delivery that nobody confirms says."""
+        return SubscriptionInfo(self.consumer.number)
+
+    @property
+    def can_take(self) -> bool:
+        """Whether it may have one more, and its client reads."""
+        return not self.flow.full and self.stream.handle.client.takes_messages
+
+    def taken(self) -> bool:
+        """It got one; whether its turn is over."""
+        self._left -= 1
+        if self._left > 0:
+            return False
+        self._left = self.consumer.turns
+        return True
+
+
+class Group:
+    """Subscribers with one expression and one priority.
+
+    Attributes:
+        open: False once all were full, until `reopen`.
+    """
+
+    def __init__(self, expression: str, priority: int) -> None:
+        self.priority = priority
+        self.subscribers: list[Subscriber] = []
+        self.open = True
+        self._matches = _compiled(expression)
+
+    def wants(self, message: Message) -> bool:
+        """Whether the expression holds."""
+        return self._matches is None or self._matches(message.values)
+
+    def next(self) -> Subscriber | None:
+        """Who gets the next message; the turn moves on."""
+        for place, subscriber in enumerate(self.subscribers):
+            if subscriber.can_take:
+                if subscriber.taken():
+                    self.subscribers.append(self.subscribers.pop(place))
+                return subscriber
+        self.open = False
+        return None
+
+
+def _compiled(expression: str) -> Callable[[Properties], bool] | None:
+    """None: everything matches. A broker takes what it cannot compile for that, too."""
+    if not expression:
+        return None
+    try:
+        return compile_expression(expression)
+    except BadExpression:
+        return None
+
+
+class Router:
+    """All groups of an app."""
+
+    def __init__(self, streams: Iterable[Stream] = ()) -> None:
+        best: dict[str, Group] = {}
+        for stream in streams:
+            for consumer, flow in stream.consumers():
+                if consumer.priority == NO_PRIORITY:
+                    continue
+                group = best.get(consumer.expression)
+                if group is None or group.priority < consumer.priority:
+                    group = best[consumer.expression] = Group(consumer.expression, consumer.priority)
+                if group.priority == consumer.priority:
+                    group.subscribers.append(Subscriber(stream, consumer, flow))
+        self.groups = sorted(best.values(), key=lambda group: -group.priority)
+
+    def __bool__(self) -> bool:
+        return bool(self.groups)
+
+    def reopen(self) -> None:
+        """Somebody may have room again."""
+        for group in self.groups:
+            group.open = True
+
+    def choose(self, message: Message) -> Subscriber | Outcome:
+        """Who gets a message, or why nobody does."""
+        all_full, full, priority = True, False, None
+        for group in self.groups:
+            if full and group.priority != priority:
+                break
+            if not group.open:
+                continue
+            if not group.wants(message):
+                all_full = False
+                continue
+            subscriber = group.next()
+            if subscriber is not None:
+                return subscriber
+            full, priority = True, group.priority
+        if all_full:
+            return Outcome.ALL_FULL
+        return Outcome.NO_CAPACITY if not all(group.open for group in self.groups) else Outcome.UNWANTED
+
+    def everybody(self, message: Message) -> Iterable[Subscriber]:
+        """One subscriber of each stream that matches, in broadcast mode."""
+        served = set()
+        for group in self.groups:
+            if group.wants(message):
+                for subscriber in group.subscribers:
+                    handle = subscriber.stream.handle
+                    if handle not in served and not subscriber.flow.full:
+                        served.add(handle)
+                        yield subscriber

@@ -1,0 +1,295 @@
+"""One connection to the fake BlazingMQ: who handles which frame, and timers.
+
+    connected -> running -> (stopping ->) disconnected -> ended
+
+The states and what may happen in each stand in `states`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from fakebrokers.blazingmq import admin
+from fakebrokers.blazingmq.broker import BlazingBroker
+from fakebrokers.blazingmq.cluster import Node
+from fakebrokers.blazingmq.codec import BlazingCodec
+from fakebrokers.blazingmq.codes import AckStatus, Category, ClientType, Encoding
+from fakebrokers.blazingmq.frames import (
+    Ack,
+    AdminCommand,
+    AdminCommandResponse,
+    AuthenticationRequest,
+    AuthenticationResponse,
+    BrokerResponse,
+    ClientIdentity,
+    Confirm,
+    Disconnect,
+    DisconnectResponse,
+    HeartbeatRequest,
+    HeartbeatResponse,
+    Put,
+    Request,
+    StatusResponse,
+)
+from fakebrokers.blazingmq.handle import Handle
+from fakebrokers.blazingmq.heartbeat import Due, Heartbeats
+from fakebrokers.blazingmq.message import Message
+from fakebrokers.blazingmq.options import SubscriptionInfo
+from fakebrokers.blazingmq.refusals import Refused
+from fakebrokers.blazingmq.schema import GuidInfo, Identity, Status
+from fakebrokers.blazingmq.session_base import SessionBase, has_feature
+from fakebrokers.blazingmq.session_messages import Messages, refusal
+from fakebrokers.blazingmq.session_queues import Queues
+from fakebrokers.blazingmq.states import STATES, Reads, State
+from fakebrokers.core.frames import Frame, Malformed
+
+_PROCESS = "fakebrkr"
+
+
+class BlazingSession(SessionBase):
+    """The state machine of one connection; also a `broker.Session` for its broker."""
+
+    def __init__(self, broker: BlazingBroker, codec: BlazingCodec, node: Node | None = None) -> None:
+        super().__init__(broker, codec, node or broker.nodes[0])
+        self.queues = Queues(self)
+        self.messages = Messages(self)
+        self._heartbeats: Heartbeats | None = None
+
+    # what the connection reports
+
+    def opened(self, now: float) -> None:
+        self._deadline = self.link.session_timer(self._time_is_up)
+        self._heartbeat_timer = self.link.session_timer(self._look_at_heartbeats)
+        self._deadline.set(now + self.profile.negotiation_timeout_s)
+        self.broker.connected(self)
+        if not self.node.up:
+            self.kick()
+
+    def handle(self, frame: Frame, now: float) -> None:
+        if self._heartbeats is not None:
+            self._heartbeats.heard()
+        reads = STATES[self.state].reads
+        if reads is Reads.EVENTS and (act := self.messages.handlers.get(type(frame))) is not None:
+            act(frame, now)
+        elif reads is Reads.NEGOTIATION:
+            self._negotiate(frame, now)
+        elif isinstance(frame, Malformed):
+            self._handle_malformed(frame)
+        elif isinstance(frame, Request):
+            self._handle_request(frame, reads, now)
+        elif isinstance(frame, HeartbeatRequest) and reads is not Reads.NOTHING:
+            self.link.say(HeartbeatResponse())
+        elif reads is Reads.CONFIRMS:
+            self._handle_stopping(frame, now)
+        self.broker.flush()
+
+    def writable(self, now: float) -> None:
+        self.messages.flush()
+        for handle in tuple(self.handles.values()):
+            for stream in tuple(handle.streams.values()):
+                if stream.configured:
+                    handle.queue.app(stream.app_id).usable()
+        self.broker.flush()
+
+    def closed(self, now: float) -> None:
+        self.state = State.ENDED
+        self.messages.forget()
+        self.broker.disconnected(self)
+        self.queues.drop_all(lost=self.lost)
+        self.broker.flush()
+
+    # what the broker reports
+
+    def push(
+        self, handle: Handle, message: Message, infos: Sequence[SubscriptionInfo], out_of_order: bool
+    ) -> None:
+        """Deliver a message with the next `flush`."""
+        self.messages.push(handle, message, infos, out_of_order)
+        self.broker.pushed(self)
+
+    def flush(self) -> None:
+        """Say what was pushed."""
+        self.messages.flush()
+
+    def shut_down(self, timeout_s: float, now: float) -> None:
+        """Deliver nothing more; end once all is confirmed, or after `timeout_s` seconds."""
+        self.lost = False
+        if self.state is not State.RUNNING:
+            self.end()
+            return
+        self.state = State.STOPPING
+        self._deadline.set(now + timeout_s)
+        self._end_if_confirmed()
+
+    def kick(self) -> None:
+        """The broker ends the connection."""
+        self.lost = False
+        self.end()
+
+    # negotiation
+
+    def _negotiate(self, frame: Frame, now: float) -> None:
+        if isinstance(frame, AuthenticationRequest):
+            self.link.say(AuthenticationResponse(Status(Category.E_SUCCESS, 0)))
+        elif isinstance(frame, ClientIdentity):
+            self._meet(frame, now)
+        else:
+            self.end()
+
+    def _meet(self, identity: ClientIdentity, now: float) -> None:
+        self.identity = identity
+        self.codec.encoding = _best_encoding(identity.features)
+        if identity.sdk_version < self.profile.min_sdk_version:
+            text = f"SDK version {identity.sdk_version} is not supported any more"
+            self.link.say(self._response(Status(Category.E_NOT_SUPPORTED, -1, text), deprecated=True))
+            self.end()
+            return
+        self.state = State.ADMIN if identity.client_type == ClientType.E_TCPADMIN else State.RUNNING
+        self._deadline.cancel()
+        self.link.say(self._response(Status(Category.E_SUCCESS, 0)))
+        self._begin_heartbeats(now)
+        self.link.ready()
+
+    def _response(self, result: Status, *, deprecated: bool = False) -> BrokerResponse:
+        profile = self.profile
+        identity = Identity(
+            1,
+            profile.broker_version,
+            ClientType.E_TCPBROKER,
+            _PROCESS,
+            host_name=self.node.name,
+            features=profile.features,
+            guid_info=GuidInfo(),
+            user_agent="",
+        )
+        return BrokerResponse(
+            result,
+            1,
+            profile.broker_version,
+            deprecated,
+            identity,
+            profile.heartbeat_interval_ms,
+            profile.max_missed_heartbeats,
+        )
+
+    # time
+
+    def _begin_heartbeats(self, now: float) -> None:
+        profile = self.profile
+        self.silence_limit_s = math.inf
+        if profile.max_missed_heartbeats and profile.heartbeat_interval_ms > 0:
+            self.silence_limit_s = profile.heartbeat_s * (profile.max_missed_heartbeats + 1)
+        if profile.watches_clients and profile.heartbeat_interval_ms > 0:
+            self._heartbeats = Heartbeats(
+                profile.heartbeat_s, profile.max_missed_heartbeats, always=profile.asks_always
+            )
+            self._heartbeat_timer.set(now + profile.heartbeat_s)
+
+    def _look_at_heartbeats(self, now: float) -> None:
+        if self._heartbeats is None or self.state is State.ENDED:
+            return
+        due = self._heartbeats.look()
+        if due is Due.DROP:
+            self.end()
+            return
+        if due is Due.ASK:
+            self.link.say(HeartbeatRequest())
+        self._heartbeat_timer.set(now + self._heartbeats.interval_s)
+
+    def _time_is_up(self, now: float) -> None:
+        """The client did not say who it is, or did not confirm before the broker went down."""
+        self.end()
+
+    # frames of a client that is known
+
+    def _handle_malformed(self, frame: Malformed) -> None:
+        """A broker drops what it cannot read, unless it does not know where the next event begins."""
+        if frame.code in ("framing", "too-large"):
+            self.end()
+
+    def _handle_request(self, request: Request, reads: Reads, now: float) -> None:
+        """Requests without a number are ignored, and so is what this kind of session may not ask for."""
+        if request.r_id is None or request.r_id < 0:
+            return
+        if isinstance(request, Disconnect) and reads is not Reads.HEARTBEATS:
+            self._disconnect(request)
+        elif isinstance(request, AdminCommand) and reads is Reads.COMMANDS:
+            text = admin.carry_out(self.broker, request.command)
+            self.link.say(AdminCommandResponse(request.r_id, text))
+        elif reads is Reads.CONFIRMS:
+            self.refuse(request, Refused(Category.E_REFUSED, "Self node is stopping.", -1))
+        elif reads is Reads.EVENTS and (act := self.queues.handlers.get(type(request))) is not None:
+            act(request, now)
+
+    def _disconnect(self, request: Disconnect) -> None:
+        self.lost = False
+        self.state = STATES[self.state].next
+        self._deadline.cancel()
+        self.queues.drop_all(lost=False)
+        self.messages.forget()
+        self.link.say(DisconnectResponse(request.r_id))
+
+    def _handle_stopping(self, frame: Frame, now: float) -> None:
+        if isinstance(frame, Confirm):
+            self.messages.handlers[Confirm](frame, now)
+            self._end_if_confirmed()
+        elif isinstance(frame, Put):
+            self.link.say(self._refused_put(frame, AckStatus.UNKNOWN))
+
+    def _end_if_confirmed(self) -> None:
+        if not any(handle.unconfirmed for handle in self.handles.values()):
+            self.end()
+
+    # what others ask
+
+    def refusal(self, frame: Frame, code: int, now: float) -> Frame | None:
+        """The answer to a frame that carries the error `code`: a category, or of messages an ACK status."""
+        match frame:
+            case ClientIdentity():
+                self.codec.encoding = _best_encoding(frame.features)
+                return self._response(Status(code, code, "refused"))
+            case AuthenticationRequest():
+                return AuthenticationResponse(Status(code, code, "refused"))
+            case Put():
+                return self._refused_put(frame, code)
+            case Request():
+                return StatusResponse(frame.r_id, code, code, "refused")
+        return None
+
+    def _refused_put(self, event: Put, status: int) -> Ack:
+        made = self.makes_guids
+        return Ack(tuple([refusal(message, status, makes_guids=made) for message in event.messages]))
+
+    def describe(self) -> dict[str, Any]:
+        """State, identity, queues, and the scopes of the checksums that came."""
+        identity = self.identity
+        return {
+            "state": self.state.value,
+            "node": self.node.name,
+            "process": identity.process_name if identity else "",
+            "sdk_version": identity.sdk_version if identity else 0,
+            "user_agent": identity.user_agent if identity else None,
+            "features": identity.features if identity else "",
+            "encoding": self.codec.encoding.name,
+            "crcs": dict(self.messages.crcs),
+            "queues": {number: _described(handle) for number, handle in self.handles.items()},
+        }
+
+
+def _described(handle: Handle) -> dict[str, Any]:
+    return {
+        "uri": handle.queue.uri,
+        "reads": handle.reads,
+        "writes": handle.writes,
+        "unconfirmed": handle.unconfirmed,
+        "apps": {name: stream.numbers for name, stream in handle.streams.items()},
+    }
+
+
+def _best_encoding(features: str) -> Encoding:
+    """BER if the client can read it, or says nothing about it; else JSON if it can read that."""
+    if "PROTOCOL_ENCODING:" not in features or has_feature(features, "PROTOCOL_ENCODING:BER"):
+        return Encoding.BER
+    return Encoding.JSON if has_feature(features, "PROTOCOL_ENCODING:JSON") else Encoding.BER

@@ -1,0 +1,147 @@
+"""Messages of a session: PUT and ACK, PUSH and CONFIRM (docs/protocols/blazingmq.md, 2 to 4)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from crc32c import crc32c
+
+from fakebrokers.blazingmq.codes import UNSET_GUID, AckStatus, Compression, PushFlag
+from fakebrokers.blazingmq.events import padded
+from fakebrokers.blazingmq.frames import (
+    Ack,
+    AckMessage,
+    Confirm,
+    Push,
+    PushMessage,
+    Put,
+    PutMessage,
+    Reject,
+)
+from fakebrokers.blazingmq.handle import Handle
+from fakebrokers.blazingmq.message import Message
+from fakebrokers.blazingmq.options import SubscriptionInfo, write_options
+from fakebrokers.blazingmq.properties import Style, write_content
+from fakebrokers.blazingmq.session_base import Handlers, SessionBase
+from fakebrokers.core.frames import Frame
+from fakebrokers.errors import WireError
+
+#: Events have the numbers of queues signed, requests unsigned.
+_U32 = 0xFFFFFFFF
+
+
+class Messages:
+    """The messages of one session.
+
+    Attributes:
+        crcs: How many came with the CRC of their data, of their data with padding (the Node SDK), or with
+            another one.
+    """
+
+    def __init__(self, session: SessionBase) -> None:
+        self._session = session
+        self._pushed: list[PushMessage] = []
+        self.crcs = {"data": 0, "padded": 0, "wrong": 0}
+        self.handlers: Handlers = {Put: self._put, Confirm: self._confirm, Reject: self._nothing}
+
+    # from producers
+
+    def _put(self, event: Put, now: float) -> None:
+        acks = []
+        for message in event.messages:
+            ack = self._post(message, now)
+            if ack is not None:
+                acks.append(ack)
+        if acks:
+            self._session.link.say(Ack(tuple(acks)))
+
+    def _post(self, message: PutMessage, now: float) -> AckMessage | None:
+        """Put one message into its queue; its ACK if it wants one, or has to get one."""
+        session = self._session
+        is_sound = self._check_crc(message)
+        handle = session.handles.get(message.queue_id & _U32)
+        if handle is None or not is_sound:
+            return self._refused(message)
+        if session.makes_guids:
+            guid, correlation_id, wants_ack = message.guid, 0, message.wants_ack
+            if guid == UNSET_GUID:
+                return self._refused(message)
+        else:
+            guid = session.broker.guids.new(now)
+            correlation_id = message.correlation_id
+            wants_ack = correlation_id != 0
+        stored = Message(
+            guid, message.data, message.has_properties, message.schema_id, message.compression, now
+        )
+        status = handle.post(stored)
+        if status is AckStatus.SUCCESS and not wants_ack:
+            return None
+        status_code = session.profile.statuses.get(status, status)
+        return AckMessage(message.queue_id, guid, int(status_code), correlation_id)
+
+    def _refused(self, message: PutMessage) -> AckMessage:
+        """The answer to a message that no queue has seen."""
+        return refusal(message, AckStatus.UNKNOWN, makes_guids=self._session.makes_guids)
+
+    def _check_crc(self, message: PutMessage) -> bool:
+        if crc32c(message.data) == message.crc:
+            found = "data"
+        else:
+            found = "padded" if crc32c(padded(message.data)) == message.crc else "wrong"
+        self.crcs[found] += 1
+        return found != "wrong" or not self._session.profile.checks_crc
+
+    # to consumers
+
+    def push(
+        self, handle: Handle, message: Message, infos: Sequence[SubscriptionInfo], out_of_order: bool
+    ) -> None:
+        """Collect a delivery; `flush` says it."""
+        data, schema_id, compression = message.data, message.schema_id, message.compression
+        if schema_id and message.has_properties and not self._session.knows_new_properties:
+            try:
+                data = write_content(message.content, Style.OLD, Compression.NONE)
+            except WireError:
+                return  # a broker cannot convert them either, and raises an alarm
+            schema_id, compression = 0, Compression.NONE
+        flags = PushFlag.OUT_OF_ORDER if out_of_order else 0
+        if message.has_properties:
+            flags |= PushFlag.MESSAGE_PROPERTIES
+        options = write_options(infos, self._session.profile.push_option)
+        self._pushed.append(
+            PushMessage(_signed(handle.q_id), message.guid, data, int(flags), schema_id, compression, options)
+        )
+
+    def flush(self) -> None:
+        """Say all deliveries in one event, if the client reads."""
+        if self._pushed and self._session.link.writable:
+            pushed, self._pushed = self._pushed, []
+            self._session.link.say(Push(tuple(pushed)))
+
+    def forget(self) -> None:
+        """Deliver nothing of what was collected."""
+        self._pushed.clear()
+
+    def _confirm(self, event: Confirm, now: float) -> None:
+        for message in event.messages:
+            handle = self._session.handles.get(message.queue_id & _U32)
+            if handle is None:
+                continue
+            mode = handle.queue.domain.mode
+            if mode != "broadcast" and (mode == "fanout") == (message.sub_id != 0):
+                handle.confirm(message.guid, message.sub_id)
+
+    def _nothing(self, frame: Frame, now: float) -> None:
+        """A broker takes REJECT from other brokers only."""
+
+
+def refusal(message: PutMessage, status: int, *, makes_guids: bool) -> AckMessage:
+    """The ACK of a message that was not stored."""
+    if makes_guids:
+        return AckMessage(message.queue_id, message.guid, status)
+    return AckMessage(message.queue_id, UNSET_GUID, status, message.correlation_id)
+
+
+def _signed(number: int) -> int:
+    """A queue's number as the events have it."""
+    return number - (1 << 32) if number >= 1 << 31 else number

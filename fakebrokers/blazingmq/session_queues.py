@@ -1,0 +1,197 @@
+"""Requests about queues: open, configure, close (docs/protocols/blazingmq.md, 6.4, 7 and 9)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TypeVar
+
+from fakebrokers.blazingmq.codes import (
+    DEFAULT_APP,
+    RESERVED_QUEUE_ID,
+    Category,
+    ExpressionVersion,
+    QueueFlag,
+)
+from fakebrokers.blazingmq.frames import (
+    CloseQueue,
+    CloseQueueResponse,
+    ConfigureQueueStream,
+    ConfigureQueueStreamResponse,
+    ConfigureStream,
+    ConfigureStreamResponse,
+    OpenQueue,
+    OpenQueueResponse,
+    Request,
+)
+from fakebrokers.blazingmq.handle import Handle
+from fakebrokers.blazingmq.refusals import Refused
+from fakebrokers.blazingmq.routing import Consumer
+from fakebrokers.blazingmq.schema import (
+    ConfigureQueueStreamRequest,
+    ConfigureStreamRequest,
+    HandleParameters,
+    OpenQueueRequest,
+    RoutingConfiguration,
+    SubQueueId,
+    Subscription,
+)
+from fakebrokers.blazingmq.session_base import Handlers, SessionBase, unknown
+from fakebrokers.blazingmq.uri import parse_uri
+
+R = TypeVar("R", bound=Request)
+
+_DEFAULT = SubQueueId()
+
+
+class Queues:
+    """The requests of one session."""
+
+    def __init__(self, session: SessionBase) -> None:
+        self._session = session
+        self.handlers: Handlers = {
+            OpenQueue: self._answered(self._open),
+            CloseQueue: self._answered(self._close),
+            ConfigureStream: self._answered(self._configure),
+            ConfigureQueueStream: self._answered(self._configure_older),
+        }
+
+    def _answered(self, act: Callable[[R, float], None]) -> Callable[[R, float], None]:
+        """With a status for what is refused."""
+        return partial(self._carry_out, act)
+
+    def _carry_out(self, act: Callable[[R, float], None], request: R, now: float) -> None:
+        try:
+            act(request, now)
+        except Refused as refused:
+            self._session.refuse(request, refused)
+
+    def drop_all(self, *, lost: bool) -> None:
+        """Give up all handles; see `Handle.drop`."""
+        handles = list(self._session.handles.values())
+        self._session.handles.clear()
+        for handle in handles:
+            handle.drop(lost=lost)
+
+    # open
+
+    def _open(self, request: OpenQueue, now: float) -> None:
+        session = self._session
+        asked = request.handle_parameters
+        name = parse_uri(asked.uri).canonical
+        _check_open(asked)
+        if session.node.stopping:
+            raise Refused(Category.E_REFUSED, "Self node is stopping.", -1)
+        known = session.handles.get(asked.q_id)
+        if known is not None and known.queue.uri != name:
+            text = "queueId is already in use for a different queue"
+            raise Refused(Category.E_INVALID_ARGUMENT, text, -1)
+        stream = asked.sub_id_info or _DEFAULT
+        handle = session.broker.open(
+            session, asked.uri, asked.q_id, stream.app_id, stream.sub_id, asked.read_count, asked.write_count
+        )
+        session.handles[asked.q_id] = handle
+        domain = handle.queue.domain
+        routing = RoutingConfiguration(domain.routing_flags)
+        original = OpenQueueRequest(asked)
+        session.link.say(OpenQueueResponse(request.r_id, original, routing, domain.deduplication_time_ms))
+
+    # close
+
+    def _close(self, request: CloseQueue, now: float) -> None:
+        asked = request.handle_parameters
+        if not (asked.read_count or asked.write_count or asked.admin_count):
+            text = "At least one of [read|write|admin]Count must be > 0"
+            raise Refused(Category.E_INVALID_ARGUMENT, text)
+        handle = self._handle(asked.q_id)
+        stream = handle.stream_numbered((asked.sub_id_info or _DEFAULT).sub_id)
+        if stream is None:
+            raise unknown("No subStream of the queue with specified subId")
+        if parse_uri(asked.uri).canonical != handle.queue.uri:
+            raise unknown("Failed to release handle.")
+        handle.release(stream.app_id, asked.read_count, asked.write_count, final=request.is_final)
+        if not handle.streams:
+            del self._session.handles[asked.q_id]
+        self._session.link.say(CloseQueueResponse(request.r_id))
+
+    # configure
+
+    def _configure(self, request: ConfigureStream, now: float) -> None:
+        asked = request.stream_parameters
+        handle = self._handle(request.q_id)
+        handle.configure(asked.app_id, [each for one in asked.subscriptions for each in _consumers(one)])
+        response = ConfigureStreamRequest(request.q_id, asked)
+        self._session.link.say(ConfigureStreamResponse(request.r_id, response))
+        self._deliver(handle, asked.app_id)
+
+    def _configure_older(self, request: ConfigureQueueStream, now: float) -> None:
+        asked = request.stream_parameters
+        stream = asked.sub_id_info or _DEFAULT
+        consumer = Consumer(
+            stream.sub_id,
+            "",
+            asked.max_unconfirmed_messages,
+            asked.max_unconfirmed_bytes,
+            asked.consumer_priority,
+            asked.consumer_priority_count,
+        )
+        handle = self._handle(request.q_id)
+        handle.configure(stream.app_id, [consumer])
+        response = ConfigureQueueStreamRequest(request.q_id, asked)
+        self._session.link.say(ConfigureQueueStreamResponse(request.r_id, response))
+        self._deliver(handle, stream.app_id)
+
+    def _deliver(self, handle: Handle, app_id: str) -> None:
+        app = handle.queue.apps.get(app_id)
+        if app is not None:
+            app.deliver()
+
+    def _handle(self, q_id: int) -> Handle:
+        handle = self._session.handles.get(q_id)
+        if handle is None:
+            raise unknown("No queue with specified Id")
+        return handle
+
+
+def _consumers(subscription: Subscription) -> list[Consumer]:
+    expression = subscription.expression
+    text = expression.text if expression.version == ExpressionVersion.E_VERSION_1 else ""
+    return [
+        Consumer(
+            subscription.s_id,
+            text,
+            each.max_unconfirmed_messages,
+            each.max_unconfirmed_bytes,
+            each.consumer_priority,
+            each.consumer_priority_count,
+        )
+        for each in subscription.consumers
+    ]
+
+
+def _check_open(asked: HandleParameters) -> None:
+    """Raise `Refused` for numbers that make no sense together."""
+    app_id = (asked.sub_id_info or _DEFAULT).app_id
+    for wrong, text in (
+        (
+            asked.read_count <= 0 and asked.write_count <= 0 and not asked.admin_count,
+            "At least one of ([read|write]) Count must be >0",
+        ),
+        (asked.admin_count != 0, "adminCount must be 0"),
+        (min(asked.read_count, asked.write_count) < 0, "Invalid handle parameters specified"),
+        (
+            bool(asked.flags & QueueFlag.READ) != (asked.read_count > 0),
+            "Read flag and readCount must both be set accordingly",
+        ),
+        (
+            bool(asked.flags & QueueFlag.WRITE) != (asked.write_count > 0),
+            "Write flag and writeCount must both be set accordingly",
+        ),
+        (asked.q_id >= RESERVED_QUEUE_ID, "qId must not be set from the reserved queue ids range"),
+        (
+            bool(asked.flags & QueueFlag.WRITE) and app_id != DEFAULT_APP,
+            "AppId should not be specified in the URI if queue is opened in write mode",
+        ),
+    ):
+        if wrong:
+            raise Refused(Category.E_INVALID_ARGUMENT, text)

@@ -1,0 +1,352 @@
+"""From the connection's beginning to its end: negotiation, heartbeats, disconnect, shutdown."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import pytest
+from msgspec.structs import replace
+
+from fakebrokers.blazingmq.cluster import Node
+from fakebrokers.blazingmq.codes import Category, Encoding
+from fakebrokers.blazingmq.frames import (
+    AdminCommand,
+    AdminCommandResponse,
+    AuthenticationRequest,
+    AuthenticationResponse,
+    BrokerResponse,
+    ClientIdentity,
+    CloseQueueResponse,
+    Disconnect,
+    DisconnectResponse,
+    HeartbeatRequest,
+    HeartbeatResponse,
+    OpenQueue,
+    OpenQueueResponse,
+    OtherEvent,
+    Put,
+    Reject,
+    StatusResponse,
+)
+from fakebrokers.blazingmq.profile import PLAIN, REAL, SEED
+from fakebrokers.blazingmq.session_base import has_feature
+from fakebrokers.blazingmq.states import STATES, State
+from fakebrokers.core.frames import Frame
+from tests.blazingmq.bench import ADMIN, CPP, JAVA, Bench, Q, parameters, put
+
+
+def test_every_state_has_a_row_and_every_state_ends() -> None:
+    assert set(STATES) == set(State)
+    for state in State:
+        passed = []
+        while state not in passed:
+            passed.append(state)
+            state = STATES[state].next
+        assert passed[-1] is State.ENDED
+
+
+def test_a_connection_goes_through_the_table() -> None:
+    client = Bench().connect()
+    states = [client.session.state]
+    for frame in (CPP, Disconnect(1)):
+        assert STATES[states[-1]].due is type(frame)
+        client.send(frame)
+        states.append(client.session.state)
+    assert states == [State.CONNECTED, *[STATES[state].next for state in states[:-1]]]
+
+
+@pytest.mark.parametrize(
+    ("features", "encoding"),
+    [
+        (CPP.features, Encoding.BER),
+        (JAVA.features, Encoding.JSON),
+        ("", Encoding.BER),
+        ("MPS:MESSAGE_PROPERTIES_EX", Encoding.BER),
+        ("PROTOCOL_ENCODING:XML", Encoding.BER),
+        ("A:B;PROTOCOL_ENCODING:JSON,BER", Encoding.BER),
+    ],
+)
+def test_the_encoding_is_chosen_by_the_first_frame(features: str, encoding: Encoding) -> None:
+    client = Bench().connect()
+    client.send(replace(CPP, features=features))
+    (data,) = client.sent
+    assert data[6] >> 5 == encoding
+    assert client.only(BrokerResponse).result.category == Category.E_SUCCESS
+    assert client.is_ready
+
+
+def test_what_the_broker_says_of_itself() -> None:
+    client = Bench(PLAIN).connect()
+    client.send(CPP)
+    response = client.only(BrokerResponse)
+    assert response.broker_identity.features == "PROTOCOL_ENCODING:BER,JSON"
+    assert (response.heartbeat_interval_ms, response.max_missed_heartbeats) == (3000, 10)
+    assert client.session.silence_limit_s == 33.0
+    assert has_feature(REAL.features, "SUBSCRIPTIONS:CONFIGURE_STREAM")
+    assert not has_feature(REAL.features, "SUBSCRIPTIONS:CONFIGURE")
+
+
+def test_a_broker_without_a_limit_of_missed_heartbeats() -> None:
+    client = Bench(replace(REAL, max_missed_heartbeats=0)).start()
+    assert client.session.silence_limit_s == math.inf
+
+
+def test_credentials_are_taken_as_they_are() -> None:
+    client = Bench().connect()
+    client.send(AuthenticationRequest("PLAIN", b"secret"))
+    assert client.only(AuthenticationResponse).category == Category.E_SUCCESS
+    client.negotiate()
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [HeartbeatRequest(), Disconnect(1), Put((put(b"x"),)), OtherEvent(40), b"\0\0\0\x0c\x41\2\0\0xxx\1"],
+)
+def test_anything_else_before_the_identity_ends_the_connection(frame: Frame | bytes) -> None:
+    client = Bench().connect()
+    client.send(frame)
+    assert client.ended
+    assert client.frames() == []
+
+
+def test_an_old_sdk_is_refused() -> None:
+    client = Bench(replace(REAL, min_sdk_version=20_000)).connect()
+    client.send(replace(JAVA, sdk_version=10_000))
+    response = client.only(BrokerResponse)
+    assert (response.result.category, response.result.code) == (Category.E_NOT_SUPPORTED, -1)
+    assert response.is_deprecated_sdk
+    assert client.ended
+
+
+def test_a_client_that_says_nothing_is_cut_off() -> None:
+    bench = Bench()
+    silent, client = bench.connect(), bench.start()
+    bench.advance(179)
+    assert not silent.ended
+    bench.advance(1)
+    assert silent.ended
+    assert not client.ended
+
+
+# heartbeats: docs/protocols/blazingmq.md, 8
+
+
+def test_a_request_is_answered_at_once_also_behind_a_disconnect() -> None:
+    client = Bench().start()
+    client.send(HeartbeatRequest())
+    assert client.frames() == [HeartbeatResponse()]
+    client.send(Disconnect(1), HeartbeatRequest())
+    assert client.frames() == [DisconnectResponse(1), HeartbeatResponse()]
+
+
+def test_by_default_nobody_is_asked() -> None:
+    bench = Bench()
+    client = bench.start()
+    bench.advance(1000)
+    assert client.frames() == []
+    assert not client.ended
+
+
+def test_a_silent_client_is_asked_and_cut_off_after_one_interval_more_than_the_limit() -> None:
+    bench = Bench(replace(REAL, watches_clients=True, heartbeat_interval_ms=1000, max_missed_heartbeats=3))
+    client = bench.start()
+    for _ in range(3):
+        bench.advance(1)
+        assert client.frames() == [HeartbeatRequest()]
+    bench.advance(0.9)
+    assert not client.ended
+    bench.advance(0.1)
+    assert client.ended
+
+
+def test_any_event_counts_as_a_sign_of_life() -> None:
+    bench = Bench(replace(REAL, watches_clients=True, heartbeat_interval_ms=1000, max_missed_heartbeats=1))
+    client = bench.start()
+    for frame in (HeartbeatResponse(), Reject(), OtherEvent(40), HeartbeatResponse()):
+        bench.advance(0.5)
+        client.send(frame)
+        bench.advance(0.5)
+    assert client.frames() == []
+    bench.advance(1)
+    assert client.frames() == [HeartbeatRequest()]
+    client.send(HeartbeatResponse())
+    bench.advance(1)
+    assert client.frames() == []
+    bench.advance(2)
+    assert client.ended
+
+
+def test_a_sign_of_life_starts_the_count_anew() -> None:
+    bench = Bench(replace(REAL, watches_clients=True, heartbeat_interval_ms=1000, max_missed_heartbeats=2))
+    client = bench.start()
+    for _ in range(3):
+        bench.advance(2)
+        assert client.frames() == [HeartbeatRequest()] * 2
+        client.send(HeartbeatResponse())
+        bench.advance(1)
+    bench.advance(3)
+    assert client.ended
+
+
+def test_in_the_document_all_clients_are_asked_at_every_interval() -> None:
+    bench = Bench(SEED)
+    client = bench.start()
+    for _ in range(5):
+        bench.advance(1)
+        client.send(HeartbeatResponse())
+    bench.advance(1)
+    assert client.frames() == [HeartbeatRequest()] * 2
+
+
+# the end
+
+
+def test_behind_a_disconnect_nothing_is_looked_at() -> None:
+    client = Bench().start().open(write=True)
+    client.send(Disconnect(5))
+    client.send(Disconnect(6), OpenQueue(7, parameters(write=True)), Put((put(b"x"),)))
+    assert client.frames() == [DisconnectResponse(5)]
+    assert not client.ended
+
+
+def test_requests_without_a_number_are_ignored() -> None:
+    client = Bench().start()
+    client.send(
+        OpenQueue(None, parameters(write=True)), OpenQueue(-1, parameters(write=True)), Disconnect(None)
+    )
+    client.send(b"\0\0\0\x0c\x41\2\0\0xxx\1", OtherEvent(40, b"x"), DisconnectResponse(3), CPP)
+    assert client.frames() == []
+    client.send(OpenQueue(0, parameters(write=True)))
+    assert client.only(OpenQueueResponse).r_id == 0
+
+
+def test_an_impossible_header_ends_the_connection() -> None:
+    client = Bench().start()
+    client.send(bytes(8))
+    assert client.ended
+
+
+def test_a_malformed_put_is_dropped() -> None:
+    client = Bench().start().open(write=True)
+    client.send(b"\0\0\0\x0c\x42\2\0\0\0\0\0\1")
+    assert client.frames() == []
+    client.post(b"x")
+    assert client.statuses() == [0]
+
+
+def test_an_admin_may_only_command() -> None:
+    bench = Bench()
+    client = bench.start().open(write=True)
+    for number in range(3):
+        client.post(b"%d" % number)
+    admin = bench.start(ADMIN)
+    admin.send(OpenQueue(1, parameters(write=True)), Put((put(b"x"),)))
+    assert admin.frames() == []
+
+    def carry_out(command: str) -> str:
+        answer = admin.ask(AdminCommand, command)
+        assert isinstance(answer, AdminCommandResponse)
+        return answer.text
+
+    assert "DOMAINS DOMAIN <domain> PURGE" in carry_out("HELP")
+    infos = json.loads(carry_out("ENCODING JSON_COMPACT DOMAINS DOMAIN bmq.test.mem.priority INFOS"))
+    assert infos["domainInfo"]["capacityMeter"]["numMessages"] == 3
+    assert infos["domainInfo"]["queueUris"] == [Q]
+    (cluster,) = json.loads(carry_out("ENCODING JSON_COMPACT CLUSTERS LIST"))["clusterList"]["clusters"]
+    assert len(cluster["nodes"]) == 1
+    assert carry_out("DOMAINS DOMAIN bmq.test.mem.priority QUEUE q PURGE APPID *") == "Purged 3 message(s)"
+    assert carry_out("DOMAINS DOMAIN bmq.test.mem.priority PURGE") == "Purged 0 message(s)"
+    assert "not found" in carry_out("DOMAINS DOMAIN bmq.test.mem.priority QUEUE x PURGE APPID *")
+    assert "brokerVersion" in carry_out("BROKERCONFIG DUMP")
+    assert "Unable to decode" in carry_out("DANGER")
+    assert isinstance(admin.ask(Disconnect), DisconnectResponse)
+    client.send(AdminCommand(9, "HELP"))
+    client.statuses()
+    assert client.frames() == []
+
+
+def test_a_shutdown_waits_for_what_is_unconfirmed() -> None:
+    bench = Bench()
+    client, idle = bench.start().open(read=True, write=True), bench.start()
+    guid = client.post(b"x")
+    client.frames()
+    bench.broker.shut_down(bench.broker.nodes[0], 5.0, bench.now)
+    assert idle.ended
+    client.post(b"y")
+    assert client.statuses() == [5]
+    assert client.refused(OpenQueue, parameters(q_id=3, write=True)) == (
+        Category.E_REFUSED,
+        "Self node is stopping.",
+    )
+    assert not client.ended
+    client.confirm(guid)
+    assert client.ended
+
+
+def test_a_broker_that_goes_down_opens_no_queues() -> None:
+    bench = Bench()
+    bench.broker.shut_down(bench.broker.nodes[0], 5.0, bench.now)
+    late = bench.start()
+    assert late.refused(OpenQueue, parameters(write=True)) == (Category.E_REFUSED, "Self node is stopping.")
+    bench.broker.start_node(bench.broker.nodes[0])
+    late.open(write=True)
+
+
+def test_a_shutdown_waits_until_its_time_is_up() -> None:
+    bench = Bench()
+    client = bench.start().open(read=True, write=True)
+    client.post(b"x")
+    bench.broker.shut_down(bench.broker.nodes[0], 5.0, bench.now)
+    bench.advance(4.9)
+    assert not client.ended
+    bench.advance(0.1)
+    assert client.ended
+
+
+def test_nodes_share_their_queues() -> None:
+    first, second = Node("one"), Node("two")
+    bench = Bench(nodes=[first, second])
+    producer, consumer = bench.start(node=first).open(write=True), bench.start(node=second).open(read=True)
+    producer.post(b"x")
+    assert consumer.payloads() == [b"x"]
+    bench.broker.stop_node(second)
+    assert (producer.ended, consumer.ended) == (False, True)
+    consumer.session.closed(bench.now)
+    assert bench.connect(second).ended
+    assert bench.start(node=first).open(read=True).payloads() == [b"x"]
+    bench.broker.start_node(second)
+    bench.start(node=second)
+
+
+def test_what_an_inspector_sees() -> None:
+    client = Bench().start(JAVA).open(read=True, write=True)
+    client.send(Put((replace(put(b"x"), crc=1),)))
+    seen = client.session.describe()
+    assert (seen["state"], seen["encoding"], seen["crcs"]) == (
+        "running",
+        "JSON",
+        {"data": 0, "padded": 0, "wrong": 1},
+    )
+    assert seen["queues"] == {
+        0: {"uri": Q, "reads": 1, "writes": 1, "unconfirmed": 1, "apps": {"__default": [1]}}
+    }
+
+
+@pytest.mark.parametrize("category", [Category.E_REFUSED, Category.E_NOT_SUPPORTED])
+def test_refusals_that_faults_ask_for(category: Category) -> None:
+    client = Bench().start()
+    session = client.session
+
+    def refusal(frame: Frame) -> Frame | None:
+        return session.refusal(frame, category, 0.0)
+
+    negotiation = refusal(ClientIdentity(1))
+    assert isinstance(negotiation, BrokerResponse)
+    assert negotiation.result.category == category
+    assert refusal(OpenQueue(3, parameters())) == StatusResponse(3, category, category, "refused")
+    credentials = refusal(AuthenticationRequest("x"))
+    assert isinstance(credentials, AuthenticationResponse)
+    assert refusal(CloseQueueResponse(1)) is None
+    (ack,) = session.refusal(Put((put(b"x"),)), 2, 0.0).messages  # type: ignore[union-attr]
+    assert (ack.status, ack.guid) == (2, put(b"x").guid)

@@ -1,0 +1,573 @@
+"""Messages from producers to consumers, as clients see them (docs/protocols/blazingmq.md, 2 to 4 and 9)."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+import zlib
+
+import pytest
+from msgspec.structs import replace
+
+from fakebrokers.blazingmq.codes import UNSET_GUID, Compression, PushFlag
+from fakebrokers.blazingmq.domains import Domain
+from fakebrokers.blazingmq.frames import (
+    Ack,
+    AckMessage,
+    ConfigureStream,
+    Confirm,
+    ConfirmMessage,
+    Disconnect,
+    Push,
+    Put,
+    Reject,
+)
+from fakebrokers.blazingmq.options import PushOption, SubscriptionInfo, read_options
+from fakebrokers.blazingmq.profile import REAL, SEED
+from fakebrokers.blazingmq.properties import read_content
+from fakebrokers.blazingmq.schema import StreamParameters
+from tests.blazingmq.bench import BROADCAST, CPP, FANOUT, JAVA, Bench, Client, Q, guid, put, subscription
+
+
+def both(bench: Bench, uri: str = Q) -> Client:
+    """A client that reads and writes a queue."""
+    return bench.start().open(uri, read=True, write=True)
+
+
+# ACKs
+
+
+def test_an_ack_repeats_the_guid_and_comes_before_the_delivery() -> None:
+    client = both(Bench())
+    client.post(b"hello")
+    first, second = client.frames()
+    assert first == Ack((AckMessage(0, guid(1)),))
+    assert isinstance(second, Push)
+    (push,) = second.messages
+    assert (push.queue_id, push.guid, push.data, push.flags) == (0, guid(1), b"hello", 0)
+    assert read_options(push.options) == (SubscriptionInfo(1),)
+
+
+def test_without_the_flag_only_a_refusal_is_answered() -> None:
+    client = Bench().start().open(write=True)
+    client.post(b"x", ack=False)
+    assert client.frames() == []
+    client.post(b"x", q_id=5, ack=False, number=9)
+    assert client.frames() == [Ack((AckMessage(5, guid(9), 5),))]
+
+
+def test_the_messages_of_one_event_are_answered_in_one() -> None:
+    client = both(Bench())
+    client.send(Put((put(b"a", number=1), put(b"b", number=2, ack=False), put(b"c", 9, number=3))))
+    ack, push = client.frames()
+    assert isinstance(ack, Ack)
+    assert [(each.guid, each.status, each.queue_id) for each in ack.messages] == [
+        (guid(1), 0, 0),
+        (guid(3), 5, 9),
+    ]
+    assert isinstance(push, Push)
+    assert [each.data for each in push.messages] == [b"a", b"b"]
+
+
+def test_clients_that_make_no_guids_get_their_number_back() -> None:
+    client = Bench().start(JAVA).open(read=True, write=True)
+    numbered = bytes.fromhex("00000102") + bytes(12)
+    # the number decides, not the flag
+    client.send(Put((replace(put(b"a"), guid=numbered, flags=0), replace(put(b"b"), guid=UNSET_GUID))))
+    ack, push = client.frames()
+    assert isinstance(ack, Ack)
+    assert isinstance(push, Push)
+    (answer,) = ack.messages
+    assert (answer.correlation_id, answer.status, answer.key) == (0x102, 0, numbered)
+    assert answer.guid == push.messages[0].guid != push.messages[1].guid
+    client.send(Put((replace(put(b"a", 7), guid=numbered),)))
+    assert client.frames() == [Ack((AckMessage(7, UNSET_GUID, 5, 0x102),))]
+
+
+@pytest.mark.parametrize(
+    "message", [put(b"x", 1), replace(put(b"x"), guid=UNSET_GUID)], ids=["unknown queue", "no GUID"]
+)
+def test_messages_that_are_refused(message: object) -> None:
+    client = Bench().start().open(write=True)
+    client.send(Put((message,)))  # type: ignore[arg-type]
+    assert client.statuses() == [5]
+
+
+def test_a_reader_may_not_write() -> None:
+    bench = Bench()
+    client = bench.start().open(read=True)
+    client.post(b"x")
+    assert client.statuses() == [5]
+    assert not bench.broker.queue(Q).messages
+
+
+def test_after_the_close_messages_are_refused() -> None:
+    client = both(Bench())
+    client.close(read=True, write=True)
+    client.post(b"x")
+    assert client.statuses() == [5]
+
+
+@pytest.mark.parametrize(
+    ("domain", "statuses"),
+    [
+        (Domain(queue_messages=2), [0, 0, 1]),
+        (Domain(queue_bytes=10), [0, 0, 2]),
+        (Domain(domain_messages=2), [0, 0, 1]),
+        (Domain(domain_bytes=10), [0, 0, 2]),
+    ],
+)
+def test_limits_of_messages_and_bytes(domain: Domain, statuses: list[int]) -> None:
+    client = Bench(domains={"d": domain}).start().open("bmq://d/q", write=True)
+    for _ in statuses:
+        client.post(b"12345")
+    assert client.statuses() == statuses
+
+
+def test_the_domain_counts_all_its_queues_and_confirms_make_room() -> None:
+    bench = Bench(domains={"d": Domain(domain_messages=2)})
+    client = both(bench, "bmq://d/one").open("bmq://d/two", 1, write=True)
+    posted = client.post(b"x")
+    client.post(b"x", 1)
+    client.post(b"x", 1)
+    assert client.statuses() == [0, 0, 1]
+    client.confirm(posted)
+    client.post(b"x", 1)
+    assert client.statuses() == [0]
+
+
+def test_a_message_that_comes_again_is_stored_once() -> None:
+    bench = Bench(domains={"d": Domain(deduplication_time_ms=1000)})
+    client = both(bench, "bmq://d/q")
+    posted = client.post(b"x", number=1)
+    client.post(b"x", number=1)
+    first, _, second = client.frames()
+    assert first == second == Ack((AckMessage(0, posted),))
+    client.confirm(posted)
+    bench.advance(0.9)
+    client.post(b"x", number=1)
+    assert client.statuses() == [0]
+    bench.advance(0.2)
+    client.post(b"x", number=1)
+    assert [type(frame) for frame in client.frames()] == [Ack, Push]
+
+
+def test_a_wrong_checksum_is_refused_only_where_it_is_checked() -> None:
+    message = replace(put(b"x"), crc=1)
+    padded = replace(put(b"hello"), crc=0x5D9A76AD, guid=guid(2))
+    for profile, statuses in ((REAL, [0, 0]), (replace(REAL, checks_crc=True), [5, 0])):
+        client = Bench(profile).start().open(write=True)
+        client.send(Put((message, padded)))
+        assert client.statuses() == statuses
+    assert client.session.describe()["crcs"] == {"data": 0, "padded": 1, "wrong": 1}
+
+
+def test_numbers_of_statuses_in_the_document() -> None:
+    assert dict(SEED.statuses) == {6: 3, 7: 15}
+
+
+# delivery
+
+
+def test_a_late_consumer_gets_what_waits_and_is_told_that_it_waited() -> None:
+    bench = Bench()
+    producer = bench.start().open(write=True)
+    for number in range(3):
+        producer.post(b"%d" % number)
+    consumer = bench.start().open(read=True)
+    assert [(each.data, each.out_of_order) for each in consumer.pushes()] == [
+        (b"0", True),
+        (b"1", True),
+        (b"2", True),
+    ]
+    producer.post(b"3")
+    (push,) = consumer.pushes()
+    assert not push.out_of_order
+
+
+def test_consumers_of_the_same_priority_take_turns() -> None:
+    bench = Bench()
+    consumers = [bench.start().open(read=True, turns=turns) for turns in (1, 2)]
+    producer = bench.start().open(write=True)
+    for number in range(6):
+        producer.post(b"%d" % number)
+    assert [each.payloads() for each in consumers] == [[b"0", b"3"], [b"1", b"2", b"4", b"5"]]
+
+
+def test_only_the_highest_priority_counts() -> None:
+    bench = Bench()
+    low, high = bench.start().open(read=True, priority=1), bench.start().open(read=True, priority=2)
+    producer = bench.start().open(write=True)
+    producer.post(b"a")
+    assert (low.payloads(), high.payloads()) == ([], [b"a"])
+    low.configure(priority=3, number=2)
+    producer.post(b"b")
+    assert (low.payloads(), high.payloads()) == ([b"b"], [])
+    low.configure(take=0)
+    producer.post(b"c")
+    assert (low.payloads(), high.payloads()) == ([], [b"c"])
+
+
+def test_a_full_consumer_gets_more_at_eighty_percent() -> None:
+    client = both(Bench())
+    client.configure(take=10, number=2)
+    guids = [client.post(b"%d" % number) for number in range(13)]
+    assert len(client.payloads()) == 10
+    client.confirm(guids[0])
+    assert client.payloads() == []
+    client.confirm(guids[1])
+    assert client.payloads() == [b"10", b"11"]
+    client.confirm(guids[2], guids[3])
+    assert client.payloads() == [b"12"]
+
+
+def test_the_limit_of_bytes_is_soft() -> None:
+    client = both(Bench())
+    client.configure(number=2, max_bytes=10)
+    guids = [client.post(b"1234567") for _ in range(3)]
+    assert len(client.pushes()) == 2
+    client.confirm(guids[0])
+    assert len(client.pushes()) == 1
+
+
+def test_a_limit_of_nothing_delivers_nothing() -> None:
+    client = both(Bench())
+    client.configure(number=2, max_bytes=0)
+    client.post(b"x")
+    assert client.payloads() == []
+    client.configure(number=2, max_bytes=1)
+    assert client.payloads() == [b"x"]
+
+
+def test_while_one_is_full_the_other_gets_all() -> None:
+    bench = Bench()
+    one, other = bench.start().open(read=True, take=1), bench.start().open(read=True)
+    producer = bench.start().open(write=True)
+    for number in range(4):
+        producer.post(b"%d" % number)
+    assert (one.payloads(), other.payloads()) == ([b"0"], [b"1", b"2", b"3"])
+
+
+def test_confirmed_messages_are_gone_and_unknown_confirms_are_ignored() -> None:
+    bench = Bench()
+    client = both(bench)
+    posted = client.post(b"x")
+    client.frames()
+    client.confirm(guid(99))
+    client.confirm(posted, sub_id=1)
+    client.send(Confirm((ConfirmMessage(7, posted),)), Reject((ConfirmMessage(0, posted),)))
+    assert len(bench.broker.queue(Q).messages) == 1
+    client.confirm(posted, posted)
+    assert not bench.broker.queue(Q).messages
+    assert client.frames() == []
+
+
+# redelivery
+
+
+@pytest.mark.parametrize("how", ["close", "leave", "disconnect"])
+def test_unconfirmed_messages_come_again_in_front_and_in_order(how: str) -> None:
+    bench = Bench()
+    first = bench.start().open(read=True, take=3)
+    producer = bench.start().open(write=True)
+    guids = [producer.post(b"%d" % number) for number in range(5)]
+    assert first.payloads() == [b"0", b"1", b"2"]
+    first.confirm(guids[1])
+    if how == "close":
+        first.configure(take=0)
+        first.close(read=True)
+    elif how == "leave":
+        first.leave()
+    else:
+        first.disconnect()
+    second = bench.start().open(read=True)
+    pushes = second.pushes()
+    assert [push.data for push in pushes] == [b"0", b"2", b"3", b"4"]
+    assert all(push.flags == PushFlag.OUT_OF_ORDER for push in pushes)
+
+
+def test_a_consumer_that_is_lost_hands_over_to_those_who_are_there() -> None:
+    bench = Bench()
+    one, other = bench.start().open(read=True), bench.start().open(read=True)
+    producer = bench.start().open(write=True)
+    for number in range(4):
+        producer.post(b"%d" % number)
+    assert (one.payloads(), other.payloads()) == ([b"0", b"2"], [b"1", b"3"])
+    one.leave()
+    assert other.payloads() == [b"0", b"2"]
+
+
+def test_a_suspended_consumer_keeps_what_it_has() -> None:
+    bench = Bench()
+    client = both(bench)
+    posted = client.post(b"x")
+    client.frames()
+    client.configure(take=0)
+    client.post(b"y")
+    assert client.payloads() == []
+    client.configure(number=2)
+    assert client.payloads() == [b"y"]
+    client.confirm(posted)
+    assert len(bench.broker.queue(Q).messages) == 1
+
+
+def test_after_the_answer_to_a_close_nothing_comes() -> None:
+    client = both(Bench())
+    client.post(b"x")
+    client.frames()
+    client.close(read=True, write=True)
+    assert client.frames() == []
+
+
+def test_a_message_that_several_clients_are_lost_with_is_dropped() -> None:
+    bench = Bench(replace(REAL, push_option=PushOption.INFOS), {"d": Domain(max_delivery_attempts=2)})
+    producer = bench.start().open("bmq://d/q", write=True)
+    producer.post(b"poison")
+    attempts = []
+    for _ in range(2):
+        client = bench.start().open("bmq://d/q", read=True)
+        (push,) = client.pushes()
+        attempts.append(read_options(push.options)[0].attempts)
+        client.leave()
+    assert attempts == [2, 0x41]
+    assert bench.start().open("bmq://d/q", read=True).pushes() == []
+    assert not bench.broker.queue("bmq://d/q").messages
+
+
+def test_clients_that_say_that_they_go_are_not_counted_as_lost() -> None:
+    bench = Bench(domains={"d": Domain(max_delivery_attempts=1)})
+    bench.start().open("bmq://d/q", write=True).post(b"x")
+    for _ in range(3):
+        client = bench.start().open("bmq://d/q", read=True)
+        assert client.payloads() == [b"x"]
+        client.disconnect()
+    node_stops = bench.start().open("bmq://d/q", read=True)
+    bench.broker.stop_node(bench.broker.nodes[0])
+    node_stops.session.closed(bench.now)
+    bench.broker.start_node(bench.broker.nodes[0])
+    assert bench.start().open("bmq://d/q", read=True).payloads() == [b"x"]
+
+
+def test_an_operator_has_everything_delivered_again() -> None:
+    bench = Bench()
+    client = both(bench)
+    posted = [client.post(b"%d" % number) for number in range(3)]
+    client.confirm(posted[0])
+    client.frames()
+    bench.broker.queue(Q).redeliver()
+    bench.broker.flush()
+    assert [(push.data, push.out_of_order) for push in client.pushes()] == [(b"1", True), (b"2", True)]
+
+
+def test_what_is_purged_is_not_held_on_to() -> None:
+    bench = Bench()
+    wanted = bench.start().open(read=True, take=None)
+    wanted.configure(text="x == 1", take=1)
+    producer = bench.start().open(write=True)
+    for x in (1, 1, 2):
+        producer.post(b"data", properties={"x": x})
+    queue = bench.broker.queue(Q)
+    held = [weakref.ref(message) for message in queue.messages.values()]
+    assert queue.purge() == 3
+    wanted.close(read=True)
+    gc.collect()
+    assert [ref() for ref in held] == [None, None, None]
+
+
+def test_old_messages_expire() -> None:
+    bench = Bench(domains={"d": Domain(message_ttl_s=10)})
+    producer = bench.start().open("bmq://d/q", write=True)
+    producer.post(b"a")
+    bench.advance(5)
+    producer.post(b"b")
+    bench.advance(5)
+    assert bench.start().open("bmq://d/q", read=True).payloads() == [b"b"]
+    bench.advance(5)
+    assert not bench.broker.queue("bmq://d/q").messages
+
+
+# fanout and broadcast
+
+
+def test_each_app_gets_every_message_and_one_client_gets_it_once() -> None:
+    bench = Bench()
+    both_apps, bar = bench.start(), bench.start().open(FANOUT, 4, read=True, app="bar", sub_id=1)
+    for sub_id, app in ((1, "foo"), (2, "bar")):
+        both_apps.open(FANOUT, read=True, app=app, sub_id=sub_id)
+    producer = bench.start().open(FANOUT, write=True)
+    first, second = producer.post(b"1"), producer.post(b"2")
+    found = {push.data: [info.number for info in read_options(push.options)] for push in both_apps.pushes()}
+    assert found == {b"1": [1], b"2": [1, 2]}
+    assert [(push.data, push.queue_id) for push in bar.pushes()] == [(b"1", 4)]
+    both_apps.confirm(first, second, sub_id=1)
+    both_apps.confirm(second, sub_id=2)
+    bar.confirm(first, q_id=4)  # needs the number of the app
+    queue = bench.broker.queue(FANOUT)
+    assert {message.data: message.waiting for message in queue.messages.values()} == {
+        b"1": {"bar", "baz"},
+        b"2": {"baz"},
+    }
+    bar.confirm(first, q_id=4, sub_id=1)
+    assert queue.purge("baz") == 2
+    assert not queue.messages
+
+
+def test_an_app_that_the_domain_does_not_list_gets_nothing() -> None:
+    bench = Bench(domains={"d": Domain("fanout", ("a",))})
+    stranger = bench.start().open("bmq://d/q", read=True, app="b", sub_id=1)
+    producer = bench.start().open("bmq://d/q", write=True)
+    producer.post(b"1")
+    assert stranger.frames() == []
+    queue = bench.broker.queue("bmq://d/q")
+    assert [message.waiting for message in queue.messages.values()] == [{"a"}]
+    stranger.close("bmq://d/q", read=True, app="b", sub_id=1)
+    assert list(queue.apps) == ["a"]
+    stranger.open("bmq://d/q", read=True, app="b", sub_id=1)
+    bench.broker.configure_domain("d", {"mode": "fanout", "app_ids": ("a", "b")})
+    producer.post(b"2")
+    assert stranger.payloads() == [b"2"]
+
+
+def test_broadcast_goes_to_all_who_are_there() -> None:
+    bench = Bench()
+    producer = bench.start().open(BROADCAST, write=True)
+    producer.post(b"nobody")
+    assert producer.statuses() == [0]
+    consumers = [bench.start().open(BROADCAST, read=True, priority=priority) for priority in (2, 2, 1)]
+    posted = producer.post(b"all")
+    assert [consumer.payloads() for consumer in consumers] == [[b"all"], [b"all"], []]
+    consumers[0].confirm(posted)
+    consumers[0].leave()
+    assert [consumer.payloads() for consumer in consumers[1:]] == [[], []]
+    assert not bench.broker.queue(BROADCAST).messages
+
+
+# subscriptions
+
+
+def test_messages_go_by_their_properties() -> None:
+    bench = Bench()
+    big = bench.start().open(read=True, take=None)
+    big.configure(number=7, text="amount > 100")
+    small = bench.start().open(read=True, take=None)
+    small.configure(number=8, text="amount <= 100")
+    producer = bench.start().open(write=True)
+    for amount in (50, 200, 100):
+        producer.post(b"%d" % amount, properties={"amount": amount})
+    producer.post(b"plain")
+    assert [len(big.pushes()), len(small.pushes())] == [1, 2]
+    rest = bench.start().open(read=True, take=5)
+    (push,) = rest.pushes()
+    assert (push.data, push.out_of_order) == (b"plain", True)
+
+
+def test_several_subscriptions_of_one_consumer() -> None:
+    bench = Bench()
+    client = bench.start().open(read=True, write=True, take=None)
+    parts = (subscription(1, "x == 1", take=1), subscription(2, "x == 2"), subscription(3, priority=-1))
+    client.ask(ConfigureStream, 0, StreamParameters("__default", parts))
+    for x in (1, 2, 3, 1, 2, 1):
+        client.post(b"%d" % x, properties={"x": x})
+    numbers = [read_options(push.options)[0].number for push in client.pushes()]
+    # the fourth message finds the first one full, and waits; the sixth goes to the next that wants it
+    assert numbers == [1, 2, 3, 2, 3]
+
+
+def test_what_came_back_and_is_not_wanted_does_not_keep_the_others_waiting() -> None:
+    bench = Bench()
+    one, other = bench.start().open(read=True, take=None), bench.start().open(read=True, take=None)
+    one.configure(text="x == 1")
+    other.configure(text="x == 2")
+    producer = bench.start().open(write=True)
+    producer.post(b"1", properties={"x": 1})
+    one.leave()
+    producer.post(b"2", properties={"x": 2})
+    assert len(other.pushes()) == 1
+    other.configure(number=2)
+    assert len(other.pushes()) == 1
+
+
+def test_while_what_came_back_waits_for_room_what_is_new_waits_too() -> None:
+    bench = Bench()
+    first, one, other = [bench.start().open(read=True, take=None) for _ in range(3)]
+    first.configure(text="x == 1")
+    one.configure(text="x == 1", take=1, priority=-1)
+    other.configure(text="x == 2", take=1)
+    producer = bench.start().open(write=True)
+    for x in (1, 1, 2):
+        producer.post(b"data", properties={"x": x})
+    first.leave()
+    producer.post(b"data", properties={"x": 2})
+    (back,), (held,) = one.pushes(), other.pushes()
+    other.confirm(held)
+    assert other.pushes() == []
+    one.confirm(back)
+    assert [len(one.pushes()), len(other.pushes())] == [1, 1]
+
+
+def test_what_is_no_expression_takes_everything() -> None:
+    client = both(Bench())
+    client.configure(number=2, text="this is none")
+    client.post(b"x")
+    assert client.payloads() == [b"x"]
+
+
+# what differs between clients
+
+
+def test_new_properties_are_made_old_for_those_who_cannot_read_them() -> None:
+    bench = Bench()
+    old = bench.start(replace(CPP, features="PROTOCOL_ENCODING:BER")).open(read=True)
+    new = bench.start().open(read=True)
+    producer = bench.start().open(write=True)
+    for number in range(2):
+        producer.post(b"payload", number=number + 1, properties={"k": "v", "n": number})
+    (for_old,), (for_new,) = old.pushes(), new.pushes()
+    assert (for_old.schema_id, for_new.schema_id) == (0, 1)
+    for push in (for_old, for_new):
+        content = read_content(
+            push.data, has_properties=True, schema_id=push.schema_id, compression=push.compression
+        )
+        assert (content.payload, content.properties["k"].value) == (b"payload", "v")
+
+
+def test_compressed_payloads_are_forwarded_as_they_are() -> None:
+    client = both(Bench())
+    packed = zlib.compress(b"x" * 2000)
+    client.send(Put((replace(put(packed), compression=Compression.ZLIB),)))
+    (push,) = client.pushes()
+    assert (push.data, push.compression) == (packed, Compression.ZLIB)
+
+
+@pytest.mark.parametrize("form", PushOption)
+def test_forms_of_the_option(form: PushOption) -> None:
+    client = both(Bench(replace(REAL, push_option=form)))
+    client.post(b"x")
+    (push,) = client.pushes()
+    assert read_options(push.options) == (SubscriptionInfo(1),)
+
+
+def test_a_client_that_does_not_read_gets_nothing_until_it_does() -> None:
+    bench = Bench()
+    slow, other = bench.start().open(read=True), bench.start().open(read=True)
+    producer = bench.start().open(write=True)
+    slow.writable = False
+    for number in range(3):
+        producer.post(b"%d" % number)
+    assert (slow.payloads(), other.payloads()) == ([], [b"0", b"1", b"2"])
+    other.ask(Disconnect)
+    assert slow.payloads() == []
+    slow.writable = True
+    slow.session.writable(bench.now)
+    assert slow.payloads() == [b"0", b"1", b"2"]
+
+
+def test_a_broadcast_to_a_client_that_does_not_read_waits() -> None:
+    bench = Bench()
+    client = both(bench, BROADCAST)
+    client.writable = False
+    client.post(b"x")
+    assert client.statuses() == [0]
+    client.writable = True
+    client.session.writable(bench.now)
+    assert client.payloads() == [b"x"]
