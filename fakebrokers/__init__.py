@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from fakebrokers.moleculer.server import Moleculer as Moleculer
     from fakebrokers.narconi.server import Narconi as Narconi
     from fakebrokers.pzq.server import PZQ as PZQ
     from fakebrokers.rabbitmq_stream.server import RabbitMQStream as RabbitMQStream

@@ -1,0 +1,27 @@
+"""What all connections of one fake share: the bus, and the fake nodes on it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from fakebrokers.core.session import Broker
+from fakebrokers.moleculer.bus import Bus
+from fakebrokers.moleculer.profile import Profile
+
+
+class MoleculerBroker(Broker):
+    """See the module's text.
+
+    Args:
+        profile: Which Moleculer its nodes are.
+        bus: Carries the packets.
+        wall: Seconds since 1970 at a monotonic time.
+    """
+
+    def __init__(self, profile: Profile, bus: Bus, wall: Callable[[float], float]) -> None:
+        self.profile = profile
+        self.bus = bus
+        self.wall = wall
+
+    def reset(self) -> None:
+        self.bus.reset()
