@@ -101,16 +101,16 @@ class NatsCodec(Codec):
                 if stop < 0:
                     self._keep(unit, at, end - at + 1)
                     return
-                frame: Frame | _Head = self._read_line(unit[at:stop])
-                size = stop + 1 - at
-                if isinstance(frame, _Head):
-                    last = stop + 1 + frame.size
+                found, size = self._read_line(unit[at:stop]), stop + 1 - at
+                if isinstance(found, _Head):
+                    last = stop + 1 + found.size
                     if unit[last : last + 2] != _CRLF:
                         self._cut_short(unit, at, last)
                         return
-                    frame, size = frame.make(unit[stop + 1 : last]), size + frame.size + 2
+                    size += found.size + 2
+                    found = found.make(unit[stop + 1 : last])
                 at += size
-                yield frame, size
+                yield found, size
         except _Bad as bad:
             self._lost = True
             self._rest.clear()
