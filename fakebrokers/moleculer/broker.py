@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from fakebrokers.core.session import Broker
 from fakebrokers.moleculer.bus import Bus
+from fakebrokers.moleculer.nodes import FakeNode
 from fakebrokers.moleculer.profile import Profile
 
 
@@ -22,6 +23,8 @@ class MoleculerBroker(Broker):
         self.profile = profile
         self.bus = bus
         self.wall = wall
+        self.nodes: dict[str, FakeNode] = {}
+        self.made = 0  #: fake nodes so far
 
     def reset(self) -> None:
         self.bus.reset()

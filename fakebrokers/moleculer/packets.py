@@ -254,3 +254,10 @@ def _opened(topic: str, payload: bytes) -> Packet | None:
         return read_packet(topic, payload)
     except Unreadable:
         return None
+
+
+def packet_in(frame: Frame) -> Packet | None:
+    """The packet in a frame of whatever wire, or that it is itself; None if there is none."""
+    inside = type(frame).spec.inside if hasattr(type(frame), "spec") else None
+    found = frame if inside is None else inside.open(frame)
+    return found if isinstance(found, Packet) else None

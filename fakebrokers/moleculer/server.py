@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from random import Random
 from typing import Any
 
 from fakebrokers.core.engine import Clock
+from fakebrokers.core.frames import kind_of
 from fakebrokers.core.listeners import Endpoint
+from fakebrokers.core.loop import InsideLoop
 from fakebrokers.core.session import Codec, Session
 from fakebrokers.core.wire import Wire
 from fakebrokers.errors import UsageError
+from fakebrokers.journal import Record, Tap
 from fakebrokers.moleculer.broker import MoleculerBroker
 from fakebrokers.moleculer.bus import BusOptions
+from fakebrokers.moleculer.carriers import BusCarrier
 from fakebrokers.moleculer.nats.bus import NatsBus
 from fakebrokers.moleculer.nats.codec import NatsCodec
 from fakebrokers.moleculer.nats.session import NatsSession
+from fakebrokers.moleculer.node import Node
+from fakebrokers.moleculer.nodes import Carrier, FakeNode, NodeOptions
+from fakebrokers.moleculer.packets import Packet, packet_in
 from fakebrokers.moleculer.profile import find_profile
 from fakebrokers.moleculer.protocol import PROTOCOL
+from fakebrokers.moleculer.services import Action, Service, services_from
 from fakebrokers.protocol import instead_of
 from fakebrokers.server import FakeServer
 
@@ -94,6 +102,85 @@ class Moleculer(FakeServer):
         codec = NatsCodec(max_payload=self.bus_options.max_payload)
         return NatsSession(bus, codec), codec
 
+    # fake nodes
+
+    def node(
+        self,
+        id: str,
+        services: Iterable[Service] | Mapping[str, Mapping[str, Action]] | None = None,
+        *,
+        namespace: str | None = None,
+        serializer: str = "",
+        **options: Any,
+    ) -> Node:
+        """A fake node that joins now.
+
+        Args:
+            id: Its nodeID.
+            services: Functions by action by service, or `Service` objects.
+            namespace: None for that of this fake.
+            serializer: Of its packets; "" for that of this fake.
+            options: The fields of `NodeOptions`.
+        """
+        made = services_from(services)
+        settings = _node_options(options)
+
+        def act() -> FakeNode:
+            return self._add_node(id, made, settings, self._carrier(namespace, serializer))
+
+        return Node(self, self.call(act))
+
+    def _add_node(self, id: str, services: list[Service], options: NodeOptions, carrier: Carrier) -> FakeNode:
+        broker = self.broker
+        broker.made += 1
+        random = Random(f"{self.engine.injector.seed}/{id}/{broker.made}")
+        node = FakeNode(id, services, options, carrier, self._profile, broker.timers, broker.wall, random)
+        for version in self._versions_met():
+            node.versions[version] = None
+        broker.nodes[f"{id}/{broker.made}"] = node
+        node.join(self.engine.now)
+        return node
+
+    def _versions_met(self) -> list[str]:
+        """The protocols of the nodes that have said something, the last one last."""
+        senders: dict[Any, str] = {}
+        for record in self.journal.select(tap=Tap.RECEIVED):
+            packet = None if record.frame is None else packet_in(record.frame)
+            if packet is not None and isinstance(packet.ver, str):
+                senders[packet.sender] = packet.ver
+        return list(dict.fromkeys(senders.values()))
+
+    def _carrier(self, namespace: str | None, serializer: str) -> Carrier:
+        return BusCarrier(self.broker.bus, self.namespace if namespace is None else namespace, serializer)
+
+    def packets(self, kind: str | None = None, since: int = 0) -> list[tuple[Record, Packet]]:
+        """The packets in the journal, with the records of the messages that carry them.
+
+        Args:
+            kind: Only those, such as ``Request``.
+            since: Only records with a higher `seq`.
+        """
+        found = [
+            (record, packet)
+            for record in self.journal.records(since)
+            if record.frame is not None and (packet := packet_in(record.frame)) is not None
+        ]
+        return [(record, packet) for record, packet in found if kind in (None, kind_of(packet))]
+
+    @property
+    def on_own_loop(self) -> bool:
+        """Whether waiting would block the loop that this fake runs on."""
+        return isinstance(self._loop, InsideLoop)
+
     @property
     def scheme(self) -> str:
         return self.transporter
+
+
+def _node_options(options: Mapping[str, Any]) -> NodeOptions:
+    unknown = [name for name in options if name not in NodeOptions.__struct_fields__]
+    if unknown:
+        raise UsageError(
+            f"a node has no option {unknown[0]!r}{instead_of(unknown[0], NodeOptions.__struct_fields__)}"
+        )
+    return NodeOptions(**options)
