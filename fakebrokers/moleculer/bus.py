@@ -5,7 +5,7 @@ reach it. Fake nodes use a bus without a connection of their own.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import msgspec
@@ -15,7 +15,7 @@ from fakebrokers.core.session import Codec, Link, Session
 from fakebrokers.moleculer.packets import Packet, Request, Response, values_of
 from fakebrokers.moleculer.serializers import Serializer, find_serializer
 from fakebrokers.moleculer.subscriptions import Subscription, Subscriptions
-from fakebrokers.moleculer.topics import prefix_of, topic_of
+from fakebrokers.moleculer.topics import topic_of
 
 #: Bytes said to a client that does not read before the bus ends its connection, as NATS does.
 MAX_PENDING = 64 * 1024 * 1024
@@ -66,6 +66,7 @@ class Bus(ABC):
         subscriptions: Who listens to what.
         links: The connection on which each node listens.
         now: Of the step at hand.
+        host, port: Where it listens.
     """
 
     def __init__(self, options: BusOptions, subscriptions: Subscriptions) -> None:
@@ -73,6 +74,7 @@ class Bus(ABC):
         self.subscriptions = subscriptions
         self.links: dict[str, Link] = {}
         self.now = 0.0
+        self.host, self.port = "127.0.0.1", 0
         self.published = 0
         self.delivered = 0
         self.published_bytes = 0
@@ -143,7 +145,7 @@ class BusSession(Session):
         """The packet in the serializer of this fake."""
         return self.bus.serializer.write(packet.COMMAND, values_of(packet))
 
-    def describe(self) -> Mapping[str, Any]:  # type: ignore[override]
+    def describe(self) -> dict[str, Any]:
         return {"state": self.state, "node": self.node}
 
 
@@ -164,6 +166,3 @@ def refusal_of(request: Request, code: int) -> Response:
         ver=request.ver,
         sender="fake",
     )
-
-
-__all__ = ["MAX_PENDING", "Bus", "BusOptions", "BusSession", "Deliver", "Listening", "prefix_of"]

@@ -17,15 +17,13 @@ from fakebrokers.journal import Record, Tap
 from fakebrokers.moleculer.broker import MoleculerBroker
 from fakebrokers.moleculer.bus import BusOptions
 from fakebrokers.moleculer.carriers import BusCarrier
-from fakebrokers.moleculer.nats.bus import NatsBus
-from fakebrokers.moleculer.nats.codec import NatsCodec
-from fakebrokers.moleculer.nats.session import NatsSession
 from fakebrokers.moleculer.node import Node
 from fakebrokers.moleculer.nodes import Carrier, FakeNode, NodeOptions
 from fakebrokers.moleculer.packets import Packet, packet_in
 from fakebrokers.moleculer.profile import find_profile
 from fakebrokers.moleculer.protocol import PROTOCOL
 from fakebrokers.moleculer.services import Action, Service, services_from
+from fakebrokers.moleculer.transports import TRANSPORTS
 from fakebrokers.protocol import instead_of
 from fakebrokers.server import FakeServer
 
@@ -40,7 +38,7 @@ class Moleculer(FakeServer):
             ...                                     # nodes connect to moleculer.url
 
     Args:
-        transporter: What carries the packets: ``nats``.
+        transporter: What carries the packets: ``nats``, ``redis`` or ``mqtt``.
         profile: ``real`` (0.15), ``0.15``, ``0.14`` or ``seed``: what the fake nodes are.
         serializer: How the fake nodes write packets.
         namespace: Of the fake nodes.
@@ -84,23 +82,18 @@ class Moleculer(FakeServer):
 
     def make_broker(self, clock: Clock) -> MoleculerBroker:
         """The bus of the transporter."""
-        server_id = "N" + "".join(Random().choices("ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", k=55))
-        return MoleculerBroker(self._profile, NatsBus(self.bus_options, server_id), clock.wall)
+        bus = TRANSPORTS[self.transporter].bus(self.bus_options)
+        return MoleculerBroker(self._profile, bus, clock.wall)
 
     def endpoints(self) -> list[Endpoint]:
         return [Endpoint(self.wires[0], self._new_session, self._wanted_port)]
 
     def bound(self) -> None:
         """Tell the bus its address."""
-        bus = self.broker.bus
-        assert isinstance(bus, NatsBus)
-        bus.host, bus.port = self.host, self.port
+        self.broker.bus.host, self.broker.bus.port = self.host, self.port
 
     def _new_session(self, transport: Any) -> tuple[Session, Codec]:
-        bus = self.broker.bus
-        assert isinstance(bus, NatsBus)
-        codec = NatsCodec(max_payload=self.bus_options.max_payload)
-        return NatsSession(bus, codec), codec
+        return TRANSPORTS[self.transporter].session(self.broker.bus)
 
     # fake nodes
 

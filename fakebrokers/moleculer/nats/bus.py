@@ -17,8 +17,6 @@ class NatsBus(Bus):
     def __init__(self, options: BusOptions, server_id: str) -> None:
         super().__init__(options, Subscriptions())
         self.server_id = server_id
-        self.host = "127.0.0.1"
-        self.port = 0
         self.connected = 0  #: clients so far
         self.sessions: dict[int, Any] = {}
         self._turns: dict[str, int] = {}
