@@ -244,6 +244,11 @@ def _read_unsubscribe(reader: _Reader) -> Frame:
     return f.Unsubscribe(number, tuple(filters))
 
 
+def _read_pingreq(reader: _Reader) -> Frame:
+    reader.take(len(reader.data))  # mosquitto does not mind what is there
+    return f.Pingreq()
+
+
 #: By the packet's type: its flags, and what reads it.
 _READERS: Mapping[int, tuple[int, Callable[[_Reader], Frame]]] = {
     1: (0, _read_connect),
@@ -256,7 +261,7 @@ _READERS: Mapping[int, tuple[int, Callable[[_Reader], Frame]]] = {
     9: (0, _read_suback),
     10: (2, _read_unsubscribe),
     11: (0, lambda reader: f.Unsuback(reader.u16())),
-    12: (0, lambda reader: f.Pingreq()),
+    12: (0, _read_pingreq),
     13: (0, lambda reader: f.Pingresp()),
     14: (0, lambda reader: f.MqttDisconnect()),
 }

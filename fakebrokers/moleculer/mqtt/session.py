@@ -44,7 +44,7 @@ class MqttSession(BusSession):
         self.subscriptions: dict[str, Subscription] = {}
         self.unacknowledged: dict[int, f.Publish] = {}
         self._will: f.Will | None = None
-        self._received: set[int] = set()  # ids of messages with QoS 2
+        self._received: dict[int, f.Publish] = {}  # messages with QoS 2 that are not released
         self._last_id = 0
         self._limit_s = 0.0
         self._pending = 0
@@ -101,7 +101,7 @@ class MqttSession(BusSession):
         handler = self._handlers.get(frame.__class__)
         if handler is not None:
             handler(frame)
-        elif isinstance(frame, f.Connect | Malformed):  # a second CONNECT is a violation (3.1)
+        elif isinstance(frame, f.Connect | f.Connack | Malformed):  # a second CONNECT is a violation (3.1)
             self._end()
 
     def _connect(self, frame: f.Connect) -> None:
@@ -153,14 +153,13 @@ class MqttSession(BusSession):
         if not is_topic(frame.topic):
             self._end()
             return
-        if frame.qos == 1:
-            self.link.say(f.Puback(frame.packet_id))
-        elif frame.qos == 2:
+        if frame.qos == 2:
+            self._received.setdefault(frame.packet_id, frame)
             self.link.say(f.Pubrec(frame.packet_id))
-            if frame.packet_id in self._received:
-                return
-            self._received.add(frame.packet_id)
+            return
         self._say_to_all(frame)
+        if frame.qos:
+            self.link.say(f.Puback(frame.packet_id))
 
     def _say_to_all(self, frame: f.Publish) -> None:
         if frame.retain:
@@ -168,7 +167,9 @@ class MqttSession(BusSession):
         self.bus.route(frame.topic, frame.payload, frame.qos)
 
     def _release(self, frame: f.Pubrel) -> None:
-        self._received.discard(frame.packet_id)
+        message = self._received.pop(frame.packet_id, None)
+        if message is not None:
+            self._say_to_all(message)
         self.link.say(f.Pubcomp(frame.packet_id))
 
     def _acknowledged(self, number: int) -> None:
