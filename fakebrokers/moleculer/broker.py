@@ -15,11 +15,11 @@ class MoleculerBroker(Broker):
 
     Args:
         profile: Which Moleculer its nodes are.
-        bus: Carries the packets.
+        bus: Carries the packets; None where nodes talk without a server.
         wall: Seconds since 1970 at a monotonic time.
     """
 
-    def __init__(self, profile: Profile, bus: Bus, wall: Callable[[float], float]) -> None:
+    def __init__(self, profile: Profile, bus: Bus | None, wall: Callable[[float], float]) -> None:
         self.profile = profile
         self.bus = bus
         self.wall = wall
@@ -27,4 +27,5 @@ class MoleculerBroker(Broker):
         self.made = 0  #: fake nodes so far
 
     def reset(self) -> None:
-        self.bus.reset()
+        if self.bus is not None:
+            self.bus.reset()

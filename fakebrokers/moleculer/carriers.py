@@ -21,6 +21,8 @@ class BusCarrier:
         separator: Of their topics.
     """
 
+    gossips = False
+
     def __init__(self, bus: Bus, namespace: str, serializer: str = "", separator: str = ".") -> None:
         self._bus = bus
         self._prefix = prefix_of(namespace)

@@ -59,7 +59,13 @@ class NodeOptions(msgspec.Struct, frozen=True):
 
 
 class Carrier(Protocol):
-    """How a node's packets travel: over a bus, or over sockets of its own."""
+    """How a node's packets travel: over a bus, or over sockets of its own.
+
+    Attributes:
+        gossips: Whether nodes learn of each other by gossip, so that there are no heartbeats.
+    """
+
+    gossips: bool
 
     def join(self, node: FakeNode) -> None:
         """The node listens from now on."""
@@ -88,6 +94,7 @@ class FakeNode:
         broken: What was wrong with those that it could not read, or dropped.
         failures: What its functions raised that was no `MoleculerError`.
         alive: Whether it has joined and not left.
+        now: When it last did something.
         versions: The protocols that it has met.
     """
 
@@ -113,6 +120,7 @@ class FakeNode:
         self.seq = options.seq
         self.alive = False
         self.stopping = False
+        self.now = 0.0
         self.peers = Peers()
         self.versions: dict[str, None] = {}
         self.received: deque[p.Packet] = deque(maxlen=REMEMBERED)
@@ -155,8 +163,11 @@ class FakeNode:
     def join(self, now: float) -> None:
         """Listen, and tell everybody."""
         self.alive, self.stopping = True, False
+        self.now = now
         self.carrier.join(self)
         self._balance()
+        if self.carrier.gossips:
+            return
         if self.options.announces:
             self.broadcast_all(p.Discover(), now)
             self.send_info("", now)
@@ -212,10 +223,11 @@ class FakeNode:
 
     def _sweep(self, now: float) -> None:
         for peer in self.peers.silent_since(now - self.timeout_s):
-            self._lost(peer, now)
+            self.lost(peer, now)
         self._sweeps.set(now + self.timeout_s)
 
-    def _lost(self, peer: str, now: float) -> None:
+    def lost(self, peer: str, now: float) -> None:
+        """Another node is gone: what it was asked fails, what it was sending ends."""
         self.peers.gone(peer)
         self.calls.reject(peer, now)
         self.answers.forget(peer)
@@ -283,6 +295,7 @@ class FakeNode:
 
     def handle(self, packet: p.Packet, now: float) -> None:
         """A packet came for this node."""
+        self.now = now
         if not self._counts(packet):
             return
         self.received.append(packet)
@@ -317,7 +330,7 @@ class FakeNode:
             self.send(p.Discover(), str(packet.sender), now, str(packet.ver))
 
     def _disconnect(self, packet: p.Disconnect, now: float) -> None:
-        self._lost(str(packet.sender), now)
+        self.lost(str(packet.sender), now)
 
     def _ping(self, packet: p.Ping, now: float) -> None:
         arrived = round(self.wall(now) * 1000)

@@ -6,16 +6,19 @@ from fakebrokers.core.wire import Wire
 from fakebrokers.moleculer.mqtt.frames import FRAMES as MQTT_FRAMES
 from fakebrokers.moleculer.nats.frames import FRAMES as NATS_FRAMES
 from fakebrokers.moleculer.redis.frames import FRAMES as REDIS_FRAMES
+from fakebrokers.moleculer.tcp.frames import FRAMES as TCP_FRAMES
 from fakebrokers.protocol import Protocol
 
 NATS = Wire("nats", NATS_FRAMES, port=4222)
 REDIS = Wire("redis", REDIS_FRAMES, port=6379)
 MQTT = Wire("mqtt", MQTT_FRAMES, port=1883)
+#: Nodes take any free port unless they are told which.
+TCP = Wire("tcp", TCP_FRAMES)
 
 PROTOCOL = Protocol(
     name="moleculer",
     about="Moleculer nodes and the message bus between them",
     server="fakebrokers.moleculer.server:Moleculer",
-    wires=(NATS, REDIS, MQTT),
-    variants=("nats", "redis", "mqtt"),
+    wires=(NATS, REDIS, MQTT, TCP),
+    variants=("nats", "redis", "mqtt", "tcp"),
 )

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from random import Random
 from typing import Any
 
+from fakebrokers.core.driver import Driver
 from fakebrokers.core.engine import Clock
 from fakebrokers.core.frames import kind_of
 from fakebrokers.core.listeners import Endpoint
@@ -23,6 +24,8 @@ from fakebrokers.moleculer.packets import Packet, packet_in
 from fakebrokers.moleculer.profile import find_profile
 from fakebrokers.moleculer.protocol import PROTOCOL
 from fakebrokers.moleculer.services import Action, Service, services_from
+from fakebrokers.moleculer.tcp.carrier import TcpCarrier
+from fakebrokers.moleculer.tcp.network import GOSSIP_S, TcpNetwork
 from fakebrokers.moleculer.transports import TRANSPORTS
 from fakebrokers.protocol import instead_of
 from fakebrokers.server import FakeServer
@@ -38,11 +41,12 @@ class Moleculer(FakeServer):
             ...                                     # nodes connect to moleculer.url
 
     Args:
-        transporter: What carries the packets: ``nats``, ``redis`` or ``mqtt``.
+        transporter: What carries the packets: ``nats``, ``redis``, ``mqtt``, or ``tcp`` (no server).
         profile: ``real`` (0.15), ``0.15``, ``0.14`` or ``seed``: what the fake nodes are.
         serializer: How the fake nodes write packets.
         namespace: Of the fake nodes.
         user, password, token: What clients of the bus have to show.
+        gossip_s: Seconds between two rounds of gossip (TCP).
         bus: Further fields of `BusOptions`, such as ``{"max_payload": 1000}``.
         options: Those of `FakeServer`.
     """
@@ -60,6 +64,7 @@ class Moleculer(FakeServer):
         user: str = "",
         password: str = "",
         token: str = "",
+        gossip_s: float = GOSSIP_S,
         bus: dict[str, Any] | None = None,
         body_limit: int = BODY_LIMIT,
         **options: Any,
@@ -73,6 +78,7 @@ class Moleculer(FakeServer):
         self.bus_options = BusOptions(
             serializer=serializer, user=user, password=password, token=token, **(bus or {})
         )
+        self._network = TcpNetwork(self, gossip_s) if transporter == "tcp" else None
         super().__init__(profile=profile, body_limit=body_limit, **options)
 
     @property
@@ -82,7 +88,8 @@ class Moleculer(FakeServer):
 
     def make_broker(self, clock: Clock) -> MoleculerBroker:
         """The bus of the transporter."""
-        bus = TRANSPORTS[self.transporter].bus(self.bus_options)
+        transport = TRANSPORTS.get(self.transporter)
+        bus = transport.bus(self.bus_options) if transport is not None else None
         return MoleculerBroker(self._profile, bus, clock.wall)
 
     def endpoints(self) -> list[Endpoint]:
@@ -90,10 +97,25 @@ class Moleculer(FakeServer):
 
     def bound(self) -> None:
         """Tell the bus its address."""
-        self.broker.bus.host, self.broker.bus.port = self.host, self.port
+        if self.broker.bus is not None:
+            self.broker.bus.host, self.broker.bus.port = self.host, self.port
+
+    def closed(self) -> None:
+        """Cut what the fake nodes have opened; they are gone."""
+        for node in self.broker.nodes.values():
+            node.vanish()
+        if self._network is not None:
+            self._network.close()
 
     def _new_session(self, transport: Any) -> tuple[Session, Codec]:
+        if self._network is not None:
+            return self._network.first_session(transport)
         return TRANSPORTS[self.transporter].session(self.broker.bus)
+
+    @property
+    def driver(self) -> Driver | None:
+        """What drives this fake, once it is started."""
+        return self._driver
 
     # fake nodes
 
@@ -104,6 +126,7 @@ class Moleculer(FakeServer):
         *,
         namespace: str | None = None,
         serializer: str = "",
+        separator: str = ".",
         **options: Any,
     ) -> Node:
         """A fake node that joins now.
@@ -113,13 +136,14 @@ class Moleculer(FakeServer):
             services: Functions by action by service, or `Service` objects.
             namespace: None for that of this fake.
             serializer: Of its packets; "" for that of this fake.
+            separator: Between the words of topics; real nodes can have another one with MQTT.
             options: The fields of `NodeOptions`.
         """
         made = services_from(services)
         settings = _node_options(options)
 
         def act() -> FakeNode:
-            return self._add_node(id, made, settings, self._carrier(namespace, serializer))
+            return self._add_node(id, made, settings, self._carrier(namespace, serializer, separator))
 
         return Node(self, self.call(act))
 
@@ -132,6 +156,8 @@ class Moleculer(FakeServer):
             node.versions[version] = None
         broker.nodes[f"{id}/{broker.made}"] = node
         node.join(self.engine.now)
+        if isinstance(carrier, TcpCarrier):
+            carrier.started(self.engine.now)
         return node
 
     def _versions_met(self) -> list[str]:
@@ -143,8 +169,19 @@ class Moleculer(FakeServer):
                 senders[packet.sender] = packet.ver
         return list(dict.fromkeys(senders.values()))
 
-    def _carrier(self, namespace: str | None, serializer: str) -> Carrier:
-        return BusCarrier(self.broker.bus, self.namespace if namespace is None else namespace, serializer)
+    def _carrier(self, namespace: str | None, serializer: str, separator: str) -> Carrier:
+        if self._network is not None:
+            return self._network.new_carrier(serializer or self.bus_options.serializer, self._driver)
+        assert self.broker.bus is not None
+        space = self.namespace if namespace is None else namespace
+        return BusCarrier(self.broker.bus, space, serializer, separator)
+
+    def node_url(self, id: str) -> str:
+        """Where a fake node of the TCP transporter listens, as nodes write it in ``urls``."""
+        for node in self.broker.nodes.values():
+            if node.id == id and node.alive and isinstance(node.carrier, TcpCarrier):
+                return f"tcp://{self.host}:{node.carrier.port}/{id}"
+        raise UsageError(f"there is no node {id!r} that listens for itself: only with transporter='tcp'")
 
     def packets(self, kind: str | None = None, since: int = 0) -> list[tuple[Record, Packet]]:
         """The packets in the journal, with the records of the messages that carry them.
