@@ -26,7 +26,7 @@ class BusCarrier:
     def __init__(self, bus: Bus, namespace: str, serializer: str = "", separator: str = ".") -> None:
         self._bus = bus
         self._prefix = prefix_of(namespace)
-        self._serializer: Serializer = find_serializer(serializer) if serializer else bus.serializer
+        self.serializer: Serializer = find_serializer(serializer) if serializer else bus.serializer
         self._separator = separator
         self._own: dict[str, list[Subscription]] = {}
         self._balanced: dict[str, list[Subscription]] = {}
@@ -73,4 +73,4 @@ class BusCarrier:
         self._bus.publish(self._topic(command, target), payload, now)
 
     def _written(self, packet: Packet) -> bytes:
-        return self._serializer.write(packet.COMMAND, values_of(packet))
+        return self.serializer.write(packet.COMMAND, values_of(packet))

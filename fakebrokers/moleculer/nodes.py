@@ -21,7 +21,7 @@ from fakebrokers.moleculer.answers import Answers
 from fakebrokers.moleculer.calls import Calls
 from fakebrokers.moleculer.peers import Peers
 from fakebrokers.moleculer.profile import Profile
-from fakebrokers.moleculer.serializers import Unreadable
+from fakebrokers.moleculer.serializers import Serializer, Unreadable
 from fakebrokers.moleculer.services import Service
 
 #: Packets that a node remembers.
@@ -62,10 +62,12 @@ class Carrier(Protocol):
     """How a node's packets travel: over a bus, or over sockets of its own.
 
     Attributes:
+        serializer: Of the node's packets, both ways.
         gossips: Whether nodes learn of each other by gossip, so that there are no heartbeats.
     """
 
     gossips: bool
+    serializer: Serializer
 
     def join(self, node: FakeNode) -> None:
         """The node listens from now on."""
@@ -287,7 +289,7 @@ class FakeNode:
     def hear(self, topic: str, payload: bytes, now: float) -> None:
         """Something came for this node."""
         try:
-            packet = p.read_packet(topic, payload)
+            packet = p.read_packet(topic, payload, self.carrier.serializer)
         except Unreadable as problem:
             self.broken.append(str(problem))
             return

@@ -15,7 +15,7 @@ import msgspec
 from msgspec import UNSET
 
 from fakebrokers.core.frames import Frame, FrameSpec, KeyType, Role, frames_in
-from fakebrokers.moleculer.serializers import Unreadable, serializer_of
+from fakebrokers.moleculer.serializers import Serializer, Unreadable, serializer_of
 from fakebrokers.moleculer.topics import topic_of
 
 #: The status of an answer that has no error code.
@@ -193,8 +193,11 @@ def _known(kind: type[Packet]) -> frozenset[str]:
     return _KNOWN.get(kind) or frozenset((*_own(kind), "ver", "sender"))
 
 
-def read_packet(topic: str, payload: bytes) -> Packet:
+def read_packet(topic: str, payload: bytes, serializer: Serializer | None = None) -> Packet:
     """The packet in a message.
+
+    Args:
+        serializer: Of the packet; None: the one that its first bytes show.
 
     Raises:
         Unreadable: The topic is none of Moleculer's, or the payload is no packet.
@@ -203,7 +206,7 @@ def read_packet(topic: str, payload: bytes) -> Packet:
     if parts is None:
         raise Unreadable(f"expected a topic such as MOL.REQ.node-1, got {topic!r}")
     kind = BY_COMMAND[parts.command]
-    values = serializer_of(payload).read(parts.command.removesuffix("B"), payload)
+    values = (serializer or serializer_of(payload)).read(parts.command.removesuffix("B"), payload)
     if not isinstance(values, dict):
         # a null has no ver and no sender, like an empty packet: real nodes drop both the same way
         if values is not None:

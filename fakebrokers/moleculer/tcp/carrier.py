@@ -43,7 +43,7 @@ class TcpCarrier:
         self.port = 0
         self.host = "127.0.0.1"
         self._dial = dial
-        self._serializer = serializer
+        self.serializer = serializer
         self._period_s = period_s
         self._waiting: dict[str, list[Packet]] = {}
         self._timers = timers
@@ -71,7 +71,7 @@ class TcpCarrier:
 
     def new_session(self, transport: Any) -> tuple[Session, Codec]:
         """For a connection that another node opens."""
-        return IncomingSession(self), TcpCodec(self._serializer)
+        return IncomingSession(self), TcpCodec(self.serializer)
 
     # packets
 
@@ -94,7 +94,7 @@ class TcpCarrier:
             self._dial(
                 known.host,
                 known.port,
-                lambda transport: (OutgoingSession(self, target), TcpCodec(self._serializer)),
+                lambda transport: (OutgoingSession(self, target), TcpCodec(self.serializer)),
                 lambda: self._refused(target),
             )
 
