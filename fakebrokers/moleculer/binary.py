@@ -126,7 +126,8 @@ def _read_cbor(data: bytes, at: int, depth: int) -> tuple[Any, int]:
     kind, low = data[at] >> 5, data[at] & 0x1F
     if kind == 7 and low in _FLOATS:
         form, size = _FLOATS[low]
-        return struct.unpack(form, data[at + 1 : at + 1 + size])[0], at + 1 + size
+        number = struct.unpack(form, data[at + 1 : at + 1 + size])[0]
+        return (int(number) if number.is_integer() else number), at + 1 + size
     if kind == 7:
         if low not in _SIMPLE:
             raise ValueError(f"simple value {low}")
@@ -180,6 +181,9 @@ def _plausible(count: int, data: bytes, at: int) -> int:
 def _write_cbor(out: bytearray, value: Any) -> None:
     if value is None or isinstance(value, bool):
         out.append({None: 0xF6, True: 0xF5, False: 0xF4}[value])
+    elif isinstance(value, int) and abs(value) > 0xFFFF_FFFF:
+        # JavaScript would get a BigInt of a longer integer, and cbor-x writes none
+        out += struct.pack(">Bd", 0xFB, value)
     elif isinstance(value, int):
         _write_count(out, 0 if value >= 0 else 1, value if value >= 0 else -1 - value)
     elif isinstance(value, float):

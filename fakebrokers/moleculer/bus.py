@@ -57,6 +57,20 @@ class Listening(NamedTuple):
     """A fake node's ear: stands where a session stands for a connection."""
 
     hear: Deliver
+    node: str = ""
+
+
+class Partition(NamedTuple):
+    """Nodes that others do not hear; no nodes stand for all others."""
+
+    senders: frozenset[str]
+    receivers: frozenset[str]
+
+    def parts(self, sender: str, receiver: str) -> bool:
+        """Whether nothing comes through."""
+        from_there = sender in self.senders if self.senders else sender not in self.receivers
+        to_there = receiver in self.receivers if self.receivers else receiver not in self.senders
+        return from_there and to_there and sender != receiver
 
 
 class Bus(ABC):
@@ -65,6 +79,7 @@ class Bus(ABC):
     Attributes:
         subscriptions: Who listens to what.
         links: The connection on which each node listens.
+        partitions: Who does not hear whom, at present.
         now: Of the step at hand.
         host, port: Where it listens.
     """
@@ -75,6 +90,7 @@ class Bus(ABC):
         self.links: dict[str, Link] = {}
         self.now = 0.0
         self.host, self.port = "127.0.0.1", 0
+        self.partitions: list[Partition] = []
         self.published = 0
         self.delivered = 0
         self.published_bytes = 0
@@ -86,12 +102,16 @@ class Bus(ABC):
         return find_serializer(self.options.serializer)
 
     @abstractmethod
-    def publish(self, topic: str, payload: bytes, now: float) -> int:
-        """A message of the fake itself; returns how many got it."""
+    def publish(self, topic: str, payload: bytes, now: float, node: str = "") -> int:
+        """A message of the fake's own node; returns how many got it."""
 
-    def listen(self, topic: str, hear: Deliver, queue: str = "") -> Subscription:
-        """The fake itself listens; `unlisten` ends it."""
-        subscription = Subscription(topic, Listening(hear), None, queue)
+    def parted(self, sender: str, receiver: str) -> bool:
+        """Whether nothing comes through from one node to another."""
+        return any(partition.parts(sender, receiver) for partition in self.partitions)
+
+    def listen(self, topic: str, hear: Deliver, queue: str = "", node: str = "") -> Subscription:
+        """A node of the fake's own listens; `unlisten` ends it."""
+        subscription = Subscription(topic, Listening(hear, node), None, queue)
         self.subscriptions.add(subscription)
         return subscription
 

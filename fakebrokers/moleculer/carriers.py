@@ -34,18 +34,18 @@ class BusCarrier:
     def join(self, node: FakeNode) -> None:
         """Listen to the twelve topics of a node."""
         topics = node_topics(self._prefix, node.id, self._separator)
-        self._own[node.id] = [self._bus.listen(topic, node.hear) for topic in topics]
+        self._own[node.id] = [self._bus.listen(topic, node.hear, "", node.id) for topic in topics]
 
     def balance(self, node: FakeNode, actions: list[str], events: list[tuple[str, str]]) -> None:
         """Listen to balanced topics; the tail of a pattern becomes the wildcard of NATS."""
         self._drop(self._balanced, node)
-        listen = self._bus.listen
+        topics = [(self._topic("REQB", action), action) for action in actions]
+        topics += [
+            (self._topic("EVENTB", f"{group}.{re.sub(r'[*][*].*$', '>', event)}"), group)
+            for group, event in events
+        ]
         self._balanced[node.id] = [
-            *[listen(self._topic("REQB", action), node.hear, action) for action in actions],
-            *[
-                listen(self._topic("EVENTB", f"{group}.{re.sub(r'[*][*].*$', '>', event)}"), node.hear, group)
-                for group, event in events
-            ],
+            self._bus.listen(topic, node.hear, queue, node.id) for topic, queue in topics
         ]
 
     def leave(self, node: FakeNode) -> None:
@@ -66,11 +66,11 @@ class BusCarrier:
 
     def send_balanced(self, node: FakeNode, packet: Packet, rest: str, now: float) -> None:
         """Publish a packet to whoever answers there."""
-        self._bus.publish(self._topic(f"{packet.COMMAND}B", rest), self._written(packet), now)
+        self._bus.publish(self._topic(f"{packet.COMMAND}B", rest), self._written(packet), now, node.id)
 
     def send_raw(self, node: FakeNode, command: str, payload: bytes, target: str, now: float) -> None:
         """Publish bytes in place of a packet."""
-        self._bus.publish(self._topic(command, target), payload, now)
+        self._bus.publish(self._topic(command, target), payload, now, node.id)
 
     def _written(self, packet: Packet) -> bytes:
         return self.serializer.write(packet.COMMAND, values_of(packet))

@@ -154,6 +154,14 @@ class Event(Packet, frozen=True, kw_only=True):
     needAck: Any = UNSET
 
 
+class BrokenPacket(Frame, frozen=True):
+    """Bytes in the place of a packet; only faults make it."""
+
+    spec = FrameSpec(Role.MALFORMED)
+    command: str
+    payload: bytes
+
+
 PACKETS: tuple[type[Packet], ...] = tuple(
     kind for kind in frames_in(sys.modules[__name__]) if issubclass(kind, Packet)
 )
@@ -242,8 +250,11 @@ class Packets:
 
     def wrap(self, envelope: Any, inner: Frame) -> Frame:
         """The message with another packet inside."""
-        assert isinstance(inner, Packet)
-        payload = write_packet(inner, getattr(envelope, self._payload))
+        if isinstance(inner, BrokenPacket):
+            payload = inner.payload
+        else:
+            assert isinstance(inner, Packet)
+            payload = write_packet(inner, getattr(envelope, self._payload))
         wrapped: Frame = msgspec.structs.replace(envelope, **{self._payload: payload})
         return wrapped
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fakebrokers.core.wire import Wire
+from fakebrokers.moleculer import faults
 from fakebrokers.moleculer.mqtt.frames import FRAMES as MQTT_FRAMES
 from fakebrokers.moleculer.nats.frames import FRAMES as NATS_FRAMES
 from fakebrokers.moleculer.redis.frames import FRAMES as REDIS_FRAMES
@@ -20,5 +21,6 @@ PROTOCOL = Protocol(
     about="Moleculer nodes and the message bus between them",
     server="fakebrokers.moleculer.server:Moleculer",
     wires=(NATS, REDIS, MQTT, TCP),
+    effects=faults.EFFECTS,
     variants=("nats", "redis", "mqtt", "tcp"),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from random import Random
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fakebrokers.core.driver import Driver
 from fakebrokers.core.engine import Clock
@@ -16,7 +16,7 @@ from fakebrokers.core.wire import Wire
 from fakebrokers.errors import UsageError
 from fakebrokers.journal import Record, Tap
 from fakebrokers.moleculer.broker import MoleculerBroker
-from fakebrokers.moleculer.bus import BusOptions
+from fakebrokers.moleculer.bus import Bus, BusOptions, Partition
 from fakebrokers.moleculer.carriers import BusCarrier
 from fakebrokers.moleculer.node import Node
 from fakebrokers.moleculer.nodes import Carrier, FakeNode, NodeOptions
@@ -30,8 +30,15 @@ from fakebrokers.moleculer.transports import TRANSPORTS
 from fakebrokers.protocol import instead_of
 from fakebrokers.server import FakeServer
 
+if TYPE_CHECKING:
+    from fakebrokers.moleculer.nats.monitor import Monitor
+
 #: Bytes up to which a frame stays in the journal: an INFO is a few thousand bytes long, and worth a look.
 BODY_LIMIT = 64 * 1024
+
+
+#: Options that the servers of other transporters take over.
+_SHARED = ("host", "seed", "user", "password", "token", "journal_limit")
 
 
 class Moleculer(FakeServer):
@@ -46,6 +53,7 @@ class Moleculer(FakeServer):
         serializer: How the fake nodes write packets.
         namespace: Of the fake nodes.
         user, password, token: What clients of the bus have to show.
+        management: Serve the monitoring pages of a NATS server, at `management_url`.
         gossip_s: Seconds between two rounds of gossip (TCP).
         bus: Further fields of `BusOptions`, such as ``{"max_payload": 1000}``.
         options: Those of `FakeServer`.
@@ -64,6 +72,7 @@ class Moleculer(FakeServer):
         user: str = "",
         password: str = "",
         token: str = "",
+        management: bool = False,
         gossip_s: float = GOSSIP_S,
         bus: dict[str, Any] | None = None,
         body_limit: int = BODY_LIMIT,
@@ -79,6 +88,11 @@ class Moleculer(FakeServer):
             serializer=serializer, user=user, password=password, token=token, **(bus or {})
         )
         self._network = TcpNetwork(self, gossip_s) if transporter == "tcp" else None
+        if management and transporter != "nats":
+            raise UsageError(f"only NATS has monitoring pages, not {transporter}")
+        self._monitor = _monitor(self) if management else None
+        self._own_options = {**options, "user": user, "password": password, "token": token}
+        self._siblings: dict[str, Moleculer] = {}
         super().__init__(profile=profile, body_limit=body_limit, **options)
 
     @property
@@ -111,6 +125,73 @@ class Moleculer(FakeServer):
         if self._network is not None:
             return self._network.first_session(transport)
         return TRANSPORTS[self.transporter].session(self.broker.bus)
+
+    async def serve(self) -> None:
+        """Accept from now on, on the monitoring port too."""
+        await super().serve()
+        if self._monitor is not None:
+            await self._monitor.start(self.host, 0)
+
+    async def unserve(self) -> None:
+        """End what `serve` began besides the listeners."""
+        if self._monitor is not None:
+            await self._monitor.stop()
+
+    def stop(self) -> None:
+        """Stop, and the servers of other transporters that were asked for."""
+        siblings, self._siblings = self._siblings, {}
+        for sibling in siblings.values():
+            sibling.stop()
+        super().stop()
+
+    def check(self) -> None:
+        """Raise what went wrong inside, in the servers of other transporters too."""
+        for sibling in self._siblings.values():
+            sibling.check()
+        super().check()
+
+    def _transport(self, name: str) -> Moleculer:
+        """The server of a transporter: this one, or one more that stops with it."""
+        if name == self.transporter:
+            return self
+        if name not in self._siblings:
+            _ = self.port  # raises where this one does not run
+            known = {key: value for key, value in self._own_options.items() if key in _SHARED}
+            self._siblings[name] = Moleculer(transporter=name, profile=self.profile, **known).start()
+        return self._siblings[name]
+
+    @property
+    def nats(self) -> Moleculer:
+        """An embedded NATS server: `url`, `host`, `port`, `faults`, `journal`."""
+        return self._transport("nats")
+
+    @property
+    def redis(self) -> Moleculer:
+        """An embedded Redis server, publish and subscribe only."""
+        return self._transport("redis")
+
+    @property
+    def mqtt(self) -> Moleculer:
+        """An embedded MQTT 3.1.1 broker."""
+        return self._transport("mqtt")
+
+    @property
+    def management_url(self) -> str:
+        """The monitoring pages of the NATS server."""
+        if self._monitor is None or not self._monitor.port:
+            raise UsageError("this fake has no monitoring pages: make it with management=True and start it")
+        return f"http://{self.host}:{self._monitor.port}"
+
+    @property
+    def urls(self) -> dict[str, str]:
+        """``management``, and the addresses of fake nodes of the TCP transporter."""
+        found = {}
+        if self._monitor is not None:
+            found["management"] = self.management_url
+        for node in self.broker.nodes.values():
+            if node.alive and isinstance(node.carrier, TcpCarrier):
+                found[node.id] = self.node_url(node.id)
+        return found
 
     @property
     def driver(self) -> Driver | None:
@@ -197,6 +278,62 @@ class Moleculer(FakeServer):
         ]
         return [(record, packet) for record, packet in found if kind in (None, kind_of(packet))]
 
+    # what happens to the bus
+
+    def partition(
+        self,
+        senders: Iterable[str] = (),
+        receivers: Iterable[str] = (),
+        *,
+        one_way: bool = False,
+        for_s: float | None = None,
+        fault: str = "",
+    ) -> None:
+        """Nodes do not hear each other any more; see `faults.PartitionBus`."""
+        forth = Partition(frozenset(senders), frozenset(receivers))
+        parts = [forth] if one_way else [forth, Partition(forth.receivers, forth.senders)]
+
+        def act() -> None:
+            bus = self._bus()
+            bus.partitions += parts
+            text = f"{_names(forth.senders)} {'->' if one_way else '<->'} {_names(forth.receivers)}"
+            self.journal.state(self.engine.now, "", "partition", text, fault)
+            if for_s is not None:
+                self.broker.timers.new(lambda now: self._mend(parts, fault)).set(self.engine.now + for_s)
+
+        self.call(act)
+
+    def heal(self, *, fault: str = "") -> None:
+        """All nodes hear each other again."""
+        self.call(lambda: self._mend(list(self._bus().partitions), fault))
+
+    def _mend(self, parts: list[Partition], fault: str) -> None:
+        bus = self._bus()
+        bus.partitions = [each for each in bus.partitions if not any(each is part for part in parts)]
+        self.journal.state(self.engine.now, "", "healed", "", fault)
+
+    def _bus(self) -> Bus:
+        if self.broker.bus is None:
+            raise UsageError("nodes of the TCP transporter have no bus: use faults on their connections")
+        return self.broker.bus
+
+    def impersonate(self, node: str, *, fault: str = "") -> None:
+        """Another instance with the id of a node tells of itself, and is gone again."""
+
+        def act() -> None:
+            self.journal.state(self.engine.now, "", "duplicate node", node, fault)
+            options = NodeOptions(announces=False, answers_discover=False)
+            double = self._add_node(node, [], options, self._carrier(None, "", "."))
+            double.send_info("", self.engine.now)
+            double.vanish()
+
+        self.call(act)
+
+    def peer_of(self, connection: str) -> str:
+        """The node at the other end of a connection; "" if it has not shown."""
+        found = self.engine.connections.get(connection)
+        return found.peer if found is not None else ""
+
     @property
     def on_own_loop(self) -> bool:
         """Whether waiting would block the loop that this fake runs on."""
@@ -205,6 +342,16 @@ class Moleculer(FakeServer):
     @property
     def scheme(self) -> str:
         return self.transporter
+
+
+def _monitor(server: Moleculer) -> Monitor:
+    from fakebrokers.moleculer.nats.monitor import Monitor  # aiohttp takes its time to load
+
+    return Monitor(server)
+
+
+def _names(nodes: Iterable[str]) -> str:
+    return ",".join(sorted(nodes)) or "all others"
 
 
 def _node_options(options: Mapping[str, Any]) -> NodeOptions:

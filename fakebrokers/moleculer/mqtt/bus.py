@@ -21,9 +21,9 @@ class MqttBus(Bus):
         super().reset()
         self.retained.clear()
 
-    def publish(self, topic: str, payload: bytes, now: float) -> int:
+    def publish(self, topic: str, payload: bytes, now: float, node: str = "") -> int:
         self.now = now
-        return self.route(topic, payload, 0)
+        return self.route(topic, payload, 0, node)
 
     def keep(self, topic: str, payload: bytes, qos: int) -> None:
         """Remember a message for those who will listen; an empty one forgets."""
@@ -32,13 +32,15 @@ class MqttBus(Bus):
         else:
             self.retained.pop(topic, None)
 
-    def route(self, topic: str, payload: bytes, qos: int) -> int:
-        """Deliver a message, one copy to each client; returns how many got it."""
+    def route(self, topic: str, payload: bytes, qos: int, node: str = "") -> int:
+        """Deliver a message of a node, one copy to each client; returns how many got it."""
         self.published += 1
         self.published_bytes += len(payload)
         plain = self.subscriptions.match(topic).plain
         for subscription in plain if len(plain) < 2 else _one_each(plain):
             owner = subscription.owner
+            if self.partitions and self.parted(node, owner.node):
+                continue
             if owner.__class__ is Listening:
                 owner.hear(topic, payload, self.now)
             else:

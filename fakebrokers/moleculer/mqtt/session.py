@@ -164,7 +164,7 @@ class MqttSession(BusSession):
     def _say_to_all(self, frame: f.Publish) -> None:
         if frame.retain:
             self.bus.keep(frame.topic, frame.payload, frame.qos)
-        self.bus.route(frame.topic, frame.payload, frame.qos)
+        self.bus.route(frame.topic, frame.payload, frame.qos, self.node)
 
     def _release(self, frame: f.Pubrel) -> None:
         message = self._received.pop(frame.packet_id, None)

@@ -11,6 +11,10 @@ VERSION = "2.9.10"  #: of the server that the answers were measured with
 GO = "go1.19.8"
 
 
+def _nobody(topic: str, payload: bytes, now: float) -> None:
+    """What a sender hears of its own message."""
+
+
 class NatsBus(Bus):
     """Subjects, queue groups and the sessions of clients."""
 
@@ -25,15 +29,15 @@ class NatsBus(Bus):
         super().reset()
         self._turns.clear()
 
-    def publish(self, topic: str, payload: bytes, now: float) -> int:
+    def publish(self, topic: str, payload: bytes, now: float, node: str = "") -> int:
         self.now = now
-        return self.route(None, topic, "", b"", payload)
+        return self.route(Listening(_nobody, node), topic, "", b"", payload)
 
     def route(self, origin: Any, subject: str, reply: str, headers: bytes, payload: bytes) -> int:
         """Deliver a message to all plain listeners and to one of each queue group; how many got it.
 
         Args:
-            origin: The session that it came from.
+            origin: The session that it came from, or what stands for a fake node.
         """
         matches = self.subscriptions.match(subject)
         self.published += 1
@@ -72,6 +76,8 @@ class NatsBus(Bus):
         payload: bytes,
     ) -> int:
         owner = subscription.owner
+        if self.partitions and self.parted(origin.node, owner.node):
+            return 0
         if owner.__class__ is Listening:
             owner.hear(subject, payload, self.now)
             return 1

@@ -74,19 +74,22 @@ class RedisBus(Bus):
         assert isinstance(self.subscriptions, Channels)
         return self.subscriptions
 
-    def publish(self, topic: str, payload: bytes, now: float) -> int:
-        """Deliver a message; returns how many listeners got it."""
+    def publish(self, topic: str, payload: bytes, now: float, node: str = "") -> int:
+        """Deliver a message of a node; returns how many listeners got it."""
         self.now = now
         matches = self.subscriptions.match(topic)
         self.published += 1
         self.published_bytes += len(payload)
+        count = len(matches.plain)
         for subscription in matches.plain:
+            if self.partitions and self.parted(node, subscription.owner.node):
+                count -= 1
+                continue
             owner = subscription.owner
             if owner.__class__ is Listening:
                 owner.hear(topic, payload, now)
             else:
                 owner.deliver(subscription, topic, payload)
-        count = len(matches.plain)
         self.delivered += count
         self.delivered_bytes += count * len(payload)
         return count

@@ -149,7 +149,7 @@ class RedisSession(BusSession):
     def _publish(self, frame: f.Publish) -> None:
         if not self.node and frame.channel.startswith("MOL"):
             self._look_for_sender(frame)
-        count = self.bus.publish(frame.channel, frame.payload, self.bus.now)
+        count = self.bus.publish(frame.channel, frame.payload, self.bus.now, self.node)
         self.link.say(f.Reply(count))
 
     def _look_for_sender(self, frame: f.Publish) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from fakebrokers.core.frames import Frame, Malformed, kind_of
 from fakebrokers.core.session import Codec
 from fakebrokers.errors import WireError
-from fakebrokers.moleculer.packets import Packet, packet_from, values_of
+from fakebrokers.moleculer.packets import BrokenPacket, Packet, packet_from, values_of
 from fakebrokers.moleculer.serializers import Serializer, Unreadable, find_serializer, serializer_of
 from fakebrokers.moleculer.tcp.frames import NUMBERS, TYPES
 
@@ -18,6 +18,7 @@ HEADER = 6
 #: Bytes that a node buffers before it gives the connection up (`maxPacketSize`).
 MAX_PACKET = 1024 * 1024
 _EXCERPT = 256
+_NUMBER_OF = {kind.COMMAND: number for number, kind in TYPES.items()}
 
 
 class TcpCodec(Codec):
@@ -98,6 +99,8 @@ class TcpCodec(Codec):
         """
         if isinstance(frame, Malformed):
             return frame.data
+        if isinstance(frame, BrokenPacket):
+            return framed(_NUMBER_OF[frame.command], frame.payload)
         number = NUMBERS.get(type(frame))  # type: ignore[arg-type]
         if number is None or not isinstance(frame, Packet):
             raise WireError("a packet that goes over TCP", kind_of(frame))

@@ -11,7 +11,7 @@ from typing import Any
 from msgspec import UNSET
 
 from fakebrokers.core.frames import FrameSpec, KeyType, Role, frame_table
-from fakebrokers.moleculer.packets import Event, Packet, Ping, Pong, Request, Response
+from fakebrokers.moleculer.packets import BrokenPacket, Event, Packet, Ping, Pong, Request, Response
 
 
 class GossipHello(Packet, frozen=True, kw_only=True):
@@ -54,4 +54,4 @@ TYPES: dict[int, type[Packet]] = {
 }
 NUMBERS = {kind: number for number, kind in TYPES.items()}
 
-FRAMES = frame_table(TYPES.values())
+FRAMES = frame_table([*TYPES.values(), BrokenPacket])
