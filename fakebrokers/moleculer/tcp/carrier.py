@@ -71,7 +71,7 @@ class TcpCarrier:
 
     def new_session(self, transport: Any) -> tuple[Session, Codec]:
         """For a connection that another node opens."""
-        return IncomingSession(self), TcpCodec(self.serializer)
+        return IncomingSession(lambda: self), TcpCodec(self.serializer)
 
     # packets
 

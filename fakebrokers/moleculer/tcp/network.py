@@ -42,9 +42,7 @@ class TcpNetwork:
 
     def first_session(self, transport: Any) -> tuple[Session, Codec]:
         """For connections to the port of the fake."""
-        if self._carriers:
-            return self._carriers[0].new_session(transport)
-        return IncomingSession(None), TcpCodec()
+        return IncomingSession(lambda: self._carriers[0] if self._carriers else None), TcpCodec()
 
     def new_carrier(self, serializer: str, driver: Driver | None) -> TcpCarrier:
         """The connections of one more node; it listens from now on."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from fakebrokers.core.frames import Frame, Malformed
@@ -18,14 +19,19 @@ class IncomingSession(Session):
     """A connection that another node opened: it speaks, the fake listens.
 
     Args:
-        carrier: Of the fake node that listens there; None as long as there is none.
+        find: The connections of the fake node that listens there; None as long as there is none.
     """
 
     state = "listening"
 
-    def __init__(self, carrier: TcpCarrier | None) -> None:
-        self.carrier = carrier
+    def __init__(self, find: Callable[[], TcpCarrier | None]) -> None:
+        self._find = find
         self.node = ""
+
+    @property
+    def carrier(self) -> TcpCarrier | None:
+        """The connections of the fake node that listens here."""
+        return self._find()
 
     def handle(self, frame: Frame, now: float) -> None:
         carrier = self.carrier
@@ -56,7 +62,8 @@ class IncomingSession(Session):
             self.link.ready()
 
     def answers_on(self) -> Link:
-        link = self.carrier.links.get(self.node) if self.carrier is not None else None
+        carrier = self.carrier
+        link = carrier.links.get(self.node) if carrier is not None else None
         return link or self.link
 
     def refusal(self, frame: Frame, code: int) -> Frame | None:
