@@ -155,7 +155,10 @@ class Moleculer(FakeServer):
         if name == self.transporter:
             return self
         if name not in self._siblings:
-            _ = self.port  # raises where this one does not run
+            if self._loop is None:
+                raise UsageError(
+                    "the servers of other transporters run only while this fake does: start() it"
+                )
             known = {key: value for key, value in self._own_options.items() if key in _SHARED}
             self._siblings[name] = Moleculer(transporter=name, profile=self.profile, **known).start()
         return self._siblings[name]
