@@ -18,7 +18,7 @@ TCP = Wire("tcp", TCP_FRAMES)
 
 PROTOCOL = Protocol(
     name="moleculer",
-    about="Moleculer nodes and the message bus between them",
+    about="Moleculer nodes and the bus between them",
     server="fakebrokers.moleculer.server:Moleculer",
     wires=(NATS, REDIS, MQTT, TCP),
     effects=faults.EFFECTS,

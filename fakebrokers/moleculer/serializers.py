@@ -51,7 +51,11 @@ class Json:
             return _lenient(payload)
 
     def write(self, command: str, values: Mapping[str, Any]) -> bytes:
-        return msgspec.json.encode({name: _with_buffers(value) for name, value in values.items()})
+        plain = {name: _with_buffers(value) for name, value in values.items()}
+        try:
+            return msgspec.json.encode(plain)
+        except (UnicodeEncodeError, OverflowError, ValueError):  # a lone surrogate, say, that came in
+            return json.dumps(plain, separators=(",", ":")).encode()
 
 
 def _lenient(payload: bytes) -> Any:

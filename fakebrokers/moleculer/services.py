@@ -126,13 +126,22 @@ def _stack(error: BaseException, found: Mapping[str, Any]) -> str:
     return "\n".join([f"{found['name']}: {found['message']}", *where])
 
 
+def _where(action: Any, node: str) -> dict[str, Any]:
+    """The data of an error about an action, which the request may not have named."""
+    return {"nodeID": node} if action is UNSET else {"action": action, "nodeID": node}
+
+
+def _named(action: Any) -> str:
+    return "undefined" if action is UNSET else str(action)
+
+
 def not_found(action: Any, node: str) -> MoleculerError:
     """What a node answers that does not have the action."""
     return MoleculerError(
-        f"Service '{action}' is not found on '{node}' node.",
+        f"Service '{_named(action)}' is not found on '{node}' node.",
         404,
         "SERVICE_NOT_FOUND",
-        {"action": action, "nodeID": node},
+        _where(action, node),
         name="ServiceNotFoundError",
         retryable=True,
     )
@@ -141,10 +150,10 @@ def not_found(action: Any, node: str) -> MoleculerError:
 def not_available(action: Any, node: str) -> MoleculerError:
     """What a node answers that stops."""
     return MoleculerError(
-        f"Service '{action}' is not available on '{node}' node.",
+        f"Service '{_named(action)}' is not available on '{node}' node.",
         404,
         "SERVICE_NOT_AVAILABLE",
-        {"action": action, "nodeID": node},
+        _where(action, node),
         name="ServiceNotAvailableError",
         retryable=True,
     )

@@ -182,6 +182,9 @@ def test_errors_as_real_nodes_shape_them() -> None:
     assert missing["headers"] is None
     assert missing["error"]["message"] == "Service 'math.nope' is not found on 'fake' node."
     assert missing["error"]["retryable"] is True
+    ((_, nameless),) = peer.say("MOL.REQ.fake", id="q2")
+    assert nameless["error"]["message"] == "Service 'undefined' is not found on 'fake' node."
+    assert nameless["error"]["data"] == {"nodeID": "fake"}
 
 
 def test_a_request_without_sender_is_answered_to_nobody() -> None:

@@ -122,6 +122,7 @@ def test_json_is_what_javascript_takes_for_it() -> None:
     lone = read_packet("MOL.RES.a", b'{"data":"\\ud800"}')
     assert isinstance(lone, Response)
     assert lone.data == "\ud800"
+    assert write_packet(lone, b"{") == b'{"data":"\\ud800"}'
     for payload, problem in ((b"", "expected JSON"), (b"[1]", "expected an object"), (b"{", "expected JSON")):
         with pytest.raises(Unreadable, match=problem):
             read_packet("MOL.REQ.a", payload)
