@@ -55,6 +55,8 @@ class Moleculer(FakeServer):
         user, password, token: What clients of the bus have to show.
         management: Serve the monitoring pages of a NATS server, at `management_url`.
         gossip_s: Seconds between two rounds of gossip (TCP).
+        udp_port: Let nodes of the TCP transporter find each other by datagrams on loopback, on this port
+            (4445 is the usual one); 0: not at all.
         bus: Further fields of `BusOptions`, such as ``{"max_payload": 1000}``.
         options: Those of `FakeServer`.
     """
@@ -74,6 +76,7 @@ class Moleculer(FakeServer):
         token: str = "",
         management: bool = False,
         gossip_s: float = GOSSIP_S,
+        udp_port: int = 0,
         bus: dict[str, Any] | None = None,
         body_limit: int = BODY_LIMIT,
         **options: Any,
@@ -87,7 +90,7 @@ class Moleculer(FakeServer):
         self.bus_options = BusOptions(
             serializer=serializer, user=user, password=password, token=token, **(bus or {})
         )
-        self._network = TcpNetwork(self, gossip_s) if transporter == "tcp" else None
+        self._network = TcpNetwork(self, gossip_s, udp_port) if transporter == "tcp" else None
         if management and transporter != "nats":
             raise UsageError(f"only NATS has monitoring pages, not {transporter}")
         self._monitor = _monitor(self) if management else None
@@ -131,6 +134,8 @@ class Moleculer(FakeServer):
         await super().serve()
         if self._monitor is not None:
             await self._monitor.start(self.host, 0)
+        if self._network is not None:
+            await self._network.start()
 
     async def unserve(self) -> None:
         """End what `serve` began besides the listeners."""
@@ -242,6 +247,8 @@ class Moleculer(FakeServer):
         node.join(self.engine.now)
         if isinstance(carrier, TcpCarrier):
             carrier.started(self.engine.now)
+            assert self._network is not None
+            self._network.announce()
         return node
 
     def _versions_met(self) -> list[str]:

@@ -48,6 +48,12 @@ class TcpCarrier:
         self._waiting: dict[str, list[Packet]] = {}
         self._timers = timers
 
+    @property
+    def is_used(self) -> bool:
+        """Whether its node is there."""
+        node = getattr(self, "node", None)
+        return node is not None and node.alive
+
     def join(self, node: FakeNode) -> None:
         """Begin to gossip."""
         self.node = node
@@ -123,6 +129,13 @@ class TcpCarrier:
             self.gossip.lost(target, now)
 
     # gossip
+
+    def found(self, id: str, host: str, port: int, now: float) -> None:
+        """Another node has called out where it listens: ask it, if it is not known yet."""
+        known = self.gossip.known.get(id)
+        if known is None or not known.online:
+            self.gossip.address(id, host, port)
+            self.send(self.node, self.gossip.signed(self.gossip.request()), id, now)
 
     def hear_gossip(self, packet: GossipRequest | GossipResponse, now: float) -> None:
         """Another node asks, or answers."""

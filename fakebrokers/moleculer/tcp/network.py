@@ -13,6 +13,7 @@ from fakebrokers.errors import UsageError
 from fakebrokers.moleculer.serializers import find_serializer
 from fakebrokers.moleculer.tcp.carrier import TcpCarrier
 from fakebrokers.moleculer.tcp.codec import TcpCodec
+from fakebrokers.moleculer.tcp.discovery import Discovery
 from fakebrokers.moleculer.tcp.session import IncomingSession
 
 if TYPE_CHECKING:
@@ -33,8 +34,10 @@ class TcpNetwork:
     The first node has the port that the fake was made with; each further one has a port of its own.
     """
 
-    def __init__(self, server: Moleculer, gossip_s: float = GOSSIP_S) -> None:
+    def __init__(self, server: Moleculer, gossip_s: float = GOSSIP_S, udp_port: int = 0) -> None:
         self._server = server
+        self._udp_port = udp_port
+        self._discovery: Discovery | None = None
         self._gossip_s = gossip_s
         self._carriers: list[TcpCarrier] = []
         self._diallers: set[TcpDialler] = set()
@@ -59,6 +62,29 @@ class TcpNetwork:
             carrier.port = server.listeners[0].port
         self._carriers.append(carrier)
         return carrier
+
+    async def start(self) -> None:
+        """Begin to call out where the nodes listen, if that is wanted."""
+        if self._udp_port:
+            self._discovery = Discovery(self._udp_port, self._server.namespace, self._places, self._found)
+            self._discovery.open()
+            await self._discovery.start()
+
+    def announce(self) -> None:
+        """A node has joined: say so at once."""
+        if self._discovery is not None:
+            self._discovery.call()
+
+    def _places(self) -> list[tuple[str, int]]:
+        return [(carrier.node.id, carrier.port) for carrier in self._carriers if carrier.is_used]
+
+    def _found(self, id: str, port: int) -> None:
+        def act() -> None:
+            for carrier in self._carriers:
+                if carrier.is_used:
+                    carrier.found(id, self._server.host, port, self._server.engine.now)
+
+        self._server.call(act)
 
     def _dial(
         self,
@@ -87,6 +113,8 @@ class TcpNetwork:
 
     def close(self) -> None:
         """Cut all connections that were opened."""
+        if self._discovery is not None:
+            self._discovery.close()
         for task in tuple(self._tasks):
             task.cancel()
         for dialler in self._diallers:
