@@ -22,15 +22,17 @@ from rich.table import Table
 from conformance.adapter.process import ProcessAdapter
 from conformance.adapters.registry import Client, bundled
 from conformance.cli_analyze import analyze_journals, tally
+from conformance.interrupts import interruptible
 from conformance.mutants.matrix import matrix
 from conformance.mutants.registry import protocols
 from conformance.printing import console_for_all
 from conformance.report import write_report
 from conformance.results import Results, Verdict
-from conformance.suite.conform import CutShort, Order, conform, write_folder
+from conformance.suite.conform import CutShort, Order, conform
+from conformance.suite.folder import keep_in, write_folder
 from conformance.suite.load import all_scenarios
 from fakebrokers.commands import ExitCode
-from fakebrokers.errors import FakeBrokerError
+from fakebrokers.errors import FakeBrokerError, UsageError
 
 EXPECTATIONS = Path("ci/expectations")
 #: Our own clients prove the scenarios; they are judged only when they are named.
@@ -40,7 +42,7 @@ OWN = "reference-"
 class Campaign:
     """One run of the main job; what is done when it is cut short is in the report all the same."""
 
-    def __init__(self, report: Path, which: str, parallel: int, seed: int, console: Console) -> None:
+    def __init__(self, report: Path, which: str, parallel: int | None, seed: int, console: Console) -> None:
         self.report = report
         self.which = which
         self.parallel = parallel
@@ -48,6 +50,7 @@ class Campaign:
         self.console = console
         self.done: list[Results] = []
         self.left_out: list[str] = []
+        self.is_refused = False
 
     def run(self, clients: Sequence[Client]) -> None:
         """Judge all clients, one after the other; each by the scenarios of each protocol it speaks."""
@@ -71,11 +74,13 @@ class Campaign:
             expect=known if known.exists() else None,
             seed=self.seed,
             journal=self.report / "journal",
+            keep=keep_in(self.report / f"{client.name}-{protocol}"),
             parallel=self.parallel,
         )
         try:
             results, _ = conform(order, self.console)
         except FakeBrokerError as error:
+            self.is_refused |= isinstance(error, UsageError)  # such as an expectation file of another version
             self.left_out.append(f"{client.name} ({protocol}): {error}")
             return
         except CutShort as cut:
@@ -99,6 +104,8 @@ class Campaign:
         allowed = summary["allowed"]
         found = "; ".join(f"{name} {tally(n, allowed[name])}" for name, n in summary["anomalies"].items())
         records = f"{summary['rows']} records of {summary['runs']} runs in {summary['seconds']:.1f} s"
+        if summary["broken_off"]:
+            records += f", {summary['broken_off']} of them broken off"
         self.console.print(f"   {records}: {found or 'no anomalies'}", highlight=False)
         document: dict[str, Any] = json.loads((self.report / "analysis" / "analysis.json").read_bytes())
         return document
@@ -131,9 +138,12 @@ class Campaign:
     @property
     def exit_code(self) -> ExitCode:
         """The worst of all clients: known failures do not count, a broken harness does."""
+        if self.is_refused:
+            return ExitCode.USAGE
         codes = {results.exit_code for results in self.done}
         order = (ExitCode.HARNESS, ExitCode.FAILED, ExitCode.INCONCLUSIVE)
-        return next((code for code in order if code in codes), ExitCode.OK)
+        otherwise = ExitCode.OK if codes else ExitCode.INCONCLUSIVE  # nobody was judged
+        return next((code for code in order if code in codes), otherwise)
 
 
 def _sentence(results: Results) -> str:
@@ -176,12 +186,15 @@ def verdicts(done: Sequence[Results]) -> Table:
     "--client", "names", multiple=True, metavar="NAME", help="Only this client; may be given again."
 )
 @click.option(
-    "-n", "parallel", type=click.IntRange(1, 64), default=8, show_default=True, help="Scenarios at once."
+    "-n",
+    "parallel",
+    type=click.IntRange(1, 64),
+    help="Scenarios at once; as many as the machine carries, unless given.",
 )
 @click.option("--seed", type=int, default=0, show_default=True)
 @click.option("--master", metavar="URL", help="Spark's master; local[*], unless given.")
 def main(
-    report: Path, full: bool, names: tuple[str, ...], parallel: int, seed: int, master: str | None
+    report: Path, full: bool, names: tuple[str, ...], parallel: int | None, seed: int, master: str | None
 ) -> None:
     """Judge every bundled client that can run here, and write one report.
 
@@ -194,27 +207,32 @@ def main(
     analysis: dict[str, Any] | None = None
     mutants: dict[str, Any] | None = None
     note = ""
-    try:
-        campaign.run(clients)
-        analysis = campaign.analyze(master)
-        mutants = campaign.prove(clients) if full else None
-    except KeyboardInterrupt:
-        note = "This run was cut short; the report holds what was done until then."
-        console.print(f"\n{note}")
+    cut_by = 0
+    with interruptible() as told:
+        try:
+            campaign.run(clients)
+            analysis = campaign.analyze(master)
+            mutants = campaign.prove(clients) if full else None
+        except KeyboardInterrupt as cut:
+            cut_by = cut.results.exit_code if isinstance(cut, CutShort) else told.exit_code
+            note = "This run was cut short; the report holds what was done until then."
+            console.print(f"\n{note}")
     path = campaign.finish(analysis, mutants, note)
     console.print(verdicts(campaign.done))
     for each in campaign.left_out:
         console.print(f"not run here: {each}", markup=False)
     console.print(f"{time.monotonic() - begun:.0f} s in all. Report: {path.resolve()}", highlight=False)
-    sys.exit(130 if note else int(campaign.exit_code))
+    sys.exit(cut_by or int(campaign.exit_code))
 
 
 def _emptied(report: Path) -> Path:
     """The folder, without what an earlier campaign has left in it."""
     import shutil
 
-    for name in ("journal", "analysis"):
-        shutil.rmtree(report / name, ignore_errors=True)
+    stale = [path.parent for path in report.glob("*/results.json")]
+    for folder in (report / "journal", report / "analysis", *stale):
+        shutil.rmtree(folder, ignore_errors=True)
+    (report / "index.html").unlink(missing_ok=True)
     report.mkdir(parents=True, exist_ok=True)
     return report
 

@@ -47,7 +47,7 @@ def analyze(
 
         click.echo(msgspec.json.encode(summary).decode())
     else:
-        _tell(summary)
+        tell(summary)
     return 0
 
 
@@ -103,14 +103,21 @@ def tally(count: int, allowed: int) -> str:
     return f"{count}, {some}allowed" if allowed else str(count)
 
 
-def _tell(summary: dict[str, Any]) -> None:
+def tell(summary: dict[str, Any]) -> None:
+    """Print what `analyze_journals` gave."""
     found = summary["anomalies"]
     click.echo(f"{summary['rows']} records of {summary['runs']} runs in {summary['seconds']:.1f} s")
-    if summary["broken_off"]:
-        click.echo(f"  {summary['broken_off']} of these runs are not whole: killed, or not all written down")
     for name, count in found.items():
         click.echo(f"  {name:26} {tally(count, summary['allowed'][name])}")
-    click.echo(f"{'Details' if found else 'No anomalies. Tables'}: {summary['out']}")
+    cut = summary["broken_off"]
+    if cut:
+        total = summary["runs"]
+        click.echo(
+            f"{cut} of {total} runs are not whole (killed, or not all written down): "
+            "what they show is not all that happened."
+        )
+    nothing = "No anomalies in what is there. Tables" if cut else "No anomalies. Tables"
+    click.echo(f"{'Details' if found else nothing}: {summary['out']}")
 
 
 if __name__ == "__main__":

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import TYPE_CHECKING
 
 import click
 from rich.console import Console
 from rich.progress import Progress
 
+from conformance.interrupts import interruptible
 from fakebrokers.errors import UsageError
 from fakebrokers.protocol import protocol_names
 
 if TYPE_CHECKING:
-    from conformance.mutants.matrix import Row
+    from conformance.mutants.matrix import Matrix, Row
+
+EVERY_S = 10.0  #: between two lines of progress where there is no terminal
 
 
 @click.command("mutants")
@@ -37,10 +41,10 @@ def mutants_command(
 ) -> int:
     """Show which scenario catches which broken client.
 
-    Exit code 1: a scenario catches none, or the correct client fails it.
+    Exit code 1: a scenario catches none, the correct client fails it, or nobody catches a mutant.
     """
     from conformance.mutants.kills import write_kills
-    from conformance.mutants.matrix import Matrix, matrix
+    from conformance.mutants.matrix import matrix
     from conformance.mutants.registry import find_mutant, protocols
     from conformance.suite.load import all_scenarios, select
 
@@ -52,25 +56,52 @@ def mutants_command(
     chosen = select(all_scenarios(), protocol=protocol, ids=ids)
     chosen = [item for item in chosen if item.protocol in protocols()]
     console = Console(stderr=as_json, highlight=False)
-    with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
-        bar = progress.add_task("mutants", total=len(chosen))
-        found: Matrix = matrix(
-            chosen,
-            everything=everything,
-            only=only,
-            processes=processes,
-            on_row=lambda _: progress.advance(bar),
-        )
+    with interruptible() as told, _Shown(console, len(chosen)) as shown:
+        try:
+            found: Matrix = matrix(
+                chosen, everything=everything, only=only, processes=processes, on_row=shown.advance
+            )
+        except KeyboardInterrupt:
+            console.print(f"cut short after {shown.done} of {len(chosen)} scenarios; nothing was written")
+            raise SystemExit(told.exit_code) from None
     if write:
         write_kills(found.rows)
     if as_json:
         click.echo(json.dumps(found.document(), indent=1))
     else:
-        _show(console, found.rows, why)
-    return 0 if all(row.is_proven for row in found.rows) else 1
+        _show(console, found, why)
+    return 0 if found.is_proven else 1
 
 
-def _show(console: Console, rows: list[Row], why: bool) -> None:
+class _Shown:
+    """A bar on a terminal, a line now and then elsewhere. Use it as a context manager."""
+
+    def __init__(self, console: Console, total: int) -> None:
+        self._console = console
+        self._total = total
+        self._bar = Progress(console=console, transient=True, disable=not console.is_terminal)
+        self._task = self._bar.add_task("mutants", total=total)
+        self._told = time.monotonic()
+        self.done = 0
+
+    def __enter__(self) -> _Shown:
+        self._bar.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._bar.stop()
+
+    def advance(self, row: Row) -> None:
+        """One scenario is done."""
+        self.done += 1
+        self._bar.advance(self._task)
+        if not self._console.is_terminal and time.monotonic() - self._told >= EVERY_S:
+            self._told = time.monotonic()
+            self._console.print(f"{self.done} of {self._total} scenarios, the last was {row.id}")
+
+
+def _show(console: Console, found: Matrix, why: bool) -> None:
+    rows = found.rows
     for row in rows:
         name = "/".join(part for part in (row.id, row.variant) if part)
         if row.reference not in ("pass", "non-strict"):
@@ -84,3 +115,7 @@ def _show(console: Console, rows: list[Row], why: bool) -> None:
                 console.print(f"  {'x' if mutant in row.criteria else ' '} {mutant}: {reason}", markup=False)
     unproven = [row.id for row in rows if not row.is_proven]
     console.print(f"{len(rows) - len(unproven)} of {len(rows)} scenarios are proven", markup=False)
+    if found.unkilled_mutants:
+        console.print(
+            f"no scenario catches: {', '.join(found.unkilled_mutants)}", markup=False, soft_wrap=True
+        )

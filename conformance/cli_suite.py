@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 import msgspec
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from conformance.adapter.base import Adapter
@@ -17,6 +18,8 @@ from conformance.printing import console_for_all
 from conformance.results import Results
 from conformance.suite.load import SETS, all_scenarios, select
 from conformance.suite.scenario import Scenario
+from conformance.suite.verdicts import was_executed
+from fakebrokers.commands import ExitCode
 from fakebrokers.errors import UsageError
 from fakebrokers.protocol import protocol_names
 
@@ -105,7 +108,10 @@ def explain_command(scenario_id: str) -> None:
     "--report", type=click.Path(file_okay=False, path_type=Path), metavar="DIR", help="Write a report here."
 )
 @click.option(
-    "-n", "parallel", type=click.IntRange(1, 64), default=8, show_default=True, help="Scenarios at once."
+    "-n",
+    "parallel",
+    type=click.IntRange(1, 64),
+    help="Scenarios at once; as many as the machine carries, unless given.",
 )
 @click.option("--seed", type=int, default=0, show_default=True, help="Of all random decisions.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
@@ -120,13 +126,14 @@ def conform_command(
     strict: bool,
     expect: Path | None,
     report: Path | None,
-    parallel: int,
+    parallel: int | None,
     seed: int,
     as_json: bool,
     ids: tuple[str, ...],
 ) -> int:
     """Judge a client: run scenarios against it and say which requirements it meets."""
-    from conformance.suite.conform import CutShort, Order, conform
+    from conformance.suite.conform import CutShort, NothingExecuted, Order, conform
+    from conformance.suite.folder import keep_in
 
     if (client is None) == (adapter is None):
         raise UsageError("say which client: either --client NAME or --adapter CMD")
@@ -144,6 +151,7 @@ def conform_command(
         expect=expect,
         seed=seed,
         journal=None if report is None else report / "journal",
+        keep=None if report is None else keep_in(report),
         parallel=parallel,
     )
     console = console_for_all(stderr=as_json)
@@ -152,15 +160,20 @@ def conform_command(
     except CutShort as cut:
         _deliver(cut.results, report, console, as_json=as_json)
         console.print(f"[bold yellow]{cut}[/]: what had not ended by then is missing above", highlight=False)
-        raise
+        raise SystemExit(cut.results.exit_code) from None
+    except NothingExecuted as nothing:
+        console.print(f"[bold yellow]nothing was executed[/]: {escape(str(nothing))}", highlight=False)
+        return ExitCode.INCONCLUSIVE
     _deliver(results, report, console, as_json=as_json)
+    if not any(map(was_executed, results.results)):
+        console.print("[bold yellow]nothing was executed[/]: this says nothing about the client")
     return results.exit_code
 
 
 def _deliver(results: Results, report: Path | None, console: Console, *, as_json: bool) -> None:
     """Write the report, if one is wanted, and print the results."""
-    from conformance.suite.conform import write_folder, write_pages
     from conformance.suite.console import print_results
+    from conformance.suite.folder import write_folder, write_pages
 
     if report is not None:
         write_folder(results, report)
@@ -176,7 +189,7 @@ def _deliver(results: Results, report: Path | None, console: Console, *, as_json
 def contract_json(results: Results) -> str:
     """The document of ``--json``: what scripts need, without diagrams and journals."""
     data = msgspec.to_builtins(results)
-    kept = ("id", "protocol", "variant", "level", "verdict", "tags", "seconds", "reason")
+    kept = ("id", "protocol", "variant", "level", "verdict", "criterion", "tags", "seconds", "reason")
     data["results"] = [{key: row.get(key, "") for key in kept} for row in data["results"]]
     return json.dumps(data, indent=1) + "\n"
 

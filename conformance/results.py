@@ -75,7 +75,10 @@ class Result(msgspec.Struct, frozen=True):
 
     Attributes:
         variant: Transporter, profile or server version; empty if there is none.
-        tags: ``hang``, ``crashed``, ``flaky``, ``expected`` ...
+        criterion: Id of the criterion that decided, within the scenario; empty for a pass.
+        cause: Of a known failure, the root cause in the expectation file: rows with the same one are one
+            defect.
+        tags: ``hang``, ``crashed``, ``adapter`` (its adapter broke the protocol), ``flaky``, ``expected`` ...
         seconds: Wall time.
         reason: One sentence: why it is no plain pass.
         basis: Codes of the requirements, such as ``R7``.
@@ -102,6 +105,8 @@ class Result(msgspec.Struct, frozen=True):
     level: Level
     verdict: Verdict
     title: str = ""
+    criterion: str = ""
+    cause: str = ""
     tags: tuple[str, ...] = ()
     seconds: float = 0.0
     reason: str = ""
@@ -142,6 +147,8 @@ class Results(msgspec.Struct, frozen=True):
         seconds: Wall time.
         summary: How often each verdict came; see `summarize`.
         exit_code: As the command line returned it.
+        complete: Whether everything was run that had been asked for; False of a run that was cut short, and
+            of one that has not ended yet.
     """
 
     client: str
@@ -153,6 +160,7 @@ class Results(msgspec.Struct, frozen=True):
     results: tuple[Result, ...]
     summary: dict[str, int] = {}
     exit_code: int = 0
+    complete: bool = True
     version: int = RESULTS_VERSION
 
 

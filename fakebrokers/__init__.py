@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from fakebrokers.blazingmq.server import BlazingMQ as BlazingMQ
+    from fakebrokers.moleculer.server import Moleculer as Moleculer
     from fakebrokers.narconi.server import Narconi as Narconi
     from fakebrokers.pzq.server import PZQ as PZQ
     from fakebrokers.rabbitmq_stream.server import RabbitMQStream as RabbitMQStream

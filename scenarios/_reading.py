@@ -58,6 +58,25 @@ def _received() -> dict[tuple[int, int], int]:
     return found
 
 
+async def read_up(broker: FakeServer, expect: Expect) -> None:
+    """Wait until the client has read what the broker has written, or reads no more.
+
+    One that reads on after `PATIENCE_S` is slow, which nobody forbids: inconclusive.
+    """
+    loop = asyncio.get_running_loop()
+    begun = moved = loop.time()
+    unread = unread_bytes(broker)
+    while unread and loop.time() - moved < STANDS_STILL_S:
+        expect.exercised(
+            loop.time() - begun <= PATIENCE_S,
+            f"the client reads slowly: it still does after {PATIENCE_S:.0f} s",
+        )
+        await asyncio.sleep(0.1)
+        before, unread = unread, unread_bytes(broker)
+        if unread != before:
+            moved = loop.time()
+
+
 async def read_to_the_end(
     broker: FakeServer, client: Client, expect: Expect, count: int, sub: str = "c1", *, within_s: float
 ) -> list[Message]:

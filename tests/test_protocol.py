@@ -84,7 +84,7 @@ def test_a_wire_that_is_not_there() -> None:
 def test_a_wrong_name_gets_the_closest(word: str, meant: str) -> None:
     with pytest.raises(UsageError, match=f"no protocol '{word}'; did you mean '{meant}'") as caught:
         find_protocol(word)
-    assert str(caught.value).endswith("Choose from: rabbitmq-stream, blazingmq, pzq, narconi, moleculer")
+    assert "Choose from: rabbitmq-stream, blazingmq, pzq, narconi, moleculer" in str(caught.value)
 
 
 def test_a_strange_name_gets_the_list() -> None:

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
 
+from conformance.adapter.answers import contradiction, event_problem
+from conformance.adapter.call import Call, Facts
+from conformance.adapter.conduct import TOO_MUCH, Conduct
+from conformance.adapter.given import given
 from conformance.adapter.messages import (
     PROTOCOL_VERSION,
     BadLine,
+    Error,
     Event,
     Hello,
+    Kind,
     Message,
     Request,
     Response,
@@ -25,8 +31,11 @@ from conformance.adapter.result import Result
 from conformance.adapter.transcript import WAITED, Inbox, Line, Transcript
 from fakebrokers.errors import FakeBrokerError, UsageError
 
+__all__ = ["Adapter", "AdapterFailed", "Call", "Facts"]
+
 HELLO_DEADLINE_MS = 15_000.0  #: runtimes are slow to start on a loaded machine
 CLOCK_PROBES = 3
+SIGN_OF_LIFE_MS = 4_000.0
 
 
 class AdapterFailed(FakeBrokerError):
@@ -41,44 +50,8 @@ class AdapterFailed(FakeBrokerError):
         self.answer = answer
 
 
-class Facts(msgspec.Struct, frozen=True):
-    """A child process from outside; None where the system does not tell.
-
-    Attributes:
-        cpu_s: User and system time so far, in seconds.
-        rss_bytes: Resident memory.
-        exit_code: None while it runs; negative for a signal.
-    """
-
-    pid: int
-    exit_code: int | None = None
-    cpu_s: float | None = None
-    rss_bytes: int | None = None
-    fds: int | None = None
-    threads: int | None = None
-
-
 class _Taken(msgspec.Struct, frozen=True):
     messages: list[Message]
-
-
-class Call:
-    """An op that has been sent. Await it for its `Result`; it ends by itself, at the latest with ``hang``."""
-
-    def __init__(self, request: Request, begun_ns: int, ended: asyncio.Future[Result]) -> None:
-        self.id = request.id
-        self.op = request.op
-        self.begun_ns = begun_ns
-        self._request = request
-        self._ended = ended
-
-    @property
-    def done(self) -> bool:
-        """Whether the result is there."""
-        return self._ended.done()
-
-    def __await__(self) -> Generator[Any, None, Result]:
-        return asyncio.shield(self._ended).__await__()
 
 
 class Adapter(ABC):
@@ -86,7 +59,10 @@ class Adapter(ABC):
 
     Attributes:
         hello: What the adapter said about itself; there after `start`.
-        violations: How the adapter broke the protocol, one sentence each.
+        on_violation: Called when the adapter breaks the protocol; its word is worth nothing from then on.
+        hung: The ops since the last reset that got no answer in time.
+        acked: How many messages the client has called acknowledged since then; a batch that is confirmed
+            as one counts once.
         clock_offset_ms: Add it to an adapter's ``t`` to get the runner's clock, in milliseconds.
     """
 
@@ -95,12 +71,16 @@ class Adapter(ABC):
 
     def __init__(self, protocol: str) -> None:
         self.protocol = protocol
+        self.on_violation: Callable[[], None] = lambda: None
         self._fresh()
 
     def _fresh(self) -> None:
         self.transcript = Transcript()
         self.inbox = Inbox()
-        self.violations: list[str] = []
+        self.conduct = Conduct()
+        self.hung: list[Result] = []
+        self.acked = 0
+        self._announced: set[int] = set()
         self._next_id = 1
         self._lines = 0
         self._pending: dict[int, tuple[Call, asyncio.TimerHandle]] = {}
@@ -116,7 +96,7 @@ class Adapter(ABC):
         answer = await self.call("hello", args, hello_ms)
         if not answer.ok:
             await self.kill()
-            raise AdapterFailed(f"no hello from the adapter: {answer}{self.last_words()}", answer)
+            raise AdapterFailed(f"no hello from the adapter: {answer}{self.stderr_tail()}", answer)
         try:
             self.hello = msgspec.convert(answer.value, Hello)
         except msgspec.ValidationError as error:
@@ -135,6 +115,10 @@ class Adapter(ABC):
         result = await self.call("reset")
         self.inbox.clear()
         self.transcript = Transcript()
+        self.hung = []
+        self.acked = 0
+        self._announced = set()
+        self.conduct.begin_anew()
         return result
 
     @abstractmethod
@@ -177,6 +161,19 @@ class Adapter(ABC):
     async def cancel(self, call: Call) -> Result:
         """Ask the adapter to cancel a running op."""
         return await self.call("cancel", {"id": call.id})
+
+    async def settle(self, *, patiently: bool) -> None:
+        """If an op is open, or got no answer, ask for a sign of life; what does not come is in `hung`.
+
+        Args:
+            patiently: Wait until all open ops have ended first, if only by being given up.
+        """
+        if not self._pending and not self.hung:
+            return
+        while self._pending and patiently:
+            await asyncio.wait({call._ended for call, _ in self._pending.values()})
+        if self.alive:
+            await self.call("state", {"session": "still there"}, SIGN_OF_LIFE_MS)
 
     # What came.
 
@@ -234,7 +231,7 @@ class Adapter(ABC):
         """The position up to which stderr has come."""
         return 0
 
-    def last_words(self) -> str:
+    def stderr_tail(self) -> str:
         """The end of stderr, as a paragraph for error messages."""
         tail = self.stderr()[-2000:].strip()
         return f"\n{tail}" if tail else ""
@@ -264,42 +261,72 @@ class Adapter(ABC):
     def _receive(self, raw: bytes | Mapping[str, Any]) -> None:
         """Take in one line of the adapter."""
         line = decode(raw)
-        self.transcript.add(self.now_ns(), "in", raw)
         if isinstance(line, BadLine):
-            self.violations.append(f"not a line of the protocol ({line.problem}): {line.text}")
+            self.transcript.add(self.now_ns(), "in", {"unreadable": line.text})
+            self.violate(f"not a line of the protocol ({line.problem}): {line.text}")
             return
+        self.transcript.add(self.now_ns(), "in", raw)
+        if self.conduct.count(len(raw) if isinstance(raw, bytes) else 0):
+            self.violate(TOO_MUCH)
+            self._stop_reading()
         self._lines += 1
         if line.n != self._lines:
-            self.violations.append(f"line {self._lines} has n {line.n}")
+            self.violate(f"line {self._lines} has n {line.n}")
             self._lines = line.n
         if isinstance(line, Response):
             self._answered(line)
-            return
-        try:
+        elif problem := event_problem(line, self.protocol):
+            self.violate(problem)
+        else:
+            if line.event == "outcome" and line["id"] in self._announced:
+                self.acked += line["outcome"] == "acked"
             self.inbox.add(line)
-        except msgspec.ValidationError as error:
-            self.violations.append(f"line {line.n} is not a message: {error}")
+
+    @property
+    def violations(self) -> list[str]:
+        """How the adapter broke the protocol, one sentence each; the first ones."""
+        return self.conduct.violations
+
+    def violate(self, problem: str) -> None:
+        """The adapter has broken the protocol."""
+        if self.conduct.violate(problem):
+            self._stop_reading()
+        self.on_violation()
+
+    @abstractmethod
+    def _stop_reading(self) -> None:
+        """Nothing more is wanted of this adapter."""
 
     def _answered(self, line: Response) -> None:
         if line.id in self._given_up:
             self._given_up.pop(line.id).late = line
-        elif line.id not in self._pending:
-            self.violations.append(f"an answer to {line.id}, which is not open")
-        else:
-            call, _ = self._pending[line.id]
-            if call.op == "next" and line.ok:
-                self._take(line)
-            self._end(call, answer=line)
+            return
+        if line.id not in self._pending:
+            self.violate(f"an answer to {line.id}, which is not open")
+            return
+        call, _ = self._pending[line.id]
+        if problem := contradiction(call.op, call.args, line, self.protocol):
+            self.violate(problem)
+            error = Error(Kind.INTERNAL, definite=False, text=f"the adapter broke its protocol: {problem}")
+            line = msgspec.structs.replace(line, ok=False, result=None, error=error)
+        elif line.ok:
+            self._take(call, line.result or {})
+        self._end(call, answer=line)
 
-    def _take(self, line: Response) -> None:
-        try:
-            for message in msgspec.convert(line.result, _Taken).messages:
+    def _take(self, call: Call, result: Any) -> None:
+        """What an answer tells besides: messages, acknowledgements."""
+        if call.op == "next":
+            for message in msgspec.convert(result, _Taken).messages:
                 self.inbox.add_message(message)
-        except msgspec.ValidationError as error:
-            self.violations.append(f"line {line.n} is not a list of messages: {error}")
+        elif call.op in ("publish", "publish_many", "narc.post"):
+            words = [row["outcome"] for row in result.get("outcomes", [result])]
+            self.acked += min(1, words.count("acked")) if call.args.get("subentry") else words.count("acked")
+            if "sent" in words:
+                self._announced.add(call.id)
 
     def _give_up(self, call: Call) -> None:
-        self._given_up[call.id] = self._end(call, hang=True)
+        self._given_up[call.id] = result = self._end(call, hang=True)
+        self.hung.append(result)
 
     def _gone(self) -> None:
         """The adapter has ended: so has everything that was open."""
@@ -314,7 +341,7 @@ class Adapter(ABC):
         timer.cancel()
         result = Result(call.id, call.op, False, call.begun_ns, self.now_ns(), hang=hang, crashed=crashed)
         if answer is not None:
-            result.ok, result.value, result.error = answer.ok, answer.result, answer.error
+            result.ok, result.value, result.error = answer.ok, given(answer.result), answer.error
             result.n, result.t = answer.n, answer.t
         call._ended.set_result(result)
         return result

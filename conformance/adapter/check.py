@@ -127,7 +127,7 @@ async def check(
 
 
 def _ended(adapter: ProcessAdapter) -> Problem:
-    came = f"the adapter has ended, exit code {adapter.exit_code}{adapter.last_words()}"
+    came = f"the adapter has ended, exit code {adapter.exit_code}{adapter.stderr_tail()}"
     return Problem(
         came, "one process that goes through all checks", "catch what an op throws, and answer it as an error"
     )
@@ -286,6 +286,6 @@ async def _end_of_input(adapter: ProcessAdapter) -> Problem | None:
     code = await adapter.end_of_input()
     if code == 0:
         return None
-    came = "it had to be killed" if code is None else f"exit code {code}{adapter.last_words()}"
+    came = "it had to be killed" if code is None else f"exit code {code}{adapter.stderr_tail()}"
     fix = "leave when reading gives nothing more, whatever the library's threads do"
     return Problem(came, "exit code 0 within 2 s", fix)

@@ -49,14 +49,14 @@ def _no_hello(adapter: ProcessAdapter, error: AdapterFailed, hello_s: float) -> 
         fix = "name a program on the PATH, or its path; no shell is involved, except in `sh -c '...'`"
         return Problem(str(error), "a command that starts", fix)
     if answer.crashed:
-        came = f"it ended with exit code {adapter.exit_code} before it answered{adapter.last_words()}"
+        came = f"it ended with exit code {adapter.exit_code} before it answered{adapter.stderr_tail()}"
         by_hand = f"echo '{HELLO_LINE}' | {shlex.join(adapter.command)}"
         return Problem(came, expected, f"try it by hand: {by_hand}")
     if answer.hang:
         fix = (
             "read stdin line by line, and flush stdout behind every line; --hello-timeout if it starts slowly"
         )
-        return Problem(f"nothing on stdout{adapter.last_words()}", expected, fix)
+        return Problem(f"nothing on stdout{adapter.stderr_tail()}", expected, fix)
     if answer.error is not None:
         fix = "answer hello for version 1 and every protocol that the library speaks; --protocol names one"
         return Problem(str(answer), expected, fix)

@@ -37,6 +37,9 @@ class InProcessAdapter(Adapter):
         assert self._adapter is not None
         self._adapter.receive(msgspec.to_builtins(request))
 
+    def _stop_reading(self) -> None:
+        """It is our own code: nothing has to be kept from it."""
+
     @property
     def alive(self) -> bool:
         return self._adapter is not None

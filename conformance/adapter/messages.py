@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Any, Literal
@@ -17,8 +18,17 @@ from conformance.adapter.kit.bodies import INLINE_BYTES_MAX, body_bytes, report_
 
 PROTOCOL_VERSION = 1
 LINE_BYTES_MAX = 8 << 20
+DEPTH_MAX = 100  #: objects and lists in one another; no message of a client needs a tenth of it
 
+#: What a library may connect again by itself: what asks and declares, what publishes, what consumes.
+Part = Literal["locator", "producer", "consumer"]
 Outcome = Literal["acked", "nacked", "unknown"]
+
+#: An escaped half of a surrogate pair without its other half.
+_LONE = re.compile(
+    rb"\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])"
+    rb"|(?<!\\u[dD][89abAB][0-9a-fA-F]{2})\\u[dD][c-fC-F][0-9a-fA-F]{2}"
+)
 
 
 class Kind(StrEnum):
@@ -159,7 +169,7 @@ class Hello(msgspec.Struct, frozen=True):
     version: int = 1
     adapter_version: str = ""
     runtime: str = ""
-    caps: dict[str, bool] = {}
+    caps: dict[str, bool | list[Part]] = {}
     limits: dict[str, float] = {}
     settles: Literal["auto", "manual", "none"] = "none"
     restart: Literal["never", "per_scenario"] = "never"
@@ -167,9 +177,26 @@ class Hello(msgspec.Struct, frozen=True):
     transporters: list[str] = []
     serializers: list[str] = []
 
+    def __post_init__(self) -> None:
+        for name, value in self.caps.items():
+            if isinstance(value, list) and name != "auto_reconnect":
+                raise ValueError(f"caps.{name}: expected true or false, got {value}")
+        for name, limit in self.limits.items():
+            least = 1 if name == "timeout_factor" else 0
+            if limit < least:
+                raise ValueError(f"limits.{name}: expected at least {least}, got {limit}")
+
     def can(self, need: str) -> bool:
-        """Whether a capability is declared; overlapping ops are taken for granted unless denied."""
-        return self.caps.get(need, need == "concurrent")
+        """Whether a capability is declared, and not only for a part of the library.
+
+        Overlapping ops are taken for granted unless denied.
+        """
+        return self.caps.get(need, need == "concurrent") is True
+
+    def reconnects(self, part: Part) -> bool:
+        """Whether the library connects this part of itself again: all of them, or those it names."""
+        declared = self.caps.get("auto_reconnect", False)
+        return part in declared if isinstance(declared, list) else declared
 
 
 #: Ops that need no broker: their deadline is short and no time-out of the library applies.
@@ -186,11 +213,21 @@ def deadline_ms(hello: Hello | None, op: str, args: Mapping[str, Any], timeout_m
     """
     if op == "next":
         return float(args.get("wait_ms", 0)) + (timeout_ms or 0)
-    if hello is not None and op not in LOCAL_OPS and not op.startswith("set_"):
-        fixed = hello.limits.get(f"{_LIMIT_OF.get(op, 'request')}_timeout_ms")
-        if fixed is not None:
-            return min(float(fixed), FIXED_DEADLINE_MAX_MS)
-    return DEFAULT_DEADLINE_MS if timeout_ms is None else float(timeout_ms)
+    given = DEFAULT_DEADLINE_MS if timeout_ms is None else float(timeout_ms)
+    if hello is None or op in LOCAL_OPS or op.startswith("set_"):
+        return given
+    return deadline_of(hello, _LIMIT_OF.get(op, "request"), given)
+
+
+def deadline_of(hello: Hello, kind: str, timeout_ms: float) -> float:
+    """The deadline of a kind of op (``connect``, ``request``, ``publish``, ``close``), in milliseconds.
+
+    Where time-outs tick (``timeout_factor``), it is when the library has to have noticed at the latest.
+    """
+    limits = hello.limits
+    own = max(limits.get(f"{kind}_timeout_ms", timeout_ms), limits.get(f"{kind}_timeout_min_ms", 0.0))
+    late = own * limits.get("timeout_factor", 1.0)
+    return min(late, FIXED_DEADLINE_MAX_MS) if late != timeout_ms else timeout_ms
 
 
 def patience_ms(deadline: float) -> float:
@@ -202,13 +239,36 @@ def decode(line: bytes | Mapping[str, Any]) -> Response | Event | BadLine:
     """One line of the adapter; never raises."""
     try:
         data = msgspec.json.decode(line, type=dict[str, Any]) if isinstance(line, bytes) else dict(line)
+        if isinstance(line, bytes) and _is_deep(line, data):
+            return BadLine(_shown(line), f"nested deeper than {DEPTH_MAX} levels")
         if "event" not in data:
             return msgspec.convert(data, Response)
         head = {name: data.pop(name, None) for name in ("n", "t", "event")}
         return msgspec.convert({**head, "fields": data}, Event)
+    except UnicodeDecodeError as error:
+        return BadLine(_shown(line), f"no UTF-8 at byte {error.start} of a string")
+    except RecursionError:
+        return BadLine(_shown(line), f"nested deeper than {DEPTH_MAX} levels")
     except msgspec.MsgspecError as error:
-        shown = line[:256].decode(errors="replace") if isinstance(line, bytes) else repr(line)[:256]
-        return BadLine(shown, str(error))
+        lone = isinstance(line, bytes) and _LONE.search(line)
+        return BadLine(_shown(line), f"half of a surrogate pair: {lone[0].decode()}" if lone else str(error))
+
+
+def _shown(line: object) -> str:
+    return line[:256].decode(errors="replace") if isinstance(line, bytes) else repr(line)[:256]
+
+
+def _is_deep(line: bytes, data: Any) -> bool:
+    """Whether anything lies deeper than it ever has to."""
+    if line.count(b"[") + line.count(b"{") <= DEPTH_MAX:
+        return False
+    level: list[Any] = [data]
+    for _ in range(DEPTH_MAX):
+        inner = [value.values() if isinstance(value, dict) else value for value in level]
+        level = [value for values in inner for value in values if isinstance(value, dict | list)]
+        if not level:
+            return False
+    return True
 
 
 def encode(request: Request) -> bytes:

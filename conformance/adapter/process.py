@@ -1,12 +1,14 @@
 """A client behind an adapter that is a child process of its own.
 
-The process leads its own session: Ctrl-C does not reach it, and everything that it has started can be killed
-with it. It ends on EOF; where the system can do it, it also dies with the suite.
+The process leads its own session: Ctrl-C does not reach it, and everything in its process group is killed
+with it. What has left the group (``setsid``) is found by a mark in its environment, where there is a /proc;
+on macOS it stays. An adapter ends on EOF; where the system can do it, it also dies with the suite.
 """
 
 from __future__ import annotations
 
 import asyncio
+import itertools
 import os
 import shlex
 import shutil
@@ -18,11 +20,22 @@ from contextlib import suppress
 from pathlib import Path
 
 from conformance.adapter.base import Adapter, AdapterFailed, Facts
-from conformance.adapter.messages import LINE_BYTES_MAX, PROTOCOL_VERSION, Request, encode
+from conformance.adapter.messages import (
+    LINE_BYTES_MAX,
+    PROTOCOL_VERSION,
+    BadLine,
+    Request,
+    decode,
+    encode,
+)
 
 EOF_GRACE_S = 2.0  #: from EOF to exit
 STDERR_BYTES_MAX = 1 << 20
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
+#: In the environment of each adapter and of all that it starts, with a value of its own.
+MARK = "FAKEBROKERS_ADAPTER_MARK"
+LINES_AT_ONCE = 500  #: then others get their turn
+_numbers = itertools.count(1)
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
 
 
@@ -69,6 +82,8 @@ class ProcessAdapter(Adapter):
         self._process: Process | None = None
         self._tasks: list[asyncio.Task[None]] = []
         self._stderr = _Tail(STDERR_BYTES_MAX)
+        self._mark = ""
+        self._is_read = True
 
     # Life.
 
@@ -76,11 +91,14 @@ class ProcessAdapter(Adapter):
         if shutil.which(self.command[0], path=self._env.get("PATH")) is None:
             raise AdapterFailed(f"cannot start {shlex.join(self.command)}: no such program")
         self._stderr = _Tail(STDERR_BYTES_MAX)
+        self._mark = f"{os.getpid()}-{next(_numbers)}"
+        self._is_read = True
         environment = {
             **os.environ,
             **self._env,
             "FAKEBROKERS_PROTOCOL": self.protocol,
             "FAKEBROKERS_ADAPTER_VERSION": str(PROTOCOL_VERSION),
+            MARK: self._mark,
         }
         try:
             process = await asyncio.create_subprocess_exec(
@@ -129,11 +147,14 @@ class ProcessAdapter(Adapter):
         return waiting.done() and not waiting.cancelled()
 
     async def _finish(self) -> int | None:
-        """Kill what is left of the process group, close the pipes, collect the exit code."""
+        """Kill what is left of the process group and outside it, close the pipes, collect the exit code."""
         if self._process is None:
             return None
         self._signal(signal.SIGKILL)
         code = await self._process.wait()
+        if self._mark:
+            await asyncio.to_thread(kill_marked, self._mark)
+            self._mark = ""
         _, late = await asyncio.wait(self._tasks, timeout=1)
         for task in late:  # a grandchild outside the group still holds a pipe
             task.cancel()
@@ -163,14 +184,29 @@ class ProcessAdapter(Adapter):
 
     async def _read_lines(self, process: Process) -> None:
         assert process.stdout is not None
-        try:
-            while line := await process.stdout.readline():
-                self._receive(line)
-        except ValueError:
-            self.violations.append(f"a line of more than {LINE_BYTES_MAX} bytes")
-            self._signal(signal.SIGKILL)
+        while self._is_read and (line := await self._next_line(process.stdout)):
+            if not line.endswith(b"\n") and isinstance(decode(line), BadLine):
+                break  # the process died in the middle of a line
+            self._receive(line)
+            if self._lines % LINES_AT_ONCE == 0:
+                await asyncio.sleep(0)
+        while not self._is_read and await process.stdout.read(1 << 20):
+            pass  # what is still in the pipe
         await process.wait()
         self._gone()
+
+    async def _next_line(self, lines: asyncio.StreamReader) -> bytes:
+        """One line; empty at the end of all lines."""
+        try:
+            return await lines.readline()
+        except ValueError:
+            self.violate(f"a line of more than {LINE_BYTES_MAX} bytes")
+            self._stop_reading()
+            return b""
+
+    def _stop_reading(self) -> None:
+        self._is_read = False
+        self._signal(signal.SIGKILL)
 
     async def _read_stderr(self, process: Process) -> None:
         assert process.stderr is not None
@@ -213,6 +249,37 @@ def process_facts(pid: int, exit_code: int | None = None) -> Facts:
         return Facts(pid, exit_code)
     user, system, threads, pages = (int(fields[index]) for index in (11, 12, 17, 21))
     return Facts(pid, exit_code, (user + system) / _TICKS_PER_S, pages * _PAGE_BYTES, fds, threads)
+
+
+def kill_marked(mark: str) -> int:
+    """Kill every process whose environment has the mark; how many these were. 0 where there is no /proc.
+
+    Looks again until none is left: one may start another while it is looked for.
+    """
+    wanted, killed = f"{MARK}={mark}".encode(), 0
+    for _ in range(5):
+        found = [pid for pid in _processes() if wanted in _environment(pid)]
+        for pid in found:
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
+        killed += len(found)
+        if not found:
+            break
+    return killed
+
+
+def _processes() -> list[int]:
+    try:
+        return [int(name) for name in os.listdir("/proc") if name.isdecimal()]
+    except OSError:
+        return []
+
+
+def _environment(pid: int) -> list[bytes]:
+    try:
+        return Path("/proc", str(pid), "environ").read_bytes().split(b"\0")
+    except OSError:  # ended, or another user's
+        return []
 
 
 def _dying_with_us(command: Sequence[str]) -> list[str]:

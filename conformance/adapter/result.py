@@ -61,9 +61,13 @@ class Result(msgspec.Struct):
 
     @property
     def history(self) -> Literal["ok", "fail", "info"]:
-        """Jepsen's word for it: an error that is not definite is ``info``, never ``fail``."""
+        """Jepsen's word for it: an error that is not definite is ``info``, never ``fail``.
+
+        Of a publish that was only sent nothing is known yet.
+        """
         if self.ok:
-            return "ok"
+            only_sent = isinstance(self.value, dict) and self.value.get("outcome") == "sent"
+            return "info" if only_sent else "ok"
         return "fail" if self.error is not None and self.error.definite else "info"
 
     @property

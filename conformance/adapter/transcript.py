@@ -11,7 +11,7 @@ import msgspec
 from conformance.adapter.messages import INLINE_BYTES_MAX, Event, Message, report_body
 
 SECRETS = frozenset({"password", "token", "secret"})
-#: The `way` of the runner's own remark that messages were waited for in vain, where it began to wait.
+#: The `way` of the runner's own remark that messages did not come, where it began to wait for them.
 WAITED = "waited"
 
 
@@ -57,7 +57,7 @@ def _object(line: Mapping[str, Any] | bytes) -> Any:
         return line
     try:
         return msgspec.json.decode(line)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return line.decode(errors="replace")
 
 

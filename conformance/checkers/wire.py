@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import zip_longest
 
 from conformance.checkers.anomaly import ARRIVED, GRACE_MS, LAG, LEFT, NOTICED, TOLERANCE, Anomaly
@@ -52,20 +52,8 @@ def phantom_confirm(log: RunLog) -> Iterator[Anomaly]:
     use the same numbers. One number may stand for a batch of messages, so that more are acknowledged than
     were published: those beyond count for nothing.
     """
-    published: dict[str, Counter[_Place]] = defaultdict(Counter)
-    confirmed: dict[str, Counter[_Place]] = defaultdict(Counter)
-    received: Counter[_Place] = Counter()
-    sent: Counter[_Place] = Counter()
-    for frame in log.frames:
-        place = frame.peer or frame.connection, frame.scope
-        if frame.role == Role.PUBLISH and frame.tap in ARRIVED:
-            for key in _keys(frame):
-                published[key][place] += 1
-            received[place] += frame.items
-        elif frame.role == Role.CONFIRM and frame.tap in LEFT:
-            for key in _keys(frame):
-                confirmed[key][place] += 1
-            sent[place] += frame.items
+    published, received = _counted(log.frames, Role.PUBLISH, ARRIVED)
+    confirmed, sent = _counted(log.frames, Role.CONFIRM, LEFT)
     if not received.total():
         return
     acked = [op for op in log.ops if op.f == "publish" and op.outcome == "ok"]
@@ -97,6 +85,21 @@ def phantom_confirm(log: RunLog) -> Iterator[Anomaly]:
             seqs=(acked[-1].seq,),
             detail=f"{len(acked)} acknowledged, {true} sent",
         )
+
+
+def _counted(
+    frames: Iterable[FrameRow], role: Role, taps: tuple[str, ...]
+) -> tuple[dict[str, Counter[_Place]], Counter[_Place]]:
+    """How often each key turned up at each place, and how many items did."""
+    by_key: dict[str, Counter[_Place]] = defaultdict(Counter)
+    items: Counter[_Place] = Counter()
+    for frame in frames:
+        if frame.role == role and frame.tap in taps:
+            place = frame.peer or frame.connection, frame.scope
+            for key in _keys(frame):
+                by_key[key][place] += 1
+            items[place] += frame.items
+    return by_key, items
 
 
 def missed_heartbeat_ignored(log: RunLog) -> Iterator[Anomaly]:

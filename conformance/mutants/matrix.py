@@ -8,6 +8,7 @@ fake share a loop on virtual time. Scenarios about processes and TLS run over so
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import io
 import os
 import signal
@@ -17,7 +18,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import redirect_stderr
 from enum import StrEnum
-from multiprocessing import get_context
+from multiprocessing import active_children, get_context
 from types import FrameType
 from typing import Any
 
@@ -27,6 +28,7 @@ from conformance.adapter.base import Adapter, AdapterFailed
 from conformance.adapter.inprocess import InProcessAdapter
 from conformance.adapter.kit import AdapterBase
 from conformance.adapter.process import ProcessAdapter
+from conformance.mutants.kills import known_kills
 from conformance.mutants.registry import Mutant, command, mutants_of, reference, without_sockets
 from conformance.results import Verdict
 from conformance.suite.brokers import fake_for
@@ -37,6 +39,7 @@ from fakebrokers.core import virtual
 from fakebrokers.journal import RunJournal
 
 GOOD = (Verdict.PASS, Verdict.NON_STRICT)
+PR_SET_PDEATHSIG = 1  #: <sys/prctl.h>
 STUCK_S = 30  #: real seconds after which a run is given up: a client in an endless loop
 
 
@@ -57,7 +60,7 @@ class Row(msgspec.Struct):
         seconds: What the row has cost, real time.
         killed_by: The mutants that fail it by its own criterion.
         criteria: By mutant, the criterion that was violated, and what happened.
-        survived: By mutant that was tried in vain, its verdict and the reason.
+        survived: By mutant that was tried and survived, its verdict and the reason.
     """
 
     id: str
@@ -78,9 +81,31 @@ class Row(msgspec.Struct):
 
 
 class Matrix(msgspec.Struct):
-    """All rows."""
+    """All rows.
+
+    Attributes:
+        tried: The mutants that are asked about, as (protocol, name); None: all of the rows' protocols.
+        elsewhere: Mutants that scenarios outside these rows are known to kill.
+    """
 
     rows: list[Row]
+    tried: frozenset[tuple[str, str]] | None = None
+    elsewhere: frozenset[tuple[str, str]] = frozenset()
+
+    @property
+    def unkilled_mutants(self) -> list[str]:
+        """The mutants that no scenario kills: each of them is a defect that would go unnoticed."""
+        tried = self.tried
+        if tried is None:
+            spoken = {row.protocol for row in self.rows}
+            tried = frozenset((name, one.name) for name in spoken for one in mutants_of(name))
+        killed = {(row.protocol, name) for row in self.rows for name in row.killed_by}
+        return sorted(name for _, name in tried - killed - self.elsewhere)
+
+    @property
+    def is_proven(self) -> bool:
+        """Every scenario kills a mutant, and every mutant is killed."""
+        return all(row.is_proven for row in self.rows) and not self.unkilled_mutants
 
     def document(self) -> dict[str, Any]:
         """What ``fakebrokers mutants --json`` prints."""
@@ -88,6 +113,7 @@ class Matrix(msgspec.Struct):
         return {
             "scenarios": [{name: getattr(row, name) for name in shown} for row in self.rows],
             "unkilled": _once(row.id for row in self.rows if not row.killed_by),
+            "unkilled_mutants": self.unkilled_mutants,
             "reference_failures": _once(row.id for row in self.rows if row.reference not in GOOD),
         }
 
@@ -237,7 +263,7 @@ def matrix(
     Args:
         everything: Try every mutant on every scenario.
         only: Names of mutants; all others are left out.
-        processes: How many to use; 1 means this one.
+        processes: How many to use; 1 means this one. None of them outlives the call.
         on_row: For progress.
     """
     keys = [scenario.key for scenario in scenarios]
@@ -247,12 +273,37 @@ def matrix(
             rows[key] = _prove_key(key, everything, tuple(only))
             on_row(rows[key])
     else:
-        with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
-            jobs = {pool.submit(_prove_key, key, everything, tuple(only)): key for key in keys}
-            for job in as_completed(jobs):
-                rows[jobs[job]] = job.result()
-                on_row(rows[jobs[job]])
-    return Matrix([rows[key] for key in keys])
+        context = get_context("spawn")
+        with ProcessPoolExecutor(
+            processes, mp_context=context, initializer=_serve, initargs=(os.getpid(),)
+        ) as pool:
+            try:
+                jobs = {pool.submit(_prove_key, key, everything, tuple(only)): key for key in keys}
+                for job in as_completed(jobs):
+                    rows[jobs[job]] = job.result()
+                    on_row(rows[jobs[job]])
+            except BaseException:
+                for worker in active_children():
+                    worker.kill()
+                raise
+    chosen = frozenset((key[1], name) for key in keys for name in only) if only else None
+    return Matrix([rows[key] for key in keys], chosen, _killed_outside(keys))
+
+
+def _killed_outside(keys: Sequence[Key]) -> frozenset[tuple[str, str]]:
+    """The mutants that scenarios beyond `keys` are known to kill."""
+    return frozenset(
+        (key[1], name) for key, names in known_kills().items() if key not in keys for name in names
+    )
+
+
+def _serve(parent: int) -> None:
+    """A worker begins: the parent alone hears Ctrl-C, and no worker lives longer than it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:  # it died before it could be asked for
+        os._exit(1)
 
 
 def _prove_key(key: Key, everything: bool, only: tuple[str, ...]) -> Row:

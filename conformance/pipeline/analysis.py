@@ -172,7 +172,7 @@ def _small(frame: DataFrame, path: Path) -> list[dict[str, Any]]:
 
 
 def _anomalies(frame: DataFrame, folder: Path, rows: int) -> pa.Table:
-    """The anomalies in a journal of so many rows, also written to `folder`.
+    """The anomalies in a journal of that many rows, also written to `folder`.
 
     Spark writes large tables in parallel, but takes a second to get its writer going.
     """

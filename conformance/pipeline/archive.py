@@ -81,7 +81,7 @@ def whole(folder: Path, name: str) -> Path | None:
 def archive_options(folder: Path | None) -> list[str]:
     """The options for Java that make it use the archive in `folder`, if there is one."""
     classes = whole(folder, CLASSES) if folder and whole(folder, BASE) else None
-    # An archive of other jars or another Java is passed over, without a word on the standard output.
+    # An archive of other jars or another Java is passed over, and nothing is printed.
     return [f"-XX:SharedArchiveFile={classes}", "-Xshare:auto", "-Xlog:disable"] if classes else []
 
 

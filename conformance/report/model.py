@@ -216,10 +216,13 @@ def _clients(runs: Sequence[Results], sections: Sequence[Section]) -> Iterable[C
         )
         must = [r for r in results if r.level == "MUST"]
         failed = sum(r.verdict is Verdict.FAIL for r in must)
+        complete = all(run.complete for run in own)
         judged = any(r.verdict in (Verdict.PASS, Verdict.NON_STRICT, Verdict.FAIL) for r in must)
         verdict, look = (
             (f"{failed} MUST failed", "fail")
             if failed
+            else ("incomplete", "unsure")
+            if not complete
             else ("conformant", "pass")
             if judged
             else ("not judged", "unsure")

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from conformance.adapter.base import Adapter, Call, Facts
-from conformance.adapter.messages import Event, Hello, Message, request_body
+from conformance.adapter.messages import Event, Hello, Message, Part, deadline_of, request_body
 from conformance.adapter.result import Result
-from conformance.suite.expect import Expect
+from conformance.suite.expect import Expect, Unsupported
 
 DEFAULT_TIMEOUT_S = 5.0
 
@@ -25,7 +25,7 @@ class Client:
     Args:
         adapter: Speaks the adapter protocol.
         endpoint: ``host:port`` of the fake (or the real broker) of this run; addresses by role where the
-            protocol has several (PZQ).
+            protocol has several.
         expect: Judges the steps that only prepare.
         connect_options: Options of every connect (user, password ... of a real broker).
     """
@@ -60,10 +60,44 @@ class Client:
         """Whether a role is declared."""
         return role in self.hello.roles
 
+    def reconnects(self, part: Part) -> bool:
+        """Whether the library connects its ``locator``, ``producer`` or ``consumer`` again by itself."""
+        return self.hello.reconnects(part)
+
+    @property
+    def limits(self) -> Mapping[str, float]:
+        """What the library cannot do otherwise, by name; see ADAPTER.md."""
+        return self.hello.limits
+
     def deadline_s(self, kind: str, timeout_s: float) -> float:
-        """The deadline of ops of a kind (``connect``, ``request``): the library's own, else what is given."""
-        fixed = self.hello.limits.get(f"{kind}_timeout_ms")
-        return timeout_s if fixed is None else min(fixed, 30_000.0) / 1000
+        """When ops of a kind (``connect``, ``request``, ``publish``, ``close``) have to have ended.
+
+        What the library fixes itself counts, else what is given; see `messages.deadline_of`.
+        """
+        return deadline_of(self.hello, kind, timeout_s * 1000) / 1000
+
+    def heartbeat_s(self, wanted: float, at_most: float) -> float:
+        """The heartbeat to ask for: `wanted`, or the smallest that the library takes.
+
+        Raises:
+            Unsupported: That is more than `at_most`, which the scenario cannot wait for.
+        """
+        return self._allowed("heartbeat_min_s", 1.0, "heartbeat", wanted, at_most)
+
+    def timeout_s(self, kind: str, wanted: float, at_most: float) -> float:
+        """The same for the time-out of a kind of op, whose limit is ``<kind>_timeout_min_ms``."""
+        return self._allowed(f"{kind}_timeout_min_ms", 1000.0, f"{kind} time-out", wanted, at_most)
+
+    def _allowed(self, limit: str, per_s: float, what: str, wanted: float, at_most: float) -> float:
+        smallest = max(wanted, self.limits.get(limit, 0.0) / per_s)
+        if smallest > at_most:
+            raise Unsupported(f"the smallest {what} is {smallest:g} s, and {at_most:g} s are the most here")
+        return smallest
+
+    @property
+    def now(self) -> float:
+        """Seconds on the clock that scripts, client and fake share: virtual where they run in memory."""
+        return self.adapter.now_ns() / 1e9
 
     # any op
 

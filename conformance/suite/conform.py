@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -12,28 +13,31 @@ from urllib.parse import unquote, urlsplit
 import msgspec
 from rich.console import Console
 
-from conformance import results as result_files
 from conformance.adapter.base import Adapter
 from conformance.adapter.messages import Hello
 from conformance.adapter.profile import ROLE_OPS
-from conformance.results import Results, summarize
+from conformance.interrupts import interruptible
+from conformance.results import Result, Results, summarize
 from conformance.suite import expectations
 from conformance.suite.bench import Bench
 from conformance.suite.brokers import RealBroker, fake_for
 from conformance.suite.console import RunProgress
 from conformance.suite.judge import Judgement
-from conformance.suite.junit import junit
 from conformance.suite.load import select
-from conformance.suite.notebook import open_run
+from conformance.suite.op_journal import open_run
 from conformance.suite.plugin import SuitePlugin, run_session
 from conformance.suite.present import to_result
 from conformance.suite.runner import Runner
 from conformance.suite.scenario import Key, Scenario
 from conformance.suite.verdicts import exit_code
 from fakebrokers import __version__
-from fakebrokers.errors import UsageError
+from fakebrokers.commands import ExitCode
+from fakebrokers.errors import FakeBrokerError, UsageError
 from fakebrokers.journal import RunJournal
 from fakebrokers.journal.run import ensure_writable
+
+KEEP_EVERY_S = 3.0
+TARGET_S = 5.0  #: for the first connection to a real broker
 
 
 class Order(msgspec.Struct, kw_only=True):
@@ -46,7 +50,9 @@ class Order(msgspec.Struct, kw_only=True):
         which: ``smoke``, ``gate``, ``full`` or ``soak``.
         target: URL of a real broker instead of the fake.
         journal: Folder in which every run is written down; None writes nothing.
-        parallel: How many scenarios at once.
+        keep: Called with what is known so far, at the beginning and every few seconds: a run that is killed
+            leaves that behind, marked as not complete.
+        parallel: How many scenarios at once; None: as many as the machine carries.
     """
 
     client: str
@@ -60,78 +66,177 @@ class Order(msgspec.Struct, kw_only=True):
     expect: Path | None = None
     seed: int = 0
     journal: Path | None = None
-    parallel: int = 6
+    keep: Callable[[Results], None] | None = None
+    parallel: int | None = None
     who: tuple[str, ...] = ()
 
 
 class CutShort(KeyboardInterrupt):
-    """Ctrl-C in the middle of a run.
+    """Ctrl-C or SIGTERM in the middle of a run.
 
     Attributes:
         results: Of the scenarios that had ended by then.
+        chosen: How many there were to run.
     """
 
-    def __init__(self, results: Results) -> None:
-        super().__init__(f"cut short after {len(results.results)} scenarios")
+    def __init__(self, results: Results, chosen: int) -> None:
+        super().__init__(f"cut short after {len(results.results)} of {chosen} scenarios")
         self.results = results
+        self.chosen = chosen
+
+
+class NothingExecuted(FakeBrokerError):
+    """Nobody was judged: the run says nothing about the client."""
 
 
 def conform(order: Order, console: Console) -> tuple[Results, list[Judgement]]:
     """Run it, with progress on a terminal.
 
     Raises:
-        CutShort: Ctrl-C; it has the results so far.
+        CutShort: Ctrl-C or SIGTERM; it has the results so far.
         JournalError: The folder of the journal cannot be written.
+        NothingExecuted: There is no scenario to run, or nothing at the other end.
     """
-    if order.journal is not None:
-        ensure_writable(order.journal)
-    started = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
-    known = expectations.load(order.expect) if order.expect else expectations.Expectations()
-    hello: list[Hello] = []
-    progress: list[RunProgress] = []
-    ended: list[Judgement] = []
+    return _Run(order, console).work()
 
-    def choose(items: list[Scenario]) -> list[Scenario]:
+
+class _Run:
+    """One run, from the selection to the results."""
+
+    def __init__(self, order: Order, console: Console) -> None:
+        self._order = order
+        self._console = console
+        self._known = expectations.load(order.expect) if order.expect else expectations.Expectations()
+        self._started = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+        self._begun = time.monotonic()
+        self._hello: list[Hello] = []
+        self._progress: list[RunProgress] = []
+        self._ended: list[Judgement] = []
+        self._chosen = 0
+        self._kept = 0.0
+
+    def work(self) -> tuple[Results, list[Judgement]]:
+        """See `conform`."""
+        if self._order.journal is not None:
+            ensure_writable(self._order.journal)
+        if self._order.target:
+            _reach(self._order.target)
+        self._keep()
+        with interruptible() as told:
+            try:
+                judgements = run_session(SuitePlugin(self._choose, self._make_runner))
+            except KeyboardInterrupt:
+                rows = [self._row(judgement) for judgement in self._ended]
+                raise CutShort(self._results(rows, ended_by=told.exit_code), self._chosen) from None
+            finally:
+                for bar in self._progress:
+                    bar.__exit__()
+        return self._results([self._row(judgement) for judgement in judgements]), judgements
+
+    def _choose(self, items: list[Scenario]) -> list[Scenario]:
+        order = self._order
         chosen = select(
             items, protocol=order.protocol, variant=order.variant, which=order.which, ids=order.ids
         )
         if order.target:
             chosen = [s for s in chosen if s.target]
-        progress.append(RunProgress(console, len(chosen)))
-        progress[0].__enter__()
+        if not chosen:
+            where = " against a real broker" if order.target else ""
+            raise NothingExecuted(
+                f"there is no scenario to run{where}: `fakebrokers list` shows what there is"
+            )
+        self._chosen = len(chosen)
+        self._progress.append(RunProgress(self._console, len(chosen)))
+        self._progress[0].__enter__()
         return chosen
 
-    def make_runner() -> Runner:
-        return _runner(order, progress[0], hello, known.failures(), ended)
+    def _make_runner(self) -> Runner:
+        def end(judgement: Judgement) -> None:
+            self._ended.append(judgement)
+            self._progress[0].end(judgement)
+            if time.monotonic() - self._kept > KEEP_EVERY_S:
+                self._keep()
 
-    begun, cut_short = time.monotonic(), False
-    try:
-        judgements = run_session(SuitePlugin(choose, make_runner))
-    except KeyboardInterrupt:
-        judgements, cut_short = ended, True
-    finally:
-        for bar in progress:
-            bar.__exit__()
-    about = hello[0] if hello else None
-    client = _name(order, about)
-    rows = [
-        to_result(j, client=client, seed=order.seed, who=order.who, target=order.target) for j in judgements
-    ]
-    rows = expectations.apply(rows, known)
-    found = Results(
-        client=client,
-        client_version=about.library_version if about else "",
-        suite_version=__version__,
-        seed=order.seed,
-        started=started,
-        seconds=round(time.monotonic() - begun, 2),
-        results=tuple(rows),
-        summary=summarize(rows),
-        exit_code=int(exit_code(rows, strict=order.strict, incomplete=bool(about and lacks(about)))),
+        def greeted(hello: Hello) -> None:
+            self._known.check_client(self._order.expect, self._order.client, hello)
+            self._hello.append(hello)
+
+        bench = _NotedBench(self._order.make_adapter, greeted)
+        return _runner(self._order, bench, self._hello, self._progress[0].begin, end, self._known.failures())
+
+    def _keep(self) -> None:
+        """What is known so far, without pictures: all that is left of the run if it is killed."""
+        self._kept = time.monotonic()
+        if self._order.keep is not None:
+            rows = [_bare(judgement) for judgement in self._ended]
+            self._order.keep(self._results(rows, ended_by=ExitCode.INCONCLUSIVE))
+
+    def _row(self, judgement: Judgement) -> Result:
+        about = self._hello[0] if self._hello else None
+        order = self._order
+        row = to_result(
+            judgement, client=_name(order, about), seed=order.seed, who=order.who, target=order.target
+        )
+        return msgspec.structs.replace(row, criterion=judgement.criterion_id)
+
+    def _results(self, rows: list[Result], ended_by: int | None = None) -> Results:
+        """The results; `ended_by` is the exit code of a run that is not complete."""
+        about = self._hello[0] if self._hello else None
+        rows = expectations.apply(rows, self._known)
+        lacking = bool(about and lacks(about))
+        return Results(
+            client=_name(self._order, about),
+            client_version=about.library_version if about else "",
+            suite_version=__version__,
+            seed=self._order.seed,
+            started=self._started,
+            seconds=round(time.monotonic() - self._begun, 2),
+            results=tuple(rows),
+            summary=summarize(rows),
+            exit_code=int(
+                exit_code(rows, strict=self._order.strict, incomplete=lacking)
+                if ended_by is None
+                else ended_by
+            ),
+            complete=ended_by is None,
+        )
+
+
+def _bare(judgement: Judgement) -> Result:
+    """A row without diagrams and journals."""
+    item = judgement.scenario
+    return Result(
+        item.id,
+        item.protocol,
+        item.variant,
+        item.requirement.level,
+        judgement.verdict,
+        title=item.requirement.title,
+        criterion=judgement.criterion_id,
+        tags=judgement.tags,
+        seconds=round(judgement.seconds, 3),
+        reason=judgement.reason,
+        revision=item.revision,
     )
-    if cut_short:
-        raise CutShort(found)
-    return found, judgements
+
+
+def _reach(target: str) -> None:
+    """Raise `NothingExecuted` unless something listens there."""
+    host, port = _place(target)
+    try:
+        socket.create_connection((host, port), timeout=TARGET_S).close()
+    except OSError as error:
+        raise NothingExecuted(f"nothing answers at {host}:{port} ({error}): start the broker first") from None
+
+
+def _place(target: str) -> tuple[str, int]:
+    url = urlsplit(target if "//" in target else f"//{target}")
+    try:
+        if url.hostname and url.port:
+            return url.hostname, url.port
+    except ValueError:
+        pass  # a port that is none
+    raise UsageError(f"expected --target like rabbitmq-stream://guest:guest@127.0.0.1:5552, got {target!r}")
 
 
 def _name(order: Order, about: Hello | None) -> str:
@@ -150,31 +255,30 @@ def lacks(hello: Hello) -> list[str]:
 
 
 class _NotedBench(Bench):
-    """Remembers what the client said about itself."""
+    """Tells what the client said about itself."""
 
-    def __init__(self, make: Callable[[], Adapter], noted: list[Hello]) -> None:
+    def __init__(self, make: Callable[[], Adapter], greeted: Callable[[Hello], None]) -> None:
         super().__init__(make)
-        self._noted = noted
+        self._greeted = greeted
 
     async def hello(self) -> Hello:
         found = await super().hello()
-        self._noted.append(found)
+        self._greeted(found)
         return found
 
 
 def _runner(
-    order: Order, progress: RunProgress, noted: list[Hello], expected: set[Key], ended: list[Judgement]
+    order: Order,
+    bench: Bench,
+    noted: list[Hello],
+    begin: Callable[[Scenario], None],
+    end: Callable[[Judgement], None],
+    expected: set[Key],
 ) -> Runner:
-    bench = _NotedBench(order.make_adapter, noted)
-
-    def end(judgement: Judgement) -> None:
-        ended.append(judgement)
-        progress.end(judgement)
-
     options: dict[str, Any] = {
         "parallel": order.parallel,
         "expected": expected,
-        "on_begin": progress.begin,
+        "on_begin": begin,
         "on_end": end,
     }
     if order.journal is not None:
@@ -196,13 +300,10 @@ def _runner(
         options["open_run"] = open_journal
     if order.target is None:
         return Runner(bench, fake_for(seed=order.seed), **options)
+    host, port = _place(order.target)
     url = urlsplit(order.target if "//" in order.target else f"//{order.target}")
-    if not url.hostname or not url.port:
-        raise UsageError(
-            f"expected --target like rabbitmq-stream://guest:guest@127.0.0.1:5552, got {order.target!r}"
-        )
     login = {"user": unquote(url.username or ""), "password": unquote(url.password or "")}
-    real = RealBroker(url.hostname, url.port, {})
+    real = RealBroker(host, port, {})
     return Runner(
         bench,
         lambda _: real,
@@ -211,37 +312,3 @@ def _runner(
         target=True,
         **{**options, "parallel": 1},  # the scenarios share their streams' names
     )
-
-
-def write_folder(results: Results, folder: Path) -> None:
-    """Write ``results.json``, ``junit.xml`` and ``allure-results``; each file appears whole or not at all."""
-    folder.mkdir(parents=True, exist_ok=True)
-    _put(folder / "results.json", result_files.dump(results))
-    _put(folder / "junit.xml", junit(results))
-    for row in results.results:
-        if row.reproducer:
-            place = folder / "reproducers" / result_files.reproducer_name(row)
-            place.parent.mkdir(exist_ok=True)
-            _put(place, row.reproducer.encode())
-    try:
-        from conformance.suite.allure import write_allure
-
-        write_allure(results, folder / "allure-results")
-    except ModuleNotFoundError:
-        pass  # the extra is not installed; `fakebrokers doctor` says so
-
-
-def write_pages(results: Results, folder: Path) -> None:
-    """Write ``index.html`` and turn the journal into Parquet, where the extra ``suite`` is installed."""
-    from conformance.report import write_report
-    from fakebrokers.journal.seal import seal
-
-    if (folder / "journal").exists():
-        seal(folder / "journal")
-    write_report(folder, [results])
-
-
-def _put(path: Path, data: bytes) -> None:
-    part = path.with_name(path.name + ".part")
-    part.write_bytes(data)
-    part.replace(path)

@@ -17,9 +17,9 @@ from fakebrokers.faults.plan import Plan
 #: What only looks, waits, or belongs to the life of the fake itself.
 _NOT_DONE = frozenset(
     {
-        *("call", "check", "fired", "start", "start_async", "stop", "stop_async"),
-        *("bound", "failed", "make_broker", "make_listeners", "opened", "released", "serve", "unserve"),
-        *("connect_memory", "connect_memory_socket", "welcome_door", "welcome_memory"),
+        *("call", "check", "start", "start_async", "stop", "stop_async"),
+        *("bound", "closed", "endpoints", "make_broker", "new_listeners", "released", "serve", "unserve"),
+        *("connect_memory", "connect_memory_socket", "connection", "options_from_environ"),
         *("client_holds", "journal_excerpt", "messages", "stream_named", "unacked", "wait_for"),
         *("messages_url", "queue_url", "wait_for_async", "websocket_url"),
     }

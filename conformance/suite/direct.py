@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Generator, Mapping
 from typing import Any
 
@@ -21,27 +22,37 @@ PIPE_S = 0.005
 class DirectCall:
     """An op that has begun; await it for its `Result`."""
 
-    def __init__(self, request_id: int, op: str, begun_ns: int, ended: asyncio.Task[Result]) -> None:
+    def __init__(self, request_id: int, op: str, begun_ns: int, ended: asyncio.Future[Result]) -> None:
         self.id = request_id
         self.op = op
         self.begun_ns = begun_ns
-        self._ended = ended
+        self.ended = ended
 
     @property
     def done(self) -> bool:
         """Whether the result is there."""
-        return self._ended.done()
+        return self.ended.done()
 
     def __await__(self) -> Generator[Any, None, Result]:
-        return asyncio.shield(self._ended).__await__()
+        return asyncio.shield(self.ended).__await__()
+
+
+class Words(logging.Handler):
+    """What a library logs, in place of the stderr of a process of its own."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.text = ""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Take one message, with its traceback."""
+        self.text += self.format(record) + "\n"
 
 
 class Direct:
     """In place of `adapter.base.Adapter`, for a client in Python; make it on the loop where it runs."""
 
     alive = True
-    clock_offset_ms = 0.0
-    stderr_mark = 0
 
     def __init__(self, adapter: AdapterBase, protocol: str) -> None:
         self.protocol = protocol
@@ -62,7 +73,10 @@ class Direct:
         self._adapter = adapter
         self._loop = asyncio.get_running_loop()
         self._next_id = 1
-        self._tasks: dict[int, asyncio.Task[Any]] = {}
+        self._pending: dict[int, DirectCall] = {}
+        self._words = Words()
+        logging.getLogger().addHandler(self._words)
+        self.clock_offset_ms = self._loop.time() * 1000
         adapter.start(self._heard)
 
     def begin(
@@ -72,30 +86,12 @@ class Direct:
         request_id, self._next_id = self._next_id, self._next_id + 1
         given = dict(args or {})
         request = {"id": request_id, "op": op, "args": given, "timeout_ms": timeout_ms}
-        work = self._tasks[request_id] = asyncio.create_task(self._carry_out(request))
+        call = DirectCall(request_id, op, self.now_ns(), self._loop.create_future())
+        self._pending[request_id] = call
+        self._loop.call_later(PIPE_S, self._adapter.receive, request)
         limit_s = patience_ms(deadline_ms(self.hello, op, given, timeout_ms)) / 1000
-        begun_ns = self.now_ns()
-        ended = asyncio.create_task(self._end(request_id, op, begun_ns, work, limit_s))
-        return DirectCall(request_id, op, begun_ns, ended)
-
-    async def _carry_out(self, request: dict[str, Any]) -> Any:
-        await asyncio.sleep(PIPE_S)
-        return await self._adapter.attempt(request)
-
-    async def _end(
-        self, request_id: int, op: str, begun_ns: int, work: asyncio.Task[Any], limit_s: float
-    ) -> Result:
-        await asyncio.wait({work}, timeout=limit_s)
-        await asyncio.sleep(PIPE_S)
-        result = Result(request_id, op, False, begun_ns, self.now_ns(), hang=not work.done())
-        if not result.hang:
-            answer = work.result()
-            result.ok, result.value = answer["ok"], answer.get("result")
-            result.error = msgspec.convert(answer["error"], Error) if "error" in answer else None
-            if op == "next" and result.ok:
-                for message in msgspec.convert(answer["result"]["messages"], list[Message]):
-                    self.inbox.add_message(message)
-        return result
+        self._loop.call_later(limit_s, self._end, request_id, {})
+        return call
 
     async def call(
         self, op: str, args: Mapping[str, Any] | None = None, timeout_ms: float | None = None
@@ -105,17 +101,36 @@ class Direct:
 
     async def cancel(self, call: DirectCall) -> Result:
         """Cancel a running op, as an application does with its task."""
-        self._adapter._cancelled.add(call.id)
-        self._tasks[call.id].cancel()
-        return await self.begin("state", {"session": "s1"})
+        return await self.call("cancel", {"id": call.id})
 
     def _heard(self, line: Mapping[str, Any]) -> None:
         """Take a line of any thread."""
-        self._loop.call_soon_threadsafe(self._take, line)
+        self._loop.call_soon_threadsafe(self._take, dict(line))
 
-    def _take(self, line: Mapping[str, Any]) -> None:
-        fields = dict(line)
-        self.inbox.add(Event(fields.pop("n"), fields.pop("t"), fields.pop("event"), fields))
+    def _take(self, line: dict[str, Any]) -> None:
+        if "event" in line:
+            self.inbox.add(Event(line.pop("n"), line.pop("t"), line.pop("event"), line))
+        else:
+            self._loop.call_later(PIPE_S, self._end, line["id"], line)
+
+    def _end(self, request_id: int, answer: Mapping[str, Any]) -> None:
+        """Give an op its result, unless it has one; without an answer it hangs."""
+        call = self._pending.pop(request_id, None)
+        if call is None:
+            return
+        result = Result(request_id, call.op, False, call.begun_ns, self.now_ns(), hang=not answer)
+        if answer:
+            result.ok, result.value, result.n, result.t = (
+                answer["ok"],
+                answer.get("result"),
+                answer["n"],
+                answer["t"],
+            )
+            result.error = msgspec.convert(answer["error"], Error) if "error" in answer else None
+        if call.op == "next" and result.ok:
+            for message in msgspec.convert(result.value["messages"], list[Message]):
+                self.inbox.add_message(message)
+        call.ended.set_result(result)
 
     @property
     def events(self) -> list[Event]:
@@ -153,5 +168,10 @@ class Direct:
         return int(self._loop.time() * 1e9)
 
     def stderr(self, since: int = 0) -> str:
-        """Nothing: the client writes to the test's own."""
-        return ""
+        """What the library has logged, from a position on."""
+        return self._words.text[since:]
+
+    @property
+    def stderr_mark(self) -> int:
+        """The position up to which it has come."""
+        return len(self._words.text)

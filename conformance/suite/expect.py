@@ -1,17 +1,34 @@
-"""What a script says about what it saw. The first criterion that is violated ends the script."""
+"""What a script says about what it saw. The first criterion that is violated ends the script.
+
+Each criterion has a short id within its scenario, by which expectation files know it: the one that is given
+with `id`, else its words (`criterion_id`). Give one where the words may change, or differ from run to run.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from conformance.adapter.messages import Kind
 from conformance.adapter.result import Result
-from fakebrokers.errors import FakeBrokerError, WaitTimeout
+from fakebrokers.errors import FakeBrokerError, UsageError, WaitTimeout
 from fakebrokers.journal import Record
 
 if TYPE_CHECKING:
     from fakebrokers.server import FakeServer
+
+ID_LENGTH = 60
+
+
+def criterion_id(words: str) -> str:
+    """The id of a criterion to which none was given: its words, as far as 60 characters hold them.
+
+    A number is ``n``: which of eight publishes is the one that fails differs from run to run.
+    """
+    found = "-".join("n" if word.isdigit() else word for word in re.findall("[a-z0-9]+", words.lower()))
+    return found if len(found) <= ID_LENGTH else found[:ID_LENGTH].rpartition("-")[0]
 
 
 class Violated(FakeBrokerError):
@@ -20,17 +37,25 @@ class Violated(FakeBrokerError):
     Attributes:
         criterion: The criterion, in the words of the requirement.
         actual: What happened instead.
-        late_s: Only a time limit was missed, by so many seconds; None if it is no matter of time.
+        late_s: Only a time limit was missed, by this much (seconds); None if it is no matter of time.
         tags: ``hang``, ``crashed``.
+        id: The criterion's id within its scenario.
     """
 
     def __init__(
-        self, criterion: str, actual: str, *, late_s: float | None = None, tags: Sequence[str] = ()
+        self,
+        criterion: str,
+        actual: str,
+        *,
+        late_s: float | None = None,
+        tags: Sequence[str] = (),
+        id: str = "",
     ) -> None:
         self.criterion = criterion
         self.actual = actual
         self.late_s = late_s
         self.tags = tuple(tags)
+        self.id = id or criterion_id(criterion)
         super().__init__(f"{criterion}: {actual}" if actual else criterion)
 
 
@@ -39,7 +64,15 @@ class SetupFailed(Violated):
 
 
 class Inconclusive(FakeBrokerError):
-    """The requirement was never exercised."""
+    """The requirement was never exercised.
+
+    Attributes:
+        id: That of the condition that was not met.
+    """
+
+    def __init__(self, what: str, *, id: str = "") -> None:
+        self.id = id or criterion_id(what)
+        super().__init__(what)
 
 
 class Unsupported(FakeBrokerError):
@@ -56,31 +89,47 @@ class Expect:
     def __init__(self, *, wire: bool = True) -> None:
         self.wire_visible = wire
         self.tolerated: list[str] = []
+        self.tolerated_ids: list[str] = []
         self.notes: list[str] = []
         self.met: list[str] = []
+        self.unfired: dict[str, str] = {}
 
     # criteria
 
-    def that(self, condition: object, criterion: str, actual: object = "") -> None:
+    def that(self, condition: object, criterion: str, actual: object = "", *, id: str = "") -> None:
         """Demand that the condition holds; `criterion` says in words what is demanded."""
         if not condition:
-            raise Violated(criterion, _text(actual))
+            raise Violated(criterion, _text(actual), id=id)
         self.met.append(criterion)
 
-    def equal(self, actual: object, wanted: object, criterion: str) -> None:
+    def equal(self, actual: object, wanted: object, criterion: str, *, id: str = "") -> None:
         """Demand that both are equal."""
-        self.that(actual == wanted, criterion, f"expected {wanted!r}, got {actual!r}")
+        self.that(actual == wanted, criterion, f"expected {wanted!r}, got {actual!r}", id=id)
 
-    def tolerate(self, condition: object, criterion: str, actual: object = "") -> bool:
+    def tolerate(self, condition: object, criterion: str, actual: object = "", *, id: str = "") -> bool:
         """A condition that should hold; if it does not, the verdict is at most ``non-strict``."""
-        if not condition:
+        if condition:
+            self.met.append(criterion)
+        else:
             self.tolerated.append(f"{criterion}: {_text(actual)}" if actual != "" else criterion)
+            self.tolerated_ids.append(id or criterion_id(criterion))
         return bool(condition)
 
-    def exercised(self, condition: object, what: str) -> None:
+    def exercised(self, condition: object, what: str, *, id: str = "") -> None:
         """The requirement was really tried; otherwise the verdict is ``inconclusive``."""
         if not condition:
-            raise Inconclusive(what)
+            raise Inconclusive(what, id=id)
+
+    def may_not_fire(self, name: str, why: str) -> None:
+        """A fault need not take place for a pass; without this each has to.
+
+        Args:
+            name: The fault's name, or a pattern of names (``lost *``).
+            why: A sentence: what makes the pass worth something all the same.
+        """
+        if not why.strip():
+            raise UsageError(f"the fault {name!r} may not fire: say why")
+        self.unfired[name] = why
 
     def note(self, text: str) -> None:
         """A figure or a remark for the report."""
@@ -88,23 +137,30 @@ class Expect:
 
     # ops
 
-    def prepared(self, result: Result, what: str = "") -> Any:
-        """A step that only prepares has worked; returns its value."""
+    def prepared(self, result: Result, what: str = "", *, id: str = "") -> Any:
+        """A step that only prepares has worked; returns its value.
+
+        What the client refuses by itself, as invalid, was never tried: that is ``inconclusive``.
+        """
         if not result.ok:
-            raise SetupFailed(f"{what or result.op} works (preparation)", str(result), tags=_tags(result))
+            found = id or f"setup-{criterion_id(result.op)}"
+            if result.kind is Kind.INVALID and result.error is not None:
+                raise Inconclusive(f"the client does not do what prepares it: {result}", id=found)
+            criterion = f"{what or result.op} works (preparation)"
+            raise SetupFailed(criterion, str(result), tags=_tags(result), id=found)
         return result.value
 
-    def ok(self, result: Result, criterion: str) -> Any:
+    def ok(self, result: Result, criterion: str, *, id: str = "") -> Any:
         """The op ended well; returns its value."""
         if not result.ok:
-            raise Violated(criterion, str(result), tags=_tags(result))
+            raise Violated(criterion, str(result), tags=_tags(result), id=id)
         self.met.append(criterion)
         return result.value
 
-    def ended(self, result: Result, criterion: str) -> None:
+    def ended(self, result: Result, criterion: str, *, id: str = "") -> None:
         """The op ended in whatever way, by its deadline: no hang, no crash."""
         if result.hang or result.crashed:
-            raise Violated(criterion, str(result), tags=_tags(result))
+            raise Violated(criterion, str(result), tags=_tags(result), id=id)
         self.met.append(criterion)
 
     def failed(
@@ -115,6 +171,7 @@ class Expect:
         *,
         code: int | str | None = None,
         definite: bool | None = None,
+        id: str = "",
     ) -> None:
         """The op ended with an error of one of these kinds."""
         fits = (
@@ -124,28 +181,28 @@ class Expect:
             and (definite is None or result.error.definite is definite)
         )
         if not fits:
-            raise Violated(criterion, str(result), tags=_tags(result))
+            raise Violated(criterion, str(result), tags=_tags(result), id=id)
         self.met.append(criterion)
 
-    def outcome(self, result: Result, wanted: str | Sequence[str], criterion: str) -> None:
+    def outcome(self, result: Result, wanted: str | Sequence[str], criterion: str, *, id: str = "") -> None:
         """A publish ended ``acked``, ``nacked`` or ``unknown``; a hang is none of them."""
         words = [wanted] if isinstance(wanted, str) else list(wanted)
         if result.hang or result.crashed or result.outcome not in words:
-            raise Violated(criterion, f"{result.outcome}: {result}", tags=_tags(result))
+            raise Violated(criterion, f"{result.outcome}: {result}", tags=_tags(result), id=id)
         self.met.append(criterion)
 
-    def within(self, seconds: float, limit_s: float, criterion: str) -> None:
+    def within(self, seconds: float, limit_s: float, criterion: str, *, id: str = "") -> None:
         """It took at most `limit_s`; a lagging harness makes this inconclusive instead of a failure."""
         if seconds > limit_s:
             actual = f"took {seconds:.3f} s, limit {limit_s:.3f} s"
-            raise Violated(criterion, actual, late_s=seconds - limit_s)
+            raise Violated(criterion, actual, late_s=seconds - limit_s, id=id)
         self.met.append(criterion)
 
-    def not_before(self, seconds: float, limit_s: float, criterion: str) -> None:
+    def not_before(self, seconds: float, limit_s: float, criterion: str, *, id: str = "") -> None:
         """It took at least `limit_s`."""
         if seconds < limit_s:
             actual = f"took {seconds:.3f} s, expected at least {limit_s:.3f} s"
-            raise Violated(criterion, actual, late_s=limit_s - seconds)
+            raise Violated(criterion, actual, late_s=limit_s - seconds, id=id)
         self.met.append(criterion)
 
     # wire
@@ -158,41 +215,48 @@ class Expect:
         within_s: float,
         count: int = 1,
         where: Callable[[Record], bool] | None = None,
+        id: str = "",
         **select: Any,
     ) -> list[Record]:
-        """The journal shows `count` records that fit within so many seconds; see `FakeServer.wait_for`."""
+        """The journal shows `count` records that fit within `within_s`; see `FakeServer.wait_for`."""
         try:
             found = await broker.wait_for_async(where, count=count, timeout=within_s, **select)
         except WaitTimeout:
             have = [r for r in broker.journal.select(**select) if where is None or where(r)]
             raise Violated(
-                criterion, f"{len(have)} of {count} within {within_s} s", late_s=0.0 if have else None
+                criterion, f"{len(have)} of {count} within {within_s} s", late_s=0.0 if have else None, id=id
             ) from None
         self.met.append(criterion)
         return found
 
     async def socket_closed(
-        self, broker: FakeServer, connection: str, criterion: str, *, within_s: float
+        self, broker: FakeServer, connection: str, criterion: str, *, within_s: float, id: str = ""
     ) -> None:
-        """The client lets go of its socket (after the broker's FIN, or by itself) within so many seconds."""
+        """The client lets go of its socket (after the broker's FIN, or by itself) within `within_s`."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + within_s
         while broker.client_holds(connection):
             if loop.time() > deadline:
-                raise Violated(
-                    criterion, f"{connection} is still open on the client's side after {within_s} s"
-                )
+                actual = f"{connection} is still open on the client's side after {within_s} s"
+                raise Violated(criterion, actual, id=id)
             await asyncio.sleep(0.02)
         self.met.append(criterion)
 
     async def reached(
-        self, broker: FakeServer, what: str, *, within_s: float = 5.0, count: int = 1, **select: Any
+        self,
+        broker: FakeServer,
+        what: str,
+        *,
+        within_s: float = 5.0,
+        count: int = 1,
+        id: str = "",
+        **select: Any,
     ) -> list[Record]:
         """The script got as far as this; otherwise the verdict is ``inconclusive``."""
         try:
             return await broker.wait_for_async(count=count, timeout=within_s, **select)
         except WaitTimeout:
-            raise Inconclusive(what) from None
+            raise Inconclusive(what, id=id) from None
 
 
 def _tags(result: Result) -> tuple[str, ...]:

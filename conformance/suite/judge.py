@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-import traceback
 from collections.abc import Callable
 from typing import Any
 
@@ -16,16 +15,14 @@ from conformance.checkers.anomaly import LAG, STEAL
 from conformance.results import Verdict
 from conformance.suite.client import Client
 from conformance.suite.deeds import Deed, Deeds
+from conformance.suite.earned import demand_earned
+from conformance.suite.evaluation import ADAPTER, Evaluation, died, leaves_open
 from conformance.suite.evidence import plan_of, proxy_of, records_of, trouble_of
-from conformance.suite.expect import Expect, Inconclusive, SetupFailed, Unsupported, Violated
+from conformance.suite.expect import Expect, Violated
 from conformance.suite.lag import LagMeter
-from conformance.suite.notebook import write_ops
+from conformance.suite.op_journal import write_ops
 from conformance.suite.scenario import Scenario
-from fakebrokers.errors import WaitTimeout
 from fakebrokers.journal import Journal, Record, RunJournal
-
-#: A failure by time alone is the harness's fault when its own loop stood still for so long (seconds).
-LAG_LIMIT_S = 0.15
 
 
 class Judgement(msgspec.Struct):
@@ -33,6 +30,7 @@ class Judgement(msgspec.Struct):
 
     Attributes:
         criterion: The criterion that decided, in words.
+        criterion_id: Its id within the scenario; empty for a pass.
         actual: What happened.
         records: The wire journal.
         run: Name of the run in the journal folder; empty if none was written.
@@ -47,6 +45,7 @@ class Judgement(msgspec.Struct):
     scenario: Scenario
     verdict: Verdict
     criterion: str = ""
+    criterion_id: str = ""
     actual: str = ""
     reason: str = ""
     tags: tuple[str, ...] = ()
@@ -66,9 +65,14 @@ class Judgement(msgspec.Struct):
     timing: bool = False
 
     @property
+    def is_late(self) -> bool:
+        """Whether only a time limit was missed, perhaps because so much else ran on this machine."""
+        return self.timing and self.verdict in (Verdict.FAIL, Verdict.INCONCLUSIVE)
+
+    @property
     def kills(self) -> bool:
         """Whether this is a failure of the requirement itself, not of a step that prepares it."""
-        return self.verdict is Verdict.FAIL and "setup" not in self.tags
+        return self.verdict is Verdict.FAIL and not {"setup", ADAPTER}.intersection(self.tags)
 
 
 def unfit(
@@ -121,22 +125,17 @@ async def judge(
     if note is not None and hasattr(broker, "journal"):
         broker.journal.sink = note
     lag = LagMeter()
-    verdict = Verdict.PASS
-    details: dict[str, Any] = {}
+    error: Exception | None = None
     try:
         async with lag:
             where = endpoint or (lambda fake: fake.where)
             await _play(
                 scenario, broker, lambda: Client(adapter, where(broker), expect, connect_options), expect
             )
-        if expect.tolerated:
-            verdict = Verdict.NON_STRICT
-            details = {"reason": "; ".join(expect.tolerated)}
-    except Exception as error:
-        verdict, details = _verdict_of(error, adapter, lag.worst_s)
-    if adapter.violations and verdict is not Verdict.FAIL:
-        verdict = Verdict.HARNESS_ERROR
-        details = {"reason": f"the adapter broke its protocol: {adapter.violations[0]}"}
+        demand_earned(scenario, broker, expect, adapter.acked)
+    except Exception as caught:
+        error = caught
+    verdict, details = Evaluation(adapter, broker, lag.worst_s).verdict(error, expect)
     plan, proxy_plan = plan_of(broker), plan_of(proxy_of(broker))
     judged = Judgement(
         scenario,
@@ -183,50 +182,41 @@ async def _play(scenario: Scenario, broker: Any, connect: Callable[[], Client], 
     broker.start()
     try:
         client = connect()
-        async with asyncio.timeout(scenario.timeout_s):
-            await scenario.script(broker, client, expect)
+        try:
+            await _supervised(scenario, broker, client, expect)
+        except Exception as error:
+            await client.adapter.settle(patiently=leaves_open(error))  # while the fake still stands
+            raise
         _look_around(client)
     finally:
         broker.stop()
     broker.check()
 
 
+async def _supervised(scenario: Scenario, broker: Any, client: Client, expect: Expect) -> None:
+    """Run the script, as long as its time lasts and the adapter keeps to its protocol."""
+    script = asyncio.ensure_future(scenario.script(broker, client, expect))
+
+    def stop() -> None:
+        script.cancel()
+
+    client.adapter.on_violation = stop
+    try:
+        done, _ = await asyncio.wait({script}, timeout=scenario.timeout_s)
+        if done and not (script.cancelled() and client.adapter.violations):
+            script.result()
+        elif not done:
+            raise TimeoutError
+    finally:
+        client.adapter.on_violation = lambda: None
+        script.cancel()
+        await asyncio.wait({script})
+
+
 def _look_around(client: Client) -> None:
     """What counts even if the script did not look: a client that died, an op that never ended."""
     if not client.alive:
-        raise Violated("the client's process lives on", "it ended", tags=("crashed",))
+        raise died("it ended")
     for result in client.results:
         if result.hang:
-            raise Violated(f"{result.op} ends by its deadline", str(result), tags=("hang",))
-
-
-def _verdict_of(error: Exception, adapter: Adapter, lag_s: float) -> tuple[Verdict, dict[str, Any]]:
-    if isinstance(error, Inconclusive):
-        return Verdict.INCONCLUSIVE, {"reason": str(error)}
-    if isinstance(error, Unsupported):
-        return Verdict.UNSUPPORTED, {"reason": str(error)}
-    if isinstance(error, Violated):
-        tags = [*error.tags, *(["setup"] if isinstance(error, SetupFailed) else [])]
-        if not adapter.alive and "crashed" not in tags:
-            tags.append("crashed")
-        if error.late_s is not None and lag_s > max(LAG_LIMIT_S, error.late_s):
-            return Verdict.INCONCLUSIVE, {
-                "reason": f"{error}; but the harness itself stood still for {lag_s:.2f} s"
-            }
-        return Verdict.FAIL, {
-            "criterion": error.criterion,
-            "actual": error.actual,
-            "reason": str(error),
-            "tags": tuple(tags),
-            "timing": error.late_s is not None,
-        }
-    if isinstance(error, WaitTimeout | TimeoutError):
-        crashed = () if adapter.alive else ("crashed",)
-        return Verdict.FAIL, {
-            "criterion": "the client does in time what the script waits for",
-            "actual": str(error).splitlines()[0] if str(error) else "nothing came within the script's limit",
-            "reason": str(error) or "the script ran into its own time limit",
-            "tags": ("waited", *crashed),
-        }
-    text = "".join(traceback.format_exception(error)[-3:])
-    return Verdict.HARNESS_ERROR, {"reason": f"{type(error).__name__}: {error}", "actual": text}
+            raise Violated(f"{result.op} ends by its deadline", str(result), tags=("hang",), id="op-ends")

@@ -31,6 +31,8 @@ WIDTH = 100
 
 _COMPLETE = """
 import asyncio
+import threading
+import time
 
 import pytest
 from fakebrokers import {server}
@@ -42,12 +44,35 @@ from {module} import {script}
 {imports}
 
 
+CRITERION = {criterion}
+
+
 def test_{name}():
+    ended, ticks = [], [time.monotonic()]
+    thread = threading.Thread(target=on_a_loop, args=[ended, ticks], daemon=True)
+    thread.start()
+    while thread.is_alive():
+        thread.join(0.2)
+        if time.monotonic() - ticks[-1] > 20:
+            pytest.fail(f"{{CRITERION}}: the client lets nothing else run on its event loop", pytrace=False)
+    if isinstance(ended[0], (Inconclusive, Violated)):
+        pytest.fail(str(ended[0]), pytrace=False)
+    if ended[0] is not None:
+        raise ended[0]
+
+
+def on_a_loop(ended, ticks):
     loop = asyncio.new_event_loop()
+
+    def tick():
+        ticks[:] = [time.monotonic()]
+        loop.call_later(0.1, tick)
+
+    tick()
     try:
-        loop.run_until_complete(run())
-    except (Inconclusive, Violated) as error:
-        pytest.fail(str(error), pytrace=False)
+        ended.append(loop.run_until_complete(run()))
+    except BaseException as error:
+        ended.append(error)
     finally:
         loop.close()
 
@@ -114,7 +139,7 @@ def go(program, times=1) -> None:
 
 
 def came(broker, program, counts) -> None:
-    """Wait until so many frames of each kind have come; of a batch each message counts."""
+    """Wait until that many frames of each kind have come; of a batch each message counts."""
     deadline = time.monotonic() + 30
     while True:
         seen = Counter()
@@ -227,6 +252,7 @@ def _complete(judgement: Judgement, client: PythonClient) -> str:
         module=item.script.__module__,
         script=item.script.__name__,
         imports="\n".join([client.imports, *_imports(source.names)]),
+        criterion=ascii(_ascii(plain(judgement.criterion or judgement.reason))),
         name=reproducer_name(item).removeprefix("test_").removesuffix(".py"),
         settings=settings,
         make=client.make,

@@ -12,11 +12,13 @@ from conformance.adapter.base import Adapter, AdapterFailed
 from conformance.results import Verdict
 from conformance.suite.bench import Bench
 from conformance.suite.judge import Judgement, judge, unfit
+from conformance.suite.room import MOST, Room, width_here
 from conformance.suite.scenario import Key, Scenario
 from fakebrokers.errors import JournalError
 from fakebrokers.journal import RunJournal
 
 GOOD = (Verdict.PASS, Verdict.NON_STRICT)
+FEW = 4  #: run at once when a client is judged for being late
 
 
 class Runner:
@@ -26,7 +28,8 @@ class Runner:
         bench: Where the clients come from.
         make_broker: Makes the fake of a scenario.
         open_run: Opens the journal on disk for a run; None writes none.
-        parallel: How many scenarios at once, unless the adapter's limit ``processes`` is lower.
+        parallel: How many scenarios at once; None: as many as the machine carries (`room`). The adapter's
+            limit ``processes`` may be lower.
         expected: What is known to fail; such a failure needs no second opinion.
         on_begin, on_end: For progress and reports; called on the runner's loop.
     """
@@ -36,7 +39,7 @@ class Runner:
         bench: Bench,
         make_broker: Callable[[Scenario], Any],
         *,
-        parallel: int = 4,
+        parallel: int | None = 4,
         endpoint: Callable[[Any], str] | None = None,
         connect_options: dict[str, Any] | None = None,
         target: bool = False,
@@ -73,36 +76,61 @@ class Runner:
                     found[item.key] = refused
                     self._on_end(refused)
             fit.sort(key=lambda s: -s.timeout_s)
-            width = min(self._parallel, int(hello.limits.get("processes", self._parallel)))
-            await self._together([s for s in fit if not s.alone], width, found)
-            await self._together([s for s in fit if s.alone], 1, found)
+            most = int(min(self._parallel or MOST, hello.limits.get("processes", MOST)))
+            crowd = Room(self._parallel or width_here(), most, follows_lag=self._parallel is None)
+            late = await self._together([s for s in fit if not s.alone], crowd, found)
+            few = Room(FEW, min(FEW, most), follows_lag=False)
+            await self._together(late, few, found, apart=True)
+            one = Room(1, 1, follows_lag=False)
+            await self._together([s for s in fit if s.alone], one, found, apart=True)
         finally:
             await self._bench.close()
         return [found[item.key] for item in scenarios if item.key in found]
 
-    async def _together(self, items: list[Scenario], width: int, found: dict[Any, Judgement]) -> None:
-        waiting = list(reversed(items))
+    async def _together(
+        self, items: list[Scenario], room: Room, found: dict[Any, Judgement], *, apart: bool = False
+    ) -> list[Scenario]:
+        """Run them, as many at once as there is room for.
 
-        async def work() -> None:
-            while waiting:
-                item = waiting.pop()
+        Returns:
+            Those that were only late and are to be judged again, apart from the others.
+        """
+        late: list[Scenario] = []
+
+        async def one(item: Scenario) -> None:
+            try:
                 self._on_begin(item)
-                found[item.key] = await self.settle(item)
-                self._on_end(found[item.key])
+                judgement = await self.settle(item, apart=apart or room.most == 1)
+                if judgement is None:
+                    late.append(item)
+                    return
+                found[item.key] = judgement
+                self._on_end(judgement)
+            finally:
+                room.leave()
 
-        async with asyncio.TaskGroup() as group:
-            for _ in range(min(width, len(items))):
-                group.create_task(work())
+        async with room, asyncio.TaskGroup() as group:
+            for item in items:
+                await room.enter()
+                group.create_task(one(item))
+        return late
 
-    async def settle(self, item: Scenario) -> Judgement:
+    async def settle(self, item: Scenario, *, apart: bool) -> Judgement | None:
         """The verdict on one scenario, second opinions included.
 
-        A failure is repeated in a fresh process. One that is only late is repeated twice: two passes
-        make it a pass. Where the first two differ otherwise, a third run decides. All that differs is
-        tagged ``flaky``.
+        A failure is repeated in a fresh process. Where the two differ, a third run decides, and it is tagged
+        ``flaky``.
+
+        Args:
+            apart: Few others run beside it. Where they do not, a client that was only late is not judged:
+                that gives None.
         """
         first = await self.once(item)
-        if first.verdict is not Verdict.FAIL or item.key in self._expected:
+        if item.key in self._expected:
+            return first
+        if not apart and first.is_late:
+            return None
+        if first.verdict is not Verdict.FAIL:
             return first
         second = await self.once(item, fresh=True)
         if second.verdict is Verdict.FAIL:

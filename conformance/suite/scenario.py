@@ -36,6 +36,8 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
         sockets: Needs real sockets, so it never runs in memory: it has a peer of its own. None: if the
             fake's settings do, which False denies.
         target: Can run against a real broker: no fault on the broker's side, no look at the fake.
+        unfired: Why the faults need not take place; empty if each of them has to. See `Expect.may_not_fire`.
+        unconnected: Why a pass needs no connection to the fake; empty if it needs one.
         revision: Raised when the criteria change.
     """
 
@@ -53,6 +55,8 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
     process: bool = False
     sockets: bool | None = None
     target: bool = False
+    unfired: str = ""
+    unconnected: str = ""
     revision: int = 1
 
     @property
@@ -95,6 +99,8 @@ def scenario(
     process: bool = False,
     sockets: bool | None = None,
     target: bool = False,
+    unfired: str = "",
+    unconnected: str = "",
     revision: int = 1,
 ) -> Callable[[Script], Script]:
     """Declare the script for a requirement of the catalogue; see `Scenario` for the arguments."""
@@ -121,6 +127,8 @@ def scenario(
                     process=process,
                     sockets=sockets,
                     target=target,
+                    unfired=unfired,
+                    unconnected=unconnected,
                     revision=revision,
                 )
                 there = _registry.get(item.key)

@@ -15,12 +15,20 @@ PRECEDENCE = (ExitCode.USAGE, ExitCode.HARNESS, ExitCode.FAILED, ExitCode.INCONC
 
 
 def executed_share(results: Iterable[Result]) -> float:
-    """Share of the MUST scenarios that were run: not skipped for a missing capability, not inconclusive."""
-    rows = [r for r in results if r.level == "MUST" and r.verdict is not Verdict.PROFILE]
-    done = [
-        r for r in rows if r.verdict not in (Verdict.UNSUPPORTED, Verdict.INCONCLUSIVE, Verdict.HARNESS_ERROR)
-    ]
-    return len(done) / len(rows) if rows else 1.0
+    """Share of the MUST scenarios that were run: not skipped for a missing capability, not inconclusive.
+
+    Where no MUST is for this client, 1 if anything was run at all.
+    """
+    every = list(results)
+    rows = [r for r in every if r.level == "MUST" and r.verdict is not Verdict.PROFILE]
+    if not rows:
+        return 1.0 if any(map(was_executed, every)) else 0.0
+    return sum(map(was_executed, rows)) / len(rows)
+
+
+def was_executed(row: Result) -> bool:
+    """Whether the client was judged by it."""
+    return row.verdict in (Verdict.PASS, Verdict.NON_STRICT, Verdict.FAIL)
 
 
 def exit_code(results: Iterable[Result], *, strict: bool = False, incomplete: bool = False) -> ExitCode:

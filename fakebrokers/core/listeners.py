@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from fakebrokers.core.session import Codec, Session
@@ -98,6 +98,13 @@ class Listeners:
         for listener in items:
             listener.bind()
 
+    def add(self, listener: Listener) -> None:
+        """One more address, from now on. On the loop."""
+        listener.bind()
+        self._items.append(listener)
+        if not self._reasons:
+            _run_at_once(listener.serve())
+
     async def serve(self) -> None:
         """Let everybody in, whatever the reasons were."""
         for reason in tuple(self._reasons):
@@ -163,3 +170,13 @@ class Listeners:
         error = None if task.cancelled() else task.exception()
         if isinstance(error, Exception):
             self._engine.keep_error(error, "when its listeners were opened again")
+
+
+def _run_at_once(work: Coroutine[Any, Any, None]) -> None:
+    """Run a coroutine that waits for nothing."""
+    try:
+        work.send(None)
+    except StopIteration:
+        return
+    work.close()
+    raise RuntimeError("this listener waits for something before it serves")

@@ -86,9 +86,14 @@ class FaultControl:
         return self._injector.find(name).fired
 
     @property
+    def unfired(self) -> tuple[str, ...]:
+        """The faults that were ever added, those that were taken out too, and never took place."""
+        return tuple(rule.name for rule in self._injector.ever if not rule.fired)
+
+    @property
     def plan(self) -> Plan:
         """Seed and all faults that were ever added, as a plan that can be written down and loaded again."""
-        return Plan(seed=self._injector.seed, faults=tuple(self._injector.history))
+        return Plan(seed=self._injector.seed, faults=tuple(rule.fault for rule in self._injector.ever))
 
     @property
     def names(self) -> tuple[str, ...]:

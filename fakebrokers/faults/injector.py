@@ -99,7 +99,7 @@ class Injector:
 
     Attributes:
         rules: The faults at work.
-        history: All that were ever added.
+        ever: All rules that were ever added, those that were taken out too.
         pipes: Where they work, by connection; told when the plan changes.
     """
 
@@ -114,7 +114,7 @@ class Injector:
         plan = plan or Plan()
         self.seed = plan.seed
         self.rules: list[Rule] = []
-        self.history: list[Fault] = []
+        self.ever: list[Rule] = []
         self.pipes: dict[str, Pipe] = {}
         self._wires = tuple(wires)
         self._own = dict.fromkeys(own)
@@ -140,7 +140,7 @@ class Injector:
             names.add(rule.name)
         self._numbered += len(rules)
         self.rules += rules
-        self.history += faults
+        self.ever += rules
         self._tell_pipes()
         return [rule.name for rule in rules]
 

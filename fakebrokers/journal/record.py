@@ -34,6 +34,8 @@ class State(StrEnum):
         state.meaning = meaning
         return state
 
+    __repr__ = str.__repr__  # a record's kind is written as text, whoever noted it
+
     ACCEPTED = "accepted"  #: a client connected; the note is its address
     ADDRESS = "address"  #: the client's address became known later
     PEER = "peer"  #: from here on the other side of the connection is who the note names

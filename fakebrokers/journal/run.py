@@ -75,7 +75,7 @@ class _Memory:
 
 
 class RunJournal:
-    """Takes down one run. It is a sink for `Journal` and a notebook for the runner.
+    """Takes down one run. It is a sink for `Journal`; the runner adds ops and metrics.
 
     Args:
         folder: Where the two files go; made if it is not there. None keeps everything in memory.
@@ -142,11 +142,14 @@ class RunJournal:
                 keys = getattr(frame, key) if key else None
                 items = 1
                 if count:
-                    if count is _in_parts:
+                    if keys.__class__ is bytes:
+                        items = 0
+                    elif count is not _in_parts:
+                        items = count(frame)
+                    else:
                         head = (FRAME, at, connection, tap, code)
                         lines.extend(self._parts(head, frame, frames[kind], size, fault, more))
                         continue
-                    items = 0 if keys.__class__ is bytes else count(frame)
                 status = getattr(frame, status) if status else None
                 scope = getattr(frame, scope) if scope else None
                 line = (FRAME, at, connection, tap, code, keys, items, size, status, fault, scope)

@@ -19,7 +19,7 @@ from fakebrokers.core.tls import Tls
 from fakebrokers.errors import UsageError
 from fakebrokers.journal.record import State
 from fakebrokers.narconi import frames as f
-from fakebrokers.narconi.broker import Message, NarconiBroker
+from fakebrokers.narconi.broker import Message, NarconiBroker, Queue
 from fakebrokers.narconi.codec import NarconiCodec
 from fakebrokers.narconi.config import Config
 from fakebrokers.narconi.profile import PROFILES
@@ -150,11 +150,17 @@ class Narconi(FakeServer):
 
     def messages(self, project: str, queue: str) -> list[Message]:
         """What waits in a queue, oldest first; without what consumers have and did not acknowledge."""
-        return self.call(lambda: list(self.broker.queues[f"{project}_{queue}"].ready))
+        return self.call(lambda: list(self._queue(project, queue).ready))
 
     def unacked(self, project: str, queue: str) -> int:
         """How many messages consumers have and did not acknowledge."""
-        return self.call(lambda: self.broker.queues[f"{project}_{queue}"].unacked)
+        return self.call(lambda: self._queue(project, queue).unacked)
+
+    def _queue(self, project: str, queue: str) -> Queue:
+        name = f"{project}_{queue}"
+        if name not in self.broker.queues:
+            raise UsageError(f"no queue {name!r}; there are: {', '.join(self.broker.queues) or 'none'}")
+        return self.broker.queues[name]
 
     @property
     def queues(self) -> list[str]:

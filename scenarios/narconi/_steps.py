@@ -103,7 +103,7 @@ def bodies_are(expect: Expect, messages: Sequence[Message], wanted: Sequence[byt
 
 def stored(broker: Narconi, queue: str = QUEUE) -> list[bytes]:
     """The bodies that wait in a queue; none in a queue that the client was to make and did not."""
-    with suppress(KeyError):
+    with suppress(KeyError, UsageError):
         return [message.payload for message in broker.messages(PROJECT, queue)]
     return []
 
@@ -119,7 +119,7 @@ def exists(broker: Narconi, queue: str = QUEUE) -> bool:
     """Whether the broker has the queue."""
     try:
         broker.messages(PROJECT, queue)
-    except KeyError:
+    except (KeyError, UsageError):
         return False
     return True
 

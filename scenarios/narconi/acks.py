@@ -41,7 +41,7 @@ async def outstanding(
 
 async def subscribed_again(client: Client, sub: str) -> str:
     """The name under which messages come after a loss."""
-    if client.can("auto_reconnect"):
+    if client.reconnects("consumer"):
         return "c1"
     await client.subscribed(QUEUE, sub, ack=True)
     return sub

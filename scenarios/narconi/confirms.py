@@ -94,7 +94,7 @@ async def error_for_one(broker: Narconi, client: Client, expect: Expect) -> None
     is_seed = broker.profile == "seed"
     text = "TTL value too large" if is_seed else "Payload must be binary or a JSON object."
     broker.faults.add(error_instead_of_confirm(text, 400, close=not is_seed, nth=2, scope="run"))
-    expect.outcome(await publish(client, b"1"), "acked", "message 1 is acked")
+    expect.outcome(await publish(client, b"1"), "acked", "message 1 is acked", id="first-is-acked")
     result = await publish(client, b"2")
     refused(expect, result, 400, "message 2 is refused with the code")
     assert result.error is not None
@@ -102,7 +102,7 @@ async def error_for_one(broker: Narconi, client: Client, expect: Expect) -> None
     mark, connection = broker.journal.last_seq, newest(broker, "WsPublish")
     third = await publish(client, b"3")
     if is_seed:
-        expect.outcome(third, "acked", "message 3 is acked")
+        expect.outcome(third, "acked", "message 3 is acked", id="third-is-acked")
     elif third.ok:
         confirms = sent(broker, "WsConfirm", since=mark)
         other = [record for record in confirms if record.connection != connection]
@@ -203,7 +203,7 @@ async def fragmented_confirm(broker: Narconi, client: Client, expect: Expect) ->
 @scenario("NARC-2.22", roles=PUBLISHER, server={"body_limit": 100_000})
 async def too_large(broker: Narconi, client: Client, expect: Expect) -> None:
     await ready(broker, client)
-    expect.outcome(await publish(client, b"1"), "acked", "message 1 is acked")
+    expect.outcome(await publish(client, b"1"), "acked", "message 1 is acked", id="first-is-acked")
     result = await publish(client, ALL_BYTES * 256 + b"!")
     refused(expect, result, 429, "message 2 is refused with 429, or invalid", kinds=("refused", "invalid"))
     count = sum(bad.code == "too-large" for bad in malformed(broker))

@@ -96,15 +96,20 @@ async def oversize_message(broker: Narconi, client: Client, expect: Expect) -> N
     messages = await client.wait_messages(1, within_s=20.0) if not await _ended(client, mark) else []
     facts = client.facts()
     grown = ((facts.rss_bytes or 0) if facts else 0) - before
-    expect.note(f"resident memory grew by {grown >> 20} MiB")
+    came = f"{grown >> 20} MiB"
+    expect.note(f"resident memory grew by {came}")
     expect.that(client.alive, "no crash")
     if messages:
         digest = {"sha256": hashlib.sha256(body).hexdigest(), "len": len(body)}
         expect.equal(messages[0].body, digest, "delivered with equal SHA-256")
-        expect.that(grown < 384 << 20, "memory grows by less than 384 MiB", f"{grown >> 20} MiB")
+        expect.that(
+            grown < 384 << 20, "memory grows by less than 384 MiB", f"{grown >> 20} MiB", id="memory-whole"
+        )
         return
     await ends_it(broker, client, expect, "64 MiB", mark)
-    expect.that(grown < 128 << 20, "memory grows by less than 128 MiB", f"{grown >> 20} MiB")
+    expect.that(
+        grown < 128 << 20, "memory grows by less than 128 MiB", f"{grown >> 20} MiB", id="memory-after"
+    )
 
 
 async def _ended(client: Client, mark: int) -> bool:

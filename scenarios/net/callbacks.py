@@ -90,7 +90,7 @@ async def _raising_session(script: Script, session: str) -> None:
         told = await client.event("session", 5.0, mark, session=session)
         expect.that(told, "session: the next callback of that kind runs", f"no event of loss {number}")
         for name, queue in ((session, f"q-{session}"), ("other", "elsewhere")):
-            if not client.can("auto_reconnect"):
+            if not client.reconnects("producer"):
                 await client.connected(name)
             await script.works_again(
                 f"{name} works after loss {number}", within_s=30.0, session=name, queue=queue

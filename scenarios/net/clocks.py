@@ -72,7 +72,7 @@ async def stopped_process(broker: FakeServer, client: Client, expect: Expect) ->
     finally:
         client.adapter.resume()
     broker.faults.remove("answer")
-    recovers = client.can("auto_reconnect")
+    recovers = client.reconnects("locator")
     limit = 30.0 if recovers else 5.0
     found = await script.until(lambda: script.troubles(mark), 2.0)
     if found and not recovers:

@@ -106,4 +106,5 @@ async def one_wrong_byte(broker: Narconi, client: Client, expect: Expect) -> Non
         name = f"seed {number}: {kind} {nth}"
         broker.faults.add(fault(CorruptContent(), kind=kind, nth=nth, scope="run", name=name))
     fired = await outlived(script, SEEDS, width=WIDTH, timeout=5.0)
+    expect.may_not_fire("seed *", "their places are drawn; half of them have to take place")
     expect.exercised(fired >= SEEDS // 2, f"only {fired} of {SEEDS} faults took place")

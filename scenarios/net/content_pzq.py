@@ -86,7 +86,7 @@ async def long_run(broker: PZQ, client: Client, expect: Expect) -> None:
         result = await client.begin_publish(script.queue, body, timeout=2.0)
         expect.ended(result, "every op has ended")
         acked += [body] if result.ok else []
-        if client.can("auto_reconnect") and number in (4000, 9000, 14_000):
+        if client.reconnects("consumer") and number in (4000, 9000, 14_000):
             script.wire.kill(how="rst")
         if number == COUNT // 4:
             footprint = Footprint(client)
@@ -114,4 +114,5 @@ async def one_wrong_byte(broker: PZQ, client: Client, expect: Expect) -> None:
         name = f"seed {number}, message {saying}"
         broker.faults.add(fault(CorruptPart(), direction="out", nth=saying, scope="run", name=name))
     fired = await outlived(script, SEEDS)
+    expect.may_not_fire("seed *", "their places are drawn; half of them have to take place")
     expect.exercised(fired >= SEEDS // 2, f"only {fired} of {SEEDS} faults took place")

@@ -136,7 +136,17 @@ class HalfFrame:
             self.script.expect.prepared(first)
         self.arm()
         await self._ended(await self.script.client.close(self.session, timeout=PATIENCE_S))
+        came = await self.script.until(lambda: self.script.broker.faults.fired(self.phase), 1.0)
+        if not came and self._left_without_the_answer():
+            self.script.expect.note(f"{self.phase} left out: the client does not wait for it")
+            return
         self._struck()
+
+    def _left_without_the_answer(self) -> bool:
+        """Whether the client has said that it closes, and has let go of the connection there and then."""
+        broker, farewell = self.script.broker, self.script.farewell
+        said = broker.journal.select(kind=farewell, tap=Tap.RECEIVED, since=self.mark)
+        return bool(said) and not any(broker.client_holds(record.connection) for record in said)
 
     def _whole(self) -> list[object]:
         """Frames of that kind that left whole since the fault was armed."""

@@ -47,7 +47,7 @@ async def _cancelled_publish(broker: FakeServer, client: Client, expect: Expect)
     if not result.ok:
         criterion = "B ends with its own confirm, or as connection or closed"
         expect.failed(result, ("connection", "closed"), criterion)
-        if not client.can("auto_reconnect"):
+        if not client.reconnects("producer"):
             await client.connected()
     expect.outcome(await client.publish(script.queue, b"C"), "acked", "a third publish works")
 
@@ -76,7 +76,7 @@ async def cancelled_op(broker: FakeServer, client: Client, expect: Expect) -> No
         expect.failed(
             result, ("connection", "closed"), "B ends with its own answer, or as connection or closed"
         )
-        if not client.can("auto_reconnect"):
+        if not client.reconnects("locator"):
             await client.connected()
     third = await script.begin(ops[2], 5.0)
     expect.ok(third, "a third op works")

@@ -215,7 +215,7 @@ async def empty_body(broker: PZQ, client: Client, expect: Expect) -> None:
     expect.equal([m.body for m in broker.messages][:1], [(b"",)], "it is stored as one empty part")
 
 
-@scenario("PZQ-1.24", roles=PUBLISHER)
+@scenario("PZQ-1.24", roles=PUBLISHER, unconnected="what cannot be sent may be refused before it is")
 async def nothing_to_send(broker: PZQ, client: Client, expect: Expect) -> None:
     await client.connected()
     result = await publish(client, timeout=1.0)

@@ -20,7 +20,10 @@ async def _produce_in_vain(client: Client, expect: Expect) -> None:
     expect.within(result.elapsed_ms / 1000, limit_s(deadline), "at its deadline")
 
 
-@scenario("PZQ-3.05", roles=PUBLISHER, sockets=True)
+ELSEWHERE = "the client speaks to a peer of the script's own"
+
+
+@scenario("PZQ-3.05", roles=PUBLISHER, sockets=True, unconnected=ELSEWHERE)
 async def greeting_stalls(broker: PZQ, client: Client, expect: Expect) -> None:
     async def silence(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, number: int) -> None:
         await asyncio.sleep(60)
@@ -35,7 +38,7 @@ async def greeting_stalls(broker: PZQ, client: Client, expect: Expect) -> None:
         await process_ends(client, expect)
 
 
-@scenario("PZQ-3.06", roles=PUBLISHER, sockets=True)
+@scenario("PZQ-3.06", roles=PUBLISHER, sockets=True, unconnected=ELSEWHERE)
 async def wrong_peer_type(broker: PZQ, client: Client, expect: Expect) -> None:
     async def publisher(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, number: int) -> None:
         await greet(reader, writer, "PUB")
@@ -52,7 +55,7 @@ async def wrong_peer_type(broker: PZQ, client: Client, expect: Expect) -> None:
         )
 
 
-@scenario("PZQ-3.07", roles=CONSUMER, sockets=True)
+@scenario("PZQ-3.07", roles=CONSUMER, sockets=True, unconnected=ELSEWHERE)
 async def cut_by_rst(broker: PZQ, client: Client, expect: Expect) -> None:
     head = (b"1700000000000000|key", b"1700000000000000", b"5000000", b"")
 

@@ -15,7 +15,7 @@ from fakebrokers.rabbitmq_stream.codes import OffsetType
 from fakebrokers.rabbitmq_stream.frames import Subscribe
 from fakebrokers.rabbitmq_stream.stream import Stream
 from fakebrokers.rabbitmq_stream.writer import Batch
-from scenarios.rabbitmq_stream._steps import STREAM, received
+from scenarios.rabbitmq_stream._steps import STREAM, received, sent
 
 FIRST = {"type": "first"}
 NEXT = {"type": "next"}
@@ -207,10 +207,35 @@ async def error_reported(client: Client, expect: Expect, after: int, stderr: int
     expect.that(told, "an error is reported to the application", only)
 
 
-async def good_chunk(client: Client, expect: Expect, last: bytes, within_s: float = 6.0) -> None:
-    """The chunk behind the bad one is surfaced, on this connection or on a new one."""
-    deadline = asyncio.get_running_loop().time() + within_s
-    while last not in (got := bodies_of(client.messages())):
-        if asyncio.get_running_loop().time() > deadline:
+async def good_chunk(
+    broker: RabbitMQStream, client: Client, expect: Expect, last: bytes, offset: int, after: int
+) -> list[bytes]:
+    """The chunk behind the bad one, which ends with `last`, is surfaced on this connection or on a new one.
+
+    Where the library connects no consumer again, but has ended its connection and told so since `after`
+    events, the application subscribes anew, from the `offset` of that chunk.
+
+    Returns:
+        All bodies that were surfaced.
+    """
+    subs = ["c1"]
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + 6.0
+    while last not in (got := [body for sub in subs for body in bodies_of(client.messages(sub))]):
+        if loop.time() > deadline:
             expect.that(False, "the good chunk behind it is surfaced", f"surfaced: {got[:20]}")
+        if len(subs) == 1 and _left_to_the_application(broker, client, after):
+            subs.append("anew")
+            start = {"type": "offset", "value": offset}
+            await client.connected("anew")
+            await client.subscribed(STREAM, "anew", session="anew", offset=start)
         await asyncio.sleep(0.02)
+    return got
+
+
+def _left_to_the_application(broker: RabbitMQStream, client: Client, after: int) -> bool:
+    """Whether the library has told of the end of the consumer's connection, and leaves it at that."""
+    if client.reconnects("consumer") or not complaints(client, after):
+        return False
+    delivered = {record.connection for record in sent(broker, "Deliver")}
+    return bool(delivered) and not any(broker.client_holds(name) for name in delivered)

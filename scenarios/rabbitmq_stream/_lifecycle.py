@@ -13,7 +13,7 @@ from fakebrokers.faults import silent
 from fakebrokers.journal import Record, Tap
 from fakebrokers.rabbitmq_stream.codes import OffsetType
 from scenarios.rabbitmq_stream._deliveries import FIRST, asked, attached, subscribes, write
-from scenarios.rabbitmq_stream._steps import STREAM, received, widest_gap_s
+from scenarios.rabbitmq_stream._steps import STREAM, connections, received, widest_gap_s
 
 BEAT = {"heartbeat_s": 1}
 OTHER = "bills"
@@ -60,6 +60,36 @@ def standing(broker: RabbitMQStream) -> dict[str, dict[str, Any]]:
     return {each["name"]: each for each in broker.connections if each["state"] == "open"}
 
 
+def kept(broker: RabbitMQStream, since: int = 0) -> list[str]:
+    """The open connections accepted since then, without those that the client has ended.
+
+    The broker may not have read of such an end yet; the client's side of the socket tells.
+    """
+    accepted = {record.connection for record in connections(broker, since=since)}
+    return [name for name in standing(broker) if name in accepted and broker.client_holds(name) is not False]
+
+
+async def lasting(
+    broker: RabbitMQStream,
+    client: Client,
+    expect: Expect,
+    stream: str = STREAM,
+    *,
+    session: str = "s1",
+    since: int = 0,
+) -> list[str]:
+    """The connections that the session keeps: those of the connect op, else those that its work needs.
+
+    Some libraries connect only to see that they can, and open others for what they are asked to do.
+    """
+    await asyncio.sleep(0.3)  # the end of such a connection may come a moment after the op's
+    if not kept(broker, since):
+        await at_work(broker, client, expect, stream, session=session)
+    found = kept(broker, since)
+    expect.exercised(found, "the session keeps no connection of its own")
+    return found
+
+
 def users(broker: RabbitMQStream, stream: str = STREAM) -> list[str]:
     """The open connections with a publisher or a subscription of the stream."""
     found = []
@@ -72,7 +102,7 @@ def users(broker: RabbitMQStream, stream: str = STREAM) -> list[str]:
 
 def clock(broker: RabbitMQStream) -> float:
     """Seconds on the clock of the journal."""
-    return broker.now - broker.journal.started_at
+    return broker.now - broker.journal.started_at  # on virtual time both begin at 0
 
 
 def idle_for(broker: RabbitMQStream) -> float:

@@ -14,6 +14,7 @@ from fakebrokers import RabbitMQStream
 from fakebrokers.core.frames import Frame
 from fakebrokers.errors import UsageError
 from fakebrokers.journal import Record, Tap
+from fakebrokers.rabbitmq_stream.frames import Tune
 
 STREAM = "orders"
 PUBLISHER = ("publisher",)
@@ -92,6 +93,11 @@ def say_if_open(broker: RabbitMQStream, connection: str, *frames: Frame) -> bool
     return _spoken(lambda: broker.say(connection, *frames))
 
 
+def close_if_open(broker: RabbitMQStream, connection: str, code: int, reason: str) -> bool:
+    """Close a connection as the server does, unless it has ended; returns whether that was said."""
+    return _spoken(lambda: broker.say_close(connection, code, reason))
+
+
 def _spoken(act: Callable[[], None]) -> bool:
     try:
         act()
@@ -117,11 +123,17 @@ def heartbeat_of(client: Client, wanted_s: int, *, most_s: int = 5) -> int:
     return max(wanted_s, least)
 
 
-def tune_answer(broker: RabbitMQStream, expect: Expect, *, since: int = 0) -> Record:
-    """The client's Tune of the newest connection."""
+def tunes(broker: RabbitMQStream, expect: Expect, *, since: int = 0) -> dict[str, Record]:
+    """The client's answers to Tune, by connection."""
     found = received(broker, "Tune", since=since)
     expect.exercised(found, "no Tune answer came")
-    return found[-1]
+    return {record.connection: record for record in found}
+
+
+def asked_heartbeat(tune: Record) -> int:
+    """T: the heartbeat of a client's answer to Tune, in seconds; 0 for none."""
+    assert isinstance(tune.frame, Tune)
+    return tune.frame.heartbeat
 
 
 def widest_gap_s(broker: RabbitMQStream, connection: str, begin_s: float, end_s: float) -> float:

@@ -44,8 +44,12 @@ async def sub_batch_entries(broker: RabbitMQStream, client: Client, expect: Expe
     expect.equal(positions(messages), [*range(100, 110)], "with positions 100..109")
 
 
-async def _bad_batch(broker: RabbitMQStream, client: Client, expect: Expect, entry: bytes) -> None:
-    """A batch that cannot be opened, alone in its chunk; a good chunk follows."""
+async def _bad_batch(broker: RabbitMQStream, client: Client, expect: Expect, entry: bytes) -> int:
+    """A batch of three that cannot be opened, alone in its chunk; a good chunk follows.
+
+    Returns:
+        The number of events before it.
+    """
     broker.create_stream(STREAM)
     await client.connected()
     mark, stderr = len(client.events), client.adapter.stderr_mark
@@ -59,15 +63,16 @@ async def _bad_batch(broker: RabbitMQStream, client: Client, expect: Expect, ent
     strange = [body for body in got if body != b"good"]
     expect.that(not strange, "nothing of the batch is surfaced, opened or raw", strange)
     await error_reported(client, expect, mark, stderr)
+    return mark
 
 
-@scenario("RMQS-4.22", roles=CONSUMER, revision=2)
+@scenario("RMQS-4.22", roles=CONSUMER, revision=3)
 async def decompression_error(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     hidden = numbered(0, 3, "hidden")
     entry = bytearray(batch_entry([record(client, body) for body in hidden], Compression.GZIP))
     entry[BATCH_HEADER + OPENED] = 0x07  # a deflate block of a type that does not exist
-    await _bad_batch(broker, client, expect, bytes(entry))
-    await good_chunk(client, expect, b"good")
+    mark = await _bad_batch(broker, client, expect, bytes(entry))
+    await good_chunk(broker, client, expect, b"good", len(hidden), mark)
 
 
 @scenario("RMQS-4.23", roles=CONSUMER, revision=2)

@@ -166,6 +166,7 @@ async def request_timeout(broker: RabbitMQStream, client: Client, expect: Expect
         await client.connected(kind)
     for kind in cases:
         broker.faults.add(drop(kind=kind, direction="out", name=f"lost {kind}"))
+    expect.may_not_fire("lost *", "a request is not made while the answer to one before it is missing")
     patience = client.deadline_s("request", 2.0)
     calls = {kind: client.begin(op, patience, session=kind, **args) for kind, (op, args) in cases.items()}
     for kind, call in calls.items():
@@ -317,10 +318,13 @@ async def unknown_code(broker: RabbitMQStream, client: Client, expect: Expect) -
     expect.ok(await client.op("rmqs.create", session="s1", target="two"), "the session goes on")
 
 
-@scenario("RMQS-2.12", roles=ADMIN, target=True)
+@scenario("RMQS-2.12", roles=ADMIN, target=True, revision=2)
 async def stream_exists_already(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     await client.connected()
-    await stream_exists(broker, client)
+    if not expect.wire_visible:
+        await client.op("rmqs.delete", session="s1", target=STREAM)
+    # by the client itself: some libraries add arguments of their own to each Create
+    await client.prepare("rmqs.create", session="s1", target=STREAM)
     same = await client.op("rmqs.create", session="s1", target=STREAM)
     if not same.ok:
         expect.equal(same.code, Code.STREAM_ALREADY_EXISTS, "(a) reported as already exists, or ok")
@@ -328,8 +332,8 @@ async def stream_exists_already(broker: RabbitMQStream, client: Client, expect: 
         "rmqs.create", session="s1", target=STREAM, arguments={"max-length-bytes": "1000"}
     )
     if expect.wire_visible:
-        arguments = [r.frame.arguments for r in received(broker, "Create")]  # type: ignore[union-attr]
-        expect.exercised(any(arguments), "the adapter passes no arguments on")
+        created = [r.frame.arguments for r in received(broker, "Create")]  # type: ignore[union-attr]
+        expect.exercised(created[-1] != created[0], "the adapter passes no arguments on")
     expect.that(not other.ok and other.code == 17, "(b) an error with code 17, never ok", str(other))
 
 

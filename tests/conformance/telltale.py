@@ -8,7 +8,7 @@ from pathlib import Path
 from conformance.mutants.matrix import run
 from conformance.mutants.registry import find_mutant
 from conformance.suite.load import all_scenarios
-from conformance.suite.notebook import open_run
+from conformance.suite.op_journal import open_run
 from conformance.suite.scenario import Scenario
 from fakebrokers.journal.reader import RunLog, read_run
 

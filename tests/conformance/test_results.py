@@ -43,8 +43,8 @@ def test_a_file_comes_back_as_it_was(tmp_path: Path) -> None:
         "results",
         "summary",
     }
-    assert contract | {"exit_code", "version"} == document.keys()
-    row = {"id", "protocol", "variant", "level", "verdict", "tags", "seconds", "reason"}
+    assert contract | {"complete", "exit_code", "version"} == document.keys()
+    row = {"id", "protocol", "variant", "level", "verdict", "criterion", "tags", "seconds", "reason"}
     assert row <= document["results"][0].keys()
 
 
@@ -60,6 +60,7 @@ def test_a_file_that_version_1_wrote_can_still_be_read() -> None:
     assert result.key == ("RMQS-3.09", "rabbitmq-stream", "4.3")
     assert (result.verdict, result.level, result.diagram[0].fault) == (Verdict.FAIL, "MUST", "lose it")
     assert (old.client, old.exit_code, old.version) == ("rstream", 1, 1)
+    assert (old.complete, result.criterion, result.cause) == (True, "", "")
 
 
 @pytest.mark.parametrize(

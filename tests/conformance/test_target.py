@@ -23,6 +23,7 @@ PROFILE = "3.10"  # the version that Debian 12 has
 #: Where they may differ: on the real broker, on the fake, and why.
 DIFFERENCES = {
     "RMQS-1.05": ("pass", "fail", "only the fake sees that rstream leaves its socket open after a refusal"),
+    "RMQS-3.11": ("pass", "fail", "only a fake can lose publishes, and see with which ids they come again"),
     "RMQS-1.09": ("pass", "fail", "the same, unless Python's garbage collection closes it in time"),
 }
 

@@ -192,7 +192,7 @@ def test_rules_that_are_added_and_removed_while_frames_flow() -> None:
     injector.add([drop(role="confirm")], talk.now)
     injector.clear()
     assert talk.send(b"put a") == [b"stored a\n"]
-    assert len(injector.history) == 2
+    assert len(injector.ever) == 2
     with pytest.raises(PlanError, match=r"expected a fault that is at work \(none\), got 'gone'"):
         injector.find("gone")
 

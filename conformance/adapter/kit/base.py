@@ -53,7 +53,7 @@ class AdapterBase:
     limits: Mapping[str, int] = {}
     settles = "none"
     restart = "never"
-    formats: tuple[str, ...] = ()  #: RabbitMQ Stream: how a body becomes a record, the default first
+    formats: tuple[str, ...] = ()  #: the ways from a body to a record, the default first
     callbacks: tuple[str, ...] = ("message",)  #: the kinds of callback that call `trip`
 
     loop: asyncio.AbstractEventLoop
@@ -82,7 +82,7 @@ class AdapterBase:
         """Forget what the sessions hold; part of ``reset``.
 
         In a child process the tasks and sockets of asyncio are ended for you. In the suite's own process this
-        has to drop the connections, fast and without goodbye.
+        has to drop the connections, at once and without a Close.
         """
 
     def classify(self, error: Exception) -> Failure:

@@ -179,7 +179,7 @@ class Page:
         return answer["result"].get("value")
 
     async def close(self) -> None:
-        """Close the tab and all that belongs to it: its connections end without goodbye."""
+        """Close the tab and all that belongs to it: its connections end without a Close frame."""
         self._browser.pages.pop(self._session, None)
         await self._browser.send("Target.disposeBrowserContext", browserContextId=self._context)
 

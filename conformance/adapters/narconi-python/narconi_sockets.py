@@ -132,7 +132,7 @@ class Publisher:
             self._on_end(text, problem)
 
     async def close(self) -> None:
-        """Say goodbye; open publishes end with `ConnectionClosed`."""
+        """Close properly; open publishes end with `ConnectionClosed`."""
         self._closing = True
         await self.socket.close()
         await self._reader
@@ -228,7 +228,7 @@ class Consumer:
         await self._waiting.join()
 
     async def close(self) -> None:
-        """Say goodbye; what is not acknowledged goes back to the queue."""
+        """Close properly; what is not acknowledged goes back to the queue."""
         self._closing = True
         await self.socket.close()
         for task in self._tasks:

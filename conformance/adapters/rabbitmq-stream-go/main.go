@@ -42,7 +42,7 @@ var (
 		Formats:   []string{"amqp"},
 		Restart:   "per_scenario", // the library tries without end to reconnect its locator
 		Caps: kit.Fields{"ack_timeout": true, "callback_sleep": true, "crc": true, "endpoints": true,
-			"named_publisher": true, "offset_without_consumer": true, "properties": true, "reentrant": true,
+			"auto_reconnect": []string{"locator"}, "named_publisher": true, "offset_without_consumer": true, "properties": true, "reentrant": true,
 			"sac": true, "subentry": true, "tls": true},
 		// Time-outs belong to the Environment and to the Producer, and are left as they are: 10 s. A ticker of that
 		// period looks for overdue confirms, so a message is told 10 to 20 s after it was sent.

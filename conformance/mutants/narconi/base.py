@@ -100,7 +100,7 @@ class ClientBase:
             raise
 
     async def within(self, timeout: float | None, work: Coroutine[Any, Any, T]) -> T:
-        """Do it in so many seconds altogether. Raises `ClientError` (timeout, closed)."""
+        """Do it within that many seconds altogether. Raises `ClientError` (timeout, closed)."""
         if self.is_closed:
             work.close()
             raise ClientError("closed", "the session is closed", definite=True)

@@ -112,14 +112,14 @@ class Subscription:
             await asyncio.sleep(0.01)
 
     async def close(self) -> None:
-        """Say goodbye; what is not acknowledged goes back to the queue."""
+        """Close properly; what is not acknowledged goes back to the queue."""
         self._stop()
         await self.socket.close()
         self._leave_out()
         self._task.cancel()
 
     def abort(self) -> None:
-        """Without goodbye."""
+        """Drop the connection without a Close frame."""
         self._stop()
         self.socket.abort()
         self._leave_out()

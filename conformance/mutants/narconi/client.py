@@ -282,7 +282,7 @@ class NarconiClient(ClientBase):
         return [task.result() for task in done if task.exception() is None]
 
     async def close(self, timeout: float | None) -> None:
-        """Wait for confirms for half the time, then say goodbye on every connection."""
+        """Wait for confirms for half the time, then close every connection properly."""
         self.is_closed = True
         patience = asyncio.get_running_loop().time() + (timeout or OPEN_TIMEOUT_S) / 2
         while self.pending and asyncio.get_running_loop().time() < patience:

@@ -115,7 +115,7 @@ class HalfMessageSurfaced(Consumer):
 
 @mutant("metadata-is-strict", breaks=["N10", "X5"])
 class MetadataIsStrict(Consumer):
-    """Trips over metadata that it does not know, or that is no text."""
+    """Fails on metadata that it does not know, or that is no text."""
 
     def surface(self, metadata: dict[str, Any], body: bytes) -> None:
         for key, value in metadata.items():

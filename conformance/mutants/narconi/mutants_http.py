@@ -103,7 +103,7 @@ class DeleteIsRepeated(NarconiClient):
 
 @mutant("no-time-outs", breaks=["N4", "N5", "N7", "X3", "X5", "X8"], aims=["NET-2.12"])
 class NoTimeOuts(NarconiClient):
-    """Waits for ever."""
+    """Waits forever."""
 
     async def within(self, timeout: float | None, work: Coroutine[Any, Any, T]) -> T:
         return await super().within(None, work)
@@ -162,7 +162,7 @@ class StatusForgotten(NarconiClient):
 
 @mutant("errors-must-be-json", breaks=["N16"])
 class ErrorsMustBeJson(NarconiClient):
-    """Trips over an error whose body is no JSON object."""
+    """Fails on an error whose body is no JSON object."""
 
     def error_text(self, response: Response) -> str:
         return str(msgspec.json.decode(response.body)["message"])

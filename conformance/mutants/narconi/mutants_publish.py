@@ -39,7 +39,7 @@ class ProtocolList(Socket):
 
 @mutant("missing-protocol-is-a-defect", breaks=["N5"])
 class MissingProtocolIsADefect(Socket):
-    """Trips over an upgrade without a sub-protocol."""
+    """Fails on an upgrade without a sub-protocol."""
 
     def check(self, response: Response) -> None:
         if response.status == 101 and response.header("sec-websocket-protocol") is None:
@@ -90,7 +90,7 @@ class DiscoveryMustWork(_Discovering):
 
 @mutant("discovery-must-fail", breaks=["N19"])
 class DiscoveryMustFail(_Discovering):
-    """Trips over an answer to OPTIONS that has no body."""
+    """Fails on an answer to OPTIONS that has no body."""
 
     def discovered(self, response: Response) -> None:
         if response.status == 200 and not response.body:
@@ -236,7 +236,7 @@ class ErrorsConfirm(Publisher):
 
 @mutant("errors-need-text", breaks=["N9"])
 class ErrorsNeedText(Publisher):
-    """Trips over an error without a text."""
+    """Fails on an error without a text."""
 
     def refused(self, error: ClientError) -> None:
         if not error.text:
@@ -302,7 +302,7 @@ class CloseMeansStored(NarconiClient):
 
 @mutant("close-waits-for-ever", breaks=["N7"])
 class CloseWaitsForEver(Socket):
-    """Waits for the server's goodbye, however long it takes."""
+    """Waits for the server's Close frame, however long it takes."""
 
     def close_wait_s(self) -> float | None:
         return None
@@ -310,7 +310,7 @@ class CloseWaitsForEver(Socket):
 
 @mutant("close-code-of-its-own", breaks=["N7"])
 class CloseCodeOfItsOwn(Socket):
-    """Says goodbye with a code that means an error."""
+    """Closes with a code that means an error."""
 
     def write(self, opcode: int, payload: bytes) -> None:
         super().write(opcode, (1011).to_bytes(2, "big") if opcode == CLOSE else payload)

@@ -1,4 +1,4 @@
-"""One WebSocket of the client: the upgrade, messages, pings and the goodbye."""
+"""One WebSocket of the client: the upgrade, messages, pings and the closing handshake."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from conformance.mutants.narconi.websocket import BadFrame, Message, MessageRead
 from conformance.mutants.rabbitmq_stream.network import Wire
 from fakebrokers.narconi.websocket import CLOSE, PING, PONG, accept_key
 
-CLOSE_WAIT_S = 2.0  #: for the server's part of the goodbye
+CLOSE_WAIT_S = 2.0  #: for the server's Close frame
 
 
 class Socket(asyncio.Protocol):
@@ -110,7 +110,7 @@ class Socket(asyncio.Protocol):
         await barrier
 
     async def close(self) -> None:
-        """Say goodbye, and wait a little for the server's."""
+        """Send a Close frame, and wait a little for the server's."""
         if self.is_open:
             self._closing = True
             self.write(CLOSE, (1000).to_bytes(2, "big"))
@@ -119,11 +119,11 @@ class Socket(asyncio.Protocol):
         self.abort()
 
     def close_wait_s(self) -> float | None:
-        """How long to wait for the server's goodbye."""
+        """How long to wait for the server's Close frame."""
         return CLOSE_WAIT_S
 
     def abort(self) -> None:
-        """Let go of the socket without a goodbye."""
+        """Drop the socket without a Close frame."""
         self._closing = True
         if self.wire is not None:
             self.wire.abort()
@@ -170,7 +170,7 @@ class Socket(asyncio.Protocol):
         self._schedule_ping()
 
     def closed_by_server(self, payload: bytes) -> None:
-        """The server says goodbye, or answers ours."""
+        """The server sends a Close frame, or answers ours."""
         if not self._closing:
             self.write(CLOSE, payload[:2])
         code = int.from_bytes(payload[:2], "big") if payload else None

@@ -47,7 +47,7 @@ class LastEmptyPartDelimits(Consumer):
 
 @mutant("times-are-numbers", breaks=["P5"])
 class TimesAreNumbers(Consumer):
-    """Forgets a delivery whose times are no 64-bit numbers, without a word."""
+    """Forgets a delivery whose times are no 64-bit numbers, and reports nothing."""
 
     def receive(self, parts: Parts) -> None:
         if all(part.isdigit() and len(part) <= 20 for part in parts[2:4]):

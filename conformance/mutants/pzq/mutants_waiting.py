@@ -14,7 +14,7 @@ Waiting = asyncio.Future[Answer]
 
 @mutant("no-ack-timeout", breaks=["P1", "P4", "X3", "X8"], aims=["NET-1.07", "PZQ-3.05", "PZQ-3.06"])
 class NoAckTimeout(Producer):
-    """Waits for an acknowledgement for ever."""
+    """Waits for an acknowledgement forever."""
 
     async def acknowledged(self, message: Parts, waiting: Waiting, timeout: float | None) -> Answer:
         return await super().acknowledged(message, waiting, None)
@@ -107,7 +107,7 @@ class HammersWhenRefused(Producer):
 
 @mutant("close-leaves-waiters", breaks=["P4", "X7"])
 class CloseLeavesWaiters(Producer):
-    """Closes without a word to those who wait for an acknowledgement."""
+    """Closes and tells nothing to those who wait for an acknowledgement."""
 
     def close(self) -> None:
         self.socket.close()

@@ -49,7 +49,7 @@ class Network(ABC):
 
     @abstractmethod
     def connect(self, endpoint: str, kind: SocketType, on_message: OnMessage) -> Socket:
-        """A socket that is being connected, in the background and for ever; as ZeroMQ has it."""
+        """A socket that is being connected, in the background and forever; as ZeroMQ has it."""
 
     def wall(self) -> float:
         """Seconds since 1970."""
@@ -64,7 +64,7 @@ class ZmqSocket:
     """A socket of libzmq on the running loop.
 
     Args:
-        linger_ms: How long what was sent may keep it after `close`; -1: for ever.
+        linger_ms: How long what was sent may keep it after `close`; -1: forever.
         reconnect_ms: See `Network`.
     """
 

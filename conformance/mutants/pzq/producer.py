@@ -64,7 +64,7 @@ class Producer:
         Args:
             body: One part or more.
             id: The caller's own; no two messages may wait under the same.
-            timeout: Seconds; None waits for ever.
+            timeout: Seconds; None waits forever.
 
         Raises:
             ClientError: ``refused`` (not stored), ``timeout``, ``closed`` or ``protocol`` (nobody knows),

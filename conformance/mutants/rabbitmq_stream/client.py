@@ -76,8 +76,8 @@ class StreamClient(Consuming):
         ended = list(self.subscriptions)
         for subscription in ended:
             self.stop(subscription)
-        goodbyes = [link.close(deadline) for link in self.links]
-        answers = await asyncio.gather(*goodbyes, return_exceptions=True)
+        closes = [link.close(deadline) for link in self.links]
+        answers = await asyncio.gather(*closes, return_exceptions=True)
         self.end_publishers(ClientError("closed", "the client was closed", definite=False))
         self.progress()
         await self.settled(ended, deadline)
@@ -86,7 +86,7 @@ class StreamClient(Consuming):
                 raise problem
 
     def abort(self) -> None:
-        """Drop everything without a word."""
+        """Drop everything; no Close is sent."""
         self.is_closed = True
         for task in (*self.tasks, *self.subscriptions.values()):
             task.cancel()
@@ -163,7 +163,7 @@ class StreamClient(Consuming):
             return
 
     def is_final(self, error: ClientError) -> bool:
-        """Whether another attempt would be in vain."""
+        """Whether another attempt can only fail the same way."""
         return error.kind == "auth"
 
     def give_up(self, error: ClientError) -> None:

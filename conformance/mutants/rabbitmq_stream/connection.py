@@ -183,7 +183,7 @@ class Connection(Handshake):
         self.owner.connection_ended(error)
 
     def close_asked(self, frame: Close) -> None:
-        """The server says goodbye."""
+        """The server sends Close."""
         self.send(CloseResponse(frame.correlation_id, Code.OK))
         text = f"the server closed the connection: {frame.reason}"
         self.end(ClientError("closed", text, code=frame.code, definite=False))

@@ -12,7 +12,7 @@ class DeafConnection(Connection):
     is_deaf = False
 
     def go_deaf(self) -> None:
-        """The reader ends without a word."""
+        """The reader ends and reports nothing."""
         self.is_deaf = True
 
     def receive(self, data: bytes, now: float) -> None:

@@ -79,7 +79,7 @@ class Link(asyncio.Protocol):
             raise
 
     async def close(self, deadline: float) -> None:
-        """Say goodbye, wait for the answer, end the connection. Raises `ClientError` (timeout)."""
+        """Send Close, wait for the answer, end the connection. Raises `ClientError` (timeout)."""
         if not self.is_open:
             self.drop(ClientError("closed", "the client was closed"))
             return
@@ -93,7 +93,7 @@ class Link(asyncio.Protocol):
             self.drop(ClientError("closed", "the client was closed"))
 
     def drop(self, error: ClientError) -> None:
-        """End the connection without a word."""
+        """End the connection; no Close is sent."""
         self.core.now = self.client.now()
         self.core.end(error)
         self.settle()

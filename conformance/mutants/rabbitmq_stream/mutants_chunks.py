@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from zlib import crc32
 
 import msgspec
 
+from conformance.mutants.rabbitmq_stream.client import StreamClient
 from conformance.mutants.rabbitmq_stream.connection import Connection
 from conformance.mutants.rabbitmq_stream.deaf import DeafConnection
 from conformance.mutants.rabbitmq_stream.errors import ClientError
@@ -56,7 +58,7 @@ class CrcUnread(Subscription):
 
 @mutant("crc-mismatch-in-silence", breaks=["R10"])
 class CrcMismatchInSilence(Subscription):
-    """Throws a damaged chunk away without a word."""
+    """Throws a damaged chunk away and reports nothing."""
 
     def messages(self, chunk: Chunk, report: Report) -> list[Message]:
         return super().messages(chunk, report if chunk.crc_ok else lambda _: None)
@@ -130,7 +132,7 @@ class FirstOfEachBatch(Subscription):
 
 @mutant("bad-batch-in-silence", breaks=["R10", "R20"])
 class BadBatchInSilence(Subscription):
-    """Skips a batch that cannot be opened without a word."""
+    """Skips a batch that cannot be opened and reports nothing."""
 
     def open_batch(
         self, compression: int, count: int, plain_size: int, data: bytes, report: Report
@@ -205,3 +207,14 @@ class FrameMaxBindsTheServer(Connection):
     def opened(self) -> None:
         super().opened()
         self.codec.max_frame = self.frame_max
+
+
+@mutant("bad-chunks-are-logged-only", breaks=["R10"])
+class BadChunksAreLoggedOnly(StreamClient):
+    """Writes what it cannot read of a chunk into its log, and tells the application nothing."""
+
+    def trouble(self, where: str, error: ClientError) -> None:
+        if where == "decode":
+            print(f"WARNING {error.text}", file=sys.stderr)
+        else:
+            super().trouble(where, error)

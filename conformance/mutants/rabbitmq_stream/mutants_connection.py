@@ -169,7 +169,7 @@ class ZeroFrameMaxIsSmall(Connection):
 
 @mutant("version-expected", breaks=["R15", "R20"])
 class VersionExpected(Connection):
-    """Waits for ever if the server does not tell its version."""
+    """Waits forever if the server does not tell its version."""
 
     def entered(self, answer: Any) -> None:
         if "version" in self.server_properties:

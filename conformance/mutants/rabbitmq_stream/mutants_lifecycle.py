@@ -188,7 +188,7 @@ class SurfacesAfterClose(StreamClient):
 
 @mutant("crossing-close-waits", breaks=["R17"])
 class CrossingCloseWaits(Connection):
-    """Waits for the answer to its Close although the server has said goodbye and ended the connection."""
+    """Waits for the answer to its Close although the server sent its own and ended the connection."""
 
     def close_asked(self, frame: Close) -> None:
         if not self.closing:
@@ -235,7 +235,7 @@ class SessionLeaksATask(StreamClient):
 
 @mutant("closed-sockets-stay", breaks=["R17", "X9"])
 class ClosedSocketsStay(Link):
-    """Says goodbye, but leaves the socket to the server."""
+    """Sends Close, but leaves the socket to the server."""
 
     kept: list[Any] = []  # noqa: RUF012 - a leak
 

@@ -15,7 +15,7 @@ from fakebrokers.rabbitmq_stream.wiretypes import BrokerAddress, StreamMetadata
 
 @mutant("empty-frame-stops-the-reader", breaks=["R1"])
 class EmptyFrameStopsTheReader(DeafConnection):
-    """Its reader dies at a frame without a key."""
+    """Its reader ends at a frame without a key."""
 
     def malformed(self, frame: Malformed) -> None:
         if frame.code == "empty" or len(frame.data) < 8:
@@ -37,7 +37,7 @@ class UnknownKeyStopsTheReader(DeafConnection):
 
 @mutant("broken-frames-stop-the-reader", breaks=["R1", "R4", "X5"])
 class BrokenFramesStopTheReader(DeafConnection):
-    """Its reader dies at a frame that breaks its own lengths, and its requests wait for ever."""
+    """Its reader ends at a frame that breaks its own lengths, and its requests wait forever."""
 
     def malformed(self, frame: Malformed) -> None:
         if frame.code == "malformed":

@@ -103,7 +103,7 @@ class _Lenient(Connection):
 
 @mutant("garbage-hangs", breaks=["R1", "X5"], aims=["RMQS-6.03"])
 class GarbageHangs(StreamClient):
-    """Waits for ever when the first bytes of the server make no sense."""
+    """Waits forever when the first bytes of the server make no sense."""
 
     connection_type = _Lenient
 

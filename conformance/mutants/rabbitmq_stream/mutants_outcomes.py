@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
+from conformance.mutants.rabbitmq_stream.connection import Connection
 from conformance.mutants.rabbitmq_stream.errors import ClientError, refused
 from conformance.mutants.rabbitmq_stream.publisher import Entry, Publisher
 from conformance.mutants.registry import mutant
@@ -13,7 +14,7 @@ from fakebrokers.rabbitmq_stream.codes import Code
 
 @mutant("no-confirm-timeout", breaks=["R7", "X8"])
 class NoConfirmTimeout(Publisher):
-    """Waits for a confirm for ever."""
+    """Waits for a confirm forever."""
 
     def expire(self, now: float) -> None:
         self._deadlines.clear()
@@ -120,3 +121,24 @@ class ConfirmsOnWrite(Publisher):
         super().write(entries)
         for entry in entries:
             asyncio.get_running_loop().call_soon(self.settle, entry.publishing_id or 0, None)
+
+
+@mutant("one-repeat-confirms-all", breaks=["R7", "X6"])
+class OneRepeatConfirmsAll(Publisher):
+    """Publishes one of the unconfirmed messages again after a loss, and takes its confirm for all of them."""
+
+    repeated: int | None = None
+
+    def is_repeatable(self) -> bool:
+        return self.settings.auto_reconnect and not self.is_closed
+
+    def attach(self, connection: Connection, publisher_id: int, sequence: int | None) -> None:
+        self.repeated = next(iter(self.pending), None)
+        super().attach(connection, publisher_id, sequence)
+
+    def write(self, entries: Sequence[Entry]) -> None:
+        again = [entry for entry in entries if entry.is_sent]
+        super().write([*again[:1], *(entry for entry in entries if not entry.is_sent)])
+
+    def confirmed(self, ids: Sequence[int]) -> None:
+        super().confirmed(list(self.pending) if self.repeated in ids else ids)

@@ -42,6 +42,16 @@ class ConfirmCoversAllBefore(Publisher):
         super().confirmed([one for one in self.pending if one <= max(ids, default=0)])
 
 
+@mutant("confirms-go-by-stream", breaks=["R6", "R7"])
+class ConfirmsGoByStream(Connection):
+    """Takes what the server says to a publisher for the first one of the same stream."""
+
+    def find_publisher(self, publisher_id: int) -> Publisher | None:
+        meant = super().find_publisher(publisher_id)
+        same = (one for one in self.publishers.values() if meant is not None and one.stream == meant.stream)
+        return next(same, None)
+
+
 @mutant("first-error-only", breaks=["R7"])
 class FirstErrorOnly(Publisher):
     """Reads only the first entry of a PublishError."""

@@ -73,7 +73,7 @@ class TopBitIgnored(Connection):
 
 @mutant("no-request-timeout", breaks=["R3", "X3", "X8"])
 class NoRequestTimeout(Connection):
-    """Waits for an answer for ever."""
+    """Waits for an answer forever."""
 
     def expire_requests(self, now: float) -> None:
         pass

@@ -40,7 +40,7 @@ class MetadataUpdateClosesAll(StreamClient):
 
 @mutant("deleted-stream-untold", breaks=["R13", "R14", "X6"])
 class DeletedStreamUntold(StreamClient):
-    """Looks for a deleted stream for ever, and tells nobody."""
+    """Looks for a deleted stream forever, and tells nobody."""
 
     def close_user(self, user: Publisher | Subscription, error: ClientError) -> None:
         if isinstance(user, Publisher):
@@ -104,7 +104,7 @@ class ConsumerStaysBehind(StreamClient):
 
 @mutant("publisher-stays-behind", breaks=["R13", "R14", "X6"])
 class PublisherStaysBehind(StreamClient):
-    """Brings subscriptions back after a loss; publishers wait for ever."""
+    """Brings subscriptions back after a loss; publishers wait forever."""
 
     async def recover(self, user: Publisher | Subscription) -> None:
         if isinstance(user, Subscription):

@@ -92,9 +92,11 @@ class StreamScript(Script):
         codec = StreamCodec("server", 1 << 20)
         properties: dict[str, str | None] = {"padding": "x" * 1000}
         frames = [PeerPropertiesResponse(0x70000000 + n, Code.OK, properties) for n in range(count)]
-        standing = self.is_open()
-        self.expect.exercised(standing, "the client keeps no connection")
-        self.broker.say_raw(standing[0], b"".join([codec.encode(frame) for frame in frames]))
+        asks = self.ops(self.queue)[-1].asks  # on the connection that carries the requests
+        asked = [r.connection for r in self.broker.journal.select(kind=asks, tap=Tap.RECEIVED)]
+        standing = [name for name in asked if name in self.is_open()]
+        self.expect.exercised(standing, "the client keeps no connection for requests")
+        self.broker.say_raw(standing[-1], b"".join([codec.encode(frame) for frame in frames]))
 
     def bad_delivery(self) -> None:
         self.broker.faults.add(rewrite(fields={"chunk.crc": 1}, kind="Deliver", nth=1, scope="run"))

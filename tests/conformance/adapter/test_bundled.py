@@ -46,7 +46,7 @@ def drive(client: Client, script: Callable[[ProcessAdapter, Go], Awaitable[None]
                     await go("connect", session="s", endpoints=[endpoint]),
                     await go("rmqs.create", session="s", target="orders"),
                 ):
-                    assert result.ok, f"{result}{adapter.last_words()}"
+                    assert result.ok, f"{result}{adapter.stderr_tail()}"
                 await script(adapter, go)
                 assert (await adapter.reset()).ok
                 assert adapter.violations == []

@@ -44,7 +44,7 @@ def drive(client: Client, script: Callable[[Narconi, ProcessAdapter, Go], Awaita
                     await go("connect", session="s", endpoints=[endpoint], options=options),
                     await go("narc.ensure_queue", session="s", target="orders"),
                 ):
-                    assert result.ok, f"{result}{adapter.last_words()}"
+                    assert result.ok, f"{result}{adapter.stderr_tail()}"
                 await script(broker, adapter, go)
                 assert (await adapter.reset()).ok
                 await broker.wait_for_async(kind="closed", count=len(broker.journal.select(kind="accepted")))

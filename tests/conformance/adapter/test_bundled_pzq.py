@@ -37,7 +37,7 @@ def test_produce_consume_settle_and_ask(client: Client) -> None:
 async def _script(adapter: ProcessAdapter, broker: PZQ) -> None:
     async def go(op: str, **args: object) -> dict[str, object]:
         result = await adapter.call(op, args, 5000)
-        assert result.ok, f"{result}{adapter.last_words()}"
+        assert result.ok, f"{result}{adapter.stderr_tail()}"
         return result.value or {}
 
     await go("connect", session="s", endpoints=broker.where)

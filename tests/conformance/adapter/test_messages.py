@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+from typing import Any
 
 import msgspec
 import pytest
@@ -18,9 +19,11 @@ from conformance.adapter.messages import (
     Event,
     Hello,
     Kind,
+    Part,
     Request,
     Response,
     deadline_ms,
+    deadline_of,
     decode,
     encode,
     patience_ms,
@@ -179,3 +182,72 @@ def test_every_kind_has_a_maelstrom_code() -> None:
     assert {kind: Error(kind, False).maelstrom_code for kind in Kind}
     with pytest.raises(msgspec.ValidationError):
         msgspec.convert({"kind": "sulking", "definite": True}, Error)
+
+
+@pytest.mark.parametrize(
+    ("limits", "kind", "wanted", "deadline"),
+    [
+        ({}, "publish", 2000.0, 2000.0),
+        ({"publish_timeout_min_ms": 5000}, "publish", 2000.0, 5000.0),
+        ({"publish_timeout_min_ms": 1000}, "publish", 2000.0, 2000.0),
+        ({"timeout_factor": 2}, "publish", 2000.0, 4000.0),
+        ({"timeout_factor": 2, "connect_timeout_ms": 20_000}, "connect", 2000.0, 30_000.0),
+    ],
+)
+def test_a_deadline_follows_what_the_library_cannot_do_otherwise(
+    limits: dict[str, float], kind: str, wanted: float, deadline: float
+) -> None:
+    assert deadline_of(hello(**limits), kind, wanted) == deadline
+    assert deadline_ms(hello(**limits), kind, {}, wanted) == deadline
+
+
+@pytest.mark.parametrize(
+    ("declared", "parts"),
+    [
+        (True, {"locator", "producer", "consumer"}),
+        (False, set()),
+        (["locator"], {"locator"}),
+        ([], set()),
+    ],
+)
+def test_a_library_may_reconnect_a_part_of_itself(declared: Any, parts: set[str]) -> None:
+    known = msgspec.convert({**msgspec.to_builtins(hello()), "caps": {"auto_reconnect": declared}}, Hello)
+    every: tuple[Part, ...] = ("locator", "producer", "consumer")
+    assert {part for part in every if known.reconnects(part)} == parts
+    assert known.can("auto_reconnect") is (declared is True), "a part is not the whole"
+
+
+@pytest.mark.parametrize(
+    ("more", "problem"),
+    [
+        ({"caps": {"auto_reconnect": ["publisher"]}}, "Invalid enum value 'publisher'"),
+        ({"caps": {"retry": ["producer"]}}, "caps.retry: expected true or false"),
+        ({"limits": {"heartbeat_min_s": -1}}, "limits.heartbeat_min_s: expected at least 0"),
+        ({"limits": {"timeout_factor": 0.5}}, "limits.timeout_factor: expected at least 1"),
+    ],
+)
+def test_a_hello_that_means_nothing_is_refused(more: dict[str, Any], problem: str) -> None:
+    with pytest.raises(msgspec.ValidationError, match=problem):
+        msgspec.convert({**msgspec.to_builtins(hello()), **more}, Hello)
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        (b'{"n":1,"t":1,"event":"note","text":"caf\xe9"}', "no UTF-8"),
+        (b'{"n":1,"t":1,"event":"note","text":' + b"[" * 200_000 + b"]" * 200_000 + b"}", "nested deeper"),
+        (b'{"n":1,"t":1,"event":"note","text":' + b"[" * 150 + b"]" * 150 + b"}", "nested deeper"),
+        (b'{"n":1,"t":1,"event":"note","text":"a\\udc41"}', "half of a surrogate pair"),
+        (b'{"n":1,"t":1e999,"event":"note"}', "out of range"),
+    ],
+)
+def test_a_line_that_is_none_says_what_is_wrong_with_it(line: bytes, problem: str) -> None:
+    found = decode(line)
+    assert isinstance(found, BadLine)
+    assert problem in found.problem
+
+
+@given(st.binary(max_size=200))
+def test_no_bytes_are_too_odd(line: bytes) -> None:
+    decode(line)
+    decode(b'{"n":1,"t":1,"event":"note","text":"' + line + b'"}')

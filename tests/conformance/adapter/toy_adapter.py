@@ -164,7 +164,7 @@ class Mute(Toy):
 
 
 class Strict(Toy):
-    """Trips over members that it does not know."""
+    """Fails on members that it does not know."""
 
     async def _perform(self, request: dict[str, Any]) -> Any:
         if "from_the_future" in request.get("args", {}):

@@ -17,6 +17,11 @@ from conformance.results import load
 
 ROOT = Path(__file__).parents[3]
 CORRECT = f"{sys.executable} -m conformance.mutants.rabbitmq_stream"
+#: The adapter of a library for which no scenario is.
+NO_ROLES = (
+    "from conformance.adapter.kit import AdapterBase, run;"
+    'run(type("A", (AdapterBase,), {"library": "a", "protocols": ("rabbitmq-stream",)})())'
+)
 BROKEN = f"{CORRECT} --mutant confirm-by-position"
 
 
@@ -46,6 +51,7 @@ def test_the_document_of_the_contract() -> None:
         "seconds",
         "results",
         "summary",
+        "complete",
     } <= set(document)
     assert [row["id"] for row in document["results"]] == ["RMQS-1.01", "RMQS-3.06"]
     assert set(document["results"][0]) == {
@@ -54,6 +60,7 @@ def test_the_document_of_the_contract() -> None:
         "variant",
         "level",
         "verdict",
+        "criterion",
         "tags",
         "seconds",
         "reason",
@@ -84,6 +91,7 @@ def test_a_broken_client_fails_with_files_that_tell_why(tmp_path: Path) -> None:
     code, document = conform(BROKEN, "--report", str(tmp_path / "report"), "RMQS-3.02")
     assert code == 1
     assert document["results"][0]["verdict"] == "fail"
+    assert document["results"][0]["criterion"]
 
     (row,) = load(tmp_path / "report" / "results.json").results
     assert row.acceptable and row.journal and row.diagram and row.source
@@ -148,6 +156,22 @@ def test_wrong_usage_is_64_and_says_what_to_do(arguments: list[str], problem: st
     done = fakebrokers(*arguments)
     assert done.returncode == 64
     assert problem in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--target", "rabbitmq-stream://127.0.0.1:1", "RMQS-3.01"], "nothing answers at 127.0.0.1:1"),
+        (["--variant", "5.0"], "there is no scenario to run"),
+        (["NET-2.07"], "this says nothing about the client"),
+    ],
+)
+def test_where_nothing_is_executed_that_is_said(arguments: list[str], sentence: str) -> None:
+    adapter = f"{sys.executable} -c '{NO_ROLES}'"
+    done = fakebrokers("conform", "--adapter", adapter, "--protocol", "rabbitmq-stream", *arguments)
+    assert done.returncode == 2, done.stderr
+    assert "nothing was executed" in done.stdout and sentence in done.stdout
     assert "Traceback" not in done.stderr
 
 

@@ -12,6 +12,7 @@ import pytest
 
 from conformance.adapter.inprocess import InProcessAdapter
 from conformance.adapter.kit import AdapterBase, Failure, op
+from conformance.adapter.messages import body_bytes
 from conformance.results import Verdict
 from conformance.suite import Client, Expect
 from conformance.suite.bench import Bench
@@ -21,6 +22,7 @@ from conformance.suite.judge import Judgement, judge, unfit
 from conformance.suite.runner import Runner
 from conformance.suite.scenario import Scenario
 from fakebrokers.core import virtual
+from fakebrokers.errors import UsageError
 from tests.toy import Toy
 
 Script = Callable[[Any, Client, Expect], Awaitable[None]]
@@ -130,13 +132,52 @@ def test_a_hang_counts_even_if_the_script_does_not_look() -> None:
     assert (found.verdict, found.tags) == (Verdict.FAIL, ("hang",))
 
 
-def test_a_mistake_in_the_script_is_never_the_clients() -> None:
+@pytest.mark.parametrize("stumble", [KeyError("typo"), UsageError("no connection 'c1'"), ValueError("x")])
+def test_a_script_that_stumbles_blames_nobody(stumble: Exception) -> None:
     async def script(broker: Any, client: Client, expect: Expect) -> None:
-        raise KeyError("typo")
+        raise stumble
+
+    found = run(script)
+    assert (found.verdict, found.criterion_id) == (Verdict.INCONCLUSIVE, "script-ended")
+    assert str(stumble) in found.reason
+
+
+def test_a_mistake_in_the_suite_or_the_fake_is_never_the_clients() -> None:
+    async def script(broker: Any, client: Client, expect: Expect) -> None:
+        body_bytes(None)  # type: ignore[arg-type] # raises inside the suite
 
     found = run(script)
     assert found.verdict is Verdict.HARNESS_ERROR
-    assert "KeyError" in found.reason
+    assert "TypeError" in found.reason
+
+
+def test_an_answer_that_lacks_something_is_the_clients_failure() -> None:
+    async def script(broker: Any, client: Client, expect: Expect) -> None:
+        value = expect.ok(await client.publish("ok"), "it is acked")
+        expect.equal(value["meta"]["offset"], 5, "its offset")
+
+    found = run(script)
+    assert (found.verdict, found.criterion_id) == (Verdict.FAIL, "answer")
+    assert "'meta'" in found.reason
+
+
+def test_what_the_client_refuses_by_itself_was_never_tried() -> None:
+    async def script(broker: Any, client: Client, expect: Expect) -> None:
+        expect.prepared(await client.publish("invalid"))
+
+    found = run(script)
+    assert found.verdict is Verdict.INCONCLUSIVE
+    assert "invalid!" in found.reason
+
+
+def test_a_hang_is_a_failure_even_if_the_script_gave_up() -> None:
+    async def script(broker: Any, client: Client, expect: Expect) -> None:
+        await client.begin_publish("hang", timeout=0.5)
+        expect.exercised(False, "the message did not come")
+
+    found = run(script)
+    assert (found.verdict, found.tags) == (Verdict.FAIL, ("hang",))
+    assert "the message did not come" in found.reason
 
 
 def test_an_error_inside_the_fake_is_never_the_clients() -> None:
@@ -246,8 +287,9 @@ def settle(sequel: Sequel) -> Judgement:
         (["bad", "bad"], Verdict.FAIL, False, 2),
         (["bad", "good", "good"], Verdict.PASS, True, 3),
         (["bad", "good", "bad"], Verdict.FAIL, True, 3),
-        (["late", "good", "good"], Verdict.PASS, True, 3),
-        (["late", "late"], Verdict.FAIL, False, 2),
+        (["late", "good"], Verdict.PASS, False, 2),  # late among many, in time apart
+        (["late", "late", "late"], Verdict.FAIL, False, 3),
+        (["late", "late", "good", "good"], Verdict.PASS, True, 4),
     ],
 )
 def test_a_failure_gets_a_second_opinion(ends: list[str], verdict: Verdict, flaky: bool, runs: int) -> None:

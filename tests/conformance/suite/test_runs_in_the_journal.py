@@ -14,7 +14,7 @@ from conformance.mutants.matrix import Mode, mode_of, run
 from conformance.mutants.registry import protocols
 from conformance.results import Verdict
 from conformance.suite.load import all_scenarios
-from conformance.suite.notebook import open_run, write_ops
+from conformance.suite.op_journal import open_run, write_ops
 from conformance.suite.present import to_result
 from fakebrokers.journal.reader import RunLog, read_run
 from tests.conformance.telltale import TELLTALE, log_of, the
@@ -106,3 +106,13 @@ def test_nobody_blames_the_reference_client(protocol: str, tmp_path: Path) -> No
     for item in all_scenarios():
         if item.protocol == protocol and mode_of(item) is Mode.MEMORY and not (item.alone or item.soak):
             assert blamed(log_of(item, tmp_path)) == [], item.label
+
+
+@pytest.mark.parametrize(
+    "library", ["@rabbitmq/stream", "-x", ".NET client", "Ünï", "\x1b[2J", "l" * 500, "@"]
+)
+def test_a_library_may_have_any_name(tmp_path: Path, library: str) -> None:
+    [item] = [one for one in all_scenarios() if one.id == "RMQS-1.01"]
+    note = open_run(tmp_path, item, client=library, client_version="", seed=0, profile="real")
+    note.close(verdict="pass", faults=0)
+    assert list(tmp_path.glob(f"{note.run}*"))

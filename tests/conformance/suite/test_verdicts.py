@@ -29,7 +29,10 @@ def row(verdict: Verdict, level: Any = "MUST", *tags: str) -> Result:
         ([row(Verdict.INCONCLUSIVE), row(Verdict.FAIL)], False, ExitCode.FAILED),
         ([row(Verdict.INCONCLUSIVE)], False, ExitCode.INCONCLUSIVE),
         ([row(Verdict.UNSUPPORTED)], False, ExitCode.INCONCLUSIVE),
-        ([row(Verdict.PROFILE)], False, ExitCode.OK),
+        ([row(Verdict.PROFILE)], False, ExitCode.INCONCLUSIVE),
+        ([row(Verdict.PASS, "SHOULD")], False, ExitCode.OK),
+        ([row(Verdict.INCONCLUSIVE, "SHOULD")], False, ExitCode.INCONCLUSIVE),
+        ([], False, ExitCode.INCONCLUSIVE),
         ([row(Verdict.PASS, "MUST", "unexpected pass")], False, ExitCode.OK),
         ([row(Verdict.PASS, "MUST", "unexpected pass")], True, ExitCode.REGRESSION),
     ],
@@ -51,4 +54,5 @@ def test_a_tenth_may_be_left_out() -> None:
 
 def test_what_is_not_for_this_client_does_not_count() -> None:
     assert executed_share([row(Verdict.PASS), *[row(Verdict.PROFILE)] * 9]) == 1.0
-    assert executed_share([]) == 1.0
+    assert executed_share([row(Verdict.PASS, "MAY")]) == 1.0
+    assert executed_share([]) == executed_share([row(Verdict.UNSUPPORTED, "MAY")]) == 0.0

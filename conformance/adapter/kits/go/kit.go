@@ -38,7 +38,7 @@ type Facts struct {
 	Limits    Fields   `json:"limits"`  // time-outs that do not follow `timeout_ms`, and other bounds
 	Settles   string   `json:"settles"` // "auto", "manual" or "none", the default
 	Restart   string   `json:"restart"` // "per_scenario" where the library leaves goroutines that nobody can end
-	Formats   []string `json:"formats"` // rabbitmq-stream: "raw" or "amqp"
+	Formats   []string `json:"formats"` // how a body becomes a record, such as "raw" or "amqp"
 }
 
 // with is a copy of some fields and more.

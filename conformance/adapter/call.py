@@ -1,0 +1,48 @@
+"""One op on its way, and a child process as it looks from outside."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Generator, Mapping
+from typing import Any
+
+import msgspec
+
+from conformance.adapter.messages import Request
+from conformance.adapter.result import Result
+
+
+class Facts(msgspec.Struct, frozen=True):
+    """A child process from outside; None where the system does not tell.
+
+    Attributes:
+        cpu_s: User and system time so far, in seconds.
+        rss_bytes: Resident memory.
+        exit_code: None while it runs; negative for a signal.
+    """
+
+    pid: int
+    exit_code: int | None = None
+    cpu_s: float | None = None
+    rss_bytes: int | None = None
+    fds: int | None = None
+    threads: int | None = None
+
+
+class Call:
+    """An op that has been sent. Await it for its `Result`; it ends by itself, at the latest with ``hang``."""
+
+    def __init__(self, request: Request, begun_ns: int, ended: asyncio.Future[Result]) -> None:
+        self.id = request.id
+        self.op = request.op
+        self.args: Mapping[str, Any] = request.args
+        self.begun_ns = begun_ns
+        self._ended = ended
+
+    @property
+    def done(self) -> bool:
+        """Whether the result is there."""
+        return self._ended.done()
+
+    def __await__(self) -> Generator[Any, None, Result]:
+        return asyncio.shield(self._ended).__await__()

@@ -1,0 +1,65 @@
+"""The folder of a report: what is written into it, and when."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from conformance import results as result_files
+from conformance.results import Results
+from conformance.suite.junit import junit
+
+
+def keep_in(folder: Path) -> Callable[[Results], None]:
+    """What `Order.keep` may be: ``results.json`` alone. What an earlier run has left there goes away."""
+    for name in ("index.html", "junit.xml"):
+        if (folder / name).is_file():
+            (folder / name).unlink()
+
+    def keep(results: Results) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        _put(folder / "results.json", result_files.dump(results))
+
+    return keep
+
+
+def incomplete_note(results: Results) -> str:
+    """What the pages say of a run that is not complete; empty for one that is."""
+    if results.complete:
+        return ""
+    done = len(results.results)
+    return f"This run was cut short: it holds the {done} scenarios that had ended until then."
+
+
+def write_folder(results: Results, folder: Path) -> None:
+    """Write ``results.json``, ``junit.xml`` and ``allure-results``; each file appears whole or not at all."""
+    folder.mkdir(parents=True, exist_ok=True)
+    _put(folder / "results.json", result_files.dump(results))
+    _put(folder / "junit.xml", junit(results))
+    for row in results.results:
+        if row.reproducer:
+            place = folder / "reproducers" / result_files.reproducer_name(row)
+            place.parent.mkdir(exist_ok=True)
+            _put(place, row.reproducer.encode())
+    try:
+        from conformance.suite.allure import write_allure
+
+        write_allure(results, folder / "allure-results")
+    except ModuleNotFoundError:
+        pass  # the extra is not installed; `fakebrokers doctor` says so
+
+
+def write_pages(results: Results, folder: Path) -> None:
+    """Write ``index.html`` and turn the journal into Parquet, where the extra ``suite`` is installed."""
+    from conformance.report import write_report
+    from fakebrokers.journal.seal import seal
+
+    if (folder / "journal").exists():
+        seal(folder / "journal")
+    write_report(folder, [results], note=incomplete_note(results))
+
+
+def _put(path: Path, data: bytes) -> None:
+    part = path.with_name(path.name + ".part")
+    part.write_bytes(data)
+    part.replace(path)

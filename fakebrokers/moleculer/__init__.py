@@ -1,0 +1,1 @@
+"""Fake Moleculer: a message bus that real nodes join, and fake nodes on it."""

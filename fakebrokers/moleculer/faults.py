@@ -1,0 +1,205 @@
+"""Faults that exist only here, as effects and ready-made.
+
+    moleculer.faults.add(lose_heartbeats(peer="node-1"), orphan_response(nth=2))
+    moleculer.faults.add(fault(PartitionBus(("node-1",), ("node-2",), for_s=2.0), kind="Request", nth=3))
+
+A fault on a packet is for the messages that carry it: ``in`` as a node publishes it, ``out`` as it is
+delivered to one. `peer` is the node at the other end of the connection, whichever connection that is.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+from fakebrokers.errors import PlanError
+from fakebrokers.faults.build import delay, drop, duplicate, fault, latency, reorder, rewrite
+from fakebrokers.faults.effect import Action, Effect, Passage, Realism
+from fakebrokers.faults.plan import Fault
+from fakebrokers.moleculer.packets import BrokenPacket, Packet, values_of
+from fakebrokers.moleculer.serializers import SERIALIZERS, find_serializer
+
+if TYPE_CHECKING:
+    from fakebrokers.core.host import Host
+    from fakebrokers.moleculer.server import Moleculer
+
+#: What a broken packet is instead of what it was.
+_PAYLOADS = {"empty": b"", "null": b"null", "number": b"17", "garbage": b"\x00\xff{]", "list": b"[1,2]"}
+
+
+class BreakPacket(Effect, frozen=True, tag="break-packet"):
+    """The message comes, but what is inside is no packet.
+
+    Attributes:
+        how: ``cut`` in half, ``empty``, ``null``, ``number``, ``list``, ``garbage``, or ``other``: written
+            with another serializer.
+        serializer: Which one that is.
+    """
+
+    realism = Realism.ILLEGAL
+    how: Literal["cut", "empty", "null", "number", "list", "garbage", "other"] = "cut"
+    serializer: str = "MsgPack"
+
+    def apply(self, passage: Passage) -> None:
+        packet = passage.frame
+        if not isinstance(packet, Packet):
+            passage.pass_through()
+            return
+        if self.how == "cut":
+            whole = find_serializer("JSON").write(packet.COMMAND, values_of(packet))
+            payload = whole[: len(whole) // 2]
+        elif self.how == "other":
+            payload = find_serializer(self.serializer).write(packet.COMMAND, values_of(packet))
+        else:
+            payload = _PAYLOADS[self.how]
+        passage.pass_on(BrokenPacket(packet.COMMAND, payload))
+
+    def check(self, path: str) -> None:
+        if self.serializer not in SERIALIZERS:
+            raise PlanError(
+                f"{path}.serializer", f"expected one of {', '.join(SERIALIZERS)}; got {self.serializer!r}"
+            )
+
+
+class Cut(Action, frozen=True):
+    """The bus is parted; see `PartitionBus`."""
+
+    senders: tuple[str, ...]
+    receivers: tuple[str, ...]
+    one_way: bool
+    for_s: float | None
+
+    def perform(self, host: Host, fault: str, connection: str) -> None:
+        server: Moleculer = host.server
+        server.partition(self.senders, self.receivers, one_way=self.one_way, for_s=self.for_s, fault=fault)
+
+
+class Heal(Action, frozen=True):
+    """The bus is whole again; see `HealBus`."""
+
+    def perform(self, host: Host, fault: str, connection: str) -> None:
+        server: Moleculer = host.server
+        server.heal(fault=fault)
+
+
+class Impersonate(Action, frozen=True):
+    """See `DuplicateNode`."""
+
+    node: str
+
+    def perform(self, host: Host, fault: str, connection: str) -> None:
+        server: Moleculer = host.server
+        server.impersonate(self.node or server.peer_of(connection), fault=fault)
+
+
+class PartitionBus(Effect, frozen=True, tag="partition-bus"):
+    """From here on some nodes do not hear each other; the bus itself and all connections go on.
+
+    Attributes:
+        senders: Ids of nodes; none: all.
+        receivers: Ids of nodes that do not hear them; none: all but `senders`.
+        one_way: Whether the senders still hear the receivers.
+        for_s: Seconds; None until `HealBus`, or ``heal()`` of the fake.
+    """
+
+    needs_frame = False
+    once = True
+    realism = Realism.ENVIRONMENT
+    senders: tuple[str, ...] = ()
+    receivers: tuple[str, ...] = ()
+    one_way: bool = False
+    for_s: float | None = None
+
+    def apply(self, passage: Passage) -> None:
+        passage.host(Cut(self.senders, self.receivers, self.one_way, self.for_s))
+        passage.pass_through()
+
+    def check(self, path: str) -> None:
+        if not self.senders and not self.receivers:
+            raise PlanError(f"{path}.senders", "expected nodes in senders or receivers, got none in both")
+
+
+class HealBus(Effect, frozen=True, tag="heal-bus"):
+    """All partitions of the bus end."""
+
+    needs_frame = False
+    once = True
+    realism = Realism.LEGAL
+
+    def apply(self, passage: Passage) -> None:
+        passage.host(Heal())
+        passage.pass_through()
+
+
+class DuplicateNode(Effect, frozen=True, tag="duplicate-node"):
+    """Another instance with a node's id tells of itself. Real nodes of that id end their process.
+
+    Attributes:
+        node: Its id; "" for the node at the other end of the connection.
+    """
+
+    needs_frame = False
+    once = True
+    realism = Realism.ENVIRONMENT
+    node: str = ""
+
+    def apply(self, passage: Passage) -> None:
+        passage.pass_through()
+        passage.host(Impersonate(self.node))
+
+
+EFFECTS = (BreakPacket, PartitionBus, HealBus, DuplicateNode)
+
+
+def lose_heartbeats(**match: Any) -> Fault:
+    """A node's heartbeats are lost on their way to the bus (``peer="node-1"``)."""
+    return drop(kind="Heartbeat", **{"direction": "in", **match})
+
+
+def lose_disconnect(**match: Any) -> Fault:
+    """Nobody hears that a node stops; it lives on in their registries until its heartbeats are missed."""
+    return drop(kind="Disconnect", **{"direction": "in", **match})
+
+
+def late_info(seconds: float, **match: Any) -> Fault:
+    """What a node offers is told late; other packets pass."""
+    return delay(seconds, kind="Info", **match)
+
+
+def orphan_response(id: str = "nobody-asked", **match: Any) -> Fault:
+    """An answer carries the id of no request; the one that it was for stays without."""
+    return rewrite({"id": id}, kind="Response", **match)
+
+
+def foreign_version(ver: Any = "3", **match: Any) -> Fault:
+    """A packet is of another protocol (give its ``kind``)."""
+    return rewrite({"ver": ver}, **match)
+
+
+def lose_chunk(seq: int, kind: str = "Response", **match: Any) -> Fault:
+    """One chunk of a stream is missing."""
+    return drop(kind=kind, where={"seq": seq}, **match)
+
+
+def repeat_chunk(seq: int, kind: str = "Response", **match: Any) -> Fault:
+    """One chunk of a stream comes twice."""
+    return duplicate(kind=kind, where={"seq": seq}, **match)
+
+
+def late_chunk(seq: int, seconds: float, kind: str = "Response", **match: Any) -> Fault:
+    """One chunk of a stream comes late; those behind it pass."""
+    return delay(seconds, kind=kind, where={"seq": seq}, **match)
+
+
+def reorder_chunks(window: int = 2, kind: str = "Response", **match: Any) -> Fault:
+    """Chunks of a stream come last first, so many at a time."""
+    return reorder(window=window, kind=kind, where={"seq": {"ge": 1}}, **match)
+
+
+def break_packet(how: str = "cut", **match: Any) -> Fault:
+    """What is inside a message is no packet."""
+    return fault(BreakPacket(how=how), **match)  # type: ignore[arg-type]
+
+
+def slow_bus(seconds: float, **match: Any) -> Fault:
+    """Everything that the bus says takes this long; order stays."""
+    return latency(seconds, **{"direction": "out", **match})

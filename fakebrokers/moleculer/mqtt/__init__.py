@@ -1,0 +1,1 @@
+"""An embedded MQTT 3.1.1 broker."""

@@ -1,0 +1,1 @@
+"""An embedded NATS server, core protocol only."""

@@ -1,0 +1,26 @@
+"""Moleculer, as one object."""
+
+from __future__ import annotations
+
+from fakebrokers.core.wire import Wire
+from fakebrokers.moleculer import faults
+from fakebrokers.moleculer.mqtt.frames import FRAMES as MQTT_FRAMES
+from fakebrokers.moleculer.nats.frames import FRAMES as NATS_FRAMES
+from fakebrokers.moleculer.redis.frames import FRAMES as REDIS_FRAMES
+from fakebrokers.moleculer.tcp.frames import FRAMES as TCP_FRAMES
+from fakebrokers.protocol import Protocol
+
+NATS = Wire("nats", NATS_FRAMES, port=4222)
+REDIS = Wire("redis", REDIS_FRAMES, port=6379)
+MQTT = Wire("mqtt", MQTT_FRAMES, port=1883)
+#: Nodes take any free port unless they are told which.
+TCP = Wire("tcp", TCP_FRAMES)
+
+PROTOCOL = Protocol(
+    name="moleculer",
+    about="Moleculer nodes and the bus between them",
+    server="fakebrokers.moleculer.server:Moleculer",
+    wires=(NATS, REDIS, MQTT, TCP),
+    effects=faults.EFFECTS,
+    variants=("nats", "redis", "mqtt", "tcp"),
+)

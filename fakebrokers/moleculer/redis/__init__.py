@@ -1,0 +1,1 @@
+"""An embedded Redis server, publish and subscribe only."""

@@ -1,0 +1,246 @@
+"""RESP on the wire: commands of clients as arrays or as a line of words, and answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Literal
+
+from fakebrokers.core.frames import Frame, Malformed, kind_of
+from fakebrokers.core.session import Codec
+from fakebrokers.errors import WireError
+from fakebrokers.moleculer.redis import frames as f
+from fakebrokers.moleculer.redis import resp
+from fakebrokers.moleculer.redis.words import split_words
+
+Side = Literal["server", "client"]
+
+MAX_INLINE = 64 * 1024
+MAX_BULK = 512 * 1024 * 1024
+MAX_WORDS = 2**31 - 1
+_EXCERPT = 256
+
+
+class RedisCodec(Codec):
+    """One connection's codec.
+
+    Args:
+        side: Whose incoming frames are decoded. Both sides encode every frame.
+
+    Attributes:
+        resp3: Whether the answers are RESP3.
+    """
+
+    def __init__(self, side: Side = "server", *, resp3: bool = False) -> None:
+        self._side: Side = side
+        self.resp3 = resp3
+        self.wrap: Callable[[Frame], Frame | None] | None = None  #: puts a bare packet into a message
+        self._rest = bytearray()
+        self._needed = 0
+        self._words: list[bytes] = []
+        self._missing = 0  # words of the command that have not come
+        self._size = 0  # bytes of the command so far
+        self._lost = False
+
+    def fresh(self) -> RedisCodec:
+        """A codec of the same settings with nothing in its buffer."""
+        return RedisCodec(self._side, resp3=self.resp3)
+
+    @property
+    def partial(self) -> int:
+        """Bytes of a frame that has not arrived whole."""
+        return self._size + len(self._rest)
+
+    def feed(self, unit: bytes) -> Iterator[tuple[Frame, int]]:
+        """Frames and their sizes; see `Codec.feed`."""
+        if self._lost:
+            return
+        if self._rest:
+            self._rest += unit
+            if len(self._rest) < self._needed:
+                return
+            unit = bytes(self._rest)
+            self._rest.clear()
+        at = 0
+        take = self._take if self._side == "server" else self._take_reply
+        try:
+            while at < len(unit):
+                frame, end, needed = take(unit, at)
+                if end == at:
+                    self._rest += unit[at:]
+                    self._needed = needed
+                    return
+                self._size += end - at
+                at = end
+                if frame is not None:
+                    size, self._size = self._size, 0
+                    yield frame, size
+        except resp.Garbage as problem:
+            self._lost = True
+            size, self._size = self._size + len(unit) - at, 0
+            yield Malformed(unit[at : at + _EXCERPT], str(problem), "protocol"), size
+
+    # what clients say
+
+    def _take(self, unit: bytes, at: int) -> tuple[Frame | None, int, int]:
+        """The next piece of a command: a frame if it is complete, where it ends (at `at`: it does not),
+        and how many bytes are needed before another look is worth it."""
+        if not self._missing:
+            stop = unit.find(b"\n", at)
+            if stop < 0:
+                if len(unit) - at > MAX_INLINE:
+                    raise resp.Garbage(
+                        "too big mbulk count string"
+                        if unit[at : at + 1] == b"*"
+                        else "too big inline request"
+                    )
+                return None, at, len(unit) - at + 1
+            line = unit[at:stop].removesuffix(b"\r")
+            if line[:1] == b"*":
+                self._missing = max(0, _length(line[1:], MAX_WORDS, "invalid multibulk length", least=-1))
+                return (None if self._missing else _NOTHING), stop + 1, 0
+            words = split_words(line)
+            return (frame_of(words) if words else _NOTHING), stop + 1, 0
+        return self._take_word(unit, at)
+
+    def _take_word(self, unit: bytes, at: int) -> tuple[Frame | None, int, int]:
+        if unit[at : at + 1] != b"$":
+            raise resp.Garbage(f"expected '$', got '{resp.text(unit[at : at + 1])}'")
+        stop = unit.find(b"\n", at)
+        if stop < 0:
+            if len(unit) - at > MAX_INLINE:
+                raise resp.Garbage("too big bulk count string")
+            return None, at, len(unit) - at + 1
+        size = _length(unit[at + 1 : stop].removesuffix(b"\r"), MAX_BULK, "invalid bulk length")
+        end = stop + 1 + size + 2
+        if len(unit) < end:
+            return None, at, end - at
+        self._words.append(unit[stop + 1 : end - 2])
+        self._missing -= 1
+        if self._missing:
+            return None, end, 0
+        words, self._words = self._words, []
+        return frame_of(words), end, 0
+
+    # what servers say
+
+    def _take_reply(self, unit: bytes, at: int) -> tuple[Frame | None, int, int]:
+        try:
+            value, end = resp.read(unit, at)
+        except resp.Incomplete:
+            return None, at, len(unit) - at + 1
+        return reply_of(value), end, 0
+
+    # writing
+
+    def encode(self, frame: Frame) -> bytes:
+        """The bytes of one frame, as it stands; a packet without a message gets one.
+
+        Raises:
+            WireError: This is no frame of Redis.
+        """
+        kind = type(frame)
+        if kind is f.Message:
+            return self._message(frame)  # type: ignore[arg-type]
+        writer = _WRITERS.get(kind)
+        if writer is not None:
+            return resp.command(writer(frame))
+        if isinstance(frame, Malformed):
+            return frame.data
+        if isinstance(frame, f.Reply):
+            return resp.write(frame.value, resp3=self.resp3)
+        if isinstance(frame, f.RedisError):
+            return b"-%b\r\n" % resp.raw(frame.text)
+        if isinstance(frame, f.Subscribed):
+            channel = None if frame.channel is None else resp.raw(frame.channel)
+            return self._push(frame.action.encode(), channel, frame.count)
+        if isinstance(frame, f.Pmessage):
+            return self._push(b"pmessage", resp.raw(frame.pattern), resp.raw(frame.channel), frame.payload)
+        wrapped = self.wrap(frame) if self.wrap is not None else None
+        if wrapped is None:
+            raise WireError("a frame of Redis", kind_of(frame))
+        return self.encode(wrapped)
+
+    def _message(self, frame: f.Message) -> bytes:
+        channel, payload = resp.raw(frame.channel), frame.payload
+        mark = b">" if self.resp3 else b"*"
+        sizes = (mark, len(channel), channel, len(payload), payload)
+        return b"%b3\r\n$7\r\nmessage\r\n$%d\r\n%b\r\n$%d\r\n%b\r\n" % sizes
+
+    def _push(self, *values: Any) -> bytes:
+        return resp.write(resp.Push(values), resp3=self.resp3)
+
+
+#: A line without words; it is no command, and there is no answer.
+_NOTHING = f.Command("")
+
+
+def _length(line: bytes, most: int, complaint: str, least: int = 0) -> int:
+    digits = line[1:] if line[:1] == b"-" else line
+    if not digits.isdigit() or len(digits) > 18 or not least <= int(line) <= most:
+        raise resp.Garbage(complaint)
+    return int(line)
+
+
+def frame_of(words: list[bytes]) -> Frame:
+    """The frame of a command; one with the wrong number of arguments is a `Command`."""
+    verb, *arguments = words
+    name = verb.upper()
+    if name == b"PUBLISH" and len(arguments) == 2:
+        return f.Publish(resp.text(arguments[0]), arguments[1], resp.text(verb))
+    if name == b"AUTH":
+        return f.Auth(tuple(arguments), resp.text(verb))
+    if name == b"HELLO":
+        version = resp.text(arguments[0]) if arguments else ""
+        return f.Hello(version, tuple(arguments[1:]), resp.text(verb))
+    listens = _LISTENING.get(name)
+    if listens is not None and (arguments or name.endswith(b"UNSUBSCRIBE")):
+        return listens(tuple(map(resp.text, arguments)), resp.text(verb))
+    return f.Command(resp.text(verb), tuple(arguments))
+
+
+def reply_of(value: Any) -> Frame:
+    """The frame of what a server says."""
+    if isinstance(value, resp.Failure):
+        return f.RedisError(str(value))
+    if isinstance(value, tuple) and value:
+        match value:
+            case (b"message", bytes(channel), bytes(payload)):
+                return f.Message(resp.text(channel), payload)
+            case (b"pmessage", bytes(pattern), bytes(channel), bytes(payload)):
+                return f.Pmessage(resp.text(pattern), resp.text(channel), payload)
+            case (
+                b"subscribe" | b"unsubscribe" | b"psubscribe" | b"punsubscribe" as action,
+                bytes() | None as channel,
+                int(count),
+            ):
+                name = None if channel is None else resp.text(channel)
+                return f.Subscribed(action.decode(), name, count)
+    return f.Reply(value)
+
+
+_LISTENING: Mapping[bytes, Callable[[tuple[str, ...], str], Frame]] = {
+    b"SUBSCRIBE": f.Subscribe,
+    b"PSUBSCRIBE": f.Psubscribe,
+    b"UNSUBSCRIBE": f.Unsubscribe,
+    b"PUNSUBSCRIBE": f.Punsubscribe,
+}
+
+
+def _write_channels(frame: Any) -> list[bytes]:
+    return [resp.raw(frame.verb), *map(resp.raw, frame.channels)]
+
+
+_WRITERS: Mapping[type[Frame], Callable[[Any], list[bytes]]] = {
+    f.Command: lambda frame: [resp.raw(frame.verb), *frame.arguments],
+    f.Auth: lambda frame: [resp.raw(frame.verb), *frame.arguments],
+    f.Hello: lambda frame: [
+        resp.raw(frame.verb),
+        *([resp.raw(frame.version)] if frame.version else []),
+        *frame.options,
+    ],
+    f.Publish: lambda frame: [resp.raw(frame.verb), resp.raw(frame.channel), frame.payload],
+    f.Subscribe: _write_channels,
+    f.Psubscribe: _write_channels,
+    f.Unsubscribe: _write_channels,
+    f.Punsubscribe: _write_channels,
+}

@@ -1,0 +1,1 @@
+"""Moleculer's own TCP transporter: nodes that talk without a server."""

@@ -1,0 +1,59 @@
+"""How many scenarios run at once."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from conformance.suite import room
+from conformance.suite.room import LEAST, MOST, Room, width_here
+from fakebrokers.core import virtual
+
+
+def test_fewer_after_a_long_lag_more_where_all_places_are_taken() -> None:
+    async def work() -> None:
+        here = Room(16, 32, follows_lag=True)
+        here.adapt(0.0)
+        assert here.width == 16  # nobody waits for more
+        here.inside = 16
+        here.adapt(0.0)
+        assert here.width == 18
+        for _ in range(20):
+            here.adapt(0.5)
+        assert here.width == LEAST
+        for _ in range(40):
+            here.inside = here.width
+            here.adapt(0.0)
+        assert here.width == 32
+
+    virtual.run(work())
+
+
+def test_no_more_are_let_in_than_there_is_room_for() -> None:
+    async def work() -> int:
+        most = 0
+        async with Room(3, 3, follows_lag=True) as here:
+
+            async def stay() -> None:
+                nonlocal most
+                await here.enter()
+                most = max(most, here.inside)
+                await asyncio.sleep(1.0)
+                here.leave()
+
+            await asyncio.gather(*(stay() for _ in range(10)))
+        return most
+
+    assert virtual.run(work()) == 3
+
+
+@pytest.mark.parametrize(
+    ("cores", "load", "width"), [(4, 0.1, MOST), (2, 0.1, 16), (4, 9.0, MOST // 2), (1, 9.0, LEAST)]
+)
+def test_the_machine_says_with_how_many_to_begin(
+    cores: int, load: float, width: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(room.os, "cpu_count", lambda: cores)
+    monkeypatch.setattr(room.os, "getloadavg", lambda: (load, load, load))
+    assert width_here() == width

@@ -1,0 +1,142 @@
+"""What the MQTT broker answers; ``vectors/mosquitto-2.0.11.json`` has what mosquitto answered."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fakebrokers.core.frames import Frame
+from fakebrokers.moleculer.mqtt import frames as f
+from fakebrokers.moleculer.mqtt.codec import MqttCodec
+from fakebrokers.moleculer.mqtt.session import is_filter
+from tests.moleculer.bench import Bench, Client
+
+FILE = Path(__file__).parents[1] / "vectors" / "mosquitto-2.0.11.json"
+MEASURED: dict[str, tuple[str, str, bool]] = json.loads(FILE.read_text("utf-8"))
+
+
+def say(client: Client, *frames: Frame) -> list[Frame]:
+    heard = client.say(b"".join(map(MqttCodec().encode, frames)))
+    return [frame for frame, _ in MqttCodec().feed(heard)]
+
+
+def heard(client: Client) -> list[Frame]:
+    return [frame for frame, _ in MqttCodec().feed(client.take())]
+
+
+def enter(bench: Bench, name: str = "c", **options: Any) -> Client:
+    client = bench.connect()
+    assert say(client, f.Connect(name, **options)) == [f.Connack(0)]
+    return client
+
+
+@pytest.mark.parametrize("name", MEASURED)
+@pytest.mark.parametrize("byte_by_byte", [False, True])
+def test_measured_answers(name: str, byte_by_byte: bool) -> None:
+    said, answer, ended = MEASURED[name]
+    bench = Bench("mqtt")
+    client = bench.connect()
+    data = bytes.fromhex(said)
+    found = client.say(*[data[at : at + 1] for at in range(len(data))] if byte_by_byte else [data])
+    bench.check()
+    assert (found.hex(), client.ended is not None) == (answer, ended)
+
+
+@pytest.mark.parametrize(("user", "password", "code"), [("u", b"p", 0), ("u", b"x", 5), (None, None, 5)])
+def test_users_log_in(user: str | None, password: bytes | None, code: int) -> None:
+    bench = Bench("mqtt", user="u", password="p")
+    client = bench.connect()
+    assert say(client, f.Connect("c", user=user, password=password)) == [f.Connack(code)]
+    assert (client.ended is not None) == bool(code)
+    assert "hush" not in str(bench.fake.journal.records())
+
+
+def test_of_overlapping_filters_a_client_gets_one_copy_with_the_best_qos() -> None:
+    bench = Bench("mqtt")
+    ears, mouth = enter(bench, "ears"), enter(bench, "mouth")
+    say(ears, f.Subscribe(1, (("o/a", 0), ("o/#", 1))))
+    assert say(mouth, f.Publish("o/a", b"x", 1, 9)) == [f.Puback(9)]
+    assert heard(ears) == [f.Publish("o/a", b"x", 1, 1)]
+
+
+def test_a_message_with_qos_2_comes_once_and_when_it_is_released() -> None:
+    bench = Bench("mqtt")
+    client = enter(bench)
+    say(client, f.Subscribe(1, (("a", 2),)))
+    assert say(client, f.Publish("a", b"x", 2, 5), f.Publish("a", b"x", 2, 5, dup=True)) == [f.Pubrec(5)] * 2
+    assert say(client, f.Pubrel(5)) == [f.Publish("a", b"x", 1, 1), f.Pubcomp(5)]
+
+
+def test_ids_are_used_again_when_they_are_acknowledged() -> None:
+    bench = Bench("mqtt")
+    client = enter(bench)
+    say(client, f.Subscribe(1, (("a", 1),)))
+    for number in (1, 2):
+        assert say(client, f.Publish("a", b"x", 1, 7))[0] == f.Publish("a", b"x", 1, number)
+    say(client, f.Puback(1))
+    assert list(client.session.unacknowledged) == [2]
+
+
+def test_retained_messages_come_to_those_who_listen_later() -> None:
+    bench = Bench("mqtt")
+    mouth, ears = enter(bench, "mouth"), enter(bench, "ears")
+    say(mouth, f.Publish("k/a", b"old", retain=True), f.Publish("k/a", b"new", retain=True))
+    say(mouth, f.Publish("k/b", b"gone", retain=True), f.Publish("k/b", b"", retain=True))
+    assert say(ears, f.Subscribe(3, (("k/+", 0),))) == [
+        f.Suback(3, (0,)),
+        f.Publish("k/a", b"new", retain=True),
+    ]
+
+
+def test_a_will_is_said_unless_the_client_takes_its_leave() -> None:
+    bench = Bench("mqtt")
+    ears = enter(bench, "ears")
+    say(ears, f.Subscribe(1, (("w", 0),)))
+    enter(bench, "polite", will=f.Will("w", b"1")).say(MqttCodec().encode(f.MqttDisconnect()))
+    assert heard(ears) == []
+    enter(bench, "dead", will=f.Will("w", b"2")).leave()
+    assert heard(ears) == [f.Publish("w", b"2")]
+
+
+def test_a_client_with_the_same_id_takes_over() -> None:
+    bench = Bench("mqtt")
+    first = enter(bench, "same")
+    second = enter(bench, "same")
+    assert (first.ended is not None, second.ended) == (True, None)
+
+
+def test_keep_alive() -> None:
+    bench = Bench("mqtt")
+    client, forever = enter(bench, "a", keep_alive=2), enter(bench, "b", keep_alive=0)
+    bench.advance(2.9)
+    assert say(client, f.Pingreq()) == [f.Pingresp()]
+    bench.advance(2.9)
+    assert client.ended is None
+    bench.advance(0.2)
+    assert client.ended is not None
+    bench.advance(10_000)
+    assert forever.ended is None
+
+
+def test_who_says_nothing_is_cut_off() -> None:
+    bench = Bench("mqtt")
+    client = bench.connect()
+    bench.advance(30.0)
+    assert client.ended is not None
+
+
+@pytest.mark.parametrize("separator", [".", "/"])
+def test_a_node_is_known_by_the_topic_of_its_answers(separator: str) -> None:
+    bench = Bench("mqtt")
+    client = enter(bench)
+    say(client, f.Subscribe(1, ((f"MOL{separator}RES{separator}n1", 0),)))
+    assert client.connection.peer == "n1"
+
+
+def test_filters() -> None:
+    good = ["a", "#", "+", "a/+/b", "/", "a/#", "$SYS/#", "a//b"]
+    bad = ["", "a#", "a/#/b", "a+", "+a/b", "#/a"]
+    assert [name for name in (*good, *bad) if is_filter(name)] == good

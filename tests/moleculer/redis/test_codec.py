@@ -1,0 +1,129 @@
+"""RESP on the wire: the recordings both ways, every frame, and bytes that nobody should send."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fakebrokers.core.frames import Frame, Malformed
+from fakebrokers.errors import WireError
+from fakebrokers.moleculer.packets import Discover
+from fakebrokers.moleculer.redis import frames as f
+from fakebrokers.moleculer.redis.codec import RedisCodec, Side
+from fakebrokers.moleculer.redis.resp import Garbage
+from fakebrokers.moleculer.redis.words import pattern_of, split_words
+from tests.moleculer.golden import Talk, talks
+
+#: Left out by the recorder.
+_INFO = b"(INFO bulk reply of a real server, ~4.9 kB, left out)"
+
+
+@pytest.mark.parametrize("talk", talks("redis"), ids=str)
+@pytest.mark.parametrize(("side", "direction"), [("server", "C>S"), ("client", "S>C")])
+def test_recordings_are_read_and_written_back(talk: Talk, side: Side, direction: str) -> None:
+    data = talk.side(direction).replace(_INFO, b"$0\r\n\r\n")
+    codec = RedisCodec(side)
+    frames = [frame for frame, _ in codec.feed(data)]
+    assert frames
+    assert not [frame for frame in frames if isinstance(frame, Malformed)]
+    assert b"".join(map(RedisCodec().encode, frames)) == data
+    assert codec.partial == 0
+
+
+NAME = st.text(st.characters(exclude_categories=["C"]), max_size=20)
+BODY = st.binary(max_size=100)
+NAMES = st.lists(NAME, min_size=1, max_size=3).map(tuple)
+SAID = st.one_of(
+    st.builds(f.Publish, NAME, BODY),
+    st.builds(f.Subscribe, NAMES),
+    st.builds(f.Psubscribe, NAMES),
+    st.builds(f.Unsubscribe, NAMES | st.just(())),
+    st.builds(f.Punsubscribe, NAMES | st.just(())),
+    st.builds(f.Auth, st.lists(BODY, max_size=2).map(tuple)),
+    st.builds(f.Hello, st.sampled_from(["2", "3"]), st.lists(BODY, max_size=2).map(tuple)),
+    st.builds(f.Command, st.sampled_from(["PING", "foo"]), st.lists(BODY, max_size=2).map(tuple)),
+)
+VALUES = st.recursive(
+    st.none() | BODY | st.integers(-9, 9) | st.just("OK"),
+    lambda inner: st.lists(inner, max_size=2).map(tuple),
+)
+HEARD = st.one_of(
+    st.builds(f.Message, NAME, BODY),
+    st.builds(f.Pmessage, NAME, NAME, BODY),
+    st.builds(
+        f.Subscribed, st.sampled_from(["subscribe", "punsubscribe"]), NAME | st.none(), st.integers(0, 9)
+    ),
+    st.builds(f.RedisError, st.just("ERR no")),
+    st.builds(f.Reply, VALUES),
+)
+
+
+@pytest.mark.parametrize("resp3", [False, True])
+@pytest.mark.parametrize(("side", "frames"), [("server", SAID), ("client", HEARD)])
+def test_every_frame_comes_back_however_it_is_cut(
+    side: Side, frames: st.SearchStrategy[Frame], resp3: bool
+) -> None:
+    @given(st.lists(frames, max_size=4), st.data())
+    def check(said: list[Frame], data: st.DataObject) -> None:
+        whole = b"".join(map(RedisCodec(resp3=resp3).encode, said))
+        cut = data.draw(st.integers(0, len(whole)))
+        codec = RedisCodec(side)
+        found = [*codec.feed(whole[:cut]), *codec.feed(whole[cut:])]
+        assert [frame for frame, _ in found] == said
+        assert sum(size for _, size in found) == len(whole)
+        assert codec.partial == 0
+
+    check()
+
+
+def test_all_frames_are_tried() -> None:
+    tried = {f.Publish, f.Subscribe, f.Psubscribe, f.Unsubscribe, f.Punsubscribe, f.Auth, f.Hello, f.Command}
+    tried |= {f.Message, f.Pmessage, f.Subscribed, f.RedisError, f.Reply}
+    assert {kind for kind in f.FRAMES if kind.__module__ == f.__name__} == tried
+
+
+SNIPPETS = [b"*3\r\n", b"$7\r\n", b"PUBLISH\r\n", b"*-1\r\n", b"$-1\r\n", b'"', b"\r\n", b"%2\r\n", b">1\r\n"]
+
+
+@given(st.lists(st.binary(max_size=40) | st.sampled_from(SNIPPETS), max_size=8))
+def test_no_bytes_make_it_fail(segments: list[bytes]) -> None:
+    for side in ("server", "client"):
+        codec = RedisCodec(side)  # type: ignore[arg-type]
+        for segment in segments:
+            for frame, _ in codec.feed(segment):
+                assert isinstance(frame, Frame)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "fits", "fails"),
+    [
+        ("h?llo", ["hello", "hallo"], ["hllo", "heello"]),
+        ("h*o", ["ho", "hello"], ["hell"]),
+        ("h[ae]llo", ["hello"], ["hillo"]),
+        ("h[^e]llo", ["hallo"], ["hello"]),
+        ("h[a-c]llo", ["hbllo"], ["hdllo"]),
+        (r"h\*o", ["h*o"], ["hello"]),
+        ("a[b", ["ab"], ["a[b"]),
+        ("a[]b", [], ["ab"]),
+        ("a.b", ["a.b"], ["axb"]),
+    ],
+)
+def test_patterns(pattern: str, fits: list[str], fails: list[str]) -> None:
+    assert [name for name in (*fits, *fails) if pattern_of(pattern).fullmatch(name)] == fits
+
+
+@given(st.text(max_size=12))
+def test_every_pattern_is_one(pattern: str) -> None:
+    pattern_of(pattern)
+
+
+def test_lines_of_words() -> None:
+    assert split_words(rb"""SET "a\x41\n" 'it is' x"y""") == [b"SET", b"aA\n", b"it is", b'x"y']
+    with pytest.raises(Garbage, match="unbalanced quotes"):
+        split_words(b'SET "a')
+
+
+def test_a_packet_needs_a_message_around_it() -> None:
+    with pytest.raises(WireError, match="expected a frame of Redis, got Discover"):
+        RedisCodec().encode(Discover(sender="a"))
