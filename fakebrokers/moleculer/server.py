@@ -284,7 +284,8 @@ class Moleculer(FakeServer):
         found = [
             (record, packet)
             for record in self.journal.records(since)
-            if record.frame is not None and (packet := packet_in(record.frame)) is not None
+            if record.frame is not None and not record.envelope
+            if (packet := packet_in(record.frame)) is not None
         ]
         return [(record, packet) for record, packet in found if kind in (None, kind_of(packet))]
 

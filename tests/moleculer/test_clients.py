@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import json
 import socket
+import subprocess
+import sys
 import threading
 import urllib.request
 from collections.abc import Iterator
@@ -52,17 +53,27 @@ def test_nats_py(moleculer: Moleculer) -> None:
     asyncio.run(main())
 
 
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # nats-py forgets the socket
-def test_nats_py_logs_in() -> None:
-    async def main(url: str) -> None:
-        with pytest.raises(nats.errors.Error, match=r"[Aa]uthorization"):
-            await nats.connect(url, allow_reconnect=False, user="u", password="x")
-        client = await nats.connect(url, user="u", password="p")
-        await client.close()
+#: In a process of its own: after a refused login nats-py forgets its socket.
+LOGS_IN = """
+import asyncio, sys, nats
 
+async def main(url):
+    try:
+        await nats.connect(url, allow_reconnect=False, user="u", password="x")
+    except nats.errors.Error as error:
+        print(error)
+    client = await nats.connect(url, user="u", password="p")
+    await client.close()
+
+asyncio.run(main(sys.argv[1]))
+"""
+
+
+def test_nats_py_logs_in() -> None:
     with Moleculer(user="u", password="p") as moleculer:
-        asyncio.run(main(moleculer.url))
-    gc.collect()
+        command = [sys.executable, "-c", LOGS_IN, moleculer.url]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    assert "authorization" in done.stdout.lower()
 
 
 @pytest.mark.parametrize("protocol", [2, 3])
