@@ -11,8 +11,8 @@ from fakebrokers.moleculer.subscriptions import Matches, Subscription, Subscript
 
 VERSION = "7.0.15"  #: of the server that the answers were measured with
 
-#: Key of a subscription to a pattern.
-PATTERN = "pattern"
+#: Keys of subscriptions.
+CHANNEL, PATTERN, SHARD = "channel", "pattern", "shard"
 
 
 class Channels(Subscriptions):
@@ -65,8 +65,16 @@ class RedisBus(Bus):
 
     def __init__(self, options: BusOptions) -> None:
         super().__init__(options, Channels())
+        self.shards = Channels()  #: sharded channels have names of their own
         self.connected = 0  #: clients so far
         self.sessions: dict[int, Any] = {}
+
+    def publish_sharded(self, channel: str, payload: bytes) -> int:
+        """Deliver a message to those who listen to a sharded channel."""
+        plain = self.shards.match(channel).plain
+        for subscription in plain:
+            subscription.owner.deliver(subscription, channel, payload)
+        return len(plain)
 
     @property
     def channels(self) -> Channels:

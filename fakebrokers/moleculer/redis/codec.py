@@ -155,6 +155,8 @@ class RedisCodec(Codec):
             return self._push(frame.action.encode(), channel, frame.count)
         if isinstance(frame, f.Pmessage):
             return self._push(b"pmessage", resp.raw(frame.pattern), resp.raw(frame.channel), frame.payload)
+        if isinstance(frame, f.Smessage):
+            return self._push(b"smessage", resp.raw(frame.channel), frame.payload)
         wrapped = self.wrap(frame) if self.wrap is not None else None
         if wrapped is None:
             raise WireError("a frame of Redis", kind_of(frame))
@@ -187,6 +189,8 @@ def frame_of(words: list[bytes]) -> Frame:
     name = verb.upper()
     if name == b"PUBLISH" and len(arguments) == 2:
         return f.Publish(resp.text(arguments[0]), arguments[1], resp.text(verb))
+    if name == b"SPUBLISH" and len(arguments) == 2:
+        return f.Spublish(resp.text(arguments[0]), arguments[1], resp.text(verb))
     if name == b"AUTH":
         return f.Auth(tuple(arguments), resp.text(verb))
     if name == b"HELLO":
@@ -206,13 +210,15 @@ def reply_of(value: Any) -> Frame:
         match value:
             case (b"message", bytes(channel), bytes(payload)):
                 return f.Message(resp.text(channel), payload)
+            case (b"smessage", bytes(channel), bytes(payload)):
+                return f.Smessage(resp.text(channel), payload)
             case (b"pmessage", bytes(pattern), bytes(channel), bytes(payload)):
                 return f.Pmessage(resp.text(pattern), resp.text(channel), payload)
             case (
-                b"subscribe" | b"unsubscribe" | b"psubscribe" | b"punsubscribe" as action,
+                bytes(action),
                 bytes() | None as channel,
                 int(count),
-            ):
+            ) if action.upper() in _LISTENING:
                 name = None if channel is None else resp.text(channel)
                 return f.Subscribed(action.decode(), name, count)
     return f.Reply(value)
@@ -221,7 +227,9 @@ def reply_of(value: Any) -> Frame:
 _LISTENING: Mapping[bytes, Callable[[tuple[str, ...], str], Frame]] = {
     b"SUBSCRIBE": f.Subscribe,
     b"PSUBSCRIBE": f.Psubscribe,
+    b"SSUBSCRIBE": f.Ssubscribe,
     b"UNSUBSCRIBE": f.Unsubscribe,
+    b"SUNSUBSCRIBE": f.Sunsubscribe,
     b"PUNSUBSCRIBE": f.Punsubscribe,
 }
 
@@ -239,6 +247,9 @@ _WRITERS: Mapping[type[Frame], Callable[[Any], list[bytes]]] = {
         *frame.options,
     ],
     f.Publish: lambda frame: [resp.raw(frame.verb), resp.raw(frame.channel), frame.payload],
+    f.Spublish: lambda frame: [resp.raw(frame.verb), resp.raw(frame.channel), frame.payload],
+    f.Ssubscribe: _write_channels,
+    f.Sunsubscribe: _write_channels,
     f.Subscribe: _write_channels,
     f.Psubscribe: _write_channels,
     f.Unsubscribe: _write_channels,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fakebrokers.moleculer.redis import frames as f
 from fakebrokers.moleculer.redis import resp
-from fakebrokers.moleculer.redis.bus import VERSION
+from fakebrokers.moleculer.redis.bus import VERSION, Channels
 from fakebrokers.moleculer.redis.words import pattern_of
 
 if TYPE_CHECKING:
@@ -137,8 +137,9 @@ def _client_line(session: RedisSession) -> str:
     return (
         f"id={session.number} addr={session.link.address} name={resp.text(session.name)}"
         f" age={int(session.bus.now - session.opened_at)} idle=0 flags={'P' if session.listening else 'N'}"
-        f" db={session.database} sub={len(session.channels)} psub={len(session.patterns)} ssub=0 multi=-1"
-        f" cmd=client user=default redir=-1 resp={3 if session.codec.resp3 else 2}\n"
+        f" db={session.database} sub={len(session.channels)} psub={len(session.patterns)}"
+        f" ssub={len(session.shards)} multi=-1"
+        f" cmd={session.last_command} user=default redir=-1 resp={3 if session.codec.resp3 else 2}\n"
     )
 
 
@@ -166,14 +167,60 @@ def _set_name(session: RedisSession, words: Words) -> None:
     session.link.say(f.Reply("OK"))
 
 
+def _kill(session: RedisSession, words: Words) -> None:
+    """By address, or by ID and ADDR; the client itself is left alone unless SKIPME says no."""
+    if len(words) == 2:
+        found = [each for each in session.bus.sessions.values() if each.link.address == resp.text(words[1])]
+        if not found:
+            raise Complaint("ERR No such client")
+        session.link.say(f.Reply("OK"))
+    else:
+        found = _wanted(session, dict(zip(words[1::2], words[2::2], strict=False)))
+        session.link.say(f.Reply(len(found)))
+    for each in found:
+        each.end()
+
+
+def _wanted(session: RedisSession, filters: Mapping[bytes, bytes]) -> list[RedisSession]:
+    asked = {name.upper(): resp.text(value) for name, value in filters.items()}
+    if set(asked) - {b"ID", b"ADDR", b"SKIPME"}:
+        raise Complaint("ERR syntax error")
+    if not asked.get(b"ID", "1").isdigit():
+        raise Complaint("ERR client-id should be greater than 0")
+    left_alone = asked.get(b"SKIPME", "yes").lower() == "yes"
+    return [
+        each
+        for each in session.bus.sessions.values()
+        if asked.get(b"ID", str(each.number)) == str(each.number)
+        and asked.get(b"ADDR", each.link.address) == each.link.address
+        and not (left_alone and each is session)
+    ]
+
+
 def _channels(session: RedisSession, words: Words) -> None:
+    _list_channels(session, session.bus.channels, words)
+
+
+def _shard_channels(session: RedisSession, words: Words) -> None:
+    _list_channels(session, session.bus.shards, words)
+
+
+def _list_channels(session: RedisSession, channels: Channels, words: Words) -> None:
     fits = pattern_of(resp.text(words[1]) if len(words) > 1 else "*")
-    found = [resp.raw(name) for name in session.bus.channels.channels if fits.fullmatch(name)]
+    found = [resp.raw(name) for name in channels.channels if fits.fullmatch(name)]
     session.link.say(f.Reply(tuple(found)))
 
 
 def _numsub(session: RedisSession, words: Words) -> None:
-    channels = session.bus.channels.channels
+    _count_listeners(session, session.bus.channels, words)
+
+
+def _shard_numsub(session: RedisSession, words: Words) -> None:
+    _count_listeners(session, session.bus.shards, words)
+
+
+def _count_listeners(session: RedisSession, registry: Channels, words: Words) -> None:
+    channels = registry.channels
     pairs = [(word, len(channels.get(resp.text(word), ()))) for word in words[1:]]
     session.link.say(f.Reply(tuple([part for pair in pairs for part in pair])))
 
@@ -191,8 +238,11 @@ _CLIENT: Mapping[str, Command] = {
     "LIST": Command(0, _MANY, _client_list),
     "INFO": Command(0, 0, _client_info),
     "NO-EVICT": Command(1, 1, _say("OK")),
+    "KILL": Command(1, _MANY, _kill),
 }
 _PUBSUB: Mapping[str, Command] = {
+    "SHARDCHANNELS": Command(0, 1, _shard_channels),
+    "SHARDNUMSUB": Command(0, _MANY, _shard_numsub),
     "CHANNELS": Command(0, 1, _channels),
     "NUMSUB": Command(0, _MANY, _numsub),
     "NUMPAT": Command(0, 0, _numpat),
@@ -239,4 +289,6 @@ COMMANDS: Mapping[str, Command] = {
     "PUBLISH": Command(2, 2, None),
     "SUBSCRIBE": Command(1, _MANY, None),
     "PSUBSCRIBE": Command(1, _MANY, None),
+    "SPUBLISH": Command(2, 2, None),
+    "SSUBSCRIBE": Command(1, _MANY, None),
 }

@@ -80,6 +80,39 @@ class Punsubscribe(Frame, frozen=True):
     verb: str = "PUNSUBSCRIBE"
 
 
+class Spublish(Frame, frozen=True):
+    """SPUBLISH: a message to a sharded channel."""
+
+    spec = FrameSpec(Role.DATA, key="channel", keys=KeyType.TEXT, bulk=("payload",), inside=_PACKETS)
+    channel: str
+    payload: bytes
+    verb: str = "SPUBLISH"
+
+
+class Ssubscribe(Frame, frozen=True):
+    """SSUBSCRIBE: the client listens to sharded channels."""
+
+    spec = FrameSpec(Role.OPEN)
+    channels: tuple[str, ...]
+    verb: str = "SSUBSCRIBE"
+
+
+class Sunsubscribe(Frame, frozen=True):
+    """SUNSUBSCRIBE: from these sharded channels, or from all."""
+
+    spec = FrameSpec(Role.SHUT)
+    channels: tuple[str, ...] = ()
+    verb: str = "SUNSUBSCRIBE"
+
+
+class Smessage(Frame, frozen=True):
+    """A message to a client that listens to a sharded channel."""
+
+    spec = FrameSpec(Role.DATA, key="channel", keys=KeyType.TEXT, bulk=("payload",), inside=_PACKETS)
+    channel: str
+    payload: bytes
+
+
 class Message(Frame, frozen=True):
     """A message to a client."""
 

@@ -15,10 +15,10 @@ from fakebrokers.moleculer.bus import MAX_PENDING, BusSession
 from fakebrokers.moleculer.packets import Packet, packet_in
 from fakebrokers.moleculer.redis import frames as f
 from fakebrokers.moleculer.redis import resp
-from fakebrokers.moleculer.redis.bus import PATTERN, VERSION, RedisBus
+from fakebrokers.moleculer.redis.bus import CHANNEL, PATTERN, SHARD, VERSION, RedisBus
 from fakebrokers.moleculer.redis.codec import RedisCodec
 from fakebrokers.moleculer.redis.commands import COMMANDS, Complaint, unknown_command, wrong_number
-from fakebrokers.moleculer.subscriptions import Subscription
+from fakebrokers.moleculer.subscriptions import Subscription, Subscriptions
 from fakebrokers.moleculer.topics import listener_of
 
 _ONLY = (
@@ -37,6 +37,19 @@ _NO_PASSWORD = (
     " Are you sure your configuration is correct?"
 )
 
+#: What a client that listens may still say in RESP2, besides a few commands.
+_LISTENING = (
+    f.Subscribe,
+    f.Psubscribe,
+    f.Ssubscribe,
+    f.Unsubscribe,
+    f.Punsubscribe,
+    f.Sunsubscribe,
+)
+
+#: Commands whose first argument is part of their name.
+_FAMILIES = ("client", "command", "config", "pubsub")
+
 
 class RedisSession(BusSession):
     """The state machine of one connection."""
@@ -53,14 +66,19 @@ class RedisSession(BusSession):
         self.database = 0
         self.channels: dict[str, Subscription] = {}
         self.patterns: dict[str, Subscription] = {}
+        self.shards: dict[str, Subscription] = {}
         self._entered = not bus.options.needs_login
         self._pending = 0
+        self._last: Any = None
         self._handlers: Mapping[type[Frame], Callable[[Any], None]] = {
             f.Publish: self._publish,
             f.Subscribe: lambda frame: self._listen(frame, self.channels, "subscribe"),
             f.Psubscribe: lambda frame: self._listen(frame, self.patterns, "psubscribe"),
             f.Unsubscribe: lambda frame: self._unlisten(frame, self.channels, "unsubscribe"),
             f.Punsubscribe: lambda frame: self._unlisten(frame, self.patterns, "punsubscribe"),
+            f.Ssubscribe: lambda frame: self._listen(frame, self.shards, "ssubscribe"),
+            f.Sunsubscribe: lambda frame: self._unlisten(frame, self.shards, "sunsubscribe"),
+            f.Spublish: self._publish_sharded,
             f.Auth: self._auth,
             f.Hello: self._hello,
             f.Command: self._command,
@@ -83,8 +101,10 @@ class RedisSession(BusSession):
     def _forget_subscriptions(self) -> None:
         for subscription in (*self.channels.values(), *self.patterns.values()):
             self.bus.subscriptions.remove(subscription)
-        self.channels.clear()
-        self.patterns.clear()
+        for subscription in self.shards.values():
+            self.bus.shards.remove(subscription)
+        for own in (self.channels, self.patterns, self.shards):
+            own.clear()
 
     def writable(self, now: float) -> None:
         self._pending = 0
@@ -92,7 +112,22 @@ class RedisSession(BusSession):
     @property
     def listening(self) -> int:
         """Channels and patterns that the client listens to."""
-        return len(self.channels) + len(self.patterns)
+        return len(self.channels) + len(self.patterns) + len(self.shards)
+
+    def _count(self, own: dict[str, Subscription]) -> int:
+        """What an answer tells: sharded channels count for themselves."""
+        return len(own) if own is self.shards else len(self.channels) + len(self.patterns)
+
+    @property
+    def last_command(self) -> str:
+        """What the client said last, as CLIENT LIST has it."""
+        last = self._last
+        if last is None:
+            return "NULL"
+        verb = str(last.verb).lower()
+        if verb in _FAMILIES and last.arguments:
+            return f"{verb}|{resp.text(last.arguments[0]).lower()}"
+        return verb
 
     # what the client says
 
@@ -107,6 +142,7 @@ class RedisSession(BusSession):
         if self.state == "connected":
             self.state = "ready"
             self.link.ready()
+        self._last = frame
         try:
             if frame.__class__ is not f.Publish or not self._entered or self.listening:
                 self._check(frame)
@@ -127,7 +163,7 @@ class RedisSession(BusSession):
             return
         if not self._entered and not isinstance(frame, f.Auth | f.Hello):
             raise Complaint(_NOAUTH)
-        allowed = isinstance(frame, f.Subscribe | f.Psubscribe | f.Unsubscribe | f.Punsubscribe)
+        allowed = isinstance(frame, _LISTENING)
         if self.listening and not self.codec.resp3 and not allowed:
             raise Complaint(_ONLY.format(frame.verb.lower()))
 
@@ -162,10 +198,10 @@ class RedisSession(BusSession):
     def _listen(self, frame: Any, own: dict[str, Subscription], action: str) -> None:
         for name in frame.channels:
             if name not in own:
-                subscription = Subscription(name, self, PATTERN if own is self.patterns else "channel")
-                own[name] = subscription
-                self.bus.subscriptions.add(subscription)
-            self.link.say(f.Subscribed(action, name, self.listening))
+                key = PATTERN if own is self.patterns else SHARD if own is self.shards else CHANNEL
+                subscription = own[name] = Subscription(name, self, key)
+                self._registry(own).add(subscription)
+            self.link.say(f.Subscribed(action, name, self._count(own)))
             node = listener_of(name) if own is self.channels else ""
             if node:
                 self.knows(node, name)
@@ -175,8 +211,14 @@ class RedisSession(BusSession):
         for name in names:
             subscription = own.pop(name, None) if name is not None else None
             if subscription is not None:
-                self.bus.subscriptions.remove(subscription)
-            self.link.say(f.Subscribed(action, name, self.listening))
+                self._registry(own).remove(subscription)
+            self.link.say(f.Subscribed(action, name, self._count(own)))
+
+    def _registry(self, own: dict[str, Subscription]) -> Subscriptions:
+        return self.bus.shards if own is self.shards else self.bus.subscriptions
+
+    def _publish_sharded(self, frame: f.Spublish) -> None:
+        self.link.say(f.Reply(self.bus.publish_sharded(frame.channel, frame.payload)))
 
     # logging in
 
@@ -241,6 +283,8 @@ class RedisSession(BusSession):
         link = self.link
         if subscription.key == PATTERN:
             link.say(f.Pmessage(subscription.pattern, channel, payload))
+        elif subscription.key == SHARD:
+            link.say(f.Smessage(channel, payload))
         else:
             link.say(f.Message(channel, payload))
         if not link.writable:

@@ -36,6 +36,9 @@ BODY = st.binary(max_size=100)
 NAMES = st.lists(NAME, min_size=1, max_size=3).map(tuple)
 SAID = st.one_of(
     st.builds(f.Publish, NAME, BODY),
+    st.builds(f.Spublish, NAME, BODY),
+    st.builds(f.Ssubscribe, NAMES),
+    st.builds(f.Sunsubscribe, NAMES | st.just(())),
     st.builds(f.Subscribe, NAMES),
     st.builds(f.Psubscribe, NAMES),
     st.builds(f.Unsubscribe, NAMES | st.just(())),
@@ -50,6 +53,7 @@ VALUES = st.recursive(
 )
 HEARD = st.one_of(
     st.builds(f.Message, NAME, BODY),
+    st.builds(f.Smessage, NAME, BODY),
     st.builds(f.Pmessage, NAME, NAME, BODY),
     st.builds(
         f.Subscribed, st.sampled_from(["subscribe", "punsubscribe"]), NAME | st.none(), st.integers(0, 9)
@@ -79,6 +83,7 @@ def test_every_frame_comes_back_however_it_is_cut(
 
 def test_all_frames_are_tried() -> None:
     tried = {f.Publish, f.Subscribe, f.Psubscribe, f.Unsubscribe, f.Punsubscribe, f.Auth, f.Hello, f.Command}
+    tried |= {f.Spublish, f.Ssubscribe, f.Sunsubscribe, f.Smessage}
     tried |= {f.Message, f.Pmessage, f.Subscribed, f.RedisError, f.Reply}
     assert {kind for kind in f.FRAMES if kind.__module__ == f.__name__} == tried
 

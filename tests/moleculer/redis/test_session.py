@@ -87,3 +87,37 @@ def test_passwords_stay_out_of_the_journal() -> None:
     bench = Bench("redis", password="hush")
     bench.connect().say(command("AUTH", "hush"), command("HELLO", "3", "AUTH", "default", "hush"))
     assert "hush" not in str(bench.fake.journal.records())
+
+
+def test_sharded_channels_have_names_and_counts_of_their_own() -> None:
+    bench = Bench("redis")
+    ears, mouth = bench.connect(), bench.connect()
+    ears.say(command("SUBSCRIBE", "a"))
+    assert ears.say(command("SSUBSCRIBE", "a")).endswith(b"$1\r\na\r\n:1\r\n")
+    assert mouth.say(command("SPUBLISH", "a", "x")) == b":1\r\n"
+    assert ears.take() == b"*3\r\n$8\r\nsmessage\r\n$1\r\na\r\n$1\r\nx\r\n"
+    assert mouth.say(command("PUBSUB", "SHARDNUMSUB", "a")) == b"*2\r\n$1\r\na\r\n:1\r\n"
+    assert ears.say(command("SUNSUBSCRIBE")).endswith(b":0\r\n")
+    ears.leave()
+    assert mouth.say(command("PUBSUB", "SHARDCHANNELS")) == b"*0\r\n"
+
+
+def test_clients_can_be_killed() -> None:
+    bench = Bench("redis")
+    first, second, third = bench.connect(), bench.connect(), bench.connect()
+    assert third.say(command("CLIENT", "KILL", "ID", "1")) == b":1\r\n"
+    assert third.say(command("CLIENT", "KILL", "127.0.0.1:50001")) == b"+OK\r\n"
+    assert [each.ended is not None for each in (first, second, third)] == [True, True, False]
+    assert third.say(command("CLIENT", "KILL", "ID", "3")) == b":0\r\n"
+    assert third.say(command("CLIENT", "KILL", "ADDR")) == b"-ERR No such client\r\n"
+
+
+def test_the_list_of_clients_tells_what_they_said_last() -> None:
+    bench = Bench("redis")
+    ears, other = bench.connect(), bench.connect()
+    ears.say(command("subscribe", "a"))
+    told = other.say(command("CLIENT", "LIST")).decode()
+    assert re.findall(r"id=(\d+).* sub=(\d+) .*cmd=(\S+)", told) == [
+        ("1", "1", "subscribe"),
+        ("2", "0", "client|list"),
+    ]
