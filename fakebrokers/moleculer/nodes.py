@@ -1,7 +1,7 @@
 """A fake node: what it says and answers, whatever carries its packets. No IO; time is an argument.
 
-It behaves as a node of `profile` does, but for two things that spare tests time: it answers a DISCOVER at
-once, and tells of its services as soon as it joins.
+It behaves as a node of `profile` does, but for two things, so that tests need not wait: it answers a
+DISCOVER at once, and tells of its services as soon as it joins.
 """
 
 from __future__ import annotations
