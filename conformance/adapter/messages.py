@@ -67,7 +67,7 @@ class Error(msgspec.Struct, frozen=True):
     Attributes:
         definite: The op did not and will not take effect.
         code: The number or word on the wire, if there was one.
-        type: Name of a remote error (Moleculer).
+        type: Name of a remote error, where the protocol has such names.
     """
 
     kind: Kind

@@ -16,7 +16,7 @@ class Failure(Exception):
         text: What happened, for people.
         code: The number on the wire, where there is one.
         definite: Whether the op surely had no effect; by default what the kind implies, false in doubt.
-        type: Name of a remote error (Moleculer).
+        type: Name of a remote error, where the protocol has such names.
     """
 
     def __init__(
