@@ -25,6 +25,10 @@ _NOT_DONE = frozenset(
     }
 )
 
+#: How many bytes of texts a statement may hold. Writing down megabytes takes time from the scenario, and
+#: nobody reads them.
+LITERALS_MAX = 256 << 10
+
 
 class Deed(msgspec.Struct, frozen=True):
     """One thing that was done to the broker.
@@ -125,9 +129,14 @@ class Source:
 
     def __init__(self) -> None:
         self.names: set[tuple[str, str]] = set()
+        self._length = 0
 
     def of(self, value: Any) -> str:
-        """The source of a value. Raises `TypeError` for what has none, such as a function."""
+        """The source of a value. Raises `TypeError` for what has none, such as a function or megabytes."""
+        if isinstance(value, bytes | str):
+            self._length += len(value)
+            if self._length > LITERALS_MAX:
+                raise TypeError(f"more than {LITERALS_MAX} bytes of literals")
         match value:
             case Enum():
                 return f"{self._name(type(value))}.{value.name}"

@@ -16,6 +16,7 @@ from conformance.suite.judge import Judgement
 _UNTOLD = frozenset(("echo", "hello", "reset", "shutdown", "state", "stats"))
 _ARGUMENTS_MAX = 150
 _ANSWER_MAX = 200
+_DEED_MAX = 400
 
 
 class Asked(msgspec.Struct, frozen=True):
@@ -63,7 +64,7 @@ def one_line(step: Deed | Asked) -> str:
         return f"{step.text} -> {step.answer}"
     if step.plan:
         return "; ".join(map(_fault, step.plan["faults"]))
-    return step.text.removeprefix("broker.") or f"(inside the fake: {step.place})"
+    return _short(step.text.removeprefix("broker."), _DEED_MAX) or f"(inside the fake: {step.place})"
 
 
 def _fault(row: Mapping[str, Any]) -> str:

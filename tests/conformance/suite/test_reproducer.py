@@ -27,6 +27,7 @@ from conformance.suite.judge import Judgement, judge
 from conformance.suite.load import all_scenarios
 from conformance.suite.reproducer import PythonClient, python_client, reproducer
 from conformance.suite.scenario import Scenario
+from conformance.suite.story import one_line
 from fakebrokers import PZQ, RabbitMQStream
 from fakebrokers.faults import drop, slice_
 from fakebrokers.rabbitmq_stream.frames import PublishError
@@ -285,6 +286,18 @@ def test_a_deed_that_cannot_be_written_says_where_it_was_done() -> None:
     (deed,) = recorded(RabbitMQStream(), lambda broker: broker.call(lambda: None))
     assert deed.text == ""
     assert "test_reproducer" in deed.place
+
+
+def test_megabytes_are_not_written_down_and_a_long_deed_is_told_briefly() -> None:
+    def write(broker: RabbitMQStream) -> None:
+        broker.create_stream("s")
+        broker.publish("s", [bytes(1 << 20)])
+        broker.publish("s", [bytes(1000)])
+
+    _, megabytes, long = recorded(RabbitMQStream(), write)
+    assert megabytes.text == "" and "test_reproducer" in megabytes.place
+    assert len(long.text) > 4000
+    assert len(one_line(long)) == 400
 
 
 HOSTILE = "\x00\x1b]0;owned\x07\u202e\ud800'''\"\"\"\\\n\r\u2028 import os; #{0} {x} \N{SNOWMAN}"
