@@ -50,7 +50,12 @@ def test_fake_nodes_find_each_other(udp_port: int) -> None:
         stranger = other.node("c")
         first = one.node("a", {"s": {"x": lambda ctx: "found"}})
         second = two.node("b")
-        two.wait_for(kind="GossipResponse")
+
+        def knows(_: object) -> bool:  # the first response may come from before `a` told its services
+            peer = second.core.peers.get("a")
+            return peer is not None and "s.x" in peer.actions()
+
+        two.wait_for(knows, timeout=30)
         assert second.call("s.x") == "found"
         one.wait_for(kind="GossipRequest")
         assert set(first.core.carrier.gossip.known) == {"b"}  # type: ignore[attr-defined]
