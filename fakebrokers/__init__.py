@@ -21,10 +21,8 @@ __version__ = "0.1.0"
 
 
 def __getattr__(name: str) -> Any:
-    from fakebrokers.protocol import protocols
+    from fakebrokers.protocol import server_named
 
-    if name[:1].isupper():
-        for protocol in protocols():
-            if protocol.server_name == name:
-                return protocol.load()
+    if name[:1].isupper() and (server := server_named(name)) is not None:
+        return server
     raise AttributeError(f"module 'fakebrokers' has no attribute {name!r}")

@@ -142,6 +142,18 @@ def protocols() -> list[Protocol]:
     return [find_protocol(name) for name in _REGISTERED if is_available(name)]
 
 
+def server_named(class_name: str) -> type[FakeServer] | None:
+    """The server class of that name, such as ``RabbitMQStream``; None if no protocol has it.
+
+    Protocols that are called alike are asked first: whoever imports one fake pays for no other.
+    """
+    word = class_name.lower()
+    for name in sorted(_REGISTERED, key=lambda name: name.replace("-", "") != word):
+        if is_available(name) and (protocol := find_protocol(name)).server_name == class_name:
+            return protocol.load()
+    return None
+
+
 def find_protocol(name: str) -> Protocol:
     """The protocol of that name.
 

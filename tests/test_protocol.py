@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 
 import fakebrokers
@@ -45,6 +48,19 @@ def test_the_server_speaks_its_protocol(protocol: Protocol) -> None:
     server = protocol.load()
     assert (server.__name__, server.protocol) == (protocol.server_name, protocol)
     assert getattr(fakebrokers, protocol.server_name) is server
+
+
+@pytest.mark.parametrize("protocol", protocols(), ids=lambda each: each.name)
+def test_importing_one_fake_loads_no_other(protocol: Protocol) -> None:
+    name = protocol.server_name
+    code = f"import sys; from fakebrokers import {name}; print(*sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60
+    )
+    if not protocol.server.startswith("fakebrokers."):
+        return  # registered by a test: another process does not know it
+    packages = {each.server.rpartition(".server:")[0] for each in protocols()}
+    assert packages & set(done.stdout.split()) == {protocol.server.rpartition(".server:")[0]}
 
 
 def test_two_frames_of_one_kind_on_one_wire() -> None:
