@@ -174,9 +174,9 @@ async def graceful_end(broker: Narconi, client: Client, expect: Expect) -> None:
     found = await acked_ids(broker, 3, connection)
     expect.equal(found, [("1", None), ("2", None), ("3", None)], "the outstanding are acknowledged")
     await expect.socket_closed(broker, connection, "then the client closes", within_s=2.0)
-    goodbyes = received(broker, "WsClose", connection=connection)
+    closes = received(broker, "WsClose", connection=connection)
     last = received(broker, "WsAck", connection=connection)[-1].seq
-    expect.that(goodbyes and goodbyes[0].seq > last, "the close frame comes behind the acks", goodbyes)
+    expect.that(closes and closes[0].seq > last, "the close frame comes behind the acks", closes)
     waiting = [(m.payload, m.redelivered) for m in broker.messages(PROJECT, QUEUE)]
     expect.equal(waiting, [(b"4", False), (b"5", False)], "the waiting ones stay, not redelivered")
 

@@ -163,8 +163,8 @@ async def close_after_confirms(broker: Narconi, client: Client, expect: Expect) 
     result = await call
     if result.ok:
         confirms = sent(broker, "WsConfirm")
-        goodbyes = received(broker, "WsClose")
-        early = goodbyes and confirms and goodbyes[0].seq < confirms[-1].seq
+        closes = received(broker, "WsClose")
+        early = closes and confirms and closes[0].seq < confirms[-1].seq
         expect.that(confirms, "acked only by a confirm", "there was none")
         expect.that(not early, "the close frame comes after the last confirm", "it came before")
     codes = [record.status for record in received(broker, "WsClose")]
@@ -178,7 +178,7 @@ async def close_ends(broker: Narconi, client: Client, expect: Expect) -> None:
     await ready(broker, client)
     # the publish has more time than the close, so that its own deadline does not end the connection
     calls = await withheld(broker, client, expect, 1, timeout=45.0)
-    broker.faults.add(drop(kind="WsClose", direction="in", name="no goodbye"))
+    broker.faults.add(drop(kind="WsClose", direction="in", name="no close"))
     result = await client.close(timeout=5.0)
     expect.ended(result, "close ends")
     seconds = result.elapsed_ms / 1000

@@ -53,7 +53,7 @@ async def unknown_enum_value(broker: FakeServer, client: Client, expect: Expect)
     mark, seen = broker.journal.last_seq, len(client.events)
     call = client.begin_publish(script.queue, b"pending", timeout=4.0)
     asked = await expect.reached(broker, "nothing was published", kind=script.publishing, since=mark)
-    script.goodbye(asked[0].connection, CLOSE_CODE, "from the future")
+    script.ask_to_close(asked[0].connection, CLOSE_CODE, "from the future")
     await asyncio.sleep(0.5)
     if asked[0].connection in script.is_open():
         broker.kill(asked[0].connection)

@@ -144,8 +144,8 @@ class HalfFrame:
 
     def _left_without_the_answer(self) -> bool:
         """Whether the client has said that it closes, and has let go of the connection there and then."""
-        broker, farewell = self.script.broker, self.script.farewell
-        said = broker.journal.select(kind=farewell, tap=Tap.RECEIVED, since=self.mark)
+        broker, close_frame = self.script.broker, self.script.close_frame
+        said = broker.journal.select(kind=close_frame, tap=Tap.RECEIVED, since=self.mark)
         return bool(said) and not any(broker.client_holds(record.connection) for record in said)
 
     def _whole(self) -> list[object]:

@@ -126,16 +126,16 @@ async def graceful_close_by_the_server(broker: FakeServer, client: Client, expec
     connection = asked[-1].connection
     mark, seen = broker.journal.last_seq, len(client.events)
     begun = asyncio.get_running_loop().time()
-    script.goodbye(connection, script.goodbye_code, "maintenance")
+    script.ask_to_close(connection, script.maintenance_code, "maintenance")
     try:
-        await broker.wait_for_async(kind=script.goodbye_answer, tap=Tap.RECEIVED, since=mark, timeout=1.45)
+        await broker.wait_for_async(kind=script.close_answer, tap=Tap.RECEIVED, since=mark, timeout=1.45)
         answered = True
     except WaitTimeout:
         answered = False
         await asyncio.sleep(0.55)
     if connection in script.is_open():
         broker.kill(connection)
-    expect.that(answered, "the client answers the goodbye within 1 s", f"no {script.goodbye_answer}")
+    expect.that(answered, "the client answers the goodbye within 1 s", f"no {script.close_answer}")
     await expect.socket_closed(broker, connection, "the socket is closed", within_s=1.45)
     result = await call
     expect.ended(result, "the pending op ends")
@@ -144,7 +144,7 @@ async def graceful_close_by_the_server(broker: FakeServer, client: Client, expec
     await asyncio.sleep(0.3)
     told = [e for e in client.events[seen:] if e.event == "session" and e["what"] in TOLD]
     expect.equal(len(told), 1, "exactly one disconnected or connection_lost event")
-    complete = told[0]["code"] == script.goodbye_code and "maintenance" in str(told[0]["text"])
+    complete = told[0]["code"] == script.maintenance_code and "maintenance" in str(told[0]["text"])
     expect.tolerate(complete, "with code and reason", f"code {told[0]['code']}, text {told[0]['text']!r}")
 
 
@@ -174,8 +174,8 @@ async def close_under_traffic(broker: FakeServer, client: Client, expect: Expect
     await asyncio.sleep(0.3)
     after = [e for e in client.events if e.event == "message" and e.n > (closing.n or 0)]
     expect.that(not after, "no message is surfaced after close has ended", f"{len(after)} messages")
-    if script.farewell:
-        said = broker.journal.select(kind=script.farewell, tap=Tap.RECEIVED, since=mark)
+    if script.close_frame:
+        said = broker.journal.select(kind=script.close_frame, tap=Tap.RECEIVED, since=mark)
         expect.that(said, "the protocol's close sequence is on the wire")
 
 

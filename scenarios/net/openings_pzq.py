@@ -73,7 +73,7 @@ async def tls_instead_of_the_greeting(broker: FakeServer, client: Client, expect
     script.faults.add(fault(Inject(hex=TLS_ALERT), Silent(), Fin(after_s=0.01), on="accept", name="alert"))
     footprint = Footprint(client)
     expect.ended(await client.begin_connect("s1", timeout=5.0), "connect ends by its deadline")
-    pending = client.begin_publish(script.queue, b"in vain", timeout=3.0)
+    pending = client.begin_publish(script.queue, b"into the alert", timeout=3.0)
     expect.prepared(await script.subscribe(script.queue))
     await asyncio.sleep(COUNTED_S)
     attempts = Counter(record.note for record in script.wire.journal.select(kind="upstream"))

@@ -174,7 +174,7 @@ async def until(condition: Callable[[], object], within_s: float) -> bool:
 
 
 def limit_s(deadline_s: float) -> float:
-    """How late something that should end after so many seconds may end."""
+    """How late something that should end after that time may end."""
     return deadline_s * 1.2 + 0.25
 
 

@@ -23,7 +23,7 @@ UNHANDLED = ("unhandled", "uncaught", "panic", "never retrieved")
 
 
 async def eventually(condition: Callable[[], Any], within_s: float) -> bool:
-    """Whether the condition comes true in so many seconds."""
+    """Whether the condition comes true within that time, in seconds."""
     loop = asyncio.get_running_loop()
     deadline = loop.time() + within_s
     while not condition():

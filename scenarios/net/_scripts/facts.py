@@ -51,8 +51,8 @@ class ProtocolFacts(ABC):
     Attributes:
         phases: Name of a phase to the kind of frame of the fake that it waits for.
         publishing, confirm, delivery: Kinds of frames.
-        farewell, goodbye_answer: What a client sends to close, and what it answers to the server's goodbye.
-        goodbye_code: What a server says that goes down for maintenance.
+        close_frame, close_answer: What a client sends to close, and what it answers when the server closes.
+        maintenance_code: What a server says that goes down for maintenance.
         queue: Where everything goes unless a step says otherwise.
         in_flight: How many publishes may be in flight together without a loss.
         width: How many runs of the base script do not disturb each other.
@@ -74,9 +74,9 @@ class ProtocolFacts(ABC):
     publishing: ClassVar[str]
     confirm: ClassVar[str]
     delivery: ClassVar[str]
-    farewell: ClassVar[str]
-    goodbye_answer: ClassVar[str]
-    goodbye_code: ClassVar[int]
+    close_frame: ClassVar[str]
+    close_answer: ClassVar[str]
+    maintenance_code: ClassVar[int]
     queue = "orders"
     in_flight = 10
     width = 6
@@ -132,7 +132,7 @@ class ProtocolFacts(ABC):
         """The answers that granted a subscription after that record."""
 
     @abstractmethod
-    def goodbye(self, connection: str, code: int, reason: str) -> None:
+    def ask_to_close(self, connection: str, code: int, reason: str) -> None:
         """The server says that it will close."""
 
     def holds(self, body: bytes, name: str | None = None) -> int:

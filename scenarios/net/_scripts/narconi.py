@@ -44,9 +44,9 @@ class NarconiScript(Script):
     publishing = "WsPublish"
     confirm = "WsConfirm"
     delivery = "WsDeliver"
-    farewell = "WsClose"
-    goodbye_answer = "WsClose"
-    goodbye_code = 1000
+    close_frame = "WsClose"
+    close_answer = "WsClose"
+    maintenance_code = 1000
     width = 2
     ways = 3
     turns = 8  # each queue has connections of its own
@@ -101,7 +101,7 @@ class NarconiScript(Script):
             and record.frame.header("sec-websocket-protocol") == protocol
         ]
 
-    def goodbye(self, connection: str, code: int, reason: str) -> None:
+    def ask_to_close(self, connection: str, code: int, reason: str) -> None:
         self.broker.say(connection, WsClose(code, reason))
 
     def refuse_publishes(self) -> None:

@@ -36,7 +36,7 @@ class PzqScript(Script):
     publishing = "Produce"
     confirm = "ProduceAck"
     delivery = "Delivery"
-    farewell = goodbye_answer = ""
+    close_frame = close_answer = ""
     in_flight = 5
     width = 1
     ways = 2
@@ -103,8 +103,8 @@ class PzqScript(Script):
             return super().next_publish()
         return {"kind": "ClientBytes", "connection": self.connections("receive")[-1]}
 
-    def goodbye(self, connection: str, code: int, reason: str) -> None:
-        raise NotImplementedError("PZQ says no goodbye")
+    def ask_to_close(self, connection: str, code: int, reason: str) -> None:
+        raise NotImplementedError("PZQ has no frame that closes")
 
     def refuse_publishes(self) -> None:
         self.broker.faults.add(refuse_message(nth=1, scope="run"))
@@ -158,7 +158,7 @@ class PzqScript(Script):
     async def run(self, session: str = "s1", **more: Any) -> None:
         """The base script; behind a proxy it is also demanded that nobody reconnects.
 
-        Returns when the fake has seen the session's end, lest it sends it the next one's messages.
+        Returns when the fake has seen the session's end, so that the next one's messages are not sent to it.
         """
         before = set(self.is_open())
         mark = self.wire.journal.last_seq

@@ -37,9 +37,9 @@ class StreamScript(Script):
     publishing = "Publish"
     confirm = "PublishConfirm"
     delivery = "Deliver"
-    farewell = "Close"
-    goodbye_answer = "CloseResponse"
-    goodbye_code = 1
+    close_frame = "Close"
+    close_answer = "CloseResponse"
+    maintenance_code = 1
 
     @property
     def _fake(self) -> RabbitMQStream:
@@ -62,7 +62,7 @@ class StreamScript(Script):
         found = self.broker.journal.select(kind="SubscribeResponse", tap=Tap.SENT, since=since)
         return [record for record in found if record.status == Code.OK]
 
-    def goodbye(self, connection: str, code: int, reason: str) -> None:
+    def ask_to_close(self, connection: str, code: int, reason: str) -> None:
         self.broker.say(connection, Close(1, code, reason))
 
     def ops(self, queue: str, tag: str = "") -> list[Op]:
