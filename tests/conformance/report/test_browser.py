@@ -78,15 +78,18 @@ def page(browser: Any, url: str, request: pytest.FixtureRequest) -> Iterator[Any
 def test_from_the_matrix_to_a_scenario_and_back(page: Any) -> None:
     page.locator(".matrix a.sign.fail").first.click()
     article = page.locator("article.page.current")
+    article.wait_for()  # the address changes first, and the page follows in its own time
     assert article.count() == 1 and not page.locator("main").is_visible()
     assert article.locator(".result.fail svg.sequence .cross").first.is_visible()
     assert article.locator(".journal .faulty").first.is_visible()
     article.locator("summary", has_text="Reproducer").first.click()
     assert article.get_by_text("def test_it(rabbitmq_stream)").first.is_visible()
     article.get_by_text("All scenarios").click()
-    assert page.locator("main").is_visible() and not article.is_visible()
+    page.locator("main").wait_for()
+    assert not article.is_visible()
     page.go_back()
-    assert page.locator("article.page.current").count() == 1
+    article.wait_for()
+    assert article.count() == 1
 
 
 def test_the_filters_of_the_matrix(page: Any) -> None:
@@ -116,8 +119,9 @@ def test_an_anomaly_opens_to_its_evidence(page: Any) -> None:
 
 def test_a_finding_and_a_source_lead_to_the_scenario(page: Any) -> None:
     page.locator("#findings .list a").first.click()
-    assert page.locator("article.page.current").count() == 1
+    page.locator("article.page.current").wait_for()
     page.locator(".brand").click()
+    page.locator("main").wait_for()
     pill = page.locator("#coverage .pill:visible").first
     name = pill.inner_text().split("/")[0].split(" ")[0]
     pill.click()
