@@ -50,16 +50,18 @@ def test_the_server_speaks_its_protocol(protocol: Protocol) -> None:
     assert getattr(fakebrokers, protocol.server_name) is server
 
 
-@pytest.mark.parametrize("protocol", protocols(), ids=lambda each: each.name)
+#: Another process knows nothing of what a test has registered here.
+SHIPPED = [each for each in protocols() if each.server.startswith("fakebrokers.")]
+
+
+@pytest.mark.parametrize("protocol", SHIPPED, ids=lambda each: each.name)
 def test_importing_one_fake_loads_no_other(protocol: Protocol) -> None:
     name = protocol.server_name
     code = f"import sys; from fakebrokers import {name}; print(*sys.modules)"
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
     )
-    if not protocol.server.startswith("fakebrokers."):
-        return  # registered by a test: another process does not know it
-    packages = {each.server.rpartition(".server:")[0] for each in protocols()}
+    packages = {each.server.rpartition(".server:")[0] for each in SHIPPED}
     assert packages & set(done.stdout.split()) == {protocol.server.rpartition(".server:")[0]}
 
 
@@ -100,7 +102,7 @@ def test_a_wire_that_is_not_there() -> None:
 def test_a_wrong_name_gets_the_closest(word: str, meant: str) -> None:
     with pytest.raises(UsageError, match=f"no protocol '{word}'; did you mean '{meant}'") as caught:
         find_protocol(word)
-    assert "Choose from: rabbitmq-stream, blazingmq, pzq, narconi, moleculer" in str(caught.value)
+    assert str(caught.value).endswith(f"Choose from: {', '.join(protocol_names())}")
 
 
 def test_a_strange_name_gets_the_list() -> None:

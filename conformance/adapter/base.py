@@ -183,21 +183,10 @@ class Adapter(ABC):
         return self.inbox.events
 
     async def event(
-        self,
-        name: str,
-        where: Callable[[Event], bool] | None = None,
-        *,
-        timeout_s: float,
-        after: int = 0,
-        **fields: Any,
+        self, name: str, where: Callable[[Event], bool] | None = None, **options: Any
     ) -> Event | None:
-        """The first event that fits (see `Inbox.find`), waiting up to `timeout_s` for it, or None."""
-
-        def found() -> Event | None:
-            return self.inbox.find(name, where, after=after, **fields)
-
-        await self.inbox.until(lambda: found() is not None, timeout_s)
-        return found()
+        """The first event that fits, or None; see `Inbox.event`."""
+        return await self.inbox.event(name, where, **options)
 
     def messages(self, sub: str) -> list[Message]:
         """The messages of a subscription since the last reset, in the client's order."""

@@ -119,6 +119,23 @@ class Inbox:
                 return event
         return None
 
+    async def event(
+        self,
+        name: str,
+        where: Callable[[Event], bool] | None = None,
+        *,
+        timeout_s: float,
+        after: int = 0,
+        **fields: Any,
+    ) -> Event | None:
+        """The first event that fits (see `find`), waiting up to `timeout_s` for it, or None."""
+
+        def found() -> Event | None:
+            return self.find(name, where, after=after, **fields)
+
+        await self.until(lambda: found() is not None, timeout_s)
+        return found()
+
     async def until(self, condition: Callable[[], bool], timeout_s: float) -> bool:
         """Wait until `condition` holds, looking after every arrival; False if it still does not."""
         loop = asyncio.get_running_loop()

@@ -16,6 +16,7 @@ from conformance.suite.expect import Expect, Inconclusive, Violated
 from conformance.suite.scenario import Scenario
 from fakebrokers.core.frames import Role
 from fakebrokers.journal import Tap
+from fakebrokers.journal.record import Meaning, State, meaning_of
 
 
 def demand_earned(scenario: Scenario, broker: Any, expect: Expect, acked: int) -> None:
@@ -48,11 +49,11 @@ def was_there(broker: Any) -> bool:
     A connection over ZeroMQ has no beginning that could be seen: there it takes a frame.
     """
     proxy = proxy_of(broker)
-    if proxy is not None and any(r.kind == "accepted" for r in proxy.journal.records()):
+    if proxy is not None and any(r.kind == State.ACCEPTED for r in proxy.journal.records()):
         return True
     streams = all(wire.stream for wire in broker.protocol.wires)
     return any(
-        bool(r.tap & (Tap.RECEIVED | Tap.SENT)) or (streams and r.kind == "accepted")
+        bool(r.tap & (Tap.RECEIVED | Tap.SENT)) or (streams and r.kind == State.ACCEPTED)
         for r in broker.journal.records()
     )
 
@@ -66,7 +67,8 @@ def demand_confirmed(broker: Any, acked: int) -> None:
     for record in broker.journal.records():
         items = max(1, len(record.keys))
         in_pieces = record.fault == BY_HAND and record.role in (Role.DATA, Role.EVENT, Role.MALFORMED)
-        if record.kind in ("second fake", "bytes") or in_pieces or broker.journal.dropped:
+        unseen = meaning_of(record.kind) & Meaning.ELSEWHERE or record.kind == State.BYTES
+        if unseen or in_pieces or broker.journal.dropped:
             return
         if record.role == Role.PUBLISH and record.tap & Tap.RECEIVED:
             published += items

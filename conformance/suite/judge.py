@@ -135,31 +135,39 @@ async def judge(
         demand_earned(scenario, broker, expect, adapter.acked)
     except Exception as caught:
         error = caught
-    verdict, details = Evaluation(adapter, broker, lag.worst_s).verdict(error, expect)
-    plan, proxy_plan = plan_of(broker), plan_of(proxy_of(broker))
-    judged = Judgement(
-        scenario,
-        verdict,
+    judged = msgspec.structs.replace(
+        _judged(scenario, adapter, broker, expect, error, lag),
         seconds=loop.time() - begun,
-        notes=tuple(expect.notes),
-        tolerated=tuple(expect.tolerated),
-        run=note.run if note is not None else "",
-        records=tuple(records_of(broker)),
-        plan=plan,
-        proxy_plan=proxy_plan,
-        transcript=tuple(adapter.transcript.dump()),
-        deeds=tuple(deeds.done),
-        adapter=trouble_of(adapter, mark),
         began_at=began_at,
+        deeds=tuple(deeds.done),
+        run=note.run if note is not None else "",
+        adapter=trouble_of(adapter, mark),
         stderr=adapter.stderr(mark),
-        lag_s=lag.worst_s,
-        **details,
     )
     if note is not None:
         _write_down(note, judged, adapter, getattr(broker, "journal", None), lag)
         if note.failure is not None:
             judged = msgspec.structs.replace(judged, verdict=Verdict.HARNESS_ERROR, reason=str(note.failure))
     return judged
+
+
+def _judged(
+    scenario: Scenario, adapter: Adapter, broker: Any, expect: Expect, error: Exception | None, lag: LagMeter
+) -> Judgement:
+    """The verdict on a script that ended with this error, or with None, and what it rests on."""
+    verdict, details = Evaluation(adapter, broker, lag.worst_s).verdict(error, expect)
+    return Judgement(
+        scenario,
+        verdict,
+        notes=tuple(expect.notes),
+        tolerated=tuple(expect.tolerated),
+        records=tuple(records_of(broker)),
+        plan=plan_of(broker),
+        proxy_plan=plan_of(proxy_of(broker)),
+        transcript=tuple(adapter.transcript.dump()),
+        lag_s=lag.worst_s,
+        **details,
+    )
 
 
 def _write_down(

@@ -62,7 +62,7 @@ REAL = Profile("real")
 #: A broker whose configuration leaves out what can be left out.
 PLAIN = Profile("plain", features=_ENCODINGS)
 
-#: The letter of the document about the Node SDK: heartbeats at every interval, and its numbers of ACKs.
+#: Exactly what the document about the Node SDK says: heartbeats at every interval, and its numbers of ACKs.
 SEED = Profile(
     "seed",
     watches_clients=True,

@@ -38,7 +38,7 @@ _VALUE_SIZE = 8
 
 
 class SeedCodec(StreamCodec):
-    """A server's codec by the letter of the document."""
+    """A server's codec exactly as the document has it."""
 
     def decode(self, body: bytes) -> Frame:
         """The frame with this body, brought into the shape that servers know."""

@@ -76,7 +76,7 @@ async def handshake_refused(broker: Narconi, client: Client, expect: Expect) -> 
         what = f"a refusal with {code}" if code else "a refusal with 404, a body and a length"
         upgrade_refused(expect, await publish(client), code or 404, f"{what} fails the opening, definite")
         count = len(received(broker, "WsUpgrade", since=mark))
-        expect.that(0 < count <= 10, f"{what} is not repeated for ever", count)
+        expect.that(0 < count <= 10, f"{what} is not repeated forever", count)
 
 
 @scenario("NARC-2.04", roles=PUBLISHER)

@@ -120,7 +120,7 @@ async def ack_to_a_vanished_instance(broker: PZQ, client: Client, expect: Expect
     broker.crash()
     await asyncio.sleep(0.2)
     result = await client.op("settle", 3.0, sub="c1", ref=message.ref, how="ack")
-    expect.ended(result, "settling does not block for ever")
+    expect.ended(result, "settling does not block forever")
     expect.within(result.elapsed_ms / 1000, limit_s(3.0), "settling ends in its deadline")
 
 

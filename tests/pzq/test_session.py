@@ -1,4 +1,4 @@
-"""What each socket answers, in both profiles; the letter of the document where it says something else."""
+"""What each socket answers, in both profiles, also where the document says something else than the server."""
 
 from __future__ import annotations
 

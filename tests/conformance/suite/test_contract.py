@@ -93,7 +93,7 @@ def test_where_nothing_happens_the_protocol_keeps_its_word() -> None:
     "entries",
     [
         pytest.param([(Tap.SAID, Deliver(0), "f"), (Tap.SENT, Deliver(0), "f")], id="late"),
-        pytest.param([(Tap.RECEIVED, Piece(), "f"), (Tap.HEARD, Piece(), "f")], id="late on the way in"),
+        pytest.param([(Tap.RECEIVED, Piece(), "f"), (Tap.HEARD, Piece(), "f")], id="late, inbound"),
         pytest.param([(Tap.SAID, Confirm(1), "f")], id="confirm lost"),
         pytest.param([(Tap.SAID, Confirm(1), "f"), (Tap.SENT, Confirm(1), "f")] * 2, id="confirm late"),
         pytest.param([(Tap.SAID, Beat(), "f")], id="heartbeat lost"),
