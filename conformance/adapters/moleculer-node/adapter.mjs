@@ -84,15 +84,15 @@ class Adapter extends AdapterBase {
 
     "mol.unserve": ({ session, service }) => this.session(session).destroyService(service),
 
-    "mol.call": async ({ session, action, params, meta, timeout_ms: timeout, node: nodeID, stream }, { id }) => {
+    "mol.call": async ({ session, action, params, meta, timeout_ms: timeout, node: nodeID, ...upload }, { id }) => {
       const given = { meta, timeout, nodeID }
       const options = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined))
       const note = (what) => this.emit("note", { id, ...what })
       const broker = this.session(session)
-      const upload = stream && outgoing(stream, note)
+      const stream = outgoing(upload, note)
       const called = isOld
-        ? broker.call(action, upload ?? params, options)
-        : broker.call(action, params, upload ? { ...options, stream: upload } : options)
+        ? broker.call(action, stream ?? params, options)
+        : broker.call(action, params, stream ? { ...options, stream } : options)
       const data = await taken(await called, note)
       return { data: data ?? null, meta: called.ctx?.meta ?? {}, from: called.ctx?.nodeID ?? null }
     },
@@ -120,7 +120,7 @@ class Adapter extends AdapterBase {
 
     "mol.ping": async ({ session, node }, { timeoutMs }) => {
       const pong = await this.session(session).ping(node, timeoutMs)
-      return { from: pong?.nodeID ?? null, rtt_ms: pong?.elapsedTime ?? null, time_diff_ms: pong?.timeDiff ?? null }
+      return { arrived: null, rtt_ms: pong?.elapsedTime ?? null, from: pong?.nodeID ?? null }
     },
 
     "mol.registry": ({ session }) => {

@@ -38,7 +38,7 @@ function handler(behaviour, tools) {
     }
   }
   if (behaviour.sleep_ms !== undefined) return () => sleep(behaviour.sleep_ms).then(() => "slept")
-  if (behaviour.stream) return () => outgoing({ body: behaviour.stream, chunk: behaviour.chunk }, silent)
+  if (behaviour.stream) return () => outgoing(behaviour, silent)
   if (behaviour.read_stream) return (ctx) => upload(ctx, isOld)
   const special = SPECIAL[behaviour.special]
   if (!special) throw new Failure("unsupported", `no behaviour ${JSON.stringify(behaviour)}`)

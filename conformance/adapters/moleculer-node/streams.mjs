@@ -20,12 +20,13 @@ function* pieces(body, chunk) {
   for (let at = 0; at < whole.length; at += size) yield whole.subarray(at, at + size)
 }
 
-/** A Readable of `{body, chunk, every_ms}` or `{objects}`; each piece is made when it is asked for. */
-export function outgoing({ body, chunk, every_ms: everyMs, objects }, note) {
+/** A Readable of `{stream, chunk, every_ms}` or `{objects}`, if there is one; each piece is made when it is asked for. */
+export function outgoing({ stream, chunk, every_ms: everyMs, objects }, note) {
   if (objects) return Readable.from(objects, { objectMode: true })
+  if (!stream) return undefined
   async function* source() {
     let drawn = 0
-    for (const piece of pieces(body, chunk)) {
+    for (const piece of pieces(stream, chunk)) {
       if (everyMs) await sleep(everyMs)
       drawn += piece.length
       note({ what: "drawn", bytes: drawn })
