@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
+from contextlib import suppress
 from time import time
 from typing import Any
 
@@ -112,6 +113,15 @@ async def met(broker: Moleculer, node: Node, *actions: str, within_s: float = 4.
 
     if not await until(known, within_s):
         raise Inconclusive(f"the client has told nobody of {', '.join(actions)}", id="never-told")
+
+
+async def reachable(broker: Moleculer, node: Node) -> None:
+    """Without a server nodes find each other by gossip: wait until it has told the client of the peer."""
+    if broker.transporter != "tcp":
+        return
+    with suppress(WaitTimeout):
+        await broker.wait_for_async(kind="GossipResponse", tap=Tap.SENT, timeout=8.0)
+    await settled(node, 3.0)
 
 
 async def settled(node: Node, within_s: float = 1.0) -> None:
@@ -278,10 +288,8 @@ async def came(
         packet = packet_of(record)
         return type(packet).__name__ == kind and (where is None or where(packet))
 
-    try:
+    with suppress(WaitTimeout):
         await broker.wait_for_async(fits, tap=Tap.RECEIVED, count=count, since=since, timeout=within_s)
-    except WaitTimeout:
-        pass
     return said(broker, kind, since, where)
 
 

@@ -299,7 +299,7 @@ async def service_list_changes(broker: Moleculer, client: Client, expect: Expect
         result.error is not None and result.error.definite, "a call to what is gone fails for good", result
     )
     sent = said(broker, "Request", since)
-    expect.that(not sent and len(node.requests) == seen, "no REQUEST for what is gone", sent)
+    expect.that(not sent and len(node.requests) == seen, "no REQUEST for what is gone", len(sent))
     await is_answered(client, expect, "a call to what is left is answered", "a.echo")
 
 

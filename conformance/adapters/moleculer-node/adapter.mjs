@@ -163,7 +163,7 @@ class Adapter extends AdapterBase {
     }
     if (error instanceof Errors.RequestRejectedError) return new Failure("connection", message, shown)
     if (code === "MAX_PAYLOAD_EXCEEDED") return new Failure("invalid", message, shown) // nats.js, before it sends
-    const isRemote = error instanceof Errors.MoleculerError || error?.retryable !== undefined
+    const isRemote = error instanceof Errors.MoleculerError || error?.nodeID !== undefined
     return isRemote ? new Failure("refused", message, shown) : super.classify(error)
   }
 
