@@ -204,6 +204,7 @@ async def request_while_stopping(broker: Moleculer, client: Client, expect: Expe
     if not said(broker, "Disconnect", since):
         asked.append(request(node, "s.echo", {"n": 2}))
     expect.ok(await closing, "close completes")
+    await came(broker, "Disconnect", since=since)  # what was sent may be on its way yet
     answers = [p for _, p in said(broker, "Response", since)]
     expect.note(f"{len(asked)} requests while the node stopped")
     for id in asked:
