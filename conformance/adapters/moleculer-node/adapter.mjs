@@ -75,7 +75,12 @@ class Adapter extends AdapterBase {
     },
 
     "mol.serve": async ({ session, service, actions, start_delay_ms: delayMs }) => {
-      const { handlers, hooks } = behaviours(actions, { isOld, Errors, ran: (ctx) => this.#ran(session, ctx) })
+      const tell = (what, ctx, more) => this.emit("note", { what, session, request: ctx.id, ...more })
+      const ran = (ctx) => {
+        tell("action", ctx, { action: ctx.action.name, from: ctx.nodeID })
+        this.trip("message")
+      }
+      const { handlers, hooks } = behaviours(actions, { isOld, Errors, ran, tell })
       if (delayMs) hooks.started = () => new Promise((resolve) => setTimeout(resolve, delayMs))
       const broker = this.session(session)
       broker.createService({ name: service, actions: handlers, ...hooks })
@@ -144,13 +149,6 @@ class Adapter extends AdapterBase {
     broker.localBus.on("$transporter.disconnected", ({ graceFul }) =>
       tell(graceFul ? "disconnected" : "connection_lost", ""),
     )
-  }
-
-  /** An action runs: told at once, because its answer may never be seen. */
-  #ran(session, ctx) {
-    const { id, action, nodeID } = ctx
-    this.emit("note", { what: "action", session, action: action.name, request: id, from: nodeID })
-    this.trip("message")
   }
 
   /** The library's classes of errors; whatever else a node has said keeps its code and type. */

@@ -7,8 +7,6 @@ import { bodyBytes, reportBody } from "../_node/kit.mjs"
 const PIECE = 64 * 1024 // of a source of zeros, which is never held as a whole
 const INLINE_BYTES_MAX = 4096
 
-const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms))
-
 function* pieces(body, chunk) {
   if (body.gen === "zero") {
     const size = chunk ?? PIECE
@@ -20,20 +18,22 @@ function* pieces(body, chunk) {
   for (let at = 0; at < whole.length; at += size) yield whole.subarray(at, at + size)
 }
 
-/** A Readable of `{stream, chunk, every_ms}` or `{objects}`, if there is one; each piece is made when it is asked for. */
-export function outgoing({ stream, chunk, every_ms: everyMs, objects }, note) {
+/** A Readable of `{stream, chunk, every_ms}` or `{objects}`, if there is one; like a file's, it gives each piece when asked. */
+export function outgoing({ stream, chunk, every_ms: everyMs = 0, objects }, note) {
   if (objects) return Readable.from(objects, { objectMode: true })
   if (!stream) return undefined
-  async function* source() {
-    let drawn = 0
-    for (const piece of pieces(stream, chunk)) {
-      if (everyMs) await sleep(everyMs)
-      drawn += piece.length
-      note({ what: "drawn", bytes: drawn })
-      yield piece
-    }
-  }
-  return Readable.from(source(), { objectMode: false })
+  const source = pieces(stream, chunk)
+  const schedule = everyMs ? setTimeout : setImmediate
+  let drawn = 0
+  return new Readable({
+    read() {
+      schedule(() => {
+        const { value, done } = source.next()
+        if (!done) note({ what: "drawn", bytes: (drawn += value.length) })
+        this.push(done ? null : value)
+      }, everyMs)
+    },
+  })
 }
 
 /** What came as a stream: `{stream: body, chunks: n}`, or `{objects: [...]}`; anything else is left as it is. */
