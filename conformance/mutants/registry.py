@@ -1,8 +1,7 @@
 """Which mutants there are.
 
-A protocol's package beside this file has a module ``adapter`` with `REFERENCE` (the adapter class of the
-correct client), `adapter_with(part)` (the same with one part of the client replaced by a subclass) and
-`in_memory(adapter)` (the same without sockets). Its modules ``mutants_*.py`` declare the mutants:
+The modules ``mutants_*.py`` of a protocol's package beside this file declare them; a mutant is a subclass of
+the part of the reference client that it replaces, which may be one of the kit's:
 
     @mutant("confirm-by-position", breaks=["R7"])
     class ConfirmByPosition(Publisher):
@@ -12,6 +11,7 @@ correct client), `adapter_with(part)` (the same with one part of the client repl
 from __future__ import annotations
 
 import pkgutil
+import sys
 from collections.abc import Callable, Sequence
 from functools import cache
 from importlib import import_module
@@ -20,6 +20,8 @@ from types import ModuleType
 from typing import NamedTuple, TypeVar
 
 from conformance.adapter.kit import AdapterBase
+from conformance.reference import registry
+from conformance.reference.kit import adapter_of
 from fakebrokers.errors import UsageError
 from fakebrokers.protocol import instead_of
 
@@ -37,7 +39,8 @@ class Mutant(NamedTuple):
         title: What is wrong with it, one sentence.
         breaks: Codes of the source sentences (``R7``, ``X3``) that it breaks.
         aims: Ids of costly scenarios for which it was made; see `matrix.affordable`.
-        part: The subclass of the client, or of one of its parts, that has the defect.
+        part: The subclass of one of the client's parts that has the defect.
+        also: Further parts that the defect needs.
     """
 
     name: str
@@ -46,15 +49,21 @@ class Mutant(NamedTuple):
     protocol: str
     part: type
     aims: tuple[str, ...] = ()
+    also: tuple[type, ...] = ()
 
     @property
     def adapter(self) -> type[AdapterBase]:
         """The client behind its adapter."""
+        if self.protocol in registry.protocols():
+            parts = (self.part, *self.also)
+            return adapter_of(registry.definition(self.protocol), parts, self.part.__name__)
         made: type[AdapterBase] = _adapters(self.protocol).adapter_with(self.part)
         return made
 
 
-def mutant(name: str, *, breaks: Sequence[str], aims: Sequence[str] = ()) -> Callable[[T], T]:
+def mutant(
+    name: str, *, breaks: Sequence[str], aims: Sequence[str] = (), also: Sequence[type] = ()
+) -> Callable[[T], T]:
     """Declare a mutant; its docstring says what is wrong with it. See `Mutant` for the arguments."""
 
     def register(part: T) -> T:
@@ -65,7 +74,7 @@ def mutant(name: str, *, breaks: Sequence[str], aims: Sequence[str] = ()) -> Cal
         there = _declared.setdefault(protocol, {})
         if name in there and there[name].part.__qualname__ != part.__qualname__:
             raise UsageError(f"there are two mutants {name}")
-        there[name] = Mutant(name, title, tuple(breaks), protocol, part, tuple(aims))
+        there[name] = Mutant(name, title, tuple(breaks), protocol, part, tuple(aims), tuple(also))
         return part
 
     return register
@@ -91,12 +100,16 @@ def find_mutant(protocol: str, name: str) -> Mutant:
 
 def reference(protocol: str) -> type[AdapterBase]:
     """The adapter class of the correct client. Raises `UsageError` if there is none."""
+    if protocol in registry.protocols():
+        return registry.reference(protocol)
     found: type[AdapterBase] = _adapters(protocol).REFERENCE
     return found
 
 
 def without_sockets(protocol: str, adapter: type[AdapterBase]) -> type[AdapterBase]:
     """The same client, for fakes that were made with ``memory=True``."""
+    if protocol in registry.protocols():
+        return registry.without_sockets(adapter)
     found: type[AdapterBase] = _adapters(protocol).in_memory(adapter)
     return found
 
@@ -109,8 +122,10 @@ def protocols() -> list[str]:
 
 def command(protocol: str, mutant: str | None = None) -> list[str]:
     """The command line of the reference client, or of a mutant, as a child process."""
-    import sys
-
+    if protocol in registry.protocols():
+        if mutant is None:
+            return registry.command(protocol)
+        return [sys.executable, "-m", _PACKAGE, protocol, mutant]
     more = ["--mutant", mutant] if mutant else []
     return [sys.executable, "-m", _module(protocol), *more]
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 
-from conformance.mutants.pzq.errors import ClientError
-from conformance.mutants.pzq.network import Parts
-from conformance.mutants.pzq.producer import Answer, Producer
 from conformance.mutants.registry import mutant
+from conformance.reference.kit import ClientError
+from conformance.reference.pzq.producer import Answer, Producer
+from conformance.reference.pzq.sockets import Parts
 
 Waiting = asyncio.Future[Answer]
 
@@ -18,7 +18,8 @@ class SlowIsLost(Producer):
 
     async def acknowledged(self, message: Parts, waiting: Waiting, timeout: float | None) -> Answer:
         loop = asyncio.get_running_loop()
-        alarm = loop.call_later(1.5, self.told, "connection", ClientError("connection", "the broker is lost"))
+        lost = ClientError("connection", "the broker is lost")
+        alarm = loop.call_later(1.5, self.runtime.callbacks.trouble, "connection", lost)
         try:
             return await super().acknowledged(message, waiting, timeout)
         finally:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from conformance.mutants.pzq.consumer import Consumer, Delivery
-from conformance.mutants.pzq.errors import ClientError
-from conformance.mutants.pzq.network import Parts
 from conformance.mutants.registry import mutant
+from conformance.reference.kit import ClientError
+from conformance.reference.pzq.consumer import Consumer, Delivery
+from conformance.reference.pzq.sockets import Parts
 
 
 @mutant("times-in-milliseconds", breaks=["P5", "P7"])
@@ -79,7 +79,7 @@ class ThousandAtOnce(Consumer):
     """Has room for 1000 deliveries and loses the others."""
 
     def receive(self, parts: Parts) -> None:
-        if self._queue.qsize() < 1000:
+        if len(self.feed) < 1000:
             super().receive(parts)
 
 
@@ -136,4 +136,4 @@ class WrappingTimes(Consumer):
         if delivery.sent_us is None or delivery.timeout_us is None:
             return False
         wrapped = (delivery.sent_us + delivery.timeout_us + 2**63) % 2**64 - 2**63
-        return self.wall() * 1e6 > wrapped
+        return self.runtime.clock.wall() * 1e6 > wrapped

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from conformance.mutants.pzq.errors import ClientError
-from conformance.mutants.pzq.inquirer import Inquirer, Values
-from conformance.mutants.pzq.network import Parts
 from conformance.mutants.registry import mutant
+from conformance.reference.kit import ClientError
+from conformance.reference.pzq.inquirer import Inquirer, Values
+from conformance.reference.pzq.sockets import Parts
 
 KNOWN = {
     "messages",

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Mapping
-from typing import ClassVar
+from collections.abc import Awaitable, Callable
+from typing import Any, ClassVar
 from weakref import WeakSet
 
-from conformance.mutants.pzq.client import PzqClient
-from conformance.mutants.pzq.consumer import Consumer, Delivery
-from conformance.mutants.pzq.errors import ClientError
-from conformance.mutants.pzq.inquirer import Values
-from conformance.mutants.pzq.network import Network, Parts
-from conformance.mutants.pzq.producer import Answer, Producer, Told
 from conformance.mutants.registry import mutant
+from conformance.reference.kit import ClientError
+from conformance.reference.pzq.client import PzqClient
+from conformance.reference.pzq.consumer import Consumer, Delivery
+from conformance.reference.pzq.inquirer import Values
+from conformance.reference.pzq.producer import Answer, Producer
+from conformance.reference.pzq.sockets import Connector, Parts
 
 Waiting = asyncio.Future[Answer]
 
@@ -22,21 +22,17 @@ Waiting = asyncio.Future[Answer]
 
 
 @mutant("never-reconnects", breaks=["X6"])
-class NeverReconnects(PzqClient):
+class NeverReconnects(Connector):
     """Lets its sockets connect only once."""
 
-    def __init__(self, network: Network, endpoints: Mapping[str, str], told: Told) -> None:
-        network.reconnect_ms = -1
-        super().__init__(network, endpoints, told)
+    reconnect_ms = -1
 
 
 @mutant("reconnects-without-pause", breaks=["X6"])
-class ReconnectsWithoutPause(PzqClient):
+class ReconnectsWithoutPause(Connector):
     """Lets its sockets connect again after 10 ms."""
 
-    def __init__(self, network: Network, endpoints: Mapping[str, str], told: Told) -> None:
-        network.reconnect_ms = 10
-        super().__init__(network, endpoints, told)
+    reconnect_ms = 10
 
 
 @mutant("close-keeps-the-socket", breaks=["X7", "X9"])
@@ -94,16 +90,12 @@ class UnmatchedAnswersAreKept(Producer):
 class NewSocketForANewTry(Producer):
     """Sends what is not acknowledged at once again over another socket, and keeps the first one."""
 
-    def __init__(self, network: Network, endpoint: str, told: Told) -> None:
-        super().__init__(network, endpoint, told)
-        self.network, self.endpoint = network, endpoint
-
     async def acknowledged(self, message: Parts, waiting: Waiting, timeout: float | None) -> Answer:
         self.socket.send(*message)
         await asyncio.wait({waiting}, timeout=0.05)
         if waiting.done():
             return await waiting
-        self.socket = self.network.connect(self.endpoint, self.kind, self.receive)
+        self.socket = self.connector.connect(self.endpoint, self.kind, self.receive)
         return await super().acknowledged(message, waiting, timeout)
 
 
@@ -113,8 +105,8 @@ class SessionsShareAFate(Producer):
 
     everybody: ClassVar[WeakSet[Producer]] = WeakSet()
 
-    def __init__(self, network: Network, endpoint: str, told: Told) -> None:
-        super().__init__(network, endpoint, told)
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
         self.everybody.add(self)
         self.is_down_until = 0.0
 
@@ -136,15 +128,12 @@ class SessionsShareAFate(Producer):
 class DeadlinesByWallClock(Producer):
     """Measures its deadlines with the wall clock."""
 
-    def __init__(self, network: Network, endpoint: str, told: Told) -> None:
-        super().__init__(network, endpoint, told)
-        self.wall = network.wall
-
     async def acknowledged(self, message: Parts, waiting: Waiting, timeout: float | None) -> Answer:
-        end = self.wall() + (timeout if timeout is not None else 3600.0)
+        wall = self.runtime.clock.wall
+        end = wall() + (timeout if timeout is not None else 3600.0)
         self.socket.send(*message)
         while not waiting.done():
-            if self.wall() > end:
+            if wall() > end:
                 raise TimeoutError
             await asyncio.sleep(0.02)
         return await waiting
@@ -156,8 +145,8 @@ class APauseDoublesMessages(Producer):
 
     stood_still = False
 
-    def __init__(self, network: Network, endpoint: str, told: Told) -> None:
-        super().__init__(network, endpoint, told)
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
         self._ticking = asyncio.get_running_loop().create_task(self._tick())
 
     async def _tick(self) -> None:
@@ -189,7 +178,7 @@ class CallbackErrorEndsTheConsumer(Consumer):
         try:
             await self.surface(delivery)
         except Exception as error:
-            self.told("callback", ClientError("internal", str(error)))
+            self.runtime.callbacks.failed("message", error)
             await self.settle(delivery, False)
             await asyncio.Event().wait()
 
@@ -198,8 +187,8 @@ class CallbackErrorEndsTheConsumer(Consumer):
 class CallbacksBlockCalls(PzqClient):
     """A call inside a callback waits for the callback to end."""
 
-    def __init__(self, network: Network, endpoints: Mapping[str, str], told: Told) -> None:
-        super().__init__(network, endpoints, told)
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
         self.lock = asyncio.Lock()
 
     def subscribe(

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 from typing import ClassVar
 
-from conformance.mutants.pzq.errors import ClientError
-from conformance.mutants.pzq.network import Parts
-from conformance.mutants.pzq.producer import Answer, Producer, text_of
 from conformance.mutants.registry import mutant
+from conformance.reference.kit import ClientError
+from conformance.reference.pzq.producer import Answer, Producer, text_of
+from conformance.reference.pzq.sockets import Parts
 
 Waiting = asyncio.Future[Answer]
 

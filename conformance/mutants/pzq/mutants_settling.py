@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
-from conformance.mutants.pzq.client import PzqClient
-from conformance.mutants.pzq.consumer import Consumer, Delivery
-from conformance.mutants.pzq.network import Parts
 from conformance.mutants.registry import mutant
+from conformance.reference.pzq.client import PzqClient
+from conformance.reference.pzq.consumer import Consumer, Delivery
+from conformance.reference.pzq.sockets import Parts
 
 
 @mutant("acknowledges-on-arrival", breaks=["P8", "P9"], aims=["PZQ-2.16"])
@@ -59,11 +59,10 @@ class FailuresAreHidden(Consumer):
     """Tells nobody that a callback has failed."""
 
     async def hand_over(self, delivery: Delivery) -> None:
-        told, self.told = self.told, lambda where, error: None
         try:
-            await super().hand_over(delivery)
-        finally:
-            self.told = told
+            await self.surface(delivery)
+        except Exception:
+            await self.settle(delivery, False)
 
 
 @mutant("ends-when-late", breaks=["P9"])

@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from conformance.mutants.pzq.bare import BareSocket, bare
-from conformance.mutants.pzq.consumer import Consumer
-from conformance.mutants.pzq.network import Network
-from conformance.mutants.pzq.producer import Producer
+from conformance.mutants.pzq.bare import BareSocket
 from conformance.mutants.registry import mutant
+from conformance.reference.pzq.sockets import Connector, OnMessage, Socket
+from fakebrokers.pzq.memory import SocketType
 
 
-class _BareProducer(Producer):
+class _Bare(Connector):
+    """Gives sockets of one kind from a transport of its own; in memory nothing changes."""
+
+    kind: ClassVar[SocketType]
     transport: ClassVar[type[BareSocket]]
 
-    def __init__(self, network: Network, *more: Any) -> None:
-        super().__init__(bare(network, self.transport), *more)
+    def over_sockets(self, endpoint: str, kind: SocketType, on_message: OnMessage) -> Socket:
+        if kind == self.kind:
+            return self.transport(endpoint, kind, on_message)
+        return super().over_sockets(endpoint, kind, on_message)
 
 
-class _BareConsumer(Consumer):
-    transport: ClassVar[type[BareSocket]]
+class _BareProducer(_Bare):
+    kind = "DEALER"
 
-    def __init__(self, network: Network, *more: Any, **options: Any) -> None:
-        super().__init__(bare(network, self.transport), *more, **options)
+
+class _BareConsumer(_Bare):
+    kind = "ROUTER"
 
 
 # how bytes are cut

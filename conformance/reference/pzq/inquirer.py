@@ -5,9 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import ClassVar
 
-from conformance.mutants.pzq.errors import ClientError
-from conformance.mutants.pzq.network import Network, Parts
-from conformance.mutants.pzq.producer import Noted
+from conformance.reference.kit import ClientError, Runtime
+from conformance.reference.pzq.sockets import Connector, Parts
 from fakebrokers.pzq.memory import SocketType
 
 Values = dict[str, int | str]
@@ -18,11 +17,11 @@ class Inquirer:
 
     kind: ClassVar[SocketType] = "REQ"
 
-    def __init__(self, network: Network, endpoint: str) -> None:
-        self.network = network
+    def __init__(self, runtime: Runtime, connector: Connector, endpoint: str) -> None:
+        self.runtime = runtime
+        self.connector = connector
         self.endpoint = endpoint
         self.waiting: set[asyncio.Future[Parts]] = set()
-        self.noted: Noted = lambda _: None  #: gets what is left out of a reply, one sentence
 
     def request(self) -> Parts:
         """The question."""
@@ -37,7 +36,7 @@ class Inquirer:
             if not answered.done():
                 answered.set_result(parts)
 
-        socket = self.network.connect(self.endpoint, self.kind, on_message)
+        socket = self.connector.connect(self.endpoint, self.kind, on_message)
         try:
             socket.send(*self.request())
             parts = await asyncio.wait_for(answered, timeout)
@@ -60,7 +59,7 @@ class Inquirer:
             if key and colon:
                 values[key] = self.value(value)
             elif line:
-                self.noted(f"a line of the monitor's reply was left out: {line[:80]!r}")
+                self.runtime.callbacks.note(f"a line of the monitor's reply was left out: {line[:80]!r}")
         if not values:
             raise ClientError("protocol", f"expected lines 'key: value', got {parts[0][:80]!r}")
         return values

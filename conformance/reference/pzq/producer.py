@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Callable
 from typing import ClassVar, NamedTuple
 
-from conformance.mutants.pzq.errors import ClientError
-from conformance.mutants.pzq.network import Network, Parts
+from conformance.reference.kit import ClientError, Runtime
+from conformance.reference.pzq.sockets import Connector, Parts
 from fakebrokers.pzq.memory import SocketType
-
-Told = Callable[[str, ClientError], None]
-Noted = Callable[[str], None]
 
 STORED = b"1"
 
@@ -30,24 +26,19 @@ class Producer:
 
     A message without an answer is sent once more, under its id, when half of the time is over. What was
     never answered is unknown: the broker may have stored it.
-
-    Args:
-        told: Gets what does not concern one message only: where it happened, and what.
-
-    Attributes:
-        noted: Gets what the broker sent and is dropped here, one sentence.
     """
 
     kind: ClassVar[SocketType] = "DEALER"
 
-    def __init__(self, network: Network, endpoint: str, told: Told) -> None:
+    def __init__(self, runtime: Runtime, connector: Connector, endpoint: str) -> None:
+        self.runtime = runtime
+        self.connector = connector
+        self.endpoint = endpoint
         self.pending: dict[bytes, asyncio.Future[Answer]] = {}
         self.buffered_bytes = 0  #: bodies of those that wait
-        self.told = told
-        self.noted: Noted = lambda _: None
         self._prefix = secrets.token_bytes(8)
         self._number = 0
-        self.socket = network.connect(endpoint, self.kind, self.receive)
+        self.socket = connector.connect(endpoint, self.kind, self.receive)
 
     def new_id(self) -> bytes:
         """An id that no other message has."""
@@ -115,13 +106,13 @@ class Producer:
             if waiting is not None and not waiting.done():
                 waiting.set_exception(error)
             else:
-                self.told("decode", error)
+                self.runtime.callbacks.trouble("decode", error)
             return
         waiting = self.find(answer)
         if waiting is not None and not waiting.done():
             self.settle(answer, waiting)
         else:
-            self.noted(f"an answer for {answer.id!r}, for which nobody waits, was dropped")
+            self.runtime.callbacks.note(f"an answer for {answer.id!r}, for which nobody waits, was dropped")
 
     def find(self, answer: Answer) -> asyncio.Future[Answer] | None:
         """Whose answer it is."""

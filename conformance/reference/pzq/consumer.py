@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable
 from typing import ClassVar, NamedTuple
 
-from conformance.mutants.pzq.errors import ClientError
-from conformance.mutants.pzq.network import Network, Parts
-from conformance.mutants.pzq.producer import Noted, Told
+from conformance.reference.kit import ClientError, Feed, Runtime
+from conformance.reference.pzq.sockets import Connector, Parts
 from fakebrokers.pzq.memory import SocketType
 
 KEYS_MAX = 10_000  #: settled messages that are known again
@@ -47,31 +45,25 @@ class Consumer:
     Args:
         surface: The application's callback. If it raises, the message is given back.
         filter_expired: Drop what has expired before the application gets it; it comes again.
-
-    Attributes:
-        noted: Gets what came and is not surfaced, one sentence.
     """
 
     kind: ClassVar[SocketType] = "ROUTER"
 
     def __init__(
         self,
-        network: Network,
+        runtime: Runtime,
+        connector: Connector,
         endpoint: str,
         surface: Callable[[Delivery], Awaitable[None]],
-        told: Told,
         *,
         filter_expired: bool = False,
     ) -> None:
+        self.runtime = runtime
         self.surface = surface
-        self.told = told
-        self.noted: Noted = lambda _: None
-        self.wall = network.wall
         self.filter_expired = filter_expired
         self.settled: dict[bytes, None] = {}
-        self._queue: asyncio.Queue[Delivery] = asyncio.Queue()
-        self._working = asyncio.get_running_loop().create_task(self._work())
-        self.socket = network.connect(endpoint, self.kind, self.receive)
+        self.feed: Feed[Delivery] = Feed(runtime, self.handle)
+        self.socket = connector.connect(endpoint, self.kind, self.receive)
 
     # deliveries
 
@@ -80,9 +72,9 @@ class Consumer:
         try:
             delivery = self.read(parts)
         except ClientError as error:
-            self.told("decode", error)
+            self.runtime.callbacks.trouble("decode", error)
         else:
-            self._queue.put_nowait(delivery)
+            self.feed.put(delivery)
 
     def read(self, parts: Parts) -> Delivery:
         """A delivery's parts. Raises `ClientError` (protocol) for anything else."""
@@ -102,17 +94,13 @@ class Consumer:
         """What stands behind the delimiter."""
         return parts[delimiter + 1 :]
 
-    async def _work(self) -> None:
-        while True:
-            await self.handle(await self._queue.get())
-
     async def handle(self, delivery: Delivery) -> None:
         """Settle what is known, drop what is stale, surface all else."""
         if self.is_known(delivery):
-            self.noted(f"{delivery.key!r} came again and was acknowledged once more")
+            self.runtime.callbacks.note(f"{delivery.key!r} came again and was acknowledged once more")
             await self.settle(delivery, True)
         elif self.filter_expired and self.is_expired(delivery):
-            self.noted(f"{delivery.key!r} had expired and was dropped; it comes again")
+            self.runtime.callbacks.note(f"{delivery.key!r} had expired and was dropped; it comes again")
         else:
             await self.hand_over(delivery)
 
@@ -121,7 +109,7 @@ class Consumer:
         try:
             await self.surface(delivery)
         except Exception as error:
-            self.told("callback", ClientError("internal", f"{type(error).__name__}: {error}"))
+            self.runtime.callbacks.failed("message", error)
             await self.settle(delivery, False)
 
     def is_known(self, delivery: Delivery) -> bool:
@@ -130,7 +118,7 @@ class Consumer:
 
     def is_expired(self, delivery: Delivery) -> bool:
         """Whether the delivery is past its ack timeout."""
-        return delivery.is_expired(self.wall())
+        return delivery.is_expired(self.runtime.clock.wall())
 
     # acknowledgements
 
@@ -148,7 +136,7 @@ class Consumer:
 
     def close(self) -> None:
         """End the socket; what was not settled comes again to somebody."""
-        self._working.cancel()
+        self.feed.abort()
         self.socket.close()
 
 
