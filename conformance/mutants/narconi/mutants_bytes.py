@@ -8,38 +8,35 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
-from conformance.mutants.narconi.channels import Publishing
-from conformance.mutants.narconi.client import NarconiClient
-from conformance.mutants.narconi.errors import ClientError
-from conformance.mutants.narconi.http import Response, ResponseReader
-from conformance.mutants.narconi.publisher import Done, Publisher
-from conformance.mutants.narconi.socket import Socket
-from conformance.mutants.narconi.websocket import Message, MessageReader
-from conformance.mutants.rabbitmq_stream.network import sockets
 from conformance.mutants.registry import mutant
 from conformance.mutants.trusting import trusting
+from conformance.reference.kit import ClientError, Network, Wire
+from conformance.reference.narconi.channels import Publishers, Publishing
+from conformance.reference.narconi.http import Response, ResponseReader
+from conformance.reference.narconi.publisher import Done, Publisher
+from conformance.reference.narconi.socket import Socket
+from conformance.reference.narconi.websocket import Message, MessageReader
 from fakebrokers.narconi.websocket import BINARY, TEXT
 
 # TLS
 
 
 @mutant("tls-falls-back-to-plain", breaks=["X5"], aims=["NET-1.14"])
-class TlsFallsBackToPlain(NarconiClient):
+class TlsFallsBackToPlain(Network):
     """Connects without TLS when TLS does not work."""
 
-    async def reach(self, make: Callable[[], asyncio.Protocol], begin: Callable[[Any], None]) -> None:
+    async def dial(self, endpoint: str, make: Callable[[], asyncio.Protocol]) -> Wire:
         try:
-            await super().reach(make, begin)
-        except ClientError:
-            begin(await sockets()(self.settings.endpoint, make))
+            return await super().dial(endpoint, make)
+        except OSError:
+            return await Network().dial(endpoint, make)
 
 
 @mutant("certificates-unchecked", breaks=["X5"], aims=["NET-1.15"])
-class CertificatesUnchecked(NarconiClient):
+class CertificatesUnchecked(Network):
     """Takes any certificate."""
 
-    @staticmethod
-    def tls_context(ca_file: str | None) -> ssl.SSLContext:
+    def tls_context(self, ca_file: str | None) -> ssl.SSLContext:
         return trusting(ca_file)
 
 
@@ -118,7 +115,7 @@ class HalfThePatience(Socket):
 
 
 @mutant("overdue-confirm-awaited", breaks=["X3", "X8"])
-class OverdueConfirmAwaited(NarconiClient):
+class OverdueConfirmAwaited(Publishers):
     """Goes on with a WebSocket on which a confirm is overdue."""
 
     def overdue(self, publishing: Publishing) -> None:

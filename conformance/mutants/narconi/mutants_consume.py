@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
+from weakref import WeakKeyDictionary
 
-from conformance.mutants.narconi.channels import Callback, Subscription
-from conformance.mutants.narconi.client import NarconiClient
-from conformance.mutants.narconi.consumer import OWN_KEYS, Consumer
-from conformance.mutants.narconi.errors import ClientError
-from conformance.mutants.narconi.socket import Socket
-from conformance.mutants.narconi.websocket import BadFrame, Message, MessageReader
 from conformance.mutants.registry import mutant
+from conformance.reference.kit import ClientError
+from conformance.reference.narconi.channels import Callback, Subscription
+from conformance.reference.narconi.client import NarconiClient
+from conformance.reference.narconi.consumer import OWN_KEYS, Consumer
+from conformance.reference.narconi.socket import Socket
+from conformance.reference.narconi.websocket import BadFrame, Message, MessageReader
+from conformance.reference.narconi.websockets import WebSockets
 from fakebrokers.narconi.websocket import PING, PONG, TEXT
 
 # the upgrade
@@ -134,20 +137,16 @@ class RedeliveredIgnored(Consumer):
 
 
 @mutant("ack-ids-remembered", breaks=["N10", "N13"])
-class AckIdsRemembered(NarconiClient):
+class AckIdsRemembered(Consumer):
     """Takes an ack id that was there on another connection for a duplicate."""
 
-    def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **options)
-        seen: dict[str, Consumer] = {}
+    seen: ClassVar[WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, Consumer]]] = WeakKeyDictionary()
 
-        class Remembering(Consumer):
-            def surface(self, metadata: dict[str, Any], body: bytes) -> None:
-                ack_id = metadata.get("ackId")
-                if ack_id is None or seen.setdefault(ack_id, self) is self:
-                    super().surface(metadata, body)
-
-        self.consumer_part = Remembering
+    def surface(self, metadata: dict[str, Any], body: bytes) -> None:
+        ack_id = metadata.get("ackId")
+        seen = self.seen.setdefault(asyncio.get_running_loop(), {})
+        if ack_id is None or seen.setdefault(ack_id, self) is self:
+            super().surface(metadata, body)
 
 
 @mutant("loses-in-a-flood", breaks=["N11", "N17"])
@@ -314,7 +313,7 @@ class TooLargeIgnored(MessageReader):
 
 
 @mutant("limit-made-to-fit", breaks=["N11"])
-class LimitMadeToFit(NarconiClient):
+class LimitMadeToFit(WebSockets):
     """Takes another limit when the wanted one is out of range, and tells nobody."""
 
     def socket(self, queue: str, protocol: str, query: Mapping[str, str], *callbacks: Any) -> Socket:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Any, TypeVar
 from urllib.parse import quote
 
 import msgspec
 
-from conformance.mutants.narconi.client import NarconiClient
-from conformance.mutants.narconi.connection import HttpConnection
-from conformance.mutants.narconi.consumer import Delivery
-from conformance.mutants.narconi.errors import ClientError
-from conformance.mutants.narconi.http import Response, ResponseReader
 from conformance.mutants.registry import mutant
+from conformance.reference.kit import ClientError, Tasks
+from conformance.reference.narconi.api import HttpApi
+from conformance.reference.narconi.channels import Publishers
+from conformance.reference.narconi.connection import HttpConnection
+from conformance.reference.narconi.consumer import Delivery
+from conformance.reference.narconi.http import Response, ResponseReader
+from conformance.reference.narconi.settings import Addresses
 
 T = TypeVar("T")
 
@@ -22,7 +24,7 @@ T = TypeVar("T")
 
 
 @mutant("trailing-slash", breaks=["N1", "N2", "N19"])
-class TrailingSlash(NarconiClient):
+class TrailingSlash(Addresses):
     """Ends the address of a queue with a slash."""
 
     def path(self, queue: str, *more: str) -> str:
@@ -30,7 +32,7 @@ class TrailingSlash(NarconiClient):
 
 
 @mutant("names-unescaped", breaks=["N19"])
-class NamesUnescaped(NarconiClient):
+class NamesUnescaped(Addresses):
     """Puts names into addresses as they are."""
 
     def escape(self, name: str) -> str:
@@ -41,15 +43,15 @@ class NamesUnescaped(NarconiClient):
 
 
 @mutant("delete-expects-200", breaks=["N2"])
-class DeleteExpects200(NarconiClient):
+class DeleteExpects200(HttpApi):
     """Takes 204 for a failure to delete."""
 
     async def delete(self, queue: str) -> None:
-        self.expect(await self.request("DELETE", self.path(queue)), 200)
+        self.expect(await self.request("DELETE", self._addresses.path(queue)), 200)
 
 
 @mutant("post-is-text", breaks=["N3"])
-class PostIsText(NarconiClient):
+class PostIsText(HttpApi):
     """Takes bodies for UTF-8 and repairs what is none."""
 
     async def post(self, queue: str, body: bytes, headers: Mapping[str, Any]) -> None:
@@ -57,7 +59,7 @@ class PostIsText(NarconiClient):
 
 
 @mutant("post-without-metadata", breaks=["N3"])
-class PostWithoutMetadata(NarconiClient):
+class PostWithoutMetadata(HttpApi):
     """Sends no custom metadata over HTTP."""
 
     async def post(self, queue: str, body: bytes, headers: Mapping[str, Any]) -> None:
@@ -65,31 +67,33 @@ class PostWithoutMetadata(NarconiClient):
         await super().post(queue, body, kept)
 
 
-@mutant("throttled-is-repeated", breaks=["N16", "N9"])
-class ThrottledIsRepeated(NarconiClient):
+async def _again(work: Callable[[], Awaitable[None]]) -> None:
+    for _ in range(5):
+        try:
+            return await work()
+        except ClientError as error:
+            if error.code != 429:
+                raise
+    return await work()
+
+
+class _ThrottledPublishers(Publishers):
+    async def publish(self, queue: str, body: bytes, headers: Mapping[str, Any]) -> None:
+        original = super().publish
+        await _again(lambda: original(queue, body, headers))
+
+
+@mutant("throttled-is-repeated", breaks=["N16", "N9"], also=[_ThrottledPublishers])
+class ThrottledIsRepeated(HttpApi):
     """Repeats at once what was refused with 429."""
 
     async def post(self, queue: str, body: bytes, headers: Mapping[str, Any]) -> None:
-        for _ in range(5):
-            try:
-                return await super().post(queue, body, headers)
-            except ClientError as error:
-                if error.code != 429:
-                    raise
-        return await super().post(queue, body, headers)
-
-    async def publish(self, queue: str, body: bytes, headers: Mapping[str, Any]) -> None:
-        for _ in range(5):
-            try:
-                return await super().publish(queue, body, headers)
-            except ClientError as error:
-                if error.code != 429:
-                    raise
-        return await super().publish(queue, body, headers)
+        original = super().post
+        await _again(lambda: original(queue, body, headers))
 
 
 @mutant("delete-is-repeated", breaks=["N4", "N17"])
-class DeleteIsRepeated(NarconiClient):
+class DeleteIsRepeated(HttpApi):
     """Repeats a DELETE in silence when its connection breaks, because DELETE is idempotent elsewhere."""
 
     async def take(self, queue: str) -> Delivery | None:
@@ -102,7 +106,7 @@ class DeleteIsRepeated(NarconiClient):
 
 
 @mutant("no-time-outs", breaks=["N4", "N5", "N7", "X3", "X5", "X8"], aims=["NET-2.12"])
-class NoTimeOuts(NarconiClient):
+class NoTimeOuts(Tasks):
     """Waits forever."""
 
     async def within(self, timeout: float | None, work: Coroutine[Any, Any, T]) -> T:
@@ -117,11 +121,10 @@ class _Leftovers(ResponseReader):
         return 0 if head.status == 201 else super().length_of(head)
 
 
-@mutant("empty-chunk-unread", breaks=["N1"])
+@mutant("empty-chunk-unread", breaks=["N1"], also=[_Leftovers])
 class EmptyChunkUnread(HttpConnection):
     """Does not read the end of an empty chunked body, and takes it for the next answer."""
 
-    reader_part = _Leftovers
     left = b""
 
     def is_reusable(self, response: Response, rest: bytes) -> bool:
@@ -135,7 +138,7 @@ class EmptyChunkUnread(HttpConnection):
 
 
 @mutant("status-ignored", breaks=["N1", "N2", "N3", "N16", "X5"])
-class StatusIgnored(NarconiClient):
+class StatusIgnored(HttpApi):
     """Takes every answer for a success."""
 
     def expect(self, response: Response, *wanted: int) -> None:
@@ -143,7 +146,7 @@ class StatusIgnored(NarconiClient):
 
 
 @mutant("redirect-means-done", breaks=["N16"])
-class RedirectMeansDone(NarconiClient):
+class RedirectMeansDone(HttpApi):
     """Takes a redirect for a success."""
 
     def expect(self, response: Response, *wanted: int) -> None:
@@ -152,7 +155,7 @@ class RedirectMeansDone(NarconiClient):
 
 
 @mutant("status-forgotten", breaks=["N1", "N2", "N16"])
-class StatusForgotten(NarconiClient):
+class StatusForgotten(HttpApi):
     """Reports refusals without the status."""
 
     def expect(self, response: Response, *wanted: int) -> None:
@@ -161,7 +164,7 @@ class StatusForgotten(NarconiClient):
 
 
 @mutant("errors-must-be-json", breaks=["N16"])
-class ErrorsMustBeJson(NarconiClient):
+class ErrorsMustBeJson(HttpApi):
     """Fails on an error whose body is no JSON object."""
 
     def error_text(self, response: Response) -> str:
@@ -169,7 +172,7 @@ class ErrorsMustBeJson(NarconiClient):
 
 
 @mutant("outage-is-final", breaks=["N16"])
-class OutageIsFinal(NarconiClient):
+class OutageIsFinal(HttpApi):
     """Never asks a server again that has answered 500."""
 
     is_down = False
@@ -203,7 +206,7 @@ class LossIsDefinite(HttpConnection):
 
 
 @mutant("empty-body-is-no-message", breaks=["N4"])
-class EmptyBodyIsNoMessage(NarconiClient):
+class EmptyBodyIsNoMessage(HttpApi):
     """Takes a message with an empty body for none."""
 
     async def take(self, queue: str) -> Delivery | None:
@@ -212,7 +215,7 @@ class EmptyBodyIsNoMessage(NarconiClient):
 
 
 @mutant("empty-queue-is-an-error", breaks=["N4"])
-class EmptyQueueIsAnError(NarconiClient):
+class EmptyQueueIsAnError(HttpApi):
     """Reports an empty queue as an error."""
 
     async def take(self, queue: str) -> Delivery | None:
@@ -223,7 +226,7 @@ class EmptyQueueIsAnError(NarconiClient):
 
 
 @mutant("charset-is-applied", breaks=["N4"])
-class CharsetIsApplied(NarconiClient):
+class CharsetIsApplied(HttpApi):
     """Decodes bodies with the charset of their content type, and repairs what does not fit."""
 
     def delivery(self, response: Response) -> Delivery:
@@ -233,7 +236,7 @@ class CharsetIsApplied(NarconiClient):
 
 
 @mutant("redelivered-is-text", breaks=["N18"])
-class RedeliveredIsText(NarconiClient):
+class RedeliveredIsText(HttpApi):
     """Takes the text "false" for true."""
 
     def flag(self, text: str | None) -> bool | None:
@@ -241,7 +244,7 @@ class RedeliveredIsText(NarconiClient):
 
 
 @mutant("header-case-matters", breaks=["N4"])
-class HeaderCaseMatters(NarconiClient):
+class HeaderCaseMatters(HttpApi):
     """Knows custom metadata only in lower case."""
 
     def delivery(self, response: Response) -> Delivery:

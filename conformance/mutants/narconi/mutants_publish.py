@@ -7,24 +7,26 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from conformance.mutants.narconi.channels import Publishing
-from conformance.mutants.narconi.client import PREFIX, NarconiClient
-from conformance.mutants.narconi.errors import ClientError
-from conformance.mutants.narconi.http import Response
-from conformance.mutants.narconi.publisher import Done, Publisher, read_error
-from conformance.mutants.narconi.socket import Socket
-from conformance.mutants.narconi.websocket import Message, MessageReader
 from conformance.mutants.registry import mutant
+from conformance.reference.kit import ClientError
+from conformance.reference.narconi.api import PREFIX, Metadata
+from conformance.reference.narconi.channels import Publishers, Publishing
+from conformance.reference.narconi.client import NarconiClient
+from conformance.reference.narconi.http import Response
+from conformance.reference.narconi.publisher import Done, Publisher, read_error
+from conformance.reference.narconi.settings import Addresses
+from conformance.reference.narconi.socket import Socket
+from conformance.reference.narconi.websocket import Message, MessageReader
 from fakebrokers.narconi.websocket import BINARY, CLOSE, CONTINUATION, TEXT
 
 # the upgrade
 
 
 @mutant("upgrade-at-the-queue", breaks=["N5", "N10", "N19"])
-class UpgradeAtTheQueue(NarconiClient):
+class UpgradeAtTheQueue(Addresses):
     """Opens the WebSocket at the address of the queue, without /messages."""
 
-    def websocket_path(self, queue: str) -> str:
+    def websocket(self, queue: str) -> str:
         return self.path(queue)
 
 
@@ -59,7 +61,7 @@ class RefusedUpgradeIsADefect(Socket):
 
 class _Discovering(NarconiClient):
     async def publish(self, queue: str, body: bytes, headers: Mapping[str, Any]) -> None:
-        self.discovered(await self.request("OPTIONS", self.path(queue)))
+        self.discovered(await self.http.options(queue))
         await super().publish(queue, body, headers)
 
     def discovered(self, response: Response) -> None:
@@ -67,7 +69,7 @@ class _Discovering(NarconiClient):
 
 
 @mutant("refused-upgrade-is-repeated", breaks=["N5", "N16"])
-class RefusedUpgradeIsRepeated(NarconiClient):
+class RefusedUpgradeIsRepeated(Publishers):
     """Asks twenty times when the server refuses an upgrade."""
 
     async def publisher(self, queue: str) -> Publishing:
@@ -85,7 +87,7 @@ class DiscoveryMustWork(_Discovering):
     """Gives up when the server does not answer OPTIONS with the endpoint."""
 
     def discovered(self, response: Response) -> None:
-        self.expect(response, 200)
+        self.http.expect(response, 200)
 
 
 @mutant("discovery-must-fail", breaks=["N19"])
@@ -160,20 +162,20 @@ class BodiesAreText(Publisher):
 
 
 @mutant("metadata-unchecked", breaks=["N3", "N5"])
-class MetadataUnchecked(NarconiClient):
+class MetadataUnchecked(Metadata):
     """Sends metadata that the server drops, or dies of."""
 
-    def check_names(self, headers: Mapping[str, Any]) -> None:
+    def check(self, headers: Mapping[str, Any]) -> None:
         pass
 
 
 @mutant("unknown-names-dropped", breaks=["N3", "N5"])
-class UnknownNamesDropped(NarconiClient):
+class UnknownNamesDropped(Metadata):
     """Leaves out metadata without the prefix, in silence."""
 
-    def check_names(self, headers: Mapping[str, Any]) -> None:
+    def check(self, headers: Mapping[str, Any]) -> None:
         known = (PREFIX, "content-type")
-        super().check_names({k: v for k, v in headers.items() if k.lower().startswith(known)})
+        super().check({k: v for k, v in headers.items() if k.lower().startswith(known)})
 
 
 # confirms
@@ -266,7 +268,7 @@ class ErrorsLoseTheCode(Publisher):
 
 
 @mutant("stray-error-answers-the-next", breaks=["N9", "N14"])
-class StrayErrorAnswersTheNext(NarconiClient):
+class StrayErrorAnswersTheNext(Publishers):
     """Keeps an error that answers no message for the next one."""
 
     kept: ClientError | None = None
@@ -293,8 +295,8 @@ class StrayErrorAnswersTheNext(NarconiClient):
 class CloseMeansStored(NarconiClient):
     """Reports what has no confirm yet as stored when it is closed."""
 
-    async def close(self, timeout: float | None) -> None:
-        for publishing in self._publishing():
+    async def close(self, timeout: float | None = None) -> None:
+        for publishing in self.publishers.standing():
             while publishing.core.pending:
                 publishing.core.confirmed()
         await super().close(timeout)

@@ -6,12 +6,10 @@ import asyncio
 from base64 import b64encode
 from collections.abc import Callable
 from contextlib import suppress
-from random import Random
 
-from conformance.mutants.narconi.errors import ClientError
-from conformance.mutants.narconi.http import Response, ResponseReader, encode_request
-from conformance.mutants.narconi.websocket import BadFrame, Message, MessageReader, encode
-from conformance.mutants.rabbitmq_stream.network import Wire
+from conformance.reference.kit import ClientError, Runtime, Wire
+from conformance.reference.narconi.http import Response, ResponseReader, encode_request
+from conformance.reference.narconi.websocket import BadFrame, Message, MessageReader, encode
 from fakebrokers.narconi.websocket import CLOSE, PING, PONG, accept_key
 
 CLOSE_WAIT_S = 2.0  #: for the server's Close frame
@@ -33,10 +31,9 @@ class Socket(asyncio.Protocol):
         ended: Set when the TCP connection is gone.
     """
 
-    reader_part = MessageReader
-
     def __init__(
         self,
+        runtime: Runtime,
         target: str,
         host: str,
         protocol: str,
@@ -44,7 +41,6 @@ class Socket(asyncio.Protocol):
         on_lost: Callable[[ClientError | None], None],
         *,
         keepalive_s: float | None,
-        random: Random,
     ) -> None:
         self.protocol = protocol
         self.wire: Wire | None = None
@@ -53,11 +49,11 @@ class Socket(asyncio.Protocol):
         self._on_message = on_message
         self._on_lost = on_lost
         self._keepalive_s = keepalive_s
-        self._random = random
-        self._key = b64encode(random.randbytes(16)).decode()
+        self._random = runtime.random
+        self._key = b64encode(runtime.random.randbytes(16)).decode()
         self._request = encode_request("GET", target, host, self.upgrade_headers())
         self._response = ResponseReader("GET")
-        self._reader = self.reader_part()
+        self._reader = runtime.part(MessageReader)()
         self._is_open = False
         self._closing = False
         self._barriers: list[asyncio.Future[None]] = []

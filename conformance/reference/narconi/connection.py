@@ -3,11 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from typing import Protocol
 
-from conformance.mutants.narconi.errors import ClientError
-from conformance.mutants.narconi.http import Response, ResponseReader
-from conformance.mutants.rabbitmq_stream.network import Wire
+from conformance.reference.kit import ClientError, Runtime, Wire
+from conformance.reference.narconi.http import Response, ResponseReader
+
+
+class Reaching(Protocol):
+    """What wants to be connected: an `asyncio.Protocol`."""
+
+    def begin(self, wire: Wire) -> None:
+        """It is connected."""
+
+
+async def reach(runtime: Runtime, endpoint: str, made: Reaching) -> None:
+    """Connect to the server. Raises `ClientError` (connection)."""
+    try:
+        made.begin(await runtime.network.dial(endpoint, lambda: made))  # type: ignore[arg-type,return-value]
+    except OSError as error:
+        raise ClientError("connection", str(error), definite=True) from None
 
 
 class HttpConnection(asyncio.Protocol):
@@ -17,11 +31,9 @@ class HttpConnection(asyncio.Protocol):
         is_open: Whether another request may go this way.
     """
 
-    reader_part = ResponseReader
-
-    def __init__(self) -> None:
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
         self.wire: Wire | None = None
-        self.noted: Callable[[str], None] = lambda _: None  #: gets what came unasked and is dropped
         self.is_open = True
         self._reader: ResponseReader | None = None
         self._answer: asyncio.Future[Response] | None = None
@@ -48,7 +60,7 @@ class HttpConnection(asyncio.Protocol):
 
     def reader_for(self, method: str) -> ResponseReader:
         """Reads the response to a request."""
-        return self.reader_part(method)
+        return self._runtime.part(ResponseReader)(method)
 
     def is_reusable(self, response: Response, rest: bytes) -> bool:
         """Whether another request may follow; not where bytes came that nobody asked for."""
@@ -64,7 +76,9 @@ class HttpConnection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         if self._reader is None or self._answer is None or self._answer.done():
-            self.noted(f"{len(data)} bytes over HTTP, for which nobody has asked, were dropped")
+            self._runtime.callbacks.note(
+                f"{len(data)} bytes over HTTP, for which nobody has asked, were dropped"
+            )
             self.abort()
             return
         try:

@@ -7,8 +7,8 @@ from base64 import b64decode
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from conformance.mutants.narconi.errors import ClientError
-from conformance.mutants.narconi.websocket import Message
+from conformance.reference.kit import ClientError
+from conformance.reference.narconi.websocket import Message
 from fakebrokers.narconi.websocket import TEXT
 
 Send = Callable[[int, bytes], None]

@@ -7,8 +7,8 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from conformance.mutants.narconi.errors import ClientError
-from conformance.mutants.narconi.websocket import Message
+from conformance.reference.kit import ClientError
+from conformance.reference.narconi.websocket import Message
 from fakebrokers.narconi.websocket import BINARY, TEXT
 
 Send = Callable[[int, bytes], None]

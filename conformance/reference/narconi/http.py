@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from conformance.mutants.narconi.errors import ClientError
+from conformance.reference.kit import ClientError
 
 Headers = Sequence[tuple[str, str]]
 

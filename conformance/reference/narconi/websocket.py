@@ -5,7 +5,7 @@ from __future__ import annotations
 from random import Random
 from typing import NamedTuple
 
-from conformance.mutants.narconi.errors import ClientError
+from conformance.reference.kit import ClientError
 from fakebrokers.narconi.websocket import BINARY, CLOSE, CONTINUATION, PING, PONG, TEXT, xor
 
 MESSAGE_MAX = 16 << 20  #: larger messages end the connection with 1009
