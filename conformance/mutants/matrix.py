@@ -29,7 +29,8 @@ from conformance.adapter.inprocess import InProcessAdapter
 from conformance.adapter.kit import AdapterBase
 from conformance.adapter.process import ProcessAdapter
 from conformance.mutants.kills import known_kills
-from conformance.mutants.registry import Mutant, command, mutants_of, reference, without_sockets
+from conformance.mutants.registry import Mutant, mutants_of
+from conformance.reference.registry import command, reference, without_sockets
 from conformance.results import Verdict
 from conformance.suite.brokers import fake_for
 from conformance.suite.judge import Judgement, judge, unfit
@@ -189,10 +190,10 @@ def _adapter(protocol: str, mutant: Mutant | None, mode: Mode) -> Adapter:
     if mode is Mode.PROCESS:
         inherited = [path for path in sys.path if path]
         env = {"PYTHONPATH": os.pathsep.join(inherited)}
-        return ProcessAdapter(command(protocol, mutant.name if mutant else None), protocol, env=env)
+        return ProcessAdapter(mutant.command if mutant else command(protocol), protocol, env=env)
     client: type[AdapterBase] = mutant.adapter if mutant else reference(protocol)
     if mode is Mode.MEMORY:
-        client = without_sockets(protocol, client)
+        client = without_sockets(client)
     return InProcessAdapter(client, protocol)
 
 

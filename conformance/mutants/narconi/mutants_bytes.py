@@ -3,42 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import ssl
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
 from conformance.mutants.registry import mutant
-from conformance.mutants.trusting import trusting
-from conformance.reference.kit import ClientError, Network, Wire
+from conformance.reference.kit import ClientError
 from conformance.reference.narconi.channels import Publishers, Publishing
 from conformance.reference.narconi.http import Response, ResponseReader
 from conformance.reference.narconi.publisher import Done, Publisher
 from conformance.reference.narconi.socket import Socket
 from conformance.reference.narconi.websocket import Message, MessageReader
 from fakebrokers.narconi.websocket import BINARY, TEXT
-
-# TLS
-
-
-@mutant("tls-falls-back-to-plain", breaks=["X5"], aims=["NET-1.14"])
-class TlsFallsBackToPlain(Network):
-    """Connects without TLS when TLS does not work."""
-
-    async def dial(self, endpoint: str, make: Callable[[], asyncio.Protocol]) -> Wire:
-        try:
-            return await super().dial(endpoint, make)
-        except OSError:
-            return await Network().dial(endpoint, make)
-
-
-@mutant("certificates-unchecked", breaks=["X5"], aims=["NET-1.15"])
-class CertificatesUnchecked(Network):
-    """Takes any certificate."""
-
-    def tls_context(self, ca_file: str | None) -> ssl.SSLContext:
-        return trusting(ca_file)
-
 
 # segments
 

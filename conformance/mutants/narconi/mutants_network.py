@@ -9,7 +9,7 @@ from typing import Any, ClassVar, TypeVar
 from weakref import WeakKeyDictionary
 
 from conformance.mutants.registry import mutant
-from conformance.reference.kit import Backoff, ClientError, Tasks
+from conformance.reference.kit import ClientError, Tasks
 from conformance.reference.narconi.api import HttpApi
 from conformance.reference.narconi.channels import Publishers, Publishing
 from conformance.reference.narconi.client import NarconiClient
@@ -35,22 +35,6 @@ class ReconnectsOnce(WebSockets):
 
     def is_final(self, error: ClientError) -> bool:
         return True
-
-
-@mutant("reconnects-without-pause", breaks=["X6"])
-class ReconnectsWithoutPause(Backoff):
-    """Tries to reconnect twenty times a second."""
-
-    def delay(self) -> float:
-        return 0.05
-
-
-@mutant("reconnects-in-step", breaks=["X6"])
-class ReconnectsInStep(Backoff):
-    """Waits equally long before a reconnect as every other client."""
-
-    def delay(self) -> float:
-        return min(self.first_s * 2.0**self.failures, self.longest_s)
 
 
 @mutant("reconnects-twice", breaks=["X6", "X9"])

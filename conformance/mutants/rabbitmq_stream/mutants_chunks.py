@@ -8,12 +8,11 @@ from zlib import crc32
 
 import msgspec
 
-from conformance.mutants.rabbitmq_stream.client import StreamClient
-from conformance.mutants.rabbitmq_stream.connection import Connection
 from conformance.mutants.rabbitmq_stream.deaf import DeafConnection
-from conformance.mutants.rabbitmq_stream.errors import ClientError
-from conformance.mutants.rabbitmq_stream.subscription import Message, Subscription
 from conformance.mutants.registry import mutant
+from conformance.reference.kit import Callbacks, ClientError
+from conformance.reference.rabbitmq_stream.connection import Connection
+from conformance.reference.rabbitmq_stream.subscription import Message, Subscription
 from fakebrokers.rabbitmq_stream.chunk import MAGIC, Chunk, ChunkType
 from fakebrokers.rabbitmq_stream.codes import Compression
 from fakebrokers.rabbitmq_stream.frames import Deliver
@@ -210,7 +209,7 @@ class FrameMaxBindsTheServer(Connection):
 
 
 @mutant("bad-chunks-are-logged-only", breaks=["R10"])
-class BadChunksAreLoggedOnly(StreamClient):
+class BadChunksAreLoggedOnly(Callbacks):
     """Writes what it cannot read of a chunk into its log, and tells the application nothing."""
 
     def trouble(self, where: str, error: ClientError) -> None:

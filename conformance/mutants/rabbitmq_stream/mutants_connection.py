@@ -7,23 +7,27 @@ from typing import Any
 
 import msgspec
 
-from conformance.mutants.rabbitmq_stream.client import StreamClient
-from conformance.mutants.rabbitmq_stream.connection import Connection
 from conformance.mutants.rabbitmq_stream.deaf import DeafConnection
-from conformance.mutants.rabbitmq_stream.errors import ClientError
-from conformance.mutants.rabbitmq_stream.link import Link
 from conformance.mutants.registry import mutant
+from conformance.reference.kit import ClientError
+from conformance.reference.rabbitmq_stream.client import StreamClient
+from conformance.reference.rabbitmq_stream.connection import Connection
+from conformance.reference.rabbitmq_stream.handshake import Handshake
+from conformance.reference.rabbitmq_stream.link import Link
+from conformance.reference.rabbitmq_stream.links import Links
+from conformance.reference.rabbitmq_stream.locator import Locator
+from conformance.reference.rabbitmq_stream.requests import Requests
 from fakebrokers.core.frames import Frame
 from fakebrokers.rabbitmq_stream.codes import Code
 from fakebrokers.rabbitmq_stream.frames import OpenResponse, Publish, StreamFrame
 
 
 @mutant("handshake-repeats-its-id", breaks=["R3", "R15"])
-class HandshakeRepeatsItsId(Connection):
+class HandshakeRepeatsItsId(Requests):
     """All requests of the handshake have the same correlation id."""
 
     def take_correlation(self) -> int:
-        return 1 if self.state == "new" else super().take_correlation()
+        return 1 if self.connection.state == "new" else super().take_correlation()
 
 
 @mutant("one-frame-per-read", breaks=["R1", "X1"])
@@ -47,7 +51,7 @@ class WholeFramesPerRead(Connection):
 
 
 @mutant("login-refusal-ignored", breaks=["R5", "R15"])
-class LoginRefusalIgnored(Connection):
+class LoginRefusalIgnored(Handshake):
     """Knows only code 8 as a refused login, and waits for the Tune after every other code."""
 
     def authenticated(self, answer: Any) -> None:
@@ -55,20 +59,24 @@ class LoginRefusalIgnored(Connection):
             super().authenticated(answer)
 
 
-@mutant("handshake-refusal-waits", breaks=["R5", "R15"])
-class HandshakeRefusalWaits(Connection):
-    """Notices neither a refusal in the handshake nor the end of the connection behind it."""
-
-    def is_ok(self, answer: Any, kind: str = "refused") -> bool:
-        return bool(answer.code == Code.OK)
+class _EndUnnoticed(Connection):
+    """Notices the end of an open connection only."""
 
     def lost(self, now: float, problem: str) -> None:
         if self.state == "open":
             super().lost(now, problem)
 
 
+@mutant("handshake-refusal-waits", breaks=["R5", "R15"], also=[_EndUnnoticed])
+class HandshakeRefusalWaits(Handshake):
+    """Notices neither a refusal in the handshake nor the end of the connection behind it."""
+
+    def is_ok(self, answer: Any, kind: str = "refused") -> bool:
+        return bool(answer.code == Code.OK)
+
+
 @mutant("handshake-codes-unread", breaks=["R5"])
-class HandshakeCodesUnread(Connection):
+class HandshakeCodesUnread(Handshake):
     """Takes PeerProperties for accepted, whatever the code."""
 
     def introduced(self, answer: Any) -> None:
@@ -76,7 +84,7 @@ class HandshakeCodesUnread(Connection):
 
 
 @mutant("login-repeated", breaks=["R5", "R15"])
-class LoginRepeated(StreamClient):
+class LoginRepeated(Links):
     """Tries a refused login again and again."""
 
     async def connect_control(self, deadline: float) -> None:
@@ -107,8 +115,8 @@ class RefusedLoginKeepsSocket(Link):
         return True
 
 
-@mutant("credentials-regardless", breaks=["R15"])
-class CredentialsRegardless(Connection):
+@mutant("credentials-regardless", breaks=["R15"], also=[_EndUnnoticed])
+class CredentialsRegardless(Handshake):
     """Sends the credentials for a mechanism that is not offered, and waits if they are refused."""
 
     def mechanisms_known(self, answer: Any) -> None:
@@ -118,13 +126,9 @@ class CredentialsRegardless(Connection):
         if answer.code != Code.SASL_MECHANISM_NOT_SUPPORTED:
             super().authenticated(answer)
 
-    def lost(self, now: float, problem: str) -> None:
-        if self.state == "open":
-            super().lost(now, problem)
-
 
 @mutant("challenge-ignored", breaks=["R15"])
-class ChallengeIgnored(Connection):
+class ChallengeIgnored(Handshake):
     """Does nothing when the server asks for another round of SASL."""
 
     def authenticated(self, answer: Any) -> None:
@@ -133,12 +137,12 @@ class ChallengeIgnored(Connection):
 
 
 @mutant("refusal-looks-like-loss", breaks=["R5", "R15"])
-class RefusalLooksLikeLoss(Connection):
+class RefusalLooksLikeLoss(Handshake):
     """Reports a refused login or virtual host as a lost connection, without the code."""
 
     def is_ok(self, answer: Any, kind: str = "refused") -> bool:
         if answer.code != Code.OK:
-            self.fail(ClientError("connection", "connection lost"))
+            self.connection.end(ClientError("connection", "connection lost"))
         return bool(answer.code == Code.OK)
 
 
@@ -160,7 +164,7 @@ class FinInHandshakeUnnoticed(Connection):
 
 
 @mutant("zero-frame-max-is-small", breaks=["R16"])
-class ZeroFrameMaxIsSmall(Connection):
+class ZeroFrameMaxIsSmall(Handshake):
     """Takes a frame maximum of 0 for the smallest one instead of none."""
 
     def agree_frame_max(self, offered: int) -> int:
@@ -168,11 +172,11 @@ class ZeroFrameMaxIsSmall(Connection):
 
 
 @mutant("version-expected", breaks=["R15", "R20"])
-class VersionExpected(Connection):
+class VersionExpected(Handshake):
     """Waits forever if the server does not tell its version."""
 
     def entered(self, answer: Any) -> None:
-        if "version" in self.server_properties:
+        if "version" in self.connection.server_properties:
             super().entered(answer)
 
 
@@ -197,42 +201,41 @@ class TrailingBytesStopTheReader(DeafConnection):
         super().receive(data, now)
 
 
-@mutant("open-properties-expected", breaks=["R15"])
-class OpenPropertiesExpected(DeafConnection):
+@mutant("open-properties-expected", breaks=["R15"], also=[DeafConnection])
+class OpenPropertiesExpected(Handshake):
     """Its reader dies when the answer to Open has no properties."""
 
     def entered(self, answer: Any) -> None:
         if answer.properties is None:
-            self.go_deaf()
+            connection: Any = self.connection
+            connection.go_deaf()
         else:
             super().entered(answer)
 
 
 @mutant("hammers-an-address", breaks=["R13", "X6"])
-class HammersAnAddress(StreamClient):
+class HammersAnAddress(Locator):
     """Tries the advertised address again and again, without a pause."""
 
-    async def _dial_node(self, address: str, deadline: float) -> Link:
+    async def dial(self, address: str, deadline: float) -> Link:
         for _ in range(40):
             try:
-                return await self.open_link(address, deadline)
+                return await self.links.open(address, deadline)
             except ClientError:
                 continue
-        return await super()._dial_node(address, deadline)
+        return await super().dial(address, deadline)
 
 
-class _AlwaysExchangesVersions(Connection):
+class _AlwaysExchangesVersions(Handshake):
     """Sends ExchangeCommandVersions to servers that do not know it; RMQS-1.21 allows that by itself."""
 
     def knows_versions(self) -> bool:
         return True
 
 
-@mutant("insists-on-versions", breaks=["R15", "R20"])
-class InsistsOnVersions(StreamClient):
+@mutant("insists-on-versions", breaks=["R15", "R20"], also=[_AlwaysExchangesVersions])
+class InsistsOnVersions(Links):
     """Connects again and again to a server that does not know ExchangeCommandVersions."""
-
-    connection_type = _AlwaysExchangesVersions
 
     async def connect_control(self, deadline: float) -> None:
         while True:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from conformance.mutants.rabbitmq_stream.client import StreamClient
-from conformance.mutants.rabbitmq_stream.connection import Connection
-from conformance.mutants.rabbitmq_stream.consuming import OnMessage
-from conformance.mutants.rabbitmq_stream.errors import ClientError
-from conformance.mutants.rabbitmq_stream.subscription import Arrival, Subscription
 from conformance.mutants.registry import mutant
+from conformance.reference.kit import Callbacks, ClientError, Feed
+from conformance.reference.rabbitmq_stream.connection import Connection
+from conformance.reference.rabbitmq_stream.consuming import Consuming, OnMessage
+from conformance.reference.rabbitmq_stream.subscription import Arrival, Subscription
 from fakebrokers.rabbitmq_stream.chunk import Chunk
 from fakebrokers.rabbitmq_stream.codes import Code
 from fakebrokers.rabbitmq_stream.frames import (
@@ -58,33 +57,36 @@ class ReusedIdLeadsToTheOldCallback(Connection):
 
 
 @mutant("unsubscribed-still-reads", breaks=["R9"])
-class UnsubscribedStillReads(StreamClient):
+class UnsubscribedStillReads(Consuming):
     """Tells the server of the end of a subscription, but not itself."""
 
     async def unsubscribe(
         self, subscription: Subscription, *, drain: bool = False, timeout: float | None = None
     ) -> None:
-        link = next(link for link in self.links if link.core is subscription.connection)
-        await link.request(Unsubscribe, subscription.subscription_id, deadline=self.deadline(timeout))
+        link = next(link for link in self.links.all if link.core is subscription.connection)
+        await link.request(
+            Unsubscribe, subscription.subscription_id, deadline=self.runtime.clock.deadline(timeout)
+        )
 
 
 @mutant("refused-subscription-kept", breaks=["R5", "R9"])
-class RefusedSubscriptionKept(StreamClient):
+class RefusedSubscriptionKept(Consuming):
     """Keeps a subscription, and the task that feeds it, though the server has refused it."""
 
     async def subscribe(self, stream: str, on_message: OnMessage, **options: Any) -> Subscription:
         try:
             return await super().subscribe(stream, on_message, **options)
         except ClientError:
-            refused = self.subscription_type(stream, options["start"], 1, {})
-            core = self.links[-1].core
+            refused = Subscription(stream, options["start"], 1, {})
+            refused.feed = Feed(self.runtime, lambda arrival: self.surface(refused, arrival, on_message))
+            core = self.links.all[-1].core
             refused.attach(core, core._next_subscription_id)
-            self.subscriptions[refused] = asyncio.create_task(self.feed(refused, on_message))
+            self.subscriptions.add(refused)
             raise
 
 
 @mutant("refused-subscribe-repeated-at-once", breaks=["R5", "R9"])
-class RefusedSubscribeRepeatedAtOnce(StreamClient):
+class RefusedSubscribeRepeatedAtOnce(Consuming):
     """Asks again almost at once where a stream is not available."""
 
     async def place(self, subscription: Subscription, deadline: float) -> None:
@@ -103,8 +105,8 @@ class CreditResponseEndsARequest(Connection):
     """Takes a CreditResponse for the answer to the oldest request."""
 
     def credit_refused(self, frame: CreditResponse) -> None:
-        for correlation_id in list(self.waiting)[:1]:
-            waiting = self.waiting.pop(correlation_id)
+        for correlation_id in list(self.requests.waiting)[:1]:
+            waiting = self.requests.waiting.pop(correlation_id)
             waiting.done(ClientError("refused", f"code {frame.code}", code=frame.code))
 
 
@@ -119,20 +121,22 @@ class CreditResponseEndsTheSubscription(Connection):
 # callbacks
 
 
-@mutant("callback-error-skips-the-chunk", breaks=["R10"])
-class CallbackErrorSkipsTheChunk(StreamClient):
+class _Uncontained(Callbacks):
+    async def contain_async(self, callback: str, act: Any) -> None:
+        await act()
+
+
+@mutant("callback-error-skips-the-chunk", breaks=["R10"], also=[_Uncontained])
+class CallbackErrorSkipsTheChunk(Consuming):
     """The messages behind one whose callback raised are never surfaced, later chunks are."""
 
     async def surface(self, subscription: Subscription, arrival: Arrival, on_message: OnMessage) -> None:
         try:
             await super().surface(subscription, arrival, on_message)
         except RuntimeError as error:
-            self.callback_failed("message", error)
+            self.runtime.callbacks.failed("message", error)
             subscription.processed(arrival.chunk)
-            self.links[0].flush()
-
-    async def contain_async(self, callback: str, act: Any) -> None:
-        await act()
+            self.links.all[0].flush()
 
 
 # credit
@@ -194,7 +198,7 @@ class ConsumerUpdateIdMadeUp(Connection):
     """Answers a ConsumerUpdate with a correlation id of its own."""
 
     def consumer_updated(self, frame: ConsumerUpdate) -> None:
-        own = self.take_correlation()
+        own = self.requests.take_correlation()
         super().consumer_updated(ConsumerUpdate(own, frame.subscription_id, frame.active))
 
 

@@ -7,12 +7,14 @@ from typing import Any
 
 import msgspec
 
-from conformance.mutants.rabbitmq_stream.client import StreamClient
-from conformance.mutants.rabbitmq_stream.connection import Connection
-from conformance.mutants.rabbitmq_stream.errors import ClientError
-from conformance.mutants.rabbitmq_stream.link import Link
-from conformance.mutants.rabbitmq_stream.publisher import Publisher
 from conformance.mutants.registry import mutant
+from conformance.reference.kit import ClientError
+from conformance.reference.rabbitmq_stream.client import StreamClient
+from conformance.reference.rabbitmq_stream.connection import Connection
+from conformance.reference.rabbitmq_stream.link import Link
+from conformance.reference.rabbitmq_stream.publisher import Publisher
+from conformance.reference.rabbitmq_stream.publishing import Publishing
+from conformance.reference.rabbitmq_stream.recovery import Recovery
 from fakebrokers.core.frames import Frame
 
 FRAMES_MAX = 8
@@ -36,12 +38,12 @@ class EightFramesPerRead(Connection):
 
 
 @mutant("parked-messages-have-no-deadline", breaks=["R7", "X6", "X9"])
-class ParkedMessagesHaveNoDeadline(StreamClient):
+class ParkedMessagesHaveNoDeadline(Publishing):
     """Keeps any number of messages for as long as there is no connection, whatever their deadline."""
 
     async def ready(self, publisher: Publisher, size: int, deadline: float) -> None:
         self._parked = 0
-        await super().ready(publisher, size, math.inf if self.control is None else deadline)
+        await super().ready(publisher, size, math.inf if self.links.control is None else deadline)
 
 
 class _Pausing(Connection):
@@ -69,15 +71,13 @@ class _Pausing(Connection):
         self.stood_still = self.stood_still or (self.state == "open" and now - self.last_received > PAUSE_S)
 
 
-@mutant("a-pause-is-the-end", breaks=["X11"], aims=["NET-3.11"])
-class APauseIsTheEnd(StreamClient):
+@mutant("a-pause-is-the-end", breaks=["X11"], aims=["NET-3.11"], also=[_Pausing])
+class APauseIsTheEnd(Recovery):
     """Does not reconnect when the process had stood still for some seconds before the loss."""
-
-    connection_type = _Pausing
 
     def link_ended(self, link: Link, error: ClientError) -> None:
         if getattr(link.core, "stood_still", False):
-            self.settings = msgspec.structs.replace(self.settings, auto_reconnect=False)
+            self.client.settings = msgspec.structs.replace(self.client.settings, auto_reconnect=False)
         super().link_ended(link, error)
 
 

@@ -7,13 +7,14 @@ import math
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from conformance.mutants.rabbitmq_stream.client import StreamClient
-from conformance.mutants.rabbitmq_stream.connection import Connection
-from conformance.mutants.rabbitmq_stream.errors import ClientError
-from conformance.mutants.rabbitmq_stream.link import Link
-from conformance.mutants.rabbitmq_stream.publisher import Publisher
-from conformance.mutants.rabbitmq_stream.subscription import Subscription
 from conformance.mutants.registry import mutant
+from conformance.reference.kit import Callbacks, ClientError, Runtime
+from conformance.reference.rabbitmq_stream.client import StreamClient
+from conformance.reference.rabbitmq_stream.connection import Connection
+from conformance.reference.rabbitmq_stream.consuming import Consuming
+from conformance.reference.rabbitmq_stream.link import Link
+from conformance.reference.rabbitmq_stream.recovery import Recovery, User
+from conformance.reference.rabbitmq_stream.subscription import Subscription
 from fakebrokers.rabbitmq_stream.frames import Close
 
 # liveness
@@ -27,54 +28,54 @@ class BeatsTooLate(Connection):
         return self.last_sent + 2.5 * self.heartbeat_s if self.is_beating() else None
 
 
-@mutant("silence-ends-quietly", breaks=["R18", "X3"])
-class SilenceEndsQuietly(StreamClient):
+class _AlwaysOpen(StreamClient):
+    @property
+    def is_open(self) -> bool:
+        return not self.runtime.is_closed
+
+
+@mutant("silence-ends-quietly", breaks=["R18", "X3"], also=[_AlwaysOpen])
+class SilenceEndsQuietly(Recovery):
     """Takes the loss of a silent connection for a close that its user wanted."""
 
     def link_ended(self, link: Link, error: ClientError) -> None:
         if error.text.startswith("nothing came"):
-            self.links.remove(link)
+            self.links.all.remove(link)
             for user in self.users_of(link):
                 self.detach(user, error)
             return
         super().link_ended(link, error)
 
-    @property
-    def is_open(self) -> bool:
-        return not self.is_closed
 
-
-class _Absent(Connection):
-    """Beats only while no callback runs."""
+class _Busy(Callbacks):
+    """Knows whether a callback runs."""
 
     is_busy = False
 
-    def heartbeat_due(self) -> float | None:
-        due = super().heartbeat_due()
-        return max(due, self.now + 0.5) if due is not None and self.is_busy else due
-
-    def handle_timer(self, now: float) -> None:
-        if self.is_busy:
-            self.now = now
-            self.expire_requests(now)
-        else:
-            super().handle_timer(now)
+    async def contain_async(self, callback: str, act: Callable[[], Awaitable[None]]) -> None:
+        self.is_busy = True
+        await super().contain_async(callback, act)
+        self.is_busy = False
 
 
-@mutant("callback-stops-heartbeats", breaks=["R18", "X3"])
-class CallbackStopsHeartbeats(StreamClient):
+@mutant("callback-stops-heartbeats", breaks=["R18", "X3"], also=[_Busy])
+class CallbackStopsHeartbeats(Connection):
     """Sends no Heartbeat while a callback runs."""
 
-    connection_type = _Absent
+    def __init__(self, runtime: Runtime, *more: Any) -> None:
+        super().__init__(runtime, *more)
+        self.callbacks: Any = runtime.callbacks
 
-    async def contain_async(self, callback: str, act: Callable[[], Awaitable[None]]) -> None:
-        cores: list[Any] = [link.core for link in self.links]
-        for core in cores:
-            core.is_busy = True
-        await super().contain_async(callback, act)
-        for core in cores:
-            core.is_busy = False
-            core.owner.flush()
+    def heartbeat_due(self) -> float | None:
+        due = super().heartbeat_due()
+        return max(due, self.now + 0.5) if due is not None and self.callbacks.is_busy else due
+
+    def handle_timer(self, now: float) -> None:
+        if self.callbacks.is_busy:
+            self.now = now
+            self.requests.expire(now)
+        else:
+            super().handle_timer(now)
 
 
 @mutant("loss-unnoticed", breaks=["R17", "R18", "X2", "X6", "X11"])
@@ -106,12 +107,12 @@ class ServerCloseIgnored(Connection):
 
 
 @mutant("server-close-untold", breaks=["R17", "X7"])
-class ServerCloseUntold(StreamClient):
+class ServerCloseUntold(Recovery):
     """Tells nobody that the server has closed the connection, and does not come back."""
 
     def link_ended(self, link: Link, error: ClientError) -> None:
-        if error.kind == "closed" and not self.is_closed:
-            self.links.remove(link)
+        if error.kind == "closed" and not self.runtime.is_closed:
+            self.links.all.remove(link)
             for user in self.users_of(link):
                 self.detach(user, error)
             return
@@ -160,9 +161,8 @@ class SecondCloseFails(StreamClient):
         await super().close(timeout)
 
 
-@mutant("close-empties-the-queue", breaks=["R9", "R17", "X7"])
-class CloseEmptiesTheQueue(StreamClient):
-    """Surfaces everything that has come before it closes."""
+class _Draining(Consuming):
+    """Surfaces all that has come when a subscription ends."""
 
     def stop(self, subscription: Subscription, drain: bool = False) -> None:
         super().stop(subscription, True)
@@ -170,20 +170,24 @@ class CloseEmptiesTheQueue(StreamClient):
     async def settled(self, ended: list[Subscription], deadline: float) -> None:
         await super().settled(ended, math.inf)
 
+
+@mutant("close-empties-the-queue", breaks=["R9", "R17", "X7"], also=[_Draining])
+class CloseEmptiesTheQueue(StreamClient):
+    """Surfaces everything that has come before it closes."""
+
     async def close(self, timeout: float | None = None) -> None:
         await super().close(10_000.0)
 
 
 @mutant("surfaces-after-close", breaks=["R9", "R17", "X7"])
-class SurfacesAfterClose(StreamClient):
+class SurfacesAfterClose(Consuming):
     """Goes on surfacing what has come after it is closed."""
 
     def stop(self, subscription: Subscription, drain: bool = False) -> None:
         super().stop(subscription, True)
 
     async def settled(self, ended: list[Subscription], deadline: float) -> None:
-        for subscription in ended:
-            self.subscriptions.pop(subscription, None)
+        self.subscriptions.difference_update(ended)
 
 
 @mutant("crossing-close-waits", breaks=["R17"])
@@ -199,21 +203,23 @@ class CrossingCloseWaits(Connection):
             super().lost(now, problem)
 
 
-@mutant("reconnects-after-close", breaks=["R9", "X7"])
-class ReconnectsAfterClose(StreamClient):
+class _HardlyClosed(StreamClient):
+    async def _close(self, deadline: float) -> None:
+        await super()._close(deadline)
+        self.runtime.is_closed = not self.links.is_reconnecting
+
+
+@mutant("reconnects-after-close", breaks=["R9", "X7"], also=[_HardlyClosed])
+class ReconnectsAfterClose(Recovery):
     """Goes on reconnecting when it is closed meanwhile."""
 
     async def reconnect(self) -> None:
         work = super().reconnect()
         self.survivor = asyncio.get_running_loop().create_task(work)
 
-    async def recover(self, user: Publisher | Subscription) -> None:
+    async def recover(self, user: User) -> None:
         user.is_closed = False
         self.survivors = asyncio.get_running_loop().create_task(super().recover(user))
-
-    async def _close(self, deadline: float) -> None:
-        await super()._close(deadline)
-        self.is_closed = not self.is_reconnecting
 
 
 @mutant("session-leaks-a-task", breaks=["R17", "X9"])
@@ -222,11 +228,11 @@ class SessionLeaksATask(StreamClient):
 
     async def _close(self, deadline: float) -> None:
         await super()._close(deadline)
-        self.spawn(self.linger())
+        self.runtime.tasks.spawn(self.linger())
 
     def abort(self) -> None:
         super().abort()
-        self.spawn(self.linger())
+        self.runtime.tasks.spawn(self.linger())
 
     async def linger(self) -> None:
         """Do nothing."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from conformance.mutants.rabbitmq_stream.connection import Connection
 from conformance.mutants.registry import mutant
+from conformance.reference.rabbitmq_stream.connection import Connection
+from conformance.reference.rabbitmq_stream.handshake import Handshake
 from fakebrokers.rabbitmq_stream.frames import Heartbeat
 
 
@@ -55,11 +56,11 @@ class HandshakeCountsAsSilence(Connection):
 
 
 @mutant("heartbeat-before-login", breaks=["R15", "R18"])
-class HeartbeatBeforeLogin(Connection):
+class HeartbeatBeforeLogin(Handshake):
     """Sends a Heartbeat before the server's Tune."""
 
     def mechanisms_known(self, answer: Any) -> None:
-        self.send(Heartbeat())
+        self.connection.send(Heartbeat())
         super().mechanisms_known(answer)
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from conformance.mutants.rabbitmq_stream.connection import Connection
 from conformance.mutants.rabbitmq_stream.deaf import DeafConnection
-from conformance.mutants.rabbitmq_stream.errors import ClientError
 from conformance.mutants.registry import mutant
+from conformance.reference.kit import ClientError
+from conformance.reference.rabbitmq_stream.connection import Connection
+from conformance.reference.rabbitmq_stream.requests import Requests
 from fakebrokers.core.frames import Frame, Malformed
 from fakebrokers.rabbitmq_stream.frames import Deliver, Metadata, MetadataResponse
 from fakebrokers.rabbitmq_stream.wiretypes import BrokerAddress, StreamMetadata
@@ -35,7 +36,18 @@ class UnknownKeyStopsTheReader(DeafConnection):
             super().malformed(frame)
 
 
-@mutant("broken-frames-stop-the-reader", breaks=["R1", "R4", "X5"])
+class _Forgotten(Requests):
+    """Gives no request up once the reader is deaf."""
+
+    def expire(self, now: float) -> None:
+        if not getattr(self.connection, "is_deaf", False):
+            super().expire(now)
+
+    def deadline(self) -> float | None:
+        return None if getattr(self.connection, "is_deaf", False) else super().deadline()
+
+
+@mutant("broken-frames-stop-the-reader", breaks=["R1", "R4", "X5"], also=[_Forgotten])
 class BrokenFramesStopTheReader(DeafConnection):
     """Its reader ends at a frame that breaks its own lengths, and its requests wait forever."""
 
@@ -45,15 +57,8 @@ class BrokenFramesStopTheReader(DeafConnection):
         else:
             super().malformed(frame)
 
-    def expire_requests(self, now: float) -> None:
-        if not self.is_deaf:
-            super().expire_requests(now)
 
-    def request_deadline(self) -> float | None:
-        return None if self.is_deaf else super().request_deadline()
-
-
-@mutant("waits-for-absurd-frames", breaks=["R1", "R16", "X5"])
+@mutant("waits-for-absurd-frames", breaks=["R1", "R16", "X5"], also=[_Forgotten])
 class WaitsForAbsurdFrames(DeafConnection):
     """Waits for a frame of any size, and forgets the time-outs meanwhile."""
 
@@ -62,13 +67,6 @@ class WaitsForAbsurdFrames(DeafConnection):
             self.go_deaf()
         else:
             super().malformed(frame)
-
-    def expire_requests(self, now: float) -> None:
-        if not self.is_deaf:
-            super().expire_requests(now)
-
-    def request_deadline(self) -> float | None:
-        return None if self.is_deaf else super().request_deadline()
 
     def silence_limit(self) -> float | None:
         return None if self.is_deaf else super().silence_limit()
@@ -130,7 +128,7 @@ class ReadsOverTheEnd(Connection):
 
     def malformed(self, frame: Malformed) -> None:
         if frame.problem.startswith("MetadataResponse"):
-            for correlation_id, one in self.waiting.items():
+            for correlation_id, one in self.requests.waiting.items():
                 if one.kind is Metadata:
                     streams = (StreamMetadata("orders", 1, 0, ()),)
                     node = BrokerAddress(0, "cut", 5552)

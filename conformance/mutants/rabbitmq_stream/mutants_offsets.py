@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from conformance.mutants.rabbitmq_stream.client import StreamClient
-from conformance.mutants.rabbitmq_stream.connection import Connection
-from conformance.mutants.rabbitmq_stream.errors import ClientError
-from conformance.mutants.rabbitmq_stream.publisher import Publisher
-from conformance.mutants.rabbitmq_stream.subscription import Start, Subscription
 from conformance.mutants.registry import mutant
+from conformance.reference.kit import ClientError
+from conformance.reference.rabbitmq_stream.client import StreamClient
+from conformance.reference.rabbitmq_stream.connection import Connection
+from conformance.reference.rabbitmq_stream.consuming import Consuming
+from conformance.reference.rabbitmq_stream.recovery import Recovery, User
+from conformance.reference.rabbitmq_stream.subscription import Start, Subscription
 from fakebrokers.rabbitmq_stream.chunk import Chunk
 from fakebrokers.rabbitmq_stream.codes import Code, OffsetType
 from fakebrokers.rabbitmq_stream.frames import StoreOffset, StreamFrame, Subscribe
@@ -65,10 +66,10 @@ class ResumesAtTheEnd(Subscription):
 
 
 @mutant("resumes-behind-the-next", breaks=["R9"])
-class ResumesBehindTheNext(StreamClient):
+class ResumesBehindTheNext(Recovery):
     """Asks for one offset too many after a loss."""
 
-    async def reattach(self, user: Publisher | Subscription) -> None:
+    async def reattach(self, user: User) -> None:
         if isinstance(user, Subscription) and user.next_offset is not None:
             user.next_offset += 1
         await super().reattach(user)
@@ -93,11 +94,11 @@ class CountsEntries(Subscription):
 
 
 @mutant("offset-stored-at-the-end", breaks=["R12"])
-class OffsetStoredAtTheEnd(StreamClient):
+class OffsetStoredAtTheEnd(Consuming):
     """Stores the position of a named consumer when it ends, 0 if there was no message."""
 
     async def unsubscribe(self, subscription: Subscription, **options: Any) -> None:
-        name, link = subscription.properties.get("name"), self.control
+        name, link = subscription.properties.get("name"), self.links.control
         if name is not None and link is not None:
             link.core.send(StoreOffset(name, subscription.stream, subscription.next_offset or 0))
         await super().unsubscribe(subscription, **options)

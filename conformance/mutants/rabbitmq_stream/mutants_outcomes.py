@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from conformance.mutants.rabbitmq_stream.connection import Connection
-from conformance.mutants.rabbitmq_stream.errors import ClientError, refused
-from conformance.mutants.rabbitmq_stream.publisher import Entry, Publisher
 from conformance.mutants.registry import mutant
+from conformance.reference.kit import ClientError
+from conformance.reference.rabbitmq_stream.connection import Connection
+from conformance.reference.rabbitmq_stream.publisher import Entry, Publisher
+from conformance.reference.rabbitmq_stream.requests import refused
 from fakebrokers.rabbitmq_stream.codes import Code
 
 

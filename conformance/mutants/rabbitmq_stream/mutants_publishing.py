@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from conformance.mutants.rabbitmq_stream.client import StreamClient
-from conformance.mutants.rabbitmq_stream.connection import Connection
 from conformance.mutants.rabbitmq_stream.deaf import DeafConnection
-from conformance.mutants.rabbitmq_stream.errors import ClientError
-from conformance.mutants.rabbitmq_stream.link import Link
-from conformance.mutants.rabbitmq_stream.publisher import Entry, Publisher
 from conformance.mutants.registry import mutant
+from conformance.reference.kit import ClientError
+from conformance.reference.rabbitmq_stream.connection import Connection
+from conformance.reference.rabbitmq_stream.link import Link
+from conformance.reference.rabbitmq_stream.publisher import Entry, Publisher
+from conformance.reference.rabbitmq_stream.publishing import Publishing
 from fakebrokers.rabbitmq_stream.binary import unpack_ids
 from fakebrokers.rabbitmq_stream.codes import Code, Compression
 from fakebrokers.rabbitmq_stream.frames import PublishConfirm, PublishError
@@ -127,7 +127,7 @@ class BatchTakesAnIdPerMessage(Publisher):
 
 
 @mutant("sequence-never-asked", breaks=["R7", "R8"])
-class SequenceNeverAsked(StreamClient):
+class SequenceNeverAsked(Publishing):
     """Counts from 1 in each session, whatever the server has of a publisher's reference."""
 
     async def sequence_of(self, publisher: Publisher, link: Link, deadline: float) -> int:

@@ -5,21 +5,23 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from conformance.mutants.rabbitmq_stream.client import StreamClient
-from conformance.mutants.rabbitmq_stream.connection import Connection
 from conformance.mutants.rabbitmq_stream.deaf import DeafConnection
-from conformance.mutants.rabbitmq_stream.errors import ClientError, refused
-from conformance.mutants.rabbitmq_stream.link import Link
-from conformance.mutants.rabbitmq_stream.publisher import Publisher
-from conformance.mutants.rabbitmq_stream.requests import Waiting
 from conformance.mutants.registry import mutant
+from conformance.reference.kit import ClientError
+from conformance.reference.rabbitmq_stream.client import StreamClient
+from conformance.reference.rabbitmq_stream.connection import Connection
+from conformance.reference.rabbitmq_stream.link import Link
+from conformance.reference.rabbitmq_stream.links import Links
+from conformance.reference.rabbitmq_stream.publisher import Publisher
+from conformance.reference.rabbitmq_stream.publishing import Publishing
+from conformance.reference.rabbitmq_stream.requests import Requests, Waiting, refused
 from fakebrokers.core.frames import Malformed
 from fakebrokers.rabbitmq_stream.codes import Code
 from fakebrokers.rabbitmq_stream.frames import StreamFrame
 
 
 @mutant("answers-in-order", breaks=["R3", "X8"])
-class AnswersInOrder(Connection):
+class AnswersInOrder(Requests):
     """Gives an answer to the oldest open request of its kind, whatever its correlation id."""
 
     def find_waiting(self, frame: Any) -> Waiting | None:
@@ -30,7 +32,7 @@ class AnswersInOrder(Connection):
 
 
 @mutant("stray-answer-ends-a-request", breaks=["R3", "X8"])
-class StrayAnswerEndsARequest(Connection):
+class StrayAnswerEndsARequest(Requests):
     """An answer that nobody waits for fails the oldest request that is open."""
 
     def answered_late(self, frame: Any) -> None:
@@ -38,16 +40,17 @@ class StrayAnswerEndsARequest(Connection):
             self.waiting.pop(correlation_id).done(ClientError("protocol", "an unexpected answer"))
 
 
-@mutant("stray-answer-is-fatal", breaks=["R3", "X8"])
-class StrayAnswerIsFatal(DeafConnection):
+@mutant("stray-answer-is-fatal", breaks=["R3", "X8"], also=[DeafConnection])
+class StrayAnswerIsFatal(Requests):
     """Its reader dies when an answer comes that nobody waits for."""
 
     def answered_late(self, frame: Any) -> None:
-        self.go_deaf()
+        connection: Any = self.connection
+        connection.go_deaf()
 
 
 @mutant("late-answer-counts", breaks=["R3", "X8"])
-class LateAnswerCounts(Connection):
+class LateAnswerCounts(Requests):
     """A late answer is given to the next request of the same kind."""
 
     def answered_late(self, frame: Any) -> None:
@@ -72,18 +75,18 @@ class TopBitIgnored(Connection):
 
 
 @mutant("no-request-timeout", breaks=["R3", "X3", "X8"])
-class NoRequestTimeout(Connection):
+class NoRequestTimeout(Requests):
     """Waits for an answer forever."""
 
-    def expire_requests(self, now: float) -> None:
+    def expire(self, now: float) -> None:
         pass
 
-    def request_deadline(self) -> float | None:
+    def deadline(self) -> float | None:
         return None
 
 
 @mutant("timed-out-requests-stay", breaks=["R3", "X8", "X9"])
-class TimedOutRequestsStay(Connection):
+class TimedOutRequestsStay(Requests):
     """Tells of a time-out, but keeps the request in its table."""
 
     def abandon(self, correlation_id: int) -> None:
@@ -92,41 +95,41 @@ class TimedOutRequestsStay(Connection):
 
 
 @mutant("loss-leaves-requests-open", breaks=["R1", "R3", "X2", "X6"])
-class LossLeavesRequestsOpen(Connection):
+class LossLeavesRequestsOpen(Requests):
     """Forgets the open requests when the connection is lost."""
 
-    def end_requests(self, error: ClientError) -> None:
-        if error.kind != "connection" or self.state == "new":
-            super().end_requests(error)
+    def end(self, error: ClientError) -> None:
+        if error.kind != "connection" or self.connection.state == "new":
+            super().end(error)
 
 
 @mutant("requests-after-a-loss-hang", breaks=["R3", "X6", "X8"])
-class RequestsAfterALossHang(StreamClient):
+class RequestsAfterALossHang(Links):
     """A request that is made while there is no connection waits for its time-out."""
 
     async def control_link(self, deadline: float) -> Link:
         if self.control is None and self.is_reconnecting:
-            await asyncio.sleep(deadline - self.now())
+            await asyncio.sleep(deadline - self.runtime.clock.now())
             raise ClientError("timeout", "no answer")
         return await super().control_link(deadline)
 
 
 @mutant("loss-answers-requests", breaks=["R3"])
-class LossAnswersRequests(Connection):
+class LossAnswersRequests(Requests):
     """Takes the requests that were open at the loss of the connection for done."""
 
-    def end_requests(self, error: ClientError) -> None:
+    def end(self, error: ClientError) -> None:
         for correlation_id, one in list(self.waiting.items()):
             head = (one.kind.KEY | 0x8000).to_bytes(2) + b"\0\1"
-            answer = self.codec.decode(head + correlation_id.to_bytes(4) + b"\0\1" + bytes(8))
+            answer = self.connection.codec.decode(head + correlation_id.to_bytes(4) + b"\0\1" + bytes(8))
             if not isinstance(answer, Malformed) and hasattr(answer, "code"):
                 del self.waiting[correlation_id]
                 one.done(answer)
-        super().end_requests(error)
+        super().end(error)
 
 
 @mutant("correlation-id-never-wraps", breaks=["R3"])
-class CorrelationIdNeverWraps(Connection):
+class CorrelationIdNeverWraps(Requests):
     """Counts correlation ids beyond 32 bits."""
 
     def take_correlation(self) -> int:
@@ -195,7 +198,7 @@ class CreateAlwaysWorks(StreamClient):
 
 
 @mutant("long-references-are-cut", breaks=["R4", "R6"])
-class LongReferencesAreCut(StreamClient):
+class LongReferencesAreCut(Publishing):
     """Cuts a publisher's reference to 255 bytes."""
 
     def publisher(self, stream: str, name: str | None = None) -> Publisher:
@@ -235,6 +238,6 @@ class WritesIntoTheVoid(Link):
 
     async def request(self, *args: Any, deadline: float, **more: Any) -> Any:
         if not self.is_open:
-            await asyncio.sleep(max(0.0, deadline - self.client.now()))
+            await asyncio.sleep(max(0.0, deadline - self.client.runtime.clock.now()))
             raise ClientError("timeout", "no answer")
         return await super().request(*args, deadline=deadline, **more)

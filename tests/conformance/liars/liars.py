@@ -14,9 +14,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from conformance.adapter.kit import AdapterBase, Failure, run
-from conformance.mutants.rabbitmq_stream.network import sockets
-from conformance.mutants.registry import reference, without_sockets
 from conformance.reference.pzq.sockets import Connector
+from conformance.reference.registry import reference, without_sockets
 from fakebrokers.pzq.memory import SocketType
 
 Json = dict[str, Any]
@@ -118,9 +117,8 @@ def lying(
                 for role, endpoint in endpoints.items():
                     self.wires.append(connector.connect(endpoint, KINDS[role], lambda *_: None))
                 return
-            connect = type(self).connect_with or sockets()
             endpoint = endpoints[0].partition("://")[2].rstrip("/") or endpoints[0]
-            self.wires.append(await connect(endpoint, asyncio.Protocol))
+            self.wires.append(await self.network({}).dial(endpoint, asyncio.Protocol))
 
         async def clear(self) -> None:
             for wire in self.wires:
@@ -135,7 +133,7 @@ def lying(
 def liar(kind: str, protocol: str, *, memory: bool) -> type[AdapterBase]:
     """The class of a liar."""
     base = reference(protocol)
-    base = without_sockets(protocol, base) if memory else base
+    base = without_sockets(base) if memory else base
     opening = OPENING[protocol]
     made: Mapping[str, Callable[[], type[AdapterBase]]] = {
         "absent": lambda: lying(base, all_is_well),

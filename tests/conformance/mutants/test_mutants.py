@@ -5,12 +5,13 @@ from __future__ import annotations
 import pytest
 
 from conformance.adapter.inprocess import InProcessAdapter
-from conformance.mutants.registry import Mutant, find_mutant, mutants_of, protocols, without_sockets
+from conformance.mutants.registry import Mutant, find_mutant, mutants_of
+from conformance.reference.registry import protocols, without_sockets
 from conformance.suite.catalogue import families
 from fakebrokers import RabbitMQStream
 from fakebrokers.core import virtual
 from fakebrokers.errors import UsageError
-from tests.conformance.mutants.happy_path import GENTLE, walk
+from tests.conformance.reference.rabbitmq_stream.happy_path import GENTLE, walk
 
 STREAM_MUTANTS = mutants_of("rabbitmq-stream")
 
@@ -18,7 +19,7 @@ STREAM_MUTANTS = mutants_of("rabbitmq-stream")
 @pytest.mark.parametrize("mutant", STREAM_MUTANTS, ids=lambda mutant: mutant.name)
 def test_it_walks_the_happy_path(mutant: Mutant) -> None:
     async def work() -> None:
-        adapter = InProcessAdapter(without_sockets(mutant.protocol, mutant.adapter), mutant.protocol)
+        adapter = InProcessAdapter(without_sockets(mutant.adapter), mutant.protocol)
         await adapter.start()
         async with RabbitMQStream(memory=True) as broker:
             broker.faults.add(GENTLE)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
-from conformance.mutants.rabbitmq_stream.errors import ClientError
-from conformance.mutants.rabbitmq_stream.handshake import Handshake
-from conformance.mutants.rabbitmq_stream.settings import Settings
+from conformance.reference.kit import ClientError, Runtime
+from conformance.reference.rabbitmq_stream.handshake import Handshake
+from conformance.reference.rabbitmq_stream.requests import Requests
+from conformance.reference.rabbitmq_stream.settings import Settings
 from fakebrokers.core.frames import Frame, Malformed
 from fakebrokers.rabbitmq_stream.binary import unpack_ids
 from fakebrokers.rabbitmq_stream.codec import StreamCodec
@@ -29,8 +30,8 @@ from fakebrokers.rabbitmq_stream.frames import (
 )
 
 if TYPE_CHECKING:
-    from conformance.mutants.rabbitmq_stream.publisher import Publisher
-    from conformance.mutants.rabbitmq_stream.subscription import Subscription
+    from conformance.reference.rabbitmq_stream.publisher import Publisher
+    from conformance.reference.rabbitmq_stream.subscription import Subscription
 
 
 class Owner(Protocol):
@@ -58,11 +59,15 @@ class Owner(Protocol):
         """Something came that nobody waits for."""
 
 
-class Connection(Handshake):
+class Connection:
     """See the module's text. Mutants override its methods.
 
     Attributes:
         state: ``new``, ``open`` or ``ended``.
+        frame_max: Largest frame that the client may send, as agreed; 0: any.
+        heartbeat_s: As agreed; 0: none.
+        server_properties: What the server is.
+        advertised: ``host:port`` under which the server wants to be known; empty if it said nothing.
         publishers, subscriptions: Those that live here, by their ids on the wire.
         last_sent, last_received: When bytes went and came.
         closing: Close was sent.
@@ -79,11 +84,10 @@ class Connection(Handshake):
         MetadataUpdate: "metadata_updated",
         PublishConfirm: "confirmed",
         PublishError: "publish_refused",
-        Tune: "tuned",
+        Tune: "tune_offered",
     }
 
-    def __init__(self, settings: Settings, owner: Owner) -> None:
-        super().__init__()
+    def __init__(self, runtime: Runtime, settings: Settings, owner: Owner) -> None:
         self.settings = settings
         self.owner = owner
         self.codec = StreamCodec("client", settings.handshake_max)
@@ -97,6 +101,12 @@ class Connection(Handshake):
         self._next_publisher_id = 0
         self._next_subscription_id = 0
         self._out: list[bytes] = []
+        self.frame_max = 0
+        self.heartbeat_s = 0
+        self.server_properties: dict[str, str | None] = {}
+        self.advertised = ""
+        self.requests = runtime.part(Requests)(self)
+        self.handshake = runtime.part(Handshake)(self)
 
     # bytes and time
 
@@ -134,21 +144,22 @@ class Connection(Handshake):
 
     def next_deadline(self) -> float | None:
         """When `handle_timer` wants to be called."""
-        times = [self.request_deadline(), self.heartbeat_due(), self.silence_limit()]
+        times = [self.requests.deadline(), self.heartbeat_due(), self.silence_limit()]
         return min([time for time in times if time is not None], default=None)
 
     def handle_timer(self, now: float) -> None:
         """A deadline has passed."""
         self.now = now
-        self.expire_requests(now)
+        self.requests.expire(now)
         due, limit = self.heartbeat_due(), self.silence_limit()
         if limit is not None and limit <= now:
             self.end(ClientError("connection", f"nothing came for {2 * self.heartbeat_s} s"))
         elif due is not None and due <= now:
             self.send(Heartbeat())
 
-    def unasked(self, frame: Any) -> None:
-        self.owner.dropped(f"a {type(frame).__name__} that nobody waits for")
+    def answered(self, frame: Any) -> None:
+        """An answer came."""
+        self.requests.answered(frame)
 
     # liveness (docs/protocols/rabbitmq-stream.md, 5 "Heartbeats")
 
@@ -166,20 +177,27 @@ class Connection(Handshake):
 
     # life
 
+    def start(self, now: float, deadline: float) -> None:
+        """TCP is connected: shake hands until `deadline`."""
+        self.now = now
+        self.handshake.start(deadline)
+
+    def tune_offered(self, frame: Tune) -> None:
+        """A step of the handshake."""
+        self.handshake.tuned(frame)
+
     def opened(self) -> None:
+        """The handshake is done."""
         self.state = "open"
         self.codec.max_frame = self.settings.inbound_max
         self.owner.connection_opened()
-
-    def fail(self, error: ClientError) -> None:
-        self.end(error)
 
     def end(self, error: ClientError) -> None:
         """It is over, for whatever reason."""
         if self.state == "ended":
             return
         self.state = "ended"
-        self.end_requests(ClientError(error.kind, error.text, code=error.code, definite=error.definite))
+        self.requests.end(ClientError(error.kind, error.text, code=error.code, definite=error.definite))
         self.owner.connection_ended(error)
 
     def close_asked(self, frame: Close) -> None:

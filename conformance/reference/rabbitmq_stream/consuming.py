@@ -4,31 +4,34 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from contextvars import ContextVar
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from conformance.mutants.rabbitmq_stream.errors import ClientError
-from conformance.mutants.rabbitmq_stream.producing import Producing
-from conformance.mutants.rabbitmq_stream.requests import Undo
-from conformance.mutants.rabbitmq_stream.subscription import Arrival, Message, Start, Subscription
+from conformance.reference.kit import ClientError, Feed
+from conformance.reference.rabbitmq_stream.requests import Undo
+from conformance.reference.rabbitmq_stream.subscription import Arrival, Message, Start, Subscription
 from fakebrokers.rabbitmq_stream.codes import Code, OffsetType
-from fakebrokers.rabbitmq_stream.frames import (
-    QueryOffset,
-    StoreOffset,
-    Subscribe,
-    Unsubscribe,
-)
+from fakebrokers.rabbitmq_stream.frames import Subscribe, Unsubscribe
+
+if TYPE_CHECKING:
+    from conformance.reference.rabbitmq_stream.client import StreamClient
 
 OnMessage = Callable[[Message], Awaitable[None]]
 
 FIRST = Start(OffsetType.FIRST)
 
-#: the subscription whose callback runs in this context
-_feeding: ContextVar[Subscription | None] = ContextVar("feeding", default=None)
 
+class Consuming:
+    """Subscriptions, each with a feed of its own.
 
-class Consuming(Producing):
-    """Subscriptions, each with a task of its own that feeds its callback."""
+    Attributes:
+        subscriptions: Those that are not closed.
+    """
+
+    def __init__(self, client: StreamClient) -> None:
+        self.client = client
+        self.runtime = client.runtime
+        self.links = client.links
+        self.subscriptions: set[Subscription] = set()
 
     async def subscribe(
         self,
@@ -41,15 +44,21 @@ class Consuming(Producing):
         timeout: float | None = None,
     ) -> Subscription:
         """Let messages come, one at a time. Raises `ClientError`."""
-        deadline = self.deadline(timeout)
-        subscription = self.subscription_type(stream, start, credit, dict(properties or {}))
-        await self.place(subscription, deadline)
-        self.subscriptions[subscription] = asyncio.create_task(self.feed(subscription, on_message))
+        deadline = self.runtime.clock.deadline(timeout)
+        subscription = self.runtime.part(Subscription)(stream, start, credit, dict(properties or {}))
+        feed = Feed[Arrival](self.runtime, lambda arrival: self.surface(subscription, arrival, on_message))
+        subscription.feed = feed
+        try:
+            await self.place(subscription, deadline)
+        except BaseException:
+            feed.abort()
+            raise
+        self.subscriptions.add(subscription)
         return subscription
 
     async def place(self, subscription: Subscription, deadline: float) -> None:
         """Make a subscription at a member of its stream. Raises `ClientError`."""
-        link = await self.reader_link(subscription.stream, deadline)
+        link = await self.client.locator.reader_link(subscription.stream, deadline)
         subscription_id = link.core.free_subscription_id()
         start = subscription.position()
         subscription.renew()
@@ -71,27 +80,14 @@ class Consuming(Producing):
             at_once=accepted,
         )
 
-    async def feed(self, subscription: Subscription, on_message: OnMessage) -> None:
-        """Surface chunk after chunk until the subscription is closed."""
-        _feeding.set(subscription)
-        arrived = asyncio.Event()
-        subscription.wake = arrived.set
-        while True:
-            while subscription.arrivals:
-                await self.surface(subscription, subscription.arrivals.popleft(), on_message)
-                await asyncio.sleep(0)
-            if subscription.is_closed:
-                return
-            arrived.clear()
-            await arrived.wait()
-
     async def surface(self, subscription: Subscription, arrival: Arrival, on_message: OnMessage) -> None:
         """Give the messages of a chunk to the application, then let the next chunk come."""
-        for message in subscription.messages(arrival.chunk, lambda e: self.trouble("decode", e)):
+        callbacks = self.runtime.callbacks
+        for message in subscription.messages(arrival.chunk, lambda e: callbacks.trouble("decode", e)):
             if subscription.generation != arrival.generation:
                 return
             subscription.surfaced(message)
-            await self.contain_async("message", lambda message=message: on_message(message))  # type: ignore[misc]
+            await callbacks.contain_async("message", lambda message=message: on_message(message))  # type: ignore[misc]
         if subscription.generation == arrival.generation:
             subscription.processed(arrival.chunk)
             if subscription.connection is not None:
@@ -101,10 +97,10 @@ class Consuming(Producing):
         self, subscription: Subscription, *, drain: bool = False, timeout: float | None = None
     ) -> None:
         """End a subscription. No message is surfaced after this; with `drain`, first all that has come."""
-        deadline = self.deadline(timeout)
+        deadline = self.runtime.clock.deadline(timeout)
         connection, subscription_id = subscription.connection, subscription.subscription_id
         self.stop(subscription, drain)
-        link = next((link for link in self.links if link.core is connection), None)
+        link = next((link for link in self.links.all if link.core is connection), None)
         try:
             if link is not None:
                 answer = await link.request(Unsubscribe, subscription_id, deadline=deadline)
@@ -113,39 +109,29 @@ class Consuming(Producing):
         finally:
             subscription.detach()
             if link is not None:
-                self.leave(link)
+                self.client.locator.leave(link)
             await self.settled([subscription], deadline)
+
+    def give_credit(self, subscription: Subscription, chunks: int) -> None:
+        """Let more chunks come, besides those that the client asks for by itself."""
+        if subscription.connection is not None:
+            subscription.connection.give_credit(subscription.subscription_id, chunks)
+            subscription.connection.owner.flush()
 
     def stop(self, subscription: Subscription, drain: bool = False) -> None:
         """Take in no more chunks."""
         subscription.is_closed = True
         if not drain:
             subscription.renew()
-        subscription.wake()
+        subscription.feed.end()
 
     async def settled(self, ended: list[Subscription], deadline: float) -> None:
         """Wait for the callbacks that run, but not for the one that this runs in."""
-        running = {
-            task
-            for one in ended
-            if (task := self.subscriptions.pop(one, None)) is not None and one is not _feeding.get()
-        }
-        if running:
-            await asyncio.wait(running, timeout=max(0.0, deadline - self.now()))
+        self.subscriptions.difference_update(ended)
+        left = max(0.0, deadline - self.runtime.clock.now())
+        await asyncio.gather(*(one.feed.ended(left) for one in ended))
 
-    # stored offsets: any node knows them
-
-    async def store_offset(
-        self, stream: str, reference: str, offset: int, timeout: float | None = None
-    ) -> None:
-        """Remember a position; the server does not answer."""
-        link = await self.control_link(self.deadline(timeout))
-        link.core.send(StoreOffset(reference, stream, offset))
-        link.settle()
-
-    async def query_offset(self, stream: str, reference: str, timeout: float | None = None) -> int:
-        """The stored position. Raises `ClientError`: refused (19) if there is none."""
-        deadline = self.deadline(timeout)
-        link = await self.control_link(deadline)
-        answer = await link.ask(QueryOffset, reference, stream, deadline=deadline)
-        return int(answer.offset)
+    @property
+    def buffered_bytes(self) -> int:
+        """Chunks that wait for the application."""
+        return sum(len(arrival.chunk.data) for one in self.subscriptions for arrival in one.feed)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import zlib
-from collections import deque
 from collections.abc import Callable, Iterator
 from struct import Struct, error
 from typing import NamedTuple
 
-from conformance.mutants.rabbitmq_stream.connection import Connection
-from conformance.mutants.rabbitmq_stream.errors import ClientError
+from conformance.reference.kit import ClientError, Feed
+from conformance.reference.rabbitmq_stream.connection import Connection
 from fakebrokers.rabbitmq_stream.batches import MAX_UNCOMPRESSED
 from fakebrokers.rabbitmq_stream.chunk import MAGIC, Chunk, ChunkType
 from fakebrokers.rabbitmq_stream.codes import Compression, OffsetType
@@ -57,11 +56,12 @@ class Subscription:
         connection: Where it lives now, or None.
         subscription_id: Its id there.
         next_offset: Behind the last message that the application got; None if it got none.
-        arrivals: Chunks that wait for the application.
+        feed: Chunks that wait for the application; set before the first one comes.
         owed: Chunks that have come and for which no credit was given back yet.
         generation: Changes when what has arrived must not be surfaced any more.
-        wake: Called when a chunk has come.
     """
+
+    feed: Feed[Arrival]
 
     def __init__(self, stream: str, start: Start, credit: int, properties: dict[str, str]) -> None:
         self.stream = stream
@@ -71,11 +71,9 @@ class Subscription:
         self.connection: Connection | None = None
         self.subscription_id = 0
         self.next_offset: int | None = None
-        self.arrivals: deque[Arrival] = deque()
         self.owed = 0
         self.generation = 0
         self.is_closed = False
-        self.wake: Callable[[], None] = lambda: None
 
     # where it lives
 
@@ -101,7 +99,7 @@ class Subscription:
     def renew(self) -> None:
         """What has arrived and was not surfaced will come again, or is somebody else's."""
         self.generation += 1
-        self.arrivals.clear()
+        self.feed.clear()
 
     def activate(self, is_active: bool) -> tuple[int, int | None]:
         """Single active consumer: the offset specification to answer with."""
@@ -119,8 +117,7 @@ class Subscription:
     def deliver(self, chunk: Chunk) -> None:
         """A chunk came."""
         self.owed += 1
-        self.arrivals.append(Arrival(chunk, self.generation))
-        self.wake()
+        self.feed.put(Arrival(chunk, self.generation))
 
     def messages(self, chunk: Chunk, report: Report) -> list[Message]:
         """What the application gets of a chunk; what cannot be read is reported instead."""

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from conformance.mutants.rabbitmq_stream.errors import ClientError
+from conformance.reference.kit import ClientError
 from fakebrokers.errors import WireError
-from fakebrokers.rabbitmq_stream.codec import StreamCodec
-from fakebrokers.rabbitmq_stream.frames import Request, StreamFrame
+from fakebrokers.rabbitmq_stream.frames import Request
+
+if TYPE_CHECKING:
+    from conformance.reference.rabbitmq_stream.connection import Connection
 
 Done: TypeAlias = Callable[[Any], None]
 
 ABANDONED_MAX = 1000
+
+
+def refused(what: str, code: int) -> ClientError:
+    """The server said no."""
+    return ClientError("refused", f"{what}: the server answered with code {code}", code=code)
 
 
 class Undo(NamedTuple):
@@ -45,17 +52,11 @@ class Requests:
         waiting: By correlation id.
     """
 
-    codec: StreamCodec
-    now: float
-
-    def __init__(self) -> None:
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
         self.next_correlation = 1
         self.waiting: dict[int, Waiting] = {}
         self._abandoned: dict[int, Undo] = {}
-
-    def send(self, frame: StreamFrame) -> None:
-        """Queue a frame for the wire."""
-        raise NotImplementedError
 
     def take_correlation(self) -> int:
         """A correlation id that no open request has."""
@@ -65,7 +66,7 @@ class Requests:
         self.next_correlation = (taken + 1) & 0xFFFFFFFF
         return taken
 
-    def request(
+    def ask(
         self, kind: type[Request], *fields: Any, done: Done, deadline: float, undo: Undo | None = None
     ) -> int:
         """Ask; returns the correlation id.
@@ -75,7 +76,7 @@ class Requests:
         """
         correlation_id = self.take_correlation()
         try:
-            self.send(kind(correlation_id, *fields))
+            self.connection.send(kind(correlation_id, *fields))
         except WireError as error:
             raise ClientError("invalid", str(error)) from None
         self.waiting[correlation_id] = Waiting(kind, done, deadline, undo)
@@ -105,27 +106,24 @@ class Requests:
     def answered_late(self, frame: Any) -> None:
         """Nobody asked, or nobody waits any more: take back what was granted, else do nothing."""
         undo = self._abandoned.pop(frame.correlation_id, None)
-        self.unasked(frame)
+        self.connection.owner.dropped(f"a {type(frame).__name__} that nobody waits for")
         if undo is not None and getattr(frame, "code", 0) == 1:
-            deadline = self.now + 10.0
-            self.request(undo.kind, *undo.fields, done=lambda _: None, deadline=deadline)
+            deadline = self.connection.now + 10.0
+            self.ask(undo.kind, *undo.fields, done=lambda _: None, deadline=deadline)
 
-    def unasked(self, frame: Any) -> None:
-        """An answer is dropped."""
-
-    def expire_requests(self, now: float) -> None:
+    def expire(self, now: float) -> None:
         """Give up the requests whose deadline has passed."""
         for correlation_id in [key for key, one in self.waiting.items() if one.deadline <= now]:
             waiting = self.waiting[correlation_id]
             self.abandon(correlation_id)
             waiting.done(ClientError("timeout", f"no answer to {waiting.kind.__name__}"))
 
-    def end_requests(self, error: ClientError) -> None:
+    def end(self, error: ClientError) -> None:
         """The connection is gone, and no answer will come."""
         ended, self.waiting = self.waiting, {}
         for one in ended.values():
             one.done(error)
 
-    def request_deadline(self) -> float | None:
-        """When `expire_requests` has something to do."""
+    def deadline(self) -> float | None:
+        """When `expire` has something to do."""
         return min([one.deadline for one in self.waiting.values()], default=None)

@@ -6,14 +6,17 @@ See docs/protocols/rabbitmq-stream.md, 9.
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from conformance.mutants.rabbitmq_stream.base import Base
-from conformance.mutants.rabbitmq_stream.errors import ClientError, refused
-from conformance.mutants.rabbitmq_stream.link import Link
+from conformance.reference.kit import ClientError
+from conformance.reference.rabbitmq_stream.link import Link
+from conformance.reference.rabbitmq_stream.requests import refused
 from fakebrokers.rabbitmq_stream.codes import Code
 from fakebrokers.rabbitmq_stream.frames import Metadata
 from fakebrokers.rabbitmq_stream.wiretypes import StreamMetadata
+
+if TYPE_CHECKING:
+    from conformance.reference.rabbitmq_stream.client import StreamClient
 
 
 class Located:
@@ -24,17 +27,19 @@ class Located:
         self.replicas = replicas
 
 
-class Locating(Base):
+class Locator:
     """Finds the right connection for a publisher or a subscription."""
 
-    def __init__(self, *args: Any, **more: Any) -> None:
-        super().__init__(*args, **more)
+    def __init__(self, client: StreamClient) -> None:
+        self.client = client
+        self.runtime = client.runtime
+        self.links = client.links
         self._dialling: dict[str, asyncio.Task[Link]] = {}
         self._dialled: dict[str, float] = {}
 
     async def metadata(self, streams: list[str], deadline: float) -> Any:
         """The server's answer to Metadata. Raises `ClientError`."""
-        link = await self.control_link(deadline)
+        link = await self.links.control_link(deadline)
         return await link.request(Metadata, tuple(streams), deadline=deadline)
 
     async def locate(self, stream: str, deadline: float) -> Located:
@@ -77,7 +82,7 @@ class Locating(Base):
 
     def find_link(self, address: str) -> Link | None:
         """An open connection to that server."""
-        return next((link for link in self.links if link.is_open and address in link.addresses), None)
+        return next((link for link in self.links.all if link.is_open and address in link.addresses), None)
 
     async def link_to(self, address: str, deadline: float) -> Link:
         """A connection to that server, made if there is none."""
@@ -86,26 +91,26 @@ class Locating(Base):
             return link
         task = self._dialling.get(address)
         if task is None:
-            task = self._dialling[address] = self.spawn(self._dial_node(address, deadline))
+            task = self._dialling[address] = self.runtime.tasks.spawn(self.dial(address, deadline))
             task.add_done_callback(lambda _: self._dialling.pop(address, None))
-        found = await self.join(task, deadline)
+        found = await self.runtime.tasks.join(task, deadline)
         assert isinstance(found, Link)
         return found
 
-    async def _dial_node(self, address: str, deadline: float) -> Link:
+    async def dial(self, address: str, deadline: float) -> Link:
         """Connect, but not more often than the first delay allows."""
-        earliest = self._dialled.get(address, 0.0) + self.settings.first_delay_s
-        await asyncio.sleep(max(0.0, min(earliest, deadline) - self.now()))
-        self._dialled[address] = self.now()
-        return await self.open_link(address, deadline)
+        earliest = self._dialled.get(address, 0.0) + self.client.settings.first_delay_s
+        await asyncio.sleep(max(0.0, min(earliest, deadline) - self.runtime.clock.now()))
+        self._dialled[address] = self.runtime.clock.now()
+        return await self.links.open(address, deadline)
 
     def leave(self, link: Link) -> None:
         """Nobody may need this connection any more: end it, unless it is the one for requests."""
         is_used = link.core.publishers or link.core.subscriptions
-        if link is not self.control and link.is_open and not is_used:
-            self.spawn(self._part(link))
+        if link is not self.links.control and link.is_open and not is_used:
+            self.runtime.tasks.spawn(self._part(link))
 
     async def _part(self, link: Link) -> None:
-        if link in self.links:
-            self.links.remove(link)
-        await link.close(self.deadline(None))
+        if link in self.links.all:
+            self.links.all.remove(link)
+        await link.close(self.runtime.clock.deadline(None))

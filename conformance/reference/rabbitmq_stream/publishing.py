@@ -5,13 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
-from conformance.mutants.rabbitmq_stream.errors import ClientError
-from conformance.mutants.rabbitmq_stream.link import Link
-from conformance.mutants.rabbitmq_stream.locating import Locating
-from conformance.mutants.rabbitmq_stream.publisher import Entry, Publisher
-from conformance.mutants.rabbitmq_stream.requests import Undo
+from conformance.reference.kit import ClientError
+from conformance.reference.rabbitmq_stream.link import Link
+from conformance.reference.rabbitmq_stream.publisher import Entry, Publisher
+from conformance.reference.rabbitmq_stream.requests import Undo
 from fakebrokers.rabbitmq_stream.codes import Code, Compression
 from fakebrokers.rabbitmq_stream.frames import (
     DeclarePublisher,
@@ -20,6 +19,9 @@ from fakebrokers.rabbitmq_stream.frames import (
 )
 
 REFERENCE_BYTES_MAX = 255  #: docs/protocols/rabbitmq-stream.md, 6
+
+if TYPE_CHECKING:
+    from conformance.reference.rabbitmq_stream.client import StreamClient
 
 OnOutcome = Callable[[int, ClientError | None], None]
 
@@ -54,12 +56,19 @@ class Receipt:
             raise error
 
 
-class Producing(Locating):
-    """Declares publishers when they are first needed, and keeps them declared."""
+class Publishing:
+    """Declares publishers when they are first needed, and keeps them declared.
 
-    def __init__(self, *args: Any, **more: Any) -> None:
-        super().__init__(*args, **more)
-        self.recovering: set[Any] = set()
+    Attributes:
+        publishers: By stream and name.
+    """
+
+    def __init__(self, client: StreamClient) -> None:
+        self.client = client
+        self.runtime = client.runtime
+        self.settings = client.settings
+        self.links = client.links
+        self.publishers: dict[tuple[str, str | None], Publisher] = {}
         self._declaring: dict[Publisher, asyncio.Task[None]] = {}
         self._turns: dict[Publisher, deque[asyncio.Future[None]]] = {}
         self._timers: dict[Publisher, asyncio.TimerHandle] = {}
@@ -90,7 +99,7 @@ class Producing(Locating):
         Raises:
             ClientError: Nothing was sent.
         """
-        deadline = self.deadline(timeout)
+        deadline = self.runtime.clock.deadline(timeout)
         publisher = self.publisher(stream, name)
         size = sum(map(len, bodies))
         await self.ready(publisher, size, deadline)
@@ -136,7 +145,7 @@ class Producing(Locating):
             if not outcome.done():
                 outcome.set_result(error)
             if on_outcome is not None:
-                self.contain("confirm", lambda: on_outcome(entry.publishing_id or 0, error))
+                self.runtime.callbacks.contain("confirm", lambda: on_outcome(entry.publishing_id or 0, error))
             self._next_turn(publisher)
 
         entry = Entry(data, records, done, deadline, key)
@@ -149,7 +158,7 @@ class Producing(Locating):
         if name is not None and len(name.encode()) > REFERENCE_BYTES_MAX:
             raise ClientError("invalid", f"a reference has at most {REFERENCE_BYTES_MAX} bytes")
         if (stream, name) not in self.publishers:
-            self.publishers[stream, name] = self.publisher_type(stream, name, self.settings)
+            self.publishers[stream, name] = self.runtime.part(Publisher)(stream, name, self.settings)
         return self.publishers[stream, name]
 
     async def ready(self, publisher: Publisher, size: int, deadline: float) -> None:
@@ -169,7 +178,7 @@ class Producing(Locating):
 
     def may_send(self, publisher: Publisher) -> bool:
         """Back pressure: neither too much without confirm, nor a transport that is stuck."""
-        return publisher.has_room() and all(link.is_writable for link in self.links)
+        return publisher.has_room() and all(link.is_writable for link in self.links.all)
 
     async def _turn(self, publisher: Publisher, deadline: float) -> None:
         """Wait in line for room."""
@@ -179,7 +188,7 @@ class Producing(Locating):
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         line.append(turn)
         try:
-            async with asyncio.timeout_at(self.loop_time(deadline)):
+            async with asyncio.timeout_at(self.runtime.clock.loop_time(deadline)):
                 await turn
         except TimeoutError:
             raise ClientError("timeout", "too much is unconfirmed") from None
@@ -193,7 +202,7 @@ class Producing(Locating):
                 return
 
     def progress(self) -> None:
-        super().progress()
+        """Whoever waits for room may look again."""
         for publisher in list(self._turns):
             self._next_turn(publisher)
 
@@ -202,22 +211,28 @@ class Producing(Locating):
         while publisher.connection is None:
             if publisher.is_closed:
                 raise ClientError("closed", f"the publisher of {publisher.stream} is closed", definite=True)
-            if publisher in self.recovering or self.control is None:
-                await self.until(lambda: publisher not in self.recovering and bool(self.control), deadline)
+            if not self._may_declare(publisher):
+                await self.links.until(lambda: self._may_declare(publisher), deadline)
                 continue
             task = self._declaring.get(publisher)
             if task is None:
-                task = self._declaring[publisher] = self.spawn(self.declare(publisher, deadline))
+                task = self._declaring[publisher] = self.runtime.tasks.spawn(
+                    self.declare(publisher, deadline)
+                )
                 task.add_done_callback(lambda _: self._declaring.pop(publisher, None))
             try:
-                await self.join(task, deadline)
+                await self.runtime.tasks.join(task, deadline)
             except ClientError as error:
-                if error.kind != "timeout" or self.now() + 0.002 >= deadline:
+                if error.kind != "timeout" or self.runtime.clock.now() + 0.002 >= deadline:
                     raise
+
+    def _may_declare(self, publisher: Publisher) -> bool:
+        is_recovering = publisher in self.client.recovery.recovering
+        return not is_recovering and self.links.control is not None
 
     async def declare(self, publisher: Publisher, deadline: float) -> None:
         """Declare a publisher at the stream's leader. Raises `ClientError`."""
-        link = await self.leader_link(publisher.stream, deadline)
+        link = await self.client.locator.leader_link(publisher.stream, deadline)
         publisher_id = link.core.free_publisher_id()
         reference = publisher.name or ""
         undo = Undo(DeletePublisher, (publisher_id,))
@@ -236,22 +251,15 @@ class Producing(Locating):
         answer = await link.ask(QueryPublisherSequence, reference, publisher.stream, deadline=deadline)
         return int(answer.sequence)
 
-    async def query_sequence(self, stream: str, reference: str, timeout: float | None = None) -> int:
-        """The highest publishing id of a reference; 0 if there is none. Raises `ClientError`."""
-        deadline = self.deadline(timeout)
-        link = await self.control_link(deadline)
-        answer = await link.ask(QueryPublisherSequence, reference, stream, deadline=deadline)
-        return int(answer.sequence)
-
     async def delete_publisher(self, stream: str, name: str | None, timeout: float | None) -> None:
         """Close a publisher; what has no confirm by then is unknown."""
-        deadline = self.deadline(timeout)
+        deadline = self.runtime.clock.deadline(timeout)
         publisher = self.publishers.pop((stream, name), None)
         if publisher is None:
             raise ClientError("invalid", f"there is no publisher of {stream}")
         publisher.is_closed = True
         connection = publisher.connection
-        link = next((link for link in self.links if link.core is connection), None)
+        link = next((link for link in self.links.all if link.core is connection), None)
         closed = ClientError("closed", "the publisher was closed", definite=False)
         try:
             if link is not None:
@@ -262,13 +270,13 @@ class Producing(Locating):
             publisher.detach(closed)
             publisher.end_all(closed)
             if link is not None:
-                self.leave(link)
+                self.client.locator.leave(link)
 
     async def flush(self, timeout: float | None = None) -> None:
         """Wait until everything that was sent has an outcome. Raises `ClientError` (timeout)."""
-        deadline = self.deadline(timeout)
+        deadline = self.runtime.clock.deadline(timeout)
         while any(publisher.pending for publisher in self.publishers.values()):
-            if self.now() >= deadline:
+            if self.runtime.clock.now() >= deadline:
                 raise ClientError("timeout", "confirms are missing")
             await asyncio.sleep(0.01)
 
@@ -277,27 +285,40 @@ class Producing(Locating):
     @property
     def timers(self) -> int:
         """Timers that are set."""
-        return len(self._timers) + sum(link.has_timer for link in self.links)
+        return len(self._timers)
+
+    @property
+    def pending(self) -> int:
+        """Messages without an outcome."""
+        return sum(len(publisher.pending) for publisher in self.publishers.values())
+
+    @property
+    def buffered_bytes(self) -> int:
+        """Bodies without an outcome."""
+        return sum(publisher.unconfirmed_bytes for publisher in self.publishers.values())
 
     def _watch(self, publisher: Publisher) -> None:
         """Set the timer for the next confirm that is late."""
         deadline = publisher.next_deadline()
         if deadline is None:
             return
-        timer, moment = self._timers.get(publisher), self.loop_time(deadline)
+        timer, moment = self._timers.get(publisher), self.runtime.clock.loop_time(deadline)
         if timer is not None and timer.when() <= moment:
             return
         if timer is not None:
             timer.cancel()
         self._timers[publisher] = asyncio.get_running_loop().call_at(moment, self._late, publisher)
 
-    def end_timers(self) -> None:
-        """Nothing can be late any more."""
+    def end(self, error: ClientError) -> None:
+        """Nothing will be confirmed any more, and nothing can be late."""
+        for publisher in self.publishers.values():
+            publisher.is_closed = True
+            publisher.end_all(error)
         for timer in self._timers.values():
             timer.cancel()
         self._timers.clear()
 
     def _late(self, publisher: Publisher) -> None:
         del self._timers[publisher]
-        publisher.expire(self.now() + 0.001)
+        publisher.expire(self.runtime.clock.now() + 0.001)
         self._watch(publisher)

@@ -6,16 +6,15 @@ import asyncio
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from conformance.mutants.rabbitmq_stream.connection import Connection
-from conformance.mutants.rabbitmq_stream.errors import ClientError, refused
-from conformance.mutants.rabbitmq_stream.network import Wire
-from conformance.mutants.rabbitmq_stream.requests import Undo
+from conformance.reference.kit import ClientError, Wire
+from conformance.reference.rabbitmq_stream.connection import Connection
+from conformance.reference.rabbitmq_stream.requests import Undo, refused
 from fakebrokers.rabbitmq_stream.codes import Code
 from fakebrokers.rabbitmq_stream.frames import Close, Request
 
 if TYPE_CHECKING:
-    from conformance.mutants.rabbitmq_stream.client import StreamClient
-    from conformance.mutants.rabbitmq_stream.publisher import Publisher
+    from conformance.reference.rabbitmq_stream.client import StreamClient
+    from conformance.reference.rabbitmq_stream.publisher import Publisher
 
 GOODBYE_S = 1.0  #: what unsent bytes get after the end of a connection
 NOTES_MAX = 100  #: per connection: a server may send any number of answers to nobody
@@ -33,7 +32,7 @@ class Link(asyncio.Protocol):
     def __init__(self, client: StreamClient, endpoint: str) -> None:
         self.client = client
         self.endpoint = endpoint
-        self.core: Connection = client.connection_type(client.settings, self)
+        self.core = client.runtime.part(Connection)(client.runtime, client.settings, self)
         self.opened_at: float | None = None
         self.is_writable = True
         self._loop = asyncio.get_running_loop()
@@ -63,9 +62,9 @@ class Link(asyncio.Protocol):
         """Connect and shake hands. Raises `ClientError`; then nothing is left open."""
         try:
             async with asyncio.timeout_at(deadline):
-                self._wire = await self.client.dial(self.endpoint, lambda: self)
+                self._wire = await self.client.runtime.network.dial(self.endpoint, lambda: self)
                 if self.core.state != "ended":
-                    self.core.start(self.client.now(), deadline)
+                    self.core.start(self.client.runtime.clock.now(), deadline)
                 self.settle()
                 await asyncio.shield(self._opening)
         except TimeoutError:
@@ -94,7 +93,7 @@ class Link(asyncio.Protocol):
 
     def drop(self, error: ClientError) -> None:
         """End the connection; no Close is sent."""
-        self.core.now = self.client.now()
+        self.core.now = self.client.runtime.clock.now()
         self.core.end(error)
         self.settle()
 
@@ -124,12 +123,12 @@ class Link(asyncio.Protocol):
                 at_once(result)
             answer.set_result(result)
 
-        correlation_id = self.core.request(kind, *fields, done=done, deadline=deadline, undo=undo)
+        correlation_id = self.core.requests.ask(kind, *fields, done=done, deadline=deadline, undo=undo)
         self.settle()
         try:
             result = await answer
         except asyncio.CancelledError:
-            self.core.abandon(correlation_id)
+            self.core.requests.abandon(correlation_id)
             raise
         if isinstance(result, ClientError):
             raise result
@@ -149,7 +148,7 @@ class Link(asyncio.Protocol):
         self._wire = transport
 
     def data_received(self, data: bytes) -> None:
-        self.core.receive(data, self.client.now())
+        self.core.receive(data, self.client.runtime.clock.now())
         self.settle()
 
     def eof_received(self) -> bool:
@@ -158,7 +157,7 @@ class Link(asyncio.Protocol):
     def connection_lost(self, error: Exception | None) -> None:
         self._wire = None
         problem = f"connection lost: {error}" if error else "connection ended by the server"
-        self.core.lost(self.client.now(), problem)
+        self.core.lost(self.client.runtime.clock.now(), problem)
         self.settle()
 
     def pause_writing(self) -> None:
@@ -172,7 +171,7 @@ class Link(asyncio.Protocol):
 
     def settle(self) -> None:
         """Write what is due, end what has ended, set the timer."""
-        data = self.core.data_to_send(self.client.now())
+        data = self.core.data_to_send(self.client.runtime.clock.now())
         if data and self._wire is not None:
             self._wire.write(data)
         if self._timer is not None:
@@ -181,12 +180,12 @@ class Link(asyncio.Protocol):
         if self.core.state == "ended":
             self._hang_up()
         elif (deadline := self.core.next_deadline()) is not None:
-            self._timer = self._loop.call_at(self.client.loop_time(deadline), self._wake)
+            self._timer = self._loop.call_at(self.client.runtime.clock.loop_time(deadline), self._wake)
 
     def _wake(self) -> None:
         self._timer = None
         # the loop may call a timer up to its clock's resolution early
-        self.core.handle_timer(self.client.now() + 0.001)
+        self.core.handle_timer(self.client.runtime.clock.now() + 0.001)
         self.settle()
 
     def _hang_up(self) -> None:
@@ -203,7 +202,7 @@ class Link(asyncio.Protocol):
         self.settle()
 
     def connection_opened(self) -> None:
-        self.opened_at = self.client.now()
+        self.opened_at = self.client.runtime.clock.now()
         if not self._opening.done():
             self._opening.set_result(None)
 
@@ -211,20 +210,20 @@ class Link(asyncio.Protocol):
         if not self._opening.done():
             self._opening.set_exception(error)
             self._opening.exception()  # it may be that nobody looks any more
-        elif self in self.client.links:  # else nobody has it yet, or it was let go of by the client itself
-            self.client.link_ended(self, error)
+        elif self in self.client.links.all:  # else nobody has it yet, or the client itself has let it go
+            self.client.recovery.link_ended(self, error)
 
     def stream_moved(self, stream: str, code: int) -> None:
-        self.client.stream_moved(self, stream, code)
+        self.client.recovery.stream_moved(self, stream, code)
 
     def publisher_lost(self, publisher: Publisher) -> None:
-        self.client.publisher_lost(publisher)
+        self.client.recovery.publisher_lost(publisher)
 
     def trouble(self, where: str, error: ClientError) -> None:
-        self.client.trouble(where, error)
+        self.client.runtime.callbacks.trouble(where, error)
 
     def dropped(self, what: str) -> None:
         self._notes += 1
         if self._notes <= NOTES_MAX:
             more = ", and more will not be told" if self._notes == NOTES_MAX else ""
-            self.client.note(f"{self.endpoint}: {what} was dropped{more}")
+            self.client.runtime.callbacks.note(f"{self.endpoint}: {what} was dropped{more}")

@@ -11,11 +11,10 @@ import pytest
 from conformance.adapter.inprocess import InProcessAdapter
 from conformance.adapter.process import ProcessAdapter
 from conformance.adapter.profile import missing_ops
-from conformance.mutants.rabbitmq_stream.client import StreamClient
-from conformance.mutants.rabbitmq_stream.errors import ClientError
-from conformance.mutants.rabbitmq_stream.network import memory, sockets
-from conformance.mutants.rabbitmq_stream.settings import Settings
-from conformance.mutants.registry import command, reference, without_sockets
+from conformance.reference.kit import ClientError, Memory, Network, Runtime
+from conformance.reference.rabbitmq_stream.client import StreamClient
+from conformance.reference.rabbitmq_stream.settings import Settings
+from conformance.reference.registry import command, reference, without_sockets
 from fakebrokers import RabbitMQStream
 from fakebrokers.core import virtual
 from fakebrokers.core.session import HangUp
@@ -24,14 +23,14 @@ from fakebrokers.journal import Tap
 from fakebrokers.rabbitmq_stream.binary import pack_ids
 from fakebrokers.rabbitmq_stream.chunk import Chunk
 from fakebrokers.rabbitmq_stream.frames import CreditResponse, DeleteResponse, Deliver, PublishConfirm
-from tests.conformance.mutants.happy_path import walk
+from tests.conformance.reference.rabbitmq_stream.happy_path import walk
 
 PROTOCOL = "rabbitmq-stream"
 
 
 def test_in_memory() -> None:
     async def work() -> None:
-        adapter = InProcessAdapter(without_sockets(PROTOCOL, reference(PROTOCOL)), PROTOCOL)
+        adapter = InProcessAdapter(without_sockets(reference(PROTOCOL)), PROTOCOL)
         hello = await adapter.start()
         assert missing_ops(hello, PROTOCOL) == []
         async with RabbitMQStream(memory=True) as broker:
@@ -69,12 +68,12 @@ def test_over_tls_with_the_right_certificate_only() -> None:
         with RabbitMQStream(tls=True) as broker:
             assert broker.tls is not None
             endpoint = f"{broker.host}:{broker.tls_port}"
-            context = StreamClient.tls_context(str(broker.tls.ca_file))
-            client = StreamClient([endpoint], Settings(), sockets(context, "localhost"))
+            trusted = {"ca_file": str(broker.tls.ca_file), "server_name": "localhost"}
+            client = StreamClient(Runtime(Network({"tls": trusted})), [endpoint])
             await client.connect(5.0)
             assert client.is_open
             await client.close(5.0)
-            stranger = StreamClient([endpoint], Settings(), sockets(StreamClient.tls_context(None)))
+            stranger = StreamClient(Runtime(Network({"tls": {"ca_file": None}})), [endpoint])
             try:
                 await stranger.connect(5.0)
             except ClientError as error:
@@ -88,10 +87,9 @@ def test_over_tls_with_the_right_certificate_only() -> None:
 async def _connected(broker: RabbitMQStream, **settings: object) -> tuple[StreamClient, list[str]]:
     told: list[str] = []
     client = StreamClient(
+        Runtime(Memory(), on_session=lambda what, *_: told.append(what)),
         [f"{broker.host}:{broker.port}"],
         Settings(**settings),  # type: ignore[arg-type]
-        memory,
-        on_session=lambda what, *_: told.append(what),
     )
     await client.connect(5.0)
     return client, told
@@ -107,12 +105,12 @@ def test_it_comes_back_and_goes_on_where_it_was() -> None:
             async def on_message(message: object) -> None:
                 got.append(message.offset)  # type: ignore[attr-defined]
 
-            await client.subscribe("orders", on_message)
-            [first] = await client.publish("orders", [b"1"])
+            await client.consuming.subscribe("orders", on_message)
+            [first] = await client.publishing.publish("orders", [b"1"])
             await first.confirmed()
             broker.kill(how=HangUp.RST)
             await asyncio.sleep(0.01)
-            [second] = await client.publish("orders", [b"2"], timeout=10.0)
+            [second] = await client.publishing.publish("orders", [b"2"], timeout=10.0)
             await second.confirmed()
             await asyncio.sleep(1.0)
             assert got == [0, 1]
@@ -128,10 +126,10 @@ def test_silence_is_found_after_two_heartbeats() -> None:
             client, told = await _connected(broker, auto_reconnect=False)
             await broker.wait_for_async(kind="Heartbeat", tap=Tap.SENT, count=2, timeout=10.0)
             broker.faults.add(drop(kind="Heartbeat", direction="out"))
-            heard = client.now()
+            heard = client.runtime.clock.now()
             while client.is_open:
                 await asyncio.sleep(0.01)
-            assert 1.9 < client.now() - heard < 2.1
+            assert 1.9 < client.runtime.clock.now() - heard < 2.1
             assert told == ["connected", "connection_lost"]
 
     virtual.run(work())
@@ -143,13 +141,13 @@ def test_a_lost_confirm_is_unknown_after_the_timeout() -> None:
             broker.create_stream("orders")
             client, _ = await _connected(broker)
             broker.faults.add(drop(role="confirm", nth=1))
-            [receipt] = await client.publish("orders", [b"1"], timeout=1.5)
-            began = client.now()
+            [receipt] = await client.publishing.publish("orders", [b"1"], timeout=1.5)
+            began = client.runtime.clock.now()
             try:
                 await receipt.confirmed()
             except ClientError as error:
                 assert (error.kind, error.definite) == ("timeout", False)
-            assert 1.4 < client.now() - began < 1.6
+            assert 1.4 < client.runtime.clock.now() - began < 1.6
             assert client.pending == 0
             await client.close()
 
@@ -188,7 +186,7 @@ def test_a_loss_right_behind_the_handshake_of_a_reconnect_does_not_wedge_the_cli
             broker.faults.add(rst(kind="ExchangeCommandVersionsResponse", nth=1, scope="run", name="again"))
             broker.kill(how=HangUp.RST)
             await asyncio.sleep(0.01)
-            [receipt] = await client.publish("orders", [b"1"], timeout=20.0)
+            [receipt] = await client.publishing.publish("orders", [b"1"], timeout=20.0)
             await receipt.confirmed()
             assert broker.faults.fired("again") == 1
             assert told == ["connected", "connection_lost", "reconnecting", "reconnected"]
@@ -204,9 +202,9 @@ def test_a_connection_that_it_lets_go_of_is_no_loss() -> None:
             broker.create_stream("orders")
             broker.move_leader("orders", 2)
             client, told = await _connected(broker)
-            [receipt] = await client.publish("orders", [b"1"])
+            [receipt] = await client.publishing.publish("orders", [b"1"])
             await receipt.confirmed()
-            await client.delete_publisher("orders", None, 5.0)
+            await client.publishing.delete_publisher("orders", None, 5.0)
             await asyncio.sleep(0.5)
             assert len(broker.connections) == 1
             assert told == ["connected"]
@@ -221,12 +219,12 @@ def test_it_is_open_while_any_connection_carries_messages() -> None:
             broker.create_stream("orders")
             broker.move_leader("orders", 2)
             client, _ = await _connected(broker)
-            [receipt] = await client.publish("orders", [b"1"])
+            [receipt] = await client.publishing.publish("orders", [b"1"])
             await receipt.confirmed()
             broker.faults.add(drop(kind="SaslHandshakeResponse", direction="out"))
             broker.kill("c1", HangUp.RST)
             await asyncio.sleep(1.0)
-            [receipt] = await client.publish("orders", [b"2"], timeout=5.0)
+            [receipt] = await client.publishing.publish("orders", [b"2"], timeout=5.0)
             await receipt.confirmed()
             assert client.is_open
             broker.kill(how=HangUp.RST)
@@ -243,8 +241,8 @@ def test_what_is_dropped_is_told() -> None:
             broker.create_stream("orders")
             client, _ = await _connected(broker)
             notes: list[str] = []
-            client.on_note = notes.append
-            [receipt] = await client.publish("orders", [b"1"])
+            client.runtime.callbacks.on_note = notes.append
+            [receipt] = await client.publishing.publish("orders", [b"1"])
             await receipt.confirmed()
             chunk = Chunk.build(b"", entries=0, records=0, first_offset=0, timestamp_ms=0)
             unasked = [

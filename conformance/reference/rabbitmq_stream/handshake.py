@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from conformance.mutants.rabbitmq_stream.errors import ClientError
-from conformance.mutants.rabbitmq_stream.requests import Requests
-from conformance.mutants.rabbitmq_stream.settings import Settings
+from conformance.reference.kit import ClientError
 from fakebrokers.rabbitmq_stream.codes import Code
 from fakebrokers.rabbitmq_stream.frames import (
     Deliver,
@@ -22,71 +20,53 @@ from fakebrokers.rabbitmq_stream.frames import (
 )
 from fakebrokers.rabbitmq_stream.wiretypes import CommandVersions
 
+if TYPE_CHECKING:
+    from conformance.reference.rabbitmq_stream.connection import Connection
+
 CHALLENGES_MAX = 5
 
 PROPERTIES = {"product": "fakebrokers reference client", "platform": "Python", "connection_name": "reference"}
 VERSIONS = (CommandVersions(Publish.KEY, 1, 1), CommandVersions(Deliver.KEY, 1, 2))
 
 
-class Handshake(Requests):
-    """Each step asks, and its answer leads to the next.
+class Handshake:
+    """Each step asks, and its answer leads to the next; what is agreed is noted in the connection."""
 
-    Attributes:
-        frame_max: Largest frame that the client may send; 0: any.
-        heartbeat_s: As agreed; 0: none.
-        server_properties: What the server is.
-        advertised: ``host:port`` under which the server wants to be known; empty if it said nothing.
-    """
-
-    settings: Settings
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.frame_max = 0
-        self.heartbeat_s = 0
-        self.server_properties: dict[str, str | None] = {}
-        self.advertised = ""
-        self.tuning = False
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+        self.settings = connection.settings
+        self._is_tuning = False
         self._deadline = 0.0
         self._challenges = 0
 
-    def fail(self, error: ClientError) -> None:
-        """The connection cannot go on."""
-        raise NotImplementedError
-
-    def opened(self) -> None:
-        """The connection is usable."""
-        raise NotImplementedError
-
-    def start(self, now: float, deadline: float) -> None:
+    def start(self, deadline: float) -> None:
         """TCP is connected: say who we are."""
-        self.now = now
         self._deadline = deadline
         self._ask(PeerProperties, dict(PROPERTIES), then=self.introduced)
 
     def _ask(self, kind: type[Request], *fields: Any, then: Callable[[Any], None]) -> None:
         def done(answer: Any) -> None:
             if isinstance(answer, ClientError):
-                self.fail(answer)
+                self.connection.end(answer)
             else:
                 then(answer)
 
         try:
-            self.request(kind, *fields, done=done, deadline=self._deadline)
+            self.connection.requests.ask(kind, *fields, done=done, deadline=self._deadline)
         except ClientError as error:
-            self.fail(error)
+            self.connection.end(error)
 
     def is_ok(self, answer: Any, kind: str = "refused") -> bool:
         """Whether the server said yes; if not, the connection fails."""
         if answer.code != Code.OK:
             what = type(answer).__name__
-            self.fail(ClientError(kind, f"{what} with code {answer.code}", code=answer.code))
+            self.connection.end(ClientError(kind, f"{what} with code {answer.code}", code=answer.code))
         return bool(answer.code == Code.OK)
 
     def introduced(self, answer: Any) -> None:
         """PeerProperties were answered."""
         if self.is_ok(answer):
-            self.server_properties = answer.properties
+            self.connection.server_properties = answer.properties
             self._ask(SaslHandshake, then=self.mechanisms_known)
 
     def mechanisms_known(self, answer: Any) -> None:
@@ -95,7 +75,9 @@ class Handshake(Requests):
             return
         if self.settings.mechanism not in answer.mechanisms:
             offered = ", ".join(answer.mechanisms) or "nothing"
-            self.fail(ClientError("auth", f"the server offers {offered}, not {self.settings.mechanism}"))
+            self.connection.end(
+                ClientError("auth", f"the server offers {offered}, not {self.settings.mechanism}")
+            )
             return
         self.authenticate()
 
@@ -110,16 +92,17 @@ class Handshake(Requests):
             self._challenges += 1
             self.authenticate()
         elif self.is_ok(answer, "auth"):
-            self.tuning = True
+            self._is_tuning = True
 
     def tuned(self, offer: Tune) -> None:
         """The server's Tune came: answer it, and open the virtual host in the same breath."""
-        if not self.tuning:
+        if not self._is_tuning:
             return
-        self.tuning = False
-        self.frame_max = self.agree_frame_max(offer.frame_max)
-        self.heartbeat_s = self.agree_heartbeat(offer.heartbeat)
-        self.send(Tune(self.frame_max, self.heartbeat_s))
+        self._is_tuning = False
+        connection = self.connection
+        connection.frame_max = self.agree_frame_max(offer.frame_max)
+        connection.heartbeat_s = self.agree_heartbeat(offer.heartbeat)
+        connection.send(Tune(connection.frame_max, connection.heartbeat_s))
         self._ask(Open, self.settings.vhost, then=self.entered)
 
     def agree_frame_max(self, offered: int) -> int:
@@ -137,16 +120,16 @@ class Handshake(Requests):
             return
         properties = answer.properties or {}
         host, port = properties.get("advertised_host"), properties.get("advertised_port")
-        self.advertised = f"{host}:{port}" if host and port else ""
+        self.connection.advertised = f"{host}:{port}" if host and port else ""
         if self.knows_versions():
-            self._ask(ExchangeCommandVersions, VERSIONS, then=lambda _: self.opened())
+            self._ask(ExchangeCommandVersions, VERSIONS, then=lambda _: self.connection.opened())
         else:
-            self.opened()
+            self.connection.opened()
 
     def knows_versions(self) -> bool:
         """Servers before 3.11 close the connection on an ExchangeCommandVersions."""
         try:
-            major, minor = (self.server_properties.get("version") or "").split(".")[:2]
+            major, minor = (self.connection.server_properties.get("version") or "").split(".")[:2]
             return (int(major), int(minor)) >= (3, 11)
         except ValueError:
             return False
