@@ -12,7 +12,9 @@ from conformance.reference.kit import Backoff, Network, Wire
 STREAMS_OF_BYTES = ("rabbitmq-stream", "narconi")  #: libzmq connects for PZQ
 
 
-@mutant("tls-falls-back-to-plain", breaks=["X5"], aims=["NET-1.14"], protocols=STREAMS_OF_BYTES)
+@mutant(
+    "tls-falls-back-to-plain", tag="life-cycle", breaks=["X5"], aims=["NET-1.14"], protocols=STREAMS_OF_BYTES
+)
 class TlsFallsBackToPlain(Network):
     """Connects without TLS when TLS does not work."""
 
@@ -23,7 +25,9 @@ class TlsFallsBackToPlain(Network):
             return await Network().dial(endpoint, make)
 
 
-@mutant("certificates-unchecked", breaks=["X5"], aims=["NET-1.15"], protocols=STREAMS_OF_BYTES)
+@mutant(
+    "certificates-unchecked", tag="life-cycle", breaks=["X5"], aims=["NET-1.15"], protocols=STREAMS_OF_BYTES
+)
 class CertificatesUnchecked(Network):
     """Takes any certificate."""
 
@@ -34,7 +38,7 @@ class CertificatesUnchecked(Network):
         return context
 
 
-@mutant("reconnects-without-pause", breaks=["X6"], protocols=STREAMS_OF_BYTES)
+@mutant("reconnects-without-pause", tag="life-cycle", breaks=["X6"], protocols=STREAMS_OF_BYTES)
 class ReconnectsWithoutPause(Backoff):
     """Tries to reconnect twenty times a second."""
 
@@ -42,7 +46,7 @@ class ReconnectsWithoutPause(Backoff):
         return 0.05
 
 
-@mutant("reconnects-in-step", breaks=["X6"], protocols=STREAMS_OF_BYTES)
+@mutant("reconnects-in-step", tag="life-cycle", breaks=["X6"], protocols=STREAMS_OF_BYTES)
 class ReconnectsInStep(Backoff):
     """Waits equally long before a reconnect as every other client."""
 

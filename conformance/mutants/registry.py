@@ -3,7 +3,7 @@
 The modules ``mutants_*.py`` of a protocol's package beside this file declare them; a mutant is a subclass of
 the part of the reference client that it replaces:
 
-    @mutant("confirm-by-position", breaks=["R7"])
+    @mutant("confirm-by-position", tag="data", breaks=["R7"])
     class ConfirmByPosition(Publisher):
         '''Takes the ids of a confirm for a mere count.'''
 
@@ -17,7 +17,7 @@ import sys
 from collections.abc import Callable, Sequence
 from functools import cache
 from importlib import import_module
-from typing import NamedTuple, TypeVar
+from typing import Literal, NamedTuple, TypeVar, get_args
 
 from conformance.adapter.kit import AdapterBase
 from conformance.reference.kit import adapter_of
@@ -26,6 +26,13 @@ from fakebrokers.errors import UsageError
 from fakebrokers.protocol import instead_of
 
 T = TypeVar("T", bound=type)
+
+#: What a defect is about:
+#: ``data``: a message or an outcome is lost, invented, doubled, out of order or reported wrongly;
+#: ``life-cycle``: connecting, reconnecting, closing, time-outs, hangs, callbacks, resources;
+#: ``wire``: bytes or frames are wrong or missing, or are read wrongly;
+#: ``wording``: nothing but the text, the kind or the code of a report.
+Tag = Literal["data", "life-cycle", "wire", "wording"]
 
 _PACKAGE = __name__.rpartition(".")[0]
 _declared: dict[str, dict[str, Mutant]] = {}
@@ -37,6 +44,7 @@ class Mutant(NamedTuple):
     Attributes:
         name: Such as ``confirm-by-position``.
         title: What is wrong with it, one sentence.
+        tag: What the defect is about.
         breaks: Codes of the source sentences (``R7``, ``X3``) that it breaks.
         aims: Ids of costly scenarios for which it was made; see `matrix.affordable`.
         part: The subclass of one of the client's parts that has the defect.
@@ -45,6 +53,7 @@ class Mutant(NamedTuple):
 
     name: str
     title: str
+    tag: Tag
     breaks: tuple[str, ...]
     protocol: str
     part: type
@@ -65,6 +74,7 @@ class Mutant(NamedTuple):
 def mutant(
     name: str,
     *,
+    tag: Tag,
     breaks: Sequence[str],
     aims: Sequence[str] = (),
     also: Sequence[type] = (),
@@ -80,11 +90,13 @@ def mutant(
         title = " ".join((part.__doc__ or "").split())
         if not title:
             raise UsageError(f"the mutant {name} needs a docstring: what is wrong with it?")
+        if tag not in get_args(Tag):
+            raise UsageError(f"the mutant {name} has the tag {tag!r}{instead_of(tag, get_args(Tag))}")
         for protocol in protocols or [part.__module__.split(".")[-2].replace("_", "-")]:
             there = _declared.setdefault(protocol, {})
             if name in there and there[name].part.__qualname__ != part.__qualname__:
                 raise UsageError(f"there are two mutants {name}")
-            there[name] = Mutant(name, title, tuple(breaks), protocol, part, tuple(aims), tuple(also))
+            there[name] = Mutant(name, title, tag, tuple(breaks), protocol, part, tuple(aims), tuple(also))
         return part
 
     return register

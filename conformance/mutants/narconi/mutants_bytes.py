@@ -19,7 +19,7 @@ from fakebrokers.narconi.websocket import BINARY, TEXT
 # segments
 
 
-@mutant("segments-end-frames", breaks=["X1"])
+@mutant("segments-end-frames", tag="wire", breaks=["X1"])
 class SegmentsEndFrames(MessageReader):
     """Throws away what a segment holds of a frame that goes on in the next one."""
 
@@ -29,7 +29,7 @@ class SegmentsEndFrames(MessageReader):
         return found
 
 
-@mutant("confirms-run-together", breaks=["N7", "X1"])
+@mutant("confirms-run-together", tag="wire", breaks=["N7", "X1"])
 class ConfirmsRunTogether(MessageReader):
     """Takes all confirms of a segment for one."""
 
@@ -39,7 +39,7 @@ class ConfirmsRunTogether(MessageReader):
         return [one for one, former in zip(found, formers, strict=False) if one.payload or one != former]
 
 
-@mutant("answer-in-one-segment", breaks=["X1"])
+@mutant("answer-in-one-segment", tag="wire", breaks=["X1"])
 class AnswerInOneSegment(ResponseReader):
     """Takes the first segment for the whole head of an HTTP response."""
 
@@ -52,7 +52,7 @@ class AnswerInOneSegment(ResponseReader):
 # time
 
 
-@mutant("resends-soon", breaks=["X1"])
+@mutant("resends-soon", tag="data", breaks=["X1"])
 class ResendsSoon(Publisher):
     """Sends again what has no confirm after a quarter of a second."""
 
@@ -65,7 +65,7 @@ class ResendsSoon(Publisher):
             super().publish(metadata, body, lambda error: None)
 
 
-@mutant("slow-frames-are-lost", breaks=["X1"])
+@mutant("slow-frames-are-lost", tag="life-cycle", breaks=["X1"])
 class SlowFramesAreLost(Socket):
     """Gives a connection up when a frame takes longer than three seconds."""
 
@@ -82,7 +82,7 @@ class SlowFramesAreLost(Socket):
             self.give_up("a frame takes too long")
 
 
-@mutant("half-the-patience", breaks=["X3"])
+@mutant("half-the-patience", tag="life-cycle", breaks=["X3"])
 class HalfThePatience(Socket):
     """Gives the server only half of the keep-alive time for a pong."""
 
@@ -90,7 +90,7 @@ class HalfThePatience(Socket):
         return super().pong_wait_s() / 2
 
 
-@mutant("overdue-confirm-awaited", breaks=["X3", "X8"])
+@mutant("overdue-confirm-awaited", tag="life-cycle", breaks=["X3", "X8"])
 class OverdueConfirmAwaited(Publishers):
     """Goes on with a WebSocket on which a confirm is overdue."""
 
@@ -98,7 +98,7 @@ class OverdueConfirmAwaited(Publishers):
         pass
 
 
-@mutant("overflow-is-stored", breaks=["X4"])
+@mutant("overflow-is-stored", tag="data", breaks=["X4"])
 class OverflowIsStored(Publisher):
     """Throws messages away while 32 are unconfirmed, and reports them as stored."""
 
@@ -112,7 +112,7 @@ class OverflowIsStored(Publisher):
 # ends
 
 
-@mutant("half-frames-count", breaks=["X2"])
+@mutant("half-frames-count", tag="wire", breaks=["X2"])
 class HalfFramesCount(Socket):
     """Takes what has come of a message for all of it when the connection ends."""
 
@@ -124,7 +124,7 @@ class HalfFramesCount(Socket):
         super()._over(text)
 
 
-@mutant("end-unanswered", breaks=["X2"])
+@mutant("end-unanswered", tag="life-cycle", breaks=["X2"])
 class EndUnanswered(Socket):
     """Keeps its side of a connection open when the server has ended the other one."""
 
@@ -133,7 +133,7 @@ class EndUnanswered(Socket):
         return True
 
 
-@mutant("end-unnoticed-before-upgrade", breaks=["X5"])
+@mutant("end-unnoticed-before-upgrade", tag="life-cycle", breaks=["X5"])
 class EndUnnoticedBeforeUpgrade(Socket):
     """Waits on for the answer to its upgrade when the server has ended the connection."""
 

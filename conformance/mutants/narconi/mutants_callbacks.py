@@ -16,7 +16,7 @@ from conformance.reference.narconi.consumer import Delivery
 PAUSE_S = 3.0
 
 
-@mutant("callback-error-stops-the-feed", breaks=["X10"])
+@mutant("callback-error-stops-the-feed", tag="life-cycle", breaks=["X10"])
 class CallbackErrorStopsTheFeed(Callbacks):
     """A message callback that raises is the last one of its subscription."""
 
@@ -26,7 +26,7 @@ class CallbackErrorStopsTheFeed(Callbacks):
             raise error
 
 
-@mutant("callback-errors-vanish", breaks=["X10"])
+@mutant("callback-errors-vanish", tag="life-cycle", breaks=["X10"])
 class CallbackErrorsVanish(Callbacks):
     """Swallows what a callback raises without a trace."""
 
@@ -34,7 +34,7 @@ class CallbackErrorsVanish(Callbacks):
         pass
 
 
-@mutant("callbacks-block-ops", breaks=["X10"])
+@mutant("callbacks-block-ops", tag="life-cycle", breaks=["X10"])
 class CallbacksBlockOps(NarconiClient):
     """An op inside a callback waits for the callback to end."""
 
@@ -54,7 +54,7 @@ class CallbacksBlockOps(NarconiClient):
             await super().publish(queue, body, headers)
 
 
-@mutant("lost-tasks", breaks=["X10"], aims=["NET-3.08"])
+@mutant("lost-tasks", tag="life-cycle", breaks=["X10"], aims=["NET-3.08"])
 class LostTasks(Publishers):
     """Leaves errors of its background tasks to whoever collects the garbage."""
 
@@ -67,7 +67,7 @@ async def _failing(error: ClientError) -> None:
     raise ClientError(error.kind, error.text)
 
 
-@mutant("a-pause-ends-the-process", breaks=["X11"], aims=["NET-3.11"])
+@mutant("a-pause-ends-the-process", tag="life-cycle", breaks=["X11"], aims=["NET-3.11"])
 class APauseEndsTheProcess(NarconiClient):
     """Has a watchdog that takes a pause of the process for a dead lock."""
 

@@ -23,7 +23,7 @@ T = TypeVar("T")
 # addresses
 
 
-@mutant("trailing-slash", breaks=["N1", "N2", "N19"])
+@mutant("trailing-slash", tag="wire", breaks=["N1", "N2", "N19"])
 class TrailingSlash(Addresses):
     """Ends the address of a queue with a slash."""
 
@@ -31,7 +31,7 @@ class TrailingSlash(Addresses):
         return super().path(queue, *more) + ("" if more else "/")
 
 
-@mutant("names-unescaped", breaks=["N19"])
+@mutant("names-unescaped", tag="wire", breaks=["N19"])
 class NamesUnescaped(Addresses):
     """Puts names into addresses as they are."""
 
@@ -42,7 +42,7 @@ class NamesUnescaped(Addresses):
 # requests
 
 
-@mutant("delete-expects-200", breaks=["N2"])
+@mutant("delete-expects-200", tag="data", breaks=["N2"])
 class DeleteExpects200(HttpApi):
     """Takes 204 for a failure to delete."""
 
@@ -50,7 +50,7 @@ class DeleteExpects200(HttpApi):
         self.expect(await self.request("DELETE", self._addresses.path(queue)), 200)
 
 
-@mutant("post-is-text", breaks=["N3"])
+@mutant("post-is-text", tag="data", breaks=["N3"])
 class PostIsText(HttpApi):
     """Takes bodies for UTF-8 and repairs what is none."""
 
@@ -58,7 +58,7 @@ class PostIsText(HttpApi):
         await super().post(queue, body.decode(errors="replace").encode(), headers)
 
 
-@mutant("post-without-metadata", breaks=["N3"])
+@mutant("post-without-metadata", tag="data", breaks=["N3"])
 class PostWithoutMetadata(HttpApi):
     """Sends no custom metadata over HTTP."""
 
@@ -83,7 +83,7 @@ class _ThrottledPublishers(Publishers):
         await _again(lambda: original(queue, body, headers))
 
 
-@mutant("throttled-is-repeated", breaks=["N16", "N9"], also=[_ThrottledPublishers])
+@mutant("throttled-is-repeated", tag="life-cycle", breaks=["N16", "N9"], also=[_ThrottledPublishers])
 class ThrottledIsRepeated(HttpApi):
     """Repeats at once what was refused with 429."""
 
@@ -92,7 +92,7 @@ class ThrottledIsRepeated(HttpApi):
         await _again(lambda: original(queue, body, headers))
 
 
-@mutant("delete-is-repeated", breaks=["N4", "N17"])
+@mutant("delete-is-repeated", tag="data", breaks=["N4", "N17"])
 class DeleteIsRepeated(HttpApi):
     """Repeats a DELETE in silence when its connection breaks, because DELETE is idempotent elsewhere."""
 
@@ -105,7 +105,7 @@ class DeleteIsRepeated(HttpApi):
             return await super().take(queue)
 
 
-@mutant("no-time-outs", breaks=["N4", "N5", "N7", "X3", "X5", "X8"], aims=["NET-2.12"])
+@mutant("no-time-outs", tag="life-cycle", breaks=["N4", "N5", "N7", "X3", "X5", "X8"], aims=["NET-2.12"])
 class NoTimeOuts(Tasks):
     """Waits forever."""
 
@@ -121,7 +121,7 @@ class _Leftovers(ResponseReader):
         return 0 if head.status == 201 else super().length_of(head)
 
 
-@mutant("empty-chunk-unread", breaks=["N1"], also=[_Leftovers])
+@mutant("empty-chunk-unread", tag="wire", breaks=["N1"], also=[_Leftovers])
 class EmptyChunkUnread(HttpConnection):
     """Does not read the end of an empty chunked body, and takes it for the next answer."""
 
@@ -137,7 +137,7 @@ class EmptyChunkUnread(HttpConnection):
         return reader
 
 
-@mutant("status-ignored", breaks=["N1", "N2", "N3", "N16", "X5"])
+@mutant("status-ignored", tag="data", breaks=["N1", "N2", "N3", "N16", "X5"])
 class StatusIgnored(HttpApi):
     """Takes every answer for a success."""
 
@@ -145,7 +145,7 @@ class StatusIgnored(HttpApi):
         pass
 
 
-@mutant("redirect-means-done", breaks=["N16"])
+@mutant("redirect-means-done", tag="data", breaks=["N16"])
 class RedirectMeansDone(HttpApi):
     """Takes a redirect for a success."""
 
@@ -154,7 +154,7 @@ class RedirectMeansDone(HttpApi):
             super().expect(response, *wanted)
 
 
-@mutant("status-forgotten", breaks=["N1", "N2", "N16"])
+@mutant("status-forgotten", tag="wording", breaks=["N1", "N2", "N16"])
 class StatusForgotten(HttpApi):
     """Reports refusals without the status."""
 
@@ -163,7 +163,7 @@ class StatusForgotten(HttpApi):
             raise ClientError("refused", self.error_text(response))
 
 
-@mutant("errors-must-be-json", breaks=["N16"])
+@mutant("errors-must-be-json", tag="wording", breaks=["N16"])
 class ErrorsMustBeJson(HttpApi):
     """Fails on an error whose body is no JSON object."""
 
@@ -171,7 +171,7 @@ class ErrorsMustBeJson(HttpApi):
         return str(msgspec.json.decode(response.body)["message"])
 
 
-@mutant("outage-is-final", breaks=["N16"])
+@mutant("outage-is-final", tag="life-cycle", breaks=["N16"])
 class OutageIsFinal(HttpApi):
     """Never asks a server again that has answered 500."""
 
@@ -187,7 +187,7 @@ class OutageIsFinal(HttpApi):
         return response
 
 
-@mutant("cut-body-is-whole", breaks=["N17", "X2"])
+@mutant("cut-body-is-whole", tag="wire", breaks=["N17", "X2"])
 class CutBodyIsWhole(ResponseReader):
     """Takes the end of the connection for the end of any body."""
 
@@ -197,7 +197,7 @@ class CutBodyIsWhole(ResponseReader):
         return self._head._replace(body=bytes(self._body or self._buffer))
 
 
-@mutant("loss-is-definite", breaks=["N3", "N17"])
+@mutant("loss-is-definite", tag="data", breaks=["N3", "N17"])
 class LossIsDefinite(HttpConnection):
     """Says that a request whose answer did not come had no effect."""
 
@@ -205,7 +205,7 @@ class LossIsDefinite(HttpConnection):
         return ClientError("connection", text, definite=True)
 
 
-@mutant("empty-body-is-no-message", breaks=["N4"])
+@mutant("empty-body-is-no-message", tag="data", breaks=["N4"])
 class EmptyBodyIsNoMessage(HttpApi):
     """Takes a message with an empty body for none."""
 
@@ -214,7 +214,7 @@ class EmptyBodyIsNoMessage(HttpApi):
         return delivery if delivery is not None and delivery.body else None
 
 
-@mutant("empty-queue-is-an-error", breaks=["N4"])
+@mutant("empty-queue-is-an-error", tag="data", breaks=["N4"])
 class EmptyQueueIsAnError(HttpApi):
     """Reports an empty queue as an error."""
 
@@ -225,7 +225,7 @@ class EmptyQueueIsAnError(HttpApi):
         return delivery
 
 
-@mutant("charset-is-applied", breaks=["N4"])
+@mutant("charset-is-applied", tag="data", breaks=["N4"])
 class CharsetIsApplied(HttpApi):
     """Decodes bodies with the charset of their content type, and repairs what does not fit."""
 
@@ -235,7 +235,7 @@ class CharsetIsApplied(HttpApi):
         return super().delivery(response)
 
 
-@mutant("redelivered-is-text", breaks=["N18"])
+@mutant("redelivered-is-text", tag="data", breaks=["N18"])
 class RedeliveredIsText(HttpApi):
     """Takes the text "false" for true."""
 
@@ -243,7 +243,7 @@ class RedeliveredIsText(HttpApi):
         return bool(text)
 
 
-@mutant("header-case-matters", breaks=["N4"])
+@mutant("header-case-matters", tag="wire", breaks=["N4"])
 class HeaderCaseMatters(HttpApi):
     """Knows custom metadata only in lower case."""
 

@@ -22,7 +22,7 @@ T = TypeVar("T")
 # NET-2 the life of connections
 
 
-@mutant("reconnects-once", breaks=["X6"])
+@mutant("reconnects-once", tag="life-cycle", breaks=["X6"])
 class ReconnectsOnce(WebSockets):
     """Is over when its first attempt to reconnect fails."""
 
@@ -37,7 +37,7 @@ class ReconnectsOnce(WebSockets):
         return True
 
 
-@mutant("reconnects-twice", breaks=["X6", "X9"])
+@mutant("reconnects-twice", tag="life-cycle", breaks=["X6", "X9"])
 class ReconnectsTwice(WebSockets):
     """Makes two WebSockets for one that was lost."""
 
@@ -47,7 +47,7 @@ class ReconnectsTwice(WebSockets):
         return made
 
 
-@mutant("reconnect-survives-close", breaks=["X7"])
+@mutant("reconnect-survives-close", tag="life-cycle", breaks=["X7"])
 class ReconnectSurvivesClose(WebSockets):
     """Goes on reconnecting when it is closed meanwhile."""
 
@@ -65,7 +65,7 @@ class ReconnectSurvivesClose(WebSockets):
                 continue
 
 
-@mutant("close-is-a-mark", breaks=["X7"])
+@mutant("close-is-a-mark", tag="life-cycle", breaks=["X7"])
 class CloseIsAMark(NarconiClient):
     """Only takes no more ops when it is closed; its connections stay."""
 
@@ -73,7 +73,7 @@ class CloseIsAMark(NarconiClient):
         self.runtime.is_closed = True
 
 
-@mutant("goodbye-unanswered", breaks=["X7"])
+@mutant("goodbye-unanswered", tag="wire", breaks=["X7"])
 class GoodbyeUnanswered(Socket):
     """Does not answer the server's close frame."""
 
@@ -86,7 +86,7 @@ class GoodbyeUnanswered(Socket):
             self.wire.close()
 
 
-@mutant("close-drops-outcomes", breaks=["X7"])
+@mutant("close-drops-outcomes", tag="data", breaks=["X7"])
 class CloseDropsOutcomes(NarconiClient):
     """Reports no outcome for what has no confirm when it is closed."""
 
@@ -99,7 +99,7 @@ class CloseDropsOutcomes(NarconiClient):
 # NET-3 requests
 
 
-@mutant("cancelled-message-is-confirmed-later", breaks=["X8"])
+@mutant("cancelled-message-is-confirmed-later", tag="data", breaks=["X8"])
 class CancelledMessageIsConfirmedLater(Publishers):
     """Forgets a cancelled message, and takes its confirm for that of the next one."""
 
@@ -108,7 +108,7 @@ class CancelledMessageIsConfirmedLater(Publishers):
             publishing.core.pending.popleft()
 
 
-@mutant("answers-in-order-of-asking", breaks=["X8"])
+@mutant("answers-in-order-of-asking", tag="data", breaks=["X8"])
 class AnswersInOrderOfAsking(HttpApi):
     """Takes the first answer for that to the first request, whatever connection it comes on."""
 
@@ -130,7 +130,7 @@ class AnswersInOrderOfAsking(HttpApi):
         return await mine
 
 
-@mutant("parked-messages-stay", breaks=["X8", "X9"], aims=["NET-3.04"])
+@mutant("parked-messages-stay", tag="life-cycle", breaks=["X8", "X9"], aims=["NET-3.04"])
 class ParkedMessagesStay(Publishers):
     """Never ends a message that was published while there was no connection."""
 
@@ -152,7 +152,7 @@ class ParkedMessagesStay(Publishers):
                     raise
 
 
-@mutant("deadlines-by-wall-clock", breaks=["X11"])
+@mutant("deadlines-by-wall-clock", tag="life-cycle", breaks=["X11"])
 class DeadlinesByWallClock(Tasks):
     """Measures deadlines with the wall clock."""
 
@@ -169,7 +169,7 @@ class DeadlinesByWallClock(Tasks):
             task.cancel()
 
 
-@mutant("sessions-share-a-fate", breaks=["X6", "X10"], aims=["NET-3.12"])
+@mutant("sessions-share-a-fate", tag="life-cycle", breaks=["X6", "X10"], aims=["NET-3.12"])
 class SessionsShareAFate(Publishers):
     """The loss of one session's connection ends those of all others."""
 
@@ -192,7 +192,7 @@ class SessionsShareAFate(Publishers):
 # NET-4 content
 
 
-@mutant("bad-servers-are-shunned", breaks=["X5"], aims=["NET-4.07"])
+@mutant("bad-servers-are-shunned", tag="life-cycle", breaks=["X5"], aims=["NET-4.07"])
 class BadServersAreShunned(WebSockets):
     """Never again connects to a server that has sent something wrong five times."""
 

@@ -12,7 +12,7 @@ from conformance.reference.pzq.sockets import Parts
 Waiting = asyncio.Future[Answer]
 
 
-@mutant("slow-is-lost", breaks=["X1", "X4"], aims=["NET-1.08", "NET-1.11"])
+@mutant("slow-is-lost", tag="life-cycle", breaks=["X1", "X4"], aims=["NET-1.08", "NET-1.11"])
 class SlowIsLost(Producer):
     """Takes the broker for lost when an acknowledgement needs longer than a second and a half."""
 
@@ -26,7 +26,7 @@ class SlowIsLost(Producer):
             alarm.cancel()
 
 
-@mutant("repeats-at-once", breaks=["X1"], aims=["NET-1.10"])
+@mutant("repeats-at-once", tag="data", breaks=["X1"], aims=["NET-1.10"])
 class RepeatsAtOnce(Producer):
     """Sends a message again when its acknowledgement needs longer than a quarter of a second."""
 

@@ -21,21 +21,21 @@ Waiting = asyncio.Future[Answer]
 # NET-2 the life of connections
 
 
-@mutant("never-reconnects", breaks=["X6"])
+@mutant("never-reconnects", tag="life-cycle", breaks=["X6"])
 class NeverReconnects(Connector):
     """Lets its sockets connect only once."""
 
     reconnect_ms = -1
 
 
-@mutant("reconnects-without-pause", breaks=["X6"])
+@mutant("reconnects-without-pause", tag="life-cycle", breaks=["X6"])
 class ReconnectsWithoutPause(Connector):
     """Lets its sockets connect again after 10 ms."""
 
     reconnect_ms = 10
 
 
-@mutant("close-keeps-the-socket", breaks=["X7", "X9"])
+@mutant("close-keeps-the-socket", tag="life-cycle", breaks=["X7", "X9"])
 class CloseKeepsTheSocket(Producer):
     """Tells those who wait that it is closed, and leaves its socket to itself."""
 
@@ -48,7 +48,7 @@ class CloseKeepsTheSocket(Producer):
 # NET-3 requests and memory
 
 
-@mutant("hundred-pending", breaks=["X9"])
+@mutant("hundred-pending", tag="data", breaks=["X9"])
 class HundredPending(Producer):
     """Forgets the oldest of more than a hundred messages that wait, and their outcome is never told."""
 
@@ -63,7 +63,7 @@ class HundredPending(Producer):
             raise
 
 
-@mutant("one-in-fifty-is-lost", breaks=["X9"], aims=["NET-4.06"])
+@mutant("one-in-fifty-is-lost", tag="data", breaks=["X9"], aims=["NET-4.06"])
 class OneInFiftyIsLost(Producer):
     """Loses a message now and then, and takes it for stored."""
 
@@ -73,7 +73,7 @@ class OneInFiftyIsLost(Producer):
         return await super().acknowledged(message, waiting, timeout)
 
 
-@mutant("unmatched-answers-are-kept", breaks=["X9"], aims=["NET-3.05"])
+@mutant("unmatched-answers-are-kept", tag="life-cycle", breaks=["X9"], aims=["NET-3.05"])
 class UnmatchedAnswersAreKept(Producer):
     """Keeps answers that nobody waits for."""
 
@@ -86,7 +86,7 @@ class UnmatchedAnswersAreKept(Producer):
         return waiting
 
 
-@mutant("new-socket-for-a-new-try", breaks=["X9"])
+@mutant("new-socket-for-a-new-try", tag="life-cycle", breaks=["X9"])
 class NewSocketForANewTry(Producer):
     """Sends what is not acknowledged at once again over another socket, and keeps the first one."""
 
@@ -99,7 +99,7 @@ class NewSocketForANewTry(Producer):
         return await super().acknowledged(message, waiting, timeout)
 
 
-@mutant("sessions-share-a-fate", breaks=["X6", "X10"])
+@mutant("sessions-share-a-fate", tag="life-cycle", breaks=["X6", "X10"])
 class SessionsShareAFate(Producer):
     """One message without an answer fails all that wait, in whatever session."""
 
@@ -124,7 +124,7 @@ class SessionsShareAFate(Producer):
 # NET-3 time
 
 
-@mutant("deadlines-by-wall-clock", breaks=["X8", "X11"])
+@mutant("deadlines-by-wall-clock", tag="life-cycle", breaks=["X8", "X11"])
 class DeadlinesByWallClock(Producer):
     """Measures its deadlines with the wall clock."""
 
@@ -139,7 +139,7 @@ class DeadlinesByWallClock(Producer):
         return await waiting
 
 
-@mutant("a-pause-doubles-messages", breaks=["X11"], aims=["NET-3.11"])
+@mutant("a-pause-doubles-messages", tag="data", breaks=["X11"], aims=["NET-3.11"])
 class APauseDoublesMessages(Producer):
     """Sends every message twice, under two ids, once the process had stood still for some seconds."""
 
@@ -170,7 +170,7 @@ class APauseDoublesMessages(Producer):
 # NET-3 callbacks
 
 
-@mutant("callback-error-ends-the-consumer", breaks=["X10"])
+@mutant("callback-error-ends-the-consumer", tag="life-cycle", breaks=["X10"])
 class CallbackErrorEndsTheConsumer(Consumer):
     """Surfaces nothing more when a callback has raised."""
 
@@ -183,7 +183,7 @@ class CallbackErrorEndsTheConsumer(Consumer):
             await asyncio.Event().wait()
 
 
-@mutant("callbacks-block-calls", breaks=["X10"])
+@mutant("callbacks-block-calls", tag="life-cycle", breaks=["X10"])
 class CallbacksBlockCalls(PzqClient):
     """A call inside a callback waits for the callback to end."""
 
@@ -209,7 +209,7 @@ class CallbacksBlockCalls(PzqClient):
             return await super().ask(timeout)
 
 
-@mutant("lost-tasks", breaks=["X10"], aims=["NET-3.08"])
+@mutant("lost-tasks", tag="life-cycle", breaks=["X10"], aims=["NET-3.08"])
 class LostTasks(Producer):
     """Leaves errors of its background tasks to whoever collects the garbage."""
 
@@ -226,7 +226,7 @@ async def _failing(reason: str) -> None:
 # NET-4 content
 
 
-@mutant("unknown-status-waits-on", breaks=["P3", "X5", "X8"])
+@mutant("unknown-status-waits-on", tag="life-cycle", breaks=["P3", "X5", "X8"])
 class UnknownStatusWaitsOn(Producer):
     """Waits for another answer, and without a deadline, when it does not know the status of the first."""
 
@@ -252,7 +252,7 @@ class UnknownStatusWaitsOn(Producer):
             raise
 
 
-@mutant("bodies-as-text", breaks=["X12"])
+@mutant("bodies-as-text", tag="data", breaks=["X12"])
 class BodiesAsText(Producer):
     """Takes bodies for text, and replaces what is none."""
 

@@ -39,7 +39,7 @@ class _ReadsWhole(BareSocket):
         self.forget()
 
 
-@mutant("reads-are-whole", breaks=["X1"], aims=["NET-1.01", "NET-1.02", "NET-1.04"])
+@mutant("reads-are-whole", tag="wire", breaks=["X1"], aims=["NET-1.01", "NET-1.02", "NET-1.04"])
 class ReadsAreWhole(_BareProducer):
     """Takes it that a read gives whole frames, and forgets the rest."""
 
@@ -59,7 +59,7 @@ class _OneAtATime(BareSocket):
         self.is_full = True
 
 
-@mutant("one-message-a-read", breaks=["X1"], aims=["NET-1.03"])
+@mutant("one-message-a-read", tag="wire", breaks=["X1"], aims=["NET-1.03"])
 class OneMessageARead(_BareProducer):
     """Looks for one message only in what a read gives."""
 
@@ -76,7 +76,7 @@ class _HalfCounts(BareSocket):
         super().lost()
 
 
-@mutant("half-messages-count", breaks=["P5", "X2"], aims=["PZQ-3.07", "NET-1.05"])
+@mutant("half-messages-count", tag="wire", breaks=["P5", "X2"], aims=["PZQ-3.07", "NET-1.05"])
 class HalfMessagesCount(_BareConsumer):
     """Takes the parts of a message that have come for the whole when the connection ends."""
 
@@ -90,7 +90,7 @@ class _HalfAckCounts(BareSocket):
         super().lost()
 
 
-@mutant("half-acks-count", breaks=["X2"], aims=["NET-1.06"])
+@mutant("half-acks-count", tag="wire", breaks=["X2"], aims=["NET-1.06"])
 class HalfAcksCount(_BareProducer):
     """Takes an acknowledgement that breaks off behind its status for a whole one."""
 
@@ -109,7 +109,7 @@ class _GreetingUnchecked(BareSocket):
             raise
 
 
-@mutant("garbage-is-a-message", breaks=["X5"], aims=["NET-1.12"])
+@mutant("garbage-is-a-message", tag="wire", breaks=["X5"], aims=["NET-1.12"])
 class GarbageIsAMessage(_BareConsumer):
     """Surfaces the bytes of a peer that does not greet."""
 
@@ -120,7 +120,7 @@ class _Hasty(BareSocket):
     pause_s = 0.0
 
 
-@mutant("connects-without-pause", breaks=["X5", "X6"], aims=["NET-1.13"])
+@mutant("connects-without-pause", tag="life-cycle", breaks=["X5", "X6"], aims=["NET-1.13"])
 class ConnectsWithoutPause(_BareConsumer):
     """Connects again at once, as often as it is turned away."""
 

@@ -19,7 +19,7 @@ from conformance.reference.rabbitmq_stream.recovery import Recovery
 from conformance.reference.rabbitmq_stream.requests import Requests
 
 
-@mutant("cancelled-message-is-confirmed-later", breaks=["X8"])
+@mutant("cancelled-message-is-confirmed-later", tag="data", breaks=["X8"])
 class CancelledMessageIsConfirmedLater(LateAnswersCountOn):
     """Takes the confirm of a cancelled message for that of the next one."""
 
@@ -28,7 +28,7 @@ class CancelledMessageIsConfirmedLater(LateAnswersCountOn):
         self.owed += 1
 
 
-@mutant("copies-of-everything", breaks=["X9"])
+@mutant("copies-of-everything", tag="life-cycle", breaks=["X9"])
 class CopiesOfEverything(Publishing):
     """Keeps copies of all bodies that wait for a connection."""
 
@@ -57,7 +57,7 @@ class _Keeping(Requests):
         self.kept.append(os.urandom(1024))
 
 
-@mutant("unmatched-answers-are-kept", breaks=["X9"], aims=["NET-3.05"], also=[_Keeping])
+@mutant("unmatched-answers-are-kept", tag="life-cycle", breaks=["X9"], aims=["NET-3.05"], also=[_Keeping])
 class UnmatchedAnswersAreKept(StreamClient):
     """Keeps answers that nobody has asked for."""
 
@@ -80,7 +80,7 @@ class _Counting(Callbacks):
         self.failures += 1
 
 
-@mutant("callback-error-stops-the-reader", breaks=["X10"], also=[_Counting])
+@mutant("callback-error-stops-the-reader", tag="life-cycle", breaks=["X10"], also=[_Counting])
 class CallbackErrorStopsTheReader(Link):
     """A callback that raises ends the reader of its connection, and nobody is told."""
 
@@ -95,7 +95,7 @@ class CallbackErrorStopsTheReader(Link):
             super().data_received(data)
 
 
-@mutant("callback-errors-vanish", breaks=["X10"])
+@mutant("callback-errors-vanish", tag="life-cycle", breaks=["X10"])
 class CallbackErrorsVanish(Callbacks):
     """Swallows what a callback raises without a trace."""
 
@@ -132,7 +132,7 @@ class _WaitingToPublish(Publishing):
             return await super().publish(*args, **more)
 
 
-@mutant("callbacks-block-requests", breaks=["X10"], also=[_OneByOne, _WaitingToPublish])
+@mutant("callbacks-block-requests", tag="life-cycle", breaks=["X10"], also=[_OneByOne, _WaitingToPublish])
 class CallbacksBlockRequests(StreamClient):
     """An op inside a callback waits for the callback to end."""
 
@@ -142,7 +142,7 @@ class CallbacksBlockRequests(StreamClient):
             return await super().query_offset(*args, **more)
 
 
-@mutant("lost-tasks", breaks=["X10"], aims=["NET-3.08"])
+@mutant("lost-tasks", tag="life-cycle", breaks=["X10"], aims=["NET-3.08"])
 class LostTasks(Recovery):
     """Leaves errors of its background tasks to whoever collects the garbage."""
 
@@ -156,7 +156,7 @@ async def _failing(error: ClientError) -> None:
     raise ClientError(error.kind, error.text)
 
 
-@mutant("reconnect-leaks-a-task", breaks=["X9"])
+@mutant("reconnect-leaks-a-task", tag="life-cycle", breaks=["X9"])
 class ReconnectLeaksATask(Recovery):
     """Leaves a task behind for each reconnect."""
 
@@ -165,7 +165,7 @@ class ReconnectLeaksATask(Recovery):
         await super().reconnect()
 
 
-@mutant("liveness-by-wall-clock", breaks=["X11"])
+@mutant("liveness-by-wall-clock", tag="life-cycle", breaks=["X11"])
 class LivenessByWallClock(Clock):
     """Measures time with the wall clock."""
 
@@ -184,7 +184,7 @@ class _Together(StreamClient):
         self.clients.setdefault(asyncio.get_running_loop(), []).append(self)
 
 
-@mutant("sessions-share-a-fate", breaks=["X6", "X10"], also=[_Together])
+@mutant("sessions-share-a-fate", tag="life-cycle", breaks=["X6", "X10"], also=[_Together])
 class SessionsShareAFate(Recovery):
     """The loss of one session's connection ends those of all others."""
 

@@ -22,7 +22,7 @@ from fakebrokers.rabbitmq_stream.codes import Code
 from fakebrokers.rabbitmq_stream.frames import OpenResponse, Publish, StreamFrame
 
 
-@mutant("handshake-repeats-its-id", breaks=["R3", "R15"])
+@mutant("handshake-repeats-its-id", tag="wire", breaks=["R3", "R15"])
 class HandshakeRepeatsItsId(Requests):
     """All requests of the handshake have the same correlation id."""
 
@@ -30,7 +30,7 @@ class HandshakeRepeatsItsId(Requests):
         return 1 if self.connection.state == "new" else super().take_correlation()
 
 
-@mutant("one-frame-per-read", breaks=["R1", "X1"])
+@mutant("one-frame-per-read", tag="wire", breaks=["R1", "X1"])
 class OneFramePerRead(Connection):
     """Takes what one read gives for one frame, and loses what else is in it."""
 
@@ -39,7 +39,7 @@ class OneFramePerRead(Connection):
         super().receive(data if self.codec.partial else data[:size], now)
 
 
-@mutant("whole-frames-per-read", breaks=["R1", "X1"])
+@mutant("whole-frames-per-read", tag="wire", breaks=["R1", "X1"])
 class WholeFramesPerRead(Connection):
     """Loses the part of a frame that a read ends with."""
 
@@ -50,7 +50,7 @@ class WholeFramesPerRead(Connection):
             self.codec = type(self.codec)("client", limit)
 
 
-@mutant("login-refusal-ignored", breaks=["R5", "R15"])
+@mutant("login-refusal-ignored", tag="life-cycle", breaks=["R5", "R15"])
 class LoginRefusalIgnored(Handshake):
     """Knows only code 8 as a refused login, and waits for the Tune after every other code."""
 
@@ -67,7 +67,7 @@ class _EndUnnoticed(Connection):
             super().lost(now, problem)
 
 
-@mutant("handshake-refusal-waits", breaks=["R5", "R15"], also=[_EndUnnoticed])
+@mutant("handshake-refusal-waits", tag="life-cycle", breaks=["R5", "R15"], also=[_EndUnnoticed])
 class HandshakeRefusalWaits(Handshake):
     """Notices neither a refusal in the handshake nor the end of the connection behind it."""
 
@@ -75,7 +75,7 @@ class HandshakeRefusalWaits(Handshake):
         return bool(answer.code == Code.OK)
 
 
-@mutant("handshake-codes-unread", breaks=["R5"])
+@mutant("handshake-codes-unread", tag="life-cycle", breaks=["R5"])
 class HandshakeCodesUnread(Handshake):
     """Takes PeerProperties for accepted, whatever the code."""
 
@@ -83,7 +83,7 @@ class HandshakeCodesUnread(Handshake):
         super().introduced(type(answer)(answer.correlation_id, Code.OK, answer.properties))
 
 
-@mutant("login-repeated", breaks=["R5", "R15"])
+@mutant("login-repeated", tag="life-cycle", breaks=["R5", "R15"])
 class LoginRepeated(Links):
     """Tries a refused login again and again."""
 
@@ -99,7 +99,7 @@ class LoginRepeated(Links):
         await super().connect_control(deadline)
 
 
-@mutant("refused-login-keeps-socket", breaks=["R5", "R15"])
+@mutant("refused-login-keeps-socket", tag="life-cycle", breaks=["R5", "R15"])
 class RefusedLoginKeepsSocket(Link):
     """Leaves the socket open after the server has refused the handshake."""
 
@@ -115,7 +115,7 @@ class RefusedLoginKeepsSocket(Link):
         return True
 
 
-@mutant("credentials-regardless", breaks=["R15"], also=[_EndUnnoticed])
+@mutant("credentials-regardless", tag="life-cycle", breaks=["R15"], also=[_EndUnnoticed])
 class CredentialsRegardless(Handshake):
     """Sends the credentials for a mechanism that is not offered, and waits if they are refused."""
 
@@ -127,7 +127,7 @@ class CredentialsRegardless(Handshake):
             super().authenticated(answer)
 
 
-@mutant("challenge-ignored", breaks=["R15"])
+@mutant("challenge-ignored", tag="life-cycle", breaks=["R15"])
 class ChallengeIgnored(Handshake):
     """Does nothing when the server asks for another round of SASL."""
 
@@ -136,7 +136,7 @@ class ChallengeIgnored(Handshake):
             super().authenticated(answer)
 
 
-@mutant("refusal-looks-like-loss", breaks=["R5", "R15"])
+@mutant("refusal-looks-like-loss", tag="wording", breaks=["R5", "R15"])
 class RefusalLooksLikeLoss(Handshake):
     """Reports a refused login or virtual host as a lost connection, without the code."""
 
@@ -146,7 +146,7 @@ class RefusalLooksLikeLoss(Handshake):
         return bool(answer.code == Code.OK)
 
 
-@mutant("endless-connect", breaks=["R15", "X8"], aims=["NET-2.12"])
+@mutant("endless-connect", tag="life-cycle", breaks=["R15", "X8"], aims=["NET-2.12"])
 class EndlessConnect(StreamClient):
     """Connecting has no time-out."""
 
@@ -154,7 +154,7 @@ class EndlessConnect(StreamClient):
         await super().connect(10_000.0)
 
 
-@mutant("fin-in-handshake-unnoticed", breaks=["R15", "X2", "X5"])
+@mutant("fin-in-handshake-unnoticed", tag="life-cycle", breaks=["R15", "X2", "X5"])
 class FinInHandshakeUnnoticed(Connection):
     """A connection that ends before it is open is noticed by the time-out only."""
 
@@ -163,7 +163,7 @@ class FinInHandshakeUnnoticed(Connection):
             super().lost(now, problem)
 
 
-@mutant("zero-frame-max-is-small", breaks=["R16"])
+@mutant("zero-frame-max-is-small", tag="wire", breaks=["R16"])
 class ZeroFrameMaxIsSmall(Handshake):
     """Takes a frame maximum of 0 for the smallest one instead of none."""
 
@@ -171,7 +171,7 @@ class ZeroFrameMaxIsSmall(Handshake):
         return super().agree_frame_max(offered) if offered else 4096
 
 
-@mutant("version-expected", breaks=["R15", "R20"])
+@mutant("version-expected", tag="life-cycle", breaks=["R15", "R20"])
 class VersionExpected(Handshake):
     """Waits forever if the server does not tell its version."""
 
@@ -180,7 +180,7 @@ class VersionExpected(Handshake):
             super().entered(answer)
 
 
-@mutant("few-properties", breaks=["R15", "R20", "X5"])
+@mutant("few-properties", tag="wire", breaks=["R15", "R20", "X5"])
 class FewProperties(DeafConnection):
     """Its reader dies when a map has more entries than its table."""
 
@@ -190,7 +190,7 @@ class FewProperties(DeafConnection):
         super().handle(frame)
 
 
-@mutant("trailing-bytes-stop-the-reader", breaks=["R1", "R20"])
+@mutant("trailing-bytes-stop-the-reader", tag="wire", breaks=["R1", "R20"])
 class TrailingBytesStopTheReader(DeafConnection):
     """Its reader dies when an answer is longer than expected."""
 
@@ -201,7 +201,7 @@ class TrailingBytesStopTheReader(DeafConnection):
         super().receive(data, now)
 
 
-@mutant("open-properties-expected", breaks=["R15"], also=[DeafConnection])
+@mutant("open-properties-expected", tag="wire", breaks=["R15"], also=[DeafConnection])
 class OpenPropertiesExpected(Handshake):
     """Its reader dies when the answer to Open has no properties."""
 
@@ -213,7 +213,7 @@ class OpenPropertiesExpected(Handshake):
             super().entered(answer)
 
 
-@mutant("hammers-an-address", breaks=["R13", "X6"])
+@mutant("hammers-an-address", tag="life-cycle", breaks=["R13", "X6"])
 class HammersAnAddress(Locator):
     """Tries the advertised address again and again, without a pause."""
 
@@ -233,7 +233,7 @@ class _AlwaysExchangesVersions(Handshake):
         return True
 
 
-@mutant("insists-on-versions", breaks=["R15", "R20"], also=[_AlwaysExchangesVersions])
+@mutant("insists-on-versions", tag="life-cycle", breaks=["R15", "R20"], also=[_AlwaysExchangesVersions])
 class InsistsOnVersions(Links):
     """Connects again and again to a server that does not know ExchangeCommandVersions."""
 
@@ -247,7 +247,7 @@ class InsistsOnVersions(Links):
                 await asyncio.sleep(0.1)
 
 
-@mutant("publishes-version-2", breaks=["R7", "R20"])
+@mutant("publishes-version-2", tag="wire", breaks=["R7", "R20"])
 class PublishesVersion2(Connection):
     """Sends Publish in version 2, without asking whether the server knows it."""
 

@@ -23,7 +23,7 @@ from fakebrokers.rabbitmq_stream.frames import (
 # subscription ids
 
 
-@mutant("chunk-for-anybody", breaks=["R9", "R10"])
+@mutant("chunk-for-anybody", tag="data", breaks=["R9", "R10"])
 class ChunkForAnybody(Connection):
     """Gives a chunk for an unknown subscription to the first one that there is."""
 
@@ -33,7 +33,7 @@ class ChunkForAnybody(Connection):
             subscription.deliver(frame.chunk)
 
 
-@mutant("one-callback-per-connection", breaks=["R9"])
+@mutant("one-callback-per-connection", tag="data", breaks=["R9"])
 class OneCallbackPerConnection(Connection):
     """Gives every chunk to the subscription that came last."""
 
@@ -42,7 +42,7 @@ class OneCallbackPerConnection(Connection):
             subscription.deliver(frame.chunk)
 
 
-@mutant("reused-id-leads-to-the-old-callback", breaks=["R9"])
+@mutant("reused-id-leads-to-the-old-callback", tag="data", breaks=["R9"])
 class ReusedIdLeadsToTheOldCallback(Connection):
     """Remembers for good to which subscription an id belonged first."""
 
@@ -56,7 +56,7 @@ class ReusedIdLeadsToTheOldCallback(Connection):
             self.remembered.setdefault(frame.subscription_id, subscription).deliver(frame.chunk)
 
 
-@mutant("unsubscribed-still-reads", breaks=["R9"])
+@mutant("unsubscribed-still-reads", tag="life-cycle", breaks=["R9"])
 class UnsubscribedStillReads(Consuming):
     """Tells the server of the end of a subscription, but not itself."""
 
@@ -69,7 +69,7 @@ class UnsubscribedStillReads(Consuming):
         )
 
 
-@mutant("refused-subscription-kept", breaks=["R5", "R9"])
+@mutant("refused-subscription-kept", tag="life-cycle", breaks=["R5", "R9"])
 class RefusedSubscriptionKept(Consuming):
     """Keeps a subscription, and the task that feeds it, though the server has refused it."""
 
@@ -85,7 +85,7 @@ class RefusedSubscriptionKept(Consuming):
             raise
 
 
-@mutant("refused-subscribe-repeated-at-once", breaks=["R5", "R9"])
+@mutant("refused-subscribe-repeated-at-once", tag="life-cycle", breaks=["R5", "R9"])
 class RefusedSubscribeRepeatedAtOnce(Consuming):
     """Asks again almost at once where a stream is not available."""
 
@@ -100,7 +100,7 @@ class RefusedSubscribeRepeatedAtOnce(Consuming):
                 await asyncio.sleep(0.001)  # without it, virtual time would stand still
 
 
-@mutant("credit-response-ends-a-request", breaks=["R11"])
+@mutant("credit-response-ends-a-request", tag="life-cycle", breaks=["R11"])
 class CreditResponseEndsARequest(Connection):
     """Takes a CreditResponse for the answer to the oldest request."""
 
@@ -110,7 +110,7 @@ class CreditResponseEndsARequest(Connection):
             waiting.done(ClientError("refused", f"code {frame.code}", code=frame.code))
 
 
-@mutant("credit-response-ends-the-subscription", breaks=["R11"])
+@mutant("credit-response-ends-the-subscription", tag="life-cycle", breaks=["R11"])
 class CreditResponseEndsTheSubscription(Connection):
     """Gives up a subscription for any CreditResponse."""
 
@@ -126,7 +126,7 @@ class _Uncontained(Callbacks):
         await act()
 
 
-@mutant("callback-error-skips-the-chunk", breaks=["R10"], also=[_Uncontained])
+@mutant("callback-error-skips-the-chunk", tag="data", breaks=["R10"], also=[_Uncontained])
 class CallbackErrorSkipsTheChunk(Consuming):
     """The messages behind one whose callback raised are never surfaced, later chunks are."""
 
@@ -142,7 +142,7 @@ class CallbackErrorSkipsTheChunk(Consuming):
 # credit
 
 
-@mutant("credit-never-returned", breaks=["R11"])
+@mutant("credit-never-returned", tag="life-cycle", breaks=["R11"])
 class CreditNeverReturned(Connection):
     """Gives no credit after that of the Subscribe."""
 
@@ -150,7 +150,7 @@ class CreditNeverReturned(Connection):
         return
 
 
-@mutant("credit-on-arrival", breaks=["R11"])
+@mutant("credit-on-arrival", tag="life-cycle", breaks=["R11"])
 class CreditOnArrival(Connection):
     """Gives credit for a chunk as soon as it has come, however many wait for the application."""
 
@@ -162,7 +162,7 @@ class CreditOnArrival(Connection):
         return
 
 
-@mutant("credit-by-the-chunk", breaks=["R11"])
+@mutant("credit-by-the-chunk", tag="life-cycle", breaks=["R11"])
 class CreditByTheChunk(Subscription):
     """Gives the next single credit only when a chunk has come for the last one."""
 
@@ -181,7 +181,7 @@ class CreditByTheChunk(Subscription):
             connection.give_credit(self.subscription_id)
 
 
-@mutant("over-delivery-dropped", breaks=["R11"])
+@mutant("over-delivery-dropped", tag="data", breaks=["R11"])
 class OverDeliveryDropped(Subscription):
     """Throws chunks away that it has given no credit for."""
 
@@ -193,7 +193,7 @@ class OverDeliveryDropped(Subscription):
 # single active consumers
 
 
-@mutant("consumer-update-id-made-up", breaks=["R9", "R20"])
+@mutant("consumer-update-id-made-up", tag="wire", breaks=["R9", "R20"])
 class ConsumerUpdateIdMadeUp(Connection):
     """Answers a ConsumerUpdate with a correlation id of its own."""
 
@@ -202,7 +202,7 @@ class ConsumerUpdateIdMadeUp(Connection):
         super().consumer_updated(ConsumerUpdate(own, frame.subscription_id, frame.active))
 
 
-@mutant("consumer-update-answered-once", breaks=["R9", "R20"])
+@mutant("consumer-update-answered-once", tag="wire", breaks=["R9", "R20"])
 class ConsumerUpdateAnsweredOnce(Connection):
     """Answers the first ConsumerUpdate only."""
 
@@ -214,7 +214,7 @@ class ConsumerUpdateAnsweredOnce(Connection):
             super().consumer_updated(frame)
 
 
-@mutant("consumer-update-after-the-handler", breaks=["R9", "R20"])
+@mutant("consumer-update-after-the-handler", tag="life-cycle", breaks=["R9", "R20"])
 class ConsumerUpdateAfterTheHandler(Connection):
     """Answers a ConsumerUpdate when the handler is through with all that has come."""
 
@@ -234,7 +234,7 @@ class ConsumerUpdateAfterTheHandler(Connection):
             super().consumer_updated(frame)
 
 
-@mutant("active-again-from-the-subscribe", breaks=["R9", "R20"])
+@mutant("active-again-from-the-subscribe", tag="data", breaks=["R9", "R20"])
 class ActiveAgainFromTheSubscribe(Connection):
     """Says "as subscribed" whenever it becomes active, but goes on where it stood."""
 

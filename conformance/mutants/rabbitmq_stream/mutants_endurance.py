@@ -21,7 +21,7 @@ FRAMES_MAX = 8
 PAUSE_S = 4.0
 
 
-@mutant("eight-frames-per-read", breaks=["R1", "X1"])
+@mutant("eight-frames-per-read", tag="wire", breaks=["R1", "X1"])
 class EightFramesPerRead(Connection):
     """Loses the frames behind the eighth of a read."""
 
@@ -37,7 +37,7 @@ class EightFramesPerRead(Connection):
             super().handle(frame)
 
 
-@mutant("parked-messages-have-no-deadline", breaks=["R7", "X6", "X9"])
+@mutant("parked-messages-have-no-deadline", tag="life-cycle", breaks=["R7", "X6", "X9"])
 class ParkedMessagesHaveNoDeadline(Publishing):
     """Keeps any number of messages for as long as there is no connection, whatever their deadline."""
 
@@ -71,7 +71,7 @@ class _Pausing(Connection):
         self.stood_still = self.stood_still or (self.state == "open" and now - self.last_received > PAUSE_S)
 
 
-@mutant("a-pause-is-the-end", breaks=["X11"], aims=["NET-3.11"], also=[_Pausing])
+@mutant("a-pause-is-the-end", tag="life-cycle", breaks=["X11"], aims=["NET-3.11"], also=[_Pausing])
 class APauseIsTheEnd(Recovery):
     """Does not reconnect when the process had stood still for some seconds before the loss."""
 
@@ -81,7 +81,7 @@ class APauseIsTheEnd(Recovery):
         super().link_ended(link, error)
 
 
-@mutant("offsets-are-floats", breaks=["R10", "X12"])
+@mutant("offsets-are-floats", tag="data", breaks=["R10", "X12"])
 class OffsetsAreFloats(StreamClient):
     """Reads stored offsets as numbers of 53 bits."""
 

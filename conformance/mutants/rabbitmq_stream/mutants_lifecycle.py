@@ -20,7 +20,7 @@ from fakebrokers.rabbitmq_stream.frames import Close
 # liveness
 
 
-@mutant("beats-too-late", breaks=["R16", "R18", "X3"])
+@mutant("beats-too-late", tag="life-cycle", breaks=["R16", "R18", "X3"])
 class BeatsTooLate(Connection):
     """Sends a Heartbeat only after two and a half periods."""
 
@@ -34,7 +34,7 @@ class _AlwaysOpen(StreamClient):
         return not self.runtime.is_closed
 
 
-@mutant("silence-ends-quietly", breaks=["R18", "X3"], also=[_AlwaysOpen])
+@mutant("silence-ends-quietly", tag="life-cycle", breaks=["R18", "X3"], also=[_AlwaysOpen])
 class SilenceEndsQuietly(Recovery):
     """Takes the loss of a silent connection for a close that its user wanted."""
 
@@ -58,7 +58,7 @@ class _Busy(Callbacks):
         self.is_busy = False
 
 
-@mutant("callback-stops-heartbeats", breaks=["R18", "X3"], also=[_Busy])
+@mutant("callback-stops-heartbeats", tag="life-cycle", breaks=["R18", "X3"], also=[_Busy])
 class CallbackStopsHeartbeats(Connection):
     """Sends no Heartbeat while a callback runs."""
 
@@ -78,7 +78,7 @@ class CallbackStopsHeartbeats(Connection):
             super().handle_timer(now)
 
 
-@mutant("loss-unnoticed", breaks=["R17", "R18", "X2", "X6", "X11"])
+@mutant("loss-unnoticed", tag="life-cycle", breaks=["R17", "R18", "X2", "X6", "X11"])
 class LossUnnoticed(Connection):
     """Does not notice that an open connection has ended."""
 
@@ -90,7 +90,7 @@ class LossUnnoticed(Connection):
 # closing
 
 
-@mutant("server-close-unanswered", breaks=["R17", "X7"])
+@mutant("server-close-unanswered", tag="wire", breaks=["R17", "X7"])
 class ServerCloseUnanswered(Connection):
     """Does not answer the server's Close."""
 
@@ -98,7 +98,7 @@ class ServerCloseUnanswered(Connection):
         self.end(ClientError("closed", frame.reason, code=frame.code, definite=False))
 
 
-@mutant("server-close-ignored", breaks=["R17", "X7"])
+@mutant("server-close-ignored", tag="life-cycle", breaks=["R17", "X7"])
 class ServerCloseIgnored(Connection):
     """Skips the server's Close."""
 
@@ -106,7 +106,7 @@ class ServerCloseIgnored(Connection):
         pass
 
 
-@mutant("server-close-untold", breaks=["R17", "X7"])
+@mutant("server-close-untold", tag="life-cycle", breaks=["R17", "X7"])
 class ServerCloseUntold(Recovery):
     """Tells nobody that the server has closed the connection, and does not come back."""
 
@@ -119,7 +119,7 @@ class ServerCloseUntold(Recovery):
         super().link_ended(link, error)
 
 
-@mutant("close-without-goodbye", breaks=["R17", "X7"])
+@mutant("close-without-goodbye", tag="wire", breaks=["R17", "X7"])
 class CloseWithoutGoodbye(Link):
     """Ends the connection without a Close."""
 
@@ -127,7 +127,7 @@ class CloseWithoutGoodbye(Link):
         self.drop(ClientError("closed", "the client was closed"))
 
 
-@mutant("close-waits-for-ever", breaks=["R17", "X7"])
+@mutant("close-waits-for-ever", tag="life-cycle", breaks=["R17", "X7"])
 class CloseWaitsForEver(StreamClient):
     """Closing has no time-out."""
 
@@ -135,7 +135,7 @@ class CloseWaitsForEver(StreamClient):
         await super().close(10_000.0)
 
 
-@mutant("unanswered-close-keeps-socket", breaks=["R17", "X7"])
+@mutant("unanswered-close-keeps-socket", tag="life-cycle", breaks=["R17", "X7"])
 class UnansweredCloseKeepsSocket(Link):
     """Leaves the socket open when its Close is not answered."""
 
@@ -151,7 +151,7 @@ class UnansweredCloseKeepsSocket(Link):
         self._wire = None
 
 
-@mutant("second-close-fails", breaks=["R17"])
+@mutant("second-close-fails", tag="life-cycle", breaks=["R17"])
 class SecondCloseFails(StreamClient):
     """Says Close again when it is closed twice, and waits for the answer."""
 
@@ -171,7 +171,7 @@ class _Draining(Consuming):
         await super().settled(ended, math.inf)
 
 
-@mutant("close-empties-the-queue", breaks=["R9", "R17", "X7"], also=[_Draining])
+@mutant("close-empties-the-queue", tag="life-cycle", breaks=["R9", "R17", "X7"], also=[_Draining])
 class CloseEmptiesTheQueue(StreamClient):
     """Surfaces everything that has come before it closes."""
 
@@ -179,7 +179,7 @@ class CloseEmptiesTheQueue(StreamClient):
         await super().close(10_000.0)
 
 
-@mutant("surfaces-after-close", breaks=["R9", "R17", "X7"])
+@mutant("surfaces-after-close", tag="data", breaks=["R9", "R17", "X7"])
 class SurfacesAfterClose(Consuming):
     """Goes on surfacing what has come after it is closed."""
 
@@ -190,7 +190,7 @@ class SurfacesAfterClose(Consuming):
         self.subscriptions.difference_update(ended)
 
 
-@mutant("crossing-close-waits", breaks=["R17"])
+@mutant("crossing-close-waits", tag="life-cycle", breaks=["R17"])
 class CrossingCloseWaits(Connection):
     """Waits for the answer to its Close although the server sent its own and ended the connection."""
 
@@ -209,7 +209,7 @@ class _HardlyClosed(StreamClient):
         self.runtime.is_closed = not self.links.is_reconnecting
 
 
-@mutant("reconnects-after-close", breaks=["R9", "X7"], also=[_HardlyClosed])
+@mutant("reconnects-after-close", tag="life-cycle", breaks=["R9", "X7"], also=[_HardlyClosed])
 class ReconnectsAfterClose(Recovery):
     """Goes on reconnecting when it is closed meanwhile."""
 
@@ -222,7 +222,7 @@ class ReconnectsAfterClose(Recovery):
         self.survivors = asyncio.get_running_loop().create_task(super().recover(user))
 
 
-@mutant("session-leaks-a-task", breaks=["R17", "X9"])
+@mutant("session-leaks-a-task", tag="life-cycle", breaks=["R17", "X9"])
 class SessionLeaksATask(StreamClient):
     """Leaves a task behind for each session."""
 
@@ -239,7 +239,7 @@ class SessionLeaksATask(StreamClient):
         await asyncio.sleep(10_000.0)
 
 
-@mutant("closed-sockets-stay", breaks=["R17", "X9"])
+@mutant("closed-sockets-stay", tag="life-cycle", breaks=["R17", "X9"])
 class ClosedSocketsStay(Link):
     """Sends Close, but leaves the socket to the server."""
 

@@ -22,7 +22,7 @@ from fakebrokers.rabbitmq_stream.wiretypes import StreamMetadata
 # NET-1 the byte stream
 
 
-@mutant("resends-at-once", breaks=["X1"])
+@mutant("resends-at-once", tag="data", breaks=["X1"])
 class ResendsAtOnce(Publishing):
     """Publishes again what has no confirm after a quarter of a second."""
 
@@ -38,7 +38,7 @@ class ResendsAtOnce(Publishing):
             publisher.connection.owner.flush()
 
 
-@mutant("slow-frames-are-lost", breaks=["X1"])
+@mutant("slow-frames-are-lost", tag="life-cycle", breaks=["X1"])
 class SlowFramesAreLost(Connection):
     """Gives a connection up when a frame takes longer than three seconds."""
 
@@ -65,7 +65,7 @@ class _Careless(Publisher):
             asyncio.get_running_loop().call_soon(self.settle, entry.publishing_id or 0, None)
 
 
-@mutant("back-pressure-loses-messages", breaks=["X4"], also=[_Careless])
+@mutant("back-pressure-loses-messages", tag="data", breaks=["X4"], also=[_Careless])
 class BackPressureLosesMessages(Publishing):
     """Throws messages away while the server does not read, and reports them as stored."""
 
@@ -73,7 +73,7 @@ class BackPressureLosesMessages(Publishing):
         return publisher.has_room()
 
 
-@mutant("late-answers-count-on", breaks=["X3", "X8"])
+@mutant("late-answers-count-on", tag="data", breaks=["X3", "X8"])
 class LateAnswersCountOn(Publisher):
     """Takes a confirm that came too late for the next message."""
 
@@ -99,7 +99,7 @@ class _Lenient(Connection):
             super().lost(now, problem)
 
 
-@mutant("garbage-hangs", breaks=["R1", "X5"], aims=["RMQS-6.03"], also=[_Lenient])
+@mutant("garbage-hangs", tag="life-cycle", breaks=["R1", "X5"], aims=["RMQS-6.03"], also=[_Lenient])
 class GarbageHangs(StreamClient):
     """Waits forever when the first bytes of the server make no sense."""
 
@@ -110,7 +110,7 @@ class GarbageHangs(StreamClient):
 # NET-2 the life of connections
 
 
-@mutant("reconnects-once", breaks=["X6"])
+@mutant("reconnects-once", tag="life-cycle", breaks=["X6"])
 class ReconnectsOnce(Recovery):
     """Tries only once to reconnect."""
 
@@ -118,7 +118,7 @@ class ReconnectsOnce(Recovery):
         return True
 
 
-@mutant("reconnects-twice", breaks=["X6", "X9"])
+@mutant("reconnects-twice", tag="life-cycle", breaks=["X6", "X9"])
 class ReconnectsTwice(Recovery):
     """Makes two connections for one that was lost."""
 
@@ -130,7 +130,7 @@ class ReconnectsTwice(Recovery):
             return
 
 
-@mutant("subscribes-twice", breaks=["R9", "X6"])
+@mutant("subscribes-twice", tag="data", breaks=["R9", "X6"])
 class SubscribesTwice(Recovery):
     """Subscribes twice after a reconnect, and surfaces everything twice."""
 
@@ -144,7 +144,7 @@ class SubscribesTwice(Recovery):
             user.is_wanted = lambda offset: True  # type: ignore[method-assign]
 
 
-@mutant("connect-survives-close", breaks=["X7"])
+@mutant("connect-survives-close", tag="life-cycle", breaks=["X7"])
 class ConnectSurvivesClose(StreamClient):
     """Goes on connecting when it is closed meanwhile."""
 
@@ -159,7 +159,7 @@ class _Dropping(Recovery):
         super().detach(user, error)
 
 
-@mutant("close-drops-outcomes", breaks=["R7", "X7"], also=[_Dropping])
+@mutant("close-drops-outcomes", tag="data", breaks=["R7", "X7"], also=[_Dropping])
 class CloseDropsOutcomes(Publishing):
     """Reports no outcome for what is unconfirmed when it is closed."""
 
@@ -172,7 +172,7 @@ class CloseDropsOutcomes(Publishing):
 # NET-4 content
 
 
-@mutant("unknown-stream-code-is-fine", breaks=["R20", "X5"])
+@mutant("unknown-stream-code-is-fine", tag="data", breaks=["R20", "X5"])
 class UnknownStreamCodeIsFine(Locator):
     """Takes a code in a Metadata answer that it does not know for success."""
 
@@ -181,7 +181,7 @@ class UnknownStreamCodeIsFine(Locator):
         return entry if entry.code in {code.value for code in Code} else entry._replace(code=Code.OK)
 
 
-@mutant("positions-are-floats", breaks=["R10", "X12"])
+@mutant("positions-are-floats", tag="data", breaks=["R10", "X12"])
 class PositionsAreFloats(Subscription):
     """Keeps positions as floating-point numbers."""
 

@@ -16,7 +16,7 @@ from fakebrokers.rabbitmq_stream.codes import Code, OffsetType
 from fakebrokers.rabbitmq_stream.frames import StoreOffset, StreamFrame, Subscribe
 
 
-@mutant("value-behind-next", breaks=["R9"])
+@mutant("value-behind-next", tag="wire", breaks=["R9"])
 class ValueBehindNext(Connection):
     """Sends 8 value bytes behind the offset type next, which has none."""
 
@@ -30,7 +30,7 @@ class ValueBehindNext(Connection):
         self._out.append(len(body).to_bytes(4, "big") + body)
 
 
-@mutant("timestamp-in-seconds", breaks=["R9"])
+@mutant("timestamp-in-seconds", tag="data", breaks=["R9"])
 class TimestampInSeconds(Subscription):
     """Asks for a time in seconds instead of milliseconds."""
 
@@ -41,7 +41,7 @@ class TimestampInSeconds(Subscription):
         return start
 
 
-@mutant("whole-first-chunk", breaks=["R9", "R10"])
+@mutant("whole-first-chunk", tag="data", breaks=["R9", "R10"])
 class WholeFirstChunk(Subscription):
     """Surfaces the messages in front of the offset that was asked for."""
 
@@ -49,7 +49,7 @@ class WholeFirstChunk(Subscription):
         return True
 
 
-@mutant("resumes-at-its-start", breaks=["R9"])
+@mutant("resumes-at-its-start", tag="data", breaks=["R9"])
 class ResumesAtItsStart(Subscription):
     """Asks for its first start again after every loss."""
 
@@ -57,7 +57,7 @@ class ResumesAtItsStart(Subscription):
         return self.start
 
 
-@mutant("resumes-at-the-end", breaks=["R9"])
+@mutant("resumes-at-the-end", tag="data", breaks=["R9"])
 class ResumesAtTheEnd(Subscription):
     """Asks for what is written next after a loss."""
 
@@ -65,7 +65,7 @@ class ResumesAtTheEnd(Subscription):
         return super().position() if self.next_offset is None else Start(OffsetType.NEXT)
 
 
-@mutant("resumes-behind-the-next", breaks=["R9"])
+@mutant("resumes-behind-the-next", tag="data", breaks=["R9"])
 class ResumesBehindTheNext(Recovery):
     """Asks for one offset too many after a loss."""
 
@@ -75,7 +75,7 @@ class ResumesBehindTheNext(Recovery):
         await super().reattach(user)
 
 
-@mutant("resumes-at-zero", breaks=["R9"])
+@mutant("resumes-at-zero", tag="data", breaks=["R9"])
 class ResumesAtZero(Subscription):
     """Asks for offset 0 after a loss in front of the first message."""
 
@@ -84,7 +84,7 @@ class ResumesAtZero(Subscription):
         return Start(OffsetType.OFFSET, 0) if lost else super().position()
 
 
-@mutant("counts-entries", breaks=["R9", "R10"])
+@mutant("counts-entries", tag="data", breaks=["R9", "R10"])
 class CountsEntries(Subscription):
     """Goes on behind the number of entries, not of records."""
 
@@ -93,7 +93,7 @@ class CountsEntries(Subscription):
         self.next_offset = chunk.first_offset + chunk.entries
 
 
-@mutant("offset-stored-at-the-end", breaks=["R12"])
+@mutant("offset-stored-at-the-end", tag="data", breaks=["R12"])
 class OffsetStoredAtTheEnd(Consuming):
     """Stores the position of a named consumer when it ends, 0 if there was no message."""
 
@@ -104,7 +104,7 @@ class OffsetStoredAtTheEnd(Consuming):
         await super().unsubscribe(subscription, **options)
 
 
-@mutant("missing-offset-is-zero", breaks=["R5", "R12"])
+@mutant("missing-offset-is-zero", tag="data", breaks=["R5", "R12"])
 class MissingOffsetIsZero(StreamClient):
     """Takes the offset in the answer for good, whatever its code."""
 
@@ -117,7 +117,7 @@ class MissingOffsetIsZero(StreamClient):
             raise
 
 
-@mutant("one-reference-for-all-offsets", breaks=["R12"])
+@mutant("one-reference-for-all-offsets", tag="data", breaks=["R12"])
 class OneReferenceForAllOffsets(StreamClient):
     """Stores all offsets of a stream under the reference that came first."""
 

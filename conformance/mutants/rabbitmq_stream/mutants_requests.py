@@ -20,7 +20,7 @@ from fakebrokers.rabbitmq_stream.codes import Code
 from fakebrokers.rabbitmq_stream.frames import StreamFrame
 
 
-@mutant("answers-in-order", breaks=["R3", "X8"])
+@mutant("answers-in-order", tag="data", breaks=["R3", "X8"])
 class AnswersInOrder(Requests):
     """Gives an answer to the oldest open request of its kind, whatever its correlation id."""
 
@@ -31,7 +31,7 @@ class AnswersInOrder(Requests):
         return None
 
 
-@mutant("stray-answer-ends-a-request", breaks=["R3", "X8"])
+@mutant("stray-answer-ends-a-request", tag="life-cycle", breaks=["R3", "X8"])
 class StrayAnswerEndsARequest(Requests):
     """An answer that nobody waits for fails the oldest request that is open."""
 
@@ -40,7 +40,7 @@ class StrayAnswerEndsARequest(Requests):
             self.waiting.pop(correlation_id).done(ClientError("protocol", "an unexpected answer"))
 
 
-@mutant("stray-answer-is-fatal", breaks=["R3", "X8"], also=[DeafConnection])
+@mutant("stray-answer-is-fatal", tag="wire", breaks=["R3", "X8"], also=[DeafConnection])
 class StrayAnswerIsFatal(Requests):
     """Its reader dies when an answer comes that nobody waits for."""
 
@@ -49,7 +49,7 @@ class StrayAnswerIsFatal(Requests):
         connection.go_deaf()
 
 
-@mutant("late-answer-counts", breaks=["R3", "X8"])
+@mutant("late-answer-counts", tag="data", breaks=["R3", "X8"])
 class LateAnswerCounts(Requests):
     """A late answer is given to the next request of the same kind."""
 
@@ -60,7 +60,7 @@ class LateAnswerCounts(Requests):
                 return
 
 
-@mutant("top-bit-ignored", breaks=["R2", "R3"])
+@mutant("top-bit-ignored", tag="wire", breaks=["R2", "R3"])
 class TopBitIgnored(Connection):
     """Takes a frame for an answer although its key has no top bit."""
 
@@ -74,7 +74,7 @@ class TopBitIgnored(Connection):
         super().malformed(frame)
 
 
-@mutant("no-request-timeout", breaks=["R3", "X3", "X8"])
+@mutant("no-request-timeout", tag="life-cycle", breaks=["R3", "X3", "X8"])
 class NoRequestTimeout(Requests):
     """Waits for an answer forever."""
 
@@ -85,7 +85,7 @@ class NoRequestTimeout(Requests):
         return None
 
 
-@mutant("timed-out-requests-stay", breaks=["R3", "X8", "X9"])
+@mutant("timed-out-requests-stay", tag="life-cycle", breaks=["R3", "X8", "X9"])
 class TimedOutRequestsStay(Requests):
     """Tells of a time-out, but keeps the request in its table."""
 
@@ -94,7 +94,7 @@ class TimedOutRequestsStay(Requests):
         self.waiting[correlation_id] = Waiting(one.kind, lambda _: None, float("inf"), None)
 
 
-@mutant("loss-leaves-requests-open", breaks=["R1", "R3", "X2", "X6"])
+@mutant("loss-leaves-requests-open", tag="life-cycle", breaks=["R1", "R3", "X2", "X6"])
 class LossLeavesRequestsOpen(Requests):
     """Forgets the open requests when the connection is lost."""
 
@@ -103,7 +103,7 @@ class LossLeavesRequestsOpen(Requests):
             super().end(error)
 
 
-@mutant("requests-after-a-loss-hang", breaks=["R3", "X6", "X8"])
+@mutant("requests-after-a-loss-hang", tag="life-cycle", breaks=["R3", "X6", "X8"])
 class RequestsAfterALossHang(Links):
     """A request that is made while there is no connection waits for its time-out."""
 
@@ -114,7 +114,7 @@ class RequestsAfterALossHang(Links):
         return await super().control_link(deadline)
 
 
-@mutant("loss-answers-requests", breaks=["R3"])
+@mutant("loss-answers-requests", tag="data", breaks=["R3"])
 class LossAnswersRequests(Requests):
     """Takes the requests that were open at the loss of the connection for done."""
 
@@ -128,7 +128,7 @@ class LossAnswersRequests(Requests):
         super().end(error)
 
 
-@mutant("correlation-id-never-wraps", breaks=["R3"])
+@mutant("correlation-id-never-wraps", tag="wire", breaks=["R3"])
 class CorrelationIdNeverWraps(Requests):
     """Counts correlation ids beyond 32 bits."""
 
@@ -138,7 +138,7 @@ class CorrelationIdNeverWraps(Requests):
         return taken
 
 
-@mutant("refusals-are-all-alike", breaks=["R5"])
+@mutant("refusals-are-all-alike", tag="wording", breaks=["R5"])
 class RefusalsAreAllAlike(Link):
     """Reports every refusal as the same internal error."""
 
@@ -149,7 +149,7 @@ class RefusalsAreAllAlike(Link):
         return answer
 
 
-@mutant("unknown-code-is-fine", breaks=["R5", "R20", "X5"])
+@mutant("unknown-code-is-fine", tag="data", breaks=["R5", "R20", "X5"])
 class UnknownCodeIsFine(Link):
     """Takes a response code that it does not know for success."""
 
@@ -160,7 +160,7 @@ class UnknownCodeIsFine(Link):
         return answer
 
 
-@mutant("unknown-code-stops-the-reader", breaks=["R5", "R7", "R20", "X5"])
+@mutant("unknown-code-stops-the-reader", tag="wire", breaks=["R5", "R7", "R20", "X5"])
 class UnknownCodeStopsTheReader(DeafConnection):
     """Its reader dies when it sees a response code that it does not know."""
 
@@ -185,7 +185,7 @@ class UnknownCodeStopsTheReader(DeafConnection):
             self.go_deaf()
 
 
-@mutant("create-always-works", breaks=["R5", "R13"])
+@mutant("create-always-works", tag="data", breaks=["R5", "R13"])
 class CreateAlwaysWorks(StreamClient):
     """Says that a stream was created although the server has refused it."""
 
@@ -197,7 +197,7 @@ class CreateAlwaysWorks(StreamClient):
                 raise
 
 
-@mutant("long-references-are-cut", breaks=["R4", "R6"])
+@mutant("long-references-are-cut", tag="data", breaks=["R4", "R6"])
 class LongReferencesAreCut(Publishing):
     """Cuts a publisher's reference to 255 bytes."""
 
@@ -206,7 +206,7 @@ class LongReferencesAreCut(Publishing):
         return super().publisher(stream, cut)
 
 
-@mutant("length-in-characters", breaks=["R4"])
+@mutant("length-in-characters", tag="wire", breaks=["R4"])
 class LengthInCharacters(Connection):
     """Writes the length of a string in characters instead of bytes."""
 
@@ -220,7 +220,7 @@ class LengthInCharacters(Connection):
                 self._out[-1] = self._out[-1].replace(right, len(text).to_bytes(2) + data)
 
 
-@mutant("null-stops-the-reader", breaks=["R4"], aims=["RMQS-2.14"])
+@mutant("null-stops-the-reader", tag="wire", breaks=["R4"], aims=["RMQS-2.14"])
 class NullStopsTheReader(DeafConnection):
     """Its reader dies when a string is null."""
 
@@ -232,7 +232,7 @@ class NullStopsTheReader(DeafConnection):
             super().answered(frame)
 
 
-@mutant("writes-into-the-void", breaks=["R3", "X6"])
+@mutant("writes-into-the-void", tag="life-cycle", breaks=["R3", "X6"])
 class WritesIntoTheVoid(Link):
     """A request on a connection that is gone waits for its time-out."""
 

@@ -21,7 +21,7 @@ from fakebrokers.rabbitmq_stream.frames import MetadataUpdate
 from fakebrokers.rabbitmq_stream.wiretypes import StreamMetadata
 
 
-@mutant("metadata-update-ignored", breaks=["R14"])
+@mutant("metadata-update-ignored", tag="life-cycle", breaks=["R14"])
 class MetadataUpdateIgnored(Connection):
     """Does nothing when the server tells that a stream is gone."""
 
@@ -29,7 +29,7 @@ class MetadataUpdateIgnored(Connection):
         pass
 
 
-@mutant("metadata-update-closes-all", breaks=["R14"])
+@mutant("metadata-update-closes-all", tag="life-cycle", breaks=["R14"])
 class MetadataUpdateClosesAll(Recovery):
     """Ends all publishers and subscriptions of a connection when one stream is gone."""
 
@@ -47,7 +47,7 @@ class _Waiting(Publishing):
         await super().declared(publisher, deadline)
 
 
-@mutant("deleted-stream-untold", breaks=["R13", "R14", "X6"], also=[_Waiting])
+@mutant("deleted-stream-untold", tag="life-cycle", breaks=["R13", "R14", "X6"], also=[_Waiting])
 class DeletedStreamUntold(Recovery):
     """Looks for a deleted stream forever, and tells nobody."""
 
@@ -56,7 +56,7 @@ class DeletedStreamUntold(Recovery):
             user.end_all(error)
 
 
-@mutant("looks-without-pause", breaks=["R13", "R14", "X6"])
+@mutant("looks-without-pause", tag="life-cycle", breaks=["R13", "R14", "X6"])
 class LooksWithoutPause(Recovery):
     """Asks for a stream that is not available, or gone, a hundred times a second."""
 
@@ -72,7 +72,7 @@ class LooksWithoutPause(Recovery):
         await super().recover(user) if user.connection is None else self.client.progress()
 
 
-@mutant("leader-is-remembered", breaks=["R13", "R14"])
+@mutant("leader-is-remembered", tag="life-cycle", breaks=["R13", "R14"])
 class LeaderIsRemembered(Locator):
     """Asks only once where a stream lives."""
 
@@ -86,7 +86,7 @@ class LeaderIsRemembered(Locator):
         return self.known[stream]
 
 
-@mutant("moved-stream-is-closed", breaks=["R13", "R14"])
+@mutant("moved-stream-is-closed", tag="life-cycle", breaks=["R13", "R14"])
 class MovedStreamIsClosed(Recovery):
     """Gives publishers and subscriptions up when their stream moves."""
 
@@ -97,7 +97,7 @@ class MovedStreamIsClosed(Recovery):
             self.close_user(user, error)
 
 
-@mutant("consumer-stays-behind", breaks=["R13", "R14", "X6"])
+@mutant("consumer-stays-behind", tag="life-cycle", breaks=["R13", "R14", "X6"])
 class ConsumerStaysBehind(Recovery):
     """Brings publishers back after a loss, but forgets subscriptions."""
 
@@ -106,7 +106,7 @@ class ConsumerStaysBehind(Recovery):
             await super().recover(user)
 
 
-@mutant("publisher-stays-behind", breaks=["R13", "R14", "X6"])
+@mutant("publisher-stays-behind", tag="life-cycle", breaks=["R13", "R14", "X6"])
 class PublisherStaysBehind(Recovery):
     """Brings subscriptions back after a loss; publishers wait forever."""
 
@@ -115,7 +115,7 @@ class PublisherStaysBehind(Recovery):
             await super().recover(user)
 
 
-@mutant("unknown-update-stops-the-reader", breaks=["R14", "R20"])
+@mutant("unknown-update-stops-the-reader", tag="wire", breaks=["R14", "R20"])
 class UnknownUpdateStopsTheReader(DeafConnection):
     """Its reader dies at a MetadataUpdate with a code other than 6, or of a stream that it does not use."""
 
@@ -128,7 +128,7 @@ class UnknownUpdateStopsTheReader(DeafConnection):
             super().metadata_updated(frame)
 
 
-@mutant("leaderless-stream-crashes", breaks=["R13"])
+@mutant("leaderless-stream-crashes", tag="life-cycle", breaks=["R13"])
 class LeaderlessStreamCrashes(Locator):
     """Looks a leader up that is not in the list."""
 
@@ -141,7 +141,7 @@ class LeaderlessStreamCrashes(Locator):
         return Located(nodes[entry.leader], [nodes[reference] for reference in entry.replicas])
 
 
-@mutant("metadata-by-position", breaks=["R13"])
+@mutant("metadata-by-position", tag="data", breaks=["R13"])
 class MetadataByPosition(Locator):
     """Takes the streams of a Metadata answer in the order of the question."""
 
@@ -155,7 +155,7 @@ class MetadataByPosition(Locator):
         return answer.streams[self.asked.index(stream)]  # type: ignore[no-any-return]
 
 
-@mutant("first-endpoint-only", breaks=["R14", "X6"])
+@mutant("first-endpoint-only", tag="life-cycle", breaks=["R14", "X6"])
 class FirstEndpointOnly(Links):
     """Never tries any but the first endpoint."""
 
@@ -169,7 +169,7 @@ class _Hasty(Backoff):
         return 0.1
 
 
-@mutant("login-storm", breaks=["R15", "X6"], also=[_Hasty])
+@mutant("login-storm", tag="life-cycle", breaks=["R15", "X6"], also=[_Hasty])
 class LoginStorm(Recovery):
     """Repeats a refused login after a reconnect ten times a second."""
 
@@ -177,7 +177,7 @@ class LoginStorm(Recovery):
         return False
 
 
-@mutant("never-reconnects", breaks=["R9", "R14", "R17", "R18", "X6"])
+@mutant("never-reconnects", tag="life-cycle", breaks=["R9", "R14", "R17", "R18", "X6"])
 class NeverReconnects(Recovery):
     """Says that it reconnects, and does not."""
 

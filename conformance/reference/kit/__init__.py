@@ -48,7 +48,7 @@ That is all: ``python -m conformance.reference moleculer`` serves it as a child 
 A mutant is a subclass of one part (of the protocol, its ops or this kit) with one defect, in a module
 ``conformance/mutants/<protocol>/mutants_*.py``; it replaces that part wherever `Runtime.part` is asked:
 
-    @mutant("reconnects-in-step", breaks=["X6"])
+    @mutant("reconnects-in-step", tag="life-cycle", breaks=["X6"])
     class ReconnectsInStep(Backoff):
         """Waits equally long before a reconnect as every other client."""
 
