@@ -10,7 +10,6 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
-from time import time
 from typing import Any
 
 import msgspec
@@ -130,8 +129,13 @@ async def settled(node: Node, within_s: float = 1.0) -> None:
     A client that answers no PING gets the time instead.
     """
     before = len(node.heard(Pong))
-    node.send("PING", NODE, time=round(time() * 1000), id=node.core.new_id())
+    node.send("PING", NODE, time=wall_ms(node), id=node.core.new_id())
     await until(lambda: len(node.heard(Pong)) > before, within_s)
+
+
+def wall_ms(node: Node) -> int:
+    """Milliseconds since 1970, on the clock that the fake and the client share."""
+    return round(node.core.wall(now()) * 1000)
 
 
 def raw(node: Node, command: str, values: Any, target: str = NODE) -> None:

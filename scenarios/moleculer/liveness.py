@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from itertools import pairwise
-from time import time
 from typing import Any
 
 from msgspec import UNSET
@@ -48,6 +47,7 @@ from scenarios.moleculer._steps import (
     services_in,
     settled,
     until,
+    wall_ms,
     when,
     withheld,
 )
@@ -310,17 +310,17 @@ async def ping_answered(broker: Moleculer, client: Client, expect: Expect) -> No
     for number, target in enumerate((NODE, "")):
         where = f"PING.{target}" if target else "PING"
         since = mark(broker)
-        sent = round(time() * 1000)
+        sent = wall_ms(node)
         node.send("PING", target, time=sent, id=f"ping-{number}")
         found = await came(broker, "Pong", since=since)
         expect.equal(len(found), 1, f"{where} gets one PONG within 1 s")
         pong: Any = found[0][1]
         expect.equal(place(found[0][0]), f"PONG.{PEER}", "on PONG.<sender>")
         expect.equal((pong.id, pong.time), (f"ping-{number}", sent), "with the same id and time")
-        near = isinstance(pong.arrived, int | float) and abs(pong.arrived - time() * 1000) < 5000
+        near = isinstance(pong.arrived, int | float) and abs(pong.arrived - wall_ms(node)) < 5000
         expect.that(near, "arrived is a number near the wall clock", pong.arrived)
     since = mark(broker)
-    node.send("PING", NODE, time=round(time() * 1000))
+    node.send("PING", NODE, time=wall_ms(node))
     found = await came(broker, "Pong", since=since, within_s=0.6)
     bare = [packet.id for _, packet in found if packet.id not in (None, UNSET)]  # type: ignore[attr-defined]
     expect.that(not bare, "a PING without id gets a PONG without one, or none", bare)
@@ -345,7 +345,7 @@ def mute_pings(broker: Moleculer, **services: Any) -> Node:
 
 def pong_to(node: Node, ping: Ping, **fields: Any) -> None:
     """Answer a PING by hand."""
-    values = {"time": ping.time, "id": ping.id, "arrived": round(time() * 1000), **fields}
+    values = {"time": ping.time, "id": ping.id, "arrived": wall_ms(node), **fields}
     node.send("PONG", str(ping.sender), **values)
 
 
@@ -398,7 +398,7 @@ async def peer_clock_differs(broker: Moleculer, client: Client, expect: Expect) 
     for number, (hours, name) in enumerate(((1, "ahead"), (-1, "behind"))):
         pinging = client.begin("mol.ping", 3.0, session="s1", node=PEER)
         ping = await pinged(node, skip=number)
-        pong_to(node, ping, arrived=round(time() * 1000) + hours * 3_600_000)
+        pong_to(node, ping, arrived=wall_ms(node) + hours * 3_600_000)
         value = expect.ok(await pinging, "the ping completes")
         rtt = value["rtt_ms"]
         fits = isinstance(rtt, int | float) and 0 <= rtt <= 1000
