@@ -180,8 +180,12 @@ class Caller:
         finally:
             flags = {**later["headers"], **({"$streamError": error} if error else {})}
             end = {**later, "headers": flags, "params": None, "stream": False, "seq": seq + 1}
-            with suppress(ClientError):
-                self._post.send(command, rest, end)
+            self.send_end(command, rest, end)
+
+    def send_end(self, command: str, rest: str, packet: Json) -> None:
+        """The end packet of an upload, if there is still a connection."""
+        with suppress(ClientError):
+            self._post.send(command, rest, packet)
 
     # answers
 
@@ -198,7 +202,7 @@ class Caller:
             return
         self.merge(pending, packet)
         if packet.get("stream") is True or packet.get("seq"):
-            pending.incoming = Incoming(packet["sender"], "data")
+            pending.incoming = self._runtime.part(Incoming)(packet["sender"], "data")
             self.streams[id] = pending
             self.chunk(id, pending, packet)
             return

@@ -46,7 +46,7 @@ class MoleculerClient:
             "DISCOVER": self.discovered,
             "INFO": self.informed,
             "HEARTBEAT": self.beaten,
-            "DISCONNECT": lambda packet: self.gone(packet["sender"]),
+            "DISCONNECT": self.left,
             "PING": self.pings.asked,
             "PONG": self.pings.answered,
             "REQ": self.server.request,
@@ -236,7 +236,7 @@ class MoleculerClient:
         """A message came; whatever is in it, the node lives on."""
         try:
             command, packet = self.post.read(topic, payload)
-            if not self.is_foreign(command, packet):
+            if not self.counts(command, packet):
                 return
             handler = self._handlers.get(command)
             if handler is not None:
@@ -246,7 +246,7 @@ class MoleculerClient:
         except (TypeError, ValueError, KeyError, AttributeError) as error:
             self.runtime.callbacks.trouble("decode", ClientError("protocol", f"{topic}: {error!r}"))
 
-    def is_foreign(self, command: str, packet: Json) -> bool:
+    def counts(self, command: str, packet: Json) -> bool:
         """Whether a packet counts: of the own ones only requests, answers and events do."""
         if packet["sender"] != self.settings.node_id or command[:3] in ("REQ", "RES", "EVE"):
             return True
@@ -273,6 +273,10 @@ class MoleculerClient:
         """Somebody lives."""
         if not self.registry.heartbeat(packet, self.runtime.clock.now()):
             self.post.send("DISCOVER", packet["sender"], {})
+
+    def left(self, packet: Json) -> None:
+        """Somebody stops."""
+        self.gone(packet["sender"])
 
     def gone(self, peer: str) -> None:
         """Somebody is no more."""

@@ -96,7 +96,8 @@ class Server:
             self._runtime.callbacks.note("a chunk behind the end of its upload was dropped")
             return
         there = self._uploads.get(id)
-        incoming = there or self._uploads.setdefault(id, Incoming(packet["sender"], "params"))
+        new = self._runtime.part(Incoming)
+        incoming = there or self._uploads.setdefault(id, new(packet["sender"], "params"))
         was_open = incoming.opening is not None
         incoming.add(packet)
         if incoming.opening is not None and not was_open:

@@ -51,7 +51,14 @@ class Incoming:
         elif packet.get("stream") is True:
             self._chunks.put_nowait(chunk_of(packet.get(self._payload)))
         else:
-            self.end(error_in(packet))
+            self.end(self.error_in(packet))
+
+    def error_in(self, packet: Json) -> ClientError | None:
+        """The error with which a stream ends."""
+        error = flags_of(packet).get("$streamError")
+        if packet.get("success") is False:
+            error = packet.get("error") or {}
+        return None if error is None else remote(error)
 
     def end(self, error: ClientError | None = None) -> None:
         """Nothing more comes, perhaps because of an error."""
@@ -80,14 +87,6 @@ def chunk_of(value: Any) -> Any:
     if isinstance(value, Mapping) and value.get("type") == "Buffer" and isinstance(value.get("data"), list):
         return bytes(value["data"])
     return value
-
-
-def error_in(packet: Json) -> ClientError | None:
-    """The error with which a stream ends."""
-    error = flags_of(packet).get("$streamError")
-    if packet.get("success") is False:
-        error = packet.get("error") or {}
-    return None if error is None else remote(error)
 
 
 def flags_of(packet: Mapping[str, Any]) -> Mapping[str, Any]:
