@@ -9,7 +9,6 @@ from typing import Any
 from conformance.adapter import kit
 from conformance.mutants.registry import mutant
 from conformance.reference.kit import ClientError
-from conformance.reference.moleculer.bus import Bus
 from conformance.reference.moleculer.client import MoleculerClient
 from conformance.reference.moleculer.ops import MoleculerOps
 from conformance.reference.moleculer.post import Post
@@ -24,7 +23,7 @@ class SubscribesAfterDiscover(MoleculerClient):
     """Asks who is there before it can hear the answer."""
 
     async def join(self) -> None:
-        bus = self.runtime.part(Bus)(self.runtime, self.settings, self.hear, self.lost_bus)
+        bus = self.new_bus()
         try:
             await bus.open()
         except OSError as error:

@@ -13,6 +13,7 @@ from conformance.reference.moleculer.bus import Bus
 from conformance.reference.moleculer.caller import Caller
 from conformance.reference.moleculer.context import Context
 from conformance.reference.moleculer.events import Events
+from conformance.reference.moleculer.mesh import Mesh
 from conformance.reference.moleculer.pings import Pings
 from conformance.reference.moleculer.post import Post
 from conformance.reference.moleculer.registry import Registry
@@ -70,8 +71,9 @@ class MoleculerClient:
         await self.reach(self.runtime.backoff(0.2, 2.0).retry)
         self.runtime.callbacks.tell("connected")
         await asyncio.sleep(START_S)
-        for work in (self.heartbeats(), self.sweeps()):
-            self.runtime.tasks.spawn(work)
+        if self.settings.transporter != "tcp":  # gossip tells who lives
+            for work in (self.heartbeats(), self.sweeps()):
+                self.runtime.tasks.spawn(work)
         self.announce()
 
     async def reach(self, retry: Callable[..., Any]) -> None:
@@ -89,7 +91,7 @@ class MoleculerClient:
 
     async def join(self) -> None:
         """Connect, listen, ask who is there. Raises `ClientError`."""
-        bus = self.runtime.part(Bus)(self.runtime, self.settings, self.hear, self.lost_bus)
+        bus = self.new_bus()
         try:
             await bus.open()
             await bus.subscribe([(topic, "") for topic in self.topics()])
@@ -100,6 +102,14 @@ class MoleculerClient:
             raise
         self.post.bus = bus
         self.post.send("DISCOVER", "", {})
+
+    def new_bus(self) -> Bus | Mesh:
+        """A connection to the server, or to the other nodes where there is none."""
+        if self.settings.transporter != "tcp":
+            return self.runtime.part(Bus)(self.runtime, self.settings, self.hear, self.lost_bus)
+        return self.runtime.part(Mesh)(
+            self.runtime, self.settings, self.hear, lambda: self.info(self.infos())
+        )
 
     def topics(self) -> list[str]:
         """The twelve topics of a node."""
@@ -203,7 +213,11 @@ class MoleculerClient:
 
     def send_info(self, target: str, services: list[Json]) -> None:
         """Tell one node, or all."""
-        info = {
+        self.post.send("INFO", target, self.info(services))
+
+    def info(self, services: list[Json]) -> Json:
+        """The INFO with these services."""
+        return {
             "services": services,
             "ipList": ["127.0.0.1"],
             "hostname": platform.node() or "localhost",
@@ -213,7 +227,6 @@ class MoleculerClient:
             "metadata": {},
             "seq": self.seq,
         }
-        self.post.send("INFO", target, info)
 
     async def heartbeats(self) -> None:
         """A sign of life in each interval."""

@@ -147,5 +147,5 @@ REFERENCE = Reference(
     ops=MoleculerOps,
     roles=("caller", "service", "emitter", "listener"),
     caps="auto_reconnect callback_raise callback_sleep cancel disable_balancer stats streams",
-    facts={"transporters": ["nats", "redis", "mqtt"], "serializers": ["JSON"]},
+    facts={"transporters": ["nats", "redis", "mqtt", "tcp"], "serializers": ["JSON"]},
 )

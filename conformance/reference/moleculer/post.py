@@ -9,6 +9,7 @@ from uuid import UUID
 
 from conformance.reference.kit import ClientError, Runtime
 from conformance.reference.moleculer.bus import Bus
+from conformance.reference.moleculer.mesh import Mesh
 from conformance.reference.moleculer.settings import VERSION, Settings
 from conformance.reference.moleculer.streams import limit_of
 
@@ -23,7 +24,7 @@ class Post:
     """
 
     def __init__(self, runtime: Runtime, settings: Settings) -> None:
-        self.bus: Bus | None = None
+        self.bus: Bus | Mesh | None = None
         self._runtime = runtime
         self._settings = settings
 

@@ -18,7 +18,8 @@ class Settings:
     """See ADAPTER.md, section 5.
 
     Attributes:
-        transporter: ``nats``, ``redis`` or ``mqtt``.
+        transporter: ``nats``, ``redis``, ``mqtt`` or ``tcp``.
+        endpoint: ``host:port``; for ``tcp`` the addresses of nodes.
         timeout_s: Of calls that are given none; 0 for none.
     """
 
@@ -39,5 +40,7 @@ class Settings:
 
 def address(url: str) -> tuple[str, str]:
     """Transporter and ``host:port`` of a URL."""
+    if url.startswith("tcp://"):
+        return "tcp", url  # those of several nodes, with their ids
     parts = urlsplit(url if "://" in url else f"nats://{url}")
     return parts.scheme, parts.netloc.rpartition("@")[2]
