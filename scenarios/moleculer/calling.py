@@ -274,7 +274,7 @@ async def odd_responses(broker: Moleculer, client: Client, expect: Expect) -> No
     for (name, _), each in zip(answers, calls, strict=True):
         result = await each
         expect.ended(result, f"an answer with {name}: the call ends by 1.45 s")
-        expect.that(not result.ok, f"an answer with {name}: the call ends with an error", result)
+        expect.that(not result.ok, f"an answer with {name}: the call ends with an error", str(result))
         if name == "an unknown error" and result.error is not None:
             told = (result.code, "odd one" in result.error.text)
             expect.equal(told, ("E_ODD", True), "an unknown error keeps message and code")
@@ -295,7 +295,7 @@ async def nobody_offers(broker: Moleculer, client: Client, expect: Expect) -> No
         result = await call(client, action, {"n": 1}, 1.0, **more)
         what = "a node that is not there" if more else f"{action}"
         definite = result.error is not None and result.error.definite and result.code in (None, 404)
-        expect.that(definite, f"a call to {what} fails for good within 1 s", result)
+        expect.that(definite, f"a call to {what} fails for good within 1 s", str(result))
     found = await came(broker, "Request", since=since, within_s=0.2)
     expect.that(not found, "no REQUEST is published", len(found))
 

@@ -69,7 +69,9 @@ async def fails_unsent(
     """A call to the peer fails at once, for good, and no REQUEST is published."""
     since, seen = mark(broker), len(node.requests)
     result = await call(client, "p.echo", timeout_s=2.0)
-    expect.that(result.error is not None and result.error.definite, f"{criterion} fails for good", result)
+    expect.that(
+        result.error is not None and result.error.definite, f"{criterion} fails for good", str(result)
+    )
     expect.within(result.elapsed_ms / 1000, limit(within_s), f"{criterion} fails at once")
     sent = len(said(broker, "Request", since)) + len(node.requests) - seen
     expect.equal(sent, 0, f"{criterion}: no REQUEST is published")
@@ -256,7 +258,7 @@ async def disconnect_of_a_peer(broker: Moleculer, client: Client, expect: Expect
             ended, "pending calls to the peer end within 1 s", f"still open after {now() - begun:.1f} s"
         )
         result = await each
-        expect.that(not result.ok, "pending calls to the peer end with an error", result)
+        expect.that(not result.ok, "pending calls to the peer end with an error", str(result))
     await fails_unsent(broker, client, expect, gone, "a new call to the peer")
     respond(other, wanted, data="kept")
     expect.equal(expect.ok(await kept, "the call to another peer completes")["data"], "kept", "normally")

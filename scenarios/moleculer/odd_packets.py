@@ -103,7 +103,7 @@ async def wrong_version(broker: Moleculer, client: Client, expect: Expect) -> No
             expect.that(not answered, f"a REQUEST of {what} is not answered")
             expect.that(not ran, f"a REQUEST of {what} does not run")
             expect.that(not routed, f"no call is routed to a node of {what}")
-            expect.that(not result.ok and not result.hang, f"a call to a node of {what} fails", result)
+            expect.that(not result.ok and not result.hang, f"a call to a node of {what} fails", str(result))
         else:
             dropped = not answered and not ran and not routed
             expect.tolerate(dropped, "a packet whose ver is a number, or missing, is dropped")

@@ -232,7 +232,7 @@ async def download_sender_vanishes(broker: Moleculer, client: Client, expect: Ex
     ended = await until(lambda: calling.done, limit(1.0))
     expect.that(ended, "the reader gets an error within 1 s", f"still waits after {now() - begun:.1f} s")
     result = await calling
-    expect.that(not result.ok, "the reader gets an error", result)
+    expect.that(not result.ok, "the reader gets an error", str(result))
     expect.that(client.alive, "the process is alive")
 
 
