@@ -7,7 +7,7 @@ by hand is published on the bus, so it is no fault and stands in the journal as 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from contextlib import suppress
 from typing import Any
@@ -21,32 +21,51 @@ from conformance.suite import Client, Expect
 from conformance.suite.expect import Inconclusive, SetupFailed, Unsupported
 from fakebrokers import Moleculer
 from fakebrokers.errors import WaitTimeout
-from fakebrokers.journal import Record, Tap
+from fakebrokers.journal import Tap
 from fakebrokers.moleculer.calls import RemoteError
 from fakebrokers.moleculer.node import Node
-from fakebrokers.moleculer.packets import Packet, Pong, Request, packet_in
+from fakebrokers.moleculer.packets import Packet, Pong, Request
 from fakebrokers.moleculer.services import NO_ANSWER, Context
-from fakebrokers.moleculer.topics import Topic, topic_of
 
 NODE = "client"  #: the id of the node that is judged
+
+
 PEER = "peer"
+
+
 CALLER = ("caller",)
+
+
 SERVICE = ("service",)
+
+
 EMITTER = ("emitter",)
+
+
 LISTENER = ("listener",)
+
+
 BOTH_WAYS = ("caller", "service")
 
+
 NATS = {"transporter": "nats"}
+
+
 REDIS = {"transporter": "redis"}
+
+
 MQTT = {"transporter": "mqtt"}
+
+
 TCP = {"transporter": "tcp", "gossip_s": 0.2}
+
 
 #: How long a node takes to start: it waits 0.5 s for others.
 START_S = 8.0
+
+
 #: An answer that is due at once.
 AT_ONCE_S = 1.2 + 0.25
-
-Topical = tuple[Record, Packet]
 
 
 # joining
@@ -103,6 +122,10 @@ def withheld(ctx: Context) -> Any:
     return NO_ANSWER
 
 
+#: What most peers offer.
+OFFER = {"p": {"echo": echo, "wait": withheld}}
+
+
 async def met(broker: Moleculer, node: Node, *actions: str, within_s: float = 4.0) -> None:
     """The peer knows these actions of the client. Raises `Inconclusive`: they were never told."""
 
@@ -141,11 +164,6 @@ def wall_ms(node: Node) -> int:
 def raw(node: Node, command: str, values: Any, target: str = NODE) -> None:
     """Publish JSON in place of a packet; nothing is added."""
     node.send_raw(command, msgspec.json.encode(values), target)
-
-
-def when(broker: Moleculer, record: Record) -> float:
-    """When it happened, on the clock of the running loop and of results."""
-    return record.at + broker.journal.started_at
 
 
 def now() -> float:
@@ -252,51 +270,6 @@ def respond(node: Node, asked: Packet, **fields: Any) -> None:
     node.send("RES", target, **{name: value for name, value in values.items() if value is not UNSET})
 
 
-# the journal
-
-
-def packet_of(record: Record) -> Packet | None:
-    """The packet in a record; None if there is none, or a record of the message around it has it already."""
-    if record.frame is None or record.envelope:
-        return None
-    return packet_in(record.frame)
-
-
-def said(
-    broker: Moleculer, kind: str, since: int = 0, where: Callable[[Any], bool] | None = None
-) -> list[Topical]:
-    """The packets of a kind that came from the client."""
-    found = broker.packets(kind, since)
-    return [(r, p) for r, p in found if r.tap & Tap.RECEIVED and (where is None or where(p))]
-
-
-def packets(
-    broker: Moleculer, kind: str, since: int = 0, where: Callable[[Any], bool] | None = None
-) -> list[Any]:
-    """`said`, without the records."""
-    return [packet for _, packet in said(broker, kind, since, where)]
-
-
-async def came(
-    broker: Moleculer,
-    kind: str,
-    *,
-    since: int = 0,
-    count: int = 1,
-    within_s: float = AT_ONCE_S,
-    where: Callable[[Any], bool] | None = None,
-) -> list[Topical]:
-    """The packets of a kind from the client, as soon as there are `count`, or what there is in the end."""
-
-    def fits(record: Record) -> bool:
-        packet = packet_of(record)
-        return type(packet).__name__ == kind and (where is None or where(packet))
-
-    with suppress(WaitTimeout):
-        await broker.wait_for_async(fits, tap=Tap.RECEIVED, count=count, since=since, timeout=within_s)
-    return said(broker, kind, since, where)
-
-
 async def heard(
     node: Node, kind: type[Packet], count: int = 1, within_s: float = 3.0, skip: int = 0
 ) -> list[Any]:
@@ -313,45 +286,7 @@ async def asked(node: Node, count: int = 1, within_s: float = 3.0, skip: int = 0
     return found
 
 
-def topic(record: Record) -> Topic:
-    """Where a message went, or what it was published on."""
-    frame: Any = record.frame
-    text = next(str(getattr(frame, name)) for name in ("subject", "channel", "topic") if hasattr(frame, name))
-    found = topic_of(text)
-    assert found is not None, text
-    return found
-
-
-def place(record: Record) -> str:
-    """A topic without its prefix: ``REQ.client``."""
-    found = topic(record)
-    return f"{found.command}.{found.rest}" if found.rest else found.command
-
-
-def mark(broker: Moleculer) -> int:
-    """The journal's end, to look at what comes later."""
-    return broker.journal.last_seq
-
-
-def services_in(info: Any) -> list[str]:
-    """The names of the services in an INFO, without the node's own."""
-    listed = info.services if isinstance(info.services, Sequence) else []
-    names = [str(each.get("name")) for each in listed if isinstance(each, Mapping)]
-    return sorted(name for name in names if not name.startswith("$") and not name.startswith("listener-"))
-
-
-def is_broadcast(found: Topical) -> bool:
-    """Whether a packet was for everybody."""
-    return topic(found[0]).rest == ""
-
-
 def runs(client: Client, action: str = "", since: int = 0) -> list[str]:
     """The ids of the requests whose actions ran, as the adapter tells; from event `since` on."""
     found = [event for event in client.events[since:] if event.event == "note" and event["what"] == "action"]
     return [str(event["request"]) for event in found if action in ("", event["action"])]
-
-
-async def beats(broker: Moleculer, expect: Expect, since: int, within_s: float, criterion: str) -> None:
-    """The client's heartbeats go on."""
-    found = await came(broker, "Heartbeat", since=since, within_s=within_s)
-    expect.that(found, criterion, f"no HEARTBEAT for {within_s:g} s")

@@ -13,7 +13,14 @@ from fakebrokers.journal import Tap
 from fakebrokers.moleculer.calls import RemoteError
 from fakebrokers.moleculer.node import Node
 from fakebrokers.moleculer.packets import Packet, Request
-from scenarios.moleculer._steps import came, request, respond, until
+from scenarios.moleculer._steps import (
+    request,
+    respond,
+    until,
+)
+from scenarios.moleculer._wire import (
+    came,
+)
 
 ERROR = {"name": "MoleculerError", "message": "the source broke", "code": 500, "nodeID": "peer"}
 

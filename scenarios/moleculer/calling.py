@@ -13,36 +13,33 @@ from fakebrokers import Moleculer
 from fakebrokers.moleculer.packets import Request
 from fakebrokers.moleculer.services import Context, MoleculerError
 from scenarios.moleculer._steps import (
-    AT_ONCE_S,
     BOTH_WAYS,
     CALLER,
     MQTT,
     NATS,
     NODE,
+    OFFER,
     PEER,
     REDIS,
     TCP,
     asked,
     begin_call,
     call,
-    came,
-    echo,
     is_answered,
     joined,
-    mark,
     peer,
-    place,
     reachable,
     request,
     respond,
-    said,
-    serve,
     settled,
-    withheld,
+)
+from scenarios.moleculer._wire import (
+    came,
+    mark,
+    place,
+    said,
 )
 
-#: What most peers offer here.
-OFFER = {"p": {"echo": echo, "wait": withheld}}
 #: No value of a REQUEST, or one that says no.
 NOTHING = (None, UNSET)
 
@@ -215,46 +212,6 @@ async def meta_merged(broker: Moleculer, client: Client, expect: Expect) -> None
     expect.equal(meta, {"a": 1, "b": {"c": 2}}, "the answer's meta is visible to the caller")
 
 
-@scenario("MOL-3.19", roles=CALLER, needs=("concurrent",))
-async def two_nodes(broker: Moleculer, client: Client, expect: Expect) -> None:
-    nodes = [peer(broker, id, {"p": {"echo": echo}}) for id in ("one", "two")]
-    await joined(broker, client)
-    await all_answered(client, expect, 100, "all calls are answered")
-    shares = [len(node.requests) for node in nodes]
-    expect.that(min(shares) >= 10, "each peer gets at least 10 of 100 calls", shares)
-    nodes[0].stop_heartbeats()
-    nodes[0].send("DISCONNECT")
-    await settled(nodes[1])
-    gone = len(nodes[0].requests)
-    await all_answered(client, expect, 20, "all calls after the DISCONNECT are answered")
-    expect.equal(len(nodes[0].requests), gone, "none goes to the gone peer")
-
-
-async def all_answered(client: Client, expect: Expect, count: int, criterion: str) -> None:
-    """So many calls at once end well."""
-    calls = [begin_call(client, "p.echo", {"n": n}) for n in range(count)]
-    for each in calls:
-        expect.ok(await each, criterion)
-
-
-@scenario("MOL-3.20", roles=CALLER)
-async def balancer_disabled(broker: Moleculer, client: Client, expect: Expect) -> None:
-    known = peer(broker, services=OFFER)
-    silent = {"announces": False, "answers_discover": False, "disable_balancer": True}
-    hidden = peer(broker, "hidden", {"p": {"echo": lambda ctx: "from the hidden one"}}, **silent)
-    await joined(broker, client, disable_balancer=True)
-    data = await is_answered(client, expect, "the call is answered", "p.echo", {"n": 1})
-    expect.equal([place(r) for r, _ in said(broker, "Request")], ["REQB.p.echo"], "REQUEST on REQB.<action>")
-    expect.equal(data, "from the hidden one", "the answer of a node without INFO counts")
-    expect.equal(len(hidden.requests), 1, "one REQUEST")
-    since = mark(broker)
-    data = await is_answered(client, expect, "a call to a node is answered", "p.echo", {"n": 2}, node=PEER)
-    expect.equal(
-        [place(r) for r, _ in said(broker, "Request", since)], [f"REQ.{PEER}"], "a node on REQ.<node>"
-    )
-    expect.equal((data, len(known.requests)), ({"n": 2}, 1), "the node answers itself")
-
-
 @scenario("MOL-3.24", roles=CALLER, needs=("concurrent",))
 async def odd_responses(broker: Moleculer, client: Client, expect: Expect) -> None:
     node = peer(broker, services=OFFER)
@@ -298,37 +255,3 @@ async def nobody_offers(broker: Moleculer, client: Client, expect: Expect) -> No
         expect.that(definite, f"a call to {what} fails for good within 1 s", str(result))
     found = await came(broker, "Request", since=since, within_s=0.2)
     expect.that(not found, "no REQUEST is published", len(found))
-
-
-@scenario("MOL-3.27", roles=BOTH_WAYS)
-async def balanced_service(broker: Moleculer, client: Client, expect: Expect) -> None:
-    node = peer(broker, disable_balancer=True)
-    await joined(broker, client, disable_balancer=True)
-    await serve(client, {"a": "echo"})
-    await _balanced(broker, expect, "s.a", "after its INFO the action is subscribed on REQB", AT_ONCE_S * 2)
-    since = mark(broker)
-    for number in range(3):
-        future = node.start_call("s.a", {"n": number}, timeout=2.0)
-        expect.equal(await asyncio.wrap_future(future), {"n": number}, "a REQUEST on REQB is answered")
-    await settled(node)
-    found = [place(r) for r, _ in said(broker, "Response", since)]
-    expect.equal(found, [f"RES.{PEER}"] * 3, "each REQUEST gets one RESPONSE on RES.<sender>")
-    await serve(client, {"b": "echo"}, "t")
-    criterion = "within 2.5 s after the change the new action is subscribed too"
-    await _balanced(broker, expect, "t.b", criterion, 3.25)
-    since = mark(broker)
-    await is_answered(client, expect, "a call of the own action is answered", "s.a", {"own": 1})
-    own = [place(r) for r, _ in said(broker, "Request", since)]
-    expect.tolerate(own == ["REQB.s.a"], "the own call goes over REQB too", own)
-
-
-async def _balanced(broker: Moleculer, expect: Expect, action: str, criterion: str, within_s: float) -> None:
-    """The client listens to an action as one of a queue group."""
-
-    def fits(record: Any) -> bool:
-        return bool(record.kind == "Sub" and record.frame.subject == f"MOL.REQB.{action}")
-
-    (found, *_) = await expect.wire(broker, criterion, within_s=within_s, where=fits)
-    frame: Any = found.frame
-    expect.that(frame.queue, "the subscription is one of a queue group")
-    expect.tolerate(frame.queue == action, "the queue group has the name of the action", frame.queue)

@@ -23,22 +23,24 @@ from scenarios.moleculer._steps import (
     NODE,
     REDIS,
     TCP,
-    came,
     heard,
     joined,
     limit,
     listen,
-    mark,
     met,
-    packets,
     peer,
-    place,
     reachable,
-    said,
     serve,
     serves,
     settled,
     until,
+)
+from scenarios.moleculer._wire import (
+    came,
+    mark,
+    packets,
+    place,
+    said,
 )
 
 HEARING = ("service", "listener")

@@ -20,23 +20,25 @@ from scenarios.moleculer._steps import (
     REDIS,
     SERVICE,
     ask,
-    beats,
     call,
-    came,
     echo,
     is_answered,
     joined,
     limit,
-    mark,
-    packets,
     peer,
     raw,
     runs,
-    said,
     serve,
     serves,
     settled,
     until,
+)
+from scenarios.moleculer._wire import (
+    beats,
+    came,
+    mark,
+    packets,
+    said,
 )
 
 MUTE = {"announces": False, "answers_discover": False}

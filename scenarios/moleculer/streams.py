@@ -16,13 +16,12 @@ from scenarios.moleculer._steps import (
     CALLER,
     MQTT,
     NATS,
+    OFFER,
     REDIS,
     SERVICE,
     TCP,
     asked,
     begin_call,
-    came,
-    echo,
     is_answered,
     joined,
     limit,
@@ -34,7 +33,6 @@ from scenarios.moleculer._steps import (
     serves,
     settled,
     until,
-    withheld,
 )
 from scenarios.moleculer._streams import (
     ERROR,
@@ -45,8 +43,10 @@ from scenarios.moleculer._streams import (
     kibibytes,
     read_two,
 )
+from scenarios.moleculer._wire import (
+    came,
+)
 
-OFFER = {"p": {"echo": echo, "wait": withheld}}
 TWENTY = range(22)  #: opening, 20 chunks, end
 
 

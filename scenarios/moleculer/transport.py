@@ -15,36 +15,40 @@ from scenarios.moleculer._steps import (
     MQTT,
     NATS,
     NODE,
+    OFFER,
     REDIS,
     SERVICE,
     asked,
     begin_call,
     call,
-    came,
-    echo,
     is_answered,
-    is_broadcast,
     joined,
     joining,
     limit,
     listen,
-    mark,
     now,
     peer,
     request,
     respond,
     runs,
-    said,
     serve,
     serves,
     settled,
     until,
-    withheld,
 )
-from scenarios.moleculer.discovery import places, subscriptions, wanted_topics
+from scenarios.moleculer._wire import (
+    came,
+    is_broadcast,
+    mark,
+    places,
+    said,
+    subscriptions,
+    wanted_topics,
+)
 
 PATIENT: dict[str, Any] = {"heartbeat_s": 2, "heartbeat_timeout_s": 60}
-OFFER = {"p": {"echo": echo, "wait": withheld}}
+
+
 MARKED = {"marked": "lost at sea"}
 
 
