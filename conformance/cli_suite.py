@@ -14,6 +14,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from conformance.adapter.base import Adapter
+from conformance.cli_folders import with_folders
 from conformance.printing import console_for_all
 from conformance.results import Results
 from conformance.suite.load import SETS, all_scenarios, select
@@ -30,6 +31,7 @@ LEVEL = click.Choice(["MUST", "SHOULD", "MAY"], case_sensitive=False)
 @click.command("list")
 @click.option("--protocol", type=PROTOCOL)
 @click.option("--level", type=LEVEL)
+@with_folders
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
 def list_command(protocol: str | None, level: str | None, as_json: bool) -> None:
     """List the scenarios: what a client is judged by."""
@@ -62,6 +64,7 @@ def _row(item: Scenario) -> dict[str, object]:
 
 
 @click.command("explain")
+@with_folders
 @click.argument("scenario_id", metavar="ID")
 def explain_command(scenario_id: str) -> None:
     """Say what a scenario demands, where that comes from, and what is done to the client."""
@@ -97,6 +100,7 @@ def explain_command(scenario_id: str) -> None:
 @click.option(
     "--target", metavar="URL", help="Run against this real broker; scenarios without broker-side faults."
 )
+@with_folders
 @click.option("--strict", is_flag=True, help="SHOULD counts like MUST.")
 @click.option(
     "--expect",

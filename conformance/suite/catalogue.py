@@ -1,25 +1,27 @@
 """The requirements: ids, levels, what is done to the client and what it must do then.
 
-They stand in ``scenarios/catalogue/*.toml``, one file per family; ids never change.
+They stand in ``scenarios/catalogue/*.toml``, one file per family; ids never change. Folders from outside
+(`outside`) have catalogues of their own.
 """
 
 from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
+from difflib import get_close_matches
 from functools import cache
 from importlib.resources import files
 from typing import Literal
 
 import msgspec
 
+from conformance.suite import outside
 from fakebrokers.errors import UsageError
-from fakebrokers.protocol import instead_of
 
 Level = Literal["MUST", "SHOULD", "MAY"]
 
 
-class Requirement(msgspec.Struct, frozen=True, kw_only=True):
+class Requirement(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What a scenario demands, in words.
 
     Attributes:
@@ -56,14 +58,14 @@ class Requirement(msgspec.Struct, frozen=True, kw_only=True):
         return self.id.partition("-")[0]
 
 
-class Section(msgspec.Struct, frozen=True):
+class Section(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A chapter of a family."""
 
     id: str
     title: str
 
 
-class Family(msgspec.Struct, frozen=True, kw_only=True):
+class Family(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One file of the catalogue.
 
     Attributes:
@@ -79,21 +81,34 @@ class Family(msgspec.Struct, frozen=True, kw_only=True):
     scenarios: tuple[Requirement, ...] = ()
 
 
-@cache
 def families() -> Mapping[str, Family]:
     """All families by name."""
+    return _families(outside.folders())
+
+
+@cache
+def _families(folders: tuple[outside.Folder, ...]) -> Mapping[str, Family]:
+    """Those that come along, and those of the folders."""
     found = {}
     for file in sorted(files("scenarios").joinpath("catalogue").iterdir(), key=lambda f: f.name):
         if file.name.endswith(".toml"):
             family = msgspec.convert(tomllib.loads(file.read_text(encoding="utf-8")), Family)
             found[family.family] = family
+    for folder in folders:
+        from conformance.suite import outside_catalogue
+
+        found |= {family.family: family for family in outside_catalogue.read(folder, found)}
     return found
 
 
-@cache
 def requirements() -> Mapping[str, Requirement]:
     """All requirements by id."""
-    return {each.id: each for family in families().values() for each in family.scenarios}
+    return _requirements(outside.folders())
+
+
+@cache
+def _requirements(folders: tuple[outside.Folder, ...]) -> Mapping[str, Requirement]:
+    return {each.id: each for family in _families(folders).values() for each in family.scenarios}
 
 
 def requirement(scenario_id: str) -> Requirement:
@@ -101,13 +116,15 @@ def requirement(scenario_id: str) -> Requirement:
     try:
         return requirements()[scenario_id]
     except KeyError:
+        close = get_close_matches(scenario_id.upper(), requirements(), n=3, cutoff=0.8)
+        meant = f"; did you mean {' or '.join(close)}?" if close else "."
         raise UsageError(
-            f"there is no scenario {scenario_id!r}{instead_of(scenario_id.upper(), ())}"
-            f"Run `fakebrokers list` for all ids."
+            f"there is no scenario {scenario_id!r}{meant} Run `fakebrokers list` for all ids."
         ) from None
 
 
 def sources(item: Requirement) -> tuple[str, ...]:
     """The source sentences of a requirement: ``R7: Publish has no answer ...``."""
-    basis = families()[item.family].basis
+    others = {code: text for family in families().values() for code, text in family.basis.items()}
+    basis = {**others, **families()[item.family].basis}
     return tuple(f"{code}: {basis[code]}" for code in item.basis if code in basis)

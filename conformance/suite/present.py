@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from conformance.results import Result, Step, Verdict
+from conformance.suite import outside
 from conformance.suite.catalogue import sources
 from conformance.suite.judge import Judgement
 from conformance.suite.reproducer import python_client, reproducer
@@ -95,7 +97,15 @@ def replay_command(item: Scenario, *, who: Sequence[str], seed: int, target: str
     words = ["fakebrokers", "conform", *who, "--protocol", item.protocol]
     words += ["--variant", item.variant] if item.variant else []
     words += ["--target", without_password(target)] if target else []
+    folder = outside.folder_of(item.script.__module__)
+    words += ["--scenarios", _short(folder.path)] if folder else []
     return shlex.join([*words, "--seed", str(seed), item.id])
+
+
+def _short(path: Path) -> str:
+    """A path as one would type it here."""
+    here = Path.cwd()
+    return str(path.relative_to(here) if path.is_relative_to(here) else path)
 
 
 def without_password(url: str) -> str:

@@ -133,7 +133,9 @@ def scenario(
                 )
                 there = _registry.get(item.key)
                 if there is not None and there.script.__code__ is not script.__code__:
-                    raise UsageError(f"two scripts for {item.label}")
+                    code = there.script.__code__
+                    place = f"{code.co_filename}:{code.co_firstlineno}"
+                    raise UsageError(f"two scripts for {item.label}: the other one is in {place}")
                 _registry[item.key] = item
         return script
 
@@ -145,6 +147,12 @@ def registered() -> list[Scenario]:
     return sorted(
         _registry.values(), key=lambda s: (s.requirement.family, _numbers(s.id), s.protocol, s.variant)
     )
+
+
+def forget(is_gone: Callable[[str], bool]) -> None:
+    """Take those out whose scripts stand in such a module, by its name."""
+    for key in [key for key, item in _registry.items() if is_gone(item.script.__module__)]:
+        del _registry[key]
 
 
 def _numbers(scenario_id: str) -> tuple[float, ...]:
