@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import click
@@ -13,7 +12,6 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from conformance.adapter.base import Adapter
 from conformance.cli_folders import with_folders
 from conformance.printing import console_for_all
 from conformance.results import Results
@@ -136,17 +134,20 @@ def conform_command(
     ids: tuple[str, ...],
 ) -> int:
     """Judge a client: run scenarios against it and say which requirements it meets."""
+    from conformance.suite import clients
     from conformance.suite.conform import CutShort, NothingExecuted, Order, conform
     from conformance.suite.folder import keep_in
 
     if (client is None) == (adapter is None):
         raise UsageError("say which client: either --client NAME or --adapter CMD")
-    name, spoken, make = _client(client, adapter, protocol)
+    who = (
+        clients.command(adapter, protocol) if adapter is not None else clients.bundled(client or "", protocol)
+    )
     order = Order(
-        client=name,
-        who=("--client", name) if adapter is None else ("--adapter", adapter),
-        protocol=spoken,
-        make_adapter=make,
+        client=who.name,
+        who=who.options,
+        protocol=who.protocol,
+        make_adapter=who.make,
         variant=variant,
         which="full" if ids else which,
         ids=ids,
@@ -196,25 +197,3 @@ def contract_json(results: Results) -> str:
     kept = ("id", "protocol", "variant", "level", "verdict", "criterion", "tags", "seconds", "reason")
     data["results"] = [{key: row.get(key, "") for key in kept} for row in data["results"]]
     return json.dumps(data, indent=1) + "\n"
-
-
-def _client(
-    client: str | None, adapter: str | None, protocol: str | None
-) -> tuple[str, str, Callable[[], Adapter]]:
-    from conformance.adapter.process import ProcessAdapter
-    from conformance.adapters.registry import find
-
-    if adapter is not None:
-        if protocol is None:
-            raise UsageError("say with --protocol what the adapter speaks")
-        command = adapter
-        return "", protocol, lambda: ProcessAdapter(command, protocol)
-    bundled = find(client or "")
-    if not bundled.runnable:
-        raise UsageError(f"{bundled.name} cannot run here: {'; '.join(bundled.missing)}")
-    spoken = protocol or (bundled.protocols[0] if len(bundled.protocols) == 1 else None)
-    if spoken is None:
-        raise UsageError(f"{bundled.name} speaks {', '.join(bundled.protocols)}: say which with --protocol")
-    if spoken not in bundled.protocols:
-        raise UsageError(f"{bundled.name} does not speak {spoken}, but {', '.join(bundled.protocols)}")
-    return bundled.name, spoken, lambda: ProcessAdapter(bundled.command, spoken, env=bundled.env)

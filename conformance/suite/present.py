@@ -92,19 +92,29 @@ def _adapter(judgement: Judgement) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*judgement.adapter, *shown)))
 
 
-def replay_command(item: Scenario, *, who: Sequence[str], seed: int, target: str | None = None) -> str:
-    """The command that runs exactly this again, quoted for a shell, in one line."""
+def replay_command(
+    item: Scenario,
+    *,
+    who: Sequence[str],
+    seed: int,
+    target: str | None = None,
+    folder: Path | None = None,
+) -> str:
+    """The command that runs exactly this again, quoted for a shell, in one line.
+
+    Args:
+        folder: Where it will be run, if not here.
+    """
     words = ["fakebrokers", "conform", *who, "--protocol", item.protocol]
     words += ["--variant", item.variant] if item.variant else []
     words += ["--target", without_password(target)] if target else []
-    folder = outside.folder_of(item.script.__module__)
-    words += ["--scenarios", _short(folder.path)] if folder else []
+    own = outside.folder_of(item.script.__module__)
+    words += ["--scenarios", _short(own.path, folder or Path.cwd())] if own else []
     return shlex.join([*words, "--seed", str(seed), item.id])
 
 
-def _short(path: Path) -> str:
-    """A path as one would type it here."""
-    here = Path.cwd()
+def _short(path: Path, here: Path) -> str:
+    """A path as one would type it in a folder."""
     return str(path.relative_to(here) if path.is_relative_to(here) else path)
 
 

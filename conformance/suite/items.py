@@ -1,0 +1,156 @@
+"""A scenario as an ordinary test of pytest: what its verdict means there, and what a failure says."""
+
+from __future__ import annotations
+
+import io
+import os
+import shlex
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import msgspec
+import pytest
+from rich.console import Console
+
+from conformance.printing import plain
+from conformance.results import Result, Verdict
+from conformance.suite import expectations
+from conformance.suite.clients import Judged
+from conformance.suite.console import print_failure
+from conformance.suite.expectations import Expectations, Known
+from conformance.suite.present import replay_command, to_result
+from conformance.suite.scenario import Scenario
+from conformance.suite.station import Station
+
+WIDTH = 160  #: of the lines that are cut
+SKIPPED = (Verdict.UNSUPPORTED, Verdict.PROFILE)
+
+
+class KnownFailure(pytest.fail.Exception):  # type: ignore[misc, name-defined] # a class behind a variable
+    """A failure that the expectation file lists."""
+
+
+class Item:
+    """One test: a scenario, on a client that others share.
+
+    Args:
+        folder: Where the commands in a failure's text begin: that of the test file.
+    """
+
+    def __init__(
+        self,
+        scenario: Scenario,
+        *,
+        station: Station,
+        client: Judged,
+        known: Expectations,
+        seed: int,
+        folder: Path,
+    ) -> None:
+        self.scenario = scenario
+        self._station = station
+        self._client = client
+        self._known = known
+        self._seed = seed
+        self._folder = folder
+        self._verdict = Verdict.INCONCLUSIVE
+        self._is_known = False
+        self._text = ""
+
+    def __repr__(self) -> str:
+        return self.scenario.label
+
+    @property
+    def parameter(self) -> object:
+        """What `pytest.mark.parametrize` takes, with id and marks."""
+        item = self.scenario
+        words = "-".join(part for part in (item.id, item.variant) if part)
+        return pytest.param(self, id=words, marks=list(self._marks()))
+
+    def _marks(self) -> Iterator[pytest.MarkDecorator]:
+        item = self.scenario
+        yield pytest.mark.conformance(
+            id=item.id, section=item.requirement.section, level=item.level, protocol=item.protocol
+        )
+        yield getattr(pytest.mark, item.level)
+        entries = [entry for entry in self._known.known if entry.key == item.key]
+        if entries:
+            reason = "; ".join(dict.fromkeys(entry.why for entry in entries))
+            yield pytest.mark.xfail(raises=KnownFailure, reason=reason, strict=any(map(_is_certain, entries)))
+
+    def judged(self, request: pytest.FixtureRequest) -> Item:
+        """Judge the client; in the set-up of a test, where errors of the harness belong."""
+        node: pytest.Item = request.node
+        if not self._station.is_open:
+            (node.getparent(pytest.Module) or node.session).addfinalizer(self._station.close)
+        row = self._judge()
+        again = self._again(node)
+        self._verdict, self._is_known = row.verdict, "expected" in row.tags
+        self._text = account(msgspec.structs.replace(row, replay=again[0]), again[1:])
+        node.user_properties += [
+            ("level", row.level),
+            ("verdict", row.verdict.value),
+            ("criterion", row.criterion),
+            *(("tag", tag) for tag in row.tags),
+        ]
+        if row.verdict in SKIPPED:
+            pytest.skip(row.reason)
+        if row.verdict is Verdict.HARNESS_ERROR:
+            pytest.fail(self._text, pytrace=False)
+        return self
+
+    def tell(self) -> None:
+        """Pass, or fail with the evidence; in the call of a test, where failures of the client belong."""
+        if self._verdict in (Verdict.PASS, Verdict.NON_STRICT):
+            return
+        kind = KnownFailure if self._is_known else pytest.fail.Exception
+        raise kind(self._text, pytrace=False)
+
+    def _judge(self) -> Result:
+        judgement = self._station.judge(self.scenario)
+        hello = self._station.hello
+        name = self._client.name or (hello.library if hello else "") or "client"
+        who = self._client.options or ("--adapter", "")
+        row = to_result(judgement, client=name, seed=self._seed, who=who)
+        row = msgspec.structs.replace(row, criterion=judgement.criterion_id)
+        return expectations.apply([row], self._known)[0]
+
+    def _again(self, node: pytest.Item) -> list[str]:
+        """The commands that run exactly this again."""
+        here = Path.cwd()
+        test = f"{_from(node.path, here)}::{node.nodeid.partition('::')[2]}"
+        commands = [shlex.join(["pytest", test])]
+        if self._client.options:
+            command = replay_command(
+                self.scenario, who=self._client.options, seed=self._seed, folder=self._folder
+            )
+            begin = "" if self._folder == here else f"cd {shlex.quote(_from(self._folder, here))} && "
+            commands.append(begin + command)
+        return commands
+
+
+def _is_certain(entry: Known) -> bool:
+    """Whether a pass is a surprise."""
+    return not entry.sometimes and entry.verdict is not Verdict.NON_STRICT
+
+
+def _from(path: Path, here: Path) -> str:
+    return os.path.relpath(path, here)
+
+
+def account(row: Result, more: Sequence[str]) -> str:
+    """What a failure says: why, in the first line, then everything.
+
+    Args:
+        more: Further commands that run it again.
+    """
+    first = plain(row.reason.partition("\n")[0])
+    kind = "" if row.verdict is Verdict.FAIL else f"{row.verdict.value}: "
+    written = io.StringIO()
+    console = Console(file=written, width=WIDTH, color_system=None, highlight=False)
+    print_failure(console, row)
+    lines = [f"{kind}{first}", written.getvalue().rstrip()]
+    lines += [f"  {'or':<11} {command}" for command in more]
+    if row.criterion:
+        lines.append(f"  {'criterion':<11} {row.criterion} (for a file of known failures)")
+    return "\n".join(lines)
