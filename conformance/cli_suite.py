@@ -140,9 +140,8 @@ def conform_command(
 
     if (client is None) == (adapter is None):
         raise UsageError("say which client: either --client NAME or --adapter CMD")
-    who = (
-        clients.command(adapter, protocol) if adapter is not None else clients.bundled(client or "", protocol)
-    )
+    is_bundled = adapter is None
+    who = clients.bundled(client or "", protocol) if is_bundled else clients.command(adapter or "", protocol)
     order = Order(
         client=who.name,
         who=who.options,

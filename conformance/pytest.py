@@ -146,4 +146,5 @@ def _test(items: Sequence[Item], caller: FrameType) -> Callable[..., None]:
     test.__module__ = caller.f_globals.get("__name__", test.__module__)
     test.__doc__ = "A scenario of the conformance suite."
     cases: Any = [item.parameter for item in items]
-    return pytest.mark.parametrize("conformance_scenario", cases, indirect=True)(test)
+    found: Callable[..., None] = pytest.mark.parametrize("conformance_scenario", cases, indirect=True)(test)
+    return found

@@ -87,12 +87,9 @@ class Item:
         again = self._again(node)
         self._verdict, self._is_known = row.verdict, "expected" in row.tags
         self._text = account(msgspec.structs.replace(row, replay=again[0]), again[1:])
-        node.user_properties += [
-            ("level", row.level),
-            ("verdict", row.verdict.value),
-            ("criterion", row.criterion),
-            *(("tag", tag) for tag in row.tags),
-        ]
+        told = [("level", row.level), ("verdict", row.verdict.value), ("criterion", row.criterion)]
+        told += [("tag", tag) for tag in row.tags]
+        node.user_properties += [(name, value) for name, value in told if value]
         if row.verdict in SKIPPED:
             pytest.skip(row.reason)
         if row.verdict is Verdict.HARNESS_ERROR:
