@@ -17,7 +17,7 @@ from conformance.results import Result, Verdict
 from conformance.suite import expectations
 from conformance.suite.clients import Judged
 from conformance.suite.console import print_failure
-from conformance.suite.expectations import Expectations, Known
+from conformance.suite.expectations import Expectations
 from conformance.suite.present import replay_command, to_result
 from conformance.suite.scenario import Scenario
 from conformance.suite.station import Station
@@ -73,10 +73,13 @@ class Item:
             id=item.id, section=item.requirement.section, level=item.level, protocol=item.protocol
         )
         yield getattr(pytest.mark, item.level)
-        entries = [entry for entry in self._known.known if entry.key == item.key]
+        listed = [entry for entry in self._known.known if entry.key == item.key]
+        entries = [entry for entry in listed if entry.verdict is not Verdict.NON_STRICT]
         if entries:
             reason = "; ".join(dict.fromkeys(entry.why for entry in entries))
-            yield pytest.mark.xfail(raises=KnownFailure, reason=reason, strict=any(map(_is_certain, entries)))
+            yield pytest.mark.xfail(
+                raises=KnownFailure, reason=reason, strict=not all(entry.sometimes for entry in entries)
+            )
 
     def judged(self, request: pytest.FixtureRequest) -> Item:
         """Judge the client; in the set-up of a test, where errors of the harness belong."""
@@ -124,11 +127,6 @@ class Item:
             begin = "" if self._folder == here else f"cd {shlex.quote(_from(self._folder, here))} && "
             commands.append(begin + command)
         return commands
-
-
-def _is_certain(entry: Known) -> bool:
-    """Whether a pass is a surprise."""
-    return not entry.sometimes and entry.verdict is not Verdict.NON_STRICT
 
 
 def _from(path: Path, here: Path) -> str:
