@@ -14,6 +14,7 @@ from conformance.adapter.base import Adapter
 from conformance.adapter.given import NotGiven
 from conformance.adapter.result import Result
 from conformance.results import Verdict
+from conformance.suite import outside
 from conformance.suite.earned import unfired
 from conformance.suite.expect import Expect, Inconclusive, SetupFailed, Unsupported, Violated
 from fakebrokers.errors import FakeBrokerError, UsageError, WaitTimeout
@@ -172,7 +173,8 @@ def _is_stumble(error: Exception) -> bool:
     if not isinstance(error, _STUMBLES) or isinstance(error, FakeBrokerError):
         return False
     places = [Path(frame.filename) for frame in traceback.extract_tb(error.__traceback__)]
-    told = [place for place in places if _is_below(place, _WELL_KNOWN) or not _is_below(place, _OTHERS)]
+    known = (*_WELL_KNOWN, *(folder.path for folder in outside.folders()))
+    told = [place for place in places if _is_below(place, known) or not _is_below(place, _OTHERS)]
     return bool(told) and not _is_below(told[-1], _OURS)
 
 

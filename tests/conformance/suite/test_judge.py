@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -14,7 +15,7 @@ from conformance.adapter.inprocess import InProcessAdapter
 from conformance.adapter.kit import AdapterBase, Failure, op
 from conformance.adapter.messages import body_bytes
 from conformance.results import Verdict
-from conformance.suite import Client, Expect
+from conformance.suite import Client, Expect, evaluation
 from conformance.suite.bench import Bench
 from conformance.suite.catalogue import requirement
 from conformance.suite.expect import Unsupported
@@ -140,6 +141,19 @@ def test_a_script_that_stumbles_blames_nobody(stumble: Exception) -> None:
     found = run(script)
     assert (found.verdict, found.criterion_id) == (Verdict.INCONCLUSIVE, "script-ended")
     assert str(stumble) in found.reason
+
+
+def test_a_script_may_be_installed_among_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """From a wheel, suite and scripts lie where all packages lie; a stumbling script is one still."""
+    top = Path(evaluation.__file__).parents[2]
+    monkeypatch.setattr(evaluation, "_OTHERS", (*evaluation._OTHERS, top))
+    told = []
+    for folder in ("scenarios", "conformance", "somebody"):
+        code = compile("{}['typo']", str(top / folder / "orders.py"), "eval")
+        with pytest.raises(KeyError) as caught:
+            eval(code)
+        told.append(evaluation.leaves_open(caught.value))
+    assert told == [True, False, False]
 
 
 def test_a_mistake_in_the_suite_or_the_fake_is_never_the_clients() -> None:
