@@ -122,7 +122,7 @@ def apart(project: Path, *arguments: str, cwd: Path | None = None) -> subprocess
     command = [sys.executable, "-m", "pytest", *QUICK[2:], *arguments]
     env = {**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "200"}
     return subprocess.run(
-        command, cwd=cwd or project, env=env, capture_output=True, text=True, timeout=50, check=False
+        command, cwd=cwd or project, env=env, capture_output=True, text=True, timeout=120, check=False
     )
 
 
