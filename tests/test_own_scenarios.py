@@ -5,18 +5,21 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from conformance.mutants.registry import command
+
 TOP = Path(__file__).parents[1]
 PAGE = (TOP / "docs" / "own-scenarios.md").read_text(encoding="utf-8")
 FILES = re.findall(r"^```\w+\n# (acme/\S+)\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
 CONSOLE = re.findall(r"^```console\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
-CORRECT = f"{sys.executable} -m conformance.mutants.rabbitmq_stream"
-DEFECT = f"{CORRECT} --mutant errors-confirm"
+CORRECT = shlex.join(command("rabbitmq-stream"))
+DEFECT = shlex.join(command("rabbitmq-stream", "errors-confirm"))
 
 
 @pytest.fixture
@@ -30,9 +33,9 @@ def acme(tmp_path: Path) -> Path:
 
 
 def run(cwd: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "fakebrokers", *arguments]
+    words = [sys.executable, "-m", "fakebrokers", *arguments]
     env = {**os.environ, "PYTHONPATH": str(TOP)}
-    return subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True, timeout=50, check=False)
+    return subprocess.run(words, cwd=cwd, env=env, capture_output=True, text=True, timeout=50, check=False)
 
 
 def conform(cwd: Path, adapter: str, *more: str) -> subprocess.CompletedProcess[str]:
@@ -51,8 +54,8 @@ def test_it_is_listed_and_explained(acme: Path) -> None:
 
 def test_its_mutant_is_caught(acme: Path) -> None:
     [told] = [text for text in CONSOLE if "mutants" in text]
-    command, *lines = told.splitlines()
-    done = run(acme, *command.split()[2:])
+    asked, *lines = told.splitlines()
+    done = run(acme, *asked.split()[2:])
     assert (done.returncode, done.stdout.splitlines()) == (0, lines)
 
 
@@ -126,7 +129,7 @@ def test_a_reproducer_holds_the_script_and_its_helpers(acme: Path) -> None:
 def test_what_is_refused_is_told_as_the_page_shows(acme: Path) -> None:
     catalogue = acme / "acme" / "catalogue" / "acme.toml"
     catalogue.write_text(catalogue.read_text().replace('"MUST"', '"HIGH"'))
-    command, shown = CONSOLE[-1].splitlines()
-    done = run(acme, *command.split()[2:])
+    asked, shown = CONSOLE[-1].splitlines()
+    done = run(acme, *asked.split()[2:])
     line = done.stderr.splitlines()[0].replace(str(acme), "/src")
     assert (done.returncode, line) == (64, shown)
