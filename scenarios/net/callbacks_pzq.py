@@ -31,6 +31,8 @@ async def callbacks_that_raise(broker: PZQ, client: Client, expect: Expect) -> N
             expect.that(visible, f"{kind}: the exception is visible", "no event, no line on stderr")
             result = await client.publish(script.queue, kind.encode(), session="other")
             expect.outcome(result, "acked", f"{kind}: other sessions are unaffected")
+            there = script_for(elsewhere, client, expect).holds(kind.encode())
+            expect.equal(there, 1, f"{kind}: other sessions are unaffected")
         expect.exercised(tried, "the library has no callbacks")
 
 
