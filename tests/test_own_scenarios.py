@@ -98,7 +98,9 @@ def test_expectations_know_its_criteria(acme: Path) -> None:
         'criterion = "the-refused-order-ends-nacked"\ncause = "takes no for yes"\n'
     )
     (acme / "known.toml").write_text(known)
-    assert conform(acme, DEFECT, "--expect", "known.toml").returncode == 0
+    assert conform(acme, DEFECT, "--expect", "known.toml", "--report", "report").returncode == 0
+    gate = run(acme, "gate", "report", "--expect", "known.toml", "--scenarios", "acme")
+    assert gate.returncode == 0, gate.stderr
     (acme / "known.toml").write_text(known.replace("refused-order", "accepted-order"))
     done = conform(acme, DEFECT, "--expect", "known.toml")
     assert (
