@@ -51,7 +51,7 @@ def _all_scenarios(folders: tuple[outside.Folder, ...]) -> tuple[Scenario, ...]:
         import_module(module.name)
     for folder in folders:
         outside.load_scripts(folder)
-        own = [item for item in registered() if folder.holds(item.script.__module__)]
+        own = {item.id: item.script for item in registered() if folder.holds(item.script.__module__)}
         outside_catalogue.check_scripts(folder, own)
     return tuple(registered())
 

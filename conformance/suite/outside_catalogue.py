@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import NoReturn
 
@@ -12,7 +12,7 @@ import msgspec
 
 from conformance.suite.catalogue import Family, Requirement
 from conformance.suite.outside import CATALOGUE, Folder
-from conformance.suite.scenario import Scenario
+from conformance.suite.scenario import Script
 from fakebrokers.errors import UsageError
 from fakebrokers.protocol import instead_of, protocol_names
 
@@ -62,21 +62,25 @@ def read(folder: Folder, known: Mapping[str, Family]) -> list[Family]:
     return found
 
 
-def check_scripts(folder: Folder, scripts: Iterable[Scenario]) -> None:
-    """See to it that each requirement of a folder has a script, and each script its requirement there."""
-    written = {item.id: item.script.__code__ for item in scripts}
+def check_scripts(folder: Folder, scripts: Mapping[str, Script]) -> None:
+    """See to it that each requirement of a folder has a script, and each script its requirement there.
+
+    Args:
+        scripts: Those of the folder, by id.
+    """
     texts = {path: path.read_text(encoding="utf-8") for path in _paths(folder)}
     listed = {path: [row["id"] for row in tomllib.loads(text)["scenarios"]] for path, text in texts.items()}
     own = [scenario_id for ids in listed.values() for scenario_id in ids]
-    for scenario_id, code in written.items():
+    for scenario_id, script in scripts.items():
         if scenario_id not in own:
+            code = script.__code__
             raise UsageError(
                 f"{code.co_filename}:{code.co_firstlineno}: expected a scenario of this folder's catalogue "
                 f"({', '.join(own)}), got {scenario_id}"
             )
     for path, ids in listed.items():
         for index, scenario_id in enumerate(ids):
-            if scenario_id not in written:
+            if scenario_id not in scripts:
                 problem = f'expected a script @scenario("{scenario_id}") in {folder.path}, found none'
                 _File(path, texts[path]).refuse(problem, "scenarios", index, "id")
 
