@@ -18,8 +18,7 @@ FILES = dict(re.findall(r"^```\w+\n# ([\w.-]+)\n(.*?)^```$", PAGE, re.MULTILINE 
 
 def test_each_example_makes_tests(pytester: pytest.Pytester) -> None:
     pytest.importorskip("rstream", reason="missing: rstream (pip install rstream)")
-    client = reference("rabbitmq-stream")
-    adapter = f"from {client.__module__} import {client.__name__} as Adapter\n"
+    adapter = f"from {reference.__module__} import reference\nAdapter = reference('rabbitmq-stream')\n"
     (pytester.path / "adapter.py").write_text(adapter)
     for name, text in FILES.items():
         (pytester.path / name).write_text(text)
