@@ -21,9 +21,9 @@ from conformance.suite.expectations import Expectations
 from conformance.suite.present import replay_command, to_result
 from conformance.suite.scenario import Scenario
 from conformance.suite.station import Station
+from conformance.suite.verdicts import SKIPPED
 
 WIDTH = 160  #: of the lines that are cut
-SKIPPED = (Verdict.UNSUPPORTED, Verdict.PROFILE)
 
 
 class KnownFailure(pytest.fail.Exception):  # type: ignore[misc, name-defined] # a class behind a variable
@@ -53,9 +53,8 @@ class Item:
         self._known = known
         self._seed = seed
         self._folder = folder
-        self._verdict = Verdict.INCONCLUSIVE
-        self._is_known = False
-        self._text = ""
+        self._row: Result | None = None
+        self._commands: list[str] = []
 
     def __repr__(self) -> str:
         return self.scenario.label
@@ -86,25 +85,23 @@ class Item:
         node: pytest.Item = request.node
         if not self._station.is_open:
             (node.getparent(pytest.Module) or node.session).addfinalizer(self._station.close)
-        row = self._judge()
-        again = self._again(node)
-        self._verdict, self._is_known = row.verdict, "expected" in row.tags
-        self._text = account(msgspec.structs.replace(row, replay=again[0]), again[1:])
+        row = self._row = self._judge()
+        self._commands = self._again(node)
         told = [("level", row.level), ("verdict", row.verdict.value), ("criterion", row.criterion)]
         told += [("tag", tag) for tag in row.tags]
         node.user_properties += [(name, value) for name, value in told if value]
         if row.verdict in SKIPPED:
             pytest.skip(row.reason)
         if row.verdict is Verdict.HARNESS_ERROR:
-            pytest.fail(self._text, pytrace=False)
+            pytest.fail(account(row, self._commands), pytrace=False)
         return self
 
     def tell(self) -> None:
         """Pass, or fail with the evidence; in the call of a test, where failures of the client belong."""
-        if self._verdict in (Verdict.PASS, Verdict.NON_STRICT):
-            return
-        kind = KnownFailure if self._is_known else pytest.fail.Exception
-        raise kind(self._text, pytrace=False)
+        row = self._row
+        if row is not None and row.verdict not in (Verdict.PASS, Verdict.NON_STRICT):
+            kind = KnownFailure if "expected" in row.tags else pytest.fail.Exception
+            raise kind(account(row, self._commands), pytrace=False)
 
     def _judge(self) -> Result:
         judgement = self._station.judge(self.scenario)
@@ -133,19 +130,19 @@ def _from(path: Path, here: Path) -> str:
     return os.path.relpath(path, here)
 
 
-def account(row: Result, more: Sequence[str]) -> str:
+def account(row: Result, commands: Sequence[str]) -> str:
     """What a failure says: why, in the first line, then everything.
 
     Args:
-        more: Further commands that run it again.
+        commands: Those that run it again, the best first.
     """
     first = plain(row.reason.partition("\n")[0])
     kind = "" if row.verdict is Verdict.FAIL else f"{row.verdict.value}: "
     written = io.StringIO()
     console = Console(file=written, width=WIDTH, color_system=None, highlight=False)
-    print_failure(console, row)
+    print_failure(console, msgspec.structs.replace(row, replay=commands[0]))
     lines = [f"{kind}{first}", written.getvalue().rstrip()]
-    lines += [f"  {'or':<11} {command}" for command in more]
+    lines += [f"  {'or':<11} {command}" for command in commands[1:]]
     if row.criterion:
         lines.append(f"  {'criterion':<11} {row.criterion} (for a file of known failures)")
     return "\n".join(lines)
