@@ -63,17 +63,31 @@ class Section(msgspec.Struct, frozen=True):
     title: str
 
 
+class Covered(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a family for several protocols says of one of them.
+
+    Attributes:
+        holds: The requirements that its clients are judged by.
+        without: Id to the reason, for all others.
+    """
+
+    holds: tuple[str, ...] = ()
+    without: Mapping[str, str] = {}
+
+
 class Family(msgspec.Struct, frozen=True, kw_only=True):
     """One file of the catalogue.
 
     Attributes:
         protocol: The protocol that all of it is for; empty if it covers several.
+        protocols: Those that it covers, if these are several.
         basis: Code to paraphrased sentence of the protocol document.
     """
 
     family: str
     title: str
     protocol: str = ""
+    protocols: Mapping[str, Covered] = {}
     basis: Mapping[str, str] = {}
     sections: tuple[Section, ...] = ()
     scenarios: tuple[Requirement, ...] = ()

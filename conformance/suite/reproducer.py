@@ -95,7 +95,7 @@ async def judged(broker):
     client = Client(Direct({make}, {protocol!r}), broker.where, expect)
     try:
         async with asyncio.timeout({timeout_s}):
-            await {script}(broker, client, expect)
+            await {script}({stage}, client, expect)
     except (TimeoutError, WaitTimeout) as error:
         raise Violated("the client does in time what the script waits for", str(error)) from None
     for result in client.results:
@@ -247,11 +247,16 @@ def _settings(judgement: Judgement, source: Source, **more: Any) -> str:
 def _complete(judgement: Judgement, client: PythonClient) -> str:
     item, source = judgement.scenario, Source()
     settings = _settings(judgement, source)
+    stage, imports = "broker", [client.imports, *_imports(source.names)]
+    if item.subject is not None:
+        stage = f"{item.subject.__name__}(broker, client, expect)"
+        imports.append(f"from {item.subject.__module__} import {item.subject.__name__}")
     root = _COMPLETE.format(
         server=find_protocol(item.protocol).server_name,
         module=item.script.__module__,
         script=item.script.__name__,
-        imports="\n".join([client.imports, *_imports(source.names)]),
+        stage=stage,
+        imports="\n".join(imports),
         criterion=ascii(_ascii(plain(judgement.criterion or judgement.reason))),
         name=reproducer_name(item).removeprefix("test_").removesuffix(".py"),
         settings=settings,

@@ -24,7 +24,7 @@ from fakebrokers.faults import (
 from fakebrokers.faults.effects import Fin, Rewrite
 from fakebrokers.journal import Record, Tap
 from fakebrokers.rabbitmq_stream.codes import Code
-from scenarios.net._scripts.helpers import second_fake
+from scenarios._common import second_fake
 from scenarios.rabbitmq_stream._lifecycle import clock, kept, lasting
 from scenarios.rabbitmq_stream._steps import (
     BOTH,

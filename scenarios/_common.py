@@ -1,4 +1,4 @@
-"""Small steps that need no base script."""
+"""Small steps and questions that all scenarios share."""
 
 from __future__ import annotations
 
@@ -9,9 +9,13 @@ from typing import Any
 
 from conformance.suite import Client
 from fakebrokers.faults.match import Direction
+from fakebrokers.journal import Record, Tap
 from fakebrokers.server import FakeServer
 
 DIRECTIONS: tuple[Direction, ...] = ("in", "out")
+
+
+# the fake
 
 
 @contextmanager
@@ -29,6 +33,24 @@ def second_fake(broker: FakeServer, **settings: Any) -> Iterator[Any]:
         other.stop()
 
 
+def address(broker: FakeServer) -> str:
+    """What clients connect to."""
+    return f"{broker.host}:{broker.port}"
+
+
+def received(broker: FakeServer, kind: str, *, since: int = 0, connection: str | None = None) -> list[Record]:
+    """Frames of that kind that came from the client after that record of the journal."""
+    return broker.journal.select(kind=kind, tap=Tap.RECEIVED, since=since, connection=connection)
+
+
+def sent(broker: FakeServer, kind: str, *, since: int = 0, connection: str | None = None) -> list[Record]:
+    """Frames of that kind that left for the client."""
+    return broker.journal.select(kind=kind, tap=Tap.SENT, since=since, connection=connection)
+
+
+# the client
+
+
 def maybe_reconnecting(client: Client) -> dict[str, Any]:
     """Options of a connect that reconnects by itself if the library can; some do so only when asked."""
     return {"auto_reconnect": True} if client.can("auto_reconnect") else {}
@@ -39,9 +61,23 @@ def outcomes(client: Client, since: int) -> dict[int, str]:
     return {e["id"]: e["outcome"] for e in client.events[since:] if e.event == "outcome"}
 
 
-def address(broker: FakeServer) -> str:
-    """What clients connect to."""
-    return f"{broker.host}:{broker.port}"
+# time
+
+
+async def until(condition: Callable[[], object], within_s: float) -> bool:
+    """Wait for something that no event tells; whether it came."""
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + within_s
+    while not condition():
+        if loop.time() > deadline:
+            return False
+        await asyncio.sleep(0.02)
+    return True
+
+
+def limit_s(deadline_s: float) -> float:
+    """How late something that should end after that time may end."""
+    return deadline_s * 1.2 + 0.25
 
 
 async def side_by_side(jobs: Sequence[Callable[[], Awaitable[None]]], width: int = 8) -> None:

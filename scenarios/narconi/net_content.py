@@ -1,0 +1,87 @@
+"""NET-4.02 and 4.03 for Narconi: statuses and members that nobody expects."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from conformance.adapter.result import Result
+from conformance.suite import Client, Expect, scenario
+from fakebrokers import Narconi
+from fakebrokers.core.session import HangUp
+from fakebrokers.faults import drop, fault, rewrite
+from fakebrokers.narconi.faults import HttpAnswer, error_instead_of_confirm
+from fakebrokers.narconi.forging import WithHeaders
+from fakebrokers.narconi.frames import WsClose, WsFrame
+from scenarios.narconi._steps import end, say
+from scenarios.subjects import PUBLISHER, ROLES, Op
+from scenarios.subjects.narconi import NarconiSubject
+
+STATUSES = (418, 599)
+WORD = "FutureError"
+FUTURE = {"future": {"list": [1, None, "x"]}, "more": True}
+
+
+@scenario("NET-4.02", protocol="narconi", roles=PUBLISHER)
+async def unknown_codes(subject: NarconiSubject, client: Client, expect: Expect) -> None:
+    broker = subject.fake
+    await subject.ready()
+    post = _post(subject)
+    if post is not None:
+        for status in STATUSES:
+            _answer_posts(broker, status, {"code": WORD, "message": "from the future"})
+            result = await subject.begin(post, 5.0)
+            _refused(expect, result, f"a POST answered {status}", (str(status), WORD, "from the future"))
+            expect.ok(await subject.begin(post, 5.0), f"after {status} the session stays usable")
+    broker.faults.add(error_instead_of_confirm("x", 999, nth=1, scope="run"))
+    result = await subject.publish(subject.queue, b"from the past")
+    _refused(expect, result, "a publish answered 999", ("999",))
+    again = await subject.publish(subject.queue, b"afterwards")
+    expect.outcome(again, "acked", "a publish on a new WebSocket is acked")
+
+
+def _answer_posts(broker: Narconi, status: int, value: Mapping[str, Any]) -> None:
+    """The next POST gets this answer."""
+    answer = HttpAnswer(status=status, body=json.dumps(value), content_type="application/json")
+    broker.faults.add(fault(answer, kind="HttpPublish", direction="in", nth=1, scope="run"))
+
+
+def _post(subject: NarconiSubject) -> Op | None:
+    return next((op for op in subject.ops(subject.queue) if op.op == "narc.post"), None)
+
+
+def _refused(expect: Expect, result: Result, what: str, words: tuple[str, ...]) -> None:
+    expect.failed(result, ("refused",), f"{what} ends by its deadline as refused, never success")
+    text = f"{result.code} {result.error.text if result.error else ''}"
+    expect.that(any(word in text for word in words), f"{what}: the error shows the number or the word", text)
+
+
+@scenario("NET-4.03", protocol="narconi", roles=ROLES)
+async def unknown_members(subject: NarconiSubject, client: Client, expect: Expect) -> None:
+    broker = subject.fake
+    await subject.rehearse()
+    more = {f"headers.{name}": value for name, value in FUTURE.items()}
+    broker.faults.add(
+        fault(WithHeaders(headers={"X-Future": "1", "Future": "a, b"}), direction="out", name="headers"),
+        rewrite(fields=more, kind="WsDeliver", name="metadata"),
+    )
+    await subject.run("future")
+    for name in ("headers", "metadata"):
+        expect.exercised(broker.faults.fired(name), f"nothing came with more {name}")
+    await subject.ready()
+    broker.faults.add(drop(kind=subject.confirm, direction="out", name="the error comes instead"))
+    mark = broker.journal.last_seq
+    call = subject.begin_publish(subject.queue, b"refused")
+    [asked] = await expect.reached(broker, "nothing was published", kind=subject.publishing, since=mark)
+    error = {"error": "Message too large.", "code": 429, **FUTURE}
+    say(broker, asked.connection, WsFrame(1, json.dumps(error).encode()), WsClose())
+    end(broker, asked.connection, HangUp.FIN)
+    result = await call
+    expect.failed(result, ("refused",), "an error with more members refuses the message", code=429)
+    broker.faults.clear()
+    post = _post(subject)
+    if post is not None:
+        _answer_posts(broker, 429, {"code": "RequestThrottled", "message": "Message too large.", **FUTURE})
+        refused = await subject.begin(post, 5.0)
+        expect.failed(refused, ("refused",), "a body with more members refuses the POST", code=429)
