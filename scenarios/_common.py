@@ -5,14 +5,20 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
-from conformance.suite import Client
+from conformance.suite import Client, Expect
 from fakebrokers.faults.match import Direction
 from fakebrokers.journal import Record, Tap
 from fakebrokers.server import FakeServer
 
+T = TypeVar("T")
+
 DIRECTIONS: tuple[Direction, ...] = ("in", "out")
+#: Words of session events that tell of a loss, or of what a loss leads to.
+LOSSES = ("connection_lost", "reconnecting", "reconnected", "disconnected", "target_closed")
+#: What runtimes print when an error reaches nobody.
+UNHANDLED = ("unhandled", "uncaught", "panic", "never retrieved")
 
 
 # the fake
@@ -73,6 +79,14 @@ async def until(condition: Callable[[], object], within_s: float) -> bool:
             return False
         await asyncio.sleep(0.02)
     return True
+
+
+async def came(expect: Expect, found: Callable[[], Sequence[T]], count: int) -> Sequence[T]:
+    """So many messages came in 4 s, by what `found` returns; otherwise the verdict is ``inconclusive``."""
+    await until(lambda: len(found()) >= count, 4.0)
+    there = found()
+    expect.exercised(len(there) >= count, f"{len(there)} of {count} messages came in 4 s")
+    return there
 
 
 def limit_s(deadline_s: float) -> float:

@@ -11,6 +11,7 @@ from fakebrokers import Narconi
 from fakebrokers.core.session import HangUp
 from fakebrokers.faults import drop, rewrite
 from fakebrokers.journal import Tap
+from scenarios._common import received
 from scenarios.narconi._steps import (
     CONSUMER,
     PROJECT,
@@ -21,7 +22,6 @@ from scenarios.narconi._steps import (
     malformed,
     newest,
     ready,
-    received,
     settle,
     stored,
 )

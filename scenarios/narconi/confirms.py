@@ -13,6 +13,7 @@ from fakebrokers.faults import delay, drop, fault
 from fakebrokers.journal import Tap
 from fakebrokers.narconi.faults import FailInstead, error_instead_of_confirm
 from fakebrokers.narconi.frames import WsClose, WsConfirm, WsFrame, WsPing
+from scenarios._common import limit_s, received, sent
 from scenarios.narconi._steps import (
     ALL_BYTES,
     PUBLISHER,
@@ -26,10 +27,8 @@ from scenarios.narconi._steps import (
     publish,
     published,
     ready,
-    received,
     refused,
     say,
-    sent,
     withheld,
     withhold_confirms,
 )
@@ -182,7 +181,7 @@ async def close_ends(broker: Narconi, client: Client, expect: Expect) -> None:
     result = await client.close(timeout=5.0)
     expect.ended(result, "close ends")
     seconds = result.elapsed_ms / 1000
-    expect.tolerate(seconds <= 5 * 1.2 + 0.25, "close ends at its deadline of 5 s", f"{seconds:.1f} s")
+    expect.tolerate(seconds <= limit_s(5), "close ends at its deadline of 5 s", f"{seconds:.1f} s")
     expect.within(seconds, 35.0, "close ends within 35 s")
     never_acked(expect, await calls[0], "the pending publish ends, and not acked")
 

@@ -10,18 +10,8 @@ from fakebrokers import Narconi
 from fakebrokers.core.session import HangUp
 from fakebrokers.journal import Tap
 from fakebrokers.narconi.frames import WsFrame, WsPing
-from scenarios.narconi._steps import (
-    CONSUMER,
-    PROJECT,
-    QUEUE,
-    bodies_are,
-    end,
-    malformed,
-    newest,
-    ready,
-    received,
-    say,
-)
+from scenarios._common import limit_s, received
+from scenarios.narconi._steps import CONSUMER, PROJECT, QUEUE, bodies_are, end, malformed, newest, ready, say
 from scenarios.narconi.consume import surfaced
 
 
@@ -36,7 +26,7 @@ async def ping_unanswered(broker: Narconi, client: Client, expect: Expect) -> No
     told = await client.event("session", 6.0, mark, what="connection_lost")
     seconds = (client.adapter.now_ns() - before) / 1e9
     expect.that(told, "connection_lost within 3 s of the first unanswered ping", "no event in 6 s")
-    expect.within(seconds, 1.0 + 3.0 * 1.2 + 0.25, "connection_lost within 3 s of the first unanswered ping")
+    expect.within(seconds, 1.0 + limit_s(3.0), "connection_lost within 3 s of the first unanswered ping")
 
 
 @scenario("NARC-3.18", roles=CONSUMER)

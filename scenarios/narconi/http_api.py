@@ -12,6 +12,7 @@ from fakebrokers.faults import fault, rewrite
 from fakebrokers.journal import Tap
 from fakebrokers.narconi.faults import HttpAnswer, WithLength
 from fakebrokers.narconi.frames import HttpRequest
+from scenarios._common import received
 from scenarios.narconi._steps import (
     ADMIN,
     ALL_BYTES,
@@ -24,7 +25,6 @@ from scenarios.narconi._steps import (
     header,
     post,
     ready,
-    received,
     refused,
     requests,
     stored,

@@ -9,6 +9,7 @@ from fakebrokers import Narconi
 from fakebrokers.core.session import HangUp
 from fakebrokers.faults import effects, fault
 from fakebrokers.narconi.faults import CutBody, HttpAnswer, SlowBody, WithLength, lose_consume_response
+from scenarios._common import limit_s, received, sent
 from scenarios.narconi._steps import (
     ADMIN,
     CONSUMER,
@@ -23,9 +24,7 @@ from scenarios.narconi._steps import (
     post,
     publish,
     ready,
-    received,
     refused,
-    sent,
     stored,
     take,
     upgrade_refused,
@@ -68,7 +67,7 @@ async def slow_body(broker: Narconi, client: Client, expect: Expect) -> None:
     result = await take(client, timeout=2.0)
     expect.failed(result, ("timeout",), "take ends as a timeout, not definite", definite=False)
     limit = client.deadline_s("request", 2.0)
-    expect.within(result.elapsed_ms / 1000, limit * 1.2 + 0.25, "at its deadline as a whole")
+    expect.within(result.elapsed_ms / 1000, limit_s(limit), "at its deadline as a whole")
 
 
 @scenario("NARC-1.15", roles=(*ADMIN, *HTTP))

@@ -8,6 +8,7 @@ from conformance.suite import Client, Expect, scenario
 from fakebrokers import Narconi
 from fakebrokers.faults import effects, fault, silent, throttle
 from fakebrokers.narconi.faults import HttpAnswer, WithoutHeader
+from scenarios._common import limit_s, received, sent
 from scenarios.narconi._steps import (
     ALL_BYTES,
     HTTP,
@@ -19,9 +20,7 @@ from scenarios.narconi._steps import (
     publish,
     published,
     ready,
-    received,
     requests,
-    sent,
     stored,
     the_message,
     upgrade_refused,
@@ -86,7 +85,7 @@ async def handshake_silent(broker: Narconi, client: Client, expect: Expect) -> N
     result = await publish(client, timeout=2.0)
     expect.failed(result, ("timeout",), "the opening fails as a timeout")
     limit = client.deadline_s("publish", 2.0)
-    expect.within(result.elapsed_ms / 1000, limit * 1.2 + 0.25, "at its deadline")
+    expect.within(result.elapsed_ms / 1000, limit_s(limit), "at its deadline")
 
 
 @scenario("NARC-2.05", roles=PUBLISHER)
@@ -200,7 +199,7 @@ async def confirms_on_request(broker: Narconi, client: Client, expect: Expect) -
     elif not result.ok:
         expect.failed(result, ("timeout",), "without it the publish ends at its deadline, or ok")
         limit = client.deadline_s("publish", 1.5)
-        expect.within(result.elapsed_ms / 1000, limit * 1.2 + 0.25, "at its deadline")
+        expect.within(result.elapsed_ms / 1000, limit_s(limit), "at its deadline")
     expect.ok(await client.close(), "close works")
 
 

@@ -8,10 +8,8 @@ from collections.abc import Awaitable, Callable
 from conformance.adapter.messages import Event
 from conformance.suite import Client, Expect, scenario
 from fakebrokers.faults import hold
-from scenarios._common import maybe_reconnecting
+from scenarios._common import UNHANDLED, maybe_reconnecting
 from scenarios.subjects import PUBLISHER, ROLES, Subject
-
-OUTCRIES = ("unhandled", "uncaught", "panic", "never retrieved")
 
 
 @scenario("NET-3.06", roles=ROLES, ops=("raise_next",), timeout_s=90)
@@ -170,7 +168,7 @@ async def no_outcry(subject: Subject, client: Client, expect: Expect) -> None:
             await client.op("state", 5.0, session=name), "the process is alive and still answers state"
         )
     text = client.adapter.stderr(written)
-    lines = [line for line in text.splitlines() if any(word in line.lower() for word in OUTCRIES)]
+    lines = [line for line in text.splitlines() if any(word in line.lower() for word in UNHANDLED)]
     expect.that(not lines, "stderr has no line of an unhandled error", lines[:2])
     expect.that(client.alive, "the process is alive", "it ended")
     for request in requests:

@@ -11,6 +11,7 @@ from fakebrokers.core.tls import Certificate
 from fakebrokers.faults import fault
 from fakebrokers.faults.effects import Fin, Inject, Silent
 from fakebrokers.journal import Tap
+from scenarios._common import limit_s
 from scenarios._footprint import Footprint
 from scenarios.subjects import ROLES, Subject
 
@@ -33,7 +34,7 @@ async def garbage_first(subject: Subject, client: Client, expect: Expect) -> Non
         expect.failed(
             result, ("protocol", "connection", "timeout"), "connect ends as protocol, connection or timeout"
         )
-        expect.within(result.elapsed_ms / 1000, deadline * 1.2 + 0.25, "connect ends by its deadline")
+        expect.within(result.elapsed_ms / 1000, limit_s(deadline), "connect ends by its deadline")
     await asyncio.sleep(max(0.0, begun + 1.5 - asyncio.get_running_loop().time()))
     footprint.judge(expect, rss_mib=32, cpu_share=0.5)
     await subject.run("clean", case="clean connection afterwards")
@@ -47,7 +48,7 @@ async def tls_on_a_plain_port(subject: Subject, client: Client, expect: Expect) 
     result = await (await subject.begin_opening("s1", timeout=5.0))
     expect.exercised(subject.broker.faults.fired("alert"), "nobody connected")
     expect.failed(result, ("protocol", "connection"), "connect ends as protocol or connection")
-    expect.within(result.elapsed_ms / 1000, deadline * 1.2 + 0.25, "connect ends by its deadline")
+    expect.within(result.elapsed_ms / 1000, limit_s(deadline), "connect ends by its deadline")
     footprint.judge(expect, rss_mib=32)
 
 
@@ -58,7 +59,7 @@ async def tls_client_on_a_plain_port(subject: Subject, client: Client, expect: E
     result = await (await subject.begin_opening("s1", timeout=5.0, **options))
     expect.exercised(subject.accepted(), "nobody connected")
     expect.failed(result, ("connection", "protocol"), "connect ends as connection or protocol")
-    expect.within(result.elapsed_ms / 1000, 5.0 * 1.2 + 0.25, "within 5 s")
+    expect.within(result.elapsed_ms / 1000, limit_s(5.0), "within 5 s")
     await asyncio.sleep(0.3)
     plain = [str(r) for r in broker.journal.select(tap=Tap.RECEIVED) if r.kind != "Malformed"]
     expect.that(not plain, "no frame and no credentials in clear on any connection", plain[:3])

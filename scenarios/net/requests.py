@@ -7,7 +7,7 @@ import asyncio
 from conformance.suite import Client, Expect, scenario
 from fakebrokers.faults import hold
 from fakebrokers.journal import Tap
-from scenarios._common import second_fake
+from scenarios._common import limit_s, second_fake
 from scenarios.subjects import PUBLISHER, Op, Subject
 
 
@@ -116,7 +116,7 @@ async def op_deadline(subject: Subject, client: Client, expect: Expect) -> None:
         expect.failed(result, ("timeout",), f"{op.label} ends as timeout")
         deadline = subject.deadline_s(op, 0.5)
         took = result.elapsed_ms / 1000
-        expect.within(took, deadline * 1.2 + 0.25, f"{op.label} ends at its deadline")
+        expect.within(took, limit_s(deadline), f"{op.label} ends at its deadline")
         expect.not_before(took, deadline * 0.9, f"{op.label} ends at its deadline")
         pending = (await client.state(op.label))["pending"]
         expect.that(pending in (None, 0), f"{op.label}: nothing is pending after it", pending)

@@ -14,6 +14,7 @@ from fakebrokers.faults import fault, rewrite
 from fakebrokers.journal import Tap
 from fakebrokers.pzq.faults import ExtraHeaders, stale_delivery
 from fakebrokers.pzq.frames import Delivery
+from scenarios._common import until
 from scenarios.pzq._steps import (
     CONSUMER,
     QUICK,
@@ -29,7 +30,6 @@ from scenarios.pzq._steps import (
     shown,
     statuses,
     surfaced,
-    until,
     with_body,
     works_on,
 )

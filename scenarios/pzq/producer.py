@@ -11,13 +11,13 @@ from fakebrokers.faults import Fault, drop, duplicate, fault, inject, rewrite
 from fakebrokers.journal import Tap
 from fakebrokers.pzq.faults import ExtraHeaders, WithoutDelimiter, refuse_message
 from fakebrokers.pzq.frames import ProduceAck, ProduceNack
+from scenarios._common import limit_s
 from scenarios.pzq._steps import (
     PUBLISHER,
     ROOMY,
     answer,
     came,
     goes_on,
-    limit_s,
     produced,
     produced_bytes,
     publish,

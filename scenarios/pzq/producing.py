@@ -14,18 +14,17 @@ from fakebrokers.faults.effects import Drop
 from fakebrokers.journal import Tap
 from fakebrokers.pzq.faults import refuse_message
 from fakebrokers.pzq.frames import ProduceAck, ProduceNack
+from scenarios._common import limit_s, until
 from scenarios.pzq._steps import (
     PUBLISHER,
     ROOMY,
     answer,
     came,
     goes_on,
-    limit_s,
     process_ends,
     produced,
     produced_bytes,
     publish,
-    until,
 )
 
 LOST = "acknowledgements are lost"

@@ -7,6 +7,7 @@ import asyncio
 from conformance.suite import Client, Expect, scenario
 from fakebrokers import PZQ
 from fakebrokers.pzq.faults import lose_consumer_ack
+from scenarios._common import limit_s, until
 from scenarios.pzq._steps import (
     CONSUMER,
     QUICK,
@@ -16,12 +17,10 @@ from scenarios.pzq._steps import (
     consuming,
     deliveries,
     key_of,
-    limit_s,
     microseconds,
     settle,
     statuses,
     surfaced,
-    until,
     with_body,
     works_on,
 )

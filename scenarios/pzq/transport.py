@@ -6,8 +6,9 @@ import asyncio
 
 from conformance.suite import Client, Expect, scenario
 from fakebrokers import PZQ
+from scenarios._common import limit_s
 from scenarios.pzq._raw import RawPeer, frame, greet, message, reset
-from scenarios.pzq._steps import CONSUMER, PUBLISHER, auto, limit_s, process_ends, publish, surfaced
+from scenarios.pzq._steps import CONSUMER, PUBLISHER, auto, process_ends, publish, surfaced
 
 UNKNOWN = ("timeout", "connection")
 SECONDS = 4.0  #: how long connects to the wrong peer are counted

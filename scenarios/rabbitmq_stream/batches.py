@@ -9,6 +9,7 @@ from fakebrokers import RabbitMQStream
 from fakebrokers.rabbitmq_stream.batches import batch_entry
 from fakebrokers.rabbitmq_stream.codes import Compression
 from fakebrokers.rabbitmq_stream.entries import BATCH_HEADER, simple_entries
+from scenarios._common import sent
 from scenarios.rabbitmq_stream._deliveries import (
     FIRST,
     QUIET_S,
@@ -23,7 +24,7 @@ from scenarios.rabbitmq_stream._deliveries import (
     write,
     write_entries,
 )
-from scenarios.rabbitmq_stream._steps import CONSUMER, STREAM, sent
+from scenarios.rabbitmq_stream._steps import CONSUMER, STREAM
 
 OPENED = 10  #: where the deflate data of a gzip member begins
 

@@ -13,6 +13,7 @@ from fakebrokers import RabbitMQStream
 from fakebrokers.faults import coalesce, corrupt, rewrite, slice_
 from fakebrokers.rabbitmq_stream.chunk import ChunkType
 from fakebrokers.rabbitmq_stream.entries import simple_entries
+from scenarios._common import received, sent
 from scenarios._reading import read_to_the_end
 from scenarios.rabbitmq_stream._deliveries import (
     CHUNK_PER_CREDIT,
@@ -32,7 +33,7 @@ from scenarios.rabbitmq_stream._deliveries import (
     surfaced,
     write,
 )
-from scenarios.rabbitmq_stream._steps import CONSUMER, STREAM, received, sent
+from scenarios.rabbitmq_stream._steps import CONSUMER, STREAM
 
 #: bytes of a Deliver frame up to the first entry, version 2: all header fields lie within
 HEADER_BYTES = 4 + 13 + 48

@@ -24,7 +24,7 @@ from fakebrokers.faults import (
 from fakebrokers.faults.effects import Fin, Rewrite
 from fakebrokers.journal import Record, Tap
 from fakebrokers.rabbitmq_stream.codes import Code
-from scenarios._common import second_fake
+from scenarios._common import limit_s, received, second_fake, sent
 from scenarios.rabbitmq_stream._lifecycle import clock, kept, lasting
 from scenarios.rabbitmq_stream._steps import (
     BOTH,
@@ -37,8 +37,6 @@ from scenarios.rabbitmq_stream._steps import (
     heartbeat_of,
     opened,
     publish_batch,
-    received,
-    sent,
     stores,
     stream_exists,
     tunes,
@@ -217,7 +215,7 @@ async def tune_never_arrives(broker: RabbitMQStream, client: Client, expect: Exp
     result = await client.connect(timeout=3.0)
     expect.exercised(broker.faults.fired("no Tune"), "the client did not come as far as Tune")
     expect.failed(result, ("timeout", "connection"), "connect fails as timeout")
-    expect.within(result.elapsed_ms / 1000, min(deadline, 15.0) * 1.2 + 0.25, "at its deadline")
+    expect.within(result.elapsed_ms / 1000, limit_s(min(deadline, 15.0)), "at its deadline")
     await _all_closed(broker, expect, "the client's socket is closed")
 
 

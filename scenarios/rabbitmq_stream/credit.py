@@ -7,6 +7,7 @@ import asyncio
 from conformance.suite import Client, Expect, scenario
 from fakebrokers import RabbitMQStream
 from fakebrokers.faults import rewrite
+from scenarios._common import sent
 from scenarios._footprint import Footprint
 from scenarios.rabbitmq_stream._deliveries import (
     CHUNK_PER_CREDIT,
@@ -18,7 +19,7 @@ from scenarios.rabbitmq_stream._deliveries import (
     surfaced,
     write,
 )
-from scenarios.rabbitmq_stream._steps import CONSUMER, STREAM, sent
+from scenarios.rabbitmq_stream._steps import CONSUMER, STREAM
 
 #: how long a slow consumer is watched
 WATCH_S = 3.0

@@ -12,12 +12,12 @@ from fakebrokers import RabbitMQStream
 from fakebrokers.faults import drop, hold, latency, rewrite
 from fakebrokers.journal import Tap
 from fakebrokers.rabbitmq_stream.codes import Code
+from scenarios._common import limit_s, received, sent, until
 from scenarios.rabbitmq_stream._deliveries import FIRST, attached, record, subscribed_with_backlog, write
 from scenarios.rabbitmq_stream._lifecycle import (
     BEAT,
     at_work,
     clock,
-    eventually,
     fall_silent,
     goes_on,
     judge_gaps,
@@ -40,8 +40,6 @@ from scenarios.rabbitmq_stream._steps import (
     answered,
     close_if_open,
     heartbeat_of,
-    received,
-    sent,
 )
 from scenarios.rabbitmq_stream.publishing import confirmed
 
@@ -68,7 +66,7 @@ async def server_heartbeats_missing(broker: RabbitMQStream, client: Client, expe
     await at_work(broker, client, expect)
     names, events = list(standing(broker)), len(client.events)
     limit = 8 * await fall_silent(broker, expect) + 0.25
-    noticed = await eventually(lambda: losses(client, events) or let_go(broker, names), limit)
+    noticed = await until(lambda: losses(client, events) or let_go(broker, names), limit)
     expect.that(noticed, "the client closes or reports loss within 8 T", f"nothing in {limit} s")
 
 
@@ -78,7 +76,7 @@ async def loss_by_heartbeat(broker: RabbitMQStream, client: Client, expect: Expe
     await at_work(broker, client, expect)
     mark, events = broker.journal.last_seq, len(client.events)
     limit = 8 * await fall_silent(broker, expect) + 5.0
-    done = await eventually(lambda: used_again(broker, client, mark), limit)
+    done = await until(lambda: used_again(broker, client, mark), limit)
     if not done:
         told = losses(client, events) and not (await client.state())["open"]
         expect.that(
@@ -157,7 +155,7 @@ async def server_close(broker: RabbitMQStream, client: Client, expect: Expect) -
         broker, name, "the client's socket is closed within 2 s of the FIN", within_s=2.0
     )
     patience = 10.0 if client.can("auto_reconnect") else 2.0
-    told = await eventually(lambda: losses(client, events) or received(broker, "Open", since=mark), patience)
+    told = await until(lambda: losses(client, events) or received(broker, "Open", since=mark), patience)
     expect.that(told, "one close or loss event, or a reconnect", "neither")
     await asyncio.sleep(0.2)
     lost = [event for event in losses(client, events) if event["what"] == "connection_lost"]
@@ -176,7 +174,7 @@ async def client_close(broker: RabbitMQStream, client: Client, expect: Expect) -
     broker.faults.add(latency(0.2, kind="CloseResponse", direction="out"))
     expect.ended(await client.close(), "close ends")
     for name in names:
-        came = await eventually(partial(received, broker, "Close", connection=name), 1.0)
+        came = await until(partial(received, broker, "Close", connection=name), 1.0)
         expect.that(came, "Close is sent on each connection", f"none on {name}")
         await expect.socket_closed(broker, name, "the socket is closed after the answer", within_s=2.0)
         answers = sent(broker, "CloseResponse", connection=name)
@@ -191,10 +189,10 @@ async def close_answer_missing(broker: RabbitMQStream, client: Client, expect: E
     broker.faults.add(drop(kind="Close", direction="in", name="Close is not answered"))
     deadline = client.deadline_s("close", 2.0)
     result = await client.close(timeout=2.0)
-    came = await eventually(partial(received, broker, "Close", since=mark), 1.0)
+    came = await until(partial(received, broker, "Close", since=mark), 1.0)
     expect.exercised(came, "the client sent no Close")
     expect.ended(result, "close ends by its deadline")
-    expect.within(result.elapsed_ms / 1000, deadline * 1.2 + 0.25, "close ends by its deadline")
+    expect.within(result.elapsed_ms / 1000, limit_s(deadline), "close ends by its deadline")
     for name in names:
         await expect.socket_closed(broker, name, "the socket is closed", within_s=1.5)
 
@@ -228,7 +226,7 @@ async def close_with_a_full_queue(broker: RabbitMQStream, client: Client, expect
     deadline = client.deadline_s("close", 5.0)
     result = await client.close(timeout=5.0)
     expect.ended(result, "close ends in its deadline")
-    expect.within(result.elapsed_ms / 1000, deadline * 1.2 + 0.25, "close ends in its deadline")
+    expect.within(result.elapsed_ms / 1000, limit_s(deadline), "close ends in its deadline")
     await asyncio.sleep(0.6)
     after = [e for e in client.events if e.event == "message" and result.n is not None and e.n > result.n]
     expect.that(not after, "no message event after close", f"{len(after)} came")
@@ -268,7 +266,7 @@ async def half_open_connection(broker: RabbitMQStream, client: Client, expect: E
     broker.kill(how="half-open")
     broker.faults.clear()
     limit = 8 * period + 0.25
-    noticed = await eventually(lambda: losses(client, events) or let_go(broker, names), limit)
+    noticed = await until(lambda: losses(client, events) or let_go(broker, names), limit)
     expect.that(noticed, "the loss is reported, or the connection given up, within 8 T", f"not in {limit} s")
     if asking is not None:
         result = await asking
@@ -278,7 +276,7 @@ async def half_open_connection(broker: RabbitMQStream, client: Client, expect: E
         else:
             kinds = ("timeout", "connection", "closed")
             expect.failed(result, kinds, "the request ends at its deadline")
-        expect.within(result.elapsed_ms / 1000, deadline * 1.2 + 0.25, "the request ends at its deadline")
+        expect.within(result.elapsed_ms / 1000, limit_s(deadline), "the request ends at its deadline")
     published = await publishing
     if published.ok:
         again = confirmed(broker, b"pending", lost)
@@ -308,7 +306,7 @@ async def close_from_both_sides(broker: RabbitMQStream, client: Client, expect: 
     result = await call
     if not result.ok:
         expect.failed(result, ("closed", "connection"), "close ends, ok or as closed")
-    expect.within(result.elapsed_ms / 1000, deadline * 1.2 + 0.25, "by its deadline")
+    expect.within(result.elapsed_ms / 1000, limit_s(deadline), "by its deadline")
     ends = broker.journal.select(kind="fin", connection=asked.connection)
     if ends:
         late = result.ended_ns / 1e9 - (ends[0].at + broker.journal.started_at)
@@ -339,7 +337,7 @@ async def fin_while_idle(broker: RabbitMQStream, client: Client, expect: Expect)
         return told("c") and told("p")
 
     criterion = "a loss event for each within 2 s, or a new Subscribe within 30 s"
-    expect.that(await eventually(noticed, 30.0 if again else 2.0), criterion, "none")
+    expect.that(await until(noticed, 30.0 if again else 2.0), criterion, "none")
     result = await client.publish(STREAM, b"next", session="p", timeout=20.0 if again else 5.0)
     expect.ended(result, "the next publish never hangs")
     if not result.ok:

@@ -13,26 +13,11 @@ from fakebrokers.faults.effects import Fin, Inject, Rst, Silent, Truncate
 from fakebrokers.journal import Tap
 from fakebrokers.rabbitmq_stream.codes import Code
 from fakebrokers.rabbitmq_stream.frames import Close, MetadataUpdate
+from scenarios._common import limit_s, received, until
 from scenarios._footprint import MIB, Footprint
 from scenarios.rabbitmq_stream._deliveries import attached, numbered, write
-from scenarios.rabbitmq_stream._lifecycle import (
-    at_work,
-    eventually,
-    kept,
-    losses,
-    reconnecting,
-    users,
-)
-from scenarios.rabbitmq_stream._steps import (
-    ADMIN,
-    CONSUMER,
-    STREAM,
-    answered,
-    connections,
-    received,
-    say,
-    say_raw,
-)
+from scenarios.rabbitmq_stream._lifecycle import at_work, kept, losses, reconnecting, users
+from scenarios.rabbitmq_stream._steps import ADMIN, CONSUMER, STREAM, answered, connections, say, say_raw
 
 CREATE = ("rmqs.create",)
 #: how long a library may take to reconnect
@@ -121,7 +106,7 @@ async def size_before_authentication(broker: RabbitMQStream, client: Client, exp
     result = await client.connect(timeout=3.0)
     expect.exercised(broker.faults.fired("1 GiB"), "no PeerProperties came")
     expect.that(not result.ok and not result.hang, "connect fails by its deadline", str(result))
-    expect.within(result.elapsed_ms / 1000, deadline * 1.2 + 0.25, "connect fails by its deadline")
+    expect.within(result.elapsed_ms / 1000, limit_s(deadline), "connect fails by its deadline")
     for accepted in connections(broker):
         await expect.socket_closed(broker, accepted.connection, "the socket is closed", within_s=1.5)
     footprint.judge(expect, rss_mib=64)
@@ -225,7 +210,7 @@ async def string_beyond_the_frame(broker: RabbitMQStream, client: Client, expect
     asking = client.begin("rmqs.metadata", 5.0, session="s1", targets=[STREAM])
     asked = (await expect.reached(broker, "no Metadata came", kind="Metadata"))[0]
     creating = client.begin("rmqs.create", 5.0, session="s1", target="next")
-    behind = await eventually(lambda: received(broker, "Create", connection=asked.connection), 1.0)
+    behind = await until(lambda: received(broker, "Create", connection=asked.connection), 1.0)
     say_raw(broker, expect, asked.connection, _host_beyond_the_frame(asked.keys[0]))
     begun_s = asyncio.get_running_loop().time()
     if behind:  # the good answer comes right behind: its bytes may not become those of the host
@@ -292,7 +277,7 @@ async def invalid_utf8(broker: RabbitMQStream, client: Client, expect: Expect) -
     def followed() -> bool:
         return bool(losses(client, events, "close") or received(broker, "Open", since=seen))
 
-    if not await eventually(followed, 10.0 if client.can("auto_reconnect") else 0.0):
+    if not await until(followed, 10.0 if client.can("auto_reconnect") else 0.0):
         await _end_is_known(broker, client, expect, "close")
     state = await client.state("update")
     loud = losses(client, events, "update")

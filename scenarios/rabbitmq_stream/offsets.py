@@ -13,6 +13,7 @@ from fakebrokers.journal import Record
 from fakebrokers.rabbitmq_stream.batches import batch_entry
 from fakebrokers.rabbitmq_stream.codes import Code, OffsetType
 from fakebrokers.rabbitmq_stream.entries import simple_entries
+from scenarios._common import received
 from scenarios.rabbitmq_stream._deliveries import (
     FIRST,
     NEXT,
@@ -29,7 +30,7 @@ from scenarios.rabbitmq_stream._deliveries import (
     write,
     write_entries,
 )
-from scenarios.rabbitmq_stream._steps import CONSUMER, STREAM, received, stream_exists
+from scenarios.rabbitmq_stream._steps import CONSUMER, STREAM, stream_exists
 
 STORE = ("rmqs.store_offset",)
 QUERY = ("rmqs.query_offset",)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from conformance.adapter.base import Call
@@ -15,6 +16,7 @@ from fakebrokers.faults import drop, hold
 from fakebrokers.journal import Record, Tap
 from fakebrokers.rabbitmq_stream.binary import pack_ids
 from fakebrokers.rabbitmq_stream.frames import PublishConfirm
+from scenarios._common import came, received
 from scenarios._footprint import Footprint
 from scenarios.rabbitmq_stream._lifecycle import kept
 from scenarios.rabbitmq_stream._sending import begin_publishing, sends_singly
@@ -24,7 +26,6 @@ from scenarios.rabbitmq_stream._steps import (
     STREAM,
     answered,
     publish_batch,
-    received,
     say,
     say_if_open,
     stored_bodies,
@@ -33,7 +34,6 @@ from scenarios.rabbitmq_stream._steps import (
 )
 from scenarios.rabbitmq_stream.publishing import (
     LOST,
-    came,
     confirmed,
     hold_confirms,
     no_second_completion,
@@ -112,7 +112,7 @@ async def _republished_with_their_ids(broker: RabbitMQStream, client: Client, ex
     broker.faults.add(drop(kind="Publish", direction="in", name=LOST))
     bodies = [b"open %d" % n for n in range(8)]
     calls = begin_publishing(client, "bills", bodies, session="b", name="again")
-    await came(broker, expect, 57, mark)
+    await came(expect, partial(published, broker, mark), 57)
     before = [key for _, key in published(broker, mark)]
     broker.faults.clear()
     cut = broker.journal.last_seq
@@ -142,7 +142,7 @@ async def dedup_on_republish(broker: RabbitMQStream, client: Client, expect: Exp
     broker.faults.add(drop(role="confirm", name=LOST))
     bodies = [b"payload %d" % n for n in range(10)]
     calls = begin_publishing(client, STREAM, bodies, name="ref", timeout=15.0)
-    await came(broker, expect, 10)
+    await came(expect, partial(published, broker), 10)
     keys = [key for _, key in published(broker)]
     connection, publisher_id = publisher_of(broker, expect)
     say(broker, expect, connection, PublishConfirm(publisher_id, pack_ids(keys[:5])))

@@ -11,16 +11,11 @@ from fakebrokers.faults import fault, rst
 from fakebrokers.faults.effects import Fin, Rewrite
 from fakebrokers.journal import Tap
 from fakebrokers.rabbitmq_stream.codes import Code
+from scenarios._common import received, until
 from scenarios._footprint import MIB
 from scenarios.rabbitmq_stream._deliveries import FIRST, attached
-from scenarios.rabbitmq_stream._lifecycle import (
-    eventually,
-    losses,
-    positions,
-    reconnecting,
-    without_gap,
-)
-from scenarios.rabbitmq_stream._steps import BOTH, CONSUMER, STREAM, received
+from scenarios.rabbitmq_stream._lifecycle import losses, positions, reconnecting, without_gap
+from scenarios.rabbitmq_stream._steps import BOTH, CONSUMER, STREAM
 
 
 @scenario("RMQS-5.18", roles=BOTH, server={"nodes": 3}, timeout_s=120, revision=2)
@@ -62,7 +57,7 @@ async def rolling_restart(broker: RabbitMQStream, client: Client, expect: Expect
             expect.that(not there, criterion, f"{result}, but it is stored")
     twice = [event.fields for event in client.events if event.event == "outcome"]
     expect.that(not twice, "each message ends once: no outcome besides the answers", twice[:1])
-    await eventually(lambda: len(set(positions(client))) >= len(stored), 15.0)
+    await until(lambda: len(set(positions(client))) >= len(stored), 15.0)
     without_gap(expect, positions(client), "the consumer goes on without gap")
     expect.equal(len(set(positions(client))), len(stored), "the consumer gets everything")
 
@@ -138,7 +133,7 @@ async def many_cycles(broker: RabbitMQStream, client: Client, expect: Expect) ->
         await asyncio.gather(*map(end, names))
 
     async def figures() -> dict[str, int]:
-        await eventually(lambda: not broker.connections, 5.0)
+        await until(lambda: not broker.connections, 5.0)
         await asyncio.sleep(0.5)
         facts = client.facts()
         stats = expect.prepared(await client.op("stats"))

@@ -17,8 +17,8 @@ from fakebrokers.faults import drop, duplicate, fault, hold, inject, reorder, re
 from fakebrokers.faults.effects import Extend, Rewrite
 from fakebrokers.journal import Tap
 from fakebrokers.rabbitmq_stream.codes import Code
+from scenarios._common import limit_s, received, sent, until
 from scenarios.rabbitmq_stream._deliveries import subscribe_error
-from scenarios.rabbitmq_stream._lifecycle import eventually
 from scenarios.rabbitmq_stream._questions import Questions, askable
 from scenarios.rabbitmq_stream._steps import (
     ADMIN,
@@ -26,9 +26,7 @@ from scenarios.rabbitmq_stream._steps import (
     STREAM,
     connections,
     opened,
-    received,
     say_raw,
-    sent,
     stores,
     stream_exists,
 )
@@ -104,7 +102,7 @@ async def late_response(broker: RabbitMQStream, client: Client, expect: Expect) 
     broker.faults.add(hold(kind=questions.answer, nth=2, scope="run", name="own answer"))
     first = await questions.ask("a", 1.0)
     expect.failed(first, ("timeout",), "the first op ends as timeout")
-    expect.within(first.elapsed_ms / 1000, deadline * 1.2 + 0.25, "at its deadline")
+    expect.within(first.elapsed_ms / 1000, limit_s(deadline), "at its deadline")
     second = questions.ask("b")
     await asyncio.sleep(max(0.0, deadline + 1.0 - first.elapsed_ms / 1000) if deadline < 2 else 0.1)
     broker.faults.release("late answer")
@@ -184,7 +182,7 @@ def _timed_out(expect: Expect, result: Result, kind: str, deadline: float, *, cl
     if not closing:
         expect.failed(result, ("timeout", "connection"), f"{kind} lost: {result.op} ends as timeout")
     expect.within(
-        result.elapsed_ms / 1000, deadline * 1.2 + 0.25, f"{kind} lost: {result.op} ends at its deadline"
+        result.elapsed_ms / 1000, limit_s(deadline), f"{kind} lost: {result.op} ends at its deadline"
     )
 
 
@@ -398,7 +396,7 @@ async def _whole_on_the_wire(
         return [str(getattr(record.frame, "reference", "")) for record in frames]
 
     if used:
-        came = await eventually(names, 1.0)
+        came = await until(names, 1.0)
         expect.that(came, f"{shown}: the reference is on the wire", "no frame came that has one")
     malformed = [str(r) for r in broker.journal.select(kind="Malformed", since=since)]
     expect.that(not malformed, f"{shown}: the frame decodes, its length counts bytes", malformed)
@@ -449,7 +447,7 @@ async def _null_arrays(broker: RabbitMQStream, client: Client, expect: Expect) -
     mark = broker.journal.last_seq
     broker.faults.add(hold(kind="MetadataResponse", nth=1, scope="run", name="true answer"))
     call = ask()
-    if not await eventually(lambda: received(broker, "Metadata", since=mark), 2.0):
+    if not await until(lambda: received(broker, "Metadata", since=mark), 2.0):
         expect.note(f"{case}: the library asks for no metadata")
         return
     asked = received(broker, "Metadata", since=mark)[0]

@@ -10,6 +10,7 @@ from fakebrokers import RabbitMQStream
 from fakebrokers.journal import Record, Tap
 from fakebrokers.rabbitmq_stream.frames import ConsumerUpdate, ConsumerUpdateResponse
 from fakebrokers.rabbitmq_stream.groups import Group, GroupKey
+from scenarios._common import limit_s, received
 from scenarios.rabbitmq_stream._deliveries import (
     FIRST,
     asked,
@@ -20,7 +21,7 @@ from scenarios.rabbitmq_stream._deliveries import (
     surfaced,
     write,
 )
-from scenarios.rabbitmq_stream._steps import CONSUMER, STREAM, received, say
+from scenarios.rabbitmq_stream._steps import CONSUMER, STREAM, say
 
 GROUP = "app"
 PROPERTIES = {"single-active-consumer": "true", "name": GROUP}
@@ -42,7 +43,7 @@ async def _answered(broker: RabbitMQStream, expect: Expect, update: int, within_
     found = await expect.wire(
         broker,
         f"ConsumerUpdate {update} is answered with its correlation id",
-        within_s=within_s * 1.2 + 0.25,
+        within_s=limit_s(within_s),
         kind="ConsumerUpdateResponse",
         tap=Tap.RECEIVED,
         where=lambda r: r.keys == (update,),

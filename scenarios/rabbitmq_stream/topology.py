@@ -12,13 +12,13 @@ from fakebrokers.faults import drop, fault, reply, rewrite
 from fakebrokers.faults.effects import Inject
 from fakebrokers.rabbitmq_stream.codes import NO_LEADER, Code
 from fakebrokers.rabbitmq_stream.frames import MetadataUpdate
+from scenarios._common import received, sent, until
 from scenarios.rabbitmq_stream._deliveries import FIRST, attached, subscribes
 from scenarios.rabbitmq_stream._lifecycle import (
     OTHER,
     asks_from,
     at_work,
     declares,
-    eventually,
     goes_on,
     idle_for,
     losses,
@@ -31,7 +31,7 @@ from scenarios.rabbitmq_stream._lifecycle import (
     users,
     without_gap,
 )
-from scenarios.rabbitmq_stream._steps import BOTH, PUBLISHER, STREAM, received, say, say_if_open, sent
+from scenarios.rabbitmq_stream._steps import BOTH, PUBLISHER, STREAM, say, say_if_open
 
 MANY = ("a", "b", "c", "missing")
 
@@ -64,7 +64,7 @@ async def stream_deleted(broker: RabbitMQStream, client: Client, expect: Expect)
     broker.faults.clear()
     mark, begun = broker.journal.last_seq, broker.now
     broker.delete_stream(STREAM)
-    await eventually(lambda: losses(client, events), 5.0)
+    await until(lambda: losses(client, events), 5.0)
     for role in ("publisher", "consumer"):
         await _told_or_refused(client, expect, events, role)
     await asyncio.sleep(max(0.0, 2.0 - (broker.now - begun)))
@@ -99,11 +99,11 @@ async def leader_moved(broker: RabbitMQStream, client: Client, expect: Expect) -
         await asyncio.sleep(0.1)
     elapsed = broker.now - begun
     expect.that(acked and at_new(), "within 30 s the producer publishes on the new leader", f"{acked=}")
-    back = await eventually(lambda: subscribes(broker, since=mark), 30.0 - elapsed)
+    back = await until(lambda: subscribes(broker, since=mark), 30.0 - elapsed)
     expect.that(back, "within 30 s the consumer is subscribed again", "no Subscribe came")
     found = await attached(broker, expect, since=mark)
     asks_from(expect, found, before)
-    await eventually(lambda: len(positions(client)) >= len(broker.messages(STREAM)), 5.0)
+    await until(lambda: len(positions(client)) >= len(broker.messages(STREAM)), 5.0)
     without_gap(expect, positions(client), "the consumer goes on without gap")
     last = len(broker.messages(STREAM)) - 1
     expect.that(last in positions(client), "the consumer goes on", f"{last} did not come")
@@ -126,7 +126,7 @@ async def stream_not_available(broker: RabbitMQStream, client: Client, expect: E
             not client.has_role("consumer") or subscribes(broker, since=mark)
         )
 
-    await eventually(lambda: works() or idle_for(broker) > 25.0, 60.0)
+    await until(lambda: works() or idle_for(broker) > 25.0, 60.0)
     done = works()
     asked = [r.at for r in received(broker, "Metadata", since=mark)]
     expect.exercised(len(asked) > 5 or not done, "the client did not ask for the stream's metadata")
@@ -173,7 +173,7 @@ async def unknown_update_code(broker: RabbitMQStream, client: Client, expect: Ex
             say_if_open(broker, name, MetadataUpdate(99, STREAM))
     await asyncio.sleep(0.2)
     expect.that(client.alive, "no crash", "the process ended")
-    if not client.reconnects("consumer") and await eventually(lambda: losses(client, events), 2.0):
+    if not client.reconnects("consumer") and await until(lambda: losses(client, events), 2.0):
         expect.tolerate(False, "the stream goes on, or is queried again", "its users are reported closed")
         return
     await goes_on(broker, client, expect, "the stream goes on, or is queried again", STREAM, within_s=15.0)

@@ -12,14 +12,13 @@ from conformance.adapter.messages import Message
 from conformance.adapter.result import Result
 from conformance.suite import Client, Expect
 from fakebrokers.faults import drop, reorder
+from scenarios._common import LOSSES
 
 if TYPE_CHECKING:
     from fakebrokers.faults import Fault
     from fakebrokers.faults.control import FaultControl
     from fakebrokers.journal import Record
     from fakebrokers.server import FakeServer
-
-LOSSES = ("connection_lost", "reconnecting", "reconnected", "disconnected", "target_closed")
 
 
 class Op(msgspec.Struct, frozen=True):

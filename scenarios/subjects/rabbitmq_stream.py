@@ -13,6 +13,7 @@ from fakebrokers.journal import Record, Tap
 from fakebrokers.rabbitmq_stream.codec import StreamCodec
 from fakebrokers.rabbitmq_stream.codes import Code
 from fakebrokers.rabbitmq_stream.frames import Close, PeerPropertiesResponse
+from scenarios._common import limit_s
 from scenarios.rabbitmq_stream._deliveries import record
 from scenarios.rabbitmq_stream._steps import widest_gap_s
 from scenarios.subjects.base import Subject
@@ -125,7 +126,7 @@ class StreamSubject(Subject):
         await asyncio.sleep(2.5 * period)
         for connection in self.is_open():
             gap = widest_gap_s(self.fake, connection, begin, begin + 2.5 * period)
-            self.expect.within(gap, period * 1.2 + 0.25, f"{connection}: heartbeats keep their period")
+            self.expect.within(gap, limit_s(period), f"{connection}: heartbeats keep their period")
 
 
 def _request(frame: str, op: str, args: Mapping[str, Any]) -> Op:
