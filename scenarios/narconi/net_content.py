@@ -25,6 +25,14 @@ FUTURE = {"future": {"list": [1, None, "x"]}, "more": True}
 
 @scenario("NET-4.02", protocol="narconi", roles=PUBLISHER)
 async def unknown_codes(subject: NarconiSubject, client: Client, expect: Expect) -> None:
+    """Unknown enum value in a known message.
+
+    Fault: BMQ: closeQueue and configureStream answered by status with category -99 (JSON: E_FUTURE); RMQS:
+    Metadata with stream code 777, then server Close with code 999; NARC: POST answered 418 and 599 with an
+    unknown `code` word, publish answered {"error":"x","code":999} and close
+    Pass: The op ends by its deadline as `refused` with a generic error that shows the number or word; never
+    success; process alive; the session stays usable (after the Close and on the NARC WebSocket: a new one)
+    """
     broker = subject.fake
     await subject.ready()
     post = _post(subject)
@@ -59,6 +67,14 @@ def _refused(expect: Expect, result: Result, what: str, words: tuple[str, ...]) 
 
 @scenario("NET-4.03", protocol="narconi", roles=ROLES)
 async def unknown_members(subject: NarconiSubject, client: Client, expect: Expect) -> None:
+    """Unknown optional fields.
+
+    Fault: BMQ: unknown members (BER: element 30) in openQueueResponse, configureStreamResponse and status;
+    RMQS: 20 more entries in the Open properties; PZQ: two extra header parts in ack and delivery; NARC:
+    unknown HTTP headers, unknown members in metadata and in error frames; MOL: unknown members in REQUEST,
+    RESPONSE, EVENT (`headers` of protocol 5 among them)
+    Pass: Same outcome as without them; PZQ: they do not leak into the body
+    """
     broker = subject.fake
     await subject.rehearse()
     more = {f"headers.{name}": value for name, value in FUTURE.items()}

@@ -19,6 +19,14 @@ from scenarios.subjects import ROLES, Subject
 
 @scenario("NET-1.01", roles=ROLES, timeout_s=90)
 async def one_byte_at_a_time(subject: Subject, client: Client, expect: Expect) -> None:
+    """One byte at a time.
+
+    Fault: frag(1) from server to client for the whole session, 1 ms apart for the first 1000 bytes. Base
+    script, used by all of NET-1: connect, open, publish 3 with confirm, consume 3 with ack, close, bodies of
+    16 B; MOL: start with one fake peer, one call and one event each way, stop
+    Pass: Same op outcomes, bodies and order of delivery as the base script without the fault (PZQ one message
+    at a time: its order is free); no error event, no reconnect
+    """
     await subject.rehearse()
     subject.faults.add(slice_(1, gap_s=0.001, gap_bytes=1000, direction="out"))
     await subject.run("slow", timeout=subject.slow_s)
@@ -52,6 +60,15 @@ async def many_connections(subject: Subject, wanted: int, name: str) -> None:
 
 @scenario("NET-1.02", roles=ROLES, timeout_s=150)
 async def cuts_at_every_offset(subject: Subject, client: Client, expect: Expect) -> None:
+    """Cuts at every offset.
+
+    Fault: Base script of NET-1.01 with cut@k, 3 ms between the two parts. Handshake: one connection per k,
+    for k = 1..32 and every 16th behind (MOL, whose start takes 1.5 s: 8 values). Behind the handshake, on one
+    connection: the n-th frame of each kind is cut at byte n, until every offset of its first 128 bytes was
+    used once
+    Pass: For every k the same op outcomes and deliveries as without the cut; kind and k of the first failure
+    are printed
+    """
     await subject.rehearse()
     seen = len(subject.accepted())
     said = Counter[str]()
@@ -86,6 +103,12 @@ async def cuts_at_every_offset(subject: Subject, client: Client, expect: Expect)
 
 @scenario("NET-1.03", roles=ROLES, timeout_s=90)
 async def everything_in_one_segment(subject: Subject, client: Client, expect: Expect) -> None:
+    """Everything in one segment.
+
+    Fault: Base script of NET-1.01, 10 publishes in flight (PZQ 5); all frames that the server has ready
+    within 20 ms leave in one write, order kept
+    Pass: Same op outcomes and deliveries as without the fault; no error event
+    """
     await subject.rehearse()
     subject.faults.add(coalesce(within_s=0.02, direction="out"))
     await subject.run("glued", count=subject.in_flight, at_once=True)
@@ -93,6 +116,12 @@ async def everything_in_one_segment(subject: Subject, client: Client, expect: Ex
 
 @scenario("NET-1.04", roles=ROLES, timeout_s=150)
 async def random_segmentation(subject: Subject, client: Client, expect: Expect) -> None:
+    """Random segmentation, fixed seed.
+
+    Fault: Base script of NET-1.01; segments of 1..1500 bytes with pauses of 0..3 ms drawn from the seed; 100
+    seeds, one connection each (MOL: one link, a new seed before each of 100 calls)
+    Pass: Same op outcomes and deliveries for every seed; the seed is printed on failure
+    """
     await subject.rehearse()
     seen = len(subject.accepted())
     dice = Random(subject.faults.plan.seed)
@@ -106,6 +135,12 @@ async def random_segmentation(subject: Subject, client: Client, expect: Expect) 
 
 @scenario("NET-1.10", roles=ROLES, timeout_s=90)
 async def latency_and_jitter(subject: Subject, client: Client, expect: Expect) -> None:
+    """Latency 300 ms and jitter.
+
+    Fault: Base script of NET-1.01 with latency 300 ms ± 100 ms each way, order kept (not `delay`, which lets
+    frames pass each other); op deadlines 10 s, liveness limit at least 10 s
+    Pass: Same op outcomes and deliveries; no loss event, no reconnect, each message published once
+    """
     await subject.rehearse()
     for direction in DIRECTIONS:
         subject.faults.add(latency(0.3, jitter=0.1, direction=direction))
@@ -116,6 +151,13 @@ async def latency_and_jitter(subject: Subject, client: Client, expect: Expect) -
 
 @scenario("NET-1.11", roles=ROLES, liveness_s=12, timeout_s=120)
 async def little_bandwidth(subject: Subject, client: Client, expect: Expect) -> None:
+    """Bandwidth 8 KiB/s.
+
+    Fault: throttle each way; liveness limit 12 s (BMQ 2000 ms × 5, RMQS heartbeat 6, MOL heartbeatTimeout
+    12); op deadlines 30 s
+    Pass: Both bodies equal by SHA-256; no loss event and no reconnect; after it the client's heartbeats
+    (RMQS, MOL) keep their period
+    """
     await subject.ready()
     large: dict[str, Any] = {"gen": "rand", "seed": 111, "len": subject.large}
     expect.prepared(await subject.subscribe(subject.queue))

@@ -14,6 +14,13 @@ from scenarios.subjects import PUBLISHER, ROLES, Subject
 
 @scenario("NET-3.06", roles=ROLES, ops=("raise_next",), timeout_s=90)
 async def callbacks_that_raise(subject: Subject, client: Client, expect: Expect) -> None:
+    """Exception in each callback kind.
+
+    Fault: One callback of each kind raises (session: an rst)
+    Pass: Process alive; the next callback of that kind runs; the exception is visible (error event, log or
+    stderr line); other sessions and messages unaffected; the message whose callback raised is not
+    acknowledged by the library
+    """
     await subject.ready("other", "elsewhere", **maybe_reconnecting(client))
     tries: dict[str, Callable[[Subject, str], Awaitable[None]]] = {
         "message": _raising_message,
@@ -102,6 +109,11 @@ async def _raising_error(subject: Subject, session: str) -> None:
 
 @scenario("NET-3.07", roles=ROLES)
 async def op_inside_a_callback(subject: Subject, client: Client, expect: Expect) -> None:
+    """Op called inside a callback.
+
+    Fault: None; the message callback runs the op and waits for it
+    Pass: Each inner op ends by its deadline with its right result; the next message is delivered
+    """
     await subject.ready()
     subject.add_queue("inner")
     chosen = subject.inner_ops("inner")
@@ -142,6 +154,14 @@ async def inner_ops_work(subject: Subject, count: int) -> list[Event]:
 
 @scenario("NET-3.08", roles=PUBLISHER, timeout_s=60, process=True)
 async def no_outcry(subject: Subject, client: Client, expect: Expect) -> None:
+    """No unhandled exception output.
+
+    Fault: Three runs with nobody waiting (`wait` false, no listener for session and error events): (a) rst
+    with a publish and a request pending, (b) a refusal (BMQ ACK 1, RMQS PublishError 2, PZQ `0`, NARC error
+    frame 500, MOL RESPONSE success false), (c) one malformed frame of the protocol's family; then 2 s idle
+    Pass: Process alive and still answering `state`; stderr has no line with `unhandled`, `uncaught`, `panic`
+    or `never retrieved`
+    """
     written = client.adapter.stderr_mark
     for name in ("a", "b", "c"):
         await subject.ready(name, name, listen=False)

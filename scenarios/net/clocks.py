@@ -15,6 +15,12 @@ HOUR_MS = 3_600_000
 
 @scenario("NET-3.10", ops=("set_clock",), liveness_s=LIVENESS_S, timeout_s=75)
 async def wall_clock_jump(subject: Subject, client: Client, expect: Expect) -> None:
+    """Wall-clock jump.
+
+    Fault: `set_clock` +1 h, 3 liveness periods, back to 0, 3 periods, -1 h, 3 periods
+    Pass: No loss event, no reconnect; heartbeats (RMQS, MOL) keep their period; an op started before a jump
+    ends by its deadline on the monotonic clock
+    """
     await subject.ready(**subject.keeping_alive(LIVENESS_S))
     mark, connections = len(client.events), subject.is_open()
     op = subject.patient_op(subject.queue)
@@ -48,6 +54,15 @@ async def wall_clock_jump(subject: Subject, client: Client, expect: Expect) -> N
 
 @scenario("NET-3.11", liveness_s=LIVENESS_S, timeout_s=90, process=True)
 async def stopped_process(subject: Subject, client: Client, expect: Expect) -> None:
+    """SIGSTOP of the client for 3 × liveness.
+
+    Fault: Stop and continue the adapter process with one op pending; meanwhile the fake does what the real
+    server does: RMQS fin after 3 heartbeats, BMQ fin when its limit is on, PZQ redelivers after the ack
+    timeout, MOL peers mark the node unavailable, NARC nothing
+    Pass: Within 5 s of the resume (30 s with `auto_reconnect`) either a loss event, after which ops fail at
+    once or a reconnect works, or the old session works: a new op ends `acked`; the pending op has ended; MOL:
+    the node is callable again after heartbeat, DISCOVER and INFO
+    """
     await subject.ready(**maybe_reconnecting(client), **subject.keeping_alive(LIVENESS_S))
     op = next((op for op in subject.ops(subject.queue) if op.timed), subject.ops(subject.queue)[0])
     subject.broker.faults.add(hold(kind=op.answer, direction="out", name="answer"))

@@ -30,6 +30,16 @@ CORPUS: dict[str, bytes] = {
 
 @scenario("NET-4.04", roles=ROLES, timeout_s=90)
 async def payload_corpus(subject: Subject, client: Client, expect: Expect) -> None:
+    """Payload corpus.
+
+    Fault: 1 B, all 256 byte values, UTF-8 of 1 to 4 bytes, invalid UTF-8, NUL runs, empty, large. Large: BMQ,
+    PZQ 1 MiB; RMQS 1 000 000 B (frame max 1 048 576 counts the whole frame); NARC 65 536 B (its limit,
+    exactly allowed); MOL 512 KiB of text (NATS max_payload 1 MiB counts the envelope). MOL: JSON carries
+    text, so byte bodies only with `streams`. Empty: BMQ and MOL may refuse it as `invalid`; NARC as a binary
+    frame
+    Pass: Round trip equal by SHA-256; nothing truncated; a body beyond the limit fails locally or `refused`,
+    and the session stays usable
+    """
     subject.add_queue(subject.queue)
     await subject.connected()
     large = {"gen": "rand", "seed": 404, "len": subject.largest}
@@ -53,6 +63,15 @@ async def payload_corpus(subject: Subject, client: Client, expect: Expect) -> No
 
 @scenario("NET-4.06", roles=ROLES, timeout_s=900, soak=True, alone=True, process=True)
 async def long_run(subject: Subject, client: Client, expect: Expect) -> None:
+    """Long run.
+
+    Fault: 20 000 messages of 100 B; 1 % of the server's frames (seeded) get delay up to 50 ms, frag or a
+    dropped confirm, legal and environment effects only; with `auto_reconnect` also 3 × rst; then heal and
+    drain
+    Pass: Checkers `lost-write`, `unseen` (total-queue `lost`) find nothing; every op has ended; duplicates
+    only of messages whose confirm was dropped or cut; RSS at the end within 20 MiB of that at one quarter
+    (process facts)
+    """
     await subject.ready(**maybe_reconnecting(client))
     expect.prepared(await subject.subscribe_and_settle(subject.queue))
     subject.broker.faults.add(
@@ -94,6 +113,14 @@ def _number(body: bytes) -> int:
 
 @scenario("NET-4.07", roles=ROLES, timeout_s=120)
 async def one_corrupted_byte(subject: Subject, client: Client, expect: Expect) -> None:
+    """One corrupted byte.
+
+    Fault: One byte behind the length field of the n-th server frame is changed (seeded, 50 seeds, base script
+    of NET-1.01, one connection each; MOL: one link, 50 packets); length fields stay right
+    Pass: For every seed: process alive, no hang past the deadlines, CPU under 50 % of a core when idle, RSS
+    growth under 32 MiB; a closed connection is accepted; a clean connection works afterwards. Content is not
+    judged (only RMQS has a checksum: RMQS-4.17)
+    """
     await subject.rehearse()
     subject.wrong_bytes(SEEDS)
     fired = await _outlived(subject, SEEDS)

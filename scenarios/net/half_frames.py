@@ -169,9 +169,25 @@ async def _each_phase(subject: Subject, end: EndOfConnection) -> None:
 
 @scenario("NET-1.05", roles=ROLES, timeout_s=90)
 async def rst_in_mid_frame(subject: Subject, client: Client, expect: Expect) -> None:
+    """RST in mid-frame, each phase.
+
+    Fault: Half of that frame, then rst; one run per phase; the listener stays open and later connections are
+    clean
+    Pass: Nothing of that message is surfaced, acknowledged or counted as `acked` (a resend that is confirmed
+    after a reconnect is `acked`); each pending op ends by its deadline; process alive. In the handshake phase
+    PZQ, MOL and the C++ BlazingMQ SDK retry by themselves: there the next connection must work
+    """
     await _each_phase(subject, Rst())
 
 
 @scenario("NET-1.06", roles=ROLES, timeout_s=90)
 async def fin_in_mid_frame(subject: Subject, client: Client, expect: Expect) -> None:
+    """FIN in mid-frame.
+
+    Fault: Half of the frame, then fin; one run per phase; the listener stays open and later connections are
+    clean
+    Pass: Nothing of that message is surfaced, acknowledged or counted as `acked`; each pending op ends by its
+    deadline and the client closes its side within 1 s; process alive; clients that retry by themselves as in
+    NET-1.05
+    """
     await _each_phase(subject, Fin())

@@ -26,6 +26,13 @@ async def nobody_knocks(subject: Subject, mark: int, criterion: str) -> None:
 
 @scenario("NET-2.05", roles=ROLES, timeout_s=60, revision=2)
 async def endpoint_list(subject: Subject, client: Client, expect: Expect) -> None:
+    """Endpoint list.
+
+    Fault: First endpoint (a) refuses, (b) accepts and stays silent (RMQS only: nats.js waits 20 s); second
+    works
+    Pass: (a) base script works through the second within 10 s, (b) within the connect deadline + 10 s; RMQS:
+    the client then follows the advertised address of the second fake
+    """
     with second_fake(subject.broker) as first:
         both = [address(first), address(subject.broker)]
         first.refuse()
@@ -59,6 +66,14 @@ async def _through_the_second(subject: Subject, case: str, both: Sequence[str], 
 
 @scenario("NET-2.06", timeout_s=60)
 async def close_while_connecting(subject: Subject, client: Client, expect: Expect) -> None:
+    """Close while connecting.
+
+    Fault: Accept, answer nothing (PZQ through the byte proxy); connect, 300 ms later close
+    Pass: close ends by its deadline; connect ends with `closed`, `connection`, `cancelled` or `timeout` by
+    its own deadline; the fake sees the socket closed within 2 s after close has ended, and no new connection
+    for 8 s. Non-strict: MOL start that stays pending; a library whose connect cannot be interrupted
+    (blazingmq wheel), if close ends within 1 s after connect
+    """
     subject.faults.add(silent(on="accept"))
     connecting = await subject.begin_opening()
     await expect.reached(subject.wire, "nobody connected", kind="accepted")
@@ -86,6 +101,12 @@ async def close_while_connecting(subject: Subject, client: Client, expect: Expec
 
 @scenario("NET-2.07", timeout_s=60, revision=2)
 async def close_while_reconnecting(subject: Subject, client: Client, expect: Expect) -> None:
+    """Close while reconnecting.
+
+    Fault: rst, refuse; close 1 s later; then accept
+    Pass: close ends by its deadline; no connection arrives in the 8 s after close has ended; all pending ops
+    have ended
+    """
     await subject.ready(auto_reconnect=True)
     expect.exercised(subject.is_open(), "the client keeps no connection that could be lost")
     subject.shut()
@@ -103,6 +124,13 @@ async def close_while_reconnecting(subject: Subject, client: Client, expect: Exp
 
 @scenario("NET-2.08", timeout_s=60)
 async def graceful_close_by_the_server(subject: Subject, client: Client, expect: Expect) -> None:
+    """Server graceful close.
+
+    Fault: The protocol's goodbye with one op pending, fin after the answer or after 2 s
+    Pass: The client answers it (CloseResponse with the same correlation id; close frame) within 1 s and the
+    socket is closed; exactly one `disconnected` or `connection_lost` event, with code and reason; the pending
+    op ends within 1 s
+    """
     await subject.ready(auto_reconnect=False)
     subject.broker.faults.add(silent(kind=subject.confirm, direction="out", spare=("heartbeat",)))
     op = subject.ops(subject.queue)[0]
@@ -141,6 +169,12 @@ TOLD = ("disconnected", "connection_lost")
 
 @scenario("NET-2.11", roles=ROLES, timeout_s=60)
 async def close_under_traffic(subject: Subject, client: Client, expect: Expect) -> None:
+    """Close under traffic.
+
+    Fault: Deliveries as fast as the client's limits allow and 20 publishes in flight; close in the middle
+    Pass: close ends by its deadline; all 20 have an outcome by then (+ 1 s); no `message` line with an `n`
+    above that of close's result; the protocol's close sequence on the wire where it has one; process alive
+    """
     await subject.ready()
     expect.prepared(await subject.subscribe(subject.queue))
     subject.confirm_later()
@@ -174,6 +208,13 @@ async def _outcomes(expect: Expect, calls: Sequence[Call], ended_at: float) -> N
 
 @scenario("NET-2.12", timeout_s=60, unconnected="no connect completes: that is the fault")
 async def tcp_connect_never_completes(subject: Subject, client: Client, expect: Expect) -> None:
+    """TCP connect never completes.
+
+    Fault: Black hole: a listener whose accept queue is full, so that the SYN stays unanswered (Linux, no
+    rights needed; tried)
+    Pass: connect ends with `timeout` or `connection` by its deadline; close ends; the adapter can exit. If
+    the probe connect of the runner succeeds: `inconclusive`
+    """
     expect.exercised(not subject.broker.in_memory, "there is no TCP in memory")
     subject.broker.black_hole()
     deadline = client.deadline_s("connect", client.deadline_s("request", 3.0))

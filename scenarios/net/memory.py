@@ -17,6 +17,14 @@ OFFERED = 50 * MIB
 
 @scenario("NET-3.04", roles=PUBLISHER, timeout_s=90, revision=2)
 async def unbounded_buffering(subject: Subject, client: Client, expect: Expect) -> None:
+    """Unbounded buffering.
+
+    Fault: rst, refuse for 10 s while 50 MiB are published in 64 KiB bodies (NARC 48 KiB), `wait` false,
+    deadlines 5 s; then accept
+    Pass: Ops fail, wait up to their deadline, or are buffered up to a limit below 50 MiB; RSS growth under 64
+    MiB; nothing is `acked` that is not at the fake. Non-strict: all is buffered and every op still ends
+    (figure reported). Clients without `auto_reconnect` are connected anew by the script
+    """
     await subject.ready(**maybe_reconnecting(client))
     footprint = Footprint(client)
     mark = len(client.events)
@@ -61,6 +69,12 @@ def _first_hang(results: list[Any]) -> str:
 
 @scenario("NET-3.05", timeout_s=120, process=True)
 async def orphan_answers(subject: Subject, client: Client, expect: Expect) -> None:
+    """Orphan answers do not pile up.
+
+    Fault: 4 rounds of 10 000 answers to nobody, 1 KiB each
+    Pass: Growth over rounds 2 to 4 (30 MiB sent) under 15 MiB, by `stats.buffered_bytes` where the adapter
+    has it, else by RSS; a request after each round works
+    """
     await subject.ready()
     expect.prepared(await subject.begin(subject.ops(subject.queue, "-before")[-1], 10.0))
     kept_before, rss_before = 0, 0
@@ -92,6 +106,12 @@ async def _buffered(client: Client) -> int:
 
 @scenario("NET-3.09", roles=PUBLISHER, timeout_s=120)
 async def what_reconnects_leave_behind(subject: Subject, client: Client, expect: Expect) -> None:
+    """Thread and task count.
+
+    Fault: rst of every connection, 10 times, each after the client is back (stop after 60 s, at least 3)
+    Pass: Open connections as seen by the fake as before the first; threads and fds (process facts) within 3
+    of the base; tasks within 3 where the adapter has `stats`
+    """
     await subject.ready(auto_reconnect=True)
     await asyncio.sleep(0.5)
     connections = len(subject.is_open())

@@ -21,6 +21,13 @@ async def back(subject: Subject, mark: int, within_s: float = BACK_S) -> bool:
 
 @scenario("NET-2.01", roles=PUBLISHER, timeout_s=75)
 async def refuse_then_accept(subject: Subject, client: Client, expect: Expect) -> None:
+    """Refuse then accept.
+
+    Fault: rst of the established connection and refuse for 3 s, then accept (refused attempts cannot be seen
+    by the fake and are not counted)
+    Pass: Connected within 30 s after the listener is back (measured delays: libzmq 0.1 s, nats.js 2 s, Java
+    BlazingMQ SDK 5 s); a publish or call then ends `acked`; as many connections as before, not more
+    """
     await subject.ready(auto_reconnect=True)
     before = len(subject.is_open())
     mark = subject.broker.journal.last_seq
@@ -37,6 +44,13 @@ async def refuse_then_accept(subject: Subject, client: Client, expect: Expect) -
 
 @scenario("NET-2.02", timeout_s=75)
 async def reconnect_storm(subject: Subject, client: Client, expect: Expect) -> None:
+    """Reconnect storm.
+
+    Fault: Accept and rst at once for 15 s, (a) from the start, (b) after an established connection
+    Pass: At most 30 attempts in 15 s per logical connection, and not more in the last 5 s than in the first 5
+    s (growing, or fixed at 0.5 s and more); PZQ at most 20/s (libzmq's default is 0.1 s plus a random part, 6
+    to 7/s measured); close ends it. A client that does not retry the first connect has no (a)
+    """
     await subject.ready(auto_reconnect=True)
     connections = max(1, len(subject.is_open()))
     with second_fake(subject.broker, **subject.settings(60.0)) as other:
@@ -77,6 +91,11 @@ def _no_storm(subject: Subject, case: str, times: list[float], logical: int) -> 
 
 @scenario("NET-2.03", timeout_s=60)
 async def jitter_among_clients(subject: Subject, client: Client, expect: Expect) -> None:
+    """Jitter among clients.
+
+    Fault: 20 sessions of one adapter, one server restart (rst of all, refuse for 2 s)
+    Pass: Middle half of the first arrivals spread over at least 50 ms; figure reported
+    """
     await asyncio.gather(*(subject.ready(f"s{number}", auto_reconnect=True) for number in range(20)))
     await asyncio.sleep(0.5)
     mark = subject.broker.journal.last_seq
@@ -99,6 +118,14 @@ async def jitter_among_clients(subject: Subject, client: Client, expect: Expect)
 
 @scenario("NET-2.04", roles=PUBLISHER, timeout_s=150)
 async def flapping_link(subject: Subject, client: Client, expect: Expect) -> None:
+    """Flapping link.
+
+    Fault: 7 × (up 2 s, then rst of all connections and refuse for 1 s) with one publish or call every 200 ms,
+    then up for good
+    Pass: Connected within 30 s of the last heal (60 s for back-offs that kept growing: non-strict); every op
+    has ended, no `acked` message is missing at the fake; as many open connections as before; a new op ends
+    `acked`
+    """
     await subject.ready(auto_reconnect=True)
     before = len(subject.is_open())
     calls: dict[bytes, Call] = {}
@@ -131,6 +158,14 @@ async def flapping_link(subject: Subject, client: Client, expect: Expect) -> Non
 
 @scenario("NET-2.09", roles=ROLES, timeout_s=120)
 async def restart_without_state(subject: Subject, client: Client, expect: Expect) -> None:
+    """Restart without state.
+
+    Fault: Crash with a publish pending; 1 s later listen again with empty state; then one new message for
+    each old subscription
+    Pass: Within 40 s each subscription is made again and gets it, or the application is told
+    (`target_closed`, error event, failed op); no consumer that is silently dead; the pending publish is
+    `acked` only if it is in the new state.
+    """
     await subject.ready(auto_reconnect=True)
     expect.prepared(await subject.subscribe(subject.queue))
     expect.exercised(await subject.wait_messages(1), "the first message was not surfaced")
@@ -162,6 +197,12 @@ async def restart_without_state(subject: Subject, client: Client, expect: Expect
 
 @scenario("NET-2.10", roles=ROLES, timeout_s=120)
 async def nothing_doubled(subject: Subject, client: Client, expect: Expect) -> None:
+    """Nothing doubled by a reconnect.
+
+    Fault: 3 × rst of all connections of the client, each after it is back; then 10 new messages
+    Pass: Each is surfaced exactly once; each subscription (openQueue and configure, Subscribe, WebSocket)
+    exists once over all open connections; a publish then ends `acked` once
+    """
     await subject.ready(auto_reconnect=True)
     expect.prepared(await subject.subscribe(subject.queue))
     await subject.wait_messages(1)

@@ -13,6 +13,12 @@ from scenarios.subjects import PUBLISHER, Op, Subject
 
 @scenario("NET-3.01", revision=2)
 async def cancelled_op_and_publish(subject: Subject, client: Client, expect: Expect) -> None:
+    """Cancelled op.
+
+    Fault: Hold the answer of op A; cancel A; start B of the same kind; release both answers in order
+    Pass: A ends `cancelled`; B ends with its own answer, or with `connection`/`closed` because the client
+    gave the connection up; never with A's answer; a third op works
+    """
     await cancelled_op(subject, client, expect)
     if subject.publishes:
         await _cancelled_publish(subject, client, expect)
@@ -85,6 +91,11 @@ def _publishes(subject: Subject) -> list[Op]:
 
 @scenario("NET-3.02", timeout_s=60)
 async def hundred_concurrent_ops(subject: Subject, client: Client, expect: Expect) -> None:
+    """100 concurrent ops.
+
+    Fault: Answers in an order drawn from the seed (NARC: answers of different connections)
+    Pass: Each op ends exactly once, with the result that was made for it
+    """
     await subject.ready()
     made = [one for number in range(100) if (one := subject.value_made_for(number)) is not None]
     expect.exercised(made and client.can("concurrent"), "the client has no such op, or one at a time")
@@ -104,6 +115,13 @@ async def hundred_concurrent_ops(subject: Subject, client: Client, expect: Expec
 
 @scenario("NET-3.03", timeout_s=75)
 async def op_deadline(subject: Subject, client: Client, expect: Expect) -> None:
+    """Op deadline respected.
+
+    Fault: silent from the established session on (RMQS and MOL: heartbeats excepted); each op with 500 ms,
+    alone
+    Pass: Ends with `timeout` in [0.9 D, 1.2 D + 250 ms], D = 500 ms or the fixed value that the adapter
+    declared in `limits`; `state.pending`, where known, is 0 after it
+    """
     subject.add_queue(subject.queue)
     ops = [op for op in subject.ops(subject.queue) if op.timed]
     expect.exercised(ops, "the client has no op that waits for an answer")
@@ -124,6 +142,13 @@ async def op_deadline(subject: Subject, client: Client, expect: Expect) -> None:
 
 @scenario("NET-3.12", roles=PUBLISHER, liveness_s=4, timeout_s=75, revision=2)
 async def trouble_of_another_session(subject: Subject, client: Client, expect: Expect) -> None:
+    """One session's trouble stays its own.
+
+    Fault: Session A: halfopen with 5 ops pending, then rst, then refuse for 5 s. Session B: clean, one
+    publish or call every 100 ms
+    Pass: Every op of B ends `acked` within 1 s; no session event on B; B's heartbeats (RMQS, MOL) keep their
+    period
+    """
     await subject.ready("clean", **subject.keeping_alive(4))
     with second_fake(subject.broker, **subject.settings(4)) as other:
         broken = subject.beside(other)

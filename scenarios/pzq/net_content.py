@@ -23,6 +23,14 @@ COUNT = 20_000
 
 @scenario("NET-4.03", protocol="pzq", roles=ROLES)
 async def extra_parts(subject: PzqSubject, client: Client, expect: Expect) -> None:
+    """Unknown optional fields.
+
+    Fault: BMQ: unknown members (BER: element 30) in openQueueResponse, configureStreamResponse and status;
+    RMQS: 20 more entries in the Open properties; PZQ: two extra header parts in ack and delivery; NARC:
+    unknown HTTP headers, unknown members in metadata and in error frames; MOL: unknown members in REQUEST,
+    RESPONSE, EVENT (`headers` of protocol 5 among them)
+    Pass: Same outcome as without them; PZQ: they do not leak into the body
+    """
     broker = subject.fake
     await subject.rehearse()
     headers = ExtraHeaders(headers=("future", "1"))
@@ -35,6 +43,16 @@ async def extra_parts(subject: PzqSubject, client: Client, expect: Expect) -> No
 
 @scenario("NET-4.04", protocol="pzq", roles=ROLES, timeout_s=90)
 async def payload_corpus(subject: PzqSubject, client: Client, expect: Expect) -> None:
+    """Payload corpus.
+
+    Fault: 1 B, all 256 byte values, UTF-8 of 1 to 4 bytes, invalid UTF-8, NUL runs, empty, large. Large: BMQ,
+    PZQ 1 MiB; RMQS 1 000 000 B (frame max 1 048 576 counts the whole frame); NARC 65 536 B (its limit,
+    exactly allowed); MOL 512 KiB of text (NATS max_payload 1 MiB counts the envelope). MOL: JSON carries
+    text, so byte bodies only with `streams`. Empty: BMQ and MOL may refuse it as `invalid`; NARC as a binary
+    frame
+    Pass: Round trip equal by SHA-256; nothing truncated; a body beyond the limit fails locally or `refused`,
+    and the session stays usable
+    """
     await subject.connected()
     for name, body in CORPUS.items():
         given: Any = LARGE if name == "large" else body
@@ -57,6 +75,15 @@ def _has(message: Message, body: bytes) -> bool:
 
 @scenario("NET-4.06", protocol="pzq", roles=ROLES, timeout_s=900, soak=True, alone=True, process=True)
 async def long_run(subject: PzqSubject, client: Client, expect: Expect) -> None:
+    """Long run.
+
+    Fault: 20 000 messages of 100 B; 1 % of the server's frames (seeded) get delay up to 50 ms, frag or a
+    dropped confirm, legal and environment effects only; with `auto_reconnect` also 3 × rst; then heal and
+    drain
+    Pass: Checkers `lost-write`, `unseen` (total-queue `lost`) find nothing; every op has ended; duplicates
+    only of messages whose confirm was dropped or cut; RSS at the end within 20 MiB of that at one quarter
+    (process facts)
+    """
     broker = subject.fake
     await subject.ready(**maybe_reconnecting(client))
     expect.prepared(await subject.subscribe(subject.queue))

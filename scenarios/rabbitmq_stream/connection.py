@@ -51,6 +51,14 @@ OPEN_ANSWER = "the answer to Open"
 
 @scenario("RMQS-1.01", target=True)
 async def handshake_order(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    """Handshake order.
+
+    Fault: Answer normally (profile 4.3)
+    Pass: PeerProperties, SaslHandshake, SaslAuthenticate, Tune answer, Open in that order; the first three
+    and the Tune answer each after the previous answer (Tune and Open may share a segment); correlation ids
+    distinct; Tune answer with key 0x0014 (0x8014 is accepted); Heartbeats after the Tune answer and
+    ExchangeCommandVersions after Open are allowed
+    """
     expect.ok(await client.connect(), "connect succeeds")
     if not expect.wire_visible:
         return
@@ -69,6 +77,11 @@ async def handshake_order(broker: RabbitMQStream, client: Client, expect: Expect
 
 @scenario("RMQS-1.02", revision=2)
 async def byte_by_byte(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    """Handshake byte by byte.
+
+    Fault: frag(1) for every server byte
+    Pass: connect succeeds
+    """
     broker.faults.add(slice_(1, gap_s=0.0005, direction="out", name="bytes"))
     expect.ok(await client.connect(timeout=10.0), "connect succeeds")
     opened(broker, expect, "connect succeeds")
@@ -77,6 +90,11 @@ async def byte_by_byte(broker: RabbitMQStream, client: Client, expect: Expect) -
 
 @scenario("RMQS-1.03", revision=2)
 async def tail_in_one_segment(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    """Whole handshake tail coalesced.
+
+    Fault: SaslAuthenticate answer and Tune in one segment
+    Pass: connect succeeds
+    """
     broker.faults.add(coalesce(frames=2, kind="SaslAuthenticateResponse", name="one segment"))
     expect.ok(await client.connect(), "connect succeeds")
     opened(broker, expect, "connect succeeds")
@@ -93,6 +111,14 @@ def _refuse_login(broker: RabbitMQStream, code: int, after_s: float = 0.0) -> No
 
 @scenario("RMQS-1.04")
 async def mechanism_not_supported(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    """Unsupported SASL mechanism.
+
+    Fault: (a) SaslHandshake answer lists only EXTERNAL; (b) PLAIN is listed, SaslAuthenticate is answered
+    with code 7, then FIN
+    Pass: connect fails within 2 s of the answer, definite, kind `auth`, `unsupported` or `refused`; no
+    credentials on the wire in (a) (non-strict: a SaslAuthenticate that the server then refuses with 7);
+    client socket closed; not a hang and not kind `timeout`
+    """
     kinds = ("auth", "unsupported", "refused")
     expect.may_not_fire("refused login", "(a): a client that sends no credentials is not refused")
     broker.faults.add(rewrite(fields={"mechanisms": ["EXTERNAL"]}, kind="SaslHandshakeResponse", name="a"))
@@ -113,6 +139,14 @@ async def mechanism_not_supported(broker: RabbitMQStream, client: Client, expect
 
 @scenario("RMQS-1.05", timeout_s=40, target=True)
 async def wrong_credentials(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    """Wrong credentials.
+
+    Fault: SaslAuthenticate code 8, then FIN; (a) answered at once (3.10), (b) after 3.0 s (4.x); connect
+    timeout_ms 10000
+    Pass: connect fails `auth` within 1 s of the answer frame (not of the request); exactly one
+    SaslAuthenticate on the wire until 5 s after it, unless retries were configured; client socket closed
+    within 1 s after the FIN
+    """
     if not expect.wire_visible:
         expect.failed(
             await client.connect(password="wrong", timeout=10.0), ("auth",), "connect fails as auth"
@@ -136,6 +170,12 @@ async def wrong_credentials(broker: RabbitMQStream, client: Client, expect: Expe
 
 @scenario("RMQS-1.06")
 async def error_code_early(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    """Error code in PeerProperties or SaslHandshake.
+
+    Fault: Code 15 in either answer, followed by an empty array (count 0)
+    Pass: connect fails within 1 s of the answer (any kind but `timeout`), not after the RPC timeout; socket
+    closed
+    """
     for kind, empty in (
         ("PeerPropertiesResponse", {"properties": {}}),
         ("SaslHandshakeResponse", {"mechanisms": []}),
@@ -149,6 +189,13 @@ async def error_code_early(broker: RabbitMQStream, client: Client, expect: Expec
 
 @scenario("RMQS-1.07")
 async def challenge_round(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    """SASL challenge round.
+
+    Fault: SaslAuthenticate answered with code 10 and a challenge, the next one with code 1; challenge encoded
+    (a) as the server does: string with u16 length, (b) as the document says: bytes with u32 length
+    Pass: a second SaslAuthenticate with the same mechanism follows and connect succeeds, or connect fails
+    `auth`/`protocol` within 2 s; no hang
+    """
     asked: dict[str, Any] = {
         "code": Code.SASL_CHALLENGE,
         "kind": "SaslAuthenticate",
@@ -173,6 +220,12 @@ async def challenge_round(broker: RabbitMQStream, client: Client, expect: Expect
 
 @scenario("RMQS-1.08")
 async def loopback_only_user(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    """Loopback-only user.
+
+    Fault: SaslAuthenticate code 11, then FIN
+    Pass: connect fails `auth` within 1 s of the answer, error.code 11 (non-strict: another way to tell it
+    from code 8, e.g. the text); socket closed
+    """
     code = Code.SASL_AUTHENTICATION_FAILURE_LOOPBACK
     _refuse_login(broker, code)
     result = await client.connect()
@@ -182,6 +235,12 @@ async def loopback_only_user(broker: RabbitMQStream, client: Client, expect: Exp
 
 @scenario("RMQS-1.09", timeout_s=40, target=True)
 async def virtual_host_refused(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    """Virtual host refused.
+
+    Fault: Open answered with code 12, frame ends after the code (no properties), then FIN; (a) at once
+    (3.10), (b) after 3.0 s (4.x); connect timeout_ms 10000
+    Pass: connect fails `refused` or `auth` with code 12 within 1 s of the answer; client socket closed
+    """
     code = Code.VIRTUAL_HOST_ACCESS_FAILURE
     if not expect.wire_visible:
         result = await client.connect(vhost="nowhere", timeout=10.0)
@@ -210,6 +269,13 @@ async def virtual_host_refused(broker: RabbitMQStream, client: Client, expect: E
 
 @scenario("RMQS-1.10", server={"switches": {"step_timeout_s": 600.0}}, timeout_s=40)
 async def tune_never_arrives(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    """Tune never arrives.
+
+    Fault: Answer SaslAuthenticate OK, then silence for 30 s without FIN (the server's own 10 s step limit is
+    switched off)
+    Pass: connect fails `timeout` (or `connection`) at timeout_ms if the library takes one, else at its
+    documented fixed time-out (adapter `limits.request_timeout_ms`, at most 15 s); socket closed
+    """
     broker.faults.add(silent(kind="Tune", direction="out", name="no Tune"))
     deadline = client.deadline_s("connect", client.deadline_s("request", 3.0))
     result = await client.connect(timeout=3.0)
@@ -226,6 +292,11 @@ async def _all_closed(broker: RabbitMQStream, expect: Expect, criterion: str) ->
 
 @scenario("RMQS-1.11")
 async def fin_inside_the_handshake(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    """FIN inside the handshake.
+
+    Fault: FIN after the SaslHandshake answer
+    Pass: connect fails `connection` (or `closed`) within 1 s of the FIN
+    """
     broker.faults.add(fin(kind="SaslHandshakeResponse"))
     result = await client.connect()
     await connect_refused(
@@ -239,6 +310,12 @@ def _size_field(size_on_wire: int) -> int:
 
 @scenario("RMQS-1.12", roles=PUBLISHER, server={"frame_max": SMALL_FRAME}, revision=2)
 async def frame_max_minimum(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    """Frame max negotiated to the minimum.
+
+    Fault: Server offers 8192, client asks 1 MiB; then publish 200 × 100 B in one call
+    Pass: Tune answer is 1..8192, or 0 (= no limit from this side: the server's value then holds); no later
+    frame of the client has a size field above 8192; non-strict: answer above 8192 but all frames obey it
+    """
     broker.create_stream(STREAM)
     await client.connected(frame_max=1 << 20)
     answered = [r.frame.frame_max for r in received(broker, "Tune")]  # type: ignore[union-attr]
@@ -255,6 +332,12 @@ async def frame_max_minimum(broker: RabbitMQStream, client: Client, expect: Expe
 
 @scenario("RMQS-1.13", roles=PUBLISHER, server={"frame_max": 0}, revision=2)
 async def frame_max_unlimited(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    """Frame max 0 means no limit.
+
+    Fault: Server offers 0
+    Pass: connect succeeds (Tune answer 0 or the client's own limit); a publish of 100 kB and a batch of 100 ×
+    1 kB are confirmed, nothing is refused locally
+    """
     broker.create_stream(STREAM)
     expect.ok(await client.connect(), "connect succeeds")
     opened(broker, expect, "connect succeeds")
@@ -269,6 +352,14 @@ async def frame_max_unlimited(broker: RabbitMQStream, client: Client, expect: Ex
 
 @scenario("RMQS-1.14", timeout_s=60, revision=2)
 async def heartbeat_negotiated(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    """Heartbeat negotiated.
+
+    Fault: (a) server 2 s, client 60 s; (b) server 60 s, client 2 s (option heartbeat_s); the server adopts
+    whatever the client answers
+    Pass: with T = the value of the client's Tune answer, the client's bytes are never more than 1.5 T + 250
+    ms apart over 4 T (only judged if T ≤ 5); T ≤ both values (non-strict: T is the client's own larger value,
+    and it keeps to it)
+    """
     judged: list[tuple[str, Record, int]] = []
     for case, theirs, own in (("(a)", 2, 60), ("(b)", 60, heartbeat_of(client, 2))):
         mark = broker.journal.last_seq
@@ -298,6 +389,13 @@ async def heartbeat_negotiated(broker: RabbitMQStream, client: Client, expect: E
 
 @scenario("RMQS-1.15", server={"heartbeat_s": 0}, revision=2)
 async def heartbeat_zero(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    """Heartbeat 0.
+
+    Fault: Server offers 0, client option heartbeat_s 0 where it exists, then idle 5 s
+    Pass: T = value of the Tune answer. T = 0: at most one Heartbeat in 5 s and the connection stays; T > 0
+    (clients for which 0 means 'no wish of this side' answer their own value): the period follows T as in
+    RMQS-1.14; no timer storm (≤ 10 frames in 5 s) in both
+    """
     # a library that has a smallest heartbeat has no 0 to be given
     options: dict[str, Any] = {} if client.hello.limits.get("heartbeat_min_s") else {"heartbeat_s": 0}
     await client.connected(**options)
@@ -327,6 +425,12 @@ async def _stay(
 
 @scenario("RMQS-1.16", revision=2)
 async def peer_properties(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    """Unknown and missing peer properties.
+
+    Fault: (a) empty property map, (b) the usual six and 300 unknown ones
+    Pass: connect succeeds in both; (a) non-strict: fails with a clear error within 2 s; never a hang or an
+    unhandled error
+    """
     usual = {"product": "RabbitMQ", "version": "4.3.6", "platform": "Erlang/OTP", "cluster_name": "fake"}
     many = usual | {f"unknown-{number}": "x" * 10 for number in range(300)}
     for case, properties in (("(b) 300 unknown ones", many), ("(a) none", {})):
@@ -348,12 +452,23 @@ async def peer_properties(broker: RabbitMQStream, client: Client, expect: Expect
 
 @scenario("RMQS-1.17", revision=2)
 async def trailing_bytes(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    """Extra trailing bytes in a response.
+
+    Fault: Open answer with 12 more bytes behind the property map, inside Size
+    Pass: Ignored by length, connect succeeds; non-strict: connect fails `protocol` within 2 s and the socket
+    is closed; fail: hang, silent death of the reader, crash
+    """
     broker.faults.add(extend("00" * 12, kind="OpenResponse", name=OPEN_ANSWER))
     await _succeeds_or_protocol_error(broker, client, expect)
 
 
 @scenario("RMQS-1.18", revision=2)
 async def open_without_properties(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    """OpenResponse without connection properties.
+
+    Fault: Open answered with code 1, frame ends after the code
+    Pass: connect succeeds; non-strict: fails `protocol` within 2 s; fail: hang or crash
+    """
     broker.faults.add(rewrite(fields={"properties": None}, kind="OpenResponse", name=OPEN_ANSWER))
     await _succeeds_or_protocol_error(broker, client, expect)
 
@@ -372,6 +487,14 @@ async def _succeeds_or_protocol_error(broker: RabbitMQStream, client: Client, ex
 
 @scenario("RMQS-1.19", roles=PUBLISHER, revision=3)
 async def another_address_in_metadata(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    """Metadata host advertised differently.
+
+    Fault: Metadata names another host:port of the simulator, which accepts and resets every connection at
+    once (so that tries are journalled); Open's advertised address stays the old one
+    Pass: publish/subscribe ends with an error, or works in load-balancer mode through the first address; ≤ 10
+    connections to either address in 5 s, no more after the op has ended (retries of a declared auto_reconnect
+    with growing delay excepted)
+    """
     broker.create_stream(STREAM)
     await client.connected()
     mark = broker.journal.last_seq
@@ -407,6 +530,13 @@ def _most_in(seconds: float, times: Sequence[float]) -> int:
 
 @scenario("RMQS-1.20", server={"heartbeat_s": 1, "profile": "4.0"}, timeout_s=75, revision=2)
 async def slow_handshake(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    """Slow handshake with a short heartbeat.
+
+    Fault: Server offers heartbeat 1 s and answers every step of the handshake 1.5 s late (its own limit is 10
+    s per step); profile 4.0: a Heartbeat before the SaslAuthenticate answer ends in FIN at once
+    Pass: connect succeeds with timeout_ms 20000; no Heartbeat before the server's Tune; after Open the
+    connection stays 5 s
+    """
     for kind in STEPS:
         broker.faults.add(latency(1.5, kind=kind, direction="in", name=f"late {kind}"))
     result = await client.connect(timeout=20.0)
@@ -432,6 +562,13 @@ async def slow_handshake(broker: RabbitMQStream, client: Client, expect: Expect)
 
 @scenario("RMQS-1.21", roles=BOTH, server={"profile": "3.10"}, target=True)
 async def older_broker(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    """Older broker.
+
+    Fault: Profile 3.10: `version` 3.10.8; keys 26–31 and Publish version 2 are answered with Close 13; Route
+    and Partitions answers come without the top bit
+    Pass: connect, publish with confirm and subscribe work and no key above 25 is sent; non-strict: connect
+    fails with a clear error within 5 s; fail: hang, endless reconnect, crash
+    """
     result = await client.connect()
     if expect.wire_visible:
         expect.exercised(connections(broker), "the client did not connect")

@@ -48,6 +48,13 @@ REASON = "unknown frame"
 
 @scenario("RMQS-5.01", server=BEAT, timeout_s=60, revision=3)
 async def client_sends_heartbeats(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    """Client sends heartbeats.
+
+    Fault: Server offers 1 s; T = value of the client's Tune answer; idle 6 T (judged if 1 ≤ T ≤ 5); like the
+    real server, close with FIN after two checks of T without a byte
+    Pass: gaps between the client's bytes ≤ 1.5 T + 250 ms (non-strict up to 2 T); no FIN by the rule; T = 0
+    or > 5: `inconclusive`
+    """
     await client.connected()
     await lasting(broker, client, expect)
     tuned = periods(broker, expect)
@@ -62,6 +69,11 @@ async def client_sends_heartbeats(broker: RabbitMQStream, client: Client, expect
 
 @scenario("RMQS-5.02", server=BEAT, timeout_s=60)
 async def server_heartbeats_missing(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    """Server heartbeats missing.
+
+    Fault: Server offers 1 s, then sends nothing but keeps reading; T as in RMQS-5.01
+    Pass: Client closes or reports loss within 8 T
+    """
     await client.connected()
     await at_work(broker, client, expect)
     names, events = list(standing(broker)), len(client.events)
@@ -72,6 +84,12 @@ async def server_heartbeats_missing(broker: RabbitMQStream, client: Client, expe
 
 @scenario("RMQS-5.03", server=BEAT, timeout_s=90)
 async def loss_by_heartbeat(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    """Loss by heartbeat is an unexpected close.
+
+    Fault: As RMQS-5.02; a new connection is accepted
+    Pass: within 8 T + 5 s: a new connection with full handshake and Subscribe/DeclarePublisher, or an
+    error/`connection_lost` event and `state.open` false; next publish not confirmed silently nor left hanging
+    """
     await reconnecting(client)
     await at_work(broker, client, expect)
     mark, events = broker.journal.last_seq, len(client.events)
@@ -96,6 +114,12 @@ async def loss_by_heartbeat(broker: RabbitMQStream, client: Client, expect: Expe
 
 @scenario("RMQS-5.04", roles=CONSUMER, server=BEAT, timeout_s=60)
 async def any_frame_is_liveness(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    """Any frame is liveness.
+
+    Fault: T = 1 s; a chunk every 300 ms for 8 s and never a Heartbeat (what the real server does while it has
+    something to send)
+    Pass: No close, no loss event, all chunks surfaced
+    """
     broker.create_stream(STREAM)
     await client.connected(heartbeat_s=heartbeat_of(client, 1))
     await client.subscribed(STREAM, STREAM, offset=FIRST)
@@ -116,6 +140,13 @@ async def any_frame_is_liveness(broker: RabbitMQStream, client: Client, expect: 
 
 @scenario("RMQS-5.05", roles=CONSUMER, server=BEAT, timeout_s=90, revision=2)
 async def heartbeat_while_busy(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    """Heartbeat while the callback blocks.
+
+    Fault: T = 1 s; callback waits 4 T in the library's own manner (await in async libraries, sleep on the
+    callback thread in threaded ones; not `block` on a single event loop)
+    Pass: gaps between the client's bytes ≤ 1.5 T + 250 ms (non-strict up to 2 T); the connection survives;
+    the following message is surfaced
+    """
     broker.create_stream(STREAM)
     own = heartbeat_of(client, 1)
     await client.connected(heartbeat_s=own)
@@ -139,6 +170,13 @@ async def heartbeat_while_busy(broker: RabbitMQStream, client: Client, expect: E
 
 @scenario("RMQS-5.06")
 async def server_close(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    """Server Close.
+
+    Fault: Close with correlation id 1, code 13, reason `unknown frame`, while idle; FIN as soon as the
+    CloseResponse is read, else after 10 s (as the real server)
+    Pass: CloseResponse (0x8016) with id 1 and code 1 within 1 s; client socket closed within 2 s of the FIN;
+    one close/loss event (non-strict: without the reason), or a reconnect with auto_reconnect
+    """
     await reconnecting(client)
     await at_work(broker, client, expect)
     names = users(broker) or list(standing(broker))
@@ -167,6 +205,11 @@ async def server_close(broker: RabbitMQStream, client: Client, expect: Expect) -
 
 @scenario("RMQS-5.07", revision=2)
 async def client_close(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    """Client Close.
+
+    Fault: Answer normally
+    Pass: Close sent, socket closed after the answer
+    """
     await client.connected()
     await at_work(broker, client, expect)
     names = kept(broker)
@@ -183,6 +226,11 @@ async def client_close(broker: RabbitMQStream, client: Client, expect: Expect) -
 
 @scenario("RMQS-5.08", timeout_s=60, revision=2)
 async def close_answer_missing(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    """Close answer missing.
+
+    Fault: Drop
+    Pass: close op ends in its deadline; socket closed
+    """
     await client.connected()
     await at_work(broker, client, expect)
     names, mark = kept(broker), broker.journal.last_seq
@@ -199,6 +247,11 @@ async def close_answer_missing(broker: RabbitMQStream, client: Client, expect: E
 
 @scenario("RMQS-5.09", timeout_s=60)
 async def close_is_idempotent(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    """Close is idempotent.
+
+    Fault: close twice and concurrently
+    Pass: Both ops end within their deadline (ok or `closed`); at most one Close per connection on the wire
+    """
     await client.connected()
     await at_work(broker, client, expect)
     calls = [client.begin("close", 5.0, session="s1") for _ in range(2)]
@@ -213,6 +266,13 @@ async def close_is_idempotent(broker: RabbitMQStream, client: Client, expect: Ex
 
 @scenario("RMQS-5.10", roles=CONSUMER, timeout_s=60)
 async def close_with_a_full_queue(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    """Close with a full delivery queue.
+
+    Fault: Subscribe with credit 50 if it can be set, else its own C; fill the credit with chunks of 20
+    messages, callback sleeps 200 ms; close after the first callback
+    Pass: close ends in its deadline (at most one running callback is waited for), no message event after it,
+    process alive
+    """
     broker.create_stream(STREAM)
     await client.connected()
 
@@ -245,6 +305,12 @@ def _pending_request(client: Client) -> tuple[str, dict[str, Any], str] | None:
 
 @scenario("RMQS-5.17", roles=PUBLISHER, server=BEAT, timeout_s=90, revision=2)
 async def half_open_connection(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    """Half-open connection.
+
+    Fault: T = 1 s, a publish and a request pending, then halfopen (drop all packets both ways)
+    Pass: Loss reported or connection given up within 8 T; the request ends at its deadline, the publish ends
+    unknown
+    """
     await reconnecting(client, heartbeat_s=heartbeat_of(client, 1))
     await at_work(broker, client, expect)
     period = max(periods(broker, expect).values())
@@ -288,6 +354,13 @@ async def half_open_connection(broker: RabbitMQStream, client: Client, expect: E
 
 @scenario("RMQS-5.22", server={"switches": {"close_timeout_s": 4.0}}, timeout_s=60, revision=2)
 async def close_from_both_sides(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    """Close from both sides.
+
+    Fault: When the client's Close is read the server has just sent its own Close (code 13, same correlation
+    id) and does not answer the client's; FIN after 10 s
+    Pass: close op ends (ok or `closed`) by its deadline and at the latest 1 s after the FIN; socket closed;
+    answering the server's Close is optional; no crash
+    """
     await client.connected()
     await at_work(broker, client, expect)
     names, mark = kept(broker), broker.journal.last_seq
@@ -318,6 +391,14 @@ async def close_from_both_sides(broker: RabbitMQStream, client: Client, expect: 
 
 @scenario("RMQS-5.24", roles=BOTH, timeout_s=90)
 async def fin_while_idle(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    """FIN without Close while idle.
+
+    Fault: Idle consumer and idle producer; the server ends with FIN and no Close frame (real for operator
+    close, missed heartbeats, internal errors)
+    Pass: Within 2 s a loss event for each, or with auto_reconnect a new connection and a new
+    Subscribe/DeclarePublisher within 30 s; the next publish ends `connection`/`closed` or `acked` on the new
+    connection, never hangs
+    """
     broker.create_stream(STREAM)
     for session in ("p", "c"):
         await reconnecting(client, session)

@@ -22,6 +22,14 @@ CLOSE_CODE = 999
 
 @scenario("NET-4.02", protocol="rabbitmq-stream", roles=PUBLISHER, timeout_s=60, revision=2)
 async def unknown_enum_value(subject: StreamSubject, client: Client, expect: Expect) -> None:
+    """Unknown enum value in a known message.
+
+    Fault: BMQ: closeQueue and configureStream answered by status with category -99 (JSON: E_FUTURE); RMQS:
+    Metadata with stream code 777, then server Close with code 999; NARC: POST answered 418 and 599 with an
+    unknown `code` word, publish answered {"error":"x","code":999} and close
+    Pass: The op ends by its deadline as `refused` with a generic error that shows the number or word; never
+    success; process alive; the session stays usable (after the Close and on the NARC WebSocket: a new one)
+    """
     broker = subject.fake
     await subject.ready()
     await client.connected("fresh")
@@ -71,6 +79,14 @@ def _refused_with_777(expect: Expect, name: str, result: Result) -> None:
 
 @scenario("NET-4.03", protocol="rabbitmq-stream", roles=ROLES)
 async def unknown_optional_fields(subject: StreamSubject, client: Client, expect: Expect) -> None:
+    """Unknown optional fields.
+
+    Fault: BMQ: unknown members (BER: element 30) in openQueueResponse, configureStreamResponse and status;
+    RMQS: 20 more entries in the Open properties; PZQ: two extra header parts in ack and delivery; NARC:
+    unknown HTTP headers, unknown members in metadata and in error frames; MOL: unknown members in REQUEST,
+    RESPONSE, EVENT (`headers` of protocol 5 among them)
+    Pass: Same outcome as without them; PZQ: they do not leak into the body
+    """
     broker = subject.fake
     await subject.rehearse()
     more = {f"properties.future-{number}": f"value {number}" for number in range(20)}
@@ -81,6 +97,12 @@ async def unknown_optional_fields(subject: StreamSubject, client: Client, expect
 
 @scenario("NET-4.05", protocol="rabbitmq-stream", timeout_s=60)
 async def numbers_at_limits(subject: StreamSubject, client: Client, expect: Expect) -> None:
+    """Numbers at limits.
+
+    Fault: RMQS: chunk id and offsets at 2^53 + 1 and 2^63 - 1, QueryOffset and QueryPublisherSequence answers
+    likewise, chunk timestamp -1 and 2^53 + 1; BMQ: INT64 min, max, 2^53 + 1
+    Pass: Surfaced and sent back exactly (StoreOffset, next Subscribe and publishing ids on the wire)
+    """
     broker, tried = subject.fake, 0
     await client.connected()
     for value in LIMITS:

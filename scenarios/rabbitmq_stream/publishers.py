@@ -48,6 +48,13 @@ WINDOW = 60_000
 
 @scenario("RMQS-3.10", roles=PUBLISHER, timeout_s=60, revision=2)
 async def unconfirmed_at_disconnect(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    """Unconfirmed at disconnect.
+
+    Fault: RST with 20 unconfirmed; accept a new connection and confirm whatever is published there
+    Pass: Each is reported once: unknown, or `acked` after it was published again (the same payload may then
+    be twice in the stream when no reference is used); none `acked` without a confirm; non-strict: no outcome
+    per message, but a `connection_lost` event after the last publish
+    """
     broker.create_stream(STREAM)
     await client.connected()
     calls = await hold_confirms(broker, client, expect, 20)
@@ -71,6 +78,13 @@ async def unconfirmed_at_disconnect(broker: RabbitMQStream, client: Client, expe
 
 @scenario("RMQS-3.11", roles=PUBLISHER, target=True, timeout_s=60, revision=2)
 async def publishing_ids_go_on(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    """Publishing id continuity.
+
+    Fault: (a) new session with the same reference, QueryPublisherSequence answers 41; (b) with
+    auto_reconnect: ids up to 57 used, 50..57 unconfirmed, RST, sequence answers 49
+    Pass: (a) first new id ≥ 42 and the message is stored; (b) re-published ones keep their ids, next new id ≥
+    58
+    """
     if not expect.wire_visible:
         await _ids_go_on_in_a_new_session(broker, client, expect)
         return
@@ -137,6 +151,13 @@ async def _republished_with_their_ids(broker: RabbitMQStream, client: Client, ex
 
 @scenario("RMQS-3.12", roles=PUBLISHER, timeout_s=60)
 async def dedup_on_republish(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    """Dedup answer on re-publish.
+
+    Fault: Publish 10; the server stores all but confirms only 5, RST; then accepts; dedup as the real server:
+    id ≤ highest id of (stream, reference) is dropped and confirmed, in its own frame before the new ids
+    Pass: Stream holds each payload once; each message reported once (`acked`, or unknown if the client does
+    not re-publish)
+    """
     broker.create_stream(STREAM)
     await client.connected()
     broker.faults.add(drop(role="confirm", name=LOST))
@@ -163,6 +184,12 @@ async def dedup_on_republish(broker: RabbitMQStream, client: Client, expect: Exp
 
 @scenario("RMQS-3.13", roles=PUBLISHER, revision=2)
 async def sequence_is_asked(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    """QueryPublisherSequence after reopening.
+
+    Fault: Name given; sequence answer for a new reference is 0 with code 1
+    Pass: Sequence is asked on the wire before the first Publish of each new declaration (non-strict: not
+    asked because the caller gives the ids, or because the client keeps its own counter over a reconnect)
+    """
     broker.create_stream(STREAM)
     for session in ("a", "b"):
         mark = broker.journal.last_seq
@@ -190,6 +217,13 @@ def _is_about(record: Record, reference: str, stream: str) -> bool:
 
 @scenario("RMQS-3.14", roles=PUBLISHER, server={"frame_max": FRAME_MAX}, revision=3)
 async def frame_size_respected(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    """Frame size respected.
+
+    Fault: FrameMax 4096 (4.3: a larger size field is answered with Close 14 as soon as it is read; 3.10 and
+    4.0 do not enforce it); send 200 × 100 B as one batch and one of 5000 B
+    Pass: No frame of the client has a size field > 4096; the 200 are confirmed; oversize message fails
+    `invalid` locally (definite) and does not cost the connection
+    """
     broker.create_stream(STREAM)
     await client.connected()
     outcomes = await publish_batch(client, expect, 200, 100)
@@ -228,6 +262,14 @@ def _no_frame_above(broker: RabbitMQStream, expect: Expect, limit: int) -> None:
     revision=3,
 )
 async def window_full(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    """Window full blocks, then frees.
+
+    Fault: Hold all confirms; publish 60 000 × 100 B without waiting. As the real server: stop reading at 50
+    000 unconfirmed, read on below 37 500; after 5 s confirm everything
+    Pass: The client stops at its own limit (blocks or fails fast) or is stopped by back pressure; its RSS
+    grows < 128 MiB; the connection survives; after the release every accepted message ends `acked` once, at
+    least one more publish works
+    """
     broker.create_stream(STREAM)
     await client.connected()
     expect.prepared(await client.publish(STREAM, b"first"))
@@ -266,6 +308,11 @@ async def window_full(broker: RabbitMQStream, client: Client, expect: Expect) ->
 
 @scenario("RMQS-3.17", roles=PUBLISHER, ops=("publish_many",), target=True, revision=2)
 async def sub_entry_batches(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    """Sub-entry batches.
+
+    Fault: Compressed batch
+    Pass: Confirm by batch id completes every member
+    """
     await client.connected()
     await stream_exists(broker, client)
     messages = [{"body": {"text": f"member {n}"}} for n in range(10)]
@@ -291,6 +338,12 @@ async def sub_entry_batches(broker: RabbitMQStream, client: Client, expect: Expe
 
 @scenario("RMQS-3.18", roles=PUBLISHER, alone=True, timeout_s=90, target=True)
 async def concurrent_publishing(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    """Concurrent publishing.
+
+    Fault: 8 tasks × 500 on one unnamed publisher; (b) the same on a named one if `named_publisher`
+    Pass: Every frame decodes; no publishing id is used twice; 4000 `acked`, 4000 payloads in the stream. (b)
+    ids increase in wire order (non-strict if not, as long as no payload is missing)
+    """
     await client.connected()
     for stream, name in ((STREAM, None), ("named", "ref")):
         if name is not None and not client.can("named_publisher"):
@@ -325,6 +378,13 @@ async def _all_came(broker: RabbitMQStream, calls: Sequence[Call], since: int) -
 
 @scenario("RMQS-3.19", roles=PUBLISHER)
 async def delete_with_unconfirmed(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    """Delete publisher with unconfirmed.
+
+    Fault: Close the producer with 5 pending; confirm 2 of them before DeletePublisher is answered, none after
+    it (the real server stores the messages but never confirms them once the publisher is deleted)
+    Pass: All 5 end by the close deadline: 2 `acked`, 3 unknown (never `nacked`); close itself ends; waiting
+    for confirms before DeletePublisher is right and then all 5 may be `acked` or unknown
+    """
     broker.create_stream(STREAM)
     await client.connected()
     calls = await hold_confirms(broker, client, expect, 5)
@@ -348,6 +408,11 @@ async def delete_with_unconfirmed(broker: RabbitMQStream, client: Client, expect
 
 @scenario("RMQS-3.20", roles=BOTH, target=True)
 async def boundary_lengths(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    """Boundary payload lengths.
+
+    Fault: Body of 0, 1, 254, 255, 256, 65535, 65536 B
+    Pass: Round trip identical
+    """
     await client.connected()
     await stream_exists(broker, client)
     await client.subscribed(STREAM, offset={"type": "first"})

@@ -86,6 +86,12 @@ def no_second_completion(client: Client, expect: Expect) -> None:
 
 @scenario("RMQS-3.01", roles=PUBLISHER)
 async def publish_and_confirm(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    """Publish and confirm.
+
+    Fault: Publish 6; confirm in all legal groupings in turn: one frame per id, one frame for all, one frame
+    with the ids of two Publish frames
+    Pass: Every message reported `acked` once
+    """
     broker.create_stream(STREAM)
     await client.connected()
     for grouping in ("one frame per id", "one frame for all", "ids of two Publish frames"):
@@ -111,6 +117,13 @@ async def publish_and_confirm(broker: RabbitMQStream, client: Client, expect: Ex
 
 @scenario("RMQS-3.02", roles=PUBLISHER)
 async def confirms_out_of_order(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    """Confirm batch out of order.
+
+    Fault: Publish 5, take the ids from the wire; one PublishConfirm with the ids of messages 5, 1, 3, then
+    one with 2, 4
+    Pass: Each message confirmed once, by id and not by position (checked with message 2 and 4 still open
+    after the first frame)
+    """
     broker.create_stream(STREAM)
     await client.connected()
     calls = await hold_confirms(broker, client, expect, 5)
@@ -128,6 +141,12 @@ async def confirms_out_of_order(broker: RabbitMQStream, client: Client, expect: 
 
 @scenario("RMQS-3.03", roles=PUBLISHER)
 async def partial_confirm(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    """Partial confirm.
+
+    Fault: Publish 10, confirm 6 (ids 1, 2, 4, 6, 9, 10 by position), drop 4
+    Pass: exactly those 6 are `acked`; the other 4 are never `acked` or `nacked`, they end `timeout`/unknown;
+    non-strict: the library has no confirm timeout and leaves them open until close, where they end unknown
+    """
     broker.create_stream(STREAM)
     await client.connected()
     calls = await hold_confirms(broker, client, expect, 10)
@@ -155,6 +174,11 @@ async def partial_confirm(broker: RabbitMQStream, client: Client, expect: Expect
 
 @scenario("RMQS-3.04", roles=PUBLISHER)
 async def publish_error(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    """PublishError.
+
+    Fault: Publish 5; one PublishError frame with two entries, messages 2 and 3, code 17; confirm the others
+    Pass: 2 and 3 `nacked` with code 17; others `acked`
+    """
     broker.create_stream(STREAM)
     await client.connected()
     calls = await hold_confirms(broker, client, expect, 5)
@@ -173,6 +197,11 @@ async def publish_error(broker: RabbitMQStream, client: Client, expect: Expect) 
 
 @scenario("RMQS-3.05", roles=PUBLISHER)
 async def unknown_error_code(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    """PublishError with unknown code.
+
+    Fault: Code 999
+    Pass: `nacked`, no crash
+    """
     broker.create_stream(STREAM)
     await client.connected()
     (call,) = await hold_confirms(broker, client, expect, 1)
@@ -185,6 +214,11 @@ async def unknown_error_code(broker: RabbitMQStream, client: Client, expect: Exp
 
 @scenario("RMQS-3.06", roles=PUBLISHER)
 async def confirm_for_unknown_id(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    """Confirm for unknown id.
+
+    Fault: Confirm id never sent
+    Pass: Ignored
+    """
     broker.create_stream(STREAM)
     await client.connected()
     expect.prepared(await client.publish(STREAM, b"first"))
@@ -203,6 +237,12 @@ async def confirm_for_unknown_id(broker: RabbitMQStream, client: Client, expect:
 
 @scenario("RMQS-3.07", roles=PUBLISHER)
 async def confirm_for_unknown_publisher(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    """Confirm for unknown publisher.
+
+    Fault: PublishConfirm with PublisherId 200 (not declared) and the publishing ids that are pending at the
+    real publisher; 1 s later the right confirm
+    Pass: No message ends by the first frame; all end `acked` by the second; reader alive
+    """
     broker.create_stream(STREAM)
     await client.connected()
     calls = await hold_confirms(broker, client, expect, 3)
@@ -218,6 +258,11 @@ async def confirm_for_unknown_publisher(broker: RabbitMQStream, client: Client, 
 
 @scenario("RMQS-3.08", roles=PUBLISHER)
 async def duplicate_confirm(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    """Duplicate confirm.
+
+    Fault: dup(PublishConfirm)
+    Pass: One completion
+    """
     broker.create_stream(STREAM)
     await client.connected()
     broker.faults.add(duplicate(role="confirm"))
@@ -231,6 +276,12 @@ async def duplicate_confirm(broker: RabbitMQStream, client: Client, expect: Expe
 
 @scenario("RMQS-3.09", roles=PUBLISHER, timeout_s=90, revision=2)
 async def confirm_lost(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    """Confirm lost, connection alive.
+
+    Fault: Never confirm; heartbeats go on; publish until the client's window is full or 2000 messages
+    Pass: Each publish with wait ends `timeout`/unknown at timeout_ms or at the library's documented confirm
+    timeout (≤ 60 s); the producer accepts new messages afterwards and they are confirmed
+    """
     broker.create_stream(STREAM)
     await client.connected()
     deadline = client.deadline_s("publish", LOST_TIMEOUT_S)
@@ -272,6 +323,13 @@ async def _until_the_window_is_full(broker: RabbitMQStream, client: Client) -> d
 
 @scenario("RMQS-3.15", roles=PUBLISHER)
 async def publisher_does_not_exist(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    """Publisher not existing.
+
+    Fault: One PublishError frame with code 18 for all ids of the Publish (what the server does after the
+    stream was deleted or the id is unknown); a new DeclarePublisher is accepted
+    Pass: Each message ends once: `nacked` with 18, or `acked` after re-declaration and re-publish; not left
+    open, not `acked` otherwise
+    """
     broker.create_stream(STREAM)
     await client.connected()
     broker.faults.add(drop(role="confirm", first=1, name=LOST))
@@ -291,6 +349,14 @@ async def publisher_does_not_exist(broker: RabbitMQStream, client: Client, expec
 
 @scenario("RMQS-3.21", roles=PUBLISHER, timeout_s=60, revision=2)
 async def equal_publishing_ids(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    """Two publishers with equal publishing ids.
+
+    Fault: Two publishers on one connection (same broker, two streams, then the same stream), three messages
+    each with the ids of the wire; confirm only those of the first, then PublishError 17 for those of the
+    second
+    Pass: First's messages `acked`, second's `nacked` 17, none earlier or otherwise; a client with one
+    connection per publisher: `inconclusive`
+    """
     for name in (STREAM, "bills"):
         broker.create_stream(name)
     await client.connected("two streams")

@@ -43,6 +43,12 @@ REFERENCES = (("a" * 255, STREAM), ("a" * 256, STREAM), ("\u00fc" * 200, STREAM)
 
 @scenario("RMQS-2.01")
 async def responses_out_of_order(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    """Responses out of order.
+
+    Fault: Two concurrent QueryOffset (references a and b, stored 11 and 22) on one connection, answered in
+    reverse; if the second request has not come 500 ms after the first, answer singly
+    Pass: a gets 11, b gets 22; a client that sends one at a time: `inconclusive`
+    """
     await client.connected()
     together = False
     for op in askable(client):
@@ -66,6 +72,11 @@ async def responses_out_of_order(broker: RabbitMQStream, client: Client, expect:
 
 @scenario("RMQS-2.02")
 async def unknown_correlation_id(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    """Response with unknown correlation id.
+
+    Fault: Inject a Delete answer with id 0x7FFFFF00 (not in use) between two good answers
+    Pass: Ignored; next request on the same connection is answered; no op ends by it
+    """
     questions = Questions(broker, client)
     await client.connected()
     stray = {"correlation_id": UNUSED_ID, "code": Code.OK}
@@ -79,6 +90,11 @@ async def unknown_correlation_id(broker: RabbitMQStream, client: Client, expect:
 
 @scenario("RMQS-2.03", ops=CREATE, revision=2)
 async def duplicate_response(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    """Duplicate response.
+
+    Fault: dup(Create answer)
+    Pass: Second ignored; no panic
+    """
     broker.create_stream("other arguments", max_length_bytes=1000)
     await client.connected()
     broker.faults.add(duplicate(kind="CreateResponse", name="twice"))
@@ -95,6 +111,13 @@ async def duplicate_response(broker: RabbitMQStream, client: Client, expect: Exp
 
 @scenario("RMQS-2.04", timeout_s=60)
 async def late_response(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    """Late response after timeout.
+
+    Fault: Delay the answer to 1 s beyond the client's RPC timeout (timeout_ms, or adapter
+    `limits.request_timeout_ms`); then a new request of the same kind with another result
+    Pass: First op `timeout`; the late answer is dropped (a `late` event is allowed); the new request gets its
+    own answer
+    """
     questions = Questions(broker, client)
     await client.connected()
     deadline = client.deadline_s("request", 1.0)
@@ -113,6 +136,14 @@ async def late_response(broker: RabbitMQStream, client: Client, expect: Expect) 
 
 @scenario("RMQS-2.05", ops=CREATE)
 async def top_bit(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    """Request and response are told apart by the top bit.
+
+    Fault: With a Create pending under correlation id C: a frame with key 0x000d (top bit not set), id C, code
+    1; 300 ms later the true answer 0x800d, id C, code 17
+    Pass: Create ends refused 17; non-strict: the connection is closed with an error within 2 s and Create
+    ends not ok; fail: ok, hang, silent reader. Over the whole session the client sets the top bit only in
+    CloseResponse, ConsumerUpdate response and (tolerated) the Tune answer
+    """
     await client.connected()
     broker.faults.add(rewrite(fields={"code": Code.PRECONDITION_FAILED}, kind="CreateResponse", name="17"))
     broker.faults.add(hold(kind="CreateResponse", name="true answer"))
@@ -140,6 +171,15 @@ async def top_bit(broker: RabbitMQStream, client: Client, expect: Expect) -> Non
 
 @scenario("RMQS-2.06", timeout_s=90, revision=2)
 async def request_timeout(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    """Request timeout.
+
+    Fault: Drop the answer of each of: DeclarePublisher, Subscribe, QueryOffset, QueryPublisherSequence,
+    Metadata, Create, Delete, Close; one sub-case per declared op, each on its own session, all at the same
+    time
+    Pass: Every op ends `timeout` (or `connection` if the client gives the connection up) at its deadline
+    (timeout_ms or `limits.request_timeout_ms`); `state.pending` 0 afterwards where it is reported; high-level
+    retries end at that deadline too
+    """
     broker.create_stream(STREAM)
     broker.store_offset(STREAM, "a", 1)
     cases: dict[str, tuple[str, Mapping[str, Any]]] = {}
@@ -188,6 +228,12 @@ def _timed_out(expect: Expect, result: Result, kind: str, deadline: float, *, cl
 
 @scenario("RMQS-2.07", revision=2)
 async def write_failure(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    """Write failure ends the request.
+
+    Fault: RST; the request is issued 0–5 ms later
+    Pass: Op ends `connection` or `closed` within 1 s, no wait for the RPC timeout; with auto_reconnect: or it
+    is sent on a new connection and ends ok there
+    """
     questions = Questions(broker, client)
     for session, later_s in (("at once", 0.0), ("3 ms later", 0.003)):
         await client.connected(session)
@@ -225,6 +271,12 @@ async def _loss_behind_an_answer(broker: RabbitMQStream, client: Client, expect:
 
 @scenario("RMQS-2.08", revision=2)
 async def loss_ends_all_requests(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    """Connection loss ends all requests.
+
+    Fault: 3 requests issued and not answered (at least one on the wire), then fin
+    Pass: All end `connection`/`closed` within 1 s of the FIN, none ok; with auto_reconnect: or repeated on a
+    new connection and answered there
+    """
     questions = Questions(broker, client)
     await client.connected()
     mark = broker.journal.last_seq
@@ -244,6 +296,11 @@ async def loss_ends_all_requests(broker: RabbitMQStream, client: Client, expect:
 
 @scenario("RMQS-2.09", ops=("set_counter",))
 async def correlation_id_wraps(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    """Correlation id uint32 wrap.
+
+    Fault: Start at 0xFFFFFFFE, 4 requests
+    Pass: Ids wrap inside uint32; all complete; encoder does not throw
+    """
     questions = Questions(broker, client)
     await client.connected()
     await client.prepare("set_counter", session="s1", which="correlation", value=0xFFFFFFFE)
@@ -256,6 +313,14 @@ async def correlation_id_wraps(broker: RabbitMQStream, client: Client, expect: E
 
 @scenario("RMQS-2.10", timeout_s=60)
 async def each_code(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    """Each response code maps to a distinct error.
+
+    Fault: Answer Create, Subscribe and DeclarePublisher with codes 2..9 and 11..19 in turn; the connection
+    stays open
+    Pass: op fails, error.code = the number; the next request is answered (same or new connection). Tolerated:
+    Create with 5 ends ok (idempotent create); Subscribe/DeclarePublisher with 6 or 2 are retried at most 20
+    times per second until the deadline
+    """
     consume = {"options": {}, "on_message": {"mode": "event"}}
     kinds: dict[str, tuple[str, Mapping[str, Any]]] = {}
     if client.has("rmqs.create"):
@@ -309,6 +374,11 @@ def _refused_with(expect: Expect, result: Result, kind: str, code: int) -> None:
 
 @scenario("RMQS-2.11", ops=CREATE)
 async def unknown_code(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    """Unknown response code.
+
+    Fault: Code 777
+    Pass: Op fails with generic refused + number; no crash
+    """
     await client.connected()
     broker.faults.add(reply(code=777, kind="Create", nth=1))
     result = await client.op("rmqs.create", session="s1", target="one")
@@ -318,6 +388,12 @@ async def unknown_code(broker: RabbitMQStream, client: Client, expect: Expect) -
 
 @scenario("RMQS-2.12", roles=ADMIN, target=True, revision=2)
 async def stream_exists_already(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    """Create of an existing stream.
+
+    Fault: (a) code 5 (same arguments), (b) code 17 (other arguments), as the real server does
+    Pass: (a) reported as already exists (code 5) or, as documented idempotence, ok; (b) an error with code
+    17, never ok
+    """
     await client.connected()
     if not expect.wire_visible:
         await client.op("rmqs.delete", session="s1", target=STREAM)
@@ -337,6 +413,13 @@ async def stream_exists_already(broker: RabbitMQStream, client: Client, expect: 
 
 @scenario("RMQS-2.13", target=True, revision=2)
 async def names_at_limits(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    """Names at limits.
+
+    Fault: References of 255 and 256 bytes ASCII, and of 200 characters in 400 bytes UTF-8; stream name with
+    multi-byte characters; server limit 255 bytes (256 and more: code 17)
+    Pass: Every string on the wire has its length in bytes and the frame decodes; 255 works; above 255 bytes:
+    refused locally (`invalid`, no frame) or sent whole and reported as refused 17; never truncated
+    """
     await client.connected()
     for name in (STREAM, EXOTIC):
         await stream_exists(broker, client, name)
@@ -406,6 +489,13 @@ async def _whole_on_the_wire(
 
 @scenario("RMQS-2.14", process=True, revision=2)
 async def null_and_empty(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    """Null and empty strings.
+
+    Fault: PeerProperties answer with a null (0xFFFF) and an empty value; Open answer with a null map
+    (0xFFFFFFFF); Metadata answer for an unknown stream with null broker and replica arrays
+    Pass: Decoded as null/empty and the session works; non-strict: clean error within 2 s; no read past the
+    frame, no loop of 2^32, RSS growth < 64 MiB
+    """
     before = client.facts()
     cases = {
         "null and empty value": rewrite(

@@ -66,6 +66,14 @@ def _position(broker: RabbitMQStream, expect: Expect, answer: Record) -> int:
 
 @scenario("RMQS-4.35", roles=CONSUMER)
 async def single_active_consumer(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    """Single active consumer is activated.
+
+    Fault: Subscribe with `single-active-consumer` and `name`; answer 1, then ConsumerUpdate (0x001a,
+    correlation id 0, active 1); nothing is delivered before it is answered, then from the answered spec
+    Pass: Property value is the string `true`; exactly one answer 0x801a with id 0, code 1, offset type 0..5
+    (8 value bytes tolerated for 1..3); messages surfaced from that position; a second ConsumerUpdate with the
+    next id is answered too
+    """
     broker.create_stream(STREAM)
     write(broker, client, numbered(0, 5))
     write(broker, client, numbered(5, 5))
@@ -88,6 +96,13 @@ async def single_active_consumer(broker: RabbitMQStream, client: Client, expect:
 
 @scenario("RMQS-4.36", roles=CONSUMER, timeout_s=60)
 async def hand_over_while_busy(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    """Hand-over while the handler is busy.
+
+    Fault: Active consumer of a super stream partition, callback sleeps 3 s; ConsumerUpdate active 0 meanwhile
+    (real server: connection dropped after 60 s without an answer); 5 s later active 1 again
+    Pass: Both answered with their correlation ids, each within 5 s; the connection stays; the messages after
+    the second answer start at the answered position
+    """
     broker.create_stream(STREAM)
     for number in range(5):
         write(broker, client, numbered(number, 1))

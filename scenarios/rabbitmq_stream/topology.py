@@ -54,6 +54,14 @@ async def _told_or_refused(client: Client, expect: Expect, events: int, role: st
 
 @scenario("RMQS-5.11", roles=BOTH, timeout_s=60)
 async def stream_deleted(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    """MetadataUpdate, stream deleted.
+
+    Fault: MetadataUpdate(code 6); from then on Metadata says code 2, DeclarePublisher/Subscribe 2, Publish on
+    the old id PublishError 18, Credit CreditResponse 4
+    Pass: within 10 s producer and consumer of that stream report closed or an error (or fail the next op with
+    2), tries ≤ 10 per second; a stream of the same connection goes on; pending publishes end unknown or
+    `nacked`
+    """
     await reconnecting(client)
     await at_work(broker, client, expect)
     await at_work(broker, client, expect, OTHER)
@@ -77,6 +85,13 @@ async def stream_deleted(broker: RabbitMQStream, client: Client, expect: Expect)
 
 @scenario("RMQS-5.12", roles=BOTH, server={"nodes": 2}, timeout_s=90, revision=2)
 async def leader_moved(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    """MetadataUpdate, leader moved.
+
+    Fault: MetadataUpdate(6) on the old node; Metadata now names a second endpoint of the simulator as leader
+    and both as replicas; the old node answers DeclarePublisher with 6
+    Pass: within 30 s the producer publishes on the new leader and the consumer is subscribed at any listed
+    node from its position; ≤ 2 tries at the old leader per second
+    """
     await reconnecting(client)
     await at_work(broker, client, expect)
     before = len(client.messages(STREAM))
@@ -114,6 +129,11 @@ async def leader_moved(broker: RabbitMQStream, client: Client, expect: Expect) -
 
 @scenario("RMQS-5.13", roles=PUBLISHER, timeout_s=90)
 async def stream_not_available(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    """Stream not available for a while.
+
+    Fault: MetadataUpdate(6); Metadata answers code 6 with leader 0xFFFF five times, then OK
+    Pass: ≥ 50 ms between queries on average; ends connected within 60 s; no crash
+    """
     await reconnecting(client)
     await at_work(broker, client, expect)
     mark = broker.journal.last_seq
@@ -138,6 +158,12 @@ async def stream_not_available(broker: RabbitMQStream, client: Client, expect: E
 
 @scenario("RMQS-5.14", roles=BOTH)
 async def update_for_unknown_stream(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    """MetadataUpdate for unknown stream.
+
+    Fault: MetadataUpdate(6) for a stream without publisher or subscription here (the real server sends it
+    also for streams that were only used in QueryOffset or StoreOffset)
+    Pass: No producer or consumer is closed; next request answered; no unhandled error
+    """
     stderr = client.adapter.stderr_mark
     await client.connected()
     await at_work(broker, client, expect)
@@ -158,6 +184,11 @@ async def update_for_unknown_stream(broker: RabbitMQStream, client: Client, expe
 
 @scenario("RMQS-5.15", roles=("admin", "publisher"), timeout_s=60)
 async def unknown_update_code(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    """Unknown MetadataUpdate code.
+
+    Fault: MetadataUpdate with code 99 for a used stream, a Create answer in the same segment
+    Pass: Create answered; no crash; the stream goes on, or is re-queried as for code 6
+    """
     await reconnecting(client)
     await at_work(broker, client, expect)
     news = {"code": 99, "stream": STREAM}
@@ -181,6 +212,14 @@ async def unknown_update_code(broker: RabbitMQStream, client: Client, expect: Ex
 
 @scenario("RMQS-5.16", roles=PUBLISHER, server={"nodes": 2}, timeout_s=60)
 async def metadata_without_leader(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    """Metadata without leader.
+
+    Fault: (a) code 1, leader 0xFFFF (real: no leader yet), three times, then right; (b) leader reference 7
+    with brokers 0 only (illegal); (c) query for several streams: answered in another order (real), one of
+    them code 2 with 0xFFFF
+    Pass: (a) fails with an error, or retries (≥ 50 ms apart) and works; (b) an error within the deadline; (c)
+    every stream gets its own entry by name; never a crash, hang or `internal` index error
+    """
     await client.connected()
     for name in MANY[:3]:
         broker.create_stream(name)
@@ -238,6 +277,13 @@ async def _named_entries(broker: RabbitMQStream, client: Client, expect: Expect)
 
 @scenario("RMQS-5.23", roles=("publisher", "consumer", "admin"), timeout_s=60)
 async def own_delete(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    """Own delete, then MetadataUpdate.
+
+    Fault: Delete of a stream by a client whose connection has a publisher and a subscription on it: Delete
+    answer 1, then MetadataUpdate(6), one segment; afterwards the stream does not exist (2)
+    Pass: delete ends ok; producer and consumer of it end or report closed; ≤ 10 tries to re-create them in 5
+    s; another stream on the connection goes on; no unhandled error
+    """
     stderr = client.adapter.stderr_mark
     await reconnecting(client)
     await at_work(broker, client, expect)

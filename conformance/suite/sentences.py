@@ -1,0 +1,74 @@
+"""What a script tries, above the script: requirement, fault and pass criterion, from the catalogue.
+
+The catalogue is the source. The docstrings of the scripts are written from it:
+
+python -m conformance.suite.sentences        writes them
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import sys
+from collections import defaultdict
+from collections.abc import Mapping
+from pathlib import Path
+from textwrap import wrap
+
+from conformance.suite.catalogue import Requirement
+from conformance.suite.load import all_scenarios
+from conformance.suite.scenario import Script
+
+WIDTH = 110
+INDENT = 4
+
+
+def sentences(item: Requirement) -> str:
+    """The docstring of the scripts for a requirement, as `inspect.getdoc` returns it."""
+    title = item.title if item.title[-1] in ".?!" else f"{item.title}."
+    parts = [_wrapped(title), "", _wrapped(f"Fault: {item.fault}"), _wrapped(f"Pass: {item.passes}")]
+    return "\n".join(parts)
+
+
+def _wrapped(text: str) -> str:
+    lines = wrap(text, WIDTH - INDENT, break_long_words=False, break_on_hyphens=False)
+    return "\n".join(lines)
+
+
+def scripts() -> Mapping[Script, Requirement]:
+    """All scripts, each with its requirement."""
+    return {item.script: item.requirement for item in all_scenarios()}
+
+
+def rewritten(source: str, wanted: Mapping[str, Requirement]) -> str:
+    """The text of a module with the docstrings of these functions, by name, as they have to be."""
+    lines = source.splitlines(keepends=True)
+    for node in reversed(ast.parse(source).body):
+        if not isinstance(node, ast.AsyncFunctionDef) or node.name not in wanted:
+            continue
+        told = node.body[0] if ast.get_docstring(node) is not None else None
+        begin = told.lineno - 1 if told else (node.returns or node.args.args[-1]).end_lineno
+        end = told.end_lineno if told else begin
+        text = sentences(wanted[node.name]).replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
+        indented = "\n".join(f"{' ' * INDENT}{line}".rstrip() for line in text.splitlines())
+        lines[begin:end] = [f'{" " * INDENT}"""{indented[INDENT:]}\n{" " * INDENT}"""\n']
+    return "".join(lines)
+
+
+def write() -> int:
+    """Write the docstrings of all scripts; returns how many modules that has changed."""
+    places: defaultdict[Path, dict[str, Requirement]] = defaultdict(dict)
+    for script, item in scripts().items():
+        places[Path(inspect.getsourcefile(script) or "")][script.__name__] = item
+    changed = 0
+    for path, wanted in places.items():
+        before = path.read_text("utf-8")
+        after = rewritten(before, wanted)
+        if after != before:
+            path.write_text(after, "utf-8")
+            changed += 1
+    return changed
+
+
+if __name__ == "__main__":
+    sys.stdout.write(f"{write()} modules changed\n")
