@@ -18,6 +18,7 @@ import msgspec
 from conformance.adapters.registry import bundled
 from conformance.printing import plain
 from conformance.results import reproducer_name
+from conformance.suite.catalogue import fault_of
 from conformance.suite.deeds import Deed, Source
 from conformance.suite.judge import Judgement
 from conformance.suite.one_file import OneFile
@@ -223,7 +224,7 @@ def _head(judgement: Judgement, how: str, what: str) -> list[str]:
         f"{item.id} {item.requirement.title} ({item.level})",
         "",
         f"Required: {item.requirement.passes}",
-        f"Done:     {item.requirement.fault}",
+        f"Done:     {fault_of(item.requirement, item.protocol)}",
         f"Seen:     {judgement.reason}",
         "",
         what,

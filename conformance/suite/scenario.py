@@ -85,7 +85,7 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def label(self) -> str:
-        """The key as one word: ``NET-1.01[rabbitmq-stream]``."""
+        """The key as one word: ``NET-1.01[echo]``."""
         inside = "/".join(part for part in (self.protocol, self.variant) if part)
         return f"{self.id}[{inside}]" if families()[self.requirement.family].protocol == "" else self.id
 
@@ -169,17 +169,22 @@ def scenario(
     return register
 
 
+def declared() -> list[tuple[Script, Requirement, str]]:
+    """All scripts that have been loaded, what each tries, and for which one protocol ("": for all)."""
+    return [(each.script, each.requirement, protocol) for (_, protocol, _), each in _declared.items()]
+
+
 def registered() -> list[Scenario]:
     """All scenarios whose modules have been loaded, in the order of the catalogue."""
     rows: list[Scenario] = []
-    for (scenario_id, protocol, _), declared in _declared.items():
-        family = families()[declared.requirement.family]
+    for (scenario_id, protocol, _), each in _declared.items():
+        family = families()[each.requirement.family]
         if family.protocol:
-            rows.append(_own_row(declared, protocol))
+            rows.append(_own_row(each, protocol))
             continue
-        for each in _judged_by(family, scenario_id):
-            if protocol == each or (not protocol and not _has_its_own(scenario_id, each)):
-                rows += _shared_rows(declared, each)
+        for name in _judged_by(family, scenario_id):
+            if protocol == name or (not protocol and not _has_its_own(scenario_id, name)):
+                rows += _shared_rows(each, name)
     return sorted(rows, key=lambda s: (s.requirement.family, _numbers(s.id), s.protocol, s.variant))
 
 
@@ -203,49 +208,48 @@ def _has_its_own(scenario_id: str, protocol: str) -> bool:
     return any(key[:2] == (scenario_id, protocol) for key in _declared)
 
 
-def _own_row(declared: _Declared, protocol: str) -> Scenario:
+def _own_row(said: _Declared, protocol: str) -> Scenario:
     """The row of a family of one protocol; the settings of a variant are those of the protocol's subject."""
-    variant = declared.variant or ""
+    variant = said.variant or ""
     subject = _subject_if_any(protocol) if variant else None
-    server = {**(subject.variants.get(variant, {}) if subject else {}), **declared.fields["server"]}
-    return _row(declared, protocol, variant, {**declared.fields, "needs": _needs(declared, ())}, server)
+    server = {**(subject.variants.get(variant, {}) if subject else {}), **said.fields["server"]}
+    return _row(said, protocol, variant, {**said.fields, "needs": _needs(said, ())}, server)
 
 
-def _shared_rows(declared: _Declared, protocol: str) -> list[Scenario]:
+def _shared_rows(said: _Declared, protocol: str) -> list[Scenario]:
     """The rows of a family for several protocols: one protocol's, as its subject wants them."""
     from scenarios.subjects import find
 
-    subject, item = find(protocol), declared.requirement
+    subject, item = find(protocol), said.requirement
     changes: dict[str, Any] = {}
     for name in ("", item.section, item.id):
         changes |= subject.rows.get(name, {})
-    mine = declared.fields
+    mine = said.fields
     server = {
         **changes.pop("server", {}),
-        **(subject.liveness(declared.liveness_s) if declared.liveness_s is not None else {}),
+        **(subject.liveness(said.liveness_s) if said.liveness_s is not None else {}),
         **mine["server"],
     }
     variants = changes.pop("variants", tuple(subject.variants))
-    if declared.variant is not None:
-        variants = (declared.variant,)
+    if said.variant is not None:
+        variants = (said.variant,)
     fields = {
         **mine,
         "roles": tuple(subject.roles.get(role, role) for role in mine["roles"]),
         **changes,
-        "needs": _needs(declared, changes.get("needs", ())),
+        "needs": _needs(said, changes.get("needs", ())),
     }
     return [
-        _row(declared, protocol, each, fields, {**server, **subject.variants[each]}, subject)
-        for each in variants
+        _row(said, protocol, each, fields, {**server, **subject.variants[each]}, subject) for each in variants
     ]
 
 
-def _needs(declared: _Declared, more: Sequence[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys([*declared.requirement.needs, *declared.fields["needs"], *more]))
+def _needs(said: _Declared, more: Sequence[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys([*said.requirement.needs, *said.fields["needs"], *more]))
 
 
 def _row(
-    declared: _Declared,
+    said: _Declared,
     protocol: str,
     variant: str,
     fields: Mapping[str, Any],
@@ -253,9 +257,9 @@ def _row(
     subject: type[Subject] | None = None,
 ) -> Scenario:
     return Scenario(
-        requirement=declared.requirement,
+        requirement=said.requirement,
         protocol=protocol,
-        script=declared.script,
+        script=said.script,
         variant=variant,
         subject=subject,
         **{**fields, "server": server},

@@ -27,11 +27,10 @@ FUTURE = {"future": {"list": [1, None, "x"]}, "more": True}
 async def unknown_codes(subject: NarconiSubject, client: Client, expect: Expect) -> None:
     """Unknown enum value in a known message.
 
-    Fault: BMQ: closeQueue and configureStream answered by status with category -99 (JSON: E_FUTURE); RMQS:
-    Metadata with stream code 777, then server Close with code 999; NARC: POST answered 418 and 599 with an
-    unknown `code` word, publish answered {"error":"x","code":999} and close
+    Fault: Known messages with a number or a word that no list of the protocol has. narconi: POST answered 418
+    and 599 with an unknown `code` word, publish answered {"error":"x","code":999} and close
     Pass: The op ends by its deadline as `refused` with a generic error that shows the number or word; never
-    success; process alive; the session stays usable (after the Close and on the NARC WebSocket: a new one)
+    success; process alive; the session stays usable, or, where the server ended the connection, a new one is
     """
     broker = subject.fake
     await subject.ready()
@@ -69,11 +68,9 @@ def _refused(expect: Expect, result: Result, what: str, words: tuple[str, ...]) 
 async def unknown_members(subject: NarconiSubject, client: Client, expect: Expect) -> None:
     """Unknown optional fields.
 
-    Fault: BMQ: unknown members (BER: element 30) in openQueueResponse, configureStreamResponse and status;
-    RMQS: 20 more entries in the Open properties; PZQ: two extra header parts in ack and delivery; NARC:
-    unknown HTTP headers, unknown members in metadata and in error frames; MOL: unknown members in REQUEST,
-    RESPONSE, EVENT (`headers` of protocol 5 among them)
-    Pass: Same outcome as without them; PZQ: they do not leak into the body
+    Fault: Known messages with members, entries, headers or parts that nobody knows. narconi: unknown HTTP
+    headers, unknown members in metadata and in error frames
+    Pass: Same outcome as without them; they do not leak into the body
     """
     broker = subject.fake
     await subject.rehearse()

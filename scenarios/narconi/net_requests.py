@@ -15,7 +15,8 @@ from scenarios.subjects.narconi import NarconiSubject
 async def cancelled_request_and_publish(subject: NarconiSubject, client: Client, expect: Expect) -> None:
     """Cancelled op.
 
-    Fault: Hold the answer of op A; cancel A; start B of the same kind; release both answers in order
+    Fault: Hold the answer of op A; cancel A; start B of the same kind; release both answers in order.
+    narconi: most telling here: confirms carry no id
     Pass: A ends `cancelled`; B ends with its own answer, or with `connection`/`closed` because the client
     gave the connection up; never with A's answer; a third op works
     """
@@ -42,7 +43,8 @@ async def cancelled_request_and_publish(subject: NarconiSubject, client: Client,
 async def hundred_requests_and_publishes(subject: NarconiSubject, client: Client, expect: Expect) -> None:
     """100 concurrent ops.
 
-    Fault: Answers in an order drawn from the seed (NARC: answers of different connections)
+    Fault: Answers in an order drawn from the seed. narconi: HTTP requests, whose answers come on different
+    connections; confirms on the WebSocket stay in order
     Pass: Each op ends exactly once, with the result that was made for it
     """
     await hundred_concurrent_ops(subject, client, expect)

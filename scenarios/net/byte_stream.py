@@ -23,9 +23,9 @@ async def one_byte_at_a_time(subject: Subject, client: Client, expect: Expect) -
 
     Fault: frag(1) from server to client for the whole session, 1 ms apart for the first 1000 bytes. Base
     script, used by all of NET-1: connect, open, publish 3 with confirm, consume 3 with ack, close, bodies of
-    16 B; MOL: start with one fake peer, one call and one event each way, stop
-    Pass: Same op outcomes, bodies and order of delivery as the base script without the fault (PZQ one message
-    at a time: its order is free); no error event, no reconnect
+    16 B
+    Pass: Same op outcomes, bodies and order of delivery as the base script without the fault; no error event,
+    no reconnect
     """
     await subject.rehearse()
     subject.faults.add(slice_(1, gap_s=0.001, gap_bytes=1000, direction="out"))
@@ -63,9 +63,8 @@ async def cuts_at_every_offset(subject: Subject, client: Client, expect: Expect)
     """Cuts at every offset.
 
     Fault: Base script of NET-1.01 with cut@k, 3 ms between the two parts. Handshake: one connection per k,
-    for k = 1..32 and every 16th behind (MOL, whose start takes 1.5 s: 8 values). Behind the handshake, on one
-    connection: the n-th frame of each kind is cut at byte n, until every offset of its first 128 bytes was
-    used once
+    for k = 1..32 and every 16th behind. Behind the handshake, on one connection: the n-th frame of each kind
+    is cut at byte n, until every offset of its first 128 bytes was used once
     Pass: For every k the same op outcomes and deliveries as without the cut; kind and k of the first failure
     are printed
     """
@@ -105,8 +104,8 @@ async def cuts_at_every_offset(subject: Subject, client: Client, expect: Expect)
 async def everything_in_one_segment(subject: Subject, client: Client, expect: Expect) -> None:
     """Everything in one segment.
 
-    Fault: Base script of NET-1.01, 10 publishes in flight (PZQ 5); all frames that the server has ready
-    within 20 ms leave in one write, order kept
+    Fault: Base script of NET-1.01, 10 publishes in flight; all frames that the server has ready within 20 ms
+    leave in one write, order kept
     Pass: Same op outcomes and deliveries as without the fault; no error event
     """
     await subject.rehearse()
@@ -119,7 +118,7 @@ async def random_segmentation(subject: Subject, client: Client, expect: Expect) 
     """Random segmentation, fixed seed.
 
     Fault: Base script of NET-1.01; segments of 1..1500 bytes with pauses of 0..3 ms drawn from the seed; 100
-    seeds, one connection each (MOL: one link, a new seed before each of 100 calls)
+    seeds, one connection each
     Pass: Same op outcomes and deliveries for every seed; the seed is printed on failure
     """
     await subject.rehearse()
@@ -153,10 +152,9 @@ async def latency_and_jitter(subject: Subject, client: Client, expect: Expect) -
 async def little_bandwidth(subject: Subject, client: Client, expect: Expect) -> None:
     """Bandwidth 8 KiB/s.
 
-    Fault: throttle each way; liveness limit 12 s (BMQ 2000 ms × 5, RMQS heartbeat 6, MOL heartbeatTimeout
-    12); op deadlines 30 s
-    Pass: Both bodies equal by SHA-256; no loss event and no reconnect; after it the client's heartbeats
-    (RMQS, MOL) keep their period
+    Fault: throttle each way, one body of 48 KiB each way (6 s); liveness limit 12 s; op deadlines 30 s
+    Pass: Both bodies equal by SHA-256; no loss event and no reconnect; after it the client's heartbeats, if
+    it owes any, keep their period
     """
     await subject.ready()
     large: dict[str, Any] = {"gen": "rand", "seed": 111, "len": subject.large}

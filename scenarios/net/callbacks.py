@@ -16,7 +16,8 @@ from scenarios.subjects import PUBLISHER, ROLES, Subject
 async def callbacks_that_raise(subject: Subject, client: Client, expect: Expect) -> None:
     """Exception in each callback kind.
 
-    Fault: One callback of each kind raises (session: an rst)
+    Fault: One callback of each kind that the library has (`raise_next`: message, confirm, session, error)
+    raises (session: an rst)
     Pass: Process alive; the next callback of that kind runs; the exception is visible (error event, log or
     stderr line); other sessions and messages unaffected; the message whose callback raised is not
     acknowledged by the library
@@ -157,8 +158,8 @@ async def no_outcry(subject: Subject, client: Client, expect: Expect) -> None:
     """No unhandled exception output.
 
     Fault: Three runs with nobody waiting (`wait` false, no listener for session and error events): (a) rst
-    with a publish and a request pending, (b) a refusal (BMQ ACK 1, RMQS PublishError 2, PZQ `0`, NARC error
-    frame 500, MOL RESPONSE success false), (c) one malformed frame of the protocol's family; then 2 s idle
+    with a publish and a request pending, (b) a refusal, (c) one malformed frame of the protocol's family;
+    then 2 s idle
     Pass: Process alive and still answering `state`; stderr has no line with `unhandled`, `uncaught`, `panic`
     or `never retrieved`
     """

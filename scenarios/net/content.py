@@ -32,11 +32,8 @@ CORPUS: dict[str, bytes] = {
 async def payload_corpus(subject: Subject, client: Client, expect: Expect) -> None:
     """Payload corpus.
 
-    Fault: 1 B, all 256 byte values, UTF-8 of 1 to 4 bytes, invalid UTF-8, NUL runs, empty, large. Large: BMQ,
-    PZQ 1 MiB; RMQS 1 000 000 B (frame max 1 048 576 counts the whole frame); NARC 65 536 B (its limit,
-    exactly allowed); MOL 512 KiB of text (NATS max_payload 1 MiB counts the envelope). MOL: JSON carries
-    text, so byte bodies only with `streams`. Empty: BMQ and MOL may refuse it as `invalid`; NARC as a binary
-    frame
+    Fault: 1 B, all 256 byte values, UTF-8 of 1 to 4 bytes, invalid UTF-8, NUL runs, empty, large. Large is
+    what the protocol just allows
     Pass: Round trip equal by SHA-256; nothing truncated; a body beyond the limit fails locally or `refused`,
     and the session stays usable
     """
@@ -116,10 +113,10 @@ async def one_corrupted_byte(subject: Subject, client: Client, expect: Expect) -
     """One corrupted byte.
 
     Fault: One byte behind the length field of the n-th server frame is changed (seeded, 50 seeds, base script
-    of NET-1.01, one connection each; MOL: one link, 50 packets); length fields stay right
+    of NET-1.01, one connection each); length fields stay right
     Pass: For every seed: process alive, no hang past the deadlines, CPU under 50 % of a core when idle, RSS
     growth under 32 MiB; a closed connection is accepted; a clean connection works afterwards. Content is not
-    judged (only RMQS has a checksum: RMQS-4.17)
+    judged
     """
     await subject.rehearse()
     subject.wrong_bytes(SEEDS)

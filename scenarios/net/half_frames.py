@@ -171,11 +171,11 @@ async def _each_phase(subject: Subject, end: EndOfConnection) -> None:
 async def rst_in_mid_frame(subject: Subject, client: Client, expect: Expect) -> None:
     """RST in mid-frame, each phase.
 
-    Fault: Half of that frame, then rst; one run per phase; the listener stays open and later connections are
-    clean
+    Fault: Half of the frame of a phase, then rst; one run for each of the phases of the protocol; the
+    listener stays open and later connections are clean
     Pass: Nothing of that message is surfaced, acknowledged or counted as `acked` (a resend that is confirmed
-    after a reconnect is `acked`); each pending op ends by its deadline; process alive. In the handshake phase
-    PZQ, MOL and the C++ BlazingMQ SDK retry by themselves: there the next connection must work
+    after a reconnect is `acked`); each pending op ends by its deadline; process alive. Where a client retries
+    the handshake by itself, the next connection must work
     """
     await _each_phase(subject, Rst())
 
@@ -184,8 +184,8 @@ async def rst_in_mid_frame(subject: Subject, client: Client, expect: Expect) -> 
 async def fin_in_mid_frame(subject: Subject, client: Client, expect: Expect) -> None:
     """FIN in mid-frame.
 
-    Fault: Half of the frame, then fin; one run per phase; the listener stays open and later connections are
-    clean
+    Fault: Half of the frame, then fin; one run for each phase, as in NET-1.05; the listener stays open and
+    later connections are clean
     Pass: Nothing of that message is surfaced, acknowledged or counted as `acked`; each pending op ends by its
     deadline and the client closes its side within 1 s; process alive; clients that retry by themselves as in
     NET-1.05

@@ -28,10 +28,9 @@ async def nobody_knocks(subject: Subject, mark: int, criterion: str) -> None:
 async def endpoint_list(subject: Subject, client: Client, expect: Expect) -> None:
     """Endpoint list.
 
-    Fault: First endpoint (a) refuses, (b) accepts and stays silent (RMQS only: nats.js waits 20 s); second
-    works
-    Pass: (a) base script works through the second within 10 s, (b) within the connect deadline + 10 s; RMQS:
-    the client then follows the advertised address of the second fake
+    Fault: First endpoint (a) refuses, (b) accepts and stays silent; second works
+    Pass: (a) base script works through the second within 10 s, (b) within the connect deadline + 10 s; where
+    servers advertise an address, the client then follows that of the second fake
     """
     with second_fake(subject.broker) as first:
         both = [address(first), address(subject.broker)]
@@ -68,11 +67,10 @@ async def _through_the_second(subject: Subject, case: str, both: Sequence[str], 
 async def close_while_connecting(subject: Subject, client: Client, expect: Expect) -> None:
     """Close while connecting.
 
-    Fault: Accept, answer nothing (PZQ through the byte proxy); connect, 300 ms later close
+    Fault: Accept, answer nothing; connect, 300 ms later close
     Pass: close ends by its deadline; connect ends with `closed`, `connection`, `cancelled` or `timeout` by
     its own deadline; the fake sees the socket closed within 2 s after close has ended, and no new connection
-    for 8 s. Non-strict: MOL start that stays pending; a library whose connect cannot be interrupted
-    (blazingmq wheel), if close ends within 1 s after connect
+    for 8 s. Non-strict: a library whose connect cannot be interrupted, if close ends within 1 s after connect
     """
     subject.faults.add(silent(on="accept"))
     connecting = await subject.begin_opening()
@@ -127,9 +125,8 @@ async def graceful_close_by_the_server(subject: Subject, client: Client, expect:
     """Server graceful close.
 
     Fault: The protocol's goodbye with one op pending, fin after the answer or after 2 s
-    Pass: The client answers it (CloseResponse with the same correlation id; close frame) within 1 s and the
-    socket is closed; exactly one `disconnected` or `connection_lost` event, with code and reason; the pending
-    op ends within 1 s
+    Pass: The client answers it within 1 s and the socket is closed; exactly one `disconnected` or
+    `connection_lost` event, with code and reason; the pending op ends within 1 s
     """
     await subject.ready(auto_reconnect=False)
     subject.broker.faults.add(silent(kind=subject.confirm, direction="out", spare=("heartbeat",)))

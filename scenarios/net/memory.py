@@ -19,8 +19,8 @@ OFFERED = 50 * MIB
 async def unbounded_buffering(subject: Subject, client: Client, expect: Expect) -> None:
     """Unbounded buffering.
 
-    Fault: rst, refuse for 10 s while 50 MiB are published in 64 KiB bodies (NARC 48 KiB), `wait` false,
-    deadlines 5 s; then accept
+    Fault: rst, refuse for 10 s while 50 MiB are published in 64 KiB bodies, `wait` false, deadlines 5 s; then
+    accept
     Pass: Ops fail, wait up to their deadline, or are buffered up to a limit below 50 MiB; RSS growth under 64
     MiB; nothing is `acked` that is not at the fake. Non-strict: all is buffered and every op still ends
     (figure reported). Clients without `auto_reconnect` are connected anew by the script

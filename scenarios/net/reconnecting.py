@@ -25,8 +25,8 @@ async def refuse_then_accept(subject: Subject, client: Client, expect: Expect) -
 
     Fault: rst of the established connection and refuse for 3 s, then accept (refused attempts cannot be seen
     by the fake and are not counted)
-    Pass: Connected within 30 s after the listener is back (measured delays: libzmq 0.1 s, nats.js 2 s, Java
-    BlazingMQ SDK 5 s); a publish or call then ends `acked`; as many connections as before, not more
+    Pass: Connected within 30 s after the listener is back; a publish or call then ends `acked`; as many
+    connections as before, not more
     """
     await subject.ready(auto_reconnect=True)
     before = len(subject.is_open())
@@ -48,8 +48,8 @@ async def reconnect_storm(subject: Subject, client: Client, expect: Expect) -> N
 
     Fault: Accept and rst at once for 15 s, (a) from the start, (b) after an established connection
     Pass: At most 30 attempts in 15 s per logical connection, and not more in the last 5 s than in the first 5
-    s (growing, or fixed at 0.5 s and more); PZQ at most 20/s (libzmq's default is 0.1 s plus a random part, 6
-    to 7/s measured); close ends it. A client that does not retry the first connect has no (a)
+    s (growing, or fixed at 0.5 s and more); close ends it. A client that does not retry the first connect has
+    no (a)
     """
     await subject.ready(auto_reconnect=True)
     connections = max(1, len(subject.is_open()))

@@ -93,7 +93,7 @@ def _publishes(subject: Subject) -> list[Op]:
 async def hundred_concurrent_ops(subject: Subject, client: Client, expect: Expect) -> None:
     """100 concurrent ops.
 
-    Fault: Answers in an order drawn from the seed (NARC: answers of different connections)
+    Fault: Answers in an order drawn from the seed
     Pass: Each op ends exactly once, with the result that was made for it
     """
     await subject.ready()
@@ -117,8 +117,8 @@ async def hundred_concurrent_ops(subject: Subject, client: Client, expect: Expec
 async def op_deadline(subject: Subject, client: Client, expect: Expect) -> None:
     """Op deadline respected.
 
-    Fault: silent from the established session on (RMQS and MOL: heartbeats excepted); each op with 500 ms,
-    alone
+    Fault: silent from the established session on (heartbeats excepted); each kind of op that waits for an
+    answer (a publish only with `ack_timeout`) with 500 ms, alone
     Pass: Ends with `timeout` in [0.9 D, 1.2 D + 250 ms], D = 500 ms or the fixed value that the adapter
     declared in `limits`; `state.pending`, where known, is 0 after it
     """
@@ -146,8 +146,7 @@ async def trouble_of_another_session(subject: Subject, client: Client, expect: E
 
     Fault: Session A: halfopen with 5 ops pending, then rst, then refuse for 5 s. Session B: clean, one
     publish or call every 100 ms
-    Pass: Every op of B ends `acked` within 1 s; no session event on B; B's heartbeats (RMQS, MOL) keep their
-    period
+    Pass: Every op of B ends `acked` within 1 s; no session event on B; B's heartbeats keep their period
     """
     await subject.ready("clean", **subject.keeping_alive(4))
     with second_fake(subject.broker, **subject.settings(4)) as other:

@@ -19,12 +19,10 @@ OFFERED = 20 << 20  #: bytes
 async def server_vanishes(subject: Subject, client: Client, expect: Expect) -> None:
     """Half-open: server vanishes.
 
-    Fault: halfopen with one op of each kind pending. Limit L: BMQ (maxMissedHeartbeats + 1) × interval = 4 ×
-    300 ms, no request sent before; RMQS 2 × heartbeat of 1 s; MOL 2 × heartbeatTimeout of 3 s (by HEARTBEAT
-    of peers, not by bytes); NARC 2 × `keepalive_s` of 1 s
-    Pass: Loss found within L × 1.2 + 1 s: a `connection_lost`, `reconnecting` or `disconnected` event (MOL:
-    peer unavailable); every pending op ends by its deadline; close ends by its deadline. Non-strict: no loss
-    event, but every op and close ended by its deadline
+    Fault: halfopen with one op of each kind pending. L is the liveness limit of the protocol
+    Pass: Loss found within L × 1.2 + 1 s: a `connection_lost`, `reconnecting` or `disconnected` event; every
+    pending op ends by its deadline; close ends by its deadline. Non-strict: no loss event, but every op and
+    close ended by its deadline
     """
     await subject.ready(**subject.keeping_alive(2))
     ops = subject.ops(subject.queue)
@@ -93,12 +91,12 @@ async def server_stops_reading(subject: Subject, client: Client, expect: Expect)
 async def alive_but_mute(subject: Subject, client: Client, expect: Expect) -> None:
     """Server alive but answers nothing.
 
-    Fault: silent behind the handshake (MOL: behind the peer's INFO), heartbeats excepted; one op of each kind
-    with 1 s; then all late answers at once, then normal service
+    Fault: silent behind the handshake, heartbeats excepted; one op of each kind with 1 s; then all late
+    answers at once, then normal service
     Pass: Each op ends by its deadline (a publish only with `ack_timeout`), publishes as `unknown`; late
     answers complete nothing; a new op of each kind then works on the same connection or on a new one (a
-    client may drop the connection after a timeout); NARC: the WebSocket is given up, because a late confirm
-    cannot be told from the next one
+    client may drop the connection after a timeout); where confirms name no message the connection is given
+    up, because a late one cannot be told from the next one
     """
     await subject.ready()
     subject.broker.faults.add(hold(spare=("heartbeat",), direction="out", name="mute"))
@@ -168,11 +166,9 @@ async def _is_gone(client: Client) -> bool:
 async def freeze_below_the_limit(subject: Subject, client: Client, expect: Expect) -> None:
     """Freeze shorter than the liveness limit.
 
-    Fault: Hold all that the fake would send, so that the longest gap is 0.8 × limit (RMQS 2 × heartbeat of 2
-    s; BMQ maxMissedHeartbeats × interval of 3 × 1000 ms; MOL heartbeatTimeout 5 s; NARC keep-alive timeout),
-    one op with a longer deadline pending; then release in one burst; 3 times
-    Pass: No loss event, no reconnect, no peer marked unavailable; the pending op ends with its answer;
-    nothing surfaced twice
+    Fault: Hold all that the fake would send, so that the longest gap is 0.8 × the liveness limit, one op with
+    a longer deadline pending; then release in one burst; 3 times
+    Pass: No loss event, no reconnect; the pending op ends with its answer; nothing surfaced twice
     """
     limit = 4.0
     await subject.ready(**subject.keeping_alive(2 * limit))  # at the earliest after half of it

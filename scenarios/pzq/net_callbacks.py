@@ -15,7 +15,8 @@ from scenarios.subjects.pzq import PzqSubject
 async def callbacks_that_raise(subject: PzqSubject, client: Client, expect: Expect) -> None:
     """Exception in each callback kind.
 
-    Fault: One callback of each kind raises (session: an rst)
+    Fault: One callback of each kind that the library has (`raise_next`: message, confirm, session, error)
+    raises (session: an rst)
     Pass: Process alive; the next callback of that kind runs; the exception is visible (error event, log or
     stderr line); other sessions and messages unaffected; the message whose callback raised is not
     acknowledged by the library
@@ -69,7 +70,7 @@ async def _raising_error(broker: PZQ, subject: PzqSubject) -> None:
 async def op_inside_a_callback(subject: PzqSubject, client: Client, expect: Expect) -> None:
     """Op called inside a callback.
 
-    Fault: None; the message callback runs the op and waits for it
+    Fault: None; the message callback runs the op and waits for it. pzq: publish
     Pass: Each inner op ends by its deadline with its right result; the next message is delivered
     """
     broker = subject.fake

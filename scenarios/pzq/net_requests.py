@@ -19,7 +19,8 @@ REFUSED = {"status": "0", "texts": ["refused"]}  #: what tells answers apart
 async def cancelled_publish(subject: PzqSubject, client: Client, expect: Expect) -> None:
     """Cancelled op.
 
-    Fault: Hold the answer of op A; cancel A; start B of the same kind; release both answers in order
+    Fault: Hold the answer of op A; cancel A; start B of the same kind; release both answers in order. pzq:
+    publishes
     Pass: A ends `cancelled`; B ends with its own answer, or with `connection`/`closed` because the client
     gave the connection up; never with A's answer; a third op works
     """
@@ -46,7 +47,8 @@ async def cancelled_publish(subject: PzqSubject, client: Client, expect: Expect)
 async def five_publishes_at_once(subject: PzqSubject, client: Client, expect: Expect) -> None:
     """100 concurrent ops.
 
-    Fault: Answers in an order drawn from the seed (NARC: answers of different connections)
+    Fault: Answers in an order drawn from the seed. pzq: 20 × 5 publishes: its real server loses acks from
+    about 8 in flight on
     Pass: Each op ends exactly once, with the result that was made for it
     """
     broker = subject.fake

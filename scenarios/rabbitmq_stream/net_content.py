@@ -24,11 +24,10 @@ CLOSE_CODE = 999
 async def unknown_enum_value(subject: StreamSubject, client: Client, expect: Expect) -> None:
     """Unknown enum value in a known message.
 
-    Fault: BMQ: closeQueue and configureStream answered by status with category -99 (JSON: E_FUTURE); RMQS:
-    Metadata with stream code 777, then server Close with code 999; NARC: POST answered 418 and 599 with an
-    unknown `code` word, publish answered {"error":"x","code":999} and close
+    Fault: Known messages with a number or a word that no list of the protocol has. rabbitmq-stream: Metadata
+    with stream code 777, then server Close with code 999
     Pass: The op ends by its deadline as `refused` with a generic error that shows the number or word; never
-    success; process alive; the session stays usable (after the Close and on the NARC WebSocket: a new one)
+    success; process alive; the session stays usable, or, where the server ended the connection, a new one is
     """
     broker = subject.fake
     await subject.ready()
@@ -81,11 +80,9 @@ def _refused_with_777(expect: Expect, name: str, result: Result) -> None:
 async def unknown_optional_fields(subject: StreamSubject, client: Client, expect: Expect) -> None:
     """Unknown optional fields.
 
-    Fault: BMQ: unknown members (BER: element 30) in openQueueResponse, configureStreamResponse and status;
-    RMQS: 20 more entries in the Open properties; PZQ: two extra header parts in ack and delivery; NARC:
-    unknown HTTP headers, unknown members in metadata and in error frames; MOL: unknown members in REQUEST,
-    RESPONSE, EVENT (`headers` of protocol 5 among them)
-    Pass: Same outcome as without them; PZQ: they do not leak into the body
+    Fault: Known messages with members, entries, headers or parts that nobody knows. rabbitmq-stream: 20 more
+    entries in the Open properties (trailing bytes are RMQS-1.17, SHOULD: the real server never sends them)
+    Pass: Same outcome as without them; they do not leak into the body
     """
     broker = subject.fake
     await subject.rehearse()
@@ -99,9 +96,10 @@ async def unknown_optional_fields(subject: StreamSubject, client: Client, expect
 async def numbers_at_limits(subject: StreamSubject, client: Client, expect: Expect) -> None:
     """Numbers at limits.
 
-    Fault: RMQS: chunk id and offsets at 2^53 + 1 and 2^63 - 1, QueryOffset and QueryPublisherSequence answers
-    likewise, chunk timestamp -1 and 2^53 + 1; BMQ: INT64 min, max, 2^53 + 1
-    Pass: Surfaced and sent back exactly (StoreOffset, next Subscribe and publishing ids on the wire)
+    Fault: Numbers at 2^53 + 1 and at the ends of their type. rabbitmq-stream: chunk id and offsets at 2^53 +
+    1 and 2^63 - 1, QueryOffset and QueryPublisherSequence answers likewise, chunk timestamp -1 and 2^53 + 1;
+    sent back in StoreOffset, the next Subscribe and publishing ids
+    Pass: Surfaced and sent back exactly
     """
     broker, tried = subject.fake, 0
     await client.connected()

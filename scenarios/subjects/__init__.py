@@ -3,8 +3,8 @@
 A scenario of such a family (NET) is a coroutine ``script(subject, client, expect)``. Which protocols it is
 run for stands in the family's file of the catalogue, under ``[protocols.<name>]``: the ids in ``holds``, and
 for all others the reason in ``without``. Everything else that differs comes from the protocol's subject, the
-class `SUBJECT` in the module here that has the protocol's name (``rabbitmq_stream.py``), or from another
-project, by `register`::
+class `SUBJECT` in the module here that has the protocol's name (``my_echo.py`` for ``my-echo``), or from
+another project, by `register`::
 
     register("echo", "my_suite.subjects.echo", holds=["NET-1.01", "NET-2.06"])
 
@@ -26,7 +26,7 @@ A subject is a class below `Subject`. It offers
   whole of `exchange`, the middle of the base script.
 
 Where a protocol needs a script of its own for a requirement, that stands in the protocol's folder:
-``@scenario("NET-1.12", protocol="pzq", ...)`` comes before the script for all. It gets the subject, too.
+``@scenario("NET-1.12", protocol="echo", ...)`` comes before the script for all. It gets the subject, too.
 """
 
 from __future__ import annotations

@@ -75,7 +75,8 @@ def test_each_requirement_for_several_protocols_holds_or_has_a_reason() -> None:
             assert {*covered.holds, *covered.without} <= ids, protocol
             if covered.holds:
                 assert {*covered.holds, *covered.without} == ids, protocol
-            assert all(reason.strip() for reason in covered.without.values()), protocol
+            assert {*covered.remarks} <= ids - {*covered.without}, protocol
+            assert all({**covered.without, **covered.remarks}.values()), protocol
 
 
 def test_what_holds_has_one_row_for_each_variant_of_its_protocol() -> None:
