@@ -270,7 +270,6 @@ def _complete(judgement: Judgement, client: PythonClient) -> str:
         machinery=frozenset({"conformance"}),
         sources=client.sources,
         kept=client.kept,
-        protocol=item.protocol,
         ops={step.text.partition(" ")[0] for step in story(judgement) if isinstance(step, Asked)},
     ).flatten(root)
 
