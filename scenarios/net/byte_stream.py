@@ -73,8 +73,7 @@ async def cuts_at_every_offset(subject: Subject, client: Client, expect: Expect)
     said = Counter[str]()
     for record in subject.wire.journal.select(tap=Tap.SENT):
         said[record.connection] += record.size
-    longest = max(said.values(), default=0)
-    offsets = [at for at in [*range(1, 33), *range(48, max(longest, 400), 16)] for _ in range(subject.ways)]
+    offsets = [at for at in subject.cuts(max(said.values(), default=0)) for _ in range(subject.ways)]
     for number, at in enumerate(offsets, seen + 1):
         subject.faults.add(
             slice_(at=at, of="stream", gap_s=0.003, connection=f"c{number}", name=f"c{number} cut at {at}")
@@ -82,7 +81,7 @@ async def cuts_at_every_offset(subject: Subject, client: Client, expect: Expect)
     await many_connections(subject, len(offsets), "cut")
     subject.faults.clear()
     subject.add_queue("walk")
-    await subject.connected("walk")
+    await subject.connected("walk", "walk")
     expect.prepared(await subject.publish("walk", b"the first message", session="walk"))
     expect.prepared(await subject.subscribe("walk", "walking", "walk"))
     subject.faults.add(slice_(walk=True, gap_s=0.003, direction="out"))

@@ -90,7 +90,7 @@ async def _raising_session(subject: Subject, session: str) -> None:
         expect.that(told, "session: the next callback of that kind runs", f"no event of loss {number}")
         for name, queue in ((session, f"q-{session}"), ("other", "elsewhere")):
             if not client.reconnects("producer"):
-                await subject.connected(name)
+                await subject.connected(name, queue)
             await subject.works_again(
                 f"{name} works after loss {number}", within_s=30.0, session=name, queue=queue
             )
@@ -118,20 +118,11 @@ async def op_inside_a_callback(subject: Subject, client: Client, expect: Expect)
     await subject.ready()
     subject.add_queue("inner")
     chosen = subject.inner_ops("inner")
-    inner = [{"op": op.op, "args": {"session": "s1", **op.args}, "timeout_ms": 5000} for op, _ in chosen]
-    subscribe = client.begin(
-        "subscribe",
-        session="s1",
-        sub="c1",
-        target=subject.queue,
-        options=subject.from_first(),
-        on_message={"mode": "event", "do": inner},
-    )
-    expect.prepared(await subscribe)
+    expect.prepared(await subject.subscribe_and_do(subject.queue, [op for op, _ in chosen]))
     subject.put(subject.queue, [b"the second message"])
     got = await subject.wait_messages(2, within_s=8.0)
     expect.that(len(got) == 2, "the next message is delivered", f"{len(got)} came")
-    for event in await inner_ops_work(subject, 2 * len(inner)):
+    for event in await inner_ops_work(subject, 2 * len(chosen)):
         value = chosen[event["index"]][1]
         if value is not None:
             expect.equal(event["result"], value, f"the inner {event['op']} has its right result")

@@ -155,6 +155,8 @@ async def _survived(subject: Subject, number: int, timeout: float) -> None:
     expect.ended(result, f"seed {number}: connect ends by its deadline")
     if not result.ok:
         return
+    ends = lambda result, _: expect.ended(result, f"seed {number}: {result.op} ends by its deadline")  # noqa: E731
+    await subject.open(queue, session, ends, patience)
     for body in subject.bodies(3, session):
         result = await subject.begin_publish(queue, body, session=session, timeout=patience)
         if subject.publishes_in_time:

@@ -53,10 +53,11 @@ async def _through_the_second(subject: Subject, case: str, both: Sequence[str], 
     expect.within(took, limit_s, f"{case}: through the second in time")
     queue = f"{subject.queue}-{session[1]}"
     subject.add_queue(queue)
+    check = lambda result, step: expect.ok(result, f"{case}: {step}")  # noqa: E731
+    await subject.open(queue, session, check, 5.0)
     result = await subject.publish(queue, case.encode(), session=session)
     expect.outcome(result, "acked", f"{case}: publish works")
     expect.equal(subject.holds(case.encode(), queue), 1, f"{case}: the second one has the message")
-    check = lambda result, step: expect.ok(result, f"{case}: {step}")  # noqa: E731
     await subject.consume(
         queue, [case.encode()], session=session, check=check, timeout=5.0, prefix=f"{case}: "
     )

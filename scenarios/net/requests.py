@@ -152,8 +152,8 @@ async def trouble_of_another_session(subject: Subject, client: Client, expect: E
     with second_fake(subject.broker, **subject.settings(4)) as other:
         broken = subject.beside(other)
         broken.add_queue(broken.queue)
-        await subject.connected("broken", endpoints=other.where, **subject.keeping_alive(4))
-        first = await subject.publish(broken.queue, b"first", session="broken")
+        await broken.connected("broken", endpoints=other.where, **subject.keeping_alive(4))
+        first = await broken.publish(broken.queue, b"first", session="broken")
         expect.prepared(first)
         expect.exercised(broken.holds(b"first") and broken.is_open(), "the other session has no connection")
         mark = len(client.events)

@@ -96,6 +96,18 @@ class Subject(Facts):
         """The same, and acknowledge whatever comes where that is left to the application."""
         return self.subscribe(queue)
 
+    def subscribe_and_do(self, queue: str, inner: Sequence[Op]) -> Call:
+        """Start to consume as `subscribe`, and run these ops in the callback of each message."""
+        ops = [{"op": op.op, "args": {"session": "s1", **op.args}, "timeout_ms": 5000} for op in inner]
+        return self.client.begin(
+            "subscribe",
+            session="s1",
+            sub="c1",
+            target=queue,
+            options=self.from_first(),
+            on_message={"mode": "event", "do": ops},
+        )
+
     def from_first(self) -> dict[str, Any]:
         """Options with which a subscription gets what is there already."""
         return {}

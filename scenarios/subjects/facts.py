@@ -202,6 +202,10 @@ class Facts(ABC):
 
     # what the fake does wrong
 
+    def cuts(self, longest: int) -> Sequence[int]:
+        """Where a connection is cut on which the server says so many bytes; one connection for each."""
+        return [*range(1, 33), *range(48, max(longest, 400), 16)]
+
     @abstractmethod
     def refuse_publishes(self) -> None:
         """The next publish is refused."""
