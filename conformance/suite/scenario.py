@@ -138,7 +138,8 @@ def scenario(
     own = families()[wanted.family].protocol
     if own and protocol:
         raise UsageError(f"{scenario_id} is for {own} only: leave protocol= away")
-
+    if own and liveness_s is not None:
+        raise UsageError(f"{scenario_id} is for {own} only: say with server= how long its clients wait")
     fields = {
         "roles": tuple(roles),
         "needs": tuple(needs),

@@ -10,17 +10,16 @@ from conformance.adapter.result import Result
 from conformance.suite import Client, Expect, scenario
 from fakebrokers import Narconi
 from fakebrokers.core.session import HangUp
-from fakebrokers.faults import drop, fault, rewrite
+from fakebrokers.faults import drop, fault
 from fakebrokers.narconi.faults import HttpAnswer, error_instead_of_confirm
-from fakebrokers.narconi.forging import WithHeaders
 from fakebrokers.narconi.frames import WsClose, WsFrame
 from scenarios.narconi._steps import end, say
+from scenarios.net.content import unknown_optional_fields
 from scenarios.subjects import PUBLISHER, ROLES, Op
-from scenarios.subjects.narconi import NarconiSubject
+from scenarios.subjects.narconi import FUTURE, NarconiSubject
 
 STATUSES = (418, 599)
 WORD = "FutureError"
-FUTURE = {"future": {"list": [1, None, "x"]}, "more": True}
 
 
 @scenario("NET-4.02", protocol="narconi", roles=PUBLISHER)
@@ -72,16 +71,8 @@ async def unknown_members(subject: NarconiSubject, client: Client, expect: Expec
     headers, unknown members in metadata and in error frames
     Pass: Same outcome as without them; they do not leak into the body
     """
+    await unknown_optional_fields(subject, client, expect)
     broker = subject.fake
-    await subject.rehearse()
-    more = {f"headers.{name}": value for name, value in FUTURE.items()}
-    broker.faults.add(
-        fault(WithHeaders(headers={"X-Future": "1", "Future": "a, b"}), direction="out", name="headers"),
-        rewrite(fields=more, kind="WsDeliver", name="metadata"),
-    )
-    await subject.run("future")
-    for name in ("headers", "metadata"):
-        expect.exercised(broker.faults.fired(name), f"nothing came with more {name}")
     await subject.ready()
     broker.faults.add(drop(kind=subject.confirm, direction="out", name="the error comes instead"))
     mark = broker.journal.last_seq

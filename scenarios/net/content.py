@@ -17,6 +17,20 @@ from scenarios.subjects import ROLES, Subject
 SEEDS = 50
 
 
+@scenario("NET-4.03", roles=ROLES)
+async def unknown_optional_fields(subject: Subject, client: Client, expect: Expect) -> None:
+    """Unknown optional fields.
+
+    Fault: Known messages with members, entries, headers or parts that nobody knows
+    Pass: Same outcome as without them; they do not leak into the body
+    """
+    await subject.rehearse()
+    added = subject.unknown_fields()
+    await subject.run("future")
+    for name, missing in added.items():
+        expect.exercised(subject.broker.faults.fired(name), missing)
+
+
 CORPUS: dict[str, bytes] = {
     "1 B": b"x",
     "all byte values": bytes(range(256)),

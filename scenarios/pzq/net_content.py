@@ -1,4 +1,4 @@
-"""NET-4.03, 4.04 and 4.06 for PZQ: parts that nobody expects, any body, many messages."""
+"""NET-4.04 and 4.06 for PZQ: any body, many messages."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from typing import Any
 
 from conformance.adapter.messages import Message, body_bytes
 from conformance.suite import Client, Expect, scenario
-from fakebrokers.faults import drop, fault, latency, slice_
-from fakebrokers.pzq.faults import ExtraHeaders
+from fakebrokers.faults import drop, latency, slice_
 from scenarios._common import maybe_reconnecting
 from scenarios._footprint import Footprint
 from scenarios.net.content import CORPUS
@@ -19,24 +18,6 @@ from scenarios.subjects.pzq import PzqSubject
 
 LARGE = {"gen": "rand", "seed": 404, "len": 1 << 20}
 COUNT = 20_000
-
-
-@scenario("NET-4.03", protocol="pzq", roles=ROLES)
-async def extra_parts(subject: PzqSubject, client: Client, expect: Expect) -> None:
-    """Unknown optional fields.
-
-    Fault: Known messages with members, entries, headers or parts that nobody knows. pzq: two extra header
-    parts in ack and delivery
-    Pass: Same outcome as without them; they do not leak into the body
-    """
-    broker = subject.fake
-    await subject.rehearse()
-    headers = ExtraHeaders(headers=("future", "1"))
-    for role in ("confirm", "deliver"):
-        broker.faults.add(fault(headers, role=role, name=role))
-    await subject.run("future")
-    for role in ("confirm", "deliver"):
-        expect.exercised(broker.faults.fired(role), f"nothing came with more parts: {role}")
 
 
 @scenario("NET-4.04", protocol="pzq", roles=ROLES, timeout_s=90)

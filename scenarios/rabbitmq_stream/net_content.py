@@ -1,4 +1,4 @@
-"""NET-4.02, 4.03 and 4.05 for RabbitMQ Stream: codes, entries and numbers that nobody expects."""
+"""NET-4.02 and 4.05 for RabbitMQ Stream: codes and numbers that nobody expects."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fakebrokers.rabbitmq_stream.codes import NO_LEADER
 from fakebrokers.rabbitmq_stream.frames import StoreOffset, Subscribe
 from fakebrokers.rabbitmq_stream.wiretypes import StreamMetadata
 from scenarios.rabbitmq_stream._deliveries import begin_at
-from scenarios.subjects import PUBLISHER, ROLES
+from scenarios.subjects import PUBLISHER
 from scenarios.subjects.rabbitmq_stream import StreamSubject
 
 LIMITS = (2**53 + 1, 2**63 - 1)
@@ -74,22 +74,6 @@ def _refused_with_777(expect: Expect, name: str, result: Result) -> None:
     expect.failed(result, ("refused",), f"{name} ends by its deadline as refused")
     text = f"{result.code} {result.error.text if result.error else ''}"
     expect.that(str(UNKNOWN_CODE) in text, f"{name}: a generic error that shows the number", text)
-
-
-@scenario("NET-4.03", protocol="rabbitmq-stream", roles=ROLES)
-async def unknown_optional_fields(subject: StreamSubject, client: Client, expect: Expect) -> None:
-    """Unknown optional fields.
-
-    Fault: Known messages with members, entries, headers or parts that nobody knows. rabbitmq-stream: 20 more
-    entries in the Open properties (trailing bytes are RMQS-1.17, SHOULD: the real server never sends them)
-    Pass: Same outcome as without them; they do not leak into the body
-    """
-    broker = subject.fake
-    await subject.rehearse()
-    more = {f"properties.future-{number}": f"value {number}" for number in range(20)}
-    broker.faults.add(rewrite(fields=more, kind="OpenResponse", name="20 more entries"))
-    await subject.run("future")
-    expect.exercised(broker.faults.fired("20 more entries"), "no connection was opened")
 
 
 @scenario("NET-4.05", protocol="rabbitmq-stream", timeout_s=60)

@@ -218,6 +218,14 @@ class Facts(ABC):
     def bad_delivery(self) -> None:
         """The next delivery is one that the client has to complain about."""
 
+    def unknown_fields(self) -> Mapping[str, str]:
+        """From now on known messages have fields, members or parts that nobody knows.
+
+        Returns:
+            The faults by name, each with what has to be said if it never takes place.
+        """
+        raise NotImplementedError(f"nothing is known that {self.protocol} may have more")
+
     def wrong_bytes(self, runs: int) -> None:
         """Each of so many runs of the base script may meet a wrong byte; the faults are ``seed *``."""
         raise NotImplementedError(f"no byte of {self.protocol} can be wrong")

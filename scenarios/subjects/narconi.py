@@ -14,11 +14,11 @@ from conformance.adapter.base import Call
 from conformance.adapter.messages import Message, body_bytes
 from conformance.adapter.result import Result
 from fakebrokers import Narconi
-from fakebrokers.faults import Fault, delay, fault, latency, rst
+from fakebrokers.faults import Fault, delay, fault, latency, rewrite, rst
 from fakebrokers.faults.effects import Inject
 from fakebrokers.journal import Record, Tap
 from fakebrokers.narconi.faults import error_instead_of_confirm
-from fakebrokers.narconi.forging import CorruptContent
+from fakebrokers.narconi.forging import CorruptContent, WithHeaders
 from fakebrokers.narconi.frames import HttpPublish, WsClose, WsPublish, WsUpgrade
 from scenarios.subjects.base import Check, Subject
 from scenarios.subjects.facts import Op
@@ -30,6 +30,8 @@ SETTINGS: dict[str, Any] = {"body_limit": 1 << 20}
 #: The same for a run of many thousand messages.
 LONG: dict[str, Any] = {**SETTINGS, "journal_limit": 500_000}
 
+#: Members that nobody knows.
+FUTURE = {"future": {"list": [1, None, "x"]}, "more": True}
 #: What the server says that has content, and how often at least in a run of the base script.
 SAYINGS = {"WsAccept": 2, "WsDeliver": 1, "WsClose": 1}
 SAYINGS_OVER_HTTP = {"HttpConfirm": 1, "HttpDeliver": 1}
@@ -132,6 +134,14 @@ class NarconiSubject(Subject):
     def bad_delivery(self) -> None:
         no_metadata = Inject(kind="WsFrame", fields={"opcode": 1, "payload": b"no metadata"}, place="before")
         self.broker.faults.add(fault(no_metadata, kind="WsDeliver", direction="out", nth=1, scope="run"))
+
+    def unknown_fields(self) -> Mapping[str, str]:
+        more = {f"headers.{name}": value for name, value in FUTURE.items()}
+        self.broker.faults.add(
+            fault(WithHeaders(headers={"X-Future": "1", "Future": "a, b"}), direction="out", name="headers"),
+            rewrite(fields=more, kind="WsDeliver", name="metadata"),
+        )
+        return {name: f"nothing came with more {name}" for name in ("headers", "metadata")}
 
     def wrong_bytes(self, runs: int) -> None:
         sayings = {**SAYINGS, **(SAYINGS_OVER_HTTP if self.client.has_role("http") else {})}

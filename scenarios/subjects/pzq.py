@@ -15,7 +15,7 @@ from conformance.adapter.base import Call
 from conformance.adapter.messages import Message, same_body
 from fakebrokers.faults import fault, latency
 from fakebrokers.journal import Record, Tap
-from fakebrokers.pzq.faults import CorruptPart, WithoutDelimiter, refuse_message
+from fakebrokers.pzq.faults import CorruptPart, ExtraHeaders, WithoutDelimiter, refuse_message
 from fakebrokers.pzq.frames import Delivery, Produce, ProduceAck
 from fakebrokers.server import FakeServer
 from scenarios.pzq._steps import ROOMY, parts_are, produced
@@ -132,6 +132,12 @@ class PzqSubject(Subject):
 
     def bad_delivery(self) -> None:
         self.broker.faults.add(fault(WithoutDelimiter(), kind="Delivery", nth=1, scope="run"))
+
+    def unknown_fields(self) -> Mapping[str, str]:
+        roles = ("confirm", "deliver")
+        for role in roles:
+            self.broker.faults.add(fault(ExtraHeaders(headers=("future", "1")), role=role, name=role))
+        return {role: f"nothing came with more parts: {role}" for role in roles}
 
     def wrong_bytes(self, runs: int) -> None:
         """In a run the fake says 3 answers and 3 deliveries; the places are in the first half of all."""

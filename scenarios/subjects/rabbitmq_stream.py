@@ -101,6 +101,11 @@ class StreamSubject(Subject):
     def bad_delivery(self) -> None:
         self.broker.faults.add(rewrite(fields={"chunk.crc": 1}, kind="Deliver", nth=1, scope="run"))
 
+    def unknown_fields(self) -> Mapping[str, str]:
+        more = {f"properties.future-{number}": f"value {number}" for number in range(20)}
+        self.broker.faults.add(rewrite(fields=more, kind="OpenResponse", name="20 more entries"))
+        return {"20 more entries": "no connection was opened"}
+
     def wrong_bytes(self, runs: int) -> None:
         dice = Random(self.broker.faults.plan.seed)
         first = len(self.accepted()) + 1

@@ -65,6 +65,8 @@ def test_two_scripts_for_one_row_are_an_error() -> None:
 def test_a_family_of_one_protocol_says_so_itself() -> None:
     with pytest.raises(UsageError, match=r"RMQS-1\.01 is for rabbitmq-stream only"):
         scenario("RMQS-1.01", protocol="rabbitmq-stream")
+    with pytest.raises(UsageError, match="say with server= how long"):
+        scenario("RMQS-1.01", liveness_s=2)
 
 
 def test_each_requirement_for_several_protocols_holds_or_has_a_reason() -> None:
