@@ -126,6 +126,12 @@ async def alive_but_mute(subject: Subject, client: Client, expect: Expect) -> No
         result = await waiting
         expect.that(not result.ok, "late answers complete no publish that waits for its own", str(result))
         subject.broker.faults.remove("unheard")
+    await _works_again(subject, mute)
+
+
+async def _works_again(subject: Subject, mute: set[str]) -> None:
+    """New ops work; where confirms name no message, on other connections than these."""
+    client, expect = subject.client, subject.expect
     if await _is_gone(client):
         await subject.connected("s1")
     mark = subject.broker.journal.last_seq
