@@ -166,7 +166,7 @@ class OneFile:
     # what is written
 
     def _names(self) -> dict[Key | Import, str]:
-        """A name of its own foreverything that has one in the file."""
+        """A name of its own for everything that has one in the file."""
         names: dict[Key | Import, str] = {key: key[1] for key in self._needed if not key[0]}
         taken = set(names.values())
         wanted: list[tuple[Key | Import, str]] = [*self._outside.items()]

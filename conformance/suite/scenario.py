@@ -161,7 +161,9 @@ def scenario(
             key = (wanted.id, own or protocol, variant)
             there = _declared.get(key)
             if there is not None and there.script.__code__ is not script.__code__:
-                raise UsageError(f"two scripts for {wanted.id}")
+                code = there.script.__code__
+                place = f"{code.co_filename}:{code.co_firstlineno}"
+                raise UsageError(f"two scripts for {wanted.id}: the other one is in {place}")
             _declared[key] = _Declared(
                 requirement=wanted, script=script, variant=variant, liveness_s=liveness_s, fields=fields
             )

@@ -7,6 +7,7 @@ from typing import Any
 
 from conformance.adapter.base import Call
 from conformance.suite import Client, Expect, scenario
+from fakebrokers.journal import Tap
 from scenarios._common import maybe_reconnecting
 from scenarios._footprint import MIB, Footprint
 from scenarios._reading import read_up
@@ -84,7 +85,10 @@ async def orphan_answers(subject: Subject, client: Client, expect: Expect) -> No
             await asyncio.sleep(0.002)
         await read_up(subject.wire, expect)
         op = subject.ops(subject.queue, f"-{number}")[-1]
-        expect.ok(await subject.begin(op, 10.0), f"a request after round {number + 1} works")
+        mark, criterion = subject.broker.journal.last_seq, f"a request after round {number + 1} works"
+        expect.ok(await subject.begin(op, 10.0), criterion)
+        asked = subject.broker.journal.select(kind=op.asks, tap=Tap.RECEIVED, since=mark)
+        expect.that(asked, criterion, f"no {op.asks} came")
         facts = client.facts()
         kept, rss = await _buffered(client), (facts.rss_bytes or 0) if facts is not None else 0
         if number == 0:

@@ -39,6 +39,8 @@ async def callbacks_that_raise(subject: PzqSubject, client: Client, expect: Expe
             expect.that(visible, f"{kind}: the exception is visible", "no event, no line on stderr")
             result = await subject.publish(subject.queue, kind.encode(), session="other")
             expect.outcome(result, "acked", f"{kind}: other sessions are unaffected")
+            there = subject.beside(elsewhere).holds(kind.encode())
+            expect.equal(there, 1, f"{kind}: other sessions are unaffected")
         expect.exercised(tried, "the library has no callbacks")
 
 

@@ -49,6 +49,8 @@ async def garbage_instead_of_the_greeting(subject: PzqSubject, client: Client, e
     expect.that(not subject.made_up(), "nothing of the garbage is surfaced", subject.made_up())
     footprint.judge(expect, rss_mib=32, cpu_share=0.5)
     expect.ended(await client.close(), "close ends by its deadline")
+    await subject.until(lambda: not subject.is_open(), 5.0)
+    await asyncio.sleep(0.2)  # libzmq deals messages out to the closed consumer until it notices
     await subject.run("clean", case="clean connections afterwards")
 
 

@@ -269,6 +269,7 @@ async def _null_arrays(broker: RabbitMQStream, client: Client, expect: Expect) -
     broker.faults.add(hold(kind="MetadataResponse", nth=1, scope="run", name="true answer"))
     call = ask()
     if not await until(lambda: received(broker, "Metadata", since=mark), 2.0):
+        expect.exercised(not client.has("rmqs.metadata"), f"{case}: the op sends no Metadata")
         expect.note(f"{case}: the library asks for no metadata")
         return
     asked = received(broker, "Metadata", since=mark)[0]
