@@ -29,7 +29,7 @@ class Cut:
     """
 
     def __init__(self, subject: PzqSubject, end: EndOfConnection) -> None:
-        self._script = subject
+        self._subject = subject
         self._expect = subject.expect
         self._client = subject.client
         self._end = end
@@ -38,30 +38,30 @@ class Cut:
 
     def _arm(self, name: str, cut: Truncate, **match: Any) -> None:
         """From now on the next message of the broker that fits is cut."""
-        self._name, self._mark = name, self._script.wire.journal.last_seq
+        self._name, self._mark = name, self._subject.wire.journal.last_seq
         broken = fault(cut, self._end, direction="out", nth=1, scope="run", name=name, **match)
-        self._script.faults.add(broken)
+        self._subject.faults.add(broken)
 
     def _arm_greeting(self, name: str) -> None:
         self._arm(name, Truncate(keep=HALF_GREETING, of="stream"), byte=HALF_GREETING)
 
     async def _struck(self) -> None:
         """Wait until the cut has happened; after a FIN the client has to close its side."""
-        fired = await self._script.until(lambda: self._script.faults.fired(self._name), PATIENCE_S)
+        fired = await self._subject.until(lambda: self._subject.faults.fired(self._name), PATIENCE_S)
         self._expect.exercised(fired, f"{self._name}: nothing was to leave")
-        for record in self._script.wire.journal.select(kind="fin", since=self._mark):
+        for record in self._subject.wire.journal.select(kind="fin", since=self._mark):
             criterion = f"{self._name}: the client closes its side"
-            wire, connection = self._script.wire, record.connection
+            wire, connection = self._subject.wire, record.connection
             await self._expect.socket_closed(wire, connection, criterion, within_s=1.45)
 
     async def _clean(self, session: str) -> None:
         ended = await self._client.close(session)
         self._expect.ended(ended, f"{self._name}: close ends by its deadline")
-        await self._script.run(f"{session}-clean", case=f"{self._name}, clean connections afterwards")
+        await self._subject.run(f"{session}-clean", case=f"{self._name}, clean connections afterwards")
 
     async def greeting(self) -> None:
         """Of the producer's connection, then of the consumer's."""
-        subject, session = self._script, "greeting"
+        subject, session = self._subject, "greeting"
         self._arm_greeting("greeting to a producer")
         await self._client.connected(session)
         body = b"before the greeting"
@@ -81,7 +81,7 @@ class Cut:
 
     async def ack(self) -> None:
         """The last byte of an acknowledgement is missing: there is hardly more in it than its parts."""
-        subject, session = self._script, "ack"
+        subject, session = self._subject, "ack"
         await self._client.connected(session)
         first = await self._client.publish(subject.queue, b"to connect", session=session)
         self._expect.prepared(first)
@@ -101,7 +101,7 @@ class Cut:
 
     async def delivery(self) -> None:
         """Half of a delivery; the broker sends it again when its ack timeout is over."""
-        subject, session = self._script, "delivery"
+        subject, session = self._subject, "delivery"
         fake = cast(Fake, subject.broker)
         await self._client.connected(session)
         self._expect.prepared(await subject.subscribe(subject.queue, session, session))
@@ -123,7 +123,7 @@ class Cut:
 
     async def _surfaced(self, body: bytes, sub: str, within_s: float) -> bool:
         """Whether the application gets a message."""
-        return await self._script.until(lambda: with_body(self._client, body, sub=sub), within_s)
+        return await self._subject.until(lambda: with_body(self._client, body, sub=sub), within_s)
 
 
 async def _each_phase(subject: PzqSubject, client: Client, expect: Expect, end: EndOfConnection) -> None:
