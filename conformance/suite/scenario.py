@@ -178,14 +178,23 @@ def declared() -> list[tuple[Script, Requirement, str]]:
 
 
 def registered() -> list[Scenario]:
-    """All scenarios whose modules have been loaded, in the order of the catalogue."""
+    """All scenarios whose modules have been loaded, in the order of the catalogue.
+
+    Raises:
+        UsageError: A script is for a protocol for which the requirement does not hold.
+    """
     rows: list[Scenario] = []
     for (scenario_id, protocol, _), each in _declared.items():
         family = families()[each.requirement.family]
         if family.protocol:
             rows.append(_own_row(each, protocol))
             continue
-        for name in _judged_by(family, scenario_id):
+        judged = _judged_by(family, scenario_id)
+        if protocol and protocol not in judged:
+            raise UsageError(
+                f"there is a script of {scenario_id} for {protocol}, for which the catalogue does not have it"
+            )
+        for name in judged:
             if protocol == name or (not protocol and not _has_its_own(scenario_id, name)):
                 rows += _shared_rows(each, name)
     return sorted(rows, key=lambda s: (s.requirement.family, _numbers(s.id), s.protocol, s.variant))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 
 from conformance.suite.catalogue import families, requirement, requirements, sources
 from conformance.suite.load import all_scenarios, select
-from conformance.suite.scenario import scenario
+from conformance.suite.scenario import registered, scenario
 from fakebrokers.errors import UsageError
 from scenarios.subjects import find
 
@@ -94,6 +96,18 @@ def test_a_script_of_its_own_comes_before_the_one_for_all() -> None:
     scripts = {item.protocol: item.script for item in all_scenarios() if item.id == "NET-3.02"}
     assert scripts["pzq"].__module__ == "scenarios.pzq.net_requests"
     assert scripts["rabbitmq-stream"].__module__ == "scenarios.net.requests"
+
+
+def test_a_script_for_a_protocol_for_which_nothing_holds(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def script(subject: object, client: object, expect: object) -> None:
+        """PZQ has no heartbeats."""
+
+    all_scenarios()
+    module = sys.modules["conformance.suite.scenario"]
+    monkeypatch.setattr(module, "_declared", dict(module._declared))
+    scenario("NET-1.09", protocol="pzq")(script)
+    with pytest.raises(UsageError, match=r"a script of NET-1\.09 for pzq, for which the catalogue does not"):
+        registered()
 
 
 def test_a_row_has_the_settings_of_its_subject_and_of_its_script() -> None:
