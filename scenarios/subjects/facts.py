@@ -52,9 +52,10 @@ class Facts(ABC):
         protocol: Its name.
         roles: What a protocol calls the client that publishes, and the one that consumes.
         rows: What differs in the rows of the protocol from what the scripts' decorators say, by id, by
-            section (``NET-1``) or, under ``""``, for all; the narrower one wins. Each is a mapping of the
-            attributes ``roles``, ``needs``, ``ops``, ``server`` (the whole of it, before what the script
-            itself asks for), ``sockets``, ``timeout_s``, ``variants``, ``revision``.
+            section (``NET-1``) or, under ``""``, for all; the narrower one wins. Each is a mapping of
+            attributes of `Scenario`, such as ``roles``, ``ops``, ``sockets``, ``timeout_s``, ``revision``;
+            of ``needs``, which are added; of ``variants``, those that there is a row for; and of ``server``,
+            all settings but those that the script itself asks for.
         variants: Settings of the fake by the name of the variant; ``""`` where there is just one.
         phases: Name of a phase to its step and the kind of frame of the fake that it waits for. Steps are
             ``connect``, ``open`` (the first publish), ``publish``, ``consume``, ``close`` and ``other``,
