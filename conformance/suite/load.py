@@ -10,7 +10,7 @@ from pathlib import Path
 
 from conformance.suite import outside, outside_catalogue
 from conformance.suite.catalogue import families
-from conformance.suite.scenario import Scenario, forget, registered
+from conformance.suite.scenario import Scenario, declared, forget, registered
 from fakebrokers.commands import own_package
 from fakebrokers.errors import UsageError
 from fakebrokers.protocol import instead_of
@@ -51,7 +51,7 @@ def _all_scenarios(folders: tuple[outside.Folder, ...]) -> tuple[Scenario, ...]:
         import_module(module.name)
     for folder in folders:
         outside.load_scripts(folder)
-        own = {item.id: item.script for item in registered() if folder.holds(item.script.__module__)}
+        own = {item.id: script for script, item, _ in declared() if folder.holds(script.__module__)}
         outside_catalogue.check_scripts(folder, own)
     return tuple(registered())
 

@@ -135,6 +135,7 @@ def _check_family(file: _File, family: Family, known: Mapping[str, Family]) -> N
     if family.protocol and family.protocol not in protocol_names():
         problem = f"there is no protocol {family.protocol!r}{instead_of(family.protocol, protocol_names())}"
         file.refuse(problem, key="protocol")
+    _check_protocols(file, family)
     if not family.scenarios:
         file.refuse("expected at least one [[scenarios]]")
     for index, section in enumerate(family.sections):
@@ -144,6 +145,20 @@ def _check_family(file: _File, family: Family, known: Mapping[str, Family]) -> N
         for code in family.basis.keys() & other.basis.keys():
             problem = f"the sentence {code} is there already, in {other.family}: {other.basis[code]!r}"
             file.refuse(f"expected codes of your own; {problem}", key=code)
+
+
+def _check_protocols(file: _File, family: Family) -> None:
+    ids = [item.id for item in family.scenarios]
+    for protocol, covered in family.protocols.items():
+        table = f"protocols.{protocol}"
+        if family.protocol:
+            file.refuse(f"expected no [{table}]: all of the family is for {family.protocol}", key=table)
+        for scenario_id in (*covered.holds, *covered.without, *covered.remarks):
+            if scenario_id not in ids:
+                file.refuse(
+                    f"[{table}]: there is no scenario {scenario_id!r}{instead_of(scenario_id, ids)}",
+                    key=table,
+                )
 
 
 def _check_requirement(

@@ -90,7 +90,7 @@ def test_a_folder_is_loaded_like_what_comes_along(tmp_path: Path) -> None:
     assert item.key == ("ACME-1.01", "rabbitmq-stream", "")
     assert select(all_scenarios(), ids=["acme-1"]) == [item]
     assert [text.partition(":")[0] for text in sources(requirement("ACME-1.01"))] == ["A1", "R7"]
-    assert "all-is-well" in criteria_of(item.script).ids
+    assert "all-is-well" in criteria_of(item).ids
     assert find_mutant("rabbitmq-stream", "acme-worst").title == "The worst."
 
 
@@ -167,7 +167,7 @@ def test_requirements_and_scripts_belong_together(tmp_path: Path) -> None:
         add_folder(place)
     with pytest.raises(UsageError, match=r"acme.toml:22: expected each id once, and ACME-1.01 comes again"):
         add_folder(written(tmp_path / "two", acme=more))
-    unwritten = SCRIPT.replace("ACME-1.01", "NET-1.01").replace("roles", 'protocols=["echo"], roles')
+    unwritten = SCRIPT.replace("ACME-1.01", "NET-1.01").replace("roles", 'protocol="echo", roles')
     place = written(tmp_path / "three")
     (place / "more.py").write_text(unwritten)
     with pytest.raises(UsageError, match=r"more.py:5: expected a scenario of this folder's catalogue"):
