@@ -9,9 +9,10 @@ from typing import Any
 
 import msgspec
 
-from conformance.adapter.answers import contradiction, event_problem
+from conformance.adapter.answers import check_arguments, contradiction, event_problem
 from conformance.adapter.call import Call, Facts
 from conformance.adapter.conduct import TOO_MUCH, Conduct
+from conformance.adapter.deadline import deadline_ms, patience_ms
 from conformance.adapter.given import given
 from conformance.adapter.messages import (
     PROTOCOL_VERSION,
@@ -23,12 +24,11 @@ from conformance.adapter.messages import (
     Message,
     Request,
     Response,
-    deadline_ms,
     decode,
-    patience_ms,
 )
 from conformance.adapter.result import Result
 from conformance.adapter.transcript import WAITED, Inbox, Line, Transcript
+from conformance.adapter.typed import Misfit, typed
 from fakebrokers.errors import FakeBrokerError, UsageError
 
 __all__ = ["Adapter", "AdapterFailed", "Call", "Facts"]
@@ -98,10 +98,10 @@ class Adapter(ABC):
             await self.kill()
             raise AdapterFailed(f"no hello from the adapter: {answer}{self.stderr_tail()}", answer)
         try:
-            self.hello = msgspec.convert(answer.value, Hello)
-        except msgspec.ValidationError as error:
+            self.hello = typed(answer.value, Hello, "result")
+        except Misfit as misfit:
             await self.kill()
-            raise AdapterFailed(f"the hello does not fit the protocol: {error}", answer) from None
+            raise AdapterFailed(f"the hello does not fit the protocol: {misfit}", answer) from None
         await self._compare_clocks()
         return self.hello
 
@@ -157,6 +157,10 @@ class Adapter(ABC):
     ) -> Result:
         """Send an op and wait for its end; never raises for what the client does."""
         return await self.begin(op, args, timeout_ms)
+
+    def check_arguments(self, op: str, args: Mapping[str, Any]) -> None:
+        """Whether the op takes these arguments. Raises `UsageError`: the mistake of a script."""
+        check_arguments(op, args, self.protocol)
 
     async def cancel(self, call: Call) -> Result:
         """Ask the adapter to cancel a running op."""
@@ -265,7 +269,7 @@ class Adapter(ABC):
         if isinstance(line, Response):
             self._answered(line)
         elif problem := event_problem(line, self.protocol):
-            self.violate(problem)
+            self.violate(f"line {line.n}, {line.event!r}: {problem}")
         else:
             if line.event == "outcome" and line["id"] in self._announced:
                 self.acked += line["outcome"] == "acked"
@@ -295,6 +299,7 @@ class Adapter(ABC):
             return
         call, _ = self._pending[line.id]
         if problem := contradiction(call.op, call.args, line, self.protocol):
+            problem = f"line {line.n}, {call.op}: {problem}"
             self.violate(problem)
             error = Error(Kind.INTERNAL, definite=False, text=f"the adapter broke its protocol: {problem}")
             line = msgspec.structs.replace(line, ok=False, result=None, error=error)

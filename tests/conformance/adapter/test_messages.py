@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from conformance.adapter.deadline import deadline_ms, deadline_of, patience_ms
 from conformance.adapter.kit import Failure, body_bytes, number, report_body
 from conformance.adapter.messages import (
     BadLine,
@@ -22,11 +23,8 @@ from conformance.adapter.messages import (
     Part,
     Request,
     Response,
-    deadline_ms,
-    deadline_of,
     decode,
     encode,
-    patience_ms,
     request_body,
     same_body,
 )
