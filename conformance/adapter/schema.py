@@ -48,7 +48,7 @@ def schema() -> Json:
         _merge(defs, _definitions(protocol))
     for name, (kind, about) in _NAMED.items():
         (found,), inside = _components([kind])
-        rule = _renamed(_bare(found), {each: _camel(each) for each in inside})
+        rule = _renamed(_bare(found), {each: camel(each) for each in inside})
         defs[name] = ({"description": about} if about else {}) | rule
     _tell_names(defs["hello.result"])
     named = {name: {key: each for key, each in defs[name].items() if key != "description"} for name in _NAMED}
@@ -73,12 +73,12 @@ def _definitions(protocol: str) -> Json:
         if each.spec.result is not Nothing:
             places[each.spec.result] = f"{name}.result"
     places |= {kind: f"{name}.event" for name, kind in EVENTS.items() if kind is not Message}
-    known = _structs_in(list(places))
-    names = {kind.__name__: places.get(kind, _camel(kind.__name__)) for kind in known}
+    known = structs_in(list(places))
+    names = {kind.__name__: places.get(kind, camel(kind.__name__)) for kind in known}
     _, found = _components(list(places))
     described = {kind.__name__: _described(found[kind.__name__], kind) for kind in known}
     words = {name: _bare(each) for name, each in found.items() if name not in described}  # enumerations
-    names |= {name: _camel(name) for name in words}
+    names |= {name: camel(name) for name in words}
     return {names[name]: _renamed(each, names) for name, each in (described | words).items()}
 
 
@@ -87,7 +87,7 @@ def _components(kinds: list[Any]) -> tuple[tuple[Json, ...], Json]:
     return msgspec.json.schema_components(kinds, ref_template="#/$defs/{name}")
 
 
-def _structs_in(kinds: list[Any]) -> list[type[msgspec.Struct]]:
+def structs_in(kinds: list[Any]) -> list[type[msgspec.Struct]]:
     """The structs among these types, and those inside them, each once."""
     found: dict[type[msgspec.Struct], None] = {}
 
@@ -214,7 +214,7 @@ def _each(change: Any, rules: Json) -> Json:
     return {name: change(each) for name, each in rules.items()}
 
 
-def _camel(name: str) -> str:
+def camel(name: str) -> str:
     return name[:1].lower() + name[1:]
 
 

@@ -283,7 +283,7 @@ class Next(Arguments, frozen=True):
 
 
 class Settle(Arguments, frozen=True):
-    """Acknowledge a message, refuse it, or acknowledge all up to it; unless `settles` is `none`."""
+    """Acknowledge a message, refuse it, or acknowledge all up to it."""
 
     spec = Op("settle", needed_by=("consumer",), unless_settles="none")
 

@@ -36,7 +36,7 @@ class Connect(core.Connect, frozen=True):
 
 
 class Upload(Body, frozen=True):
-    """A stream that the caller sends: a body, whole or in pieces, or objects.
+    """A stream that the caller sends: a body as it is, `body` in pieces, or objects.
 
     Attributes:
         chunk: Bytes of a piece.
