@@ -6,7 +6,7 @@ from typing import Literal
 
 from msgspec import UNSET, UnsetType
 
-from conformance.adapter.ops import core
+from conformance.adapter.ops import messaging, session
 from conformance.adapter.ops.define import Arguments, Op, Outgoing, Profile, ops_in
 from conformance.adapter.ops.values import Integer64, Milliseconds
 
@@ -23,7 +23,7 @@ class Timeouts(Outgoing, frozen=True):
     disconnect: Milliseconds | UnsetType = UNSET
 
 
-class ConnectOptions(core.ConnectOptions, frozen=True):
+class ConnectOptions(session.ConnectOptions, frozen=True):
     """Settings of the session.
 
     Attributes:
@@ -34,7 +34,7 @@ class ConnectOptions(core.ConnectOptions, frozen=True):
     compression: str | UnsetType = UNSET
 
 
-class Connect(core.Connect, frozen=True):
+class Connect(session.Connect, frozen=True):
     """With options of its own."""
 
     options: ConnectOptions | UnsetType = UNSET
@@ -47,7 +47,7 @@ class Property(Outgoing, frozen=True):
     value: bool | int | str
 
 
-class Publish(core.Publish, frozen=True):
+class Publish(messaging.Publish, frozen=True):
     """With typed properties.
 
     Attributes:

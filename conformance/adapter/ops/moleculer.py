@@ -6,13 +6,13 @@ from typing import Any, ClassVar, Literal
 
 from msgspec import UNSET, UnsetType
 
-from conformance.adapter.ops import core
-from conformance.adapter.ops.core import OnMessage
+from conformance.adapter.ops import session
 from conformance.adapter.ops.define import Arguments, Incoming, Op, Outgoing, Profile, ops_in
+from conformance.adapter.ops.messaging import OnMessage
 from conformance.adapter.ops.values import Body, Code, Json, Milliseconds, Ordinal
 
 
-class ConnectOptions(core.ConnectOptions, frozen=True):
+class ConnectOptions(session.ConnectOptions, frozen=True):
     """Settings of the node; what is left out is the library's default.
 
     Attributes:
@@ -29,7 +29,7 @@ class ConnectOptions(core.ConnectOptions, frozen=True):
     disable_balancer: bool | UnsetType = UNSET
 
 
-class Connect(core.Connect, frozen=True):
+class Connect(session.Connect, frozen=True):
     """With options of its own."""
 
     options: ConnectOptions | UnsetType = UNSET

@@ -7,12 +7,12 @@ from typing import Any, Literal
 from msgspec import UNSET, UnsetType
 
 from conformance.adapter.messages import Message
-from conformance.adapter.ops import core
+from conformance.adapter.ops import messaging, session
 from conformance.adapter.ops.define import Arguments, Incoming, Op, Profile, ops_in
 from conformance.adapter.ops.values import Body, Key
 
 
-class ConnectOptions(core.ConnectOptions, frozen=True):
+class ConnectOptions(session.ConnectOptions, frozen=True):
     """Where and how to connect.
 
     Attributes:
@@ -26,13 +26,13 @@ class ConnectOptions(core.ConnectOptions, frozen=True):
     keepalive_s: float | UnsetType = UNSET
 
 
-class Connect(core.Connect, frozen=True):
+class Connect(session.Connect, frozen=True):
     """With options of its own."""
 
     options: ConnectOptions | UnsetType = UNSET
 
 
-class SubscribeOptions(core.SubscribeOptions, frozen=True):
+class SubscribeOptions(messaging.SubscribeOptions, frozen=True):
     """How to consume over the WebSocket."""
 
     ack: Any = UNSET
@@ -40,7 +40,7 @@ class SubscribeOptions(core.SubscribeOptions, frozen=True):
     encoding: str | UnsetType = UNSET
 
 
-class Subscribe(core.Subscribe, frozen=True):
+class Subscribe(messaging.Subscribe, frozen=True):
     """With options of its own."""
 
     options: SubscribeOptions | UnsetType = UNSET

@@ -6,17 +6,17 @@ from typing import Any
 
 from msgspec import UNSET, UnsetType
 
-from conformance.adapter.ops import core
+from conformance.adapter.ops import messaging
 from conformance.adapter.ops.define import Arguments, Incoming, Op, Profile, ops_in
 
 
-class SubscribeOptions(core.SubscribeOptions, frozen=True):
+class SubscribeOptions(messaging.SubscribeOptions, frozen=True):
     """What the library does with what has expired."""
 
     filter_expired: bool | UnsetType = UNSET
 
 
-class Subscribe(core.Subscribe, frozen=True):
+class Subscribe(messaging.Subscribe, frozen=True):
     """With options of its own."""
 
     options: SubscribeOptions | UnsetType = UNSET

@@ -7,12 +7,12 @@ from typing import Any, ClassVar, Literal
 from msgspec import UNSET, UnsetType
 
 from conformance.adapter.messages import Message
-from conformance.adapter.ops import core
+from conformance.adapter.ops import messaging, session
 from conformance.adapter.ops.define import Arguments, Incoming, Op, Outgoing, Profile, ops_in
 from conformance.adapter.ops.values import Integer64, Json, is_integer64
 
 
-class ConnectOptions(core.ConnectOptions, frozen=True):
+class ConnectOptions(session.ConnectOptions, frozen=True):
     """What is negotiated when a connection opens, besides."""
 
     vhost: str | UnsetType = UNSET
@@ -21,13 +21,13 @@ class ConnectOptions(core.ConnectOptions, frozen=True):
     mechanism: str | UnsetType = UNSET
 
 
-class Connect(core.Connect, frozen=True):
+class Connect(session.Connect, frozen=True):
     """With options of its own."""
 
     options: ConnectOptions | UnsetType = UNSET
 
 
-class Publish(core.Publish, frozen=True):
+class Publish(messaging.Publish, frozen=True):
     """By a publisher with a name.
 
     Attributes:
@@ -37,7 +37,7 @@ class Publish(core.Publish, frozen=True):
     name: str | UnsetType = UNSET
 
 
-class PublishMany(core.PublishMany, frozen=True):
+class PublishMany(messaging.PublishMany, frozen=True):
     """By a publisher with a name, in a frame of one kind or the other.
 
     Attributes:
@@ -65,7 +65,7 @@ class Offset(Outgoing, frozen=True):
             raise ValueError(f"Object missing required field `value` for {self.type}")
 
 
-class SubscribeOptions(core.SubscribeOptions, frozen=True):
+class SubscribeOptions(messaging.SubscribeOptions, frozen=True):
     """Where to begin, and as whom.
 
     Attributes:
@@ -79,7 +79,7 @@ class SubscribeOptions(core.SubscribeOptions, frozen=True):
     properties: dict[str, Any] | UnsetType = UNSET
 
 
-class Subscribe(core.Subscribe, frozen=True):
+class Subscribe(messaging.Subscribe, frozen=True):
     """With options of its own."""
 
     options: SubscribeOptions | UnsetType = UNSET

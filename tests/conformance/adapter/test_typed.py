@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from conformance.adapter.ops import core
+from conformance.adapter.ops import messaging, session
 from conformance.adapter.ops.events import SessionEvent
 from conformance.adapter.ops.rabbitmq_stream import MetadataResult, OffsetResult
 from conformance.adapter.typed import Misfit, short, typed
@@ -19,14 +19,14 @@ OUTCOMES = {"outcomes": [{"outcome": "acked"}, {"outcome": "lost"}]}
     [
         (
             {"open": "yes"},
-            core.StateResult,
+            session.StateResult,
             "result.open: expected `bool`, got `str`, got 'yes'",
         ),
-        ({}, core.StateResult, "result: object missing required field `open`, got {}"),
-        ([1], core.StateResult, "result: expected `object`, got `array`, got [1]"),
+        ({}, session.StateResult, "result: object missing required field `open`, got {}"),
+        ([1], session.StateResult, "result: expected `object`, got `array`, got [1]"),
         (
             OUTCOMES,
-            core.PublishManyResult,
+            messaging.PublishManyResult,
             "result.outcomes[1].outcome: expected one of acked, nacked, unknown, sent, got 'lost'",
         ),
         (
@@ -47,7 +47,7 @@ OUTCOMES = {"outcomes": [{"outcome": "acked"}, {"outcome": "lost"}]}
         ),
         (
             {"body": {"gen": "rand", "len": 5}},
-            core.Echo,
+            session.Echo,
             "result.body: expected a body: text, b64, or gen with",
         ),
     ],
@@ -59,7 +59,7 @@ def test_what_does_not_fit_says_where_and_what(value: Any, kind: Any, problem: s
 
 
 def test_what_fits_comes_back_as_the_type() -> None:
-    assert typed({"open": True, "more": 1}, core.StateResult, "result") == core.StateResult(open=True)
+    assert typed({"open": True, "more": 1}, session.StateResult, "result") == session.StateResult(open=True)
 
 
 def test_a_long_value_is_cut() -> None:
