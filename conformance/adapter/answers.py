@@ -19,28 +19,28 @@ from conformance.adapter.typed import Misfit, typed
 from fakebrokers.errors import UsageError
 
 
-def contradiction(op: str, args: Mapping[str, Any], answer: Response, protocol: str) -> str:
-    """What is wrong with an answer, one sentence; empty if nothing is."""
+def result_of(op: str, args: Mapping[str, Any], answer: Response, protocol: str) -> Any:
+    """The result of an op that is ok, as its type; None if it is not ok, and for hello.
+
+    Raises:
+        Misfit: The answer is not what the op means.
+    """
     if not answer.ok:
-        return "" if answer.error is not None else "it is not ok, and there is no error"
+        if answer.error is None:
+            raise Misfit("it is not ok, and there is no error")
+        return None
     if answer.error is not None:
-        return f"it is ok, and there is an error ({answer.error.kind})"
+        raise Misfit(f"it is ok, and there is an error ({answer.error.kind})")
     if op == "hello":
-        return ""  # what comes is no violation, but no hello: `Adapter.start` looks into it
+        return None  # what comes is no violation, but no hello: `Adapter.start` looks into it
     known = ops_of(protocol).get(op)
-    try:
-        result = typed(
-            {} if answer.result is None else answer.result,
-            Nothing if known is None else known.spec.result,
-            "result",
-        )
-        if known is not None and (problem := known.spec.rule(args, result)):
-            return f"result: {problem}"
-        for place, message in _messages(result):
-            _check_message(message, protocol, place)
-    except Misfit as misfit:
-        return str(misfit)
-    return ""
+    kind = Nothing if known is None else known.spec.result
+    result = typed({} if answer.result is None else answer.result, kind, "result")
+    if known is not None and (problem := known.spec.rule(args, result)):
+        raise Misfit(f"result: {problem}")
+    for place, message in _messages(result):
+        _check_message(message, protocol, place)
+    return result
 
 
 def event_problem(event: Event, protocol: str) -> str:

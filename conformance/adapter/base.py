@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from conformance.adapter.answers import check_arguments, contradiction, event_problem
+from conformance.adapter.answers import check_arguments, event_problem, result_of
 from conformance.adapter.call import Call, Facts
 from conformance.adapter.conduct import TOO_MUCH, Conduct
 from conformance.adapter.deadline import deadline_ms, patience_ms
@@ -26,6 +26,7 @@ from conformance.adapter.messages import (
     Response,
     decode,
 )
+from conformance.adapter.ops.messaging import NextResult, PublishManyResult, PublishResult
 from conformance.adapter.result import Result
 from conformance.adapter.transcript import WAITED, Inbox, Line, Transcript
 from conformance.adapter.typed import Misfit, typed
@@ -48,10 +49,6 @@ class AdapterFailed(FakeBrokerError):
     def __init__(self, text: str, answer: Result | None = None) -> None:
         super().__init__(text)
         self.answer = answer
-
-
-class _Taken(msgspec.Struct, frozen=True):
-    messages: list[Message]
 
 
 class Adapter(ABC):
@@ -298,25 +295,30 @@ class Adapter(ABC):
             self.violate(f"an answer to {line.id}, which is not open")
             return
         call, _ = self._pending[line.id]
-        if problem := contradiction(call.op, call.args, line, self.protocol):
-            problem = f"line {line.n}, {call.op}: {problem}"
+        try:
+            self._take(call, result_of(call.op, call.args, line, self.protocol))
+        except Misfit as misfit:
+            problem = f"line {line.n}, {call.op}: {misfit}"
             self.violate(problem)
             error = Error(Kind.INTERNAL, definite=False, text=f"the adapter broke its protocol: {problem}")
             line = msgspec.structs.replace(line, ok=False, result=None, error=error)
-        elif line.ok:
-            self._take(call, line.result or {})
         self._end(call, answer=line)
 
     def _take(self, call: Call, result: Any) -> None:
         """What an answer tells besides: messages, acknowledgements."""
-        if call.op == "next":
-            for message in msgspec.convert(result, _Taken).messages:
-                self.inbox.add_message(message)
-        elif call.op in ("publish", "publish_many", "narc.post"):
-            words = [row["outcome"] for row in result.get("outcomes", [result])]
-            self.acked += min(1, words.count("acked")) if call.args.get("subentry") else words.count("acked")
-            if "sent" in words:
-                self._announced.add(call.id)
+        match result:
+            case NextResult(messages=messages):
+                for message in messages:
+                    self.inbox.add_message(message)
+            case PublishResult(outcome=outcome):
+                self._count(call, [outcome])
+            case PublishManyResult(outcomes=outcomes):
+                self._count(call, [each.outcome for each in outcomes])
+
+    def _count(self, call: Call, words: list[str]) -> None:
+        self.acked += min(1, words.count("acked")) if call.args.get("subentry") else words.count("acked")
+        if "sent" in words:
+            self._announced.add(call.id)
 
     def _give_up(self, call: Call) -> None:
         self._given_up[call.id] = result = self._end(call, hang=True)

@@ -9,7 +9,7 @@ from msgspec import UNSET, UnsetType
 from conformance.adapter.messages import Message
 from conformance.adapter.ops import messaging, session
 from conformance.adapter.ops.define import Arguments, Incoming, Op, Profile, ops_in
-from conformance.adapter.ops.values import Body, Key
+from conformance.adapter.ops.values import Body
 
 
 class ConnectOptions(session.ConnectOptions, frozen=True):
@@ -65,12 +65,10 @@ class DeleteQueue(Arguments, frozen=True):
     target: str
 
 
-class PostResult(Incoming, frozen=True):
+class PostResult(messaging.PublishResult, frozen=True):
     """The message is stored."""
 
     outcome: Literal["acked"]
-    key: Key = None
-    meta: dict[str, Any] | None = None
 
 
 class Post(Arguments, frozen=True):

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from conformance.adapter.answers import check_arguments, contradiction, event_problem
+from conformance.adapter.answers import check_arguments, event_problem, result_of
 from conformance.adapter.messages import Error, Event, Kind, Response
+from conformance.adapter.typed import Misfit
 from fakebrokers.errors import UsageError
 
 RMQS = "rabbitmq-stream"
@@ -16,7 +17,15 @@ TOLD = {"outcomes": [{"outcome": "acked"}]}
 
 
 def said(op: str, result: Any, protocol: str = RMQS, **args: Any) -> str:
-    return contradiction(op, args, Response(1, 0, 1, True, result), protocol)
+    return problem_of(Response(1, 0, 1, True, result), op, protocol, **args)
+
+
+def problem_of(answer: Response, op: str = "state", protocol: str = RMQS, **args: Any) -> str:
+    try:
+        result_of(op, args, answer, protocol)
+    except Misfit as misfit:
+        return str(misfit)
+    return ""
 
 
 @pytest.mark.parametrize(
@@ -96,11 +105,16 @@ def test_what_a_position_is_depends_on_the_protocol() -> None:
 
 def test_an_answer_is_ok_or_has_an_error() -> None:
     error = Error(Kind.CLOSED, definite=True)
-    assert contradiction("state", {}, Response(1, 0, 1, False, error=error), RMQS) == ""
-    assert "there is an error (closed)" in contradiction(
-        "state", {}, Response(1, 0, 1, True, error=error), RMQS
-    )
-    assert "there is no error" in contradiction("state", {}, Response(1, 0, 1, False), RMQS)
+    assert problem_of(Response(1, 0, 1, False, error=error)) == ""
+    assert "there is an error (closed)" in problem_of(Response(1, 0, 1, True, {"open": True}, error))
+    assert "there is no error" in problem_of(Response(1, 0, 1, False))
+
+
+def test_a_result_comes_as_its_type() -> None:
+    answer = Response(1, 0, 1, True, {"messages": [MESSAGE]})
+    assert [each.ref for each in result_of("next", {}, answer, RMQS).messages] == ["m1"]
+    refused = Response(1, 0, 1, False, error=Error(Kind.REFUSED, definite=True))
+    assert result_of("next", {}, refused, RMQS) is None
 
 
 @pytest.mark.parametrize(
