@@ -8,7 +8,7 @@ from msgspec import UNSET, UnsetType
 
 from conformance.adapter.ops import messaging, session
 from conformance.adapter.ops.define import Arguments, Op, Outgoing, Profile, ops_in
-from conformance.adapter.ops.values import Integer64, Milliseconds
+from conformance.adapter.ops.values import Body, Integer64, Milliseconds
 
 _BOTH = ("publisher", "consumer")
 
@@ -41,10 +41,10 @@ class Connect(session.Connect, frozen=True):
 
 
 class Property(Outgoing, frozen=True):
-    """A message property; integers above 2^53 are digits, bytes are base64."""
+    """A message property; the value of `char` and `binary` is a body."""
 
     type: Literal["bool", "char", "short", "int32", "int64", "string", "binary"]
-    value: bool | int | str
+    value: bool | int | str | Body
 
 
 class Publish(messaging.Publish, frozen=True):

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 from msgspec import UNSET, UnsetType
 
 from conformance.adapter.ops import session
 from conformance.adapter.ops.define import Arguments, Incoming, Op, Outgoing, Profile, ops_in
 from conformance.adapter.ops.messaging import OnMessage
-from conformance.adapter.ops.values import Body, Code, Json, Milliseconds, Ordinal
+from conformance.adapter.ops.values import Body, Code, Milliseconds, Ordinal
 
 
 class ConnectOptions(session.ConnectOptions, frozen=True):
@@ -33,40 +33,6 @@ class Connect(session.Connect, frozen=True):
     """With options of its own."""
 
     options: ConnectOptions | UnsetType = UNSET
-
-
-class Upload(Body, frozen=True):
-    """A stream that the caller sends: a body as it is, `body` in pieces, or objects.
-
-    Attributes:
-        chunk: Bytes of a piece.
-        every_ms: From one piece to the next.
-    """
-
-    schema: ClassVar[Json] = {
-        "anyOf": [
-            {"$ref": "#/$defs/body"},
-            {
-                "type": "object",
-                "properties": {
-                    "body": {"$ref": "#/$defs/body"},
-                    "chunk": {"type": "integer", "minimum": 1},
-                    "every_ms": {"$ref": "#/$defs/milliseconds"},
-                },
-                "required": ["body"],
-            },
-            {"type": "object", "properties": {"objects": {"type": "array"}}, "required": ["objects"]},
-        ]
-    }
-
-    body: Body | UnsetType = UNSET
-    chunk: Ordinal | UnsetType = UNSET
-    every_ms: Milliseconds | UnsetType = UNSET
-    objects: list[Any] | UnsetType = UNSET
-
-    def __post_init__(self) -> None:
-        if self.body is UNSET and self.objects is UNSET:
-            Body.__post_init__(self)
 
 
 class Thrown(Outgoing, frozen=True):
@@ -128,6 +94,10 @@ class Call(Arguments, frozen=True):
     Attributes:
         timeout_ms: The call's own; without it the library's default.
         node: The only node that may answer.
+        stream: What is uploaded.
+        chunk: Bytes of a piece of it; each is made when it is asked for.
+        every_ms: And not before these have passed since the one before.
+        objects: A stream of objects instead.
     """
 
     spec = Op("mol.call", CallResult, ("caller",))
@@ -138,7 +108,10 @@ class Call(Arguments, frozen=True):
     meta: dict[str, Any] | UnsetType = UNSET
     timeout_ms: Milliseconds | UnsetType = UNSET
     node: str | UnsetType = UNSET
-    stream: Upload | UnsetType = UNSET
+    stream: Body | UnsetType = UNSET
+    chunk: Ordinal | UnsetType = UNSET
+    every_ms: Milliseconds | UnsetType = UNSET
+    objects: list[Any] | UnsetType = UNSET
 
 
 class Serve(Arguments, frozen=True):
@@ -213,22 +186,21 @@ class Listen(Arguments, frozen=True):
 
 
 class PingResult(Incoming, frozen=True, rename={"sender": "from"}):
-    """Null where nothing answered.
+    """What came back.
 
     Attributes:
-        arrived: When the pong came, as far as the library tells.
+        arrived: Null where the library does not show it.
+        rtt_ms: Null without an answer.
         from: The node that answered.
-        time_diff_ms: Between the clocks of the two nodes.
     """
 
     arrived: Any = None
-    sender: str | None = None
     rtt_ms: float | None = None
-    time_diff_ms: float | None = None
+    sender: str | None = None
 
 
 class Ping(Arguments, frozen=True):
-    """Ping a node, or all."""
+    """Ping a node, or all; the request's `timeout_ms` counts."""
 
     spec = Op("mol.ping", PingResult)
 
@@ -259,7 +231,7 @@ class Registry(Arguments, frozen=True):
 
 
 class Stop(Arguments, frozen=True):
-    """Stop the node and keep the session."""
+    """Stop the node: as `close`, where the library has both."""
 
     spec = Op("mol.stop")
 

@@ -12,9 +12,9 @@ from msgspec import NODEFAULT, UNSET
 
 from conformance.adapter.kit.base import LEFT_OUT
 from conformance.adapter.kit.bodies import body_bytes, report_body
-from conformance.adapter.ops import core
+from conformance.adapter.ops import blazingmq, core
 from conformance.adapter.ops.define import Incoming, Outgoing
-from conformance.adapter.ops.moleculer import Behaviour, Serve, Upload
+from conformance.adapter.ops.moleculer import Behaviour, Call, Serve
 from conformance.adapter.ops.rabbitmq_stream import Offset
 from conformance.adapter.ops.values import Bodies, Body, Reports, is_integer64
 from conformance.adapter.profile import ops_of, profiles
@@ -123,15 +123,30 @@ def test_a_behaviour_is_one_thing(behaviour: dict[str, Any], good: bool) -> None
 @pytest.mark.parametrize(
     ("upload", "good"),
     [
-        ({"text": "hi"}, True),
-        ({"body": {"text": "hi"}, "chunk": 1, "every_ms": 5}, True),
+        ({"stream": {"text": "hi"}}, True),
+        ({"stream": {"gen": "zero", "len": 9}, "chunk": 1, "every_ms": 5}, True),
         ({"objects": [1, {"a": 2}]}, True),
-        ({"chunk": 1}, False),
-        ({"body": {}}, False),
+        ({"stream": {}}, False),
+        ({"stream": {"text": "hi"}, "chunk": 0}, False),
     ],
 )
 def test_what_a_caller_streams(upload: dict[str, Any], good: bool) -> None:
-    assert fits(upload, Upload) is good
+    assert fits({"session": "s", "action": "a", **upload}, Call) is good
+
+
+@pytest.mark.parametrize(
+    ("value", "good"),
+    [
+        ({"type": "int64", "value": str(2**60)}, True),
+        ({"type": "bool", "value": True}, True),
+        ({"type": "binary", "value": {"b64": "AP8="}}, True),
+        ({"type": "binary", "value": {}}, False),
+        ({"type": "float", "value": 1}, False),
+    ],
+)
+def test_properties_are_typed(value: dict[str, Any], good: bool) -> None:
+    sent = {"session": "s", "target": "q", "body": {"text": "hi"}, "properties": {"p": value}}
+    assert fits(sent, blazingmq.Publish) is good
 
 
 def test_what_the_kit_fills_in_is_what_the_types_say() -> None:
