@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import UNSET, UnsetType
 
+from conformance.adapter import schema
 from conformance.adapter.messages import (
     PROTOCOL_VERSION,
     BadLine,
@@ -19,6 +21,8 @@ from conformance.adapter.messages import (
     decode,
     encode,
 )
+from conformance.adapter.ops import core, messaging
+from conformance.adapter.ops.define import Profile
 from conformance.adapter.profile import all_ops, profiles
 from conformance.adapter.schema import schema_text
 
@@ -136,3 +140,17 @@ def test_an_old_file_still_fits() -> None:
     jsonschema.Draft202012Validator({**SCHEMA, "oneOf": [{"$ref": "#/$defs/hello.result"}]}).validate(
         hello.result
     )
+
+
+def test_protocols_that_disagree_about_a_member_are_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Publish(messaging.Publish, frozen=True):
+        """With a name that is a number."""
+
+        name: int | UnsetType = UNSET
+
+    other = Profile(protocol="other", roles=("publisher",), ops={"publish": Publish}, capabilities={})
+    known = {**profiles(), "other": other}
+    monkeypatch.setattr(schema, "profiles", lambda: known)
+    monkeypatch.setattr(schema, "ops_of", lambda name: {**core.OPS, **known[name].ops})
+    with pytest.raises(ValueError, match=r"publish\.args: protocols disagree about name"):
+        schema.schema()
