@@ -16,7 +16,7 @@ from rich.console import Console
 
 from conformance.adapter.base import Adapter
 from conformance.adapter.messages import Hello
-from conformance.adapter.profile import ROLE_OPS
+from conformance.adapter.profile import missing_ops
 from conformance.interrupts import interruptible
 from conformance.results import Result, Results, summarize
 from conformance.suite import expectations
@@ -251,12 +251,7 @@ def _name(order: Order, about: Hello | None) -> str:
 
 def lacks(hello: Hello) -> list[str]:
     """Core ops of the declared roles that the adapter does not declare: then it is incomplete."""
-    missing = []
-    for protocol in hello.protocols:
-        for role, ops in ROLE_OPS.get(protocol, {}).items():
-            if role in hello.roles:
-                missing += [op for op in ops if op not in hello.ops]
-    return sorted(set(missing))
+    return sorted({op for protocol in hello.protocols for op in missing_ops(hello, protocol)})
 
 
 class _NotedBench(Bench):
