@@ -49,7 +49,8 @@ def mutants_command(
     """
     from conformance.mutants.kills import write_kills
     from conformance.mutants.matrix import matrix
-    from conformance.mutants.registry import find_mutant, protocols
+    from conformance.mutants.registry import find_mutant
+    from conformance.reference.registry import protocols
     from conformance.suite import outside
     from conformance.suite.load import all_scenarios, select
 

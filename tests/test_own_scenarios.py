@@ -12,14 +12,15 @@ from pathlib import Path
 
 import pytest
 
-from conformance.mutants.registry import command
+from conformance.mutants.registry import find_mutant
+from conformance.reference.registry import command
 
 TOP = Path(__file__).parents[1]
 PAGE = (TOP / "docs" / "own-scenarios.md").read_text(encoding="utf-8")
 FILES = re.findall(r"^```\w+\n# (acme/\S+)\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
 CONSOLE = re.findall(r"^```console\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
 CORRECT = shlex.join(command("rabbitmq-stream"))
-DEFECT = shlex.join(command("rabbitmq-stream", "errors-confirm"))
+DEFECT = shlex.join(find_mutant("rabbitmq-stream", "errors-confirm").command)
 
 
 @pytest.fixture

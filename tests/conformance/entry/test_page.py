@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.mutants.registry import reference
+from conformance.reference.registry import reference
 from conformance.suite import expectations
 from conformance.suite.catalogue import requirements
 from tests.conformance.entry.toys import QUICK, ROOT

@@ -49,10 +49,10 @@ async def one(broker, client, expect):
 """
 MUTANT = """\
 from conformance.mutants.registry import mutant
-from conformance.mutants.rabbitmq_stream.publisher import Publisher
+from conformance.reference.rabbitmq_stream.publisher import Publisher
 
 
-@mutant("acme-worst", breaks=["A1"])
+@mutant("acme-worst", breaks=["A1"], tag="data")
 class Worst(Publisher):
     "The worst."
 """
