@@ -31,6 +31,7 @@ from fakebrokers.core.loop import InsideLoop, LoopHandle, loop_thread
 from fakebrokers.core.memory import MemoryLink, MemoryListener
 from fakebrokers.core.session import Broker, HangUp
 from fakebrokers.core.tcp import TcpListener
+from fakebrokers.core.tls import Tls
 from fakebrokers.core.virtual import VirtualLoop
 from fakebrokers.core.waiting import Waiter, Wanted
 from fakebrokers.core.wire import Wire, frames_of
@@ -67,9 +68,11 @@ class FakeServer(ABC):
         faults: Its faults.
         broker: The model of what all connections share; look, do not touch, from other threads.
         engine: The core; for tests of the core and for reports.
+        tls: The certificates, if it listens for TLS.
     """
 
     protocol: ClassVar[Protocol]
+    tls: Tls | None = None
 
     def __init__(
         self,
@@ -277,6 +280,11 @@ class FakeServer(ABC):
     # addresses
 
     @property
+    def runs(self) -> bool:
+        """Whether it was started, and not stopped since."""
+        return self._loop is not None
+
+    @property
     def port(self) -> int:
         """The port that clients connect to."""
         if not len(self.listeners):
@@ -440,6 +448,21 @@ class FakeServer(ABC):
         """Listen again on the same ports, whatever kept them shut."""
         if self._loop is not None:
             self._loop.run(self.listeners.reopen())
+
+    def reset(self) -> None:
+        """As right after the start, on the same ports: no connections, no faults, nothing stored, no journal.
+
+        Users, virtual hosts, limits and the seed stay; the connections that come then go on counting.
+        """
+        self.faults.forget()
+        self.call(lambda: self.engine.crash(HangUp.RST, False, self.engine.now))
+        self.restart()
+
+        def act() -> None:
+            self.clock.shift_s = 0.0
+            self.journal.forget()
+
+        self.call(act)
 
     def released(self, fault: str) -> None:
         """A fault was released by hand: undo what it did to the listeners."""

@@ -166,7 +166,7 @@ def test_what_serve_asks_of_the_server(
     asked: list[Recorder] = []
     monkeypatch.delenv("PORT", raising=False)
     monkeypatch.setattr(Protocol, "load", lambda self: Recorder)
-    monkeypatch.setattr(cli, "_run", lambda protocol, server: asked.append(server))
+    monkeypatch.setattr(cli, "_run", lambda protocol, server, *more: asked.append(server))
     with pytest.raises(SystemExit):
         cli.main(["serve", *args])
     assert options.items() <= asked[0].options.items()
@@ -180,7 +180,7 @@ def test_serve_takes_what_the_real_server_takes_from_its_environment(
     asked: list[Recorder] = []
     monkeypatch.setenv("PORT", "8099")
     monkeypatch.setattr(Protocol, "load", lambda self: Recorder)
-    monkeypatch.setattr(cli, "_run", lambda protocol, server: asked.append(server))
+    monkeypatch.setattr(cli, "_run", lambda protocol, server, *more: asked.append(server))
     with pytest.raises(SystemExit):
         cli.main(["serve", "narconi", *args])
     assert (asked[0].options["port"], asked[0].options["size"]) == (port, 5)
