@@ -153,7 +153,7 @@ def queue(server: BlazingMQ, uri: str) -> QueueRow:
 
 def configure_domain(server: BlazingMQ, name: str, fields: Mapping[str, Any]) -> None:
     """Add a domain, or change one; fields as of `Domain`."""
-    server.configure_domain(name, **fields)
+    server.call(lambda: server.broker.configure_domain(name, fields))
 
 
 def nodes(server: BlazingMQ) -> list[NodeRow]:

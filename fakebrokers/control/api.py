@@ -96,12 +96,12 @@ class ControlApi:
     def _application(self) -> web.Application:
         app = web.Application(middlewares=[_with_problems, refuse_foreign], client_max_size=LARGEST_REQUEST)
         router = app.router
-        router.add_get("/openapi.json", self._document)
+        router.add_route("GET", "/openapi.json", self._document)
         for route in routes.ROUTES:
             router.add_route(route.method, route.path, self._handler(route))
-        router.add_get(routes.BROKER + "/journal", self._journal)
+        router.add_route("GET", routes.BROKER + "/journal", self._journal)
         router.add_post(routes.BROKER + "/wait_for", self._wait_for)
-        router.add_get(routes.BROKER + "/{operation}", self._operate)
+        router.add_route("GET", routes.BROKER + "/{operation}", self._operate)
         router.add_post(routes.BROKER + "/{operation}", self._operate)
         return app
 

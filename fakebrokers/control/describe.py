@@ -28,6 +28,7 @@ from msgspec import Meta
 
 from fakebrokers.control.values import Body, without_bodies
 from fakebrokers.core.tls import Certificate
+from fakebrokers.errors import UsageError
 
 if TYPE_CHECKING:
     from fakebrokers.server import FakeServer
@@ -139,12 +140,18 @@ class BoundOperation:
             if parameter.kind is parameter.VAR_POSITIONAL:
                 placed += value
             elif parameter.kind is parameter.VAR_KEYWORD:
+                self._check_names(value, parameter.name)
                 named |= value
             elif parameter.kind is parameter.KEYWORD_ONLY:
                 named[parameter.name] = value
             else:
                 placed.append(value)
         return self._call(server, *placed, **named)
+
+    def _check_names(self, given: Mapping[str, Any], where: str) -> None:
+        """No further argument may be called like one that there is already."""
+        for name in inspect.signature(self._call).parameters.keys() & given.keys():
+            raise UsageError(f"{where}: expected names of its own, got {name!r}")
 
 
 def _bind(operation: Operation, server: type[FakeServer]) -> BoundOperation:

@@ -158,12 +158,15 @@ class Proxies:
         """A new proxy from a request body. Its toxics act from the first connection on."""
         wanted = _proxy_fields(body)
         _demand(wanted, "")
+        toxics = body.get("toxics") or []
+        if not isinstance(toxics, list):
+            raise ApiError(400, f"bad request body: expected a list of toxics, got {toxics!r:.100}")
         if wanted["name"] in self.by_name:
             raise ApiError(409, "proxy already exists")
         managed = ManagedProxy(
             wanted["name"], wanted.get("listen") or "127.0.0.1:0", wanted["upstream"], self.seed
         )
-        for row in body.get("toxics") or ():
+        for row in toxics:
             managed.add(self._read_toxic(managed, row))
         if wanted.get("enabled", True):
             managed.start()

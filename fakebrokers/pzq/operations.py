@@ -27,7 +27,6 @@ class PZQOptions(BrokerOptions, frozen=True, kw_only=True):
     order: Literal["strict", "skip"] = "strict"
     high_water_marks: tuple[_I64, _I64, _I64] = HIGH_WATER_MARKS
     proxied: bool = False
-    database: str | None = None
 
 
 class MessageRow(msgspec.Struct, frozen=True):

@@ -11,6 +11,7 @@ from msgspec import Meta
 from fakebrokers.control.describe import BrokerOptions, Control, Count, Operation, Switch, TlsOption
 from fakebrokers.errors import UsageError
 from fakebrokers.rabbitmq_stream.access import Permission, User
+from fakebrokers.rabbitmq_stream.codes import Code
 from fakebrokers.rabbitmq_stream.server import RabbitMQStream
 from fakebrokers.rabbitmq_stream.stream import Message
 
@@ -170,7 +171,7 @@ def delete_super_stream(server: RabbitMQStream, name: str) -> None:
 def say_close(
     server: RabbitMQStream,
     connection: str,
-    code: Annotated[int, Meta(ge=0, lt=1 << 16)] = 13,
+    code: Code = Code.UNKNOWN_FRAME,
     reason: Annotated[str, Meta(max_length=1000)] = "unknown frame",
 ) -> None:
     """Close a connection as the server does after a bad frame: Close, and the end with its answer."""
