@@ -74,7 +74,7 @@ class ControlApi:
         self._runner = runner
 
     def stop(self) -> None:
-        """Listen no more; streams and waits end."""
+        """Listen no more; streams and waits are cut."""
         loop_thread().run(self._stop())
         self._threads.shutdown(wait=False, cancel_futures=True)
 

@@ -185,8 +185,8 @@ def _bound(act: Callable[..., Any], reads: bool) -> BoundOperation:
 
 def _field(parameter: inspect.Parameter, hint: Any) -> Any:
     kind = accepted(hint)
-    if kind is float and (parameter.name.endswith("_s") or parameter.name == "timeout"):
-        kind = Seconds
+    if parameter.name.endswith("_s") or parameter.name == "timeout":
+        kind = _in_seconds(kind)
     if parameter.kind is parameter.VAR_POSITIONAL:
         return (parameter.name, list[kind], msgspec.field(default_factory=list))  # type: ignore[valid-type]
     if parameter.kind is parameter.VAR_KEYWORD:
@@ -196,6 +196,13 @@ def _field(parameter: inspect.Parameter, hint: Any) -> Any:
     if isinstance(parameter.default, list | dict | set):
         return (parameter.name, kind, msgspec.field(default_factory=type(parameter.default)))
     return (parameter.name, kind, parameter.default)
+
+
+def _in_seconds(kind: Any) -> Any:
+    """A number as a time; None may stay."""
+    if get_origin(kind) in (Union, types.UnionType):
+        return Union[tuple(map(_in_seconds, get_args(kind)))]  # noqa: UP007 - of a tuple
+    return Seconds if kind is float else kind
 
 
 def accepted(hint: Any) -> Any:

@@ -50,6 +50,13 @@ def put(server: PZQ, body: list[bytes], key: bytes | None = None) -> bytes:
     return server.put(*body, key=key)
 
 
+def change_identity(server: PZQ, identity: bytes) -> None:
+    """The send socket comes back with another routing id; its connections end."""
+    if len(identity) > 255 or identity[:1] == b"\0":
+        raise UsageError(f"expected at most 255 bytes that do not begin with 0, got {identity[:20]!r}")
+    server.change_identity(identity)
+
+
 def _proxy(server: PZQ) -> FaultControl:
     if server.proxy is None:
         raise UsageError("there is no byte proxy in front of this fake: start it with the option proxied")
@@ -73,6 +80,7 @@ CONTROL = Control(
         Operation(messages, reads=True),
         Operation(put),
         Operation("expire"),
+        Operation(change_identity),
         Operation("statistics"),
         Operation("lost_acknowledgements"),
         Operation("receive_url"),

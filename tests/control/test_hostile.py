@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import socket
-from collections.abc import Iterator
 from random import Random
 
 import pytest
@@ -26,20 +25,6 @@ GUEST = {"Authorization": "Basic Z3Vlc3Q6Z3Vlc3Q="}
 SHIPPED = [each for each in protocols() if each.server.startswith("fakebrokers.")]
 #: Files anywhere on the machine are not for a test to try.
 PATHS = ("domains", "monitor")
-
-
-@pytest.fixture
-def brokers() -> Iterator[Brokers]:
-    brokers = Brokers()
-    with ControlApi(brokers):
-        yield brokers
-        brokers.close()
-
-
-@pytest.fixture
-def api(brokers: Brokers) -> Iterator[ControlApi]:
-    with ControlApi(brokers) as api:
-        yield api
 
 
 class Requests:
