@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from inspect import cleandoc
 from typing import Any
@@ -191,11 +192,11 @@ def _of_operation(name: str, variants: Mapping[BoundOperation, list[str]], schem
         }
     }
     if all(each.reads for each in variants):
-        parameters: dict[str, Schema] = {}
-        for each in variants:
-            for parameter in schemas.parameters(each.arguments):
-                known = parameters.setdefault(parameter["name"], parameter)
-                known["required"] = known["required"] and parameter["required"]
+        lists = [schemas.parameters(each.arguments) for each in variants]
+        needed_by = Counter(row["name"] for each in lists for row in each if row["required"])
+        parameters = {row["name"]: row for each in lists for row in each}
+        for row in parameters.values():
+            row["required"] = needed_by[row["name"]] == len(variants)
         found["get"] = {**common, "operationId": f"get_{name}", "parameters": [*places, *parameters.values()]}
     return found
 

@@ -243,10 +243,10 @@ def test_pzq(control: Api) -> None:
     assert broker("add_proxy_faults", plan=plan) == ["slow"]
     broker("clear_proxy_faults")
     broker("expire")
+    assert "a library owns this wire" in broker.refused("say_raw", connection="c1", data="x")
     broker("change_identity", identity="other")
     assert "expected at most 255 bytes" in broker.refused("change_identity", identity="x" * 256)
     assert broker("receive_url") == broker.row["urls"]["receive"]
-    assert "a library owns this wire" in broker.refused("say_raw", connection="c1", data="x")
 
 
 def test_narconi(control: Api) -> None:
