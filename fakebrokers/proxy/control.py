@@ -132,7 +132,9 @@ def _listen_address(listen: str) -> tuple[str, int]:
     """Host and port; loopback where none is given (Toxiproxy itself takes all addresses)."""
     host, _, port = listen.rpartition(":")
     if not port.isdecimal():
-        raise ApiError(500, f"listen tcp: address {listen}: missing port in address")
+        raise ApiError(400, f"listen tcp: address {listen}: missing port in address")
+    if len(port) > 5 or int(port) >= 1 << 16:
+        raise ApiError(400, f"listen tcp: address {listen}: invalid port")
     host = host.strip("[]")
     return ("127.0.0.1" if host in ("", "localhost") else host), int(port)
 

@@ -210,6 +210,7 @@ def test_the_toxiproxy_api() -> None:
     """Toxiproxy itself answers 500 where it cannot listen, in JSON; anything else would be a defect."""
     with ToxiproxyApi() as api:
         told = ask(api.port, toxiproxy, 5, 1000)
+        told += ask(api.port, toxiproxy, 105, 400)
     bad = [
         each
         for each in told
