@@ -13,8 +13,8 @@ import msgspec
 
 from fakebrokers.core.frames import Role
 from fakebrokers.core.session import HangUp
-from fakebrokers.faults.build import fault
 from fakebrokers.errors import PlanError
+from fakebrokers.faults.build import fault
 from fakebrokers.faults.effect import Action, Effect, Passage, Realism
 from fakebrokers.faults.effects import Fin, HalfOpen, Rst, Silent
 from fakebrokers.faults.plan import Fault
