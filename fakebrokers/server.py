@@ -19,7 +19,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, ClassVar, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 from fakebrokers.core.connection import Connection
 from fakebrokers.core.driver import Driver
@@ -31,7 +31,6 @@ from fakebrokers.core.loop import InsideLoop, LoopHandle, loop_thread
 from fakebrokers.core.memory import MemoryLink, MemoryListener
 from fakebrokers.core.session import Broker, HangUp
 from fakebrokers.core.tcp import TcpListener
-from fakebrokers.core.tls import Tls
 from fakebrokers.core.virtual import VirtualLoop
 from fakebrokers.core.waiting import Waiter, Wanted
 from fakebrokers.core.wire import Wire, frames_of
@@ -40,6 +39,9 @@ from fakebrokers.faults.control import FaultControl
 from fakebrokers.faults.plan import Plan, load_plan
 from fakebrokers.journal import Journal, Record, RunJournal, Tap
 from fakebrokers.protocol import Protocol
+
+if TYPE_CHECKING:
+    from fakebrokers.core.tls import Tls
 
 T = TypeVar("T")
 

@@ -215,11 +215,13 @@ def test_crash_and_restart(control: Api) -> None:
     assert control("GET", f"{NARCONI}/queues")[1] == []
 
 
-def test_refuse(control: Api) -> None:
+def test_refuse_and_accept(control: Api) -> None:
     row = start(control)
     assert control("POST", f"{NARCONI}/refuse", {})[0] == 204
     with pytest.raises(ConnectionRefusedError):
         connect(row)
+    assert control("POST", f"{NARCONI}/accept", {})[0] == 204
+    connect(row).close()
     assert control("POST", f"{NARCONI}/refuse", {"for_s": -1})[1]["path"] == "body.for_s"
 
 
