@@ -20,6 +20,7 @@ from types import ModuleType
 from typing import NamedTuple, TypeVar
 
 from conformance.adapter.kit import AdapterBase
+from conformance.suite import outside
 from fakebrokers.errors import UsageError
 from fakebrokers.protocol import instead_of
 
@@ -71,13 +72,19 @@ def mutant(name: str, *, breaks: Sequence[str], aims: Sequence[str] = ()) -> Cal
     return register
 
 
-@cache
 def mutants_of(protocol: str) -> tuple[Mutant, ...]:
     """All mutants of a protocol's reference client, by name."""
+    return _mutants_of(protocol, outside.folders())
+
+
+@cache
+def _mutants_of(protocol: str, folders: tuple[outside.Folder, ...]) -> tuple[Mutant, ...]:
     package = import_module(_module(protocol))
     for module in pkgutil.iter_modules(package.__path__):
         if module.name.startswith("mutants_"):
             import_module(f"{package.__name__}.{module.name}")
+    for folder in folders:
+        outside.load_mutants(folder, protocol)
     return tuple(one for _, one in sorted(_declared.get(protocol, {}).items()))
 
 

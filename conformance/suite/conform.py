@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 import time
 from collections.abc import Callable
@@ -23,9 +24,8 @@ from conformance.suite.bench import Bench
 from conformance.suite.brokers import RealBroker, fake_for
 from conformance.suite.console import RunProgress
 from conformance.suite.judge import Judgement
-from conformance.suite.load import select
+from conformance.suite.load import all_scenarios, select
 from conformance.suite.op_journal import open_run
-from conformance.suite.plugin import SuitePlugin, run_session
 from conformance.suite.present import to_result
 from conformance.suite.runner import Runner
 from conformance.suite.scenario import Key, Scenario
@@ -124,7 +124,8 @@ class _Run:
         self._keep()
         with interruptible() as told:
             try:
-                judgements = run_session(SuitePlugin(self._choose, self._make_runner))
+                chosen = self._choose()
+                judgements = asyncio.run(self._make_runner().run(chosen))
             except KeyboardInterrupt:
                 rows = [self._row(judgement) for judgement in self._ended]
                 raise CutShort(self._results(rows, ended_by=told.exit_code), self._chosen) from None
@@ -133,10 +134,14 @@ class _Run:
                     bar.__exit__()
         return self._results([self._row(judgement) for judgement in judgements]), judgements
 
-    def _choose(self, items: list[Scenario]) -> list[Scenario]:
+    def _choose(self) -> list[Scenario]:
         order = self._order
         chosen = select(
-            items, protocol=order.protocol, variant=order.variant, which=order.which, ids=order.ids
+            all_scenarios(),
+            protocol=order.protocol,
+            variant=order.variant,
+            which=order.which,
+            ids=order.ids,
         )
         if order.target:
             chosen = [s for s in chosen if s.target]
