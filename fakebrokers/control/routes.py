@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -43,7 +43,6 @@ class Route:
     reads: Any = Nothing
     answers: Any = None
     status: int = 200
-    places: dict[str, str] = field(default_factory=dict)
 
 
 def _row(brokers: Brokers, name: str) -> rows.BrokerRow:

@@ -11,6 +11,7 @@ from fakebrokers.control.describe import Seconds
 from fakebrokers.control.values import plain
 from fakebrokers.faults.control import FaultControl
 from fakebrokers.faults.match import Match
+from fakebrokers.faults.read import struct_from
 from fakebrokers.journal import Record, Tap
 from fakebrokers.server import FakeServer
 
@@ -42,7 +43,7 @@ class BrokerRow(msgspec.Struct, frozen=True):
         ca_file: PEM file with the authority of its certificates; None without TLS.
         connections: How many stand.
         journal: `seq` of the newest record of the journal.
-        errors: What went wrong inside the fake, since it was last asked.
+        operations: What it can be told.
     """
 
     name: str
@@ -220,8 +221,6 @@ def broker_row(name: str, server: FakeServer, operations: list[str]) -> BrokerRo
 
 def match_of(hold: Hold) -> Match:
     """The match of a hold; raises `PlanError`."""
-    from fakebrokers.faults.read import struct_from
-
     match: Match = struct_from(hold.match, Match, "body.match")
     return match
 
