@@ -12,14 +12,14 @@ from rich.console import Console
 from rich.table import Table
 
 from conformance.adapter.new import BUILDS, COMMANDS, LANGUAGES, new
-from conformance.adapter.profile import ROLE_OPS
+from conformance.adapter.profile import profiles
 from fakebrokers.commands import ExitCode
 from fakebrokers.errors import UsageError
 
 if TYPE_CHECKING:
     from conformance.adapter.check import Report
 
-PROTOCOLS = click.Choice(list(ROLE_OPS))
+PROTOCOLS = click.Choice(list(profiles()))
 
 
 @click.group("adapter")

@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from conformance.cli_folders import with_folders
 from conformance.gate import Change, Decision, Finding, decide, load_baseline, load_runs
 from conformance.printing import console_for_all, plain
 from conformance.suite.verdicts import EXECUTED_SHARE
@@ -37,6 +38,7 @@ _STYLES = {
     metavar="FILE",
     help="Known failures, with their causes.",
 )
+@with_folders
 @click.option("--strict", is_flag=True, help="SHOULD counts like MUST; an unexpected pass is a regression.")
 @click.option(
     "--executed",

@@ -10,6 +10,7 @@ import click
 from rich.console import Console
 from rich.progress import Progress
 
+from conformance.cli_folders import with_folders
 from conformance.interrupts import interruptible
 from fakebrokers.errors import UsageError
 from fakebrokers.protocol import protocol_names
@@ -25,6 +26,7 @@ EVERY_S = 10.0  #: between two lines of progress where there is no terminal
 @click.option("--all", "everything", is_flag=True, help="Try every mutant on every scenario.")
 @click.option("--mutant", "only", multiple=True, metavar="NAME", help="Only this mutant; may be given again.")
 @click.option("--why", is_flag=True, help="Say by which criterion each mutant fails.")
+@with_folders
 @click.option("--write", is_flag=True, help="Put what was found into conformance/mutants/kills.json.")
 @click.option("-n", "processes", type=click.IntRange(1, 64), default=2, show_default=True, help="Processes.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
@@ -41,21 +43,26 @@ def mutants_command(
 ) -> int:
     """Show which scenario catches which broken client.
 
+    With --scenarios and no ID, the scenarios of these folders are tried.
+
     Exit code 1: a scenario catches none, the correct client fails it, or nobody catches a mutant.
     """
     from conformance.mutants.kills import write_kills
     from conformance.mutants.matrix import matrix
     from conformance.mutants.registry import find_mutant
     from conformance.reference.registry import protocols
+    from conformance.suite import outside
     from conformance.suite.load import all_scenarios, select
 
-    if write and only:
-        raise UsageError("--write needs all mutants: leave out --mutant")
+    if write and (only or outside.folders()):
+        raise UsageError("--write needs all mutants, and ours alone: leave out --mutant and --scenarios")
     for name in only:
         for spoken in [protocol] if protocol else protocols():
             find_mutant(spoken, name)
     chosen = select(all_scenarios(), protocol=protocol, ids=ids)
     chosen = [item for item in chosen if item.protocol in protocols()]
+    if outside.folders() and not ids:
+        chosen = [item for item in chosen if outside.folder_of(item.script.__module__)]
     console = Console(stderr=as_json, highlight=False)
     with interruptible() as told, _Shown(console, len(chosen)) as shown:
         try:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import click
@@ -13,9 +12,10 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from conformance.adapter.base import Adapter
+from conformance.cli_folders import with_folders
 from conformance.printing import console_for_all
 from conformance.results import Results
+from conformance.suite.catalogue import Requirement, families, requirement, sources
 from conformance.suite.load import SETS, all_scenarios, select
 from conformance.suite.scenario import Scenario
 from conformance.suite.verdicts import was_executed
@@ -30,6 +30,7 @@ LEVEL = click.Choice(["MUST", "SHOULD", "MAY"], case_sensitive=False)
 @click.command("list")
 @click.option("--protocol", type=PROTOCOL)
 @click.option("--level", type=LEVEL)
+@with_folders
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
 def list_command(protocol: str | None, level: str | None, as_json: bool) -> None:
     """List the scenarios: what a client is judged by."""
@@ -62,11 +63,10 @@ def _row(item: Scenario) -> dict[str, object]:
 
 
 @click.command("explain")
+@with_folders
 @click.argument("scenario_id", metavar="ID")
 def explain_command(scenario_id: str) -> None:
     """Say what a scenario demands, where that comes from, and what is done to the client."""
-    from conformance.suite.catalogue import requirement, sources
-
     wanted = requirement(scenario_id.upper())
     rows = [item for item in all_scenarios() if item.id == wanted.id]
     console = console_for_all()
@@ -75,7 +75,9 @@ def explain_command(scenario_id: str) -> None:
         ("requirement", wanted.passes),
         ("fault", wanted.fault),
         ("source", "\n".join(sources(wanted))),
-        ("applies to", wanted.applies or ", ".join(sorted({item.protocol for item in rows}))),
+        ("applies to", ", ".join(sorted({item.protocol for item in rows}))),
+        ("remarks", "\n".join(_of_protocols(wanted, "remarks"))),
+        ("not for", "\n".join(_of_protocols(wanted, "without"))),
         ("profile", wanted.profile),
         ("needs", ", ".join(sorted({need for item in rows for need in item.needs} | set(wanted.needs)))),
         ("roles", ", ".join(sorted({role for item in rows for role in item.roles}))),
@@ -84,6 +86,13 @@ def explain_command(scenario_id: str) -> None:
     for name, text in parts:
         for number, line in enumerate(text.splitlines()):
             console.print(f"{name if not number else '':<12} {line}", markup=False)
+
+
+def _of_protocols(item: Requirement, what: str) -> list[str]:
+    """What a family for several protocols says of each of them on one requirement."""
+    covered = families()[item.family].protocols
+    said = {protocol: getattr(each, what).get(item.id) for protocol, each in covered.items()}
+    return [f"{protocol}: {text}" for protocol, text in said.items() if text]
 
 
 @click.command("conform")
@@ -97,6 +106,7 @@ def explain_command(scenario_id: str) -> None:
 @click.option(
     "--target", metavar="URL", help="Run against this real broker; scenarios without broker-side faults."
 )
+@with_folders
 @click.option("--strict", is_flag=True, help="SHOULD counts like MUST.")
 @click.option(
     "--expect",
@@ -132,17 +142,19 @@ def conform_command(
     ids: tuple[str, ...],
 ) -> int:
     """Judge a client: run scenarios against it and say which requirements it meets."""
+    from conformance.suite import clients
     from conformance.suite.conform import CutShort, NothingExecuted, Order, conform
     from conformance.suite.folder import keep_in
 
     if (client is None) == (adapter is None):
         raise UsageError("say which client: either --client NAME or --adapter CMD")
-    name, spoken, make = _client(client, adapter, protocol)
+    is_bundled = adapter is None
+    who = clients.bundled(client or "", protocol) if is_bundled else clients.command(adapter or "", protocol)
     order = Order(
-        client=name,
-        who=("--client", name) if adapter is None else ("--adapter", adapter),
-        protocol=spoken,
-        make_adapter=make,
+        client=who.name,
+        who=who.options,
+        protocol=who.protocol,
+        make_adapter=who.make,
         variant=variant,
         which="full" if ids else which,
         ids=ids,
@@ -192,25 +204,3 @@ def contract_json(results: Results) -> str:
     kept = ("id", "protocol", "variant", "level", "verdict", "criterion", "tags", "seconds", "reason")
     data["results"] = [{key: row.get(key, "") for key in kept} for row in data["results"]]
     return json.dumps(data, indent=1) + "\n"
-
-
-def _client(
-    client: str | None, adapter: str | None, protocol: str | None
-) -> tuple[str, str, Callable[[], Adapter]]:
-    from conformance.adapter.process import ProcessAdapter
-    from conformance.adapters.registry import find
-
-    if adapter is not None:
-        if protocol is None:
-            raise UsageError("say with --protocol what the adapter speaks")
-        command = adapter
-        return "", protocol, lambda: ProcessAdapter(command, protocol)
-    bundled = find(client or "")
-    if not bundled.runnable:
-        raise UsageError(f"{bundled.name} cannot run here: {'; '.join(bundled.missing)}")
-    spoken = protocol or (bundled.protocols[0] if len(bundled.protocols) == 1 else None)
-    if spoken is None:
-        raise UsageError(f"{bundled.name} speaks {', '.join(bundled.protocols)}: say which with --protocol")
-    if spoken not in bundled.protocols:
-        raise UsageError(f"{bundled.name} does not speak {spoken}, but {', '.join(bundled.protocols)}")
-    return bundled.name, spoken, lambda: ProcessAdapter(bundled.command, spoken, env=bundled.env)

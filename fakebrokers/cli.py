@@ -9,20 +9,17 @@ import warnings
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
-from threading import Event
-from traceback import format_exc
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import click
 from click.core import ParameterSource
 
 from fakebrokers import __version__
 from fakebrokers.commands import ExitCode, ExtraCommands, extra_commands, missing_package
-from fakebrokers.errors import FakeBrokerError, JournalError, PlanError, UsageError
+from fakebrokers.errors import FakeBrokerError, PlanError, UsageError
 from fakebrokers.protocol import Protocol, find_protocol, instead_of, protocols
-
-if TYPE_CHECKING:
-    from fakebrokers.server import FakeServer
+from fakebrokers.serving import flags, options_of, tell_defect
+from fakebrokers.serving import run as _run
 
 
 class Commands(click.Group):
@@ -127,6 +124,13 @@ def cli() -> None:
     metavar="DIR",
     help="Write down every frame in this folder.",
 )
+@flags()
+@click.option(
+    "--control",
+    type=click.IntRange(0, 65535),
+    metavar="PORT|0",
+    help="Serve the control API on this port of the loopback interface (0: any free one).",
+)
 def serve(
     protocol: Protocol,
     host: str,
@@ -135,17 +139,21 @@ def serve(
     transporter: str | None,
     faults: Path | None,
     journal: Path | None,
+    control: int | None,
+    **given: Any,
 ) -> int:
     """Run a fake broker until Ctrl-C or SIGTERM.
 
     As soon as it accepts connections it prints one line: READY, the protocol, the url, and name=url for
     each further address.
     """
+    wanted = options_of(protocol, given)
     kind = protocol.load()
     options: dict[str, Any] = {"host": host, "profile": profile, "faults": faults}
     options |= kind.options_from_environ(os.environ)
-    given = click.get_current_context().get_parameter_source("port") is not ParameterSource.DEFAULT
-    if given or "port" not in options:
+    options |= wanted.keywords()
+    port_given = click.get_current_context().get_parameter_source("port") is not ParameterSource.DEFAULT
+    if port_given or "port" not in options:
         options["port"] = protocol.port if port is None else port
     if transporter is not None:
         if transporter not in protocol.variants:
@@ -162,7 +170,7 @@ def serve(
         server = kind(**options)
     for warning in caught:
         click.echo(f"warning: {warning.message}", err=True)
-    return _run(protocol, server)
+    return _run(protocol, server, wanted, control)
 
 
 @cli.command()
@@ -204,44 +212,5 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
                 f"Error: {missing} is not installed; 'fakebrokers doctor' says how to get it", err=True
             )
         else:
-            _tell_defect()
+            tell_defect()
     sys.exit(code or 0)
-
-
-def _run(protocol: Protocol, server: FakeServer) -> int:
-    """Start the server, say so, and stop it when the process is told to end."""
-    asked_to_end = Event()
-    for name in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(name, lambda *_: asked_to_end.set())
-    try:
-        server.start()
-    except OSError as error:
-        raise click.ClickException(f"cannot listen: {error}. --port 0 takes any free port") from None
-    code = ExitCode.OK
-    try:
-        extra = [f"{name}={url}" for name, url in server.urls.items()]
-        click.echo(" ".join(["READY", protocol.name, server.url, *extra]))
-        while not asked_to_end.wait(0.5):  # the time limit lets Ctrl-C through on Windows
-            if not _sound(server):
-                code = ExitCode.HARNESS
-    finally:
-        server.stop()
-    return code if _sound(server) else ExitCode.HARNESS
-
-
-def _sound(server: FakeServer) -> bool:
-    """Whether nothing went wrong inside the fake since the last look; tells what did."""
-    try:
-        server.check()
-    except JournalError as error:
-        click.echo(f"Error: {error}", err=True)
-        return False
-    except Exception:
-        _tell_defect()
-        return False
-    return True
-
-
-def _tell_defect() -> None:
-    """For an exception that nobody foresaw."""
-    click.echo(f"a defect of fakebrokers {__version__}, please report it:\n{format_exc()}", err=True)

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 from fakebrokers.errors import UsageError
 
 if TYPE_CHECKING:
+    from fakebrokers.control.describe import Control
     from fakebrokers.core.wire import Wire
     from fakebrokers.faults.effect import Effect
     from fakebrokers.server import FakeServer
@@ -49,6 +50,9 @@ class Protocol:
         effects: Effects that exist here only, on any wire; those of one wire stand with the wire.
         default_port: TCP port of a real installation; that of the first wire if not given.
         ordered: Whether its logs have an order, and positions are offsets in it.
+        control: Where it is written down what its fakes can be told from outside the process, and with
+            which options they are made: ``module:NAME`` of a `fakebrokers.control.describe.Control`. Without
+            one they can be told what all fakes can.
     """
 
     name: str
@@ -59,6 +63,7 @@ class Protocol:
     effects: Sequence[type[Effect]] = ()
     default_port: int = 0
     ordered: bool = False
+    control: str = ""
 
     @property
     def fixture(self) -> str:
@@ -90,6 +95,16 @@ class Protocol:
             if wire.name == name:
                 return wire
         raise UsageError(f"{self.name} has no wire {name!r}{instead_of(name, [w.name for w in self.wires])}")
+
+    def load_control(self) -> Control:
+        """What its fakes can be told, and their options."""
+        from fakebrokers.control.describe import Control
+
+        if not self.control:
+            return Control()
+        module, _, name = self.control.partition(":")
+        control: Control = getattr(import_module(module), name)
+        return control
 
     def load(self) -> type[FakeServer]:
         """The server class."""

@@ -36,6 +36,14 @@ set up the fakes that this test, class or module uses; the keywords are those of
 With names of protocols, only for these. The marker closest to the test wins, keyword by keyword."""
 
 
+#: Marks of the tests that `conformance.pytest.scenarios` makes; ``-m MUST`` chooses by level.
+CONFORMANCE_MARKERS = (
+    "conformance(id, section, level, protocol): a scenario of the conformance suite",
+    "MUST: a scenario whose requirement follows from the protocol's document",
+    "SHOULD: a scenario for good practice",
+    "MAY: a scenario for an optional feature",
+)
+
 #: First part of the names of the plugins that hold the fixtures of one protocol each.
 FIXTURES = "fakebrokers_fixtures_of_"
 
@@ -73,7 +81,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", MARKER)
+    for marker in (MARKER, *CONFORMANCE_MARKERS):
+        config.addinivalue_line("markers", marker)
     config.stash[SETTINGS] = Settings(
         seed=_number(config, "seed"),
         profile=_option(config, "profile"),
@@ -98,6 +107,12 @@ def pytest_runtest_makereport(
         for title, server in item.stash.get(STARTED, []):
             report.sections.append((f"fakebrokers journal: {title}", server.journal_excerpt(lines)))
     return report
+
+
+@pytest.fixture
+def conformance_scenario(request: pytest.FixtureRequest) -> Any:
+    """The scenario of a test that `conformance.pytest.scenarios` has made, judged."""
+    return request.param.judged(request)
 
 
 def _option(config: pytest.Config, name: str) -> str:

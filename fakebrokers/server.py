@@ -19,7 +19,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, ClassVar, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 from fakebrokers.core.connection import Connection
 from fakebrokers.core.driver import Driver
@@ -39,6 +39,9 @@ from fakebrokers.faults.control import FaultControl
 from fakebrokers.faults.plan import Plan, load_plan
 from fakebrokers.journal import Journal, Record, RunJournal, Tap
 from fakebrokers.protocol import Protocol
+
+if TYPE_CHECKING:
+    from fakebrokers.core.tls import Tls
 
 T = TypeVar("T")
 
@@ -67,9 +70,11 @@ class FakeServer(ABC):
         faults: Its faults.
         broker: The model of what all connections share; look, do not touch, from other threads.
         engine: The core; for tests of the core and for reports.
+        tls: The certificates, if it listens for TLS.
     """
 
     protocol: ClassVar[Protocol]
+    tls: Tls | None = None
 
     def __init__(
         self,
@@ -277,6 +282,11 @@ class FakeServer(ABC):
     # addresses
 
     @property
+    def runs(self) -> bool:
+        """Whether it was started, and not stopped since."""
+        return self._loop is not None
+
+    @property
     def port(self) -> int:
         """The port that clients connect to."""
         if not len(self.listeners):
@@ -440,6 +450,21 @@ class FakeServer(ABC):
         """Listen again on the same ports, whatever kept them shut."""
         if self._loop is not None:
             self._loop.run(self.listeners.reopen())
+
+    def reset(self) -> None:
+        """As right after the start, on the same ports: no connections, no faults, nothing stored, no journal.
+
+        Users, virtual hosts, limits and the seed stay; the connections that come then go on counting.
+        """
+        self.faults.forget()
+        self.call(lambda: self.engine.crash(HangUp.RST, False, self.engine.now))
+        self.restart()
+
+        def act() -> None:
+            self.clock.shift_s = 0.0
+            self.journal.forget()
+
+        self.call(act)
 
     def released(self, fault: str) -> None:
         """A fault was released by hand: undo what it did to the listeners."""

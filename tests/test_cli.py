@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import base64
+import json
 import re
 import signal
 import socket
 import subprocess
 import sys
+import urllib.error
+import urllib.request
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
@@ -116,6 +120,72 @@ def test_serve_warns_when_others_can_reach_it(start: Start) -> None:
     assert code == ExitCode.OK
 
 
+def control_of(words: list[str]) -> str:
+    """The control API's URL in a READY line."""
+    return dict(word.split("=", 1) for word in words[3:])["control"]
+
+
+def asked(url: str, data: str | None = None) -> object:
+    body = None if data is None else data.encode()
+    with urllib.request.urlopen(url, data=body, timeout=5) as answer:
+        return json.loads(answer.read() or b"null")
+
+
+def test_serve_with_the_control_api(start: Start) -> None:
+    process = start("narconi", "--control", "0")
+    words = ready(process)
+    (row,) = asked(f"{control_of(words)}/brokers")  # type: ignore[misc]
+    assert (row["name"], row["url"]) == ("narconi", words[2])
+    asked(f"{control_of(words)}/brokers", '{"protocol": "pzq"}')
+    assert end(process, signal.SIGTERM) == ("", "", ExitCode.OK)
+    with pytest.raises(urllib.error.URLError):
+        asked(f"{control_of(words)}/brokers")
+
+
+def test_serve_with_a_control_port_that_is_taken(start: Start) -> None:
+    port = control_of(ready(start("narconi", "--control", "0"))).rpartition(":")[2]
+    done = fakebrokers("serve", "narconi", "--control", port)
+    assert (done.stdout, done.returncode) == ("", ExitCode.HARNESS)
+    assert "--control 0 takes any free port" in done.stderr and "Traceback" not in done.stderr
+
+
+def test_serve_with_what_a_stock_client_needs(start: Start) -> None:
+    flags = "--nodes 2 --tls --user bob:secret --management 0 --advertise localhost --control 0"
+    process = start("rabbitmq-stream", *flags.split())
+    words = ready(process)
+    urls = dict(word.split("=", 1) for word in words[3:])
+    assert urls.keys() == {"node2", "tls", "management", "ca", "control"}
+    assert Path(urls["ca"].removeprefix("file://")).read_text().startswith("-----BEGIN CERTIFICATE")
+    login = {"Authorization": "Basic " + base64.b64encode(b"bob:secret").decode()}
+    request = urllib.request.Request(urls["management"] + "/api/nodes", headers=login)
+    with urllib.request.urlopen(request, timeout=5) as answer:
+        assert [node["name"] for node in json.loads(answer.read())] == ["rabbit@node1", "rabbit@node2"]
+    hosts = asked(f"{urls['control']}/brokers/rabbitmq-stream/nodes")
+    assert [row["host"] for row in hosts] == ["localhost", "localhost"]  # type: ignore[attr-defined]
+    assert end(process, signal.SIGTERM) == ("", "", ExitCode.OK)
+    assert not Path(urls["ca"].removeprefix("file://")).exists()
+
+
+def test_serve_at_a_management_port(start: Start) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    process = start("moleculer", "--management", str(port), "--nodes", "2", "--control", "0")
+    words = ready(process)
+    assert f"management=http://127.0.0.1:{port}" in words
+    assert asked(f"http://127.0.0.1:{port}/healthz") == {"status": "ok"}
+    nodes = asked(f"{control_of(words)}/brokers/moleculer/nodes")
+    assert [row["id"] for row in nodes] == ["fake-1", "fake-2"]  # type: ignore[attr-defined]
+
+
+def test_serve_with_domains(start: Start, tmp_path: Path) -> None:
+    file = tmp_path / "domains.toml"
+    file.write_text('[domains.d]\nmode = "fanout"\napp_ids = ["a"]\n')
+    process = start("blazingmq", "--domains", str(file), "--nodes", "2", "--control", "0")
+    broker = f"{control_of(ready(process))}/brokers/blazingmq"
+    asked(f"{broker}/post", '{"uri": "bmq://d/q", "payload": "x"}')
+    assert asked(f"{broker}/queue?uri=bmq://d/q")["apps"] == {"a": 1}  # type: ignore[index]
+
+
 PROTOCOL = Protocol(
     name="two-wires",
     about="two wires",
@@ -155,6 +225,22 @@ class Recorder:
         ),
         (["two-wires", "--port", "default"], {"port": 11}),
         (["pzq", "--journal", "here"], {"journal_dir": Path("here")}),
+        (["pzq", "--seed", "7"], {"seed": 7}),
+        (["rabbitmq-stream", "--nodes", "3", "--tls"], {"nodes": 3, "tls": True}),
+        (["narconi", "--certificate", "expired"], {"tls": "expired"}),
+        (
+            ["rabbitmq-stream", "--management", "0", "--advertise", "b"],
+            {"management": True, "advertised_host": "b"},
+        ),
+        (
+            ["moleculer", "--management", "8222", "--user", "a:b:c"],
+            {"management": 8222, "user": "a", "password": "b:c"},
+        ),
+        (
+            ["moleculer", "--transporter", "mqtt", "--namespace", "x"],
+            {"transporter": "mqtt", "namespace": "x"},
+        ),
+        (["rabbitmq-stream", "--real-delays"], {"real_delays": True}),
     ],
 )
 def test_what_serve_asks_of_the_server(
@@ -166,7 +252,7 @@ def test_what_serve_asks_of_the_server(
     asked: list[Recorder] = []
     monkeypatch.delenv("PORT", raising=False)
     monkeypatch.setattr(Protocol, "load", lambda self: Recorder)
-    monkeypatch.setattr(cli, "_run", lambda protocol, server: asked.append(server))
+    monkeypatch.setattr(cli, "_run", lambda protocol, server, *more: asked.append(server))
     with pytest.raises(SystemExit):
         cli.main(["serve", *args])
     assert options.items() <= asked[0].options.items()
@@ -180,7 +266,7 @@ def test_serve_takes_what_the_real_server_takes_from_its_environment(
     asked: list[Recorder] = []
     monkeypatch.setenv("PORT", "8099")
     monkeypatch.setattr(Protocol, "load", lambda self: Recorder)
-    monkeypatch.setattr(cli, "_run", lambda protocol, server: asked.append(server))
+    monkeypatch.setattr(cli, "_run", lambda protocol, server, *more: asked.append(server))
     with pytest.raises(SystemExit):
         cli.main(["serve", "narconi", *args])
     assert (asked[0].options["port"], asked[0].options["size"]) == (port, 5)
@@ -240,6 +326,15 @@ def test_serve_tells_of_a_defect_of_the_fake(
         (["serve", "pzq", "--transporter", "nats"], "pzq has no transporter 'nats'; it has: none"),
         (["serve", "rabbitmq-stream", "--faults", "/nowhere.toml"], "'/nowhere.toml' does not exist"),
         (["serve", "rabbitmq-stream", "--profile", "12.7"], "12.7"),
+        (["serve", "pzq", "--nodes", "2"], "pzq has no option --nodes; it has no options of its own"),
+        (["serve", "narconi", "--user", "a:b"], "narconi has no option --user; it has: --tls, --certificate"),
+        (["serve", "blazingmq", "--tls"], "blazingmq has no option --tls; it has: --nodes, --domains"),
+        (["serve", "rabbitmq-stream", "--nodes", "0"], "--nodes: expected int >= 1: 0"),
+        (["serve", "rabbitmq-stream", "--user", "bob"], "expected a user as NAME:PASSWORD, got 'bob'"),
+        (["serve", "moleculer", "--user", "a:b", "--user", "c:d"], "expected one user at most"),
+        (["serve", "moleculer", "--serializer", "X"], "no serializer 'X'; one of: "),
+        (["serve", "narconi", "--certificate", "x"], "'x' is not one of 'good', 'expired', 'wrong-host'"),
+        (["serve", "pzq", "--control", "65536"], "65536 is not in the range"),
     ],
 )
 def test_wrong_usage_is_explained(args: list[str], message: str) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -53,6 +55,35 @@ def test_pytest_examples(tmp_path: Path) -> None:
 @pytest.mark.parametrize("code", PYTHON[2:], ids=lambda code: code.strip().splitlines()[-1][:20])
 def test_other_python_examples(code: str) -> None:
     subprocess.run([sys.executable, "-W", "error", "-c", code], check=True, timeout=30, capture_output=True)
+
+
+def test_curl_examples() -> None:
+    """Each command of the block prints what stands below it; times and what `...` stands for may differ."""
+    if shutil.which("curl") is None:
+        pytest.skip("missing: curl (apt-get install curl)")
+    (block,) = [text for text in CONSOLE if "$ curl " in text]
+    serve = [sys.executable, "-m", "fakebrokers", "serve", "rabbitmq-stream", "--control", "0"]
+    with subprocess.Popen(serve, stdout=subprocess.PIPE, text=True) as served:
+        assert served.stdout is not None
+        url = served.stdout.readline().split()[-1].removeprefix("control=")
+        try:
+            commands = [line[2:] for line in block.splitlines() if line.startswith("$ ")]
+            script = "\n".join(
+                f"echo '$'; {command.replace('curl ', 'curl -sS ', 1)}; echo" for command in commands
+            )
+            script = script.replace("http://127.0.0.1:9090", url)
+            done = subprocess.run(
+                ["sh", "-c", script], capture_output=True, text=True, check=True, timeout=30
+            )
+        finally:
+            served.send_signal(signal.SIGTERM)
+        assert (served.wait(10), done.stderr) == (0, "")
+    printed = [part.strip() for part in done.stdout.split("$\n")[1:]]
+    for part, told in zip(block.split("$ ")[1:], printed, strict=True):
+        command, _, promised = part.partition("\n")
+        pattern = ".*".join(map(re.escape, promised.strip().split("...")))
+        pattern = re.sub(r"\d{13}", r"\\d{13}", pattern)
+        assert re.fullmatch(pattern, told), f"{command}\n{told}"
 
 
 def test_fault_plan(tmp_path: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 import subprocess
 import sys
 import venv
@@ -9,6 +11,8 @@ from pathlib import Path
 from zipfile import ZipFile
 
 import pytest
+
+from conformance.mutants.kills import known_kills
 
 ROOT = Path(__file__).parents[1]
 
@@ -40,10 +44,62 @@ def test_the_fixture_works(rabbitmq_stream):
 """,
 }
 
+#: The repository of a client: nothing but its adapter, one line for each way to name it, and a known failure.
+CLIENT = {
+    "test_conformance.py": """
+from conformance.pytest import scenarios
+
+from adapter import Adapter
+
+test_child = scenarios("python adapter.py", "PZQ-1.01", "PZQ-1.03", protocol="pzq", expect="known.toml")
+test_in_process = scenarios(Adapter, "PZQ-1.01", "PZQ-1.03", expect="known.toml")
+test_bundled = scenarios("reference-pzq", "PZQ-1.01", "PZQ-2.01")
+test_own = scenarios("reference-pzq", "OWN", folders="own")
+""",
+    "adapter.py": """
+from conformance.adapter import kit
+from conformance.mutants.registry import find_mutant
+
+Adapter = find_mutant("pzq", "%s").adapter
+
+if __name__ == "__main__":
+    kit.run(Adapter())
+""",
+    "known.toml": """
+[[known]]
+id = "PZQ-1.03"
+protocol = "pzq"
+cause = "it is broken on purpose"
+""",
+    "own/catalogue/own.toml": """
+family = "OWN"
+title = "Ours"
+protocol = "pzq"
+sections = [{ id = "OWN-1", title = "One" }]
+
+[[scenarios]]
+id = "OWN-1.01"
+title = "One"
+level = "MUST"
+severity = "low"
+""",
+    "own/one.py": """
+from conformance.suite import scenario
+
+
+@scenario("OWN-1.01")
+async def one(broker, client, expect):
+    await client.connected()
+    result = await client.publish("orders", b"tea")
+    expect.outcome(result, "acked", "it is stored")
+""",
+}
+
 
 def run(*command: str | Path, cwd: Path = ROOT) -> str:
-    """Run to the end; what was printed."""
-    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False, timeout=240)
+    """Run to the end, with nothing of the checkout on the path; what was printed."""
+    env = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    done = subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True, check=False, timeout=240)
     assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
     return done.stdout
 
@@ -108,6 +164,18 @@ def test_commands_are_ours_in_such_a_project(clean: Path, project: Path) -> None
     for command in ([clean / "fakebrokers"], [clean / "python", "-m", "fakebrokers"]):
         assert "could not be loaded" not in run(*command, "--help", cwd=project)
         assert "The fakes can run." in run(*command, "doctor", cwd=project)
+
+
+def test_a_client_of_its_own_repository(clean: Path, tmp_path: Path) -> None:
+    """A bundled client, one that fails as a child process and in process, and scenarios of their own."""
+    killer = known_kills()["PZQ-1.03", "pzq", ""][0]
+    for name, text in CLIENT.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text.replace("%s", killer))
+    output = run(clean / "python", "-m", "pytest", "-q", cwd=tmp_path)
+    assert re.search(r"^6 passed, 2 xfailed in ", output, re.MULTILINE), output
+    who = ("--client", "reference-pzq", "--scenarios", "own", "OWN")
+    assert "exit code 0" in run(clean / "fakebrokers", "conform", *who, cwd=tmp_path)
 
 
 def test_a_light_install_brings_nothing_heavy(clean: Path) -> None:

@@ -9,9 +9,10 @@ from typing import Any
 
 import msgspec
 
-from conformance.adapter.answers import contradiction, event_problem
+from conformance.adapter.answers import check_arguments, event_problem, result_of
 from conformance.adapter.call import Call, Facts
 from conformance.adapter.conduct import TOO_MUCH, Conduct
+from conformance.adapter.deadline import deadline_ms, patience_ms
 from conformance.adapter.given import given
 from conformance.adapter.messages import (
     PROTOCOL_VERSION,
@@ -23,12 +24,12 @@ from conformance.adapter.messages import (
     Message,
     Request,
     Response,
-    deadline_ms,
     decode,
-    patience_ms,
 )
+from conformance.adapter.ops.messaging import NextResult, PublishManyResult, PublishResult
 from conformance.adapter.result import Result
 from conformance.adapter.transcript import WAITED, Inbox, Line, Transcript
+from conformance.adapter.typed import Misfit, typed
 from fakebrokers.errors import FakeBrokerError, UsageError
 
 __all__ = ["Adapter", "AdapterFailed", "Call", "Facts"]
@@ -48,10 +49,6 @@ class AdapterFailed(FakeBrokerError):
     def __init__(self, text: str, answer: Result | None = None) -> None:
         super().__init__(text)
         self.answer = answer
-
-
-class _Taken(msgspec.Struct, frozen=True):
-    messages: list[Message]
 
 
 class Adapter(ABC):
@@ -98,10 +95,10 @@ class Adapter(ABC):
             await self.kill()
             raise AdapterFailed(f"no hello from the adapter: {answer}{self.stderr_tail()}", answer)
         try:
-            self.hello = msgspec.convert(answer.value, Hello)
-        except msgspec.ValidationError as error:
+            self.hello = typed(answer.value, Hello, "result")
+        except Misfit as misfit:
             await self.kill()
-            raise AdapterFailed(f"the hello does not fit the protocol: {error}", answer) from None
+            raise AdapterFailed(f"the hello does not fit the protocol: {misfit}", answer) from None
         await self._compare_clocks()
         return self.hello
 
@@ -157,6 +154,10 @@ class Adapter(ABC):
     ) -> Result:
         """Send an op and wait for its end; never raises for what the client does."""
         return await self.begin(op, args, timeout_ms)
+
+    def check_arguments(self, op: str, args: Mapping[str, Any]) -> None:
+        """Whether the op takes these arguments. Raises `UsageError`: the mistake of a script."""
+        check_arguments(op, args, self.protocol)
 
     async def cancel(self, call: Call) -> Result:
         """Ask the adapter to cancel a running op."""
@@ -265,7 +266,7 @@ class Adapter(ABC):
         if isinstance(line, Response):
             self._answered(line)
         elif problem := event_problem(line, self.protocol):
-            self.violate(problem)
+            self.violate(f"line {line.n}, {line.event!r}: {problem}")
         else:
             if line.event == "outcome" and line["id"] in self._announced:
                 self.acked += line["outcome"] == "acked"
@@ -294,24 +295,30 @@ class Adapter(ABC):
             self.violate(f"an answer to {line.id}, which is not open")
             return
         call, _ = self._pending[line.id]
-        if problem := contradiction(call.op, call.args, line, self.protocol):
+        try:
+            self._take(call, result_of(call.op, call.args, line, self.protocol))
+        except Misfit as misfit:
+            problem = f"line {line.n}, {call.op}: {misfit}"
             self.violate(problem)
             error = Error(Kind.INTERNAL, definite=False, text=f"the adapter broke its protocol: {problem}")
             line = msgspec.structs.replace(line, ok=False, result=None, error=error)
-        elif line.ok:
-            self._take(call, line.result or {})
         self._end(call, answer=line)
 
     def _take(self, call: Call, result: Any) -> None:
         """What an answer tells besides: messages, acknowledgements."""
-        if call.op == "next":
-            for message in msgspec.convert(result, _Taken).messages:
-                self.inbox.add_message(message)
-        elif call.op in ("publish", "publish_many", "narc.post"):
-            words = [row["outcome"] for row in result.get("outcomes", [result])]
-            self.acked += min(1, words.count("acked")) if call.args.get("subentry") else words.count("acked")
-            if "sent" in words:
-                self._announced.add(call.id)
+        match result:
+            case NextResult(messages=messages):
+                for message in messages:
+                    self.inbox.add_message(message)
+            case PublishResult(outcome=outcome):
+                self._count(call, [outcome])
+            case PublishManyResult(outcomes=outcomes):
+                self._count(call, [each.outcome for each in outcomes])
+
+    def _count(self, call: Call, words: list[str]) -> None:
+        self.acked += min(1, words.count("acked")) if call.args.get("subentry") else words.count("acked")
+        if "sent" in words:
+            self._announced.add(call.id)
 
     def _give_up(self, call: Call) -> None:
         self._given_up[call.id] = result = self._end(call, hang=True)

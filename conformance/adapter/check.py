@@ -19,7 +19,14 @@ from conformance.adapter.kit.failure import Failure
 from conformance.adapter.messages import Hello, Kind, body_bytes, same_body
 from conformance.adapter.order import OPS, order, overtaken
 from conformance.adapter.process import ProcessAdapter
-from conformance.adapter.profile import ALL_OPS, CAPABILITIES, CAPABILITY_OPS, ROLE_OPS, missing_ops
+from conformance.adapter.profile import (
+    all_ops,
+    capabilities,
+    capability_ops,
+    missing_ops,
+    profile_of,
+    profiles,
+)
 
 DEADLINE_MS = 5000.0
 CONCURRENT = 100
@@ -109,7 +116,7 @@ async def check(
         checks.append(Check(name, asks, came, expected, fix, time.monotonic() - begun))
 
     begun = time.monotonic()
-    for candidate in [protocol] if protocol else list(ROLE_OPS):
+    for candidate in [protocol] if protocol else list(profiles()):
         adapter = ProcessAdapter(command, candidate, env=env, cwd=cwd)
         problem, goes_on = await introduce(adapter, hello_s)
         if not goes_on:
@@ -135,7 +142,7 @@ def _ended(adapter: ProcessAdapter) -> Problem:
 
 @_asks("complete", "every declared role has the ops that it cannot do without")
 async def _complete(adapter: ProcessAdapter) -> Problem | None:
-    roles = ROLE_OPS.get(adapter.protocol, {})
+    roles = profile_of(adapter.protocol).roles
     strangers = sorted(set(adapter.hello.roles) - set(roles))
     if strangers:
         came = f"{adapter.protocol} has no role {', '.join(strangers)}"
@@ -199,17 +206,17 @@ async def _line_order(adapter: ProcessAdapter) -> Problem | None:
 @_asks("honesty", "answers what it did not declare with unsupported")
 async def _honesty(adapter: ProcessAdapter) -> Problem | None:
     hello = adapter.hello
-    unknown = sorted(set(hello.caps) - CAPABILITIES)
+    unknown = sorted(set(hello.caps) - set(capabilities()))
     if unknown:
         came = f"declares capabilities that do not exist: {', '.join(unknown)}"
         return Problem(came, "words of the table in ADAPTER.md", "look for a misspelt word")
-    for capability, needed in CAPABILITY_OPS.items():
+    for capability, needed in capability_ops().items():
         if hello.can(capability) and needed not in hello.ops:
             came = f"declares {capability} without the op {needed}"
             return Problem(
                 came, f"{needed} among its ops", f"write the op {needed}, or take {capability} back"
             )
-    for op in ["fakebrokers.no_such_op", *sorted(ALL_OPS - set(hello.ops))]:
+    for op in ["fakebrokers.no_such_op", *sorted(set(all_ops()) - set(hello.ops))]:
         result = await adapter.call(op, {"session": "none", "id": 0}, DEADLINE_MS)
         if result.kind is not Kind.UNSUPPORTED or result.error is None or not result.error.definite:
             expected = f"{op} is not declared, so it must fail unsupported (definite)"

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import shlex
 from typing import NamedTuple
 
 from conformance.adapter.base import AdapterFailed
+from conformance.adapter.messages import PROTOCOL_VERSION
 from conformance.adapter.process import ProcessAdapter
 
 HELLO_S = 4.5  #: so that whoever waits knows within 5 s
-HELLO_LINE = '{"id": 1, "op": "hello", "args": {"version": 1, "protocol": "rabbitmq-stream"}}'
 NEEDED = ("adapter", "library", "library_version", "language", "protocols", "roles", "ops")
 CLEAN_STDOUT = "send what the library or its log prints to stderr"
 
@@ -50,7 +51,9 @@ def _no_hello(adapter: ProcessAdapter, error: AdapterFailed, hello_s: float) -> 
         return Problem(str(error), "a command that starts", fix)
     if answer.crashed:
         came = f"it ended with exit code {adapter.exit_code} before it answered{adapter.stderr_tail()}"
-        by_hand = f"echo '{HELLO_LINE}' | {shlex.join(adapter.command)}"
+        args = {"version": PROTOCOL_VERSION, "protocol": adapter.protocol}
+        line = json.dumps({"id": 1, "op": "hello", "args": args})
+        by_hand = f"echo {shlex.quote(line)} | {shlex.join(adapter.command)}"
         return Problem(came, expected, f"try it by hand: {by_hand}")
     if answer.hang:
         fix = (

@@ -10,7 +10,7 @@ import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
-from typing import Any, Literal, cast
+from typing import Annotated, Any, Literal, cast
 
 import msgspec
 
@@ -118,12 +118,12 @@ class Message(msgspec.Struct, frozen=True):
     ref: str
     sub: str
     target: str
-    body: Any
+    body: Annotated[Any, msgspec.Meta(extra_json_schema={"$ref": "#/$defs/reports"})]
     headers: dict[str, Any] = {}
     redelivered: bool | None = None
     ts: int | float | str | None = None
-    position: Any = None
-    key: Any = None
+    position: Annotated[Any, msgspec.Meta(extra_json_schema={"$ref": "#/$defs/key"})] = None
+    key: Annotated[Any, msgspec.Meta(extra_json_schema={"$ref": "#/$defs/key"})] = None
     meta: dict[str, Any] = {}
 
 
@@ -203,42 +203,6 @@ class Hello(msgspec.Struct, frozen=True):
         return part in declared if isinstance(declared, list) else declared
 
 
-#: Ops that need no broker: their deadline is short and no time-out of the library applies.
-LOCAL_OPS = frozenset({"cancel", "echo", "hello", "raise_next", "reset", "shutdown", "state", "stats"})
-DEFAULT_DEADLINE_MS = 10_000.0
-FIXED_DEADLINE_MAX_MS = 30_000.0
-_LIMIT_OF = {"connect": "connect", "close": "close", "publish": "publish", "publish_many": "publish"}
-
-
-def deadline_ms(hello: Hello | None, op: str, args: Mapping[str, Any], timeout_ms: float | None) -> float:
-    """The deadline D of an op: what the library fixes itself (``limits``), else `timeout_ms`.
-
-    A fixed value above 30 s is cut to that; without either, D is 10 s. ``next`` waits ``wait_ms`` longer.
-    """
-    if op == "next":
-        return float(args.get("wait_ms", 0)) + (timeout_ms or 0)
-    given = DEFAULT_DEADLINE_MS if timeout_ms is None else float(timeout_ms)
-    if hello is None or op in LOCAL_OPS or op.startswith("set_"):
-        return given
-    return deadline_of(hello, _LIMIT_OF.get(op, "request"), given)
-
-
-def deadline_of(hello: Hello, kind: str, timeout_ms: float) -> float:
-    """The deadline of a kind of op (``connect``, ``request``, ``publish``, ``close``), in milliseconds.
-
-    Where time-outs tick (``timeout_factor``), it is when the library has to have noticed at the latest.
-    """
-    limits = hello.limits
-    own = max(limits.get(f"{kind}_timeout_ms", timeout_ms), limits.get(f"{kind}_timeout_min_ms", 0.0))
-    late = own * limits.get("timeout_factor", 1.0)
-    return min(late, FIXED_DEADLINE_MAX_MS) if late != timeout_ms else timeout_ms
-
-
-def patience_ms(deadline: float) -> float:
-    """How long the runner waits for an op with that deadline before it records ``hang``."""
-    return deadline * 1.2 + 250
-
-
 def decode(line: bytes | Mapping[str, Any]) -> Response | Event | BadLine:
     """One line of the adapter; never raises."""
     try:
@@ -312,10 +276,8 @@ __all__ = [
     "Request",
     "Response",
     "body_bytes",
-    "deadline_ms",
     "decode",
     "encode",
-    "patience_ms",
     "report_body",
     "request_body",
     "same_body",

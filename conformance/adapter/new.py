@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
 
-from conformance.adapter.profile import ROLE_OPS
+from conformance.adapter.profile import role_ops
 from fakebrokers.errors import UsageError
 
 #: Files to write per language: name in the new folder -> where it lies in the package `conformance`.
@@ -39,7 +39,7 @@ _READY_OPS = frozenset({"next", "publish", "subscribe", "unsubscribe"})
 
 def _ready_roles(protocol: str) -> list[str]:
     """The roles for which a template is complete; the others wait for the ops of their protocol."""
-    return [role for role, ops in ROLE_OPS[protocol].items() if ops <= _READY_OPS]
+    return [role for role, ops in role_ops(protocol).items() if ops <= _READY_OPS]
 
 
 def new(language: str, folder: Path, protocol: str) -> list[Path]:

@@ -1,121 +1,103 @@
-"""Which ops and capabilities there are, and which ops a role cannot do without."""
+"""Which ops and capabilities there are, and which ops a role cannot do without.
+
+The ops of the core are there for every protocol; what a protocol adds stands in a module of
+`conformance.adapter.ops` that is named like its fixture, or, for a protocol of another project, in the one
+that `register` names.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
 
 from conformance.adapter.messages import Hello
+from conformance.adapter.ops import core
+from conformance.adapter.ops.define import EVERY_ROLE, Arguments, Profile
+from fakebrokers.errors import UsageError
+from fakebrokers.protocol import fixture_name, protocol_names
 
-CORE_OPS = frozenset({"close", "connect", "echo", "hello", "reset", "shutdown", "state"})
+_OPS = "conformance.adapter.ops"
+_REGISTERED: dict[str, str] = {}
 
-#: Ops that each client role has to offer (ADAPTER.md, Ops).
-ROLE_OPS: Mapping[str, Mapping[str, frozenset[str]]] = {
-    "rabbitmq-stream": {
-        "publisher": frozenset({"publish"}),
-        "consumer": frozenset({"next", "subscribe", "unsubscribe"}),
-        "admin": frozenset({"rmqs.create", "rmqs.delete", "rmqs.metadata"}),
-    },
-    "blazingmq": {
-        "publisher": frozenset({"bmq.close_queue", "bmq.open_queue", "publish"}),
-        "consumer": frozenset({"bmq.close_queue", "bmq.open_queue", "next", "subscribe", "unsubscribe"}),
-    },
-    "pzq": {
-        "publisher": frozenset({"publish"}),
-        "consumer": frozenset({"next", "subscribe", "unsubscribe"}),
-        "monitor": frozenset({"pzq.monitor"}),
-    },
-    "narconi": {
-        "publisher": frozenset({"publish"}),
-        "consumer": frozenset({"next", "subscribe", "unsubscribe"}),
-        "admin": frozenset({"narc.delete_queue", "narc.ensure_queue"}),
-        "http": frozenset({"narc.post", "narc.take"}),
-    },
-    "moleculer": {
-        "caller": frozenset({"mol.call"}),
-        "service": frozenset({"mol.serve"}),
-        "emitter": frozenset({"mol.broadcast", "mol.emit"}),
-        "listener": frozenset({"mol.listen"}),
-    },
-}
 
-OPTIONAL_OPS = frozenset(
-    {
-        "abort",
-        "cancel",
-        "flush",
-        "publish_many",
-        "raise_next",
-        "set_clock",
-        "set_counter",
-        "settle",
-        "stats",
-        "bmq.configure_queue",
-        "mol.ping",
-        "mol.registry",
-        "mol.stop",
-        "mol.unserve",
-        "rmqs.credit",
-        "rmqs.declare_publisher",
-        "rmqs.delete_publisher",
-        "rmqs.query_offset",
-        "rmqs.query_sequence",
-        "rmqs.store_offset",
-    }
-)
+def register(protocol: str, module: str) -> None:
+    """Make known the ops of a protocol, which `module` has in its ``PROFILE``.
 
-ALL_OPS = CORE_OPS.union(OPTIONAL_OPS, *(ops for roles in ROLE_OPS.values() for ops in roles.values()))
+    Raises:
+        UsageError: The ops of that protocol are in another module.
+    """
+    if _REGISTERED.setdefault(protocol, module) != module:
+        raise UsageError(f"the ops of {protocol} are known already, from {_REGISTERED[protocol]}")
+    for known in (profile_of, profiles, ops_of, all_ops):
+        known.cache_clear()
 
-CAPABILITIES = frozenset(
-    {
-        "ack_timeout",
-        "ack_to",
-        "auto_reconnect",
-        "callback_raise",
-        "callback_sleep",
-        "caller_key",
-        "cancel",
-        "clock_offset",
-        "compression.zlib",
-        "concurrent",
-        "counter_seed",
-        "crc",
-        "dedup",
-        "disable_balancer",
-        "encoding",
-        "endpoints",
-        "filter_expired",
-        "keepalive",
-        "lazy_subscribe",
-        "named_publisher",
-        "offset_without_consumer",
-        "properties",
-        "reentrant",
-        "retry",
-        "sac",
-        "sasl.challenge",
-        "stats",
-        "stop_in_callback",
-        "streams",
-        "subentry",
-        "tls",
-    }
-)
 
-#: A capability that is worth nothing without its op.
-CAPABILITY_OPS: Mapping[str, str] = {
-    "callback_raise": "raise_next",
-    "cancel": "cancel",
-    "clock_offset": "set_clock",
-    "counter_seed": "set_counter",
-    "stats": "stats",
-}
+@cache
+def profile_of(protocol: str) -> Profile:
+    """What a protocol adds to the core: nothing if nobody says so."""
+    module = _REGISTERED.get(protocol, f"{_OPS}.{fixture_name(protocol)}")
+    if protocol not in _REGISTERED and (protocol not in protocol_names() or find_spec(module) is None):
+        return Profile(protocol=protocol, roles=(), ops={}, capabilities={})
+    profile: Profile = import_module(module).PROFILE
+    return profile
+
+
+@cache
+def profiles() -> Mapping[str, Profile]:
+    """Of all protocols that clients are judged for, by name."""
+    names = dict.fromkeys([*protocol_names(), *_REGISTERED])
+    return {name: found for name in names if (found := profile_of(name)).roles}
+
+
+@cache
+def ops_of(protocol: str) -> Mapping[str, type[Arguments]]:
+    """The ops that an adapter for a protocol may offer: their arguments, by name."""
+    return {**core.OPS, **profile_of(protocol).ops}
+
+
+@cache
+def all_ops() -> Mapping[str, type[Arguments]]:
+    """The ops of all protocols, by name; of those of the core the arguments that all know."""
+    own = {name: each for found in profiles().values() for name, each in found.ops.items()}
+    return {**core.OPS, **{name: each for name, each in own.items() if name not in core.OPS}}
+
+
+def capabilities() -> Mapping[str, str]:
+    """The words that an adapter may declare, and what each means."""
+    words = dict(core.CAPABILITIES)
+    for found in profiles().values():
+        words |= found.capabilities
+    return words
+
+
+def capability_ops() -> Mapping[str, str]:
+    """The op without which a capability is worth nothing, by capability."""
+    return {each.spec.capability: name for name, each in all_ops().items() if each.spec.capability}
+
+
+def core_ops() -> frozenset[str]:
+    """What no adapter can do without."""
+    return _needed_by(core.OPS, EVERY_ROLE)
+
+
+def role_ops(protocol: str) -> Mapping[str, frozenset[str]]:
+    """What each role of a protocol cannot do without, besides the core, whatever it settles."""
+    return {role: _needed_by(ops_of(protocol), role) for role in profile_of(protocol).roles}
 
 
 def missing_ops(hello: Hello, protocol: str) -> list[str]:
     """What a declared role needs and the adapter does not offer; such an adapter is incomplete."""
-    needed = set(CORE_OPS)
-    for role in hello.roles:
-        needed |= ROLE_OPS.get(protocol, {}).get(role, frozenset())
-        if role == "consumer" and hello.settles != "none":
-            needed.add("settle")
+    known = ops_of(protocol)
+    wanted = [EVERY_ROLE, *(role for role in hello.roles if role in profile_of(protocol).roles)]
+    needed = set[str]().union(*(_needed_by(known, role, hello.settles) for role in wanted))
     return sorted(needed - set(hello.ops))
+
+
+def _needed_by(ops: Mapping[str, type[Arguments]], role: str, settles: str = "none") -> frozenset[str]:
+    return frozenset(
+        name
+        for name, each in ops.items()
+        if role in each.spec.needed_by and each.spec.unless_settles != settles
+    )

@@ -32,6 +32,7 @@ from conformance.mutants.kills import known_kills
 from conformance.mutants.registry import Mutant, mutants_of
 from conformance.reference.registry import command, reference, without_sockets
 from conformance.results import Verdict
+from conformance.suite import outside
 from conformance.suite.brokers import fake_for
 from conformance.suite.judge import Judgement, judge, unfit
 from conformance.suite.load import all_scenarios
@@ -205,7 +206,7 @@ def _alarm(number: int, frame: FrameType | None) -> None:
 def _adapter(protocol: str, mutant: Mutant | None, mode: Mode) -> Adapter:
     if mode is Mode.PROCESS:
         inherited = [path for path in sys.path if path]
-        env = {"PYTHONPATH": os.pathsep.join(inherited)}
+        env = {"PYTHONPATH": os.pathsep.join(inherited), **outside.environment()}
         return ProcessAdapter(mutant.command if mutant else command(protocol), protocol, env=env)
     client: type[AdapterBase] = mutant.adapter if mutant else reference(protocol)
     if mode is Mode.MEMORY:
@@ -292,7 +293,7 @@ def matrix(
     else:
         context = get_context("spawn")
         with ProcessPoolExecutor(
-            processes, mp_context=context, initializer=_serve, initargs=(os.getpid(),)
+            processes, mp_context=context, initializer=_serve, initargs=(os.getpid(), outside.folders())
         ) as pool:
             try:
                 jobs = {pool.submit(_prove_key, key, everything, tuple(only)): key for key in keys}
@@ -314,8 +315,10 @@ def _killed_outside(keys: Sequence[Key]) -> frozenset[tuple[str, str]]:
     )
 
 
-def _serve(parent: int) -> None:
+def _serve(parent: int, folders: Sequence[outside.Folder]) -> None:
     """A worker begins: the parent alone hears Ctrl-C, and no worker lives longer than it."""
+    for folder in folders:
+        outside.use(folder.path)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)

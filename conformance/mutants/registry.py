@@ -22,6 +22,7 @@ from typing import Literal, NamedTuple, TypeVar, get_args
 from conformance.adapter.kit import AdapterBase
 from conformance.reference.kit import adapter_of
 from conformance.reference.registry import definition
+from conformance.suite import outside
 from fakebrokers.errors import UsageError
 from fakebrokers.protocol import instead_of
 
@@ -102,15 +103,21 @@ def mutant(
     return register
 
 
-@cache
 def mutants_of(protocol: str) -> tuple[Mutant, ...]:
     """All mutants of a protocol's reference client, by name. Raises `UsageError` if it has no such client."""
+    return _mutants_of(protocol, outside.folders())
+
+
+@cache
+def _mutants_of(protocol: str, folders: tuple[outside.Folder, ...]) -> tuple[Mutant, ...]:
     definition(protocol)
     import_module(f"{_PACKAGE}.mutants_kit")
     package = import_module(f"{_PACKAGE}.{protocol.replace('-', '_')}")
     for module in pkgutil.iter_modules(package.__path__):
         if module.name.startswith("mutants_"):
             import_module(f"{package.__name__}.{module.name}")
+    for folder in folders:
+        outside.load_mutants(folder, protocol)
     return tuple(one for _, one in sorted(_declared.get(protocol, {}).items()))
 
 

@@ -1,32 +1,33 @@
 """The requirements: ids, levels, what is done to the client and what it must do then.
 
-They stand in ``scenarios/catalogue/*.toml``, one file per family; ids never change.
+They stand in ``scenarios/catalogue/*.toml``, one file per family; ids never change. Folders from outside
+(`outside`) have catalogues of their own.
 """
 
 from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
+from difflib import get_close_matches
 from functools import cache
 from importlib.resources import files
 from typing import Literal
 
 import msgspec
 
+from conformance.suite import outside
 from fakebrokers.errors import UsageError
-from fakebrokers.protocol import instead_of
 
 Level = Literal["MUST", "SHOULD", "MAY"]
 
 
-class Requirement(msgspec.Struct, frozen=True, kw_only=True):
+class Requirement(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What a scenario demands, in words.
 
     Attributes:
         id: Such as ``RMQS-3.09``; never changes, never used again.
         basis: Codes of the source sentences it rests on; `Family.basis` has the sentences.
         needs: Capabilities that the adapter must have declared.
-        applies: For which protocols, where the family covers several.
         profile: For which profiles of the fake, if not for ``real``.
         fault: What the broker or the network does.
         passes: What the client must do; the tolerated outcomes too.
@@ -39,7 +40,6 @@ class Requirement(msgspec.Struct, frozen=True, kw_only=True):
     severity: str
     basis: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()
-    applies: str = ""
     profile: str = ""
     fault: str = ""
     passes: str = ""
@@ -56,44 +56,73 @@ class Requirement(msgspec.Struct, frozen=True, kw_only=True):
         return self.id.partition("-")[0]
 
 
-class Section(msgspec.Struct, frozen=True):
+class Section(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A chapter of a family."""
 
     id: str
     title: str
 
 
-class Family(msgspec.Struct, frozen=True, kw_only=True):
+class Covered(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a family for several protocols says of one of them.
+
+    Attributes:
+        holds: The requirements that its clients are judged by.
+        without: Id to the reason, for all others.
+        remarks: Id to what the fault, or the criterion, is in the words of the protocol.
+    """
+
+    holds: tuple[str, ...] = ()
+    without: Mapping[str, str] = {}
+    remarks: Mapping[str, str] = {}
+
+
+class Family(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One file of the catalogue.
 
     Attributes:
         protocol: The protocol that all of it is for; empty if it covers several.
+        protocols: Those that it covers, if these are several.
         basis: Code to paraphrased sentence of the protocol document.
     """
 
     family: str
     title: str
     protocol: str = ""
+    protocols: Mapping[str, Covered] = {}
     basis: Mapping[str, str] = {}
     sections: tuple[Section, ...] = ()
     scenarios: tuple[Requirement, ...] = ()
 
 
-@cache
 def families() -> Mapping[str, Family]:
     """All families by name."""
+    return _families(outside.folders())
+
+
+@cache
+def _families(folders: tuple[outside.Folder, ...]) -> Mapping[str, Family]:
+    """Those that come along, and those of the folders."""
     found = {}
     for file in sorted(files("scenarios").joinpath("catalogue").iterdir(), key=lambda f: f.name):
         if file.name.endswith(".toml"):
             family = msgspec.convert(tomllib.loads(file.read_text(encoding="utf-8")), Family)
             found[family.family] = family
+    for folder in folders:
+        from conformance.suite import outside_catalogue
+
+        found |= {family.family: family for family in outside_catalogue.read(folder, found)}
     return found
 
 
-@cache
 def requirements() -> Mapping[str, Requirement]:
     """All requirements by id."""
-    return {each.id: each for family in families().values() for each in family.scenarios}
+    return _requirements(outside.folders())
+
+
+@cache
+def _requirements(folders: tuple[outside.Folder, ...]) -> Mapping[str, Requirement]:
+    return {each.id: each for family in _families(folders).values() for each in family.scenarios}
 
 
 def requirement(scenario_id: str) -> Requirement:
@@ -101,13 +130,22 @@ def requirement(scenario_id: str) -> Requirement:
     try:
         return requirements()[scenario_id]
     except KeyError:
+        close = get_close_matches(scenario_id.upper(), requirements(), n=3, cutoff=0.8)
+        meant = f"; did you mean {' or '.join(close)}?" if close else "."
         raise UsageError(
-            f"there is no scenario {scenario_id!r}{instead_of(scenario_id.upper(), ())}"
-            f"Run `fakebrokers list` for all ids."
+            f"there is no scenario {scenario_id!r}{meant} Run `fakebrokers list` for all ids."
         ) from None
+
+
+def fault_of(item: Requirement, protocol: str) -> str:
+    """What the broker or the network does, with what is special to one of several protocols."""
+    covered = families()[item.family].protocols.get(protocol, Covered())
+    remark = covered.remarks.get(item.id)
+    return f"{item.fault}. {protocol}: {remark}" if remark else item.fault
 
 
 def sources(item: Requirement) -> tuple[str, ...]:
     """The source sentences of a requirement: ``R7: Publish has no answer ...``."""
-    basis = families()[item.family].basis
+    others = {code: text for family in families().values() for code, text in family.basis.items()}
+    basis = {**others, **families()[item.family].basis}
     return tuple(f"{code}: {basis[code]}" for code in item.basis if code in basis)

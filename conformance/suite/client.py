@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from conformance.adapter.base import Adapter, Call, Facts
-from conformance.adapter.messages import Event, Hello, Message, Part, deadline_of, request_body
+from conformance.adapter.deadline import deadline_of
+from conformance.adapter.messages import Event, Hello, Message, Part, request_body
 from conformance.adapter.result import Result
 from conformance.suite.expect import Expect, Unsupported
 
@@ -72,7 +73,7 @@ class Client:
     def deadline_s(self, kind: str, timeout_s: float) -> float:
         """When ops of a kind (``connect``, ``request``, ``publish``, ``close``) have to have ended.
 
-        What the library fixes itself counts, else what is given; see `messages.deadline_of`.
+        What the library fixes itself counts, else what is given; see `deadline.deadline_of`.
         """
         return deadline_of(self.hello, kind, timeout_s * 1000) / 1000
 
@@ -102,7 +103,9 @@ class Client:
     # any op
 
     def begin(self, op: str, timeout: float = DEFAULT_TIMEOUT_S, **args: Any) -> Call:
-        """Start an op."""
+        """Start an op. Raises `UsageError` for arguments that it does not take."""
+        if check := getattr(self.adapter, "check_arguments", None):
+            check(op, args)
         return self.adapter.begin(op, args, timeout * 1000)
 
     async def op(self, op: str, timeout: float = DEFAULT_TIMEOUT_S, **args: Any) -> Result:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 import time
 from collections.abc import Callable
@@ -15,7 +16,7 @@ from rich.console import Console
 
 from conformance.adapter.base import Adapter
 from conformance.adapter.messages import Hello
-from conformance.adapter.profile import ROLE_OPS
+from conformance.adapter.profile import missing_ops
 from conformance.interrupts import interruptible
 from conformance.results import Result, Results, summarize
 from conformance.suite import expectations
@@ -23,9 +24,8 @@ from conformance.suite.bench import Bench
 from conformance.suite.brokers import RealBroker, fake_for
 from conformance.suite.console import RunProgress
 from conformance.suite.judge import Judgement
-from conformance.suite.load import select
+from conformance.suite.load import all_scenarios, select
 from conformance.suite.op_journal import open_run
-from conformance.suite.plugin import SuitePlugin, run_session
 from conformance.suite.present import to_result
 from conformance.suite.runner import Runner
 from conformance.suite.scenario import Key, Scenario
@@ -124,7 +124,8 @@ class _Run:
         self._keep()
         with interruptible() as told:
             try:
-                judgements = run_session(SuitePlugin(self._choose, self._make_runner))
+                chosen = self._choose()
+                judgements = asyncio.run(self._make_runner().run(chosen))
             except KeyboardInterrupt:
                 rows = [self._row(judgement) for judgement in self._ended]
                 raise CutShort(self._results(rows, ended_by=told.exit_code), self._chosen) from None
@@ -133,10 +134,14 @@ class _Run:
                     bar.__exit__()
         return self._results([self._row(judgement) for judgement in judgements]), judgements
 
-    def _choose(self, items: list[Scenario]) -> list[Scenario]:
+    def _choose(self) -> list[Scenario]:
         order = self._order
         chosen = select(
-            items, protocol=order.protocol, variant=order.variant, which=order.which, ids=order.ids
+            all_scenarios(),
+            protocol=order.protocol,
+            variant=order.variant,
+            which=order.which,
+            ids=order.ids,
         )
         if order.target:
             chosen = [s for s in chosen if s.target]
@@ -246,12 +251,7 @@ def _name(order: Order, about: Hello | None) -> str:
 
 def lacks(hello: Hello) -> list[str]:
     """Core ops of the declared roles that the adapter does not declare: then it is incomplete."""
-    missing = []
-    for protocol in hello.protocols:
-        for role, ops in ROLE_OPS.get(protocol, {}).items():
-            if role in hello.roles:
-                missing += [op for op in ops if op not in hello.ops]
-    return sorted(set(missing))
+    return sorted({op for protocol in hello.protocols for op in missing_ops(hello, protocol)})
 
 
 class _NotedBench(Bench):

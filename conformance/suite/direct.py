@@ -9,8 +9,9 @@ from typing import Any
 
 import msgspec
 
+from conformance.adapter.deadline import deadline_ms, patience_ms
 from conformance.adapter.kit import AdapterBase
-from conformance.adapter.messages import Error, Event, Hello, Message, deadline_ms, patience_ms
+from conformance.adapter.messages import Error, Event, Hello, Message
 from conformance.adapter.result import Result
 from conformance.adapter.transcript import Inbox
 

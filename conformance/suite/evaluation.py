@@ -14,6 +14,7 @@ from conformance.adapter.base import Adapter
 from conformance.adapter.given import NotGiven
 from conformance.adapter.result import Result
 from conformance.results import Verdict
+from conformance.suite import outside
 from conformance.suite.earned import unfired
 from conformance.suite.expect import Expect, Inconclusive, SetupFailed, Unsupported, Violated
 from fakebrokers.errors import FakeBrokerError, UsageError, WaitTimeout
@@ -28,6 +29,8 @@ _STUMBLES = (LookupError, ValueError, TypeError, AttributeError, ArithmeticError
 #: States of the journal after which no answer need come.
 ENDS = frozenset({*states_that(Meaning.CUT), State.FIN})
 _OURS = tuple(Path(package.__path__[0]) for package in (conformance, fakebrokers))
+#: These may be installed among others.
+_WELL_KNOWN = (*_OURS, _OURS[0].with_name("scenarios"))
 _OTHERS = tuple(Path(sysconfig.get_path(name)) for name in ("stdlib", "purelib", "platlib"))
 
 Details = dict[str, Any]
@@ -170,7 +173,8 @@ def _is_stumble(error: Exception) -> bool:
     if not isinstance(error, _STUMBLES) or isinstance(error, FakeBrokerError):
         return False
     places = [Path(frame.filename) for frame in traceback.extract_tb(error.__traceback__)]
-    told = [place for place in places if not _is_below(place, _OTHERS)]
+    known = (*_WELL_KNOWN, *(folder.path for folder in outside.folders()))
+    told = [place for place in places if _is_below(place, known) or not _is_below(place, _OTHERS)]
     return bool(told) and not _is_below(told[-1], _OURS)
 
 

@@ -137,7 +137,7 @@ def _check(path: Path, known: Known) -> None:
         ids = sorted({item.id for item in rows.values() if item.protocol == known.protocol})
         name = "/".join(part for part in known.key if part)
         raise UsageError(f"{path}: there is no scenario {name}{_meant(known.id, ids)}")
-    criteria = criteria_of(rows[known.key].script)
+    criteria = criteria_of(rows[known.key])
     for wanted in known.criteria:
         if not criteria.has(wanted):
             problem = f"{known.id} has no criterion {wanted!r}"

@@ -6,22 +6,53 @@ import pkgutil
 from collections.abc import Iterable, Sequence
 from functools import cache
 from importlib import import_module
+from pathlib import Path
 
+from conformance.suite import outside, outside_catalogue
 from conformance.suite.catalogue import families
-from conformance.suite.scenario import Scenario, registered
+from conformance.suite.scenario import Scenario, declared, forget, registered
+from fakebrokers.commands import own_package
 from fakebrokers.errors import UsageError
 from fakebrokers.protocol import instead_of
 
 SETS = ("smoke", "gate", "full", "soak")
 
 
-@cache
 def all_scenarios() -> tuple[Scenario, ...]:
     """Every scenario there is, in the order of the catalogue."""
-    import scenarios
+    return _all_scenarios(outside.folders())
 
-    for module in pkgutil.walk_packages(scenarios.__path__, "scenarios."):
+
+def add_folder(path: str | Path) -> outside.Folder:
+    """Add the scenarios of a folder from outside; see `outside`.
+
+    Raises:
+        UsageError: With file and line, for whatever is wrong in it. Then nothing is added.
+    """
+    folder = outside.use(path)
+    try:
+        all_scenarios()
+    except UsageError:
+        remove_folder(folder)
+        raise
+    return folder
+
+
+def remove_folder(folder: outside.Folder) -> None:
+    """Take a folder and its scenarios out again."""
+    outside.forget(folder)
+    forget(folder.holds)
+
+
+@cache
+def _all_scenarios(folders: tuple[outside.Folder, ...]) -> tuple[Scenario, ...]:
+    families()  # a catalogue that is wrong is told before the scripts that rest on it
+    for module in pkgutil.walk_packages(own_package("scenarios").__path__, "scenarios."):
         import_module(module.name)
+    for folder in folders:
+        outside.load_scripts(folder)
+        own = {item.id: script for script, item, _ in declared() if folder.holds(script.__module__)}
+        outside_catalogue.check_scripts(folder, own)
     return tuple(registered())
 
 

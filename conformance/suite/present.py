@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from conformance.results import Result, Step, Verdict
-from conformance.suite.catalogue import sources
+from conformance.suite import outside
+from conformance.suite.catalogue import fault_of, sources
 from conformance.suite.judge import Judgement
 from conformance.suite.reproducer import python_client, reproducer
 from conformance.suite.scenario import Scenario
@@ -59,7 +61,7 @@ def to_result(
         reproducer=reproducer(judgement, python_client(who[1]) if is_bundled else None) if failed else "",
         revision=item.revision,
         run=judgement.run,
-        fault=wanted.fault,
+        fault=fault_of(wanted, item.protocol),
         adapter=_adapter(judgement),
         story=tuple(told(story(judgement))[:STORY_LINES]) if judgement.verdict is not Verdict.PASS else (),
         began_at=round(judgement.began_at, 3),
@@ -90,12 +92,30 @@ def _adapter(judgement: Judgement) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*judgement.adapter, *shown)))
 
 
-def replay_command(item: Scenario, *, who: Sequence[str], seed: int, target: str | None = None) -> str:
-    """The command that runs exactly this again, quoted for a shell, in one line."""
+def replay_command(
+    item: Scenario,
+    *,
+    who: Sequence[str],
+    seed: int,
+    target: str | None = None,
+    folder: Path | None = None,
+) -> str:
+    """The command that runs exactly this again, quoted for a shell, in one line.
+
+    Args:
+        folder: Where it will be run, if not here.
+    """
     words = ["fakebrokers", "conform", *who, "--protocol", item.protocol]
     words += ["--variant", item.variant] if item.variant else []
     words += ["--target", without_password(target)] if target else []
+    own = outside.folder_of(item.script.__module__)
+    words += ["--scenarios", _short(own.path, folder or Path.cwd())] if own else []
     return shlex.join([*words, "--seed", str(seed), item.id])
+
+
+def _short(path: Path, here: Path) -> str:
+    """A path as one would type it in a folder."""
+    return str(path.relative_to(here) if path.is_relative_to(here) else path)
 
 
 def without_password(url: str) -> str:

@@ -13,6 +13,7 @@ PROTOCOL = Protocol(
     name="blazingmq",
     about="BlazingMQ's client protocol",
     server="fakebrokers.blazingmq.server:BlazingMQ",
+    control="fakebrokers.blazingmq.operations:CONTROL",
     wires=(WIRE,),
     effects=faults.EFFECTS,
 )

@@ -187,6 +187,12 @@ class BlazingMQ(FakeServer):
         """A broker goes down in order: each connection ends once its deliveries are confirmed."""
         self.call(lambda: self.broker.shut_down(self._node(node), timeout_s, self.engine.now))
 
+    def reset(self) -> None:
+        """See `FakeServer.reset`; all brokers run."""
+        super().reset()
+        for number in range(1, len(self._nodes) + 1):
+            self.start_node(number)
+
     def _node(self, number: int) -> Node:
         if not 1 <= number <= len(self._nodes):
             raise UsageError(f"expected a node from 1 to {len(self._nodes)}, got {number}")

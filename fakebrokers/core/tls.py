@@ -25,6 +25,7 @@ class Certificate(StrEnum):
     EXPIRED = "expired"
     WRONG_HOST = "wrong-host"  #: for another host name
     UNKNOWN_AUTHORITY = "unknown-authority"  #: by an authority that is not in `Tls.ca_file`
+    SELF_SIGNED = "self-signed"  #: by nobody but itself
 
 
 class Tls:
@@ -33,13 +34,14 @@ class Tls:
     Args:
         host: Name or address that the good certificate is for; ``localhost`` is always in it too.
         ask_client: Ask clients for a certificate (SASL EXTERNAL); they may come without.
+        show: What `show` does at once; True for the good one.
 
     Attributes:
         context: For the listener. `show` changes what later handshakes see.
         ca_file: PEM file with the authority that clients should trust; gone after `close`.
     """
 
-    def __init__(self, host: str, *, ask_client: bool = False) -> None:
+    def __init__(self, host: str, *, ask_client: bool = False, show: Certificate | str | bool = True) -> None:
         try:
             import trustme
         except ModuleNotFoundError:
@@ -54,11 +56,15 @@ class Tls:
         if ask_client:
             self._authority.configure_trust(self.context)
             self.context.verify_mode = ssl.CERT_OPTIONAL
-        self.show(Certificate.GOOD)
+        self.show(Certificate.GOOD if isinstance(show, bool) else show)
 
     def show(self, kind: Certificate | str) -> None:
         """Change the certificate for all handshakes from now on."""
-        self._issue(Certificate(kind)).configure_cert(self.context)
+        wanted = Certificate(kind)
+        if wanted is Certificate.SELF_SIGNED:
+            self._self_sign()
+        else:
+            self._issue(wanted).configure_cert(self.context)
 
     def _issue(self, kind: Certificate) -> trustme.LeafCert:
         if kind is Certificate.WRONG_HOST:
@@ -70,6 +76,28 @@ class Tls:
             )
         authority = self._trustme.CA() if kind is Certificate.UNKNOWN_AUTHORITY else self._authority
         return authority.issue_cert(self._host, "localhost")
+
+    def _self_sign(self) -> None:
+        """Show a certificate of the right host whose issuer is itself."""
+        from cryptography import x509
+        from cryptography.hazmat.primitives import hashes
+        from cryptography.hazmat.primitives.serialization import Encoding, load_pem_private_key
+
+        leaf = self._authority.issue_cert(self._host, "localhost")
+        issued = x509.load_pem_x509_certificate(leaf.cert_chain_pems[0].bytes())
+        key = load_pem_private_key(leaf.private_key_pem.bytes(), None)
+        builder = x509.CertificateBuilder(
+            issuer_name=issued.subject,
+            subject_name=issued.subject,
+            public_key=issued.public_key(),
+            serial_number=x509.random_serial_number(),
+            not_valid_before=issued.not_valid_before_utc,
+            not_valid_after=issued.not_valid_after_utc,
+        ).add_extension(issued.extensions.get_extension_for_class(x509.SubjectAlternativeName).value, False)
+        own = builder.sign(key, hashes.SHA256())  # type: ignore[arg-type] # trustme's keys can sign
+        file = Path(self._folder.name) / "self-signed.pem"
+        file.write_bytes(leaf.private_key_pem.bytes() + own.public_bytes(Encoding.PEM))
+        self.context.load_cert_chain(file)
 
     def client_certificate(self, name: str) -> tuple[Path, Path]:
         """PEM files (certificate, key) of a client whose common name is `name`."""

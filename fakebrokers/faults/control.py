@@ -8,6 +8,7 @@ from typing import Any, Protocol, TypeVar
 
 from fakebrokers.core.engine import Engine
 from fakebrokers.errors import PlanError
+from fakebrokers.faults.injector import Rule
 from fakebrokers.faults.plan import Fault, Plan, load_plan
 
 T = TypeVar("T")
@@ -85,6 +86,15 @@ class FaultControl:
         """How often a fault took place."""
         return self._injector.find(name).fired
 
+    def seen(self, name: str) -> int:
+        """How many frames (messages, moments) a fault has met that fit it, chosen or not."""
+        return self._injector.find(name).seen
+
+    def forget(self) -> None:
+        """`clear`, and as if none had ever been added."""
+        self.clear()
+        self._server.call(self._injector.reset)
+
     @property
     def unfired(self) -> tuple[str, ...]:
         """The faults that were ever added, those that were taken out too, and never took place."""
@@ -94,6 +104,11 @@ class FaultControl:
     def plan(self) -> Plan:
         """Seed and all faults that were ever added, as a plan that can be written down and loaded again."""
         return Plan(seed=self._injector.seed, faults=tuple(rule.fault for rule in self._injector.ever))
+
+    @property
+    def rules(self) -> tuple[Rule, ...]:
+        """The faults at work with what they have counted; look, do not touch."""
+        return tuple(self._injector.rules)
 
     @property
     def names(self) -> tuple[str, ...]:

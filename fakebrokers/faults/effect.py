@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 from fakebrokers.errors import PlanError
 from fakebrokers.faults.match import Match
 
+#: How often an effect may say a frame at once: a fake that says more does nothing else for seconds.
+MOST_TIMES = 100_000
+
 
 class Realism(StrEnum):
     """Who could cause it in real life, and so what the client owes."""

@@ -44,6 +44,7 @@ class Rule:
         self.index = index
         self.name = fault.name or made_up_name(index)
         self.direction = fault.direction
+        self.seen = 0  #: how many frames, messages or moments fitted, chosen or not
         self.fired = 0
         self.added = added
         self._seed = seed
@@ -70,7 +71,12 @@ class Rule:
             since = opened if match.scope == "connection" else self.added
             if now - since < match.after_s:
                 return False
-        return match.position_fits(state.next_position()) and self.draw(state)
+        return match.position_fits(self.count(state)) and self.draw(state)
+
+    def count(self, state: RuleState) -> int:
+        """Count one more that fits; returns its number in its scope, from 1."""
+        self.seen += 1
+        return state.next_position()
 
     def draw(self, state: RuleState) -> bool:
         """Draw, if the match has a probability."""
@@ -182,6 +188,12 @@ class Injector:
         """Take all faults out."""
         self.rules.clear()
         self._tell_pipes()
+
+    def reset(self) -> None:
+        """Forget all faults that ever were; the next one without a name is the first again."""
+        self.ever.clear()
+        self._numbered = 0
+        self.clear()
 
     def forget(self, connection: str) -> None:
         """Drop what is kept of a connection that has ended."""

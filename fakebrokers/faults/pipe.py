@@ -297,7 +297,7 @@ class Pipe:
             if at <= now:
                 self._idle_fired[rule.index] = self._silent_since(rule.direction)
                 state = rule.state(self.end.name, self.end.peer)
-                if rule.fault.match.position_fits(state.next_position()) and rule.draw(state):
+                if rule.fault.match.position_fits(rule.count(state)) and rule.draw(state):
                     self._apply_at_moment(rule, now)
                     fired.append(rule.name)
         self._set_idle_timer()

@@ -60,6 +60,7 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True):
         if not self.effects:
             raise PlanError(f"{path}.effect", "expected at least one effect, got none")
         for effect, where in self.placed_effects(path):
+            _check_numbers(effect, where)
             effect.check(where)
             kind = effect.__struct_config__.tag
             if self.match.on is not None and effect.needs_frame:
@@ -69,6 +70,18 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True):
                     f"{path}.match.direction",
                     f'expected "{effect.direction}" with "{kind}", got "{self.match.direction}"',
                 )
+
+
+#: No setting is larger that can have a fraction: seconds of a century, further than clocks and timers go.
+_LARGEST = 3.2e9
+
+
+def _check_numbers(effect: Effect, path: str) -> None:
+    """Raise `PlanError` for a time that no clock can hold."""
+    for name in effect.__struct_fields__:
+        value = getattr(effect, name)
+        if isinstance(value, float) and not abs(value) <= _LARGEST:
+            raise PlanError(f"{path}.{name}", f"expected a number up to {_LARGEST:.0f}, got {value:g}")
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):

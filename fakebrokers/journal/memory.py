@@ -192,6 +192,10 @@ class Journal:
 
     # reading
 
+    def forget(self) -> None:
+        """Keep none of the records so far; their numbers are not given again."""
+        self._entries.clear()
+
     @property
     def _oldest(self) -> int:
         """`seq` of the oldest record that is kept."""

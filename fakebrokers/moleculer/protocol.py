@@ -20,6 +20,7 @@ PROTOCOL = Protocol(
     name="moleculer",
     about="Moleculer nodes and the bus between them",
     server="fakebrokers.moleculer.server:Moleculer",
+    control="fakebrokers.moleculer.operations:CONTROL",
     wires=(NATS, REDIS, MQTT, TCP),
     effects=faults.EFFECTS,
     variants=("nats", "redis", "mqtt", "tcp"),

@@ -53,7 +53,7 @@ class Moleculer(FakeServer):
         serializer: How the fake nodes write packets.
         namespace: Of the fake nodes.
         user, password, token: What clients of the bus have to show.
-        management: Serve the monitoring pages of a NATS server, at `management_url`.
+        management: Serve the monitoring pages of a NATS server, at `management_url`; a number is their port.
         gossip_s: Seconds between two rounds of gossip (TCP).
         udp_port: Let nodes of the TCP transporter find each other by datagrams on loopback, on this port
             (4445 is the usual one); 0: not at all.
@@ -74,7 +74,7 @@ class Moleculer(FakeServer):
         user: str = "",
         password: str = "",
         token: str = "",
-        management: bool = False,
+        management: bool | int = False,
         gossip_s: float = GOSSIP_S,
         udp_port: int = 0,
         bus: dict[str, Any] | None = None,
@@ -91,9 +91,10 @@ class Moleculer(FakeServer):
             serializer=serializer, user=user, password=password, token=token, **(bus or {})
         )
         self._network = TcpNetwork(self, gossip_s, udp_port) if transporter == "tcp" else None
-        if management and transporter != "nats":
+        if management is not False and transporter != "nats":
             raise UsageError(f"only NATS has monitoring pages, not {transporter}")
-        self._monitor = _monitor(self) if management else None
+        self._monitor = None if management is False else _monitor(self)
+        self._monitor_port = 0 if management is True else int(management)
         self._own_options = {**options, "user": user, "password": password, "token": token}
         self._siblings: dict[str, Moleculer] = {}
         super().__init__(profile=profile, body_limit=body_limit, **options)
@@ -133,7 +134,7 @@ class Moleculer(FakeServer):
         """Accept from now on, on the monitoring port too."""
         await super().serve()
         if self._monitor is not None:
-            await self._monitor.start(self.host, 0)
+            await self._monitor.start(self.host, self._monitor_port)
         if self._network is not None:
             await self._network.start()
 
@@ -327,6 +328,22 @@ class Moleculer(FakeServer):
         if self.broker.bus is None:
             raise UsageError("nodes of the TCP transporter have no bus: use faults on their connections")
         return self.broker.bus
+
+    def reset(self) -> None:
+        """See `FakeServer.reset`; the fake nodes are gone, and so are the servers of other transporters."""
+        siblings, self._siblings = self._siblings, {}
+        for sibling in siblings.values():
+            sibling.stop()
+
+        def act() -> None:
+            for node in self.broker.nodes.values():
+                node.vanish()
+            self.broker.nodes.clear()
+            if self.broker.bus is not None:
+                self.broker.bus.partitions = []
+
+        self.call(act)
+        super().reset()
 
     def impersonate(self, node: str, *, fault: str = "") -> None:
         """Another instance with the id of a node tells of itself, and is gone again."""

@@ -13,6 +13,7 @@ import msgspec
 
 from fakebrokers.core.frames import Role
 from fakebrokers.core.session import HangUp
+from fakebrokers.errors import PlanError
 from fakebrokers.faults.build import fault
 from fakebrokers.faults.effect import Action, Effect, Passage, Realism
 from fakebrokers.faults.effects import Fin, HalfOpen, Rst, Silent
@@ -145,6 +146,10 @@ class SlowBody(Effect, frozen=True, tag="slow-body"):
             pieces = [b"1\r\n%b\r\n" % piece for piece in pieces]
             pieces.append(b"0\r\n\r\n")
         passage.pass_pieces([head, *pieces], [1 / self.bytes_per_s] * len(pieces) + [0.0])
+
+    def check(self, path: str) -> None:
+        if not self.bytes_per_s > 0:
+            raise PlanError(f"{path}.bytes_per_s", f"expected a number above 0, got {self.bytes_per_s}")
 
 
 def _head_and_body(passage: Passage) -> tuple[bytes, bytes, bool]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 import msgspec
 
 from fakebrokers.core.frames import Frame
+from fakebrokers.errors import PlanError
 from fakebrokers.faults.effect import Effect, Passage, Realism
 from fakebrokers.narconi import frames as f
 
@@ -52,6 +53,10 @@ class CorruptContent(Effect, frozen=True, tag="corrupt-content"):
         if places:
             data[passage.random.choice(places)] ^= self.xor
         passage.pass_raw(bytes(data))
+
+    def check(self, path: str) -> None:
+        if not 1 <= self.xor <= 0xFF:
+            raise PlanError(f"{path}.xor", f"expected 1..255, got {self.xor}")
 
 
 def _content(frame: Frame, data: bytes) -> Iterator[int]:

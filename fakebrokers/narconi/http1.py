@@ -1,5 +1,10 @@
 """HTTP/1.x as a server reads and writes it: bytes to requests, and both kinds of message to bytes.
 
+Own code, because a fake answers as the recorded server does, not as a good one. It takes and refuses what
+node 0.10 did: bare line feeds, blank lines in front of a request, a body behind an upgrade; heads up to its
+limit. It answers with the headers of the recording, in their order, and faults write responses that no
+library would.
+
 The size rule is Narconi's (docs/protocols/narconi.md, "Size"). It counts pieces: here a piece is a chunk, or
 the whole body of a request with a length. TCP segments play no part, so that runs repeat.
 """

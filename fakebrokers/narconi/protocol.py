@@ -14,6 +14,7 @@ PROTOCOL = Protocol(
     name="narconi",
     about="Narconi queues over HTTP and WebSocket",
     server="fakebrokers.narconi.server:Narconi",
+    control="fakebrokers.narconi.operations:CONTROL",
     wires=(WIRE,),
     effects=(*faults.EFFECTS, *forging.EFFECTS),
 )

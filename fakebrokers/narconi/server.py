@@ -34,7 +34,8 @@ class Narconi(FakeServer):
     Args:
         config: Limits and behaviour, see `Config`; its port plays no part.
         tls: Listen for TLS too (https and wss, as a gateway in front of Narconi offers them), on a further
-            port; `tls_port` and `tls.ca_file` are what a client needs.
+            port; `tls_port` and `tls.ca_file` are what a client needs. A name of `Certificate`, such as
+            ``expired``: with that one.
         options: Those of `FakeServer`. Profiles: ``real`` (0.1.0 on node 0.10), ``node20``,
             ``0.2.0-pre``, ``seed``.
     """
@@ -43,7 +44,7 @@ class Narconi(FakeServer):
     broker: NarconiBroker
 
     def __init__(
-        self, *, config: Config | None = None, profile: str = "real", tls: bool = False, **options: Any
+        self, *, config: Config | None = None, profile: str = "real", tls: bool | str = False, **options: Any
     ) -> None:
         self.config = config or Config()
         self._behaviour = find_profile(PROFILES, profile, PROTOCOL.name)
@@ -71,7 +72,7 @@ class Narconi(FakeServer):
         plain = Endpoint(WIRE, self._new_session, self._wanted_port)
         if not self._wants_tls or self.in_memory:
             return [plain]
-        self.tls = Tls(self.host)
+        self.tls = Tls(self.host, show=self._wants_tls)
         return [plain, Endpoint(WIRE, self._new_session, 0, self.tls.context)]
 
     def stop(self) -> None:

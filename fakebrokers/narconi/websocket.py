@@ -1,4 +1,11 @@
-"""WebSocket messages as a server reads and writes them (RFC 6455): no extensions."""
+"""WebSocket messages as a server reads and writes them (RFC 6455): no extensions.
+
+Own code, because what is needed is what libraries keep from their users. The server reads a message that is
+too large to its end and answers it with an error of its own (docs/protocols/narconi.md, "publish"), where
+they end the connection as soon as they see the length; frames are read with and without a mask, and the
+journal wants their size on the wire. Faults write what the RFC forbids (reserved bits, unknown opcodes,
+masked frames of a server), and the mask is always the same, so that runs repeat.
+"""
 
 from __future__ import annotations
 

@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable
 from types import TracebackType
 from typing import Any
 
+import msgspec
 from aiohttp import web
 
 from fakebrokers.core.http_guard import refuse_foreign
@@ -181,8 +182,8 @@ async def _like_toxiproxy(request: web.Request, handler: Handler) -> web.StreamR
 async def _body(request: web.Request) -> Any:
     """The JSON of a request, whatever its content type says."""
     try:
-        return json.loads(await request.read())
-    except ValueError as error:
+        return msgspec.json.decode(await request.read())
+    except (ValueError, RecursionError) as error:  # msgspec's own errors are ValueErrors
         raise ApiError(400, f"bad request body: {error}") from None
 
 

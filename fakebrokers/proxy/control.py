@@ -132,7 +132,9 @@ def _listen_address(listen: str) -> tuple[str, int]:
     """Host and port; loopback where none is given (Toxiproxy itself takes all addresses)."""
     host, _, port = listen.rpartition(":")
     if not port.isdecimal():
-        raise ApiError(500, f"listen tcp: address {listen}: missing port in address")
+        raise ApiError(400, f"listen tcp: address {listen}: missing port in address")
+    if len(port) > 5 or int(port) >= 1 << 16:
+        raise ApiError(400, f"listen tcp: address {listen}: invalid port")
     host = host.strip("[]")
     return ("127.0.0.1" if host in ("", "localhost") else host), int(port)
 
@@ -158,12 +160,15 @@ class Proxies:
         """A new proxy from a request body. Its toxics act from the first connection on."""
         wanted = _proxy_fields(body)
         _demand(wanted, "")
+        toxics = body.get("toxics") or []
+        if not isinstance(toxics, list):
+            raise ApiError(400, f"bad request body: expected a list of toxics, got {toxics!r:.100}")
         if wanted["name"] in self.by_name:
             raise ApiError(409, "proxy already exists")
         managed = ManagedProxy(
             wanted["name"], wanted.get("listen") or "127.0.0.1:0", wanted["upstream"], self.seed
         )
-        for row in body.get("toxics") or ():
+        for row in toxics:
             managed.add(self._read_toxic(managed, row))
         if wanted.get("enabled", True):
             managed.start()

@@ -14,6 +14,7 @@ PROTOCOL = Protocol(
     name="pzq",
     about="PZQ store-and-forward queue over ZeroMQ",
     server="fakebrokers.pzq.server:PZQ",
+    control="fakebrokers.pzq.operations:CONTROL",
     wires=(WIRE,),
     effects=faults.EFFECTS,
 )

@@ -18,7 +18,7 @@ from aiohttp import web
 from fakebrokers.core.connection import Connection
 from fakebrokers.core.http_guard import refuse_foreign
 from fakebrokers.core.session import HangUp
-from fakebrokers.rabbitmq_stream.refusals import Refused
+from fakebrokers.rabbitmq_stream.refusals import Crashed, Refused
 from fakebrokers.rabbitmq_stream.session import StreamSession
 from fakebrokers.rabbitmq_stream.stream import Stream
 from fakebrokers.rabbitmq_stream.superstreams import SuperStream
@@ -251,10 +251,12 @@ class Management:
     async def _create(self, request: web.Request) -> web.Response:
         vhost, name = request.match_info["vhost"], request.match_info["name"]
         try:
-            body = await request.json() if request.can_read_body else {}
-            arguments = dict(body.get("arguments") or {})
-        except (ValueError, AttributeError):
-            return _bad_request("the body is no JSON object")
+            body = json.loads(await request.read() or b"{}")
+        except (ValueError, RecursionError):
+            return _bad_request("the body is no JSON, or nested too deep")
+        arguments = body.get("arguments") or {} if isinstance(body, dict) else None
+        if not isinstance(arguments, dict):
+            return _bad_request("expected a JSON object in which arguments is one too")
         if arguments.get("x-queue-type") != "stream":
             return _bad_request("this fake has queues of type stream only: arguments.x-queue-type")
         wire = {key.removeprefix("x-"): str(v) for key, v in arguments.items() if key != "x-queue-type"}
@@ -266,6 +268,8 @@ class Management:
             self._server.call(self._broker.create, vhost, name, wire, self._broker.cluster.nodes[0])
         except Refused as refused:
             return _bad_request(f"refused with code {int(refused.code)}")
+        except Crashed as problem:
+            return _bad_request(str(problem))
         return web.Response(status=201)
 
     async def _delete(self, request: web.Request) -> web.Response:

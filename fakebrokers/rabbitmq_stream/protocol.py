@@ -13,6 +13,7 @@ PROTOCOL = Protocol(
     name="rabbitmq-stream",
     about="RabbitMQ's stream protocol",
     server="fakebrokers.rabbitmq_stream.server:RabbitMQStream",
+    control="fakebrokers.rabbitmq_stream.operations:CONTROL",
     wires=(WIRE,),
     effects=faults.EFFECTS,
     ordered=True,

@@ -43,8 +43,9 @@ class RabbitMQStream(FakeServer):
         load_balancer: Connections go to the nodes in turn, whatever address they used.
         advertised_host: Host that clients are told to connect to; None: the one listened on.
         heartbeat_s, frame_max: What the server's Tune offers (seconds, bytes); None: as the profile.
-        tls: Listen for TLS too, on further ports; `tls_port` and `tls.ca_file` are what a client needs.
-        management: Serve a management HTTP API in RabbitMQ's shape, at `management_url`.
+        tls: Listen for TLS too, on further ports; `tls_port` and `tls.ca_file` are what a client needs. A
+            name of `Certificate`, such as ``expired``: with that one.
+        management: Serve a management HTTP API in RabbitMQ's shape, at `management_url`; a number: there.
         real_delays: Hold back the answer to a failed login for 3 s, as 4.x does.
         switches: Further fields of `Profile` to change, such as ``{"request_timeout_s": 1.0}``.
         options: Those of `FakeServer`.
@@ -62,8 +63,8 @@ class RabbitMQStream(FakeServer):
         advertised_host: str | None = None,
         heartbeat_s: int | None = None,
         frame_max: int | None = None,
-        tls: bool = False,
-        management: bool = False,
+        tls: bool | str = False,
+        management: bool | int = False,
         real_delays: bool = False,
         switches: Mapping[str, Any] | None = None,
         **options: Any,
@@ -73,7 +74,8 @@ class RabbitMQStream(FakeServer):
         self.switches = _switched(profile, heartbeat_s, frame_max, real_delays, switches or {})
         self._advertised_host = advertised_host
         self._wants_tls = tls
-        self._management = _management(self) if management else None
+        self._management = None if management is False else _management(self)
+        self._management_port = 0 if management is True else int(management)
         self.tls: Tls | None = None
         self._cluster = Cluster(
             [Node(f"rabbit@node{number + 1}") for number in range(nodes)], load_balancer=load_balancer
@@ -93,7 +95,7 @@ class RabbitMQStream(FakeServer):
         ]
         if not self._wants_tls or self.in_memory:
             return plain
-        self.tls = Tls(self.host, ask_client=True)
+        self.tls = Tls(self.host, ask_client=True, show=self._wants_tls)
         return plain + [
             Endpoint(WIRE, partial(self._new_tls_session, node), 0, self.tls.context) for node in nodes
         ]
@@ -111,7 +113,7 @@ class RabbitMQStream(FakeServer):
         """Accept from now on, on the management API too."""
         await super().serve()
         if self._management is not None:
-            await self._management.start(self.host, 0)
+            await self._management.start(self.host, self._management_port)
 
     async def unserve(self) -> None:
         """End what `serve` began besides the listeners."""
@@ -208,7 +210,7 @@ class RabbitMQStream(FakeServer):
 
     def move_leader(self, name: str, node: int | None) -> None:
         """Let another node (by number, from 1) lead a stream, or none; its users get a MetadataUpdate."""
-        target = None if node is None else self._cluster.nodes[node - 1]
+        target = None if node is None else self._node(node)
         self.call(lambda: self.broker.move_leader(name, target, self.engine.now))
 
     def say_close(
@@ -225,11 +227,22 @@ class RabbitMQStream(FakeServer):
 
     def stop_node(self, node: int) -> None:
         """A node (by number, from 1) goes down: its connections end, its streams lose that member."""
-        self.call(lambda: self.broker.stop_node(self._cluster.nodes[node - 1], self.engine.now))
+        self.call(lambda: self.broker.stop_node(self._node(node), self.engine.now))
 
     def start_node(self, node: int) -> None:
         """The node comes back."""
-        self.call(lambda: self.broker.start_node(self._cluster.nodes[node - 1], self.engine.now))
+        self.call(lambda: self.broker.start_node(self._node(node), self.engine.now))
+
+    def reset(self) -> None:
+        """See `FakeServer.reset`; all nodes run."""
+        super().reset()
+        for number in range(1, len(self.nodes) + 1):
+            self.start_node(number)
+
+    def _node(self, number: int) -> Node:
+        if not 1 <= number <= len(self.nodes):
+            raise UsageError(f"expected a node from 1 to {len(self.nodes)}, got {number}")
+        return self.nodes[number - 1]
 
 
 def _management(server: RabbitMQStream) -> Management:

@@ -94,6 +94,10 @@ EFFECT = {"type": "drop"}
         ({"match": {}, "effect": {"type": "delay", "seconds": 1, "jiter": 1}}, r"effect\.jiter: .*'jitter'"),
         ({"match": {}, "effect": {"type": "slice"}}, r'effect: expected one of "size", "at"'),
         ({"match": {}, "effect": [EFFECT, {"type": "slice", "size": 0}]}, r"effect\[1\]\.size: expected a"),
+        ({"match": {}, "effect": {"type": "latency", "seconds": 1e300}}, r"seconds: expected a number up to"),
+        ({"match": {}, "effect": {"type": "duplicate", "times": 2**40}}, r"times: .* 1 to 100000, got 1099"),
+        ({"match": {}, "effect": {"type": "inject", "hex": "00", "times": 2**40}}, r"times: .* 1 to 100000"),
+        ({"match": {}, "effect": {"type": "reply", "code": 1, "tail_hex": "x"}}, r"tail_hex: .*got 'x'"),
         ({"match": {}, "effect": {"type": "inject"}}, r'effect: expected either "kind" or "hex"'),
         (
             {"match": {}, "effect": {"type": "inject", "hex": "x"}},

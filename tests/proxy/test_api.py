@@ -131,6 +131,20 @@ def test_a_toxic_of_that_name_already(api: Api, proxy: dict[str, Any]) -> None:
     assert (status, answer["error"]) == (409, "toxic already exists")
 
 
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        ({"listen": "127.0.0.1:99999"}, "listen tcp: address 127.0.0.1:99999: invalid port"),
+        ({"listen": "nowhere"}, "listen tcp: address nowhere: missing port in address"),
+        ({"toxics": 0.5}, "bad request body: expected a list of toxics, got 0.5"),
+    ],
+)
+def test_a_proxy_that_cannot_be(api: Api, change: dict[str, Any], text: str) -> None:
+    status, answer, _ = api("POST", "/proxies", {"name": "q", "upstream": "x:1", **change})
+    assert (status, answer["error"]) == (400, text)
+    assert api("GET", "/proxies")[1] == {}
+
+
 def test_a_port_that_is_taken(api: Api, toy: Toy) -> None:
     body = {"name": "q", "upstream": "x:1", "listen": f"127.0.0.1:{toy.port}"}
     status, answer, _ = api("POST", "/proxies", body)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fakebrokers.errors import PlanError
-from fakebrokers.faults.effect import Effect, Passage, Realism
+from fakebrokers.faults.effect import MOST_TIMES, Effect, Passage, Realism
 
 
 class Duplicate(Effect, frozen=True, tag="duplicate"):
@@ -18,5 +18,5 @@ class Duplicate(Effect, frozen=True, tag="duplicate"):
             passage.pass_through()
 
     def check(self, path: str) -> None:
-        if self.times < 1:
-            raise PlanError(f"{path}.times", f"expected a count from 1, got {self.times}")
+        if not 1 <= self.times <= MOST_TIMES:
+            raise PlanError(f"{path}.times", f"expected a count from 1 to {MOST_TIMES}, got {self.times}")

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 
 from fakebrokers.errors import PlanError
-from fakebrokers.faults.effect import Effect, Passage, Realism
+from fakebrokers.faults.effect import MOST_TIMES, Effect, Passage, Realism
 from fakebrokers.faults.match import Match
+from fakebrokers.faults.read import one_of
 
 if TYPE_CHECKING:
     from fakebrokers.core.wire import Wire
@@ -53,8 +54,8 @@ class Inject(Effect, frozen=True, tag="inject"):
             bytes.fromhex(self.hex)
         except ValueError:
             raise PlanError(f"{path}.hex", f"expected hexadecimal digits, got {self.hex!r}") from None
-        if self.times < 1:
-            raise PlanError(f"{path}.times", f"expected a count from 1, got {self.times}")
+        if not 1 <= self.times <= MOST_TIMES:
+            raise PlanError(f"{path}.times", f"expected a count from 1 to {MOST_TIMES}, got {self.times}")
 
     def check_wire(self, wire: Wire, match: Match, path: str) -> None:
         if self.kind:
@@ -90,3 +91,18 @@ class Reply(Effect, frozen=True, tag="reply"):
                 passage.answer(answer)
         if answer is None or self.pass_request:
             passage.pass_through()
+
+    def check(self, path: str) -> None:
+        try:
+            bytes.fromhex(self.tail_hex)
+        except ValueError:
+            raise PlanError(
+                f"{path}.tail_hex", f"expected hexadecimal digits, got {self.tail_hex!r}"
+            ) from None
+
+    def check_wire(self, wire: Wire, match: Match, path: str) -> None:
+        """No frame of the wire has such a field; which one the answer is shows only when it is said."""
+        known = {field for kind in wire.frames for field in kind.__struct_fields__}
+        for name in self.fields:
+            if name not in known:
+                raise PlanError(f"{path}.fields.{name}", f"expected {one_of(sorted(known), name)}")

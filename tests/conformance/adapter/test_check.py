@@ -16,7 +16,7 @@ from conformance.adapter.check import Check, Report, check
 from conformance.adapter.hello import HELLO_S
 from conformance.adapter.order import order, overtaken
 from conformance.adapter.process import ProcessAdapter
-from conformance.adapter.profile import ROLE_OPS
+from conformance.adapter.profile import profiles
 
 HERE = Path(__file__).parent
 ENV = {"PYTHONPATH": str(HERE.parents[2])}
@@ -119,7 +119,7 @@ def test_a_hello_that_never_comes_is_named_after_one_attempt() -> None:
     assert hello.problem == "nothing on stdout"
     assert "within 0.6 s" in hello.expected
     assert "flush stdout" in hello.fix
-    assert 0.6 <= hello.seconds < len(ROLE_OPS) * 0.6, "not once for each protocol"
+    assert 0.6 <= hello.seconds < len(profiles()) * 0.6, "not once for each protocol"
 
 
 def test_who_waits_for_a_hello_knows_within_5_s() -> None:

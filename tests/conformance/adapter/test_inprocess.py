@@ -11,7 +11,7 @@ import pytest
 
 from conformance.adapter.base import AdapterFailed
 from conformance.adapter.inprocess import InProcessAdapter
-from conformance.adapter.kit import Failure
+from conformance.adapter.kit import AdapterBase, Failure, op
 from conformance.adapter.messages import Kind
 from fakebrokers.core import virtual
 from fakebrokers.errors import UsageError
@@ -238,3 +238,67 @@ def test_what_reconnects_may_be_a_list() -> None:
     caps = asyncio.run(hello())
     assert caps["auto_reconnect"] == ["locator"]
     assert caps["concurrent"] is True
+
+
+class Counting(AdapterBase):
+    """Its answers are its caller's: whatever stands in ``body`` is the result."""
+
+    protocols = ("rabbitmq-stream",)
+
+    @op("publish")
+    async def publish(self, args: dict[str, Any]) -> Any:
+        return args["body"]
+
+    @op("publish_many")
+    async def publish_many(self, args: dict[str, Any]) -> Any:
+        return args["body"]
+
+    @op("state")
+    async def state(self) -> dict[str, Any]:
+        return {"open": False}
+
+
+def with_counting(script: Callable[[InProcessAdapter, Counting], Coroutine[Any, Any, None]]) -> None:
+    async def main() -> None:
+        counting = Counting()
+        adapter = InProcessAdapter(lambda: counting, "rabbitmq-stream")
+        await adapter.start()
+        await script(adapter, counting)
+        await adapter.kill()
+
+    virtual.run(main())
+
+
+def test_what_an_answer_means_is_told_with_its_line_and_member() -> None:
+    async def script(adapter: InProcessAdapter, counting: Counting) -> None:
+        result = await adapter.call("publish", {"body": {"outcome": "lost"}})
+        problem = "line 5, publish: result.outcome: expected one of acked, sent, got 'lost'"
+        assert adapter.violations == [problem]
+        assert result.error is not None
+        assert (result.word, result.error.text) == ("internal", f"the adapter broke its protocol: {problem}")
+        counting.emit("session", session="s", what="tired")
+        await adapter.call("state", {"session": "s"})
+        told = "line 6, 'session': the event.what: expected one of connected, "
+        assert adapter.violations[1].startswith(told)
+
+    with_counting(script)
+
+
+def test_acknowledgements_are_counted() -> None:
+    rows = {"outcomes": [{"outcome": "acked"}, {"outcome": "acked"}, {"outcome": "nacked"}]}
+    batch = {"messages": [1, 2, 3], "body": rows}
+
+    async def script(adapter: InProcessAdapter, counting: Counting) -> None:
+        await adapter.call("publish", {"body": {"outcome": "acked"}})
+        assert adapter.acked == 1
+        await adapter.call("publish_many", batch)
+        assert adapter.acked == 3
+        await adapter.call("publish_many", {**batch, "subentry": "gzip"})
+        assert adapter.acked == 4, "a batch that is confirmed as one counts once"
+        sent = await adapter.call("publish", {"wait": False, "body": {"outcome": "sent"}})
+        counting.emit("outcome", id=sent.id, outcome="acked")
+        await adapter.call("state", {"session": "s"})
+        assert adapter.acked == 5
+        assert adapter.violations == []
+
+    with_counting(script)

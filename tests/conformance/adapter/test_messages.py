@@ -1,4 +1,4 @@
-"""The lines as values: bodies, numbers, errors, deadlines, and input that is none of these."""
+"""The lines as values: bodies, numbers, errors, and input that is none of these."""
 
 from __future__ import annotations
 
@@ -22,11 +22,8 @@ from conformance.adapter.messages import (
     Part,
     Request,
     Response,
-    deadline_ms,
-    deadline_of,
     decode,
     encode,
-    patience_ms,
     request_body,
     same_body,
 )
@@ -132,28 +129,6 @@ def hello(**limits: float) -> Hello:
 
 
 @pytest.mark.parametrize(
-    ("known", "op", "args", "timeout_ms", "expected"),
-    [
-        (None, "connect", {}, None, 10_000),
-        (hello(), "connect", {}, 700, 700),
-        (hello(connect_timeout_ms=3000), "connect", {}, 700, 3000),
-        (hello(connect_timeout_ms=90_000), "connect", {}, 700, 30_000),
-        (hello(request_timeout_ms=9000), "rmqs.create", {}, 700, 9000),
-        (hello(request_timeout_ms=9000), "publish", {}, 700, 700),
-        (hello(publish_timeout_ms=4000), "publish_many", {}, 700, 4000),
-        (hello(request_timeout_ms=9000), "state", {}, 700, 700),
-        (hello(request_timeout_ms=9000), "close", {}, 700, 700),
-        (hello(request_timeout_ms=9000), "next", {"wait_ms": 50}, None, 50),
-    ],
-)
-def test_the_deadline_is_the_librarys_own_or_the_scripts(
-    known: Hello | None, op: str, args: dict[str, object], timeout_ms: float | None, expected: float
-) -> None:
-    assert deadline_ms(known, op, args, timeout_ms) == expected
-    assert patience_ms(expected) == expected * 1.2 + 250
-
-
-@pytest.mark.parametrize(
     ("error", "word", "history", "outcome", "maelstrom"),
     [
         (None, "ok", "ok", "acked", None),
@@ -182,23 +157,6 @@ def test_every_kind_has_a_maelstrom_code() -> None:
     assert {kind: Error(kind, False).maelstrom_code for kind in Kind}
     with pytest.raises(msgspec.ValidationError):
         msgspec.convert({"kind": "sulking", "definite": True}, Error)
-
-
-@pytest.mark.parametrize(
-    ("limits", "kind", "wanted", "deadline"),
-    [
-        ({}, "publish", 2000.0, 2000.0),
-        ({"publish_timeout_min_ms": 5000}, "publish", 2000.0, 5000.0),
-        ({"publish_timeout_min_ms": 1000}, "publish", 2000.0, 2000.0),
-        ({"timeout_factor": 2}, "publish", 2000.0, 4000.0),
-        ({"timeout_factor": 2, "connect_timeout_ms": 20_000}, "connect", 2000.0, 30_000.0),
-    ],
-)
-def test_a_deadline_follows_what_the_library_cannot_do_otherwise(
-    limits: dict[str, float], kind: str, wanted: float, deadline: float
-) -> None:
-    assert deadline_of(hello(**limits), kind, wanted) == deadline
-    assert deadline_ms(hello(**limits), kind, {}, wanted) == deadline
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from rich.console import Console
 from conformance.adapter.check import check
 from conformance.adapter.new import BUILDS, LANGUAGES, new
 from conformance.adapter.process import ProcessAdapter
-from conformance.adapter.profile import ROLE_OPS
+from conformance.adapter.profile import profiles
 from conformance.adapters.registry import HERE as ADAPTERS
 from conformance.results import Verdict
 from conformance.suite.conform import Order, conform
@@ -77,7 +77,7 @@ def test_what_is_written_in_go_is_formatted(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("protocol", [name for name in ROLE_OPS if name != "rabbitmq-stream"])
+@pytest.mark.parametrize("protocol", [name for name in profiles() if name != "rabbitmq-stream"])
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_it_passes_for_every_protocol(language: str, protocol: str, tmp_path: Path) -> None:
     check_new(language, tmp_path, protocol)

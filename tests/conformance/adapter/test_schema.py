@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import UNSET, UnsetType
 
+from conformance.adapter import schema
 from conformance.adapter.messages import (
     PROTOCOL_VERSION,
     BadLine,
@@ -19,11 +21,15 @@ from conformance.adapter.messages import (
     decode,
     encode,
 )
-from conformance.adapter.profile import ALL_OPS, ROLE_OPS
+from conformance.adapter.ops import core, messaging
+from conformance.adapter.ops.define import Profile
+from conformance.adapter.profile import all_ops, profiles
+from conformance.adapter.schema import schema_text
 
 jsonschema = pytest.importorskip("jsonschema", reason="missing: jsonschema")
 
-SCHEMA = json.loads((Path(__file__).parents[3] / "conformance/adapter/schema.json").read_text("utf-8"))
+SCHEMA_FILE = Path(__file__).parents[3] / "conformance/adapter/schema.json"
+SCHEMA = json.loads(SCHEMA_FILE.read_text("utf-8"))
 VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
 OLD_FILE = Path(__file__).with_name("version-1.jsonl")
 
@@ -83,16 +89,23 @@ def test_the_schema_is_one_and_has_the_version() -> None:
     assert SCHEMA["$id"] == f"urn:fakebrokers:adapter-protocol:{PROTOCOL_VERSION}"
 
 
+def test_the_schema_in_the_tree_is_that_of_the_types() -> None:
+    fix = "run python -m conformance.adapter.reference"
+    assert SCHEMA_FILE.read_text("utf-8") == schema_text(), fix
+
+
 def test_every_op_has_its_arguments_in_the_schema() -> None:
-    assert ops_of_the_schema() == ALL_OPS
+    assert ops_of_the_schema() == set(all_ops())
 
 
 def test_kinds_protocols_and_roles_are_those_of_the_code() -> None:
     definitions = SCHEMA["$defs"]
-    hello = definitions["hello"]["properties"]
-    assert set(definitions["error"]["properties"]["kind"]["enum"]) == set(Kind)
-    assert set(hello["protocols"]["items"]["enum"]) == set(ROLE_OPS)
-    assert set(hello["roles"]["items"]["enum"]) == {role for roles in ROLE_OPS.values() for role in roles}
+    hello = definitions["hello.result"]["properties"]
+    assert set(definitions["kind"]["enum"]) == set(Kind)
+    assert set(hello["protocols"]["items"]["enum"]) == set(profiles())
+    assert set(hello["roles"]["items"]["enum"]) == {
+        role for each in profiles().values() for role in each.roles
+    }
     assert set(hello) == set(Hello.__struct_fields__)
     assert set(definitions["message"]["properties"]) == set(Message.__struct_fields__)
 
@@ -124,4 +137,20 @@ def test_an_old_file_still_fits() -> None:
             assert not isinstance(decode(entry["line"]), BadLine)
     hello = decode(next(entry["line"] for entry in lines if entry["way"] == "in"))
     assert isinstance(hello, Response)
-    jsonschema.Draft202012Validator({**SCHEMA, "oneOf": [{"$ref": "#/$defs/hello"}]}).validate(hello.result)
+    jsonschema.Draft202012Validator({**SCHEMA, "oneOf": [{"$ref": "#/$defs/hello.result"}]}).validate(
+        hello.result
+    )
+
+
+def test_protocols_that_disagree_about_a_member_are_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Publish(messaging.Publish, frozen=True):
+        """With a name that is a number."""
+
+        name: int | UnsetType = UNSET
+
+    other = Profile(protocol="other", roles=("publisher",), ops={"publish": Publish}, capabilities={})
+    known = {**profiles(), "other": other}
+    monkeypatch.setattr(schema, "profiles", lambda: known)
+    monkeypatch.setattr(schema, "ops_of", lambda name: {**core.OPS, **known[name].ops})
+    with pytest.raises(ValueError, match=r"publish\.args: protocols disagree about name"):
+        schema.schema()

@@ -10,6 +10,7 @@ from conformance.adapter.messages import Hello
 from conformance.suite import Client, Expect
 from conformance.suite.expect import Unsupported
 from fakebrokers.core import virtual
+from fakebrokers.errors import UsageError
 
 
 def client(**limits: float) -> Client:
@@ -47,3 +48,13 @@ def test_scripts_see_virtual_time() -> None:
 
     before, after = virtual.run(work())
     assert after - before == pytest.approx(100.0)
+
+
+def test_a_misspelt_argument_is_the_scripts_mistake() -> None:
+    async def work() -> None:
+        with pytest.raises(UsageError, match=r"connect args\.options: .* unknown field `vhots`"):
+            client().begin_connect(vhots="/")
+        with pytest.raises(UsageError, match=r"publish args: .* unknown field `tmieout`"):
+            client().begin_publish("orders", tmieout=5)
+
+    virtual.run(work())

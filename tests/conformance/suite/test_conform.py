@@ -184,6 +184,19 @@ def test_a_command_that_is_no_adapter_is_a_harness_error() -> None:
     assert "Traceback" not in done.stderr
 
 
+def test_pytest_is_no_part_of_it() -> None:
+    """It takes time to load, and its plugins and settings are the user's."""
+    code = (
+        "import sys\n"
+        "from fakebrokers.cli import main\n"
+        "try: main(sys.argv[1:])\n"
+        "finally: print([name for name in sys.modules if 'pytest' in name], file=sys.stderr)\n"
+    )
+    command = [sys.executable, "-c", code, "conform", "--adapter", CORRECT, "--protocol", "rabbitmq-stream"]
+    done = subprocess.run([*command, "RMQS-3.06"], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (0, "[]\n")
+
+
 def test_list_and_explain() -> None:
     rows = json.loads(fakebrokers("list", "--json").stdout)
     assert {"id", "title", "level", "protocol", "variant", "section", "needs", "severity"} == set(rows[0])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -12,9 +13,9 @@ import pytest
 
 from conformance.adapter.inprocess import InProcessAdapter
 from conformance.adapter.kit import AdapterBase, Failure, op
-from conformance.adapter.messages import body_bytes
+from conformance.adapter.messages import Hello, body_bytes
 from conformance.results import Verdict
-from conformance.suite import Client, Expect
+from conformance.suite import Client, Expect, evaluation
 from conformance.suite.bench import Bench
 from conformance.suite.catalogue import requirement
 from conformance.suite.expect import Unsupported
@@ -142,6 +143,19 @@ def test_a_script_that_stumbles_blames_nobody(stumble: Exception) -> None:
     assert str(stumble) in found.reason
 
 
+def test_a_script_may_be_installed_among_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """From a wheel, suite and scripts lie where all packages lie; a stumbling script is one still."""
+    top = Path(evaluation.__file__).parents[2]
+    monkeypatch.setattr(evaluation, "_OTHERS", (*evaluation._OTHERS, top))
+    told = []
+    for folder in ("scenarios", "conformance", "somebody"):
+        code = compile("{}['typo']", str(top / folder / "orders.py"), "eval")
+        with pytest.raises(KeyError) as caught:
+            eval(code)
+        told.append(evaluation.leaves_open(caught.value))
+    assert told == [True, False, False]
+
+
 def test_a_mistake_in_the_suite_or_the_fake_is_never_the_clients() -> None:
     async def script(broker: Any, client: Client, expect: Expect) -> None:
         body_bytes(None)  # type: ignore[arg-type] # raises inside the suite
@@ -253,6 +267,16 @@ def test_who_a_scenario_is_for(more: dict[str, Any], verdict: Verdict | None) ->
         await adapter.kill()
 
     virtual.run(work())
+
+
+@pytest.mark.parametrize(
+    ("transporters", "refused"), [([], False), (["nats", "mqtt"], False), (["nats"], True)]
+)
+def test_a_transporter_that_the_client_lacks(transporters: list[str], refused: bool) -> None:
+    hello = Hello("a", "a", "1", "node", ["moleculer"], ["caller"], [], transporters=transporters)
+    item = msgspec.structs.replace(row(passes, variant="mqtt"), protocol="moleculer")
+    found = unfit(item, hello)
+    assert (found.reason if found else "") == ("this client does not speak mqtt" if refused else "")
 
 
 class Sequel:

@@ -1,0 +1,148 @@
+"""A scenario as an ordinary test of pytest: what its verdict means there, and what a failure says."""
+
+from __future__ import annotations
+
+import io
+import os
+import shlex
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import msgspec
+import pytest
+from rich.console import Console
+
+from conformance.printing import plain
+from conformance.results import Result, Verdict
+from conformance.suite import expectations
+from conformance.suite.clients import Judged
+from conformance.suite.console import print_failure
+from conformance.suite.expectations import Expectations
+from conformance.suite.present import replay_command, to_result
+from conformance.suite.scenario import Scenario
+from conformance.suite.station import Station
+from conformance.suite.verdicts import SKIPPED
+
+WIDTH = 160  #: of the lines that are cut
+
+
+class KnownFailure(pytest.fail.Exception):  # type: ignore[misc, name-defined] # a class behind a variable
+    """A failure that the expectation file lists."""
+
+
+class Item:
+    """One test: a scenario, on a client that others share.
+
+    Args:
+        folder: Where the commands in a failure's text begin: that of the test file.
+    """
+
+    def __init__(
+        self,
+        scenario: Scenario,
+        *,
+        station: Station,
+        client: Judged,
+        known: Expectations,
+        seed: int,
+        folder: Path,
+    ) -> None:
+        self.scenario = scenario
+        self._station = station
+        self._client = client
+        self._known = known
+        self._seed = seed
+        self._folder = folder
+        self._row: Result | None = None
+        self._commands: list[str] = []
+
+    def __repr__(self) -> str:
+        return self.scenario.label
+
+    @property
+    def parameter(self) -> object:
+        """What `pytest.mark.parametrize` takes, with id and marks."""
+        item = self.scenario
+        words = "-".join(part for part in (item.id, item.variant) if part)
+        return pytest.param(self, id=words, marks=list(self._marks()))
+
+    def _marks(self) -> Iterator[pytest.MarkDecorator]:
+        item = self.scenario
+        yield pytest.mark.conformance(
+            id=item.id, section=item.requirement.section, level=item.level, protocol=item.protocol
+        )
+        yield getattr(pytest.mark, item.level)
+        listed = [entry for entry in self._known.known if entry.key == item.key]
+        entries = [entry for entry in listed if entry.verdict is not Verdict.NON_STRICT]
+        if entries:
+            reason = "; ".join(dict.fromkeys(entry.why for entry in entries))
+            yield pytest.mark.xfail(
+                raises=KnownFailure, reason=reason, strict=not all(entry.sometimes for entry in entries)
+            )
+
+    def judged(self, request: pytest.FixtureRequest) -> Item:
+        """Judge the client; in the set-up of a test, where errors of the harness belong."""
+        node: pytest.Item = request.node
+        if not self._station.is_open:
+            (node.getparent(pytest.Module) or node.session).addfinalizer(self._station.close)
+        row = self._row = self._judge()
+        self._commands = self._again(node)
+        told = [("level", row.level), ("verdict", row.verdict.value), ("criterion", row.criterion)]
+        told += [("tag", tag) for tag in row.tags]
+        node.user_properties += [(name, value) for name, value in told if value]
+        if row.verdict in SKIPPED:
+            pytest.skip(row.reason)
+        if row.verdict is Verdict.HARNESS_ERROR:
+            pytest.fail(account(row, self._commands), pytrace=False)
+        return self
+
+    def tell(self) -> None:
+        """Pass, or fail with the evidence; in the call of a test, where failures of the client belong."""
+        row = self._row
+        if row is not None and row.verdict not in (Verdict.PASS, Verdict.NON_STRICT):
+            kind = KnownFailure if "expected" in row.tags else pytest.fail.Exception
+            raise kind(account(row, self._commands), pytrace=False)
+
+    def _judge(self) -> Result:
+        judgement = self._station.judge(self.scenario)
+        hello = self._station.hello
+        name = self._client.name or (hello.library if hello else "") or "client"
+        who = self._client.options or ("--adapter", "")
+        row = to_result(judgement, client=name, seed=self._seed, who=who)
+        row = msgspec.structs.replace(row, criterion=judgement.criterion_id)
+        return expectations.apply([row], self._known)[0]
+
+    def _again(self, node: pytest.Item) -> list[str]:
+        """The commands that run exactly this again."""
+        here = Path.cwd()
+        test = f"{_from(node.path, here)}::{node.nodeid.partition('::')[2]}"
+        commands = [shlex.join(["pytest", test])]
+        if self._client.options:
+            command = replay_command(
+                self.scenario, who=self._client.options, seed=self._seed, folder=self._folder
+            )
+            begin = "" if self._folder == here else f"cd {shlex.quote(_from(self._folder, here))} && "
+            commands.append(begin + command)
+        return commands
+
+
+def _from(path: Path, here: Path) -> str:
+    return os.path.relpath(path, here)
+
+
+def account(row: Result, commands: Sequence[str]) -> str:
+    """What a failure says: why, in the first line, then everything.
+
+    Args:
+        commands: Those that run it again, the best first.
+    """
+    first = plain(row.reason.partition("\n")[0])
+    kind = "" if row.verdict is Verdict.FAIL else f"{row.verdict.value}: "
+    written = io.StringIO()
+    console = Console(file=written, width=WIDTH, color_system=None, highlight=False)
+    print_failure(console, msgspec.structs.replace(row, replay=commands[0]))
+    lines = [f"{kind}{first}", written.getvalue().rstrip()]
+    lines += [f"  {'or':<11} {command}" for command in commands[1:]]
+    if row.criterion:
+        lines.append(f"  {'criterion':<11} {row.criterion} (for a file of known failures)")
+    return "\n".join(lines)

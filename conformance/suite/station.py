@@ -1,0 +1,98 @@
+"""One client that is kept over many scenarios, for callers without an event loop."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Collection
+
+from conformance.adapter.base import AdapterFailed
+from conformance.adapter.messages import Hello
+from conformance.results import Verdict
+from conformance.suite.bench import Bench
+from conformance.suite.brokers import fake_for
+from conformance.suite.clients import Judged
+from conformance.suite.judge import Judgement, unfit
+from conformance.suite.runner import Runner
+from conformance.suite.scenario import Key, Scenario
+from fakebrokers.errors import UsageError
+
+
+class Station:
+    """Judges one scenario after the other; the client is started for the first, and again after a failure.
+
+    Its loop runs only inside `judge`, on the thread that calls.
+
+    Args:
+        expected: What is known to fail, and needs no second opinion.
+        greeted: Told once what the client says about itself; a `UsageError` from it ends all judging.
+        seed: Of the fakes' random decisions.
+    """
+
+    def __init__(
+        self,
+        client: Judged,
+        *,
+        expected: Collection[Key] = (),
+        greeted: Callable[[Hello], None] = lambda _: None,
+        seed: int = 0,
+    ) -> None:
+        self._client = client
+        self._greeted = greeted
+        self._bench = Bench(client.make)
+        self._runner = Runner(self._bench, fake_for(seed=seed), expected=expected)
+        self._loop: asyncio.Runner | None = None
+        self._hello: Hello | None = None
+        self._refused = ""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether there is something to close."""
+        return self._loop is not None
+
+    @property
+    def hello(self) -> Hello | None:
+        """What the client said about itself; None before the first scenario."""
+        return self._hello
+
+    def judge(self, item: Scenario) -> Judgement:
+        """The verdict, second opinions included. Whatever breaks it off ends the client's processes too."""
+        if self._loop is None:
+            self._loop = asyncio.Runner()
+        try:
+            return self._loop.run(self._judged(item))
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """End the client. Harmless if there is none; the next `judge` starts one."""
+        loop, self._loop = self._loop, None
+        if loop is not None:
+            with loop:
+                loop.run(self._bench.close())
+
+    async def _judged(self, item: Scenario) -> Judgement:
+        try:
+            hello = await self._about()
+        except (AdapterFailed, UsageError) as error:
+            self._refused = str(error)
+        if self._refused or self._hello is None:
+            return Judgement(item, Verdict.HARNESS_ERROR, reason=self._refused)
+        refused = unfit(item, hello, in_process=self._client.in_process)
+        if refused is not None:
+            return refused
+        judgement = await self._runner.settle(item, apart=False)
+        if judgement is None:  # it was only late, perhaps because of other tests
+            judgement = await self._runner.settle(item, apart=True)
+        assert judgement is not None
+        return judgement
+
+    async def _about(self) -> Hello:
+        """What the client says about itself; asked once. A client that cannot start is not tried again."""
+        if self._hello is None and not self._refused:
+            hello = await self._bench.hello()
+            self._greeted(hello)
+            self._hello = hello
+        if self._hello is None:
+            raise UsageError(self._refused)
+        return self._hello

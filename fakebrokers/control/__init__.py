@@ -1,0 +1,1 @@
+"""Controlling fakes over HTTP: ``fakebrokers serve PROTOCOL --control PORT``, and `api.ControlApi`."""

@@ -1,0 +1,231 @@
+"""What the API answers with, and what it takes besides the arguments of operations."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta
+
+from fakebrokers.control.describe import Seconds
+from fakebrokers.control.values import plain
+from fakebrokers.faults.control import FaultControl
+from fakebrokers.faults.match import Match
+from fakebrokers.faults.read import struct_from
+from fakebrokers.journal import Record, Tap
+from fakebrokers.server import FakeServer
+
+Name = Annotated[str, Meta(min_length=1, max_length=100, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
+Seq = Annotated[int, Meta(ge=0, le=(1 << 63) - 1)]
+TapName = Literal["received", "heard", "said", "sent", "in", "out", "state"]
+
+
+class NewBroker(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A broker to start.
+
+    Attributes:
+        protocol: Such as ``pzq``.
+        name: What to call it; "" takes the protocol's name, with a number if that is taken.
+        options: What it is made with; see `Options` of the protocol.
+    """
+
+    protocol: str
+    name: Name | Literal[""] = ""
+    options: dict[str, Any] = {}
+
+
+class BrokerRow(msgspec.Struct, frozen=True):
+    """A broker that runs.
+
+    Attributes:
+        url: Where clients connect.
+        urls: Further addresses by name: nodes, TLS, management.
+        ca_file: PEM file with the authority of its certificates; None without TLS.
+        connections: How many stand.
+        journal: `seq` of the newest record of the journal.
+        operations: What it can be told.
+    """
+
+    name: str
+    protocol: str
+    profile: str
+    host: str
+    port: int
+    url: str
+    urls: dict[str, str]
+    ca_file: str | None
+    connections: int
+    journal: int
+    operations: list[str]
+
+
+class FaultRow(msgspec.Struct, frozen=True):
+    """A fault at work.
+
+    Attributes:
+        seen: Frames, messages or moments that fitted, whether or not it was their turn.
+        fired: How often it took place.
+        fault: The fault, as a plan has it.
+    """
+
+    name: str
+    seen: int
+    fired: int
+    fault: dict[str, Any]
+
+
+class FaultsRow(msgspec.Struct, frozen=True):
+    """The faults of a broker.
+
+    Attributes:
+        seed: Of their random decisions.
+        faults: Those at work, in the order in which they act.
+        unfired: All that were ever added and never took place, also those that were taken out.
+    """
+
+    seed: int
+    faults: list[FaultRow]
+    unfired: list[str]
+
+
+class Added(msgspec.Struct, frozen=True):
+    """Names of what was added."""
+
+    names: list[str]
+
+
+class Hold(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Frames to keep back until they are released.
+
+    Attributes:
+        match: Which ones.
+        name: Of the fault that keeps them.
+        behind: Everything behind them waits too.
+        for_s: Or until so many seconds have passed.
+    """
+
+    match: dict[str, Any] = {}
+    name: str = ""
+    behind: bool = False
+    for_s: Seconds | None = None
+
+
+class Filter(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Which records of the journal.
+
+    Attributes:
+        kind: The protocol's name of the frame, or a state such as ``accepted``.
+        role: Of the frame or of one of its messages.
+        tap: Where it was seen.
+        connection: Its name.
+        since: Only records with a higher `seq`.
+    """
+
+    kind: str | None = None
+    role: str | None = None
+    tap: TapName | None = None
+    connection: str | None = None
+    since: Seq = 0
+
+    def keywords(self) -> dict[str, Any]:
+        """As `Journal.select` and `FakeServer.wait_for` take them."""
+        found: dict[str, Any] = {name: getattr(self, name) for name in Filter.__struct_fields__}
+        if self.tap is not None:
+            found["tap"] = Tap[self.tap.upper()]
+        return found
+
+
+class JournalQuery(Filter, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Which records, and whether to go on.
+
+    Attributes:
+        limit: The last so many of those that are there; 0 for none.
+        follow: Go on with what comes, until the broker stops.
+    """
+
+    limit: Seq | None = None
+    follow: bool = False
+
+
+class Wanted(Filter, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What to wait for.
+
+    Attributes:
+        count: So many records that fit.
+        timeout: Seconds.
+    """
+
+    count: Annotated[int, Meta(ge=1, le=1_000_000)] = 1
+    timeout: Annotated[float, Meta(ge=0, le=3600)] = 5.0
+
+
+class JournalRow(msgspec.Struct, frozen=True):
+    """A record of the journal; see `fakebrokers.journal.Record`.
+
+    Attributes:
+        at: Seconds since the first record.
+        frame: The frame's fields, without secrets; None for states and where its bodies are too large.
+        text: The record as failure reports show it.
+    """
+
+    seq: int
+    at: float
+    connection: str
+    tap: TapName
+    kind: str
+    role: str
+    keys: list[Any]
+    size: int
+    status: int | None
+    fault: str
+    note: str
+    peer: str
+    envelope: str
+    frame: Any
+    text: str
+
+
+def journal_row(record: Record) -> JournalRow:
+    """A record as the API shows it."""
+    row = {name: getattr(record, name) for name in JournalRow.__struct_fields__ if hasattr(record, name)}
+    tap: Any = record.tap.label
+    row |= {"tap": tap, "role": str(record.role), "text": str(record), "keys": list(record.keys)}
+    return JournalRow(**{name: value if name == "tap" else plain(value) for name, value in row.items()})
+
+
+def fault_rows(faults: FaultControl) -> list[FaultRow]:
+    """The faults at work with their counts."""
+    plans = {row["name"]: row for row in faults.plan.named().to_dict()["faults"]}
+    return [
+        FaultRow(rule.name, rule.seen, rule.fired, plain({**plans.get(rule.name, {}), "name": rule.name}))
+        for rule in faults.rules
+    ]
+
+
+def broker_row(name: str, server: FakeServer, operations: list[str]) -> BrokerRow:
+    """A broker as the API shows it."""
+    return BrokerRow(
+        name=name,
+        protocol=server.protocol.name,
+        profile=server.profile,
+        host=server.host,
+        port=server.port,
+        url=server.url,
+        urls=server.urls,
+        ca_file=str(server.tls.ca_file) if server.tls is not None else None,
+        connections=len(server.connections),
+        journal=server.journal.last_seq,
+        operations=operations,
+    )
+
+
+def match_of(hold: Hold) -> Match:
+    """The match of a hold; raises `PlanError`."""
+    match: Match = struct_from(hold.match, Match, "body.match")
+    return match
+
+
+class DocumentQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """For which protocol the document is; "" for all."""
+
+    protocol: str = ""

@@ -1,0 +1,180 @@
+"""``fakebrokers serve``: its flags as options of a fake, and the fake from its first to its last moment."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from threading import Event
+from traceback import format_exc
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from fakebrokers import __version__
+from fakebrokers.commands import ExitCode
+from fakebrokers.core.tls import Certificate
+from fakebrokers.errors import JournalError
+from fakebrokers.protocol import Protocol
+
+if TYPE_CHECKING:  # loaded when a fake is served, so that --help is quick
+    from fakebrokers.control.brokers import Brokers
+    from fakebrokers.control.describe import BrokerOptions
+    from fakebrokers.server import FakeServer
+
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+#: The flags that only some protocols have: name of the option that each sets, and what it is for.
+FLAGS: Mapping[str, tuple[str, dict[str, Any]]] = {
+    "--tls": ("tls", {"is_flag": True, "help": "Listen for TLS too."}),
+    "--certificate": (
+        "tls",
+        {
+            "type": click.Choice([str(each) for each in Certificate]),
+            "help": "The certificate to show there; turns --tls on.",
+        },
+    ),
+    "--nodes": ("nodes", {"type": int, "metavar": "N", "help": "Brokers of the cluster, or fake nodes."}),
+    "--user": (
+        "users",
+        {
+            "multiple": True,
+            "metavar": "NAME:PASSWORD",
+            "help": "Who may log in; can be given more than once.",
+        },
+    ),
+    "--management": (
+        "management",
+        {
+            "type": click.IntRange(0, 65535),
+            "metavar": "PORT|0",
+            "help": "Serve the real server's HTTP API too.",
+        },
+    ),
+    "--advertise": (
+        "advertised_host",
+        {"metavar": "HOST", "help": "Host that clients are told to connect to."},
+    ),
+    "--real-delays": (
+        "real_delays",
+        {"is_flag": True, "help": "Be as slow as a real server where it is on purpose (failed logins)."},
+    ),
+    "--domains": (
+        "domains",
+        {
+            "type": click.Path(exists=True, dir_okay=False),
+            "metavar": "domains.toml",
+            "help": "The domains and how they deliver.",
+        },
+    ),
+    "--serializer": ("serializer", {"metavar": "NAME", "help": "How the fake nodes write packets."}),
+    "--namespace": ("namespace", {"metavar": "NAME", "help": "Of the fake nodes."}),
+}
+
+
+def flags() -> Decorator:
+    """Adds all of `FLAGS` to a command, and what all protocols have."""
+
+    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
+        for flag, (_, attributes) in reversed(list(FLAGS.items())):
+            command = click.option(flag, **attributes)(command)
+        return click.option(
+            "--seed", type=int, metavar="N", help="Of the faults' random decisions; before that of the plan."
+        )(command)
+
+    return decorate
+
+
+def options_of(protocol: Protocol, given: Mapping[str, Any]) -> BrokerOptions:
+    """The options of a fake for the flags that were given.
+
+    Args:
+        given: As click names them: ``real_delays`` for ``--real-delays``; None, False and () are not given.
+
+    Raises:
+        click.BadOptionUsage: The protocol has no such option, or not with this value.
+    """
+    from fakebrokers.control.problems import Refusal
+    from fakebrokers.control.values import read
+
+    kind = protocol.load_control().options
+    known = kind.__struct_fields__
+    fields: dict[str, Any] = {}
+    for flag, (name, _) in FLAGS.items():
+        value = given.get(flag.removeprefix("--").replace("-", "_"))
+        if value is None or value is False or value == ():
+            continue
+        if name not in known:
+            there = ", ".join(each for each, (option, _) in FLAGS.items() if option in known)
+            hint = f"it has: {there}" if there else "it has no options of its own"
+            raise click.BadOptionUsage(flag, f"{protocol.name} has no option {flag}; {hint}")
+        fields[name] = True if (name, value) == ("management", 0) else value
+    if given.get("seed") is not None:
+        fields["seed"] = given["seed"]
+    try:
+        return read(fields, kind, "options")
+    except Refusal as refusal:
+        name = refusal.answer.path.split(".")[1].partition("[")[0]
+        flag = next((flag for flag, (option, _) in FLAGS.items() if option == name), f"--{name}")
+        raise click.BadOptionUsage(flag, f"{flag}: {refusal.answer.problem}") from None
+
+
+def run(protocol: Protocol, server: FakeServer, options: BrokerOptions, control: int | None = None) -> int:
+    """Start the server, say so, and stop it when the process is told to end; the exit code.
+
+    Args:
+        control: Port of the control API, 0 for any free one; None: there is none.
+    """
+    from fakebrokers.control.brokers import Brokers
+
+    asked_to_end = Event()
+    for name in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(name, lambda *_: asked_to_end.set())
+    try:
+        server.start()
+    except OSError as error:
+        raise click.ClickException(f"cannot listen: {error}. --port 0 takes any free port") from None
+    brokers = Brokers(getattr(server, "host", "127.0.0.1"))
+    code = ExitCode.OK
+    with ExitStack() as stack:
+        stack.callback(brokers.close)
+        brokers.adopt(protocol.name, server)
+        options.prepare(server)
+        extra = [f"{name}={url}" for name, url in server.urls.items()]
+        if getattr(server, "tls", None) is not None:
+            extra.append(f"ca={server.tls.ca_file.as_uri()}")  # type: ignore[union-attr]
+        if control is not None:
+            extra.append(f"control={_controlled(brokers, control, stack)}")
+        click.echo(" ".join(["READY", protocol.name, server.url, *extra]))
+        while not asked_to_end.wait(0.5):  # the time limit lets Ctrl-C through on Windows
+            if not _sound(brokers):
+                code = ExitCode.HARNESS
+    return code if _sound(brokers) else ExitCode.HARNESS
+
+
+def _controlled(brokers: Brokers, port: int, stack: ExitStack) -> str:
+    """Serve the control API until the stack unwinds; its URL."""
+    from fakebrokers.control.api import ControlApi  # aiohttp takes its time to load
+
+    try:
+        return stack.enter_context(ControlApi(brokers, port=port)).url
+    except OSError as error:
+        raise click.ClickException(f"cannot listen: {error}. --control 0 takes any free port") from None
+
+
+def _sound(brokers: Brokers) -> bool:
+    """Whether nothing went wrong inside the fakes since the last look; tells what did."""
+    try:
+        brokers.check()
+    except JournalError as error:
+        click.echo(f"Error: {error}", err=True)
+        return False
+    except Exception:
+        tell_defect()
+        return False
+    return True
+
+
+def tell_defect() -> None:
+    """For an exception that nobody foresaw."""
+    click.echo(f"a defect of fakebrokers {__version__}, please report it:\n{format_exc()}", err=True)

@@ -1,0 +1,160 @@
+"""NET-1.05 and 1.06 for PZQ: ZeroMQ takes a message as a whole or not at all, and connects again itself."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, cast
+
+from conformance.suite import Client, Expect, scenario
+from fakebrokers import PZQ as Fake
+from fakebrokers.faults import fault
+from fakebrokers.faults.effects import Fin, Rst, Truncate
+from fakebrokers.faults.effects.end import EndOfConnection
+from scenarios.pzq._steps import QUICK, parts_are, with_body
+from scenarios.subjects import ROLES
+from scenarios.subjects.pzq import PzqSubject
+
+PATIENCE_S = 2.0
+BACK_S = 30.0
+HALF_GREETING = 32
+#: Delivered in three parts, so that half of the message ends behind a whole part of the body.
+BODY = (b"a whole part", b"the part that is cut" * 20, b"what never left")
+
+
+class Cut:
+    """The connection ends behind a message's front part.
+
+    Args:
+        end: How.
+    """
+
+    def __init__(self, subject: PzqSubject, end: EndOfConnection) -> None:
+        self._subject = subject
+        self._expect = subject.expect
+        self._client = subject.client
+        self._end = end
+        self._name = ""
+        self._mark = 0
+
+    def _arm(self, name: str, cut: Truncate, **match: Any) -> None:
+        """From now on the next message of the broker that fits is cut."""
+        self._name, self._mark = name, self._subject.wire.journal.last_seq
+        broken = fault(cut, self._end, direction="out", nth=1, scope="run", name=name, **match)
+        self._subject.faults.add(broken)
+
+    def _arm_greeting(self, name: str) -> None:
+        self._arm(name, Truncate(keep=HALF_GREETING, of="stream"), byte=HALF_GREETING)
+
+    async def _struck(self) -> None:
+        """Wait until the cut has happened; after a FIN the client has to close its side."""
+        fired = await self._subject.until(lambda: self._subject.faults.fired(self._name), PATIENCE_S)
+        self._expect.exercised(fired, f"{self._name}: nothing was to leave")
+        for record in self._subject.wire.journal.select(kind="fin", since=self._mark):
+            criterion = f"{self._name}: the client closes its side"
+            wire, connection = self._subject.wire, record.connection
+            await self._expect.socket_closed(wire, connection, criterion, within_s=1.45)
+
+    async def _clean(self, session: str) -> None:
+        ended = await self._client.close(session)
+        self._expect.ended(ended, f"{self._name}: close ends by its deadline")
+        await self._subject.run(f"{session}-clean", case=f"{self._name}, clean connections afterwards")
+
+    async def greeting(self) -> None:
+        """Of the producer's connection, then of the consumer's."""
+        subject, session = self._subject, "greeting"
+        self._arm_greeting("greeting to a producer")
+        await self._client.connected(session)
+        body = b"before the greeting"
+        call = self._client.begin_publish(subject.queue, body, session=session, timeout=PATIENCE_S)
+        await self._struck()
+        self._expect.ended(await call, f"{self._name}: publish ends by its deadline")
+        await subject.works_again(
+            f"{self._name}: the next connection works", within_s=BACK_S, session=session
+        )
+        self._arm_greeting("greeting to a consumer")
+        self._expect.prepared(await subject.subscribe(subject.queue, session, session))
+        await self._struck()
+        subject.put(subject.queue, [b"after the greeting"])
+        came = await self._surfaced(b"after the greeting", session, BACK_S)
+        self._expect.that(came, f"{self._name}: the next connection works", "the message did not come")
+        await self._clean(session)
+
+    async def ack(self) -> None:
+        """The last byte of an acknowledgement is missing: there is hardly more in it than its parts."""
+        subject, session = self._subject, "ack"
+        await self._client.connected(session)
+        first = await self._client.publish(subject.queue, b"to connect", session=session)
+        self._expect.prepared(first)
+        self._arm("ack", Truncate(keep=-1), connection=subject.connections("receive")[-1])
+        body = b"half acknowledged"
+        call = self._client.begin_publish(subject.queue, body, session=session, timeout=PATIENCE_S)
+        await self._struck()
+        result = await call
+        self._expect.ended(result, "ack: publish ends by its deadline")
+        came = subject.holds(body)
+        self._expect.that(
+            not result.ok or came > 1,
+            "ack: acked only by a whole one, of a message that was sent again",
+            str(result),
+        )
+        await self._clean(session)
+
+    async def delivery(self) -> None:
+        """Half of a delivery; the broker sends it again when its ack timeout is over."""
+        subject, session = self._subject, "delivery"
+        fake = cast(Fake, subject.broker)
+        await self._client.connected(session)
+        self._expect.prepared(await subject.subscribe(subject.queue, session, session))
+        fake.put(b"to connect")
+        self._expect.exercised(await self._surfaced(b"to connect", session, PATIENCE_S), "no delivery came")
+        seen = len(self._client.messages(session))
+        self._arm("delivery", Truncate(share=0.5), connection=subject.connections("send")[-1])
+        fake.put(*BODY)
+        await self._struck()
+        await asyncio.sleep(0.3)
+        early = self._client.messages(session)[seen:]
+        self._expect.that(not early, "delivery: nothing of half a message is surfaced", early)
+        await subject.until(lambda: len(self._client.messages(session)) > seen, PATIENCE_S)
+        await asyncio.sleep(0.2)
+        late = self._client.messages(session)[seen:]
+        once = len(late) == 1 and parts_are(late[0], BODY)
+        self._expect.that(once, "delivery: sent again as a whole, it is surfaced once", late)
+        await self._clean(session)
+
+    async def _surfaced(self, body: bytes, sub: str, within_s: float) -> bool:
+        """Whether the application gets a message."""
+        return await self._subject.until(lambda: with_body(self._client, body, sub=sub), within_s)
+
+
+async def _each_phase(subject: PzqSubject, client: Client, expect: Expect, end: EndOfConnection) -> None:
+    cut = Cut(subject, end)
+    await cut.greeting()
+    await cut.ack()
+    await cut.delivery()
+
+
+@scenario("NET-1.05", protocol="pzq", roles=ROLES, server=QUICK, timeout_s=90)
+async def rst_in_mid_message(subject: PzqSubject, client: Client, expect: Expect) -> None:
+    """RST in mid-frame, each phase.
+
+    Fault: Half of the frame of a phase, then rst; one run for each of the phases of the protocol; the
+    listener stays open and later connections are clean. pzq: phases: greeting, ack, delivery; libzmq retries
+    the handshake by itself
+    Pass: Nothing of that message is surfaced, acknowledged or counted as `acked` (a resend that is confirmed
+    after a reconnect is `acked`); each pending op ends by its deadline; process alive. Where a client retries
+    the handshake by itself, the next connection must work
+    """
+    await _each_phase(subject, client, expect, Rst())
+
+
+@scenario("NET-1.06", protocol="pzq", roles=ROLES, server=QUICK, timeout_s=90)
+async def fin_in_mid_message(subject: PzqSubject, client: Client, expect: Expect) -> None:
+    """FIN in mid-frame.
+
+    Fault: Half of the frame, then fin; one run for each phase, as in NET-1.05; the listener stays open and
+    later connections are clean
+    Pass: Nothing of that message is surfaced, acknowledged or counted as `acked`; each pending op ends by its
+    deadline and the client closes its side within 1 s; process alive; clients that retry by themselves as in
+    NET-1.05
+    """
+    await _each_phase(subject, client, expect, Fin())

@@ -1,0 +1,52 @@
+"""Files of known failures in pytest."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.conformance.entry.toys import IN_PROCESS, line
+
+KNOWN = (
+    'version = 1\nclient = "toy"\n[[known]]\nid = "TOY-1.{}"\nprotocol = "pzq"\ncause = "a known defect"\n'
+)
+
+
+@pytest.mark.parametrize(
+    ("known", "outcomes"),
+    [
+        (KNOWN.format("03"), {"xfailed": 1}),
+        (KNOWN.format("03") + 'criterion = "all-is-well"', {"xfailed": 1}),
+        (KNOWN.format("03") + "sometimes = true", {"xfailed": 1}),
+        (KNOWN.format("01"), {"failed": 1}),
+        (KNOWN.format("01") + "sometimes = true", {"xpassed": 1}),
+        (KNOWN.format("04"), {"failed": 1}),
+        (KNOWN.format("04") + 'verdict = "inconclusive"', {"xfailed": 1}),
+        (KNOWN.format("05"), {"errors": 1}),
+        (KNOWN.format("06"), {"skipped": 1}),
+        (KNOWN.format("02") + 'verdict = "non-strict"', {"passed": 1}),
+    ],
+)
+def test_known_failures_are_expected(run, project: Path, known: str, outcomes: dict[str, int]) -> None:
+    (project / "known.toml").write_text(known)
+    [name] = re.findall("TOY-1...", known)
+    result = run("-rxX", test=line(IN_PROCESS, name, more="expect='known.toml'"))
+    result.assert_outcomes(**outcomes)
+    if "xfailed" in outcomes or (outcomes == {"failed": 1} and name == "TOY-1.01"):
+        assert "a known defect" in "\n".join(result.outlines)
+
+
+def test_another_criterion_of_a_known_failure_is_news(run, project: Path) -> None:
+    script = project / "toys" / "scripts.py"
+    script.write_text(script.read_text().replace("'it is <not>')", "''); expect.that(0, 'another')"))
+    (project / "known.toml").write_text(KNOWN.format("03") + 'criterion = "another"')
+    run(test=line(IN_PROCESS, "TOY-1.03", more="expect='known.toml'")).assert_outcomes(failed=1)
+
+
+def test_known_failures_of_another_client_are_an_error(run, project: Path) -> None:
+    (project / "known.toml").write_text(KNOWN.format("03").replace("toy", "other"))
+    result = run(test=line(IN_PROCESS, "TOY-1.01", more="expect='known.toml'"))
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(["*is about 'other', and this client is called adapter or toy*"])
