@@ -39,7 +39,10 @@ class Needs(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Description(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """An ``adapter.toml``. In `command` and `install`, ``{python}`` and ``{folder}`` are filled in."""
+    """An ``adapter.toml``, or an ``adapter-VERSION.toml`` where one adapter is for several versions.
+
+    In `command` and `install`, ``{python}`` and ``{folder}`` are filled in.
+    """
 
     name: str
     protocols: list[str]
@@ -96,7 +99,7 @@ class Client(msgspec.Struct, frozen=True):
 
 def bundled(protocol: str | None = None, folder: Path = HERE) -> list[Client]:
     """All bundled clients by name, or those for one protocol."""
-    described = [_client(path) for path in sorted(folder.glob("*/adapter.toml"))]
+    described = [_client(path) for path in sorted(folder.glob("*/adapter*.toml"))]
     return [client for client in described if protocol is None or protocol in client.protocols]
 
 
@@ -148,7 +151,8 @@ def _installed(described: Description, folder: Path) -> dict[str, str]:
     for name in described.needs.npm:
         manifest = folder / "node_modules" / name / "package.json"
         if manifest.is_file():
-            found[name] = json.loads(manifest.read_text("utf-8"))["version"]
+            package = json.loads(manifest.read_text("utf-8"))
+            found |= dict.fromkeys((name, package["name"]), package["version"])  # two versions have aliases
     if described.needs.go:
         words = [line.split() for line in (folder / "go.mod").read_text("utf-8").splitlines()]
         required = {line[-2]: line[-1].removeprefix("v") for line in words if len(line) > 1}

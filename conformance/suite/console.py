@@ -16,7 +16,7 @@ from conformance.printing import plain
 from conformance.results import Result, Results, Step, Verdict
 from conformance.suite.expectations import causes
 from conformance.suite.judge import Judgement
-from conformance.suite.scenario import Scenario
+from conformance.suite.scenario import Key, Scenario
 from conformance.suite.verdicts import executed_share
 
 PERIOD_S = 5.0  #: between two lines of progress where there is no terminal
@@ -46,7 +46,7 @@ class RunProgress:
         self._total = total
         self._period_s = period_s
         self._begun_at = time.monotonic()
-        self._running: dict[str, float] = {}
+        self._running: dict[Key, tuple[str, float]] = {}
         self._counts: Counter[Verdict] = Counter()
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._tell, name="progress", daemon=True)
@@ -76,12 +76,12 @@ class RunProgress:
 
     def begin(self, item: Scenario) -> None:
         """A scenario starts."""
-        self._running[item.label] = time.monotonic()
+        self._running[item.key] = (item.label, time.monotonic())  # variants share a label
         self._show()
 
     def end(self, judgement: Judgement) -> None:
         """A scenario has its verdict."""
-        self._running.pop(judgement.scenario.label, None)
+        self._running.pop(judgement.scenario.key, None)
         self._counts[judgement.verdict] += 1
         self._bar.advance(self._task)
         self._show()
@@ -91,7 +91,7 @@ class RunProgress:
         now = time.monotonic()
         counts = self._counts.copy()
         verdicts = ", ".join(f"{counts[verdict]} {verdict.value}" for verdict in Verdict if counts[verdict])
-        longest = sorted(self._running.copy().items(), key=lambda each: each[1])[:3]
+        longest = sorted(self._running.copy().values(), key=lambda each: each[1])[:3]
         running = ", ".join(f"{label} ({now - begun:.0f} s)" for label, begun in longest)
         parts = [f"{now - self._begun_at:4.0f} s  {counts.total()} of {self._total}"]
         return "; ".join(parts + [verdicts] * bool(verdicts) + [f"running {running}"] * bool(running))
@@ -101,7 +101,7 @@ class RunProgress:
             self._console.print(self.line(), markup=False, highlight=False, soft_wrap=True)
 
     def _show(self) -> None:
-        shown = list(self._running)[:3]
+        shown = [label for label, _ in self._running.values()][:3]
         more = len(self._running) - len(shown)
         self._bar.update(self._task, running=" ".join(shown) + (f" +{more}" if more else ""))
 

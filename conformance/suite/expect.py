@@ -93,6 +93,7 @@ class Expect:
         self.notes: list[str] = []
         self.met: list[str] = []
         self.unfired: dict[str, str] = {}
+        self.may_die = ""
 
     # criteria
 
@@ -134,6 +135,12 @@ class Expect:
     def note(self, text: str) -> None:
         """A figure or a remark for the report."""
         self.notes.append(text)
+
+    def may_end(self, why: str) -> None:
+        """The client's process need not live on to the end of the script, because of this (a sentence)."""
+        if not why.strip():
+            raise UsageError("the client may end: say why")
+        self.may_die = why
 
     # ops
 

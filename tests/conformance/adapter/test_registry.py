@@ -37,7 +37,7 @@ def test_the_bundled_clients_for_rabbitmq_stream() -> None:
     for client in bundled():
         assert list(client.as_json()) == CONTRACT
         is_module = "-m" in client.command
-        assert is_module or client.missing or Path(client.command[-1]).is_file()
+        assert is_module or client.missing or any(Path(word).is_file() for word in client.command)
 
 
 def test_names_and_aliases() -> None:
@@ -53,6 +53,21 @@ def test_what_is_installed_can_run(tmp_path: Path) -> None:
     assert client.runnable
     assert client.version == pytest.__version__
     assert client.command[1] == f"{tmp_path}/one/adapter.py"
+
+
+def test_one_adapter_for_two_versions_of_a_library(tmp_path: Path) -> None:
+    describe(tmp_path, "lib", '[needs]\nnpm = ["lib-1"]')
+    first = tmp_path / "one" / "adapter.toml"
+    text = first.read_text("utf-8")
+    first.rename(first.with_name("adapter-1.toml"))
+    second = text.replace('"one"', '"two"').replace("lib-1", "lib-2")
+    first.with_name("adapter-2.toml").write_text(second, "utf-8")
+    for alias, version in (("lib-1", "1.4.0"), ("lib-2", "2.0.1")):
+        package = tmp_path / "one" / "node_modules" / alias
+        package.mkdir(parents=True)
+        (package / "package.json").write_text(f'{{"name": "lib", "version": "{version}"}}', "utf-8")
+    found = [(client.name, client.version, client.runnable) for client in bundled(folder=tmp_path)]
+    assert found == [("one", "1.4.0", True), ("two", "2.0.1", True)]
 
 
 def test_what_is_not_there_is_named_with_its_remedy(tmp_path: Path) -> None:

@@ -37,4 +37,7 @@ def test_only_proven_rows_replace_older_ones(tmp_path: Path) -> None:
     assert write_kills([again, failed], place) == [failed]
     assert known_kills(place) == {PROVABLE[0].key: ("b", "c"), PROVABLE[1].key: ("a",)}
     row = json.loads(place.read_text())["scenarios"][0]
-    assert row == {"id": again.id, "protocol": again.protocol, "variant": "", "killed_by": ["b", "c"]}
+    assert row == {
+        **{name: getattr(again, name) for name in ("id", "protocol", "variant")},
+        "killed_by": ["b", "c"],
+    }

@@ -364,3 +364,19 @@ def test_no_more_processes_than_a_machine_carries(limits: dict[str, int], at_onc
 
     virtual.run(work())
     assert most == at_once
+
+
+@pytest.mark.parametrize(("excuse", "verdict"), [("", Verdict.FAIL), ("it met its double", Verdict.PASS)])
+def test_a_client_that_ends_has_failed_unless_it_may(excuse: str, verdict: Verdict) -> None:
+    async def script(broker: Any, client: Client, expect: Expect) -> None:
+        await passes(broker, client, expect)
+        if excuse:
+            expect.may_end(excuse)
+        await client.adapter.kill()
+
+    assert run(script).verdict is verdict
+
+
+def test_an_end_needs_its_reason() -> None:
+    with pytest.raises(UsageError, match="say why"):
+        Expect().may_end(" ")

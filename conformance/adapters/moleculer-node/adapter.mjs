@@ -1,0 +1,173 @@
+// npm moleculer behind the adapter protocol: `node adapter.mjs 0.14` or `node adapter.mjs 0.15`.
+//
+// A session is one ServiceBroker with its own nodeID. Everything that a scenario does not set is the library's
+// default, but for the log level. A broker that has lost its server goes on connecting after `stop`, so each
+// scenario gets a process of its own.
+
+import { createRequire } from "node:module"
+import { AdapterBase, Failure, Subscription, number, run } from "../_node/kit.mjs"
+import { behaviours } from "./behaviours.mjs"
+import { outgoing, taken } from "./streams.mjs"
+
+const require = createRequire(import.meta.url)
+const wanted = process.argv[2] ?? "0.15"
+const { ServiceBroker, Errors } = require(`moleculer-${wanted}`)
+const isOld = wanted === "0.14" // a stream takes the place of the params
+
+const SERIALIZERS = ["JSON", "MsgPack", "Notepack", "CBOR"]
+const OPTIONS = {
+  namespace: "namespace",
+  node_id: "nodeID",
+  heartbeat_s: "heartbeatInterval",
+  heartbeat_timeout_s: "heartbeatTimeout",
+  request_timeout_ms: "requestTimeout",
+  serializer: "serializer",
+  disable_balancer: "disableBalancer",
+}
+
+/** `transporter` of the broker: an address, or those of the nodes of the TCP transporter, found by address only. */
+function transporterOf(transporter, endpoints) {
+  const url = transporter ?? `nats://${endpoints[0]}`
+  if (!url.startsWith("tcp://")) return url
+  return { type: "TCP", options: { udpDiscovery: false, urls: url.split(",") } }
+}
+
+const brokerOptions = ({ transporter, ...options }, endpoints) => ({
+  logLevel: "warn",
+  transporter: transporterOf(transporter, endpoints),
+  ...Object.fromEntries(Object.entries(OPTIONS).filter(([from]) => from in options).map(([from, to]) => [to, options[from]])),
+})
+
+class Adapter extends AdapterBase {
+  facts = {
+    adapter: `moleculer-${wanted}`,
+    library: "moleculer",
+    library_version: ServiceBroker.MOLECULER_VERSION,
+    protocols: ["moleculer"],
+    roles: ["caller", "service", "emitter", "listener"],
+    caps: "callback_raise callback_sleep disable_balancer streams",
+    reconnects: true,
+    restart: "per_scenario",
+    transporters: ["nats", "redis", "mqtt", "tcp"],
+    serializers: isOld ? SERIALIZERS : [...SERIALIZERS, "JSONExt"],
+  }
+
+  ops = {
+    connect: async ({ session, endpoints, options = {} }) => {
+      const broker = new ServiceBroker(brokerOptions(options, endpoints))
+      this.sessions.set(session, broker)
+      this.#watch(session, broker)
+      await broker.start()
+    },
+
+    state: ({ session }) => {
+      const broker = this.sessions.get(session)
+      return {
+        open: Boolean(broker?.started && broker.transit?.connected),
+        pending: broker?.transit?.pendingRequests.size ?? null,
+      }
+    },
+
+    close: async ({ session }) => {
+      const broker = this.session(session)
+      await broker.stop()
+      this.sessions.delete(session)
+    },
+
+    "mol.serve": async ({ session, service, actions, start_delay_ms: delayMs }) => {
+      const tell = (what, ctx, more) => this.emit("note", { what, session, request: ctx.id, ...more })
+      const ran = (ctx) => {
+        tell("action", ctx, { action: ctx.action.name, from: ctx.nodeID })
+        this.trip("message")
+      }
+      const { handlers, hooks } = behaviours(actions, { isOld, Errors, ran, tell })
+      if (delayMs) hooks.started = () => new Promise((resolve) => setTimeout(resolve, delayMs))
+      const broker = this.session(session)
+      broker.createService({ name: service, actions: handlers, ...hooks })
+      await broker.waitForServices(service, 0, 10)
+    },
+
+    "mol.unserve": ({ session, service }) => this.session(session).destroyService(service),
+
+    "mol.call": async ({ session, action, params, meta, timeout_ms: timeout, node: nodeID, ...upload }, { id }) => {
+      const given = { meta, timeout, nodeID }
+      const options = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined))
+      const note = (what) => this.emit("note", { id, ...what })
+      const broker = this.session(session)
+      const stream = outgoing(upload, note)
+      const called = isOld
+        ? broker.call(action, stream ?? params, options)
+        : broker.call(action, params, stream ? { ...options, stream } : options)
+      const data = await taken(await called, note)
+      return { data: data ?? null, meta: called.ctx?.meta ?? {}, from: called.ctx?.nodeID ?? null }
+    },
+
+    "mol.emit": async ({ session, event, data, groups }) => {
+      await this.session(session).emit(event, data, groups ? { groups } : {})
+    },
+
+    "mol.broadcast": async ({ session, event, data, groups }) => {
+      await this.session(session).broadcast(event, data, groups ? { groups } : {})
+    },
+
+    "mol.listen": async ({ session, sub, event, group, on_message }) => {
+      const subscription = new Subscription(this, sub ?? event, event, on_message)
+      this.subs.set(subscription.sub, subscription)
+      const handler = (ctx) =>
+        subscription.deliver(Buffer.from(JSON.stringify(ctx.params ?? null)), {
+          meta: { event: ctx.eventName, groups: ctx.eventGroups ?? null, from: ctx.nodeID },
+        })
+      const name = `listener-${this.subs.size}`
+      const broker = this.session(session)
+      broker.createService({ name, events: { [event]: group ? { group, handler } : { handler } } })
+      await broker.waitForServices(name, 0, 10)
+    },
+
+    "mol.ping": async ({ session, node }, { timeoutMs }) => {
+      const pong = await this.session(session).ping(node, timeoutMs)
+      return { arrived: null, rtt_ms: pong?.elapsedTime ?? null, from: pong?.nodeID ?? null }
+    },
+
+    "mol.registry": ({ session }) => {
+      const nodes = this.session(session).registry.getNodeList({ onlyAvailable: false, withServices: true })
+      return {
+        nodes: nodes.map(({ id, available, services }) => ({
+          id,
+          available,
+          services: (services ?? []).map((service) => service.fullName ?? service.name),
+        })),
+      }
+    },
+  }
+
+  #watch(session, broker) {
+    const tell = (what, text) => {
+      this.emit("session", { session, what, text })
+      this.trip("session")
+    }
+    broker.localBus.on("$transporter.connected", () => tell("connected", ""))
+    broker.localBus.on("$transporter.disconnected", ({ graceFul }) =>
+      tell(graceFul ? "disconnected" : "connection_lost", ""),
+    )
+  }
+
+  /** The library's classes of errors; whatever else a node has said keeps its code and type. */
+  classify(error) {
+    const { code, type, message } = error ?? {}
+    const shown = { code: typeof code === "number" ? number(code) : (code ?? null), type }
+    if (error instanceof Errors.RequestTimeoutError) return new Failure("timeout", message, shown)
+    if (error instanceof Errors.BrokerDisconnectedError) {
+      return new Failure("connection", message, { ...shown, definite: true })
+    }
+    if (error instanceof Errors.RequestRejectedError) return new Failure("connection", message, shown)
+    if (code === "MAX_PAYLOAD_EXCEEDED") return new Failure("invalid", message, shown) // nats.js, before it sends
+    const isRemote = error instanceof Errors.MoleculerError || error?.nodeID !== undefined
+    return isRemote ? new Failure("refused", message, shown) : super.classify(error)
+  }
+
+  async clear() {
+    await Promise.all([...this.sessions.values()].map((broker) => broker.started && broker.stop()))
+  }
+}
+
+run(new Adapter())

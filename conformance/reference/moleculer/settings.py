@@ -1,0 +1,46 @@
+"""What the user of a session sets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+VERSION = "5"  #: of the protocol
+START_S = 0.5  #: a node that starts waits so long for the INFO of others
+QUIET_S = 0.2  #: after the last change of its services until everybody is told
+STOP_DELAY_S = 0.1  #: between the empty INFO and the end of the services
+CHUNK_MAX = 256 * 1024  #: bytes of a stream in one packet
+ENVELOPE_BYTES = 4096  #: of a packet around its payload, at most
+
+
+@dataclass(frozen=True)
+class Settings:
+    """See ADAPTER.md, section 5.
+
+    Attributes:
+        transporter: ``nats``, ``redis``, ``mqtt`` or ``tcp``.
+        endpoint: ``host:port``; for ``tcp`` the addresses of nodes.
+        timeout_s: Of calls that are given none; 0 for none.
+    """
+
+    transporter: str
+    endpoint: str
+    node_id: str = "reference"
+    namespace: str = ""
+    heartbeat_s: float = 10.0
+    heartbeat_timeout_s: float = 30.0
+    timeout_s: float = 0.0
+    disable_balancer: bool = False
+
+    @property
+    def prefix(self) -> str:
+        """What the topics begin with."""
+        return f"MOL-{self.namespace}" if self.namespace else "MOL"
+
+
+def address(url: str) -> tuple[str, str]:
+    """Transporter and ``host:port`` of a URL."""
+    if url.startswith("tcp://"):
+        return "tcp", url  # those of several nodes, with their ids
+    parts = urlsplit(url if "://" in url else f"nats://{url}")
+    return parts.scheme, parts.netloc.rpartition("@")[2]

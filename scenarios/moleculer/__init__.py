@@ -1,0 +1,1 @@
+"""Scenarios for nodes of Moleculer."""

@@ -1,0 +1,292 @@
+"""Steps and questions that the scenarios of Moleculer share.
+
+The client is a node of its own on the fake's bus, called `NODE`; its peers are fake nodes. What a peer says
+by hand is published on the bus, so it is no fault and stands in the journal as what was delivered.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from contextlib import suppress
+from typing import Any
+
+import msgspec
+from msgspec import UNSET
+
+from conformance.adapter.base import Call
+from conformance.adapter.result import Result
+from conformance.suite import Client, Expect
+from conformance.suite.expect import Inconclusive, SetupFailed, Unsupported
+from fakebrokers import Moleculer
+from fakebrokers.errors import WaitTimeout
+from fakebrokers.journal import Tap
+from fakebrokers.moleculer.calls import RemoteError
+from fakebrokers.moleculer.node import Node
+from fakebrokers.moleculer.packets import Packet, Pong, Request
+from fakebrokers.moleculer.services import NO_ANSWER, Context
+
+NODE = "client"  #: the id of the node that is judged
+
+
+PEER = "peer"
+
+
+CALLER = ("caller",)
+
+
+SERVICE = ("service",)
+
+
+EMITTER = ("emitter",)
+
+
+LISTENER = ("listener",)
+
+
+BOTH_WAYS = ("caller", "service")
+
+
+NATS = {"transporter": "nats"}
+
+
+REDIS = {"transporter": "redis"}
+
+
+MQTT = {"transporter": "mqtt"}
+
+
+TCP = {"transporter": "tcp", "gossip_s": 0.2}
+
+
+#: How long a node takes to start: it waits 0.5 s for others.
+START_S = 8.0
+
+
+#: An answer that is due at once.
+AT_ONCE_S = 1.2 + 0.25
+
+
+# joining
+
+
+async def joined(broker: Moleculer, client: Client, session: str = "s1", **options: Any) -> None:
+    """The client's node has started, as a step that only prepares."""
+    await client.connected(session, **joining(broker, client, **options))
+
+
+def joining(broker: Moleculer, client: Client, **options: Any) -> dict[str, Any]:
+    """The arguments of ``connect``. Raises `Unsupported` for a transporter that the client does not have."""
+    offered = client.hello.transporters
+    if offered and broker.transporter not in offered:
+        raise Unsupported(f"the client has no transporter {broker.transporter}")
+    url = ",".join(broker.urls.values()) if broker.transporter == "tcp" else broker.url
+    return {"timeout": START_S, "transporter": url, "node_id": NODE, **options}
+
+
+async def serve(
+    client: Client, actions: Mapping[str, Any], service: str = "s", session: str = "s1", **more: Any
+) -> None:
+    """The client offers a service, as a step that only prepares. Raises `Unsupported` for a behaviour."""
+    result = await client.op(
+        "mol.serve", START_S, session=session, service=service, actions=dict(actions), **more
+    )
+    if result.word == "unsupported":
+        raise Unsupported(str(result))
+    if not result.ok:
+        raise SetupFailed("mol.serve works (preparation)", str(result), id="setup-mol-serve")
+
+
+async def listen(client: Client, event: str, sub: str = "", group: str = "", **on_message: Any) -> None:
+    """The client listens to an event, under the name `sub` (or the event), as a step that only prepares."""
+    more = {"group": group} if group else {}
+    plan = {"mode": "event", **on_message}
+    await client.prepare(
+        "mol.listen", START_S, session="s1", sub=sub or event, event=event, on_message=plan, **more
+    )
+
+
+def peer(broker: Moleculer, id: str = PEER, services: Any = None, **options: Any) -> Node:
+    """A fake node, which is never silent for long unless told otherwise."""
+    return broker.node(id, services, **{"heartbeat_s": 1.0, **options})
+
+
+def echo(ctx: Context) -> Any:
+    """An action that gives back its parameters."""
+    return ctx.params
+
+
+def withheld(ctx: Context) -> Any:
+    """An action that leaves the answer to the script."""
+    return NO_ANSWER
+
+
+#: What most peers offer.
+OFFER = {"p": {"echo": echo, "wait": withheld}}
+
+
+async def met(broker: Moleculer, node: Node, *actions: str, within_s: float = 4.0) -> None:
+    """The peer knows these actions of the client. Raises `Inconclusive`: they were never told."""
+
+    def known() -> bool:
+        there = node.peers.get(NODE)
+        return there is not None and there.available and set(actions) <= set(there.actions())
+
+    if not await until(known, within_s):
+        raise Inconclusive(f"the client has told nobody of {', '.join(actions)}", id="never-told")
+
+
+async def reachable(broker: Moleculer, node: Node) -> None:
+    """Without a server nodes find each other by gossip: wait until it has told the client of the peer."""
+    if broker.transporter != "tcp":
+        return
+    with suppress(WaitTimeout):
+        await broker.wait_for_async(kind="GossipResponse", tap=Tap.SENT, timeout=8.0)
+    await settled(node, 3.0)
+
+
+async def settled(node: Node, within_s: float = 1.0) -> None:
+    """The client has taken in what the peer has said so far: packets are handled in their order.
+
+    A client that answers no PING gets the time instead.
+    """
+    before = len(node.heard(Pong))
+    node.send("PING", NODE, time=wall_ms(node), id=node.core.new_id())
+    await until(lambda: len(node.heard(Pong)) > before, within_s)
+
+
+def wall_ms(node: Node) -> int:
+    """Milliseconds since 1970, on the clock that the fake and the client share."""
+    return round(node.core.wall(now()) * 1000)
+
+
+def raw(node: Node, command: str, values: Any, target: str = NODE) -> None:
+    """Publish JSON in place of a packet; nothing is added."""
+    node.send_raw(command, msgspec.json.encode(values), target)
+
+
+def now() -> float:
+    """The same clock, now."""
+    return asyncio.get_running_loop().time()
+
+
+def limit(period_s: float) -> float:
+    """How long something may take that the requirement gives this period."""
+    return period_s * 1.2 + 0.25
+
+
+async def until(condition: Callable[[], Any], within_s: float) -> bool:
+    """Wait for something; whether it came."""
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + within_s
+    while not condition():
+        if loop.time() > deadline:
+            return False
+        await asyncio.sleep(0.02)
+    return True
+
+
+# calls of the client
+
+
+def begin_call(client: Client, action: str, params: Any = None, timeout_s: float = 5.0, **more: Any) -> Call:
+    """Start a call; its time-out is the library's."""
+    args = {"params": params} if params is not None else {}
+    timeout_ms = round(timeout_s * 1000)
+    return client.begin(
+        "mol.call", timeout_s, **{"session": "s1", "action": action, "timeout_ms": timeout_ms, **args, **more}
+    )
+
+
+async def call(
+    client: Client, action: str, params: Any = None, timeout_s: float = 5.0, **more: Any
+) -> Result:
+    """Call an action and wait for the end."""
+    result = await begin_call(client, action, params, timeout_s, **more)
+    client.results.append(result)
+    return result
+
+
+async def is_answered(
+    client: Client, expect: Expect, criterion: str, action: str, params: Any = None, **more: Any
+) -> Any:
+    """A call ends well; the value of its data."""
+    return expect.ok(await call(client, action, params, **more), criterion)["data"]
+
+
+# requests to the client
+
+
+async def ask(
+    node: Node, action: str, params: Any = None, timeout_s: float = AT_ONCE_S, **fields: Any
+) -> Any:
+    """Call an action of the client from a peer; the data, or a `RemoteError`, or None in time."""
+    future: Future[Any] = node.start_call(action, params, timeout=timeout_s, target=NODE, **fields)
+    try:
+        return await asyncio.wrap_future(future)
+    except RemoteError as error:
+        return error
+
+
+async def serves(
+    expect: Expect, node: Node, criterion: str, action: str = "s.echo", params: Any = None
+) -> None:
+    """The client answers a request of a peer at once, with the parameters."""
+    given = {"n": 1} if params is None else params
+    found = await ask(node, action, given)
+    expect.that(not isinstance(found, RemoteError) and found == given, criterion, found)
+
+
+def request(node: Node, action: str, params: Any = UNSET, **fields: Any) -> str:
+    """Send a REQUEST by hand; returns its id."""
+    id = fields.pop("id", None) or node.core.new_id()
+    usual: dict[str, Any] = {
+        "meta": {},
+        "timeout": 0,
+        "level": 1,
+        "tracing": None,
+        "parentID": None,
+        "requestID": id,
+    }
+    values = {
+        "id": id,
+        "action": action,
+        "params": params,
+        **usual,
+        "caller": None,
+        "stream": False,
+        **fields,
+    }
+    node.send("REQ", NODE, **{name: value for name, value in values.items() if value is not UNSET})
+    return str(id)
+
+
+def respond(node: Node, asked: Packet, **fields: Any) -> None:
+    """Answer a request by hand; success unless told otherwise."""
+    assert isinstance(asked, Request)
+    values = {"id": asked.id, "meta": {}, "success": True, "data": None, **fields}
+    target = str(asked.sender)
+    node.send("RES", target, **{name: value for name, value in values.items() if value is not UNSET})
+
+
+async def heard(
+    node: Node, kind: type[Packet], count: int = 1, within_s: float = 3.0, skip: int = 0
+) -> list[Any]:
+    """Packets that reached a peer, behind the first `skip`; as soon as there are `count`."""
+    await until(lambda: len(node.heard(kind)) >= skip + count, within_s)
+    return node.heard(kind)[skip:]
+
+
+async def asked(node: Node, count: int = 1, within_s: float = 3.0, skip: int = 0) -> list[Request]:
+    """Requests that reached a peer. Raises `Inconclusive`: they did not come."""
+    found = await heard(node, Request, count, within_s, skip)
+    if len(found) < count:
+        raise Inconclusive(f"{len(found)} of {count} requests came", id="no-request")
+    return found
+
+
+def runs(client: Client, action: str = "", since: int = 0) -> list[str]:
+    """The ids of the requests whose actions ran, as the adapter tells; from event `since` on."""
+    found = [event for event in client.events[since:] if event.event == "note" and event["what"] == "action"]
+    return [str(event["request"]) for event in found if action in ("", event["action"])]
