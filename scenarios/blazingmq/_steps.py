@@ -13,7 +13,7 @@ from conformance.adapter.result import Result
 from conformance.suite import Client, Expect
 from conformance.suite.expect import Unsupported
 from fakebrokers import BlazingMQ
-from fakebrokers.blazingmq.codec import event_bytes
+from fakebrokers.blazingmq.codec import BlazingCodec, event_bytes
 from fakebrokers.blazingmq.codes import Category, Encoding, EventType
 from fakebrokers.blazingmq.events import padded
 from fakebrokers.blazingmq.frames import (
@@ -250,14 +250,14 @@ def say_raw(broker: BlazingMQ, expect: Expect, data: bytes) -> None:
         expect.exercised(False, f"the client ended {name} early")
 
 
-def control(body: bytes, encoded: Encoding) -> bytes:
+def control(body: bytes, written: Encoding) -> bytes:
     """A control event with this body, which is padded already."""
-    return event_bytes(EventType.CONTROL, [body], encoded << 5)
+    return event_bytes(EventType.CONTROL, [body], written << 5)
 
 
-def broken_control(body: bytes, encoded: Encoding) -> bytes:
+def broken_control(body: bytes, written: Encoding) -> bytes:
     """A control event around any bytes."""
-    return control(padded(body), encoded)
+    return control(padded(body), written)
 
 
 def ack_for(broker: BlazingMQ, expect: Expect, message: PutMessage, status: int = 0) -> AckMessage:
@@ -288,6 +288,12 @@ def reader(broker: BlazingMQ, expect: Expect) -> tuple[int, int]:
             return frame.q_id, frame.stream_parameters.subscriptions[0].s_id
     expect.exercised(False, "no reader was configured")
     raise AssertionError
+
+
+def encoded(*frames: Frame) -> bytes:
+    """Events as bytes."""
+    codec = BlazingCodec()
+    return b"".join([codec.encode(frame) for frame in frames])
 
 
 def guid(number: int) -> bytes:
@@ -366,6 +372,12 @@ async def still_works(
     """The next post is acknowledged, perhaps after the client came back."""
     result = await client.publish(target, b"the next one", timeout=10.0)
     expect.outcome(result, "acked", criterion)
+
+
+async def survives(client: Client, expect: Expect, criterion: str = "the process survives it") -> None:
+    """The process runs on, and answers."""
+    state = await client.op("state", 5.0, session="s1")
+    expect.ended(state, criterion)
 
 
 def one_connection(broker: BlazingMQ, expect: Expect, criterion: str) -> None:
