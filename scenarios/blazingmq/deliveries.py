@@ -53,7 +53,7 @@ def fields(style: Style, schema_id: int) -> Json:
 
 
 async def one_more(
-    client: Client, expect: Expect, count: int, payload: bytes, properties: Json | None
+    client: Client, expect: Expect, count: int, payload: bytes, properties: Json | None = None
 ) -> None:
     """The next message has this payload and these properties."""
     messages = await client.wait_messages(count)

@@ -114,8 +114,7 @@ async def queues_restored(broker: BlazingMQ, client: Client, expect: Expect) -> 
     wanted = {DOMAIN + "read", uri}
 
     def restored() -> bool:
-        configured = [f for f in configures(broker, connection=second) if f.stream_parameters]
-        return reopened(broker, second) == wanted and bool(configured)
+        return reopened(broker, second) == wanted and bool(configures(broker, connection=second))
 
     def closed() -> int:
         return len([e for e in client.events if e.event == "session" and e["what"] == "target_closed"])

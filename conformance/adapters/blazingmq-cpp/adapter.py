@@ -60,10 +60,10 @@ class Session:
         self.subs: dict[str, kit.Subscription] = {}
         self.early: dict[str, list[Delivery]] = {}
         self.lock = threading.Lock()
-        self.posts: queue.SimpleQueue[tuple[Future[None], Callable[[], None]]] = queue.SimpleQueue()
+        self.posts: queue.SimpleQueue[tuple[Future[None], Callable[[], None]] | None] = queue.SimpleQueue()
         times = {f"{what}_timeout": ms / 1000 for what, ms in self.timeouts(options).items()}
         compression = str(options.get("compression", "none")).upper()
-        self.made = blazingmq.Session(
+        self.made: Any = blazingmq.Session(
             self.on_event if options.get("listen", True) else told.log_session_event,
             self.on_message,
             broker=f"tcp://{options['endpoint']}",
@@ -84,8 +84,8 @@ class Session:
         return self.uris.get(target, target)
 
     def post_all(self) -> None:
-        while True:
-            done, post = self.posts.get()
+        while (given := self.posts.get()) is not None:
+            done, post = given
             try:
                 post()
             except Exception as error:
@@ -95,8 +95,18 @@ class Session:
 
     def post(self, act: Callable[[], None]) -> Future[None]:
         done: Future[None] = Future()
-        self.posts.put((done, act))
+        if self.stopped:
+            act()
+            done.set_result(None)
+        else:
+            self.posts.put((done, act))
         return done
+
+    def stop(self) -> None:
+        if not self.stopped:
+            self.stopped = True
+            self.posts.put(None)
+        self.made.stop()
 
     def on_event(self, event: told.SessionEvent) -> None:
         what, emit = WHAT.get(type(event)), self.adapter.emit
@@ -152,7 +162,7 @@ def shown(kind: Any, value: Any) -> Json:
     return {"type": kind.name.lower(), "value": str(value).lower() if isinstance(value, bool) else str(value)}
 
 
-def given(kind: str, value: Any) -> Any:
+def native(kind: str, value: Any) -> Any:
     """The library's value of a property of the script."""
     if kind == "bool":
         return str(value) == "true"
@@ -194,6 +204,8 @@ class Adapter(kit.AdapterBase):
         there = self.sessions.get(session)
         if session in self.sessions and not (there and there.stopped):
             raise kit.Failure("invalid", "a session of the library connects as it is made, once")
+        if there is not None:
+            there.made = None  # it and its callbacks hold each other, and the collector does not see that
         self.sessions[session] = None
         seconds = (timeout_ms or 5000) / 1000
         try:
@@ -219,8 +231,9 @@ class Adapter(kit.AdapterBase):
     @kit.op("close")
     def close(self, session: str) -> None:
         found = self.session(session)
-        found.stopped = True
-        found.made.stop()
+        found.stop()
+        if found in self.kept:
+            self.kept.remove(found)
 
     @kit.op("bmq.open_queue")
     def open_queue(
@@ -247,7 +260,7 @@ class Adapter(kit.AdapterBase):
         found, message = self.session(session), kit.body_bytes(body)
         more: Json = {}
         if properties := args.get("properties"):
-            more["properties"] = {k: given(p["type"], p["value"]) for k, p in properties.items()}
+            more["properties"] = {k: native(p["type"], p["value"]) for k, p in properties.items()}
             more["property_type_overrides"] = {
                 k: blazingmq.PropertyType[p["type"].upper()] for k, p in properties.items()
             }
