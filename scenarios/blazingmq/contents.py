@@ -239,17 +239,17 @@ async def compression(broker: BlazingMQ, client: Client, expect: Expect) -> None
 
 # load
 
-BLOCK = 65_536
+KIB = 1024
 
 
-def block(number: int) -> Json:
-    """64 KiB of which no two are equal."""
-    return {"gen": "rand", "seed": number, "len": BLOCK}
+def block(number: int, size: int = 64 * KIB) -> Json:
+    """A body; no two are equal."""
+    return {"gen": "rand", "seed": number, "len": size}
 
 
-def intact(broker: BlazingMQ, expect: Expect, count: int) -> int:
+def intact(broker: BlazingMQ, expect: Expect, blocks: list[Json]) -> int:
     """Each message that is stored is one of those posted, and there once; returns how many there are."""
-    wanted = {body_bytes(block(number)) for number in range(count)}
+    wanted = {body_bytes(each) for each in blocks}
     stored = [message.data for message in broker.messages(Q)]
     expect.that(set(stored) <= wanted, "each body is intact")
     expect.equal(len(stored), len(set(stored)), "each body is there once")
@@ -257,25 +257,26 @@ def intact(broker: BlazingMQ, expect: Expect, count: int) -> int:
     return len(stored)
 
 
-@scenario("BMQ-3.22", roles=PUBLISHER)
+@scenario("BMQ-3.22", roles=PUBLISHER, timeout_s=90.0)
 async def concurrent_posts(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     await ready(client, expect)
     slow = broker.faults.add(throttle(256 << 10, direction="in"))
-    calls = [client.begin_publish("q", block(number), timeout=25.0) for number in range(200)]
+    blocks = [block(number) for number in range(200)]
+    calls = [client.begin_publish("q", each, timeout=40.0) for each in blocks]
     await asyncio.sleep(2.0)
     broker.faults.remove(slow)
     for call in calls:
         expect.outcome(await call, "acked", "all posts are acked")
-    expect.equal(intact(broker, expect, 200), 200, "200 messages came")
+    expect.equal(intact(broker, expect, blocks), 200, "200 messages came")
 
 
-@scenario("BMQ-3.23", roles=PUBLISHER, timeout_s=60.0)
+@scenario("BMQ-3.23", roles=PUBLISHER, timeout_s=90.0)
 async def slow_reader(broker: BlazingMQ, client: Client, expect: Expect) -> None:
-    count = 500
+    blocks = [block(number, 256 * KIB) for number in range(125)]
     await ready(client, expect)
     before = client.facts()
     broker.faults.add(stall(for_s=5.0, kind="PUT", nth=1, scope="run"))
-    calls = [client.begin_publish("q", block(number), timeout=25.0) for number in range(count)]
+    calls = [client.begin_publish("q", each, timeout=40.0) for each in blocks]
     results = [await call for call in calls]
     for result in results:
         expect.ended(result, "each post ends")
@@ -289,4 +290,4 @@ async def slow_reader(broker: BlazingMQ, client: Client, expect: Expect) -> None
         expect.note(f"RSS growth {grown} MiB, {acked} acked, {len(early)} refused")
         expect.that(grown < 512, "RSS growth is bounded", f"{grown} MiB")
     await eventually(lambda: len(broker.messages(Q)) >= acked, 5.0)
-    expect.equal(intact(broker, expect, count), acked, "what was acked is stored, and nothing else")
+    expect.equal(intact(broker, expect, blocks), acked, "what was acked is stored, and nothing else")

@@ -8,6 +8,7 @@ from contextlib import suppress
 from conformance.adapter.base import Call
 from conformance.adapter.result import Result
 from conformance.suite import Client, Expect, scenario
+from conformance.suite.expect import criterion_id
 from fakebrokers import BlazingMQ
 from fakebrokers.blazingmq.codes import Category, Encoding
 from fakebrokers.blazingmq.control import write
@@ -270,11 +271,13 @@ async def every_refusal(broker: BlazingMQ, client: Client, expect: Expect) -> No
     expect.tolerate(result.word != "internal", "E_FUTURE: as refused, timeout or protocol", str(result))
     for name, call in calls.items():
         result = await call
-        expect.ended(result, f"{name}: the open ends by its deadline", id=f"{name.lower()}-ends")
-        expect.that(not result.ok, f"{name}: never ok", str(result), id=f"{name.lower()}-not-ok")
+        expect.ended(result, f"{name}: the open ends by its deadline", id=f"{criterion_id(name)}-ends")
+        expect.that(not result.ok, f"{name}: never ok", str(result), id=f"{criterion_id(name)}-not-ok")
         fits = result.word in CATEGORIES[name]
-        expect.tolerate(fits, f"{name}: as refused", str(result), id=f"{name.lower()}-refused")
+        expect.tolerate(fits, f"{name}: as refused", str(result), id=f"{criterion_id(name)}-refused")
         if result.word == "refused":
             words = (Category[name], name)
-            expect.tolerate(result.code in words, f"{name}: with the category", id=f"{name.lower()}-code")
+            expect.tolerate(
+                result.code in words, f"{name}: with the category", id=f"{criterion_id(name)}-code"
+            )
     expect.ok(await open_queue(client, "q", Q), "the session stays usable")
