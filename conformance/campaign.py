@@ -24,8 +24,8 @@ from conformance.adapters.registry import Client, bundled
 from conformance.cli_analyze import analyze_journals, tally
 from conformance.interrupts import interruptible
 from conformance.mutants.matrix import matrix
-from conformance.mutants.registry import protocols
 from conformance.printing import console_for_all
+from conformance.reference.registry import protocols
 from conformance.report import write_report
 from conformance.results import Results, Verdict
 from conformance.suite.conform import CutShort, Order, conform

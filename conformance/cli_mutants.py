@@ -45,7 +45,8 @@ def mutants_command(
     """
     from conformance.mutants.kills import write_kills
     from conformance.mutants.matrix import matrix
-    from conformance.mutants.registry import find_mutant, protocols
+    from conformance.mutants.registry import find_mutant
+    from conformance.reference.registry import protocols
     from conformance.suite.load import all_scenarios, select
 
     if write and only:

@@ -29,7 +29,8 @@ from conformance.adapter.inprocess import InProcessAdapter
 from conformance.adapter.kit import AdapterBase
 from conformance.adapter.process import ProcessAdapter
 from conformance.mutants.kills import known_kills
-from conformance.mutants.registry import Mutant, command, mutants_of, reference, without_sockets
+from conformance.mutants.registry import Mutant, mutants_of
+from conformance.reference.registry import command, reference, without_sockets
 from conformance.results import Verdict
 from conformance.suite.brokers import fake_for
 from conformance.suite.judge import Judgement, judge, unfit
@@ -93,14 +94,29 @@ class Matrix(msgspec.Struct):
     elsewhere: frozenset[tuple[str, str]] = frozenset()
 
     @property
+    def asked(self) -> frozenset[tuple[str, str]]:
+        """The mutants that are asked about, as (protocol, name)."""
+        if self.tried is not None:
+            return self.tried
+        spoken = {row.protocol for row in self.rows}
+        return frozenset((name, one.name) for name in spoken for one in mutants_of(name))
+
+    @property
     def unkilled_mutants(self) -> list[str]:
         """The mutants that no scenario kills: each of them is a defect that would go unnoticed."""
-        tried = self.tried
-        if tried is None:
-            spoken = {row.protocol for row in self.rows}
-            tried = frozenset((name, one.name) for name in spoken for one in mutants_of(name))
         killed = {(row.protocol, name) for row in self.rows for name in row.killed_by}
-        return sorted(name for _, name in tried - killed - self.elsewhere)
+        return sorted(name for _, name in self.asked - killed - self.elsewhere)
+
+    @property
+    def mutants(self) -> list[dict[str, str]]:
+        """The mutants that are asked about, each with its tag."""
+        asked = self.asked
+        known = [one for protocol in sorted({name for name, _ in asked}) for one in mutants_of(protocol)]
+        return [
+            {"name": one.name, "protocol": one.protocol, "tag": one.tag}
+            for one in known
+            if (one.protocol, one.name) in asked
+        ]
 
     @property
     def is_proven(self) -> bool:
@@ -115,6 +131,7 @@ class Matrix(msgspec.Struct):
             "unkilled": _once(row.id for row in self.rows if not row.killed_by),
             "unkilled_mutants": self.unkilled_mutants,
             "reference_failures": _once(row.id for row in self.rows if row.reference not in GOOD),
+            "mutants": self.mutants,
         }
 
 
@@ -189,10 +206,10 @@ def _adapter(protocol: str, mutant: Mutant | None, mode: Mode) -> Adapter:
     if mode is Mode.PROCESS:
         inherited = [path for path in sys.path if path]
         env = {"PYTHONPATH": os.pathsep.join(inherited)}
-        return ProcessAdapter(command(protocol, mutant.name if mutant else None), protocol, env=env)
+        return ProcessAdapter(mutant.command if mutant else command(protocol), protocol, env=env)
     client: type[AdapterBase] = mutant.adapter if mutant else reference(protocol)
     if mode is Mode.MEMORY:
-        client = without_sockets(protocol, client)
+        client = without_sockets(client)
     return InProcessAdapter(client, protocol)
 
 

@@ -1,29 +1,38 @@
 """Which mutants there are.
 
-A protocol's package beside this file has a module ``adapter`` with `REFERENCE` (the adapter class of the
-correct client), `adapter_with(part)` (the same with one part of the client replaced by a subclass) and
-`in_memory(adapter)` (the same without sockets). Its modules ``mutants_*.py`` declare the mutants:
+The modules ``mutants_*.py`` of a protocol's package beside this file declare them; a mutant is a subclass of
+the part of the reference client that it replaces:
 
-    @mutant("confirm-by-position", breaks=["R7"])
+    @mutant("confirm-by-position", tag="data", breaks=["R7"])
     class ConfirmByPosition(Publisher):
         '''Takes the ids of a confirm for a mere count.'''
+
+Those in ``mutants_kit.py`` replace a part of the kit, and name the protocols whose clients can have them.
 """
 
 from __future__ import annotations
 
 import pkgutil
+import sys
 from collections.abc import Callable, Sequence
 from functools import cache
 from importlib import import_module
-from importlib.util import find_spec
-from types import ModuleType
-from typing import NamedTuple, TypeVar
+from typing import Literal, NamedTuple, TypeVar, get_args
 
 from conformance.adapter.kit import AdapterBase
+from conformance.reference.kit import adapter_of
+from conformance.reference.registry import definition
 from fakebrokers.errors import UsageError
 from fakebrokers.protocol import instead_of
 
 T = TypeVar("T", bound=type)
+
+#: What a defect is about:
+#: ``data``: a message or an outcome is lost, invented, doubled, out of order or reported wrongly;
+#: ``life-cycle``: connecting, reconnecting, closing, time-outs, hangs, callbacks, resources;
+#: ``wire``: bytes or frames are wrong or missing, or are read wrongly;
+#: ``wording``: nothing but the text, the kind or the code of a report.
+Tag = Literal["data", "life-cycle", "wire", "wording"]
 
 _PACKAGE = __name__.rpartition(".")[0]
 _declared: dict[str, dict[str, Mutant]] = {}
@@ -35,37 +44,59 @@ class Mutant(NamedTuple):
     Attributes:
         name: Such as ``confirm-by-position``.
         title: What is wrong with it, one sentence.
+        tag: What the defect is about.
         breaks: Codes of the source sentences (``R7``, ``X3``) that it breaks.
         aims: Ids of costly scenarios for which it was made; see `matrix.affordable`.
-        part: The subclass of the client, or of one of its parts, that has the defect.
+        part: The subclass of one of the client's parts that has the defect.
+        also: Further parts that the defect needs.
     """
 
     name: str
     title: str
+    tag: Tag
     breaks: tuple[str, ...]
     protocol: str
     part: type
     aims: tuple[str, ...] = ()
+    also: tuple[type, ...] = ()
 
     @property
     def adapter(self) -> type[AdapterBase]:
         """The client behind its adapter."""
-        made: type[AdapterBase] = _adapters(self.protocol).adapter_with(self.part)
-        return made
+        return adapter_of(definition(self.protocol), (self.part, *self.also), self.part.__name__)
+
+    @property
+    def command(self) -> list[str]:
+        """The command line of the client as a child process."""
+        return [sys.executable, "-m", _PACKAGE, self.protocol, self.name]
 
 
-def mutant(name: str, *, breaks: Sequence[str], aims: Sequence[str] = ()) -> Callable[[T], T]:
-    """Declare a mutant; its docstring says what is wrong with it. See `Mutant` for the arguments."""
+def mutant(
+    name: str,
+    *,
+    tag: Tag,
+    breaks: Sequence[str],
+    aims: Sequence[str] = (),
+    also: Sequence[type] = (),
+    protocols: Sequence[str] = (),
+) -> Callable[[T], T]:
+    """Declare a mutant; its docstring says what is wrong with it. See `Mutant` for the arguments.
+
+    Args:
+        protocols: Whose clients can have the defect; by default the one in whose package the class stands.
+    """
 
     def register(part: T) -> T:
         title = " ".join((part.__doc__ or "").split())
         if not title:
             raise UsageError(f"the mutant {name} needs a docstring: what is wrong with it?")
-        protocol = part.__module__.split(".")[-2].replace("_", "-")
-        there = _declared.setdefault(protocol, {})
-        if name in there and there[name].part.__qualname__ != part.__qualname__:
-            raise UsageError(f"there are two mutants {name}")
-        there[name] = Mutant(name, title, tuple(breaks), protocol, part, tuple(aims))
+        if tag not in get_args(Tag):
+            raise UsageError(f"the mutant {name} has the tag {tag!r}{instead_of(tag, get_args(Tag))}")
+        for protocol in protocols or [part.__module__.split(".")[-2].replace("_", "-")]:
+            there = _declared.setdefault(protocol, {})
+            if name in there and there[name].part.__qualname__ != part.__qualname__:
+                raise UsageError(f"there are two mutants {name}")
+            there[name] = Mutant(name, title, tag, tuple(breaks), protocol, part, tuple(aims), tuple(also))
         return part
 
     return register
@@ -73,8 +104,10 @@ def mutant(name: str, *, breaks: Sequence[str], aims: Sequence[str] = ()) -> Cal
 
 @cache
 def mutants_of(protocol: str) -> tuple[Mutant, ...]:
-    """All mutants of a protocol's reference client, by name."""
-    package = import_module(_module(protocol))
+    """All mutants of a protocol's reference client, by name. Raises `UsageError` if it has no such client."""
+    definition(protocol)
+    import_module(f"{_PACKAGE}.mutants_kit")
+    package = import_module(f"{_PACKAGE}.{protocol.replace('-', '_')}")
     for module in pkgutil.iter_modules(package.__path__):
         if module.name.startswith("mutants_"):
             import_module(f"{package.__name__}.{module.name}")
@@ -87,41 +120,3 @@ def find_mutant(protocol: str, name: str) -> Mutant:
     if name not in there:
         raise UsageError(f"there is no mutant {name!r}{instead_of(name, there)}")
     return there[name]
-
-
-def reference(protocol: str) -> type[AdapterBase]:
-    """The adapter class of the correct client. Raises `UsageError` if there is none."""
-    found: type[AdapterBase] = _adapters(protocol).REFERENCE
-    return found
-
-
-def without_sockets(protocol: str, adapter: type[AdapterBase]) -> type[AdapterBase]:
-    """The same client, for fakes that were made with ``memory=True``."""
-    found: type[AdapterBase] = _adapters(protocol).in_memory(adapter)
-    return found
-
-
-def protocols() -> list[str]:
-    """The protocols that have a reference client."""
-    package = import_module(_PACKAGE)
-    return [one.name.replace("_", "-") for one in pkgutil.iter_modules(package.__path__) if one.ispkg]
-
-
-def command(protocol: str, mutant: str | None = None) -> list[str]:
-    """The command line of the reference client, or of a mutant, as a child process."""
-    import sys
-
-    more = ["--mutant", mutant] if mutant else []
-    return [sys.executable, "-m", _module(protocol), *more]
-
-
-def _module(protocol: str) -> str:
-    name = f"{_PACKAGE}.{protocol.replace('-', '_')}"
-    if find_spec(name) is None:
-        there = ", ".join(protocols())
-        raise UsageError(f"there is no reference client for {protocol}, only for {there}")
-    return name
-
-
-def _adapters(protocol: str) -> ModuleType:
-    return import_module(f"{_module(protocol)}.adapter")

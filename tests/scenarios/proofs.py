@@ -9,7 +9,8 @@ import pytest
 
 from conformance.mutants.kills import known_kills
 from conformance.mutants.matrix import GOOD, Mode, affordable, candidates, mode_of, run
-from conformance.mutants.registry import Mutant, protocols
+from conformance.mutants.registry import Mutant
+from conformance.reference.registry import protocols
 from conformance.suite.load import all_scenarios
 from conformance.suite.scenario import Scenario
 

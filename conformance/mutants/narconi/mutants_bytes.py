@@ -3,50 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-import ssl
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
-from conformance.mutants.narconi.channels import Publishing
-from conformance.mutants.narconi.client import NarconiClient
-from conformance.mutants.narconi.errors import ClientError
-from conformance.mutants.narconi.http import Response, ResponseReader
-from conformance.mutants.narconi.publisher import Done, Publisher
-from conformance.mutants.narconi.socket import Socket
-from conformance.mutants.narconi.websocket import Message, MessageReader
-from conformance.mutants.rabbitmq_stream.network import sockets
 from conformance.mutants.registry import mutant
-from conformance.mutants.trusting import trusting
+from conformance.reference.kit import ClientError
+from conformance.reference.narconi.channels import Publishers, Publishing
+from conformance.reference.narconi.http import Response, ResponseReader
+from conformance.reference.narconi.publisher import Done, Publisher
+from conformance.reference.narconi.socket import Socket
+from conformance.reference.narconi.websocket import Message, MessageReader
 from fakebrokers.narconi.websocket import BINARY, TEXT
-
-# TLS
-
-
-@mutant("tls-falls-back-to-plain", breaks=["X5"], aims=["NET-1.14"])
-class TlsFallsBackToPlain(NarconiClient):
-    """Connects without TLS when TLS does not work."""
-
-    async def reach(self, make: Callable[[], asyncio.Protocol], begin: Callable[[Any], None]) -> None:
-        try:
-            await super().reach(make, begin)
-        except ClientError:
-            begin(await sockets()(self.settings.endpoint, make))
-
-
-@mutant("certificates-unchecked", breaks=["X5"], aims=["NET-1.15"])
-class CertificatesUnchecked(NarconiClient):
-    """Takes any certificate."""
-
-    @staticmethod
-    def tls_context(ca_file: str | None) -> ssl.SSLContext:
-        return trusting(ca_file)
-
 
 # segments
 
 
-@mutant("segments-end-frames", breaks=["X1"])
+@mutant("segments-end-frames", tag="wire", breaks=["X1"])
 class SegmentsEndFrames(MessageReader):
     """Throws away what a segment holds of a frame that goes on in the next one."""
 
@@ -56,7 +29,7 @@ class SegmentsEndFrames(MessageReader):
         return found
 
 
-@mutant("confirms-run-together", breaks=["N7", "X1"])
+@mutant("confirms-run-together", tag="wire", breaks=["N7", "X1"])
 class ConfirmsRunTogether(MessageReader):
     """Takes all confirms of a segment for one."""
 
@@ -66,7 +39,7 @@ class ConfirmsRunTogether(MessageReader):
         return [one for one, former in zip(found, formers, strict=False) if one.payload or one != former]
 
 
-@mutant("answer-in-one-segment", breaks=["X1"])
+@mutant("answer-in-one-segment", tag="wire", breaks=["X1"])
 class AnswerInOneSegment(ResponseReader):
     """Takes the first segment for the whole head of an HTTP response."""
 
@@ -79,7 +52,7 @@ class AnswerInOneSegment(ResponseReader):
 # time
 
 
-@mutant("resends-soon", breaks=["X1"])
+@mutant("resends-soon", tag="data", breaks=["X1"])
 class ResendsSoon(Publisher):
     """Sends again what has no confirm after a quarter of a second."""
 
@@ -92,7 +65,7 @@ class ResendsSoon(Publisher):
             super().publish(metadata, body, lambda error: None)
 
 
-@mutant("slow-frames-are-lost", breaks=["X1"])
+@mutant("slow-frames-are-lost", tag="life-cycle", breaks=["X1"])
 class SlowFramesAreLost(Socket):
     """Gives a connection up when a frame takes longer than three seconds."""
 
@@ -109,7 +82,7 @@ class SlowFramesAreLost(Socket):
             self.give_up("a frame takes too long")
 
 
-@mutant("half-the-patience", breaks=["X3"])
+@mutant("half-the-patience", tag="life-cycle", breaks=["X3"])
 class HalfThePatience(Socket):
     """Gives the server only half of the keep-alive time for a pong."""
 
@@ -117,15 +90,15 @@ class HalfThePatience(Socket):
         return super().pong_wait_s() / 2
 
 
-@mutant("overdue-confirm-awaited", breaks=["X3", "X8"])
-class OverdueConfirmAwaited(NarconiClient):
+@mutant("overdue-confirm-awaited", tag="life-cycle", breaks=["X3", "X8"])
+class OverdueConfirmAwaited(Publishers):
     """Goes on with a WebSocket on which a confirm is overdue."""
 
     def overdue(self, publishing: Publishing) -> None:
         pass
 
 
-@mutant("overflow-is-stored", breaks=["X4"])
+@mutant("overflow-is-stored", tag="data", breaks=["X4"])
 class OverflowIsStored(Publisher):
     """Throws messages away while 32 are unconfirmed, and reports them as stored."""
 
@@ -139,7 +112,7 @@ class OverflowIsStored(Publisher):
 # ends
 
 
-@mutant("half-frames-count", breaks=["X2"])
+@mutant("half-frames-count", tag="wire", breaks=["X2"])
 class HalfFramesCount(Socket):
     """Takes what has come of a message for all of it when the connection ends."""
 
@@ -151,7 +124,7 @@ class HalfFramesCount(Socket):
         super()._over(text)
 
 
-@mutant("end-unanswered", breaks=["X2"])
+@mutant("end-unanswered", tag="life-cycle", breaks=["X2"])
 class EndUnanswered(Socket):
     """Keeps its side of a connection open when the server has ended the other one."""
 
@@ -160,7 +133,7 @@ class EndUnanswered(Socket):
         return True
 
 
-@mutant("end-unnoticed-before-upgrade", breaks=["X5"])
+@mutant("end-unnoticed-before-upgrade", tag="life-cycle", breaks=["X5"])
 class EndUnnoticedBeforeUpgrade(Socket):
     """Waits on for the answer to its upgrade when the server has ended the connection."""
 

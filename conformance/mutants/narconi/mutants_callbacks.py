@@ -7,34 +7,34 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from conformance.mutants.narconi.channels import Callback, Publishing, Subscription
-from conformance.mutants.narconi.client import NarconiClient
-from conformance.mutants.narconi.consumer import Delivery
-from conformance.mutants.narconi.errors import ClientError
 from conformance.mutants.registry import mutant
+from conformance.reference.kit import Callbacks, ClientError
+from conformance.reference.narconi.channels import Callback, Publishers, Publishing, Subscription
+from conformance.reference.narconi.client import NarconiClient
+from conformance.reference.narconi.consumer import Delivery
 
 PAUSE_S = 3.0
 
 
-@mutant("callback-error-stops-the-feed", breaks=["X10"])
-class CallbackErrorStopsTheFeed(NarconiClient):
+@mutant("callback-error-stops-the-feed", tag="life-cycle", breaks=["X10"])
+class CallbackErrorStopsTheFeed(Callbacks):
     """A message callback that raises is the last one of its subscription."""
 
-    def callback_failed(self, callback: str, error: Exception) -> None:
-        super().callback_failed(callback, error)
+    def failed(self, callback: str, error: Exception) -> None:
+        super().failed(callback, error)
         if callback == "message":
             raise error
 
 
-@mutant("callback-errors-vanish", breaks=["X10"])
-class CallbackErrorsVanish(NarconiClient):
+@mutant("callback-errors-vanish", tag="life-cycle", breaks=["X10"])
+class CallbackErrorsVanish(Callbacks):
     """Swallows what a callback raises without a trace."""
 
-    def callback_failed(self, callback: str, error: Exception) -> None:
+    def failed(self, callback: str, error: Exception) -> None:
         pass
 
 
-@mutant("callbacks-block-ops", breaks=["X10"])
+@mutant("callbacks-block-ops", tag="life-cycle", breaks=["X10"])
 class CallbacksBlockOps(NarconiClient):
     """An op inside a callback waits for the callback to end."""
 
@@ -54,12 +54,12 @@ class CallbacksBlockOps(NarconiClient):
             await super().publish(queue, body, headers)
 
 
-@mutant("lost-tasks", breaks=["X10"], aims=["NET-3.08"])
-class LostTasks(NarconiClient):
+@mutant("lost-tasks", tag="life-cycle", breaks=["X10"], aims=["NET-3.08"])
+class LostTasks(Publishers):
     """Leaves errors of its background tasks to whoever collects the garbage."""
 
-    def publisher_lost(self, queue: str, lost: Publishing, error: ClientError) -> None:
-        super().publisher_lost(queue, lost, error)
+    def lost(self, queue: str, lost: Publishing, error: ClientError) -> None:
+        super().lost(queue, lost, error)
         asyncio.get_running_loop().create_task(_failing(error))
 
 
@@ -67,13 +67,13 @@ async def _failing(error: ClientError) -> None:
     raise ClientError(error.kind, error.text)
 
 
-@mutant("a-pause-ends-the-process", breaks=["X11"], aims=["NET-3.11"])
+@mutant("a-pause-ends-the-process", tag="life-cycle", breaks=["X11"], aims=["NET-3.11"])
 class APauseEndsTheProcess(NarconiClient):
     """Has a watchdog that takes a pause of the process for a dead lock."""
 
     def __init__(self, *args: Any, **more: Any) -> None:
         super().__init__(*args, **more)
-        self.background(self._watch())
+        self.runtime.tasks.spawn(self._watch())
 
     async def _watch(self) -> None:
         loop = asyncio.get_running_loop()

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
+from weakref import WeakKeyDictionary
 
-from conformance.mutants.narconi.channels import Callback, Subscription
-from conformance.mutants.narconi.client import NarconiClient
-from conformance.mutants.narconi.consumer import OWN_KEYS, Consumer
-from conformance.mutants.narconi.errors import ClientError
-from conformance.mutants.narconi.socket import Socket
-from conformance.mutants.narconi.websocket import BadFrame, Message, MessageReader
 from conformance.mutants.registry import mutant
+from conformance.reference.kit import ClientError
+from conformance.reference.narconi.channels import Callback, Subscription
+from conformance.reference.narconi.client import NarconiClient
+from conformance.reference.narconi.consumer import OWN_KEYS, Consumer
+from conformance.reference.narconi.socket import Socket
+from conformance.reference.narconi.websocket import BadFrame, Message, MessageReader
+from conformance.reference.narconi.websockets import WebSockets
 from fakebrokers.narconi.websocket import PING, PONG, TEXT
 
 # the upgrade
 
 
-@mutant("limit-not-sent", breaks=["N11"])
+@mutant("limit-not-sent", tag="wire", breaks=["N11"])
 class LimitNotSent(NarconiClient):
     """Forgets the limit."""
 
@@ -36,7 +39,7 @@ class LimitNotSent(NarconiClient):
 # deliveries
 
 
-@mutant("ping-drops-metadata", breaks=["N10"])
+@mutant("ping-drops-metadata", tag="data", breaks=["N10"])
 class PingDropsMetadata(Socket):
     """Forgets the metadata when a ping comes before the body."""
 
@@ -47,7 +50,7 @@ class PingDropsMetadata(Socket):
             owner.core._metadata = None
 
 
-@mutant("text-is-metadata", breaks=["N10"])
+@mutant("text-is-metadata", tag="wire", breaks=["N10"])
 class TextIsMetadata(Consumer):
     """Takes every text message for metadata."""
 
@@ -57,7 +60,7 @@ class TextIsMetadata(Consumer):
         super().message(message)
 
 
-@mutant("metadata-of-the-last", breaks=["N10"])
+@mutant("metadata-of-the-last", tag="data", breaks=["N10"])
 class MetadataOfTheLast(Consumer):
     """Surfaces a body with the metadata of the one before it."""
 
@@ -68,7 +71,7 @@ class MetadataOfTheLast(Consumer):
         super().surface({**shown, "ackId": metadata.get("ackId")}, body)
 
 
-@mutant("encoding-not-sent", breaks=["N12"])
+@mutant("encoding-not-sent", tag="wire", breaks=["N12"])
 class EncodingNotSent(NarconiClient):
     """Forgets the encoding."""
 
@@ -84,7 +87,7 @@ class EncodingNotSent(NarconiClient):
         return await super().subscribe(queue, callback, ack=ack, limit=limit)
 
 
-@mutant("encoding-waits-for-a-body", breaks=["N12"])
+@mutant("encoding-waits-for-a-body", tag="life-cycle", breaks=["N12"])
 class EncodingWaitsForABody(Consumer):
     """Waits for a body behind metadata that holds it already."""
 
@@ -94,7 +97,7 @@ class EncodingWaitsForABody(Consumer):
         self.encoding = encoding
 
 
-@mutant("empty-body-skipped", breaks=["N10"])
+@mutant("empty-body-skipped", tag="wire", breaks=["N10"])
 class EmptyBodySkipped(Consumer):
     """Skips empty messages."""
 
@@ -103,7 +106,7 @@ class EmptyBodySkipped(Consumer):
             super().message(message)
 
 
-@mutant("half-message-surfaced", breaks=["N10"])
+@mutant("half-message-surfaced", tag="wire", breaks=["N10"])
 class HalfMessageSurfaced(Consumer):
     """Surfaces metadata without a body when the connection ends."""
 
@@ -113,7 +116,7 @@ class HalfMessageSurfaced(Consumer):
         super().lost()
 
 
-@mutant("metadata-is-strict", breaks=["N10", "X5"])
+@mutant("metadata-is-strict", tag="wire", breaks=["N10", "X5"])
 class MetadataIsStrict(Consumer):
     """Fails on metadata that it does not know, or that is no text."""
 
@@ -124,7 +127,7 @@ class MetadataIsStrict(Consumer):
         super().surface(metadata, body)
 
 
-@mutant("redelivered-ignored", breaks=["N10", "N13", "N18"])
+@mutant("redelivered-ignored", tag="data", breaks=["N10", "N13", "N18"])
 class RedeliveredIgnored(Consumer):
     """Takes a message that is redelivered for one that it has seen."""
 
@@ -133,24 +136,20 @@ class RedeliveredIgnored(Consumer):
             super().surface(metadata, body)
 
 
-@mutant("ack-ids-remembered", breaks=["N10", "N13"])
-class AckIdsRemembered(NarconiClient):
+@mutant("ack-ids-remembered", tag="data", breaks=["N10", "N13"])
+class AckIdsRemembered(Consumer):
     """Takes an ack id that was there on another connection for a duplicate."""
 
-    def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **options)
-        seen: dict[str, Consumer] = {}
+    seen: ClassVar[WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, Consumer]]] = WeakKeyDictionary()
 
-        class Remembering(Consumer):
-            def surface(self, metadata: dict[str, Any], body: bytes) -> None:
-                ack_id = metadata.get("ackId")
-                if ack_id is None or seen.setdefault(ack_id, self) is self:
-                    super().surface(metadata, body)
-
-        self.consumer_part = Remembering
+    def surface(self, metadata: dict[str, Any], body: bytes) -> None:
+        ack_id = metadata.get("ackId")
+        seen = self.seen.setdefault(asyncio.get_running_loop(), {})
+        if ack_id is None or seen.setdefault(ack_id, self) is self:
+            super().surface(metadata, body)
 
 
-@mutant("loses-in-a-flood", breaks=["N11", "N17"])
+@mutant("loses-in-a-flood", tag="data", breaks=["N11", "N17"])
 class LosesInAFlood(Consumer):
     """Keeps no more than 1000 messages."""
 
@@ -162,7 +161,7 @@ class LosesInAFlood(Consumer):
             super().surface(metadata, body)
 
 
-@mutant("drops-beyond-the-limit", breaks=["N11"])
+@mutant("drops-beyond-the-limit", tag="data", breaks=["N11"])
 class DropsBeyondTheLimit(Consumer):
     """Drops what comes while two messages are unacknowledged."""
 
@@ -174,7 +173,7 @@ class DropsBeyondTheLimit(Consumer):
 # acknowledgements
 
 
-@mutant("acks-on-arrival", breaks=["N10", "N11", "N13"])
+@mutant("acks-on-arrival", tag="data", breaks=["N10", "N11", "N13"])
 class AcksOnArrival(Consumer):
     """Acknowledges a message before the application has it."""
 
@@ -187,7 +186,7 @@ class AcksOnArrival(Consumer):
         pass
 
 
-@mutant("ack-id-as-number", breaks=["N10", "N13"])
+@mutant("ack-id-as-number", tag="wire", breaks=["N10", "N13"])
 class AckIdAsNumber(Consumer):
     """Sends ack ids as numbers."""
 
@@ -195,7 +194,7 @@ class AckIdAsNumber(Consumer):
         super().command({key: int(one) if str(one).isdecimal() else one for key, one in value.items()})
 
 
-@mutant("acks-are-cumulative", breaks=["N13"])
+@mutant("acks-are-cumulative", tag="data", breaks=["N13"])
 class AcksAreCumulative(Consumer):
     """Acknowledges everything up to a message when one is settled."""
 
@@ -203,7 +202,7 @@ class AcksAreCumulative(Consumer):
         super().command({"ackToId": next(iter(value.values()))})
 
 
-@mutant("ack-to-means-all", breaks=["N13"])
+@mutant("ack-to-means-all", tag="data", breaks=["N13"])
 class AckToMeansAll(Consumer):
     """Acknowledges everything when some are settled together."""
 
@@ -211,7 +210,7 @@ class AckToMeansAll(Consumer):
         super().settle_to(self.outstanding[-1])
 
 
-@mutant("acks-without-being-asked", breaks=["N13", "N17"])
+@mutant("acks-without-being-asked", tag="wire", breaks=["N13", "N17"])
 class AcksWithoutBeingAsked(Consumer):
     """Sends acknowledgements on a connection without them."""
 
@@ -221,7 +220,7 @@ class AcksWithoutBeingAsked(Consumer):
             self.command({"ackId": "1"})
 
 
-@mutant("settles-twice", breaks=["N13"])
+@mutant("settles-twice", tag="data", breaks=["N13"])
 class SettlesTwice(Consumer):
     """Sends an acknowledgement again when a message is settled again."""
 
@@ -234,7 +233,7 @@ class SettlesTwice(Consumer):
 # errors, frames, the end
 
 
-@mutant("errors-swallowed", breaks=["N14"])
+@mutant("errors-swallowed", tag="life-cycle", breaks=["N14"])
 class ErrorsSwallowed(Consumer):
     """Tells nobody of an error of the server."""
 
@@ -242,7 +241,7 @@ class ErrorsSwallowed(Consumer):
         pass
 
 
-@mutant("errors-are-messages", breaks=["N14"])
+@mutant("errors-are-messages", tag="data", breaks=["N14"])
 class ErrorsAreMessages(Consumer):
     """Surfaces an error of the server as a message."""
 
@@ -251,7 +250,7 @@ class ErrorsAreMessages(Consumer):
         self.surface({}, str(value).encode())
 
 
-@mutant("stop-not-sent", breaks=["N15"])
+@mutant("stop-not-sent", tag="wire", breaks=["N15"])
 class StopNotSent(Consumer):
     """Does not tell the server that it wants no more."""
 
@@ -259,7 +258,7 @@ class StopNotSent(Consumer):
         pass
 
 
-@mutant("stop-forgets-the-outstanding", breaks=["N15"])
+@mutant("stop-forgets-the-outstanding", tag="data", breaks=["N15"])
 class StopForgetsTheOutstanding(Consumer):
     """Ends gracefully without what waits for an acknowledgement."""
 
@@ -268,7 +267,7 @@ class StopForgetsTheOutstanding(Consumer):
         self.outstanding.clear()
 
 
-@mutant("pings-need-no-pong", breaks=["N14"])
+@mutant("pings-need-no-pong", tag="life-cycle", breaks=["N14"])
 class PingsNeedNoPong(Socket):
     """Does not mind when the server answers no pings."""
 
@@ -276,7 +275,7 @@ class PingsNeedNoPong(Socket):
         self._schedule_ping()
 
 
-@mutant("pong-is-empty", breaks=["N14"])
+@mutant("pong-is-empty", tag="wire", breaks=["N14"])
 class PongIsEmpty(Socket):
     """Answers pings without their payload."""
 
@@ -284,7 +283,7 @@ class PongIsEmpty(Socket):
         super().write(opcode, b"" if opcode == PONG else payload)
 
 
-@mutant("bad-frames-accepted", breaks=["N14"])
+@mutant("bad-frames-accepted", tag="wire", breaks=["N14"])
 class BadFramesAccepted(MessageReader):
     """Does not look at the reserved bits."""
 
@@ -292,7 +291,7 @@ class BadFramesAccepted(MessageReader):
         super().check(first & 0x8F, second, size)
 
 
-@mutant("bad-text-repaired", breaks=["N14"])
+@mutant("bad-text-repaired", tag="wire", breaks=["N14"])
 class BadTextRepaired(MessageReader):
     """Repairs text that is no UTF-8."""
 
@@ -300,7 +299,7 @@ class BadTextRepaired(MessageReader):
         return payload.decode(errors="replace").encode()
 
 
-@mutant("too-large-ignored", breaks=["N19"])
+@mutant("too-large-ignored", tag="life-cycle", breaks=["N19"])
 class TooLargeIgnored(MessageReader):
     """Says nothing when a message is too large, and waits."""
 
@@ -313,8 +312,8 @@ class TooLargeIgnored(MessageReader):
             return []
 
 
-@mutant("limit-made-to-fit", breaks=["N11"])
-class LimitMadeToFit(NarconiClient):
+@mutant("limit-made-to-fit", tag="data", breaks=["N11"])
+class LimitMadeToFit(WebSockets):
     """Takes another limit when the wanted one is out of range, and tells nobody."""
 
     def socket(self, queue: str, protocol: str, query: Mapping[str, str], *callbacks: Any) -> Socket:

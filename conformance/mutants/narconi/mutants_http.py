@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Any, TypeVar
 from urllib.parse import quote
 
 import msgspec
 
-from conformance.mutants.narconi.client import NarconiClient
-from conformance.mutants.narconi.connection import HttpConnection
-from conformance.mutants.narconi.consumer import Delivery
-from conformance.mutants.narconi.errors import ClientError
-from conformance.mutants.narconi.http import Response, ResponseReader
 from conformance.mutants.registry import mutant
+from conformance.reference.kit import ClientError, Tasks
+from conformance.reference.narconi.api import HttpApi
+from conformance.reference.narconi.channels import Publishers
+from conformance.reference.narconi.connection import HttpConnection
+from conformance.reference.narconi.consumer import Delivery
+from conformance.reference.narconi.http import Response, ResponseReader
+from conformance.reference.narconi.settings import Addresses
 
 T = TypeVar("T")
 
@@ -21,16 +23,16 @@ T = TypeVar("T")
 # addresses
 
 
-@mutant("trailing-slash", breaks=["N1", "N2", "N19"])
-class TrailingSlash(NarconiClient):
+@mutant("trailing-slash", tag="wire", breaks=["N1", "N2", "N19"])
+class TrailingSlash(Addresses):
     """Ends the address of a queue with a slash."""
 
     def path(self, queue: str, *more: str) -> str:
         return super().path(queue, *more) + ("" if more else "/")
 
 
-@mutant("names-unescaped", breaks=["N19"])
-class NamesUnescaped(NarconiClient):
+@mutant("names-unescaped", tag="wire", breaks=["N19"])
+class NamesUnescaped(Addresses):
     """Puts names into addresses as they are."""
 
     def escape(self, name: str) -> str:
@@ -40,24 +42,24 @@ class NamesUnescaped(NarconiClient):
 # requests
 
 
-@mutant("delete-expects-200", breaks=["N2"])
-class DeleteExpects200(NarconiClient):
+@mutant("delete-expects-200", tag="data", breaks=["N2"])
+class DeleteExpects200(HttpApi):
     """Takes 204 for a failure to delete."""
 
     async def delete(self, queue: str) -> None:
-        self.expect(await self.request("DELETE", self.path(queue)), 200)
+        self.expect(await self.request("DELETE", self._addresses.path(queue)), 200)
 
 
-@mutant("post-is-text", breaks=["N3"])
-class PostIsText(NarconiClient):
+@mutant("post-is-text", tag="data", breaks=["N3"])
+class PostIsText(HttpApi):
     """Takes bodies for UTF-8 and repairs what is none."""
 
     async def post(self, queue: str, body: bytes, headers: Mapping[str, Any]) -> None:
         await super().post(queue, body.decode(errors="replace").encode(), headers)
 
 
-@mutant("post-without-metadata", breaks=["N3"])
-class PostWithoutMetadata(NarconiClient):
+@mutant("post-without-metadata", tag="data", breaks=["N3"])
+class PostWithoutMetadata(HttpApi):
     """Sends no custom metadata over HTTP."""
 
     async def post(self, queue: str, body: bytes, headers: Mapping[str, Any]) -> None:
@@ -65,31 +67,33 @@ class PostWithoutMetadata(NarconiClient):
         await super().post(queue, body, kept)
 
 
-@mutant("throttled-is-repeated", breaks=["N16", "N9"])
-class ThrottledIsRepeated(NarconiClient):
+async def _again(work: Callable[[], Awaitable[None]]) -> None:
+    for _ in range(5):
+        try:
+            return await work()
+        except ClientError as error:
+            if error.code != 429:
+                raise
+    return await work()
+
+
+class _ThrottledPublishers(Publishers):
+    async def publish(self, queue: str, body: bytes, headers: Mapping[str, Any]) -> None:
+        original = super().publish
+        await _again(lambda: original(queue, body, headers))
+
+
+@mutant("throttled-is-repeated", tag="life-cycle", breaks=["N16", "N9"], also=[_ThrottledPublishers])
+class ThrottledIsRepeated(HttpApi):
     """Repeats at once what was refused with 429."""
 
     async def post(self, queue: str, body: bytes, headers: Mapping[str, Any]) -> None:
-        for _ in range(5):
-            try:
-                return await super().post(queue, body, headers)
-            except ClientError as error:
-                if error.code != 429:
-                    raise
-        return await super().post(queue, body, headers)
-
-    async def publish(self, queue: str, body: bytes, headers: Mapping[str, Any]) -> None:
-        for _ in range(5):
-            try:
-                return await super().publish(queue, body, headers)
-            except ClientError as error:
-                if error.code != 429:
-                    raise
-        return await super().publish(queue, body, headers)
+        original = super().post
+        await _again(lambda: original(queue, body, headers))
 
 
-@mutant("delete-is-repeated", breaks=["N4", "N17"])
-class DeleteIsRepeated(NarconiClient):
+@mutant("delete-is-repeated", tag="data", breaks=["N4", "N17"])
+class DeleteIsRepeated(HttpApi):
     """Repeats a DELETE in silence when its connection breaks, because DELETE is idempotent elsewhere."""
 
     async def take(self, queue: str) -> Delivery | None:
@@ -101,8 +105,8 @@ class DeleteIsRepeated(NarconiClient):
             return await super().take(queue)
 
 
-@mutant("no-time-outs", breaks=["N4", "N5", "N7", "X3", "X5", "X8"], aims=["NET-2.12"])
-class NoTimeOuts(NarconiClient):
+@mutant("no-time-outs", tag="life-cycle", breaks=["N4", "N5", "N7", "X3", "X5", "X8"], aims=["NET-2.12"])
+class NoTimeOuts(Tasks):
     """Waits forever."""
 
     async def within(self, timeout: float | None, work: Coroutine[Any, Any, T]) -> T:
@@ -117,11 +121,10 @@ class _Leftovers(ResponseReader):
         return 0 if head.status == 201 else super().length_of(head)
 
 
-@mutant("empty-chunk-unread", breaks=["N1"])
+@mutant("empty-chunk-unread", tag="wire", breaks=["N1"], also=[_Leftovers])
 class EmptyChunkUnread(HttpConnection):
     """Does not read the end of an empty chunked body, and takes it for the next answer."""
 
-    reader_part = _Leftovers
     left = b""
 
     def is_reusable(self, response: Response, rest: bytes) -> bool:
@@ -134,16 +137,16 @@ class EmptyChunkUnread(HttpConnection):
         return reader
 
 
-@mutant("status-ignored", breaks=["N1", "N2", "N3", "N16", "X5"])
-class StatusIgnored(NarconiClient):
+@mutant("status-ignored", tag="data", breaks=["N1", "N2", "N3", "N16", "X5"])
+class StatusIgnored(HttpApi):
     """Takes every answer for a success."""
 
     def expect(self, response: Response, *wanted: int) -> None:
         pass
 
 
-@mutant("redirect-means-done", breaks=["N16"])
-class RedirectMeansDone(NarconiClient):
+@mutant("redirect-means-done", tag="data", breaks=["N16"])
+class RedirectMeansDone(HttpApi):
     """Takes a redirect for a success."""
 
     def expect(self, response: Response, *wanted: int) -> None:
@@ -151,8 +154,8 @@ class RedirectMeansDone(NarconiClient):
             super().expect(response, *wanted)
 
 
-@mutant("status-forgotten", breaks=["N1", "N2", "N16"])
-class StatusForgotten(NarconiClient):
+@mutant("status-forgotten", tag="wording", breaks=["N1", "N2", "N16"])
+class StatusForgotten(HttpApi):
     """Reports refusals without the status."""
 
     def expect(self, response: Response, *wanted: int) -> None:
@@ -160,16 +163,16 @@ class StatusForgotten(NarconiClient):
             raise ClientError("refused", self.error_text(response))
 
 
-@mutant("errors-must-be-json", breaks=["N16"])
-class ErrorsMustBeJson(NarconiClient):
+@mutant("errors-must-be-json", tag="wording", breaks=["N16"])
+class ErrorsMustBeJson(HttpApi):
     """Fails on an error whose body is no JSON object."""
 
     def error_text(self, response: Response) -> str:
         return str(msgspec.json.decode(response.body)["message"])
 
 
-@mutant("outage-is-final", breaks=["N16"])
-class OutageIsFinal(NarconiClient):
+@mutant("outage-is-final", tag="life-cycle", breaks=["N16"])
+class OutageIsFinal(HttpApi):
     """Never asks a server again that has answered 500."""
 
     is_down = False
@@ -184,7 +187,7 @@ class OutageIsFinal(NarconiClient):
         return response
 
 
-@mutant("cut-body-is-whole", breaks=["N17", "X2"])
+@mutant("cut-body-is-whole", tag="wire", breaks=["N17", "X2"])
 class CutBodyIsWhole(ResponseReader):
     """Takes the end of the connection for the end of any body."""
 
@@ -194,7 +197,7 @@ class CutBodyIsWhole(ResponseReader):
         return self._head._replace(body=bytes(self._body or self._buffer))
 
 
-@mutant("loss-is-definite", breaks=["N3", "N17"])
+@mutant("loss-is-definite", tag="data", breaks=["N3", "N17"])
 class LossIsDefinite(HttpConnection):
     """Says that a request whose answer did not come had no effect."""
 
@@ -202,8 +205,8 @@ class LossIsDefinite(HttpConnection):
         return ClientError("connection", text, definite=True)
 
 
-@mutant("empty-body-is-no-message", breaks=["N4"])
-class EmptyBodyIsNoMessage(NarconiClient):
+@mutant("empty-body-is-no-message", tag="data", breaks=["N4"])
+class EmptyBodyIsNoMessage(HttpApi):
     """Takes a message with an empty body for none."""
 
     async def take(self, queue: str) -> Delivery | None:
@@ -211,8 +214,8 @@ class EmptyBodyIsNoMessage(NarconiClient):
         return delivery if delivery is not None and delivery.body else None
 
 
-@mutant("empty-queue-is-an-error", breaks=["N4"])
-class EmptyQueueIsAnError(NarconiClient):
+@mutant("empty-queue-is-an-error", tag="data", breaks=["N4"])
+class EmptyQueueIsAnError(HttpApi):
     """Reports an empty queue as an error."""
 
     async def take(self, queue: str) -> Delivery | None:
@@ -222,8 +225,8 @@ class EmptyQueueIsAnError(NarconiClient):
         return delivery
 
 
-@mutant("charset-is-applied", breaks=["N4"])
-class CharsetIsApplied(NarconiClient):
+@mutant("charset-is-applied", tag="data", breaks=["N4"])
+class CharsetIsApplied(HttpApi):
     """Decodes bodies with the charset of their content type, and repairs what does not fit."""
 
     def delivery(self, response: Response) -> Delivery:
@@ -232,16 +235,16 @@ class CharsetIsApplied(NarconiClient):
         return super().delivery(response)
 
 
-@mutant("redelivered-is-text", breaks=["N18"])
-class RedeliveredIsText(NarconiClient):
+@mutant("redelivered-is-text", tag="data", breaks=["N18"])
+class RedeliveredIsText(HttpApi):
     """Takes the text "false" for true."""
 
     def flag(self, text: str | None) -> bool | None:
         return bool(text)
 
 
-@mutant("header-case-matters", breaks=["N4"])
-class HeaderCaseMatters(NarconiClient):
+@mutant("header-case-matters", tag="wire", breaks=["N4"])
+class HeaderCaseMatters(HttpApi):
     """Knows custom metadata only in lower case."""
 
     def delivery(self, response: Response) -> Delivery:

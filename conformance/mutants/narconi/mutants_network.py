@@ -8,51 +8,37 @@ from collections.abc import Callable, Coroutine, Mapping
 from typing import Any, ClassVar, TypeVar
 from weakref import WeakKeyDictionary
 
-from conformance.mutants.narconi.channels import Publishing
-from conformance.mutants.narconi.client import NarconiClient
-from conformance.mutants.narconi.errors import ClientError
-from conformance.mutants.narconi.http import Response
-from conformance.mutants.narconi.socket import Socket
 from conformance.mutants.registry import mutant
+from conformance.reference.kit import ClientError, Tasks
+from conformance.reference.narconi.api import HttpApi
+from conformance.reference.narconi.channels import Publishers, Publishing
+from conformance.reference.narconi.client import NarconiClient
+from conformance.reference.narconi.http import Response
+from conformance.reference.narconi.socket import Socket
+from conformance.reference.narconi.websockets import WebSockets
 
 T = TypeVar("T")
 
 # NET-2 the life of connections
 
 
-@mutant("reconnects-once", breaks=["X6"])
-class ReconnectsOnce(NarconiClient):
+@mutant("reconnects-once", tag="life-cycle", breaks=["X6"])
+class ReconnectsOnce(WebSockets):
     """Is over when its first attempt to reconnect fails."""
 
     async def reconnect(self, again: Callable[[], Coroutine[Any, Any, T]]) -> T:
         try:
             return await super().reconnect(again)
         except ClientError:
-            self.is_closed = True
+            self.runtime.is_closed = True
             raise
 
     def is_final(self, error: ClientError) -> bool:
         return True
 
 
-@mutant("reconnects-without-pause", breaks=["X6"])
-class ReconnectsWithoutPause(NarconiClient):
-    """Tries to reconnect twenty times a second."""
-
-    def delay(self, failures: int) -> float:
-        return 0.05
-
-
-@mutant("reconnects-in-step", breaks=["X6"])
-class ReconnectsInStep(NarconiClient):
-    """Waits equally long before a reconnect as every other client."""
-
-    def delay(self, failures: int) -> float:
-        return min(self.settings.first_delay_s * 2.0**failures, self.settings.longest_delay_s)
-
-
-@mutant("reconnects-twice", breaks=["X6", "X9"])
-class ReconnectsTwice(NarconiClient):
+@mutant("reconnects-twice", tag="life-cycle", breaks=["X6", "X9"])
+class ReconnectsTwice(WebSockets):
     """Makes two WebSockets for one that was lost."""
 
     async def reconnect(self, again: Callable[[], Coroutine[Any, Any, T]]) -> T:
@@ -61,33 +47,33 @@ class ReconnectsTwice(NarconiClient):
         return made
 
 
-@mutant("reconnect-survives-close", breaks=["X7"])
-class ReconnectSurvivesClose(NarconiClient):
+@mutant("reconnect-survives-close", tag="life-cycle", breaks=["X7"])
+class ReconnectSurvivesClose(WebSockets):
     """Goes on reconnecting when it is closed meanwhile."""
 
     def recover(self, again: Callable[[], Coroutine[Any, Any, T]]) -> asyncio.Task[T] | None:
-        if self.is_closed or not self.settings.auto_reconnect:
+        if self.runtime.is_closed or not self.settings.auto_reconnect:
             return None
         return asyncio.get_running_loop().create_task(self._for_ever(again))
 
     async def _for_ever(self, again: Callable[[], Coroutine[Any, Any, T]]) -> T:
         while True:
-            await asyncio.sleep(self.delay(0))
+            await self.runtime.backoff(self.settings.first_delay_s, self.settings.longest_delay_s).pause()
             try:
                 return await again()
             except ClientError:
                 continue
 
 
-@mutant("close-is-a-mark", breaks=["X7"])
+@mutant("close-is-a-mark", tag="life-cycle", breaks=["X7"])
 class CloseIsAMark(NarconiClient):
     """Only takes no more ops when it is closed; its connections stay."""
 
-    async def close(self, timeout: float | None) -> None:
-        self.is_closed = True
+    async def close(self, timeout: float | None = None) -> None:
+        self.runtime.is_closed = True
 
 
-@mutant("goodbye-unanswered", breaks=["X7"])
+@mutant("goodbye-unanswered", tag="wire", breaks=["X7"])
 class GoodbyeUnanswered(Socket):
     """Does not answer the server's close frame."""
 
@@ -100,12 +86,12 @@ class GoodbyeUnanswered(Socket):
             self.wire.close()
 
 
-@mutant("close-drops-outcomes", breaks=["X7"])
+@mutant("close-drops-outcomes", tag="data", breaks=["X7"])
 class CloseDropsOutcomes(NarconiClient):
     """Reports no outcome for what has no confirm when it is closed."""
 
-    async def close(self, timeout: float | None) -> None:
-        for publishing in self._publishing():
+    async def close(self, timeout: float | None = None) -> None:
+        for publishing in self.publishers.standing():
             publishing.core.pending.clear()
         await super().close(timeout)
 
@@ -113,8 +99,8 @@ class CloseDropsOutcomes(NarconiClient):
 # NET-3 requests
 
 
-@mutant("cancelled-message-is-confirmed-later", breaks=["X8"])
-class CancelledMessageIsConfirmedLater(NarconiClient):
+@mutant("cancelled-message-is-confirmed-later", tag="data", breaks=["X8"])
+class CancelledMessageIsConfirmedLater(Publishers):
     """Forgets a cancelled message, and takes its confirm for that of the next one."""
 
     def overdue(self, publishing: Publishing) -> None:
@@ -122,8 +108,8 @@ class CancelledMessageIsConfirmedLater(NarconiClient):
             publishing.core.pending.popleft()
 
 
-@mutant("answers-in-order-of-asking", breaks=["X8"])
-class AnswersInOrderOfAsking(NarconiClient):
+@mutant("answers-in-order-of-asking", tag="data", breaks=["X8"])
+class AnswersInOrderOfAsking(HttpApi):
     """Takes the first answer for that to the first request, whatever connection it comes on."""
 
     def __init__(self, *args: Any, **more: Any) -> None:
@@ -144,14 +130,14 @@ class AnswersInOrderOfAsking(NarconiClient):
         return await mine
 
 
-@mutant("parked-messages-stay", breaks=["X8", "X9"], aims=["NET-3.04"])
-class ParkedMessagesStay(NarconiClient):
+@mutant("parked-messages-stay", tag="life-cycle", breaks=["X8", "X9"], aims=["NET-3.04"])
+class ParkedMessagesStay(Publishers):
     """Never ends a message that was published while there was no connection."""
 
     def is_parked(self, queue: str) -> bool:
         """Whether the queue's connection is being made anew."""
-        task = self.publishers.get(queue)
-        return self.settings.auto_reconnect and task is not None and not task.done()
+        task = self.by_queue.get(queue)
+        return self.websockets.settings.auto_reconnect and task is not None and not task.done()
 
     async def publish(self, queue: str, body: bytes, headers: Mapping[str, Any]) -> None:
         work = super().publish(queue, body, headers)
@@ -162,67 +148,59 @@ class ParkedMessagesStay(NarconiClient):
             try:
                 await asyncio.get_running_loop().create_future()
             except asyncio.CancelledError:
-                if self.is_closed:
+                if self.runtime.is_closed:
                     raise
 
 
-@mutant("deadlines-by-wall-clock", breaks=["X11"])
-class DeadlinesByWallClock(NarconiClient):
+@mutant("deadlines-by-wall-clock", tag="life-cycle", breaks=["X11"])
+class DeadlinesByWallClock(Tasks):
     """Measures deadlines with the wall clock."""
 
     async def within(self, timeout: float | None, work: Coroutine[Any, Any, T]) -> T:
         task = asyncio.get_running_loop().create_task(super().within(None, work))
-        end = None if timeout is None else self._wall() + timeout
+        end = None if timeout is None else self._clock.wall() + timeout
         try:
             while not task.done():
-                if end is not None and self._wall() >= end:
+                if end is not None and self._clock.wall() >= end:
                     raise ClientError("timeout", f"not done after {timeout} s")
                 await asyncio.wait({task}, timeout=0.05)
             return task.result()
         finally:
             task.cancel()
 
-    def _wall(self) -> float:
-        return asyncio.get_running_loop().time() + self.wall_offset_s
 
-
-@mutant("sessions-share-a-fate", breaks=["X6", "X10"], aims=["NET-3.12"])
-class SessionsShareAFate(NarconiClient):
+@mutant("sessions-share-a-fate", tag="life-cycle", breaks=["X6", "X10"], aims=["NET-3.12"])
+class SessionsShareAFate(Publishers):
     """The loss of one session's connection ends those of all others."""
 
-    together: ClassVar[WeakKeyDictionary[asyncio.AbstractEventLoop, list[NarconiClient]]] = (
-        WeakKeyDictionary()
-    )
+    together: ClassVar[WeakKeyDictionary[asyncio.AbstractEventLoop, list[Publishers]]] = WeakKeyDictionary()
 
     def __init__(self, *args: Any, **more: Any) -> None:
         super().__init__(*args, **more)
         self.together.setdefault(asyncio.get_running_loop(), []).append(self)
 
-    def publisher_lost(self, queue: str, lost: Publishing, error: ClientError) -> None:
-        super().publisher_lost(queue, lost, error)
+    def lost(self, queue: str, lost: Publishing, error: ClientError) -> None:
+        super().lost(queue, lost, error)
         everybody = self.together.get(asyncio.get_running_loop(), [])
-        if not self.is_closed and self in everybody:
+        if not self.runtime.is_closed and self in everybody:
             everybody.remove(self)
             for other in everybody:
-                for publishing in other._publishing():
+                for publishing in other.standing():
                     publishing.socket.give_up("another session was lost")
 
 
 # NET-4 content
 
 
-@mutant("bad-servers-are-shunned", breaks=["X5"], aims=["NET-4.07"])
-class BadServersAreShunned(NarconiClient):
+@mutant("bad-servers-are-shunned", tag="life-cycle", breaks=["X5"], aims=["NET-4.07"])
+class BadServersAreShunned(WebSockets):
     """Never again connects to a server that has sent something wrong five times."""
 
     bad: ClassVar[Counter[str]] = Counter()
 
-    async def reach(self, make: Callable[[], asyncio.Protocol], begin: Callable[[Any], None]) -> None:
+    async def open(self, socket: Socket) -> None:
         if self.bad[self.settings.endpoint] >= 5:
             raise ClientError("connection", "this server is bad", definite=True)
-        await super().reach(make, begin)
-
-    async def open(self, socket: Socket) -> None:
         try:
             await super().open(socket)
         except ClientError as error:

@@ -7,28 +7,30 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from conformance.mutants.narconi.channels import Publishing
-from conformance.mutants.narconi.client import PREFIX, NarconiClient
-from conformance.mutants.narconi.errors import ClientError
-from conformance.mutants.narconi.http import Response
-from conformance.mutants.narconi.publisher import Done, Publisher, read_error
-from conformance.mutants.narconi.socket import Socket
-from conformance.mutants.narconi.websocket import Message, MessageReader
 from conformance.mutants.registry import mutant
+from conformance.reference.kit import ClientError
+from conformance.reference.narconi.api import PREFIX, Metadata
+from conformance.reference.narconi.channels import Publishers, Publishing
+from conformance.reference.narconi.client import NarconiClient
+from conformance.reference.narconi.http import Response
+from conformance.reference.narconi.publisher import Done, Publisher, read_error
+from conformance.reference.narconi.settings import Addresses
+from conformance.reference.narconi.socket import Socket
+from conformance.reference.narconi.websocket import Message, MessageReader
 from fakebrokers.narconi.websocket import BINARY, CLOSE, CONTINUATION, TEXT
 
 # the upgrade
 
 
-@mutant("upgrade-at-the-queue", breaks=["N5", "N10", "N19"])
-class UpgradeAtTheQueue(NarconiClient):
+@mutant("upgrade-at-the-queue", tag="wire", breaks=["N5", "N10", "N19"])
+class UpgradeAtTheQueue(Addresses):
     """Opens the WebSocket at the address of the queue, without /messages."""
 
-    def websocket_path(self, queue: str) -> str:
+    def websocket(self, queue: str) -> str:
         return self.path(queue)
 
 
-@mutant("protocol-list", breaks=["N5", "N10", "N19"])
+@mutant("protocol-list", tag="wire", breaks=["N5", "N10", "N19"])
 class ProtocolList(Socket):
     """Offers a list of sub-protocols."""
 
@@ -37,7 +39,7 @@ class ProtocolList(Socket):
         return [*others, (name, f"{value}, other")]
 
 
-@mutant("missing-protocol-is-a-defect", breaks=["N5"])
+@mutant("missing-protocol-is-a-defect", tag="wording", breaks=["N5"])
 class MissingProtocolIsADefect(Socket):
     """Fails on an upgrade without a sub-protocol."""
 
@@ -47,7 +49,7 @@ class MissingProtocolIsADefect(Socket):
         super().check(response)
 
 
-@mutant("refused-upgrade-is-a-defect", breaks=["N5", "N11", "N16"])
+@mutant("refused-upgrade-is-a-defect", tag="wording", breaks=["N5", "N11", "N16"])
 class RefusedUpgradeIsADefect(Socket):
     """Reports a refused upgrade as a failure of its own."""
 
@@ -59,15 +61,15 @@ class RefusedUpgradeIsADefect(Socket):
 
 class _Discovering(NarconiClient):
     async def publish(self, queue: str, body: bytes, headers: Mapping[str, Any]) -> None:
-        self.discovered(await self.request("OPTIONS", self.path(queue)))
+        self.discovered(await self.http.options(queue))
         await super().publish(queue, body, headers)
 
     def discovered(self, response: Response) -> None:
         """Look at the answer to OPTIONS."""
 
 
-@mutant("refused-upgrade-is-repeated", breaks=["N5", "N16"])
-class RefusedUpgradeIsRepeated(NarconiClient):
+@mutant("refused-upgrade-is-repeated", tag="life-cycle", breaks=["N5", "N16"])
+class RefusedUpgradeIsRepeated(Publishers):
     """Asks twenty times when the server refuses an upgrade."""
 
     async def publisher(self, queue: str) -> Publishing:
@@ -80,15 +82,15 @@ class RefusedUpgradeIsRepeated(NarconiClient):
         return await super().publisher(queue)
 
 
-@mutant("discovery-must-work", breaks=["N19"])
+@mutant("discovery-must-work", tag="life-cycle", breaks=["N19"])
 class DiscoveryMustWork(_Discovering):
     """Gives up when the server does not answer OPTIONS with the endpoint."""
 
     def discovered(self, response: Response) -> None:
-        self.expect(response, 200)
+        self.http.expect(response, 200)
 
 
-@mutant("discovery-must-fail", breaks=["N19"])
+@mutant("discovery-must-fail", tag="life-cycle", breaks=["N19"])
 class DiscoveryMustFail(_Discovering):
     """Fails on an answer to OPTIONS that has no body."""
 
@@ -100,7 +102,7 @@ class DiscoveryMustFail(_Discovering):
 # the forms of a message
 
 
-@mutant("metadata-in-binary", breaks=["N5", "N6"])
+@mutant("metadata-in-binary", tag="wire", breaks=["N5", "N6"])
 class MetadataInBinary(Publisher):
     """Sends metadata in a binary message, which the server takes for a message of its own."""
 
@@ -110,7 +112,7 @@ class MetadataInBinary(Publisher):
         self._send(BINARY, body)
 
 
-@mutant("empty-text-for-no-metadata", breaks=["N5"])
+@mutant("empty-text-for-no-metadata", tag="wire", breaks=["N5"])
 class EmptyTextForNoMetadata(Publisher):
     """Sends an empty message in place of empty metadata, as the document allows and the server refuses."""
 
@@ -118,7 +120,7 @@ class EmptyTextForNoMetadata(Publisher):
         return super().encode_metadata(metadata) if metadata else b""
 
 
-@mutant("text-alone-for-no-metadata", breaks=["N5"])
+@mutant("text-alone-for-no-metadata", tag="wire", breaks=["N5"])
 class TextAloneForNoMetadata(Publisher):
     """Sends a body without metadata as one text message."""
 
@@ -130,7 +132,7 @@ class TextAloneForNoMetadata(Publisher):
         self._send(TEXT, body)
 
 
-@mutant("message-not-escaped", breaks=["N6"])
+@mutant("message-not-escaped", tag="wire", breaks=["N6"])
 class MessageNotEscaped(Publisher):
     """Uses the form of one message, and does not escape the text in it."""
 
@@ -139,7 +141,7 @@ class MessageNotEscaped(Publisher):
         self._send(TEXT, b'{"message":"%b"}' % body)
 
 
-@mutant("pairs-torn", breaks=["N5", "N7"])
+@mutant("pairs-torn", tag="wire", breaks=["N5", "N7"])
 class PairsTorn(Publisher):
     """Lets other messages between the metadata and the body of one."""
 
@@ -149,7 +151,7 @@ class PairsTorn(Publisher):
         asyncio.get_running_loop().call_soon(self._send, BINARY, body)
 
 
-@mutant("bodies-are-text", breaks=["N5", "X12"])
+@mutant("bodies-are-text", tag="data", breaks=["N5", "X12"])
 class BodiesAreText(Publisher):
     """Takes bodies for UTF-8 and repairs what is none."""
 
@@ -159,27 +161,27 @@ class BodiesAreText(Publisher):
         self._send(TEXT, body.decode(errors="replace").encode())
 
 
-@mutant("metadata-unchecked", breaks=["N3", "N5"])
-class MetadataUnchecked(NarconiClient):
+@mutant("metadata-unchecked", tag="wire", breaks=["N3", "N5"])
+class MetadataUnchecked(Metadata):
     """Sends metadata that the server drops, or dies of."""
 
-    def check_names(self, headers: Mapping[str, Any]) -> None:
+    def check(self, headers: Mapping[str, Any]) -> None:
         pass
 
 
-@mutant("unknown-names-dropped", breaks=["N3", "N5"])
-class UnknownNamesDropped(NarconiClient):
+@mutant("unknown-names-dropped", tag="data", breaks=["N3", "N5"])
+class UnknownNamesDropped(Metadata):
     """Leaves out metadata without the prefix, in silence."""
 
-    def check_names(self, headers: Mapping[str, Any]) -> None:
+    def check(self, headers: Mapping[str, Any]) -> None:
         known = (PREFIX, "content-type")
-        super().check_names({k: v for k, v in headers.items() if k.lower().startswith(known)})
+        super().check({k: v for k, v in headers.items() if k.lower().startswith(known)})
 
 
 # confirms
 
 
-@mutant("confirms-on-write", breaks=["N7", "N8", "N9"])
+@mutant("confirms-on-write", tag="data", breaks=["N7", "N8", "N9"])
 class ConfirmsOnWrite(Publisher):
     """Reports messages as stored as soon as they are written."""
 
@@ -188,7 +190,7 @@ class ConfirmsOnWrite(Publisher):
         asyncio.get_running_loop().call_soon(done, None)
 
 
-@mutant("confirms-the-newest", breaks=["N7", "X8"])
+@mutant("confirms-the-newest", tag="data", breaks=["N7", "X8"])
 class ConfirmsTheNewest(Publisher):
     """Takes a confirm for one of the newest message."""
 
@@ -197,7 +199,7 @@ class ConfirmsTheNewest(Publisher):
         super().confirmed()
 
 
-@mutant("one-confirm-per-segment", breaks=["N7"])
+@mutant("one-confirm-per-segment", tag="wire", breaks=["N7"])
 class OneConfirmPerSegment(MessageReader):
     """Reads only the first of several messages that come together."""
 
@@ -205,7 +207,7 @@ class OneConfirmPerSegment(MessageReader):
         return super().feed(data)[:1]
 
 
-@mutant("fragments-are-messages", breaks=["N7"])
+@mutant("fragments-are-messages", tag="wire", breaks=["N7"])
 class FragmentsAreMessages(MessageReader):
     """Takes each fragment for a message."""
 
@@ -214,7 +216,7 @@ class FragmentsAreMessages(MessageReader):
         return Message(TEXT, payload) if message.opcode == CONTINUATION else message
 
 
-@mutant("loss-means-stored", breaks=["N7", "N8"])
+@mutant("loss-means-stored", tag="data", breaks=["N7", "N8"])
 class LossMeansStored(Publisher):
     """Reports what has no confirm when the connection ends as stored."""
 
@@ -226,7 +228,7 @@ class LossMeansStored(Publisher):
 # errors
 
 
-@mutant("errors-confirm", breaks=["N9", "X5"])
+@mutant("errors-confirm", tag="data", breaks=["N9", "X5"])
 class ErrorsConfirm(Publisher):
     """Takes an error for a confirm."""
 
@@ -234,7 +236,7 @@ class ErrorsConfirm(Publisher):
         self.confirmed()
 
 
-@mutant("errors-need-text", breaks=["N9"])
+@mutant("errors-need-text", tag="wording", breaks=["N9"])
 class ErrorsNeedText(Publisher):
     """Fails on an error without a text."""
 
@@ -244,7 +246,7 @@ class ErrorsNeedText(Publisher):
         super().refused(error)
 
 
-@mutant("nonsense-ignored", breaks=["N9"])
+@mutant("nonsense-ignored", tag="wire", breaks=["N9"])
 class NonsenseIgnored(Publisher):
     """Ignores what is neither a confirm nor an error."""
 
@@ -257,7 +259,7 @@ class NonsenseIgnored(Publisher):
         super().message(message)
 
 
-@mutant("errors-lose-the-code", breaks=["N9"])
+@mutant("errors-lose-the-code", tag="wording", breaks=["N9"])
 class ErrorsLoseTheCode(Publisher):
     """Reports every refused message as an error of its own."""
 
@@ -265,8 +267,8 @@ class ErrorsLoseTheCode(Publisher):
         super().refused(ClientError("internal", error.text))
 
 
-@mutant("stray-error-answers-the-next", breaks=["N9", "N14"])
-class StrayErrorAnswersTheNext(NarconiClient):
+@mutant("stray-error-answers-the-next", tag="data", breaks=["N9", "N14"])
+class StrayErrorAnswersTheNext(Publishers):
     """Keeps an error that answers no message for the next one."""
 
     kept: ClientError | None = None
@@ -289,18 +291,18 @@ class StrayErrorAnswersTheNext(NarconiClient):
 # the end
 
 
-@mutant("close-means-stored", breaks=["N7"])
+@mutant("close-means-stored", tag="data", breaks=["N7"])
 class CloseMeansStored(NarconiClient):
     """Reports what has no confirm yet as stored when it is closed."""
 
-    async def close(self, timeout: float | None) -> None:
-        for publishing in self._publishing():
+    async def close(self, timeout: float | None = None) -> None:
+        for publishing in self.publishers.standing():
             while publishing.core.pending:
                 publishing.core.confirmed()
         await super().close(timeout)
 
 
-@mutant("close-waits-for-ever", breaks=["N7"])
+@mutant("close-waits-for-ever", tag="life-cycle", breaks=["N7"])
 class CloseWaitsForEver(Socket):
     """Waits for the server's Close frame, however long it takes."""
 
@@ -308,7 +310,7 @@ class CloseWaitsForEver(Socket):
         return None
 
 
-@mutant("close-code-of-its-own", breaks=["N7"])
+@mutant("close-code-of-its-own", tag="wire", breaks=["N7"])
 class CloseCodeOfItsOwn(Socket):
     """Closes with a code that means an error."""
 
@@ -316,7 +318,7 @@ class CloseCodeOfItsOwn(Socket):
         super().write(opcode, (1011).to_bytes(2, "big") if opcode == CLOSE else payload)
 
 
-@mutant("loose-json", breaks=["N5"])
+@mutant("loose-json", tag="wire", breaks=["N5"])
 class LooseJson(Publisher):
     """Sends metadata as a list of pairs."""
 

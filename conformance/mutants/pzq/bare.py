@@ -10,7 +10,7 @@ import asyncio
 import struct
 from contextlib import suppress
 
-from conformance.mutants.pzq.network import Network, OnMessage, Parts, Sockets
+from conformance.reference.pzq.sockets import OnMessage, Parts
 from fakebrokers.pzq.memory import SocketType
 
 _GREETING = b"\xff" + bytes(8) + b"\x7f\x03\x00" + b"NULL".ljust(20, b"\0") + bytes(32)
@@ -119,22 +119,3 @@ class BareSocket:
     def close(self) -> None:
         """End it."""
         self._running.cancel()
-
-
-class BareSockets(Sockets):
-    """Gives bare sockets.
-
-    Args:
-        socket: Which ones.
-    """
-
-    def __init__(self, socket: type[BareSocket]) -> None:
-        self._socket = socket
-
-    def connect(self, endpoint: str, kind: SocketType, on_message: OnMessage) -> BareSocket:
-        return self._socket(endpoint, kind, on_message)
-
-
-def bare(network: Network, socket: type[BareSocket]) -> Network:
-    """The same network with bare sockets; a network in memory stays as it is."""
-    return BareSockets(socket) if isinstance(network, Sockets) else network

@@ -4,28 +4,29 @@ from __future__ import annotations
 
 import asyncio
 
-from conformance.mutants.pzq.errors import ClientError
-from conformance.mutants.pzq.network import Parts
-from conformance.mutants.pzq.producer import Answer, Producer
 from conformance.mutants.registry import mutant
+from conformance.reference.kit import ClientError
+from conformance.reference.pzq.producer import Answer, Producer
+from conformance.reference.pzq.sockets import Parts
 
 Waiting = asyncio.Future[Answer]
 
 
-@mutant("slow-is-lost", breaks=["X1", "X4"], aims=["NET-1.08", "NET-1.11"])
+@mutant("slow-is-lost", tag="life-cycle", breaks=["X1", "X4"], aims=["NET-1.08", "NET-1.11"])
 class SlowIsLost(Producer):
     """Takes the broker for lost when an acknowledgement needs longer than a second and a half."""
 
     async def acknowledged(self, message: Parts, waiting: Waiting, timeout: float | None) -> Answer:
         loop = asyncio.get_running_loop()
-        alarm = loop.call_later(1.5, self.told, "connection", ClientError("connection", "the broker is lost"))
+        lost = ClientError("connection", "the broker is lost")
+        alarm = loop.call_later(1.5, self.runtime.callbacks.trouble, "connection", lost)
         try:
             return await super().acknowledged(message, waiting, timeout)
         finally:
             alarm.cancel()
 
 
-@mutant("repeats-at-once", breaks=["X1"], aims=["NET-1.10"])
+@mutant("repeats-at-once", tag="data", breaks=["X1"], aims=["NET-1.10"])
 class RepeatsAtOnce(Producer):
     """Sends a message again when its acknowledgement needs longer than a quarter of a second."""
 

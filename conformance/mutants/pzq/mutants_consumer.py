@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from conformance.mutants.pzq.consumer import Consumer, Delivery
-from conformance.mutants.pzq.errors import ClientError
-from conformance.mutants.pzq.network import Parts
 from conformance.mutants.registry import mutant
+from conformance.reference.kit import ClientError
+from conformance.reference.pzq.consumer import Consumer, Delivery
+from conformance.reference.pzq.sockets import Parts
 
 
-@mutant("times-in-milliseconds", breaks=["P5", "P7"])
+@mutant("times-in-milliseconds", tag="wire", breaks=["P5", "P7"])
 class TimesInMilliseconds(Consumer):
     """Takes the times for milliseconds, and gives them out as microseconds."""
 
@@ -19,7 +19,7 @@ class TimesInMilliseconds(Consumer):
         return found._replace(sent_us=found.sent_us * 1000, timeout_us=found.timeout_us * 1000)
 
 
-@mutant("body-at-index-5", breaks=["P2", "P5", "X5"])
+@mutant("body-at-index-5", tag="wire", breaks=["P2", "P5", "X5"])
 class BodyAtIndex5(Consumer):
     """Takes everything from the sixth part on for the body, whatever headers there are."""
 
@@ -27,7 +27,7 @@ class BodyAtIndex5(Consumer):
         return parts[5:]
 
 
-@mutant("one-body-part", breaks=["P5", "P11"])
+@mutant("one-body-part", tag="data", breaks=["P5", "P11"])
 class OneBodyPart(Consumer):
     """Surfaces the first part of a body only."""
 
@@ -35,7 +35,7 @@ class OneBodyPart(Consumer):
         return super().body(parts, delimiter)[:1]
 
 
-@mutant("last-empty-part-delimits", breaks=["P5", "P11"])
+@mutant("last-empty-part-delimits", tag="wire", breaks=["P5", "P11"])
 class LastEmptyPartDelimits(Consumer):
     """Takes the last empty part for the delimiter."""
 
@@ -45,7 +45,7 @@ class LastEmptyPartDelimits(Consumer):
         return last if first is not None and last is not None and last + 1 < len(parts) else first
 
 
-@mutant("times-are-numbers", breaks=["P5"])
+@mutant("times-are-numbers", tag="data", breaks=["P5"])
 class TimesAreNumbers(Consumer):
     """Forgets a delivery whose times are no 64-bit numbers, and reports nothing."""
 
@@ -54,7 +54,7 @@ class TimesAreNumbers(Consumer):
             super().receive(parts)
 
 
-@mutant("times-as-floats", breaks=["P5"])
+@mutant("times-as-floats", tag="wire", breaks=["P5"])
 class TimesAsFloats(Consumer):
     """Reads times as floating point numbers."""
 
@@ -63,7 +63,7 @@ class TimesAsFloats(Consumer):
         return found._replace(sent_us=None if found.sent_us is None else int(float(found.sent_us)))
 
 
-@mutant("short-deliveries-count", breaks=["P5"])
+@mutant("short-deliveries-count", tag="wire", breaks=["P5"])
 class ShortDeliveriesCount(Consumer):
     """Makes a message of whatever comes."""
 
@@ -74,16 +74,16 @@ class ShortDeliveriesCount(Consumer):
             return Delivery(parts[0], parts[1], None, None, parts[-1:])
 
 
-@mutant("thousand-at-once", breaks=["P5"], aims=["PZQ-2.17"])
+@mutant("thousand-at-once", tag="data", breaks=["P5"], aims=["PZQ-2.17"])
 class ThousandAtOnce(Consumer):
     """Has room for 1000 deliveries and loses the others."""
 
     def receive(self, parts: Parts) -> None:
-        if self._queue.qsize() < 1000:
+        if len(self.feed) < 1000:
             super().receive(parts)
 
 
-@mutant("only-later-keys", breaks=["P5", "P8"])
+@mutant("only-later-keys", tag="data", breaks=["P5", "P8"])
 class OnlyLaterKeys(Consumer):
     """Takes a delivery for an old one when a later key was seen before."""
 
@@ -95,7 +95,7 @@ class OnlyLaterKeys(Consumer):
             await super().handle(delivery)
 
 
-@mutant("keys-as-text", breaks=["P6", "P8"])
+@mutant("keys-as-text", tag="wire", breaks=["P6", "P8"])
 class KeysAsText(Consumer):
     """Takes keys for text, and replaces what is none."""
 
@@ -107,7 +107,7 @@ class KeysAsText(Consumer):
 # expiry
 
 
-@mutant("expires-early", breaks=["P7"])
+@mutant("expires-early", tag="data", breaks=["P7"])
 class ExpiresEarly(Consumer):
     """Takes a delivery for expired when a third of its ack timeout is over."""
 
@@ -117,7 +117,7 @@ class ExpiresEarly(Consumer):
         return super().is_expired(delivery._replace(timeout_us=delivery.timeout_us // 3))
 
 
-@mutant("expired-is-acknowledged", breaks=["P7", "P9"])
+@mutant("expired-is-acknowledged", tag="data", breaks=["P7", "P9"])
 class ExpiredIsAcknowledged(Consumer):
     """Acknowledges the expired deliveries that it drops."""
 
@@ -128,7 +128,7 @@ class ExpiredIsAcknowledged(Consumer):
             await super().handle(delivery)
 
 
-@mutant("wrapping-times", breaks=["P5", "P7"])
+@mutant("wrapping-times", tag="wire", breaks=["P5", "P7"])
 class WrappingTimes(Consumer):
     """Adds sent and timeout in 64 bits with a sign."""
 
@@ -136,4 +136,4 @@ class WrappingTimes(Consumer):
         if delivery.sent_us is None or delivery.timeout_us is None:
             return False
         wrapped = (delivery.sent_us + delivery.timeout_us + 2**63) % 2**64 - 2**63
-        return self.wall() * 1e6 > wrapped
+        return self.runtime.clock.wall() * 1e6 > wrapped

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from conformance.mutants.pzq.errors import ClientError
-from conformance.mutants.pzq.inquirer import Inquirer, Values
-from conformance.mutants.pzq.network import Parts
 from conformance.mutants.registry import mutant
+from conformance.reference.kit import ClientError
+from conformance.reference.pzq.inquirer import Inquirer, Values
+from conformance.reference.pzq.sockets import Parts
 
 KNOWN = {
     "messages",
@@ -19,7 +19,7 @@ KNOWN = {
 }
 
 
-@mutant("lines-all-count", breaks=["P12"])
+@mutant("lines-all-count", tag="wire", breaks=["P12"])
 class LinesAllCount(Inquirer):
     """Takes what follows the last newline for a line with an empty key."""
 
@@ -30,7 +30,7 @@ class LinesAllCount(Inquirer):
         return values
 
 
-@mutant("last-line-is-empty", breaks=["P12"])
+@mutant("last-line-is-empty", tag="wire", breaks=["P12"])
 class LastLineIsEmpty(Inquirer):
     """Leaves out the last line, as a newline stands at the end."""
 
@@ -38,7 +38,7 @@ class LastLineIsEmpty(Inquirer):
         return super().read((b"\n".join(parts[0].split(b"\n")[:-1]),))
 
 
-@mutant("known-keys-only", breaks=["P12"])
+@mutant("known-keys-only", tag="wire", breaks=["P12"])
 class KnownKeysOnly(Inquirer):
     """Fails on a key that it does not know."""
 
@@ -49,7 +49,7 @@ class KnownKeysOnly(Inquirer):
         return values
 
 
-@mutant("colon-and-blank", breaks=["P12"])
+@mutant("colon-and-blank", tag="wire", breaks=["P12"])
 class ColonAndBlank(Inquirer):
     """Splits lines at the last colon with a blank behind it."""
 
@@ -57,7 +57,7 @@ class ColonAndBlank(Inquirer):
         return line.rpartition(": ")
 
 
-@mutant("values-are-numbers", breaks=["P12"])
+@mutant("values-are-numbers", tag="wire", breaks=["P12"])
 class ValuesAreNumbers(Inquirer):
     """Fails on a value that is no number."""
 

@@ -4,42 +4,38 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Mapping
-from typing import ClassVar
+from collections.abc import Awaitable, Callable
+from typing import Any, ClassVar
 from weakref import WeakSet
 
-from conformance.mutants.pzq.client import PzqClient
-from conformance.mutants.pzq.consumer import Consumer, Delivery
-from conformance.mutants.pzq.errors import ClientError
-from conformance.mutants.pzq.inquirer import Values
-from conformance.mutants.pzq.network import Network, Parts
-from conformance.mutants.pzq.producer import Answer, Producer, Told
 from conformance.mutants.registry import mutant
+from conformance.reference.kit import ClientError
+from conformance.reference.pzq.client import PzqClient
+from conformance.reference.pzq.consumer import Consumer, Delivery
+from conformance.reference.pzq.inquirer import Values
+from conformance.reference.pzq.producer import Answer, Producer
+from conformance.reference.pzq.sockets import Connector, Parts
 
 Waiting = asyncio.Future[Answer]
 
 # NET-2 the life of connections
 
 
-@mutant("never-reconnects", breaks=["X6"])
-class NeverReconnects(PzqClient):
+@mutant("never-reconnects", tag="life-cycle", breaks=["X6"])
+class NeverReconnects(Connector):
     """Lets its sockets connect only once."""
 
-    def __init__(self, network: Network, endpoints: Mapping[str, str], told: Told) -> None:
-        network.reconnect_ms = -1
-        super().__init__(network, endpoints, told)
+    reconnect_ms = -1
 
 
-@mutant("reconnects-without-pause", breaks=["X6"])
-class ReconnectsWithoutPause(PzqClient):
+@mutant("reconnects-without-pause", tag="life-cycle", breaks=["X6"])
+class ReconnectsWithoutPause(Connector):
     """Lets its sockets connect again after 10 ms."""
 
-    def __init__(self, network: Network, endpoints: Mapping[str, str], told: Told) -> None:
-        network.reconnect_ms = 10
-        super().__init__(network, endpoints, told)
+    reconnect_ms = 10
 
 
-@mutant("close-keeps-the-socket", breaks=["X7", "X9"])
+@mutant("close-keeps-the-socket", tag="life-cycle", breaks=["X7", "X9"])
 class CloseKeepsTheSocket(Producer):
     """Tells those who wait that it is closed, and leaves its socket to itself."""
 
@@ -52,7 +48,7 @@ class CloseKeepsTheSocket(Producer):
 # NET-3 requests and memory
 
 
-@mutant("hundred-pending", breaks=["X9"])
+@mutant("hundred-pending", tag="data", breaks=["X9"])
 class HundredPending(Producer):
     """Forgets the oldest of more than a hundred messages that wait, and their outcome is never told."""
 
@@ -67,7 +63,7 @@ class HundredPending(Producer):
             raise
 
 
-@mutant("one-in-fifty-is-lost", breaks=["X9"], aims=["NET-4.06"])
+@mutant("one-in-fifty-is-lost", tag="data", breaks=["X9"], aims=["NET-4.06"])
 class OneInFiftyIsLost(Producer):
     """Loses a message now and then, and takes it for stored."""
 
@@ -77,7 +73,7 @@ class OneInFiftyIsLost(Producer):
         return await super().acknowledged(message, waiting, timeout)
 
 
-@mutant("unmatched-answers-are-kept", breaks=["X9"], aims=["NET-3.05"])
+@mutant("unmatched-answers-are-kept", tag="life-cycle", breaks=["X9"], aims=["NET-3.05"])
 class UnmatchedAnswersAreKept(Producer):
     """Keeps answers that nobody waits for."""
 
@@ -90,31 +86,27 @@ class UnmatchedAnswersAreKept(Producer):
         return waiting
 
 
-@mutant("new-socket-for-a-new-try", breaks=["X9"])
+@mutant("new-socket-for-a-new-try", tag="life-cycle", breaks=["X9"])
 class NewSocketForANewTry(Producer):
     """Sends what is not acknowledged at once again over another socket, and keeps the first one."""
-
-    def __init__(self, network: Network, endpoint: str, told: Told) -> None:
-        super().__init__(network, endpoint, told)
-        self.network, self.endpoint = network, endpoint
 
     async def acknowledged(self, message: Parts, waiting: Waiting, timeout: float | None) -> Answer:
         self.socket.send(*message)
         await asyncio.wait({waiting}, timeout=0.05)
         if waiting.done():
             return await waiting
-        self.socket = self.network.connect(self.endpoint, self.kind, self.receive)
+        self.socket = self.connector.connect(self.endpoint, self.kind, self.receive)
         return await super().acknowledged(message, waiting, timeout)
 
 
-@mutant("sessions-share-a-fate", breaks=["X6", "X10"])
+@mutant("sessions-share-a-fate", tag="life-cycle", breaks=["X6", "X10"])
 class SessionsShareAFate(Producer):
     """One message without an answer fails all that wait, in whatever session."""
 
     everybody: ClassVar[WeakSet[Producer]] = WeakSet()
 
-    def __init__(self, network: Network, endpoint: str, told: Told) -> None:
-        super().__init__(network, endpoint, told)
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
         self.everybody.add(self)
         self.is_down_until = 0.0
 
@@ -132,32 +124,29 @@ class SessionsShareAFate(Producer):
 # NET-3 time
 
 
-@mutant("deadlines-by-wall-clock", breaks=["X8", "X11"])
+@mutant("deadlines-by-wall-clock", tag="life-cycle", breaks=["X8", "X11"])
 class DeadlinesByWallClock(Producer):
     """Measures its deadlines with the wall clock."""
 
-    def __init__(self, network: Network, endpoint: str, told: Told) -> None:
-        super().__init__(network, endpoint, told)
-        self.wall = network.wall
-
     async def acknowledged(self, message: Parts, waiting: Waiting, timeout: float | None) -> Answer:
-        end = self.wall() + (timeout if timeout is not None else 3600.0)
+        wall = self.runtime.clock.wall
+        end = wall() + (timeout if timeout is not None else 3600.0)
         self.socket.send(*message)
         while not waiting.done():
-            if self.wall() > end:
+            if wall() > end:
                 raise TimeoutError
             await asyncio.sleep(0.02)
         return await waiting
 
 
-@mutant("a-pause-doubles-messages", breaks=["X11"], aims=["NET-3.11"])
+@mutant("a-pause-doubles-messages", tag="data", breaks=["X11"], aims=["NET-3.11"])
 class APauseDoublesMessages(Producer):
     """Sends every message twice, under two ids, once the process had stood still for some seconds."""
 
     stood_still = False
 
-    def __init__(self, network: Network, endpoint: str, told: Told) -> None:
-        super().__init__(network, endpoint, told)
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
         self._ticking = asyncio.get_running_loop().create_task(self._tick())
 
     async def _tick(self) -> None:
@@ -181,7 +170,7 @@ class APauseDoublesMessages(Producer):
 # NET-3 callbacks
 
 
-@mutant("callback-error-ends-the-consumer", breaks=["X10"])
+@mutant("callback-error-ends-the-consumer", tag="life-cycle", breaks=["X10"])
 class CallbackErrorEndsTheConsumer(Consumer):
     """Surfaces nothing more when a callback has raised."""
 
@@ -189,17 +178,17 @@ class CallbackErrorEndsTheConsumer(Consumer):
         try:
             await self.surface(delivery)
         except Exception as error:
-            self.told("callback", ClientError("internal", str(error)))
+            self.runtime.callbacks.failed("message", error)
             await self.settle(delivery, False)
             await asyncio.Event().wait()
 
 
-@mutant("callbacks-block-calls", breaks=["X10"])
+@mutant("callbacks-block-calls", tag="life-cycle", breaks=["X10"])
 class CallbacksBlockCalls(PzqClient):
     """A call inside a callback waits for the callback to end."""
 
-    def __init__(self, network: Network, endpoints: Mapping[str, str], told: Told) -> None:
-        super().__init__(network, endpoints, told)
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
         self.lock = asyncio.Lock()
 
     def subscribe(
@@ -220,7 +209,7 @@ class CallbacksBlockCalls(PzqClient):
             return await super().ask(timeout)
 
 
-@mutant("lost-tasks", breaks=["X10"], aims=["NET-3.08"])
+@mutant("lost-tasks", tag="life-cycle", breaks=["X10"], aims=["NET-3.08"])
 class LostTasks(Producer):
     """Leaves errors of its background tasks to whoever collects the garbage."""
 
@@ -237,7 +226,7 @@ async def _failing(reason: str) -> None:
 # NET-4 content
 
 
-@mutant("unknown-status-waits-on", breaks=["P3", "X5", "X8"])
+@mutant("unknown-status-waits-on", tag="life-cycle", breaks=["P3", "X5", "X8"])
 class UnknownStatusWaitsOn(Producer):
     """Waits for another answer, and without a deadline, when it does not know the status of the first."""
 
@@ -263,7 +252,7 @@ class UnknownStatusWaitsOn(Producer):
             raise
 
 
-@mutant("bodies-as-text", breaks=["X12"])
+@mutant("bodies-as-text", tag="data", breaks=["X12"])
 class BodiesAsText(Producer):
     """Takes bodies for text, and replaces what is none."""
 

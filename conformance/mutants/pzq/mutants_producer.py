@@ -5,17 +5,17 @@ from __future__ import annotations
 import asyncio
 from typing import ClassVar
 
-from conformance.mutants.pzq.errors import ClientError
-from conformance.mutants.pzq.network import Parts
-from conformance.mutants.pzq.producer import Answer, Producer, text_of
 from conformance.mutants.registry import mutant
+from conformance.reference.kit import ClientError
+from conformance.reference.pzq.producer import Answer, Producer, text_of
+from conformance.reference.pzq.sockets import Parts
 
 Waiting = asyncio.Future[Answer]
 
 # messages
 
 
-@mutant("req-socket", breaks=["P1"])
+@mutant("req-socket", tag="wire", breaks=["P1"])
 class ReqSocket(Producer):
     """Produces on a REQ socket, which puts an empty part in front."""
 
@@ -25,7 +25,7 @@ class ReqSocket(Producer):
         super().receive((next(iter(self.pending), b""), *parts))
 
 
-@mutant("empty-parts-dropped", breaks=["P1", "P11", "X12"])
+@mutant("empty-parts-dropped", tag="data", breaks=["P1", "P11", "X12"])
 class EmptyPartsDropped(Producer):
     """Leaves out the empty parts of a body."""
 
@@ -33,7 +33,7 @@ class EmptyPartsDropped(Producer):
         return super().layout(id, tuple(filter(None, body)))
 
 
-@mutant("ids-come-round", breaks=["P1", "P6"], aims=["PZQ-1.13"])
+@mutant("ids-come-round", tag="data", breaks=["P1", "P6"], aims=["PZQ-1.13"])
 class IdsComeRound(Producer):
     """Counts its ids to 500 and begins anew."""
 
@@ -42,7 +42,7 @@ class IdsComeRound(Producer):
         return b"%d" % (self._number % 500)
 
 
-@mutant("ids-as-text", breaks=["P1"])
+@mutant("ids-as-text", tag="wire", breaks=["P1"])
 class IdsAsText(Producer):
     """Takes ids for text, and replaces what is none."""
 
@@ -50,7 +50,7 @@ class IdsAsText(Producer):
         return super().layout(id if id.startswith(self._prefix) else text_of(id).encode(), body)
 
 
-@mutant("id-alone", breaks=["P1"])
+@mutant("id-alone", tag="wire", breaks=["P1"])
 class IdAlone(Producer):
     """Sends the id alone when the body has no parts."""
 
@@ -64,7 +64,7 @@ class IdAlone(Producer):
 # answers
 
 
-@mutant("sixteen-answers", breaks=["P3", "P4"])
+@mutant("sixteen-answers", tag="life-cycle", breaks=["P3", "P4"])
 class SixteenAnswers(Producer):
     """Has room for 16 answers and reads no more."""
 
@@ -76,7 +76,7 @@ class SixteenAnswers(Producer):
             super().receive(parts)
 
 
-@mutant("any-answer-is-good", breaks=["P3", "P4"])
+@mutant("any-answer-is-good", tag="data", breaks=["P3", "P4"])
 class AnyAnswerIsGood(Producer):
     """Takes every answer for an acknowledgement."""
 
@@ -84,7 +84,7 @@ class AnyAnswerIsGood(Producer):
         return True
 
 
-@mutant("only-zero-refuses", breaks=["P3", "P4"])
+@mutant("only-zero-refuses", tag="data", breaks=["P3", "P4"])
 class OnlyZeroRefuses(Producer):
     """Takes every status but 0 for an acknowledgement."""
 
@@ -92,7 +92,7 @@ class OnlyZeroRefuses(Producer):
         return status != b"0"
 
 
-@mutant("begins-with-one", breaks=["P4"])
+@mutant("begins-with-one", tag="data", breaks=["P4"])
 class BeginsWithOne(Producer):
     """Looks at the first byte of the status only."""
 
@@ -100,7 +100,7 @@ class BeginsWithOne(Producer):
         return status[:1] == b"1"
 
 
-@mutant("reason-at-index-3", breaks=["P2", "P3"])
+@mutant("reason-at-index-3", tag="wording", breaks=["P2", "P3"])
 class ReasonAtIndex3(Producer):
     """Takes the fourth part for the reason, whatever headers there are."""
 
@@ -108,7 +108,7 @@ class ReasonAtIndex3(Producer):
         return super().read(parts)._replace(texts=parts[3:4])
 
 
-@mutant("exactly-three-parts", breaks=["P2", "P3", "X5"])
+@mutant("exactly-three-parts", tag="wire", breaks=["P2", "P3", "X5"])
 class ExactlyThreeParts(Producer):
     """Takes a positive answer with a text or headers for malformed."""
 
@@ -119,7 +119,7 @@ class ExactlyThreeParts(Producer):
         return answer
 
 
-@mutant("id-is-enough", breaks=["P3"])
+@mutant("id-is-enough", tag="wire", breaks=["P3"])
 class IdIsEnough(Producer):
     """Takes an id without a status for an acknowledgement."""
 
@@ -127,7 +127,7 @@ class IdIsEnough(Producer):
         return Answer(parts[0], b"1", ()) if len(parts) == 1 else super().read(parts)
 
 
-@mutant("reasons-are-utf8", breaks=["P3"])
+@mutant("reasons-are-utf8", tag="wire", breaks=["P3"])
 class ReasonsAreUtf8(Producer):
     """Decodes all texts strictly, and the answer is lost where that fails."""
 
@@ -135,7 +135,7 @@ class ReasonsAreUtf8(Producer):
         return "; ".join(text.decode() for text in answer.texts)
 
 
-@mutant("reasons-are-hidden", breaks=["P3", "P4"])
+@mutant("reasons-are-hidden", tag="wording", breaks=["P3", "P4"])
 class ReasonsAreHidden(Producer):
     """Says of a refused message only that it was refused."""
 
@@ -146,7 +146,7 @@ class ReasonsAreHidden(Producer):
 # whose answer it is
 
 
-@mutant("answer-by-position", breaks=["P3", "P4", "X8"], aims=["PZQ-1.21"])
+@mutant("answer-by-position", tag="data", breaks=["P3", "P4", "X8"], aims=["PZQ-1.21"])
 class AnswerByPosition(Producer):
     """Gives each answer to the oldest message that waits, whatever its id."""
 
@@ -154,7 +154,7 @@ class AnswerByPosition(Producer):
         return next((waiting for waiting in self.pending.values() if not waiting.done()), None)
 
 
-@mutant("answers-are-kept", breaks=["P4", "X8"])
+@mutant("answers-are-kept", tag="data", breaks=["P4", "X8"])
 class AnswersAreKept(Producer):
     """Keeps an answer that nobody waits for, and takes it for the next message's."""
 
@@ -173,7 +173,7 @@ class AnswersAreKept(Producer):
         return await super().acknowledged(message, waiting, timeout)
 
 
-@mutant("foreign-answer-is-fatal", breaks=["P4"])
+@mutant("foreign-answer-is-fatal", tag="data", breaks=["P4"])
 class ForeignAnswerIsFatal(Producer):
     """Fails everything that waits when an answer has an unknown id."""
 
@@ -185,7 +185,7 @@ class ForeignAnswerIsFatal(Producer):
         return super().find(answer)
 
 
-@mutant("answers-of-any-session", breaks=["P1"])
+@mutant("answers-of-any-session", tag="data", breaks=["P1"])
 class AnswersOfAnySession(Producer):
     """Numbers the messages of each session from 1 and looks for their answers in all of them."""
 

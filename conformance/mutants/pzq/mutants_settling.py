@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
-from conformance.mutants.pzq.client import PzqClient
-from conformance.mutants.pzq.consumer import Consumer, Delivery
-from conformance.mutants.pzq.network import Parts
 from conformance.mutants.registry import mutant
+from conformance.reference.pzq.client import PzqClient
+from conformance.reference.pzq.consumer import Consumer, Delivery
+from conformance.reference.pzq.sockets import Parts
 
 
-@mutant("acknowledges-on-arrival", breaks=["P8", "P9"], aims=["PZQ-2.16"])
+@mutant("acknowledges-on-arrival", tag="data", breaks=["P8", "P9"], aims=["PZQ-2.16"])
 class AcknowledgesOnArrival(Consumer):
     """Acknowledges each message before the application has seen it."""
 
@@ -19,7 +19,7 @@ class AcknowledgesOnArrival(Consumer):
         await super().hand_over(delivery)
 
 
-@mutant("delimiter-in-acks", breaks=["P8"])
+@mutant("delimiter-in-acks", tag="wire", breaks=["P8"])
 class DelimiterInAcks(Consumer):
     """Puts an empty part before the key of an acknowledgement."""
 
@@ -28,7 +28,7 @@ class DelimiterInAcks(Consumer):
         return (pzq_id, b"", *rest)
 
 
-@mutant("acknowledges-twice", breaks=["P8"])
+@mutant("acknowledges-twice", tag="wire", breaks=["P8"])
 class AcknowledgesTwice(Consumer):
     """Sends every acknowledgement twice."""
 
@@ -37,7 +37,7 @@ class AcknowledgesTwice(Consumer):
         self.socket.send(*self.acknowledgement(delivery, positive))
 
 
-@mutant("never-gives-back", breaks=["P8"])
+@mutant("never-gives-back", tag="data", breaks=["P8"])
 class NeverGivesBack(Consumer):
     """Sends no negative acknowledgements."""
 
@@ -46,7 +46,7 @@ class NeverGivesBack(Consumer):
             await super().settle(delivery, positive)
 
 
-@mutant("failure-is-success", breaks=["P8", "P9"])
+@mutant("failure-is-success", tag="data", breaks=["P8", "P9"])
 class FailureIsSuccess(Consumer):
     """Acknowledges a message positively whatever came of it."""
 
@@ -54,19 +54,18 @@ class FailureIsSuccess(Consumer):
         return super().acknowledgement(delivery, True)
 
 
-@mutant("failures-are-hidden", breaks=["P8", "P9"])
+@mutant("failures-are-hidden", tag="life-cycle", breaks=["P8", "P9"])
 class FailuresAreHidden(Consumer):
     """Tells nobody that a callback has failed."""
 
     async def hand_over(self, delivery: Delivery) -> None:
-        told, self.told = self.told, lambda where, error: None
         try:
-            await super().hand_over(delivery)
-        finally:
-            self.told = told
+            await self.surface(delivery)
+        except Exception:
+            await self.settle(delivery, False)
 
 
-@mutant("ends-when-late", breaks=["P9"])
+@mutant("ends-when-late", tag="life-cycle", breaks=["P9"])
 class EndsWhenLate(Consumer):
     """Stops consuming when a callback has taken longer than the ack timeout."""
 
@@ -78,7 +77,7 @@ class EndsWhenLate(Consumer):
             self.ended = self.is_expired(delivery)
 
 
-@mutant("settling-asks-first", breaks=["P8"])
+@mutant("settling-asks-first", tag="life-cycle", breaks=["P8"])
 class SettlingAsksFirst(PzqClient):
     """Asks the monitor whether the broker is there before it acknowledges, and waits for the answer."""
 
@@ -99,7 +98,7 @@ class SettlingAsksFirst(PzqClient):
 # copies
 
 
-@mutant("seen-is-settled", breaks=["P6", "P9"])
+@mutant("seen-is-settled", tag="data", breaks=["P6", "P9"])
 class SeenIsSettled(Consumer):
     """Acknowledges a copy because it has surfaced the message before, settled or not."""
 
@@ -108,7 +107,7 @@ class SeenIsSettled(Consumer):
         await super().hand_over(delivery)
 
 
-@mutant("seen-is-dropped", breaks=["P6", "P9"])
+@mutant("seen-is-dropped", tag="data", breaks=["P6", "P9"])
 class SeenIsDropped(Consumer):
     """Drops every copy of a message that it has surfaced once, without an answer."""
 
@@ -122,7 +121,7 @@ class SeenIsDropped(Consumer):
             await super().handle(delivery)
 
 
-@mutant("copies-are-news", breaks=["P6"])
+@mutant("copies-are-news", tag="data", breaks=["P6"])
 class CopiesAreNews(Consumer):
     """Surfaces copies of what was settled, although it says that it does not."""
 

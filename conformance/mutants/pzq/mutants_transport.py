@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from conformance.mutants.pzq.bare import BareSocket, bare
-from conformance.mutants.pzq.consumer import Consumer
-from conformance.mutants.pzq.network import Network
-from conformance.mutants.pzq.producer import Producer
+from conformance.mutants.pzq.bare import BareSocket
 from conformance.mutants.registry import mutant
+from conformance.reference.pzq.sockets import Connector, OnMessage, Socket
+from fakebrokers.pzq.memory import SocketType
 
 
-class _BareProducer(Producer):
+class _Bare(Connector):
+    """Gives sockets of one kind from a transport of its own; in memory nothing changes."""
+
+    kind: ClassVar[SocketType]
     transport: ClassVar[type[BareSocket]]
 
-    def __init__(self, network: Network, *more: Any) -> None:
-        super().__init__(bare(network, self.transport), *more)
+    def over_sockets(self, endpoint: str, kind: SocketType, on_message: OnMessage) -> Socket:
+        if kind == self.kind:
+            return self.transport(endpoint, kind, on_message)
+        return super().over_sockets(endpoint, kind, on_message)
 
 
-class _BareConsumer(Consumer):
-    transport: ClassVar[type[BareSocket]]
+class _BareProducer(_Bare):
+    kind = "DEALER"
 
-    def __init__(self, network: Network, *more: Any, **options: Any) -> None:
-        super().__init__(bare(network, self.transport), *more, **options)
+
+class _BareConsumer(_Bare):
+    kind = "ROUTER"
 
 
 # how bytes are cut
@@ -34,7 +39,7 @@ class _ReadsWhole(BareSocket):
         self.forget()
 
 
-@mutant("reads-are-whole", breaks=["X1"], aims=["NET-1.01", "NET-1.02", "NET-1.04"])
+@mutant("reads-are-whole", tag="wire", breaks=["X1"], aims=["NET-1.01", "NET-1.02", "NET-1.04"])
 class ReadsAreWhole(_BareProducer):
     """Takes it that a read gives whole frames, and forgets the rest."""
 
@@ -54,7 +59,7 @@ class _OneAtATime(BareSocket):
         self.is_full = True
 
 
-@mutant("one-message-a-read", breaks=["X1"], aims=["NET-1.03"])
+@mutant("one-message-a-read", tag="wire", breaks=["X1"], aims=["NET-1.03"])
 class OneMessageARead(_BareProducer):
     """Looks for one message only in what a read gives."""
 
@@ -71,7 +76,7 @@ class _HalfCounts(BareSocket):
         super().lost()
 
 
-@mutant("half-messages-count", breaks=["P5", "X2"], aims=["PZQ-3.07", "NET-1.05"])
+@mutant("half-messages-count", tag="wire", breaks=["P5", "X2"], aims=["PZQ-3.07", "NET-1.05"])
 class HalfMessagesCount(_BareConsumer):
     """Takes the parts of a message that have come for the whole when the connection ends."""
 
@@ -85,7 +90,7 @@ class _HalfAckCounts(BareSocket):
         super().lost()
 
 
-@mutant("half-acks-count", breaks=["X2"], aims=["NET-1.06"])
+@mutant("half-acks-count", tag="wire", breaks=["X2"], aims=["NET-1.06"])
 class HalfAcksCount(_BareProducer):
     """Takes an acknowledgement that breaks off behind its status for a whole one."""
 
@@ -104,7 +109,7 @@ class _GreetingUnchecked(BareSocket):
             raise
 
 
-@mutant("garbage-is-a-message", breaks=["X5"], aims=["NET-1.12"])
+@mutant("garbage-is-a-message", tag="wire", breaks=["X5"], aims=["NET-1.12"])
 class GarbageIsAMessage(_BareConsumer):
     """Surfaces the bytes of a peer that does not greet."""
 
@@ -115,7 +120,7 @@ class _Hasty(BareSocket):
     pause_s = 0.0
 
 
-@mutant("connects-without-pause", breaks=["X5", "X6"], aims=["NET-1.13"])
+@mutant("connects-without-pause", tag="life-cycle", breaks=["X5", "X6"], aims=["NET-1.13"])
 class ConnectsWithoutPause(_BareConsumer):
     """Connects again at once, as often as it is turned away."""
 

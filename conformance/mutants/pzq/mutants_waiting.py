@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import asyncio
 
-from conformance.mutants.pzq.errors import ClientError
-from conformance.mutants.pzq.network import Parts
-from conformance.mutants.pzq.producer import Answer, Producer
 from conformance.mutants.registry import mutant
+from conformance.reference.kit import ClientError
+from conformance.reference.pzq.producer import Answer, Producer
+from conformance.reference.pzq.sockets import Parts
 
 Waiting = asyncio.Future[Answer]
 
 
-@mutant("no-ack-timeout", breaks=["P1", "P4", "X3", "X8"], aims=["NET-1.07", "PZQ-3.05", "PZQ-3.06"])
+@mutant(
+    "no-ack-timeout",
+    tag="life-cycle",
+    breaks=["P1", "P4", "X3", "X8"],
+    aims=["NET-1.07", "PZQ-3.05", "PZQ-3.06"],
+)
 class NoAckTimeout(Producer):
     """Waits for an acknowledgement forever."""
 
@@ -20,7 +25,7 @@ class NoAckTimeout(Producer):
         return await super().acknowledged(message, waiting, None)
 
 
-@mutant("lost-is-refused", breaks=["P4"])
+@mutant("lost-is-refused", tag="data", breaks=["P4"])
 class LostIsRefused(Producer):
     """Reports a message without an answer as refused."""
 
@@ -31,7 +36,7 @@ class LostIsRefused(Producer):
             raise ClientError("refused", "no acknowledgement came") from None
 
 
-@mutant("lost-is-stored", breaks=["P3", "P4"])
+@mutant("lost-is-stored", tag="data", breaks=["P3", "P4"])
 class LostIsStored(Producer):
     """Takes silence for an acknowledgement."""
 
@@ -42,7 +47,7 @@ class LostIsStored(Producer):
             return Answer(message[0], b"1", ())
 
 
-@mutant("timeout-is-definite", breaks=["P4"])
+@mutant("timeout-is-definite", tag="data", breaks=["P4"])
 class TimeoutIsDefinite(Producer):
     """Says of a message without an answer that it surely was not stored."""
 
@@ -54,7 +59,7 @@ class TimeoutIsDefinite(Producer):
             raise
 
 
-@mutant("pending-for-ever", breaks=["P4", "X8"])
+@mutant("pending-for-ever", tag="life-cycle", breaks=["P4", "X8"])
 class PendingForEver(Producer):
     """Never forgets a message that was not acknowledged."""
 
@@ -64,7 +69,7 @@ class PendingForEver(Producer):
             super().forget(id)
 
 
-@mutant("dead-after-a-timeout", breaks=["P4"])
+@mutant("dead-after-a-timeout", tag="life-cycle", breaks=["P4"])
 class DeadAfterATimeout(Producer):
     """Takes the broker for dead once an acknowledgement is missing, and sends nothing any more."""
 
@@ -80,7 +85,7 @@ class DeadAfterATimeout(Producer):
             raise
 
 
-@mutant("never-repeats", breaks=["P4", "P6"])
+@mutant("never-repeats", tag="life-cycle", breaks=["P4", "P6"])
 class NeverRepeats(Producer):
     """Does not send a message again, although it says that it does."""
 
@@ -88,7 +93,7 @@ class NeverRepeats(Producer):
         pass
 
 
-@mutant("hammers-when-refused", breaks=["P4"])
+@mutant("hammers-when-refused", tag="life-cycle", breaks=["P4"])
 class HammersWhenRefused(Producer):
     """Sends a refused message again every 50 ms until its time is over."""
 
@@ -105,7 +110,7 @@ class HammersWhenRefused(Producer):
             waiting = self.pending[message[0]] = loop.create_future()
 
 
-@mutant("close-leaves-waiters", breaks=["P4", "X7"])
+@mutant("close-leaves-waiters", tag="data", breaks=["P4", "X7"])
 class CloseLeavesWaiters(Producer):
     """Closes and tells nothing to those who wait for an acknowledgement."""
 
@@ -113,7 +118,7 @@ class CloseLeavesWaiters(Producer):
         self.socket.close()
 
 
-@mutant("close-refuses", breaks=["P4"])
+@mutant("close-refuses", tag="data", breaks=["P4"])
 class CloseRefuses(Producer):
     """Reports what waits at the close as refused."""
 

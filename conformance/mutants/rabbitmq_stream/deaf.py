@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.mutants.rabbitmq_stream.connection import Connection
+from conformance.reference.rabbitmq_stream.connection import Connection
 from fakebrokers.core.frames import Frame
 
 

@@ -8,16 +8,18 @@ from collections.abc import Awaitable, Callable
 from typing import Any, ClassVar
 from weakref import WeakKeyDictionary
 
-from conformance.mutants.rabbitmq_stream.client import StreamClient
-from conformance.mutants.rabbitmq_stream.connection import Connection
-from conformance.mutants.rabbitmq_stream.errors import ClientError
-from conformance.mutants.rabbitmq_stream.link import Link
 from conformance.mutants.rabbitmq_stream.mutants_network import LateAnswersCountOn
-from conformance.mutants.rabbitmq_stream.publisher import Publisher
 from conformance.mutants.registry import mutant
+from conformance.reference.kit import Callbacks, ClientError, Clock
+from conformance.reference.rabbitmq_stream.client import StreamClient
+from conformance.reference.rabbitmq_stream.link import Link
+from conformance.reference.rabbitmq_stream.publisher import Publisher
+from conformance.reference.rabbitmq_stream.publishing import Publishing
+from conformance.reference.rabbitmq_stream.recovery import Recovery
+from conformance.reference.rabbitmq_stream.requests import Requests
 
 
-@mutant("cancelled-message-is-confirmed-later", breaks=["X8"])
+@mutant("cancelled-message-is-confirmed-later", tag="data", breaks=["X8"])
 class CancelledMessageIsConfirmedLater(LateAnswersCountOn):
     """Takes the confirm of a cancelled message for that of the next one."""
 
@@ -26,8 +28,8 @@ class CancelledMessageIsConfirmedLater(LateAnswersCountOn):
         self.owed += 1
 
 
-@mutant("copies-of-everything", breaks=["X9"])
-class CopiesOfEverything(StreamClient):
+@mutant("copies-of-everything", tag="life-cycle", breaks=["X9"])
+class CopiesOfEverything(Publishing):
     """Keeps copies of all bodies that wait for a connection."""
 
     def __init__(self, *args: Any, **more: Any) -> None:
@@ -44,7 +46,7 @@ class CopiesOfEverything(StreamClient):
         return super().buffered_bytes + sum(map(len, self.copies))
 
 
-class _Keeping(Connection):
+class _Keeping(Requests):
     """Has a list of the answers that nobody has asked for."""
 
     def __init__(self, *args: Any) -> None:
@@ -55,44 +57,49 @@ class _Keeping(Connection):
         self.kept.append(os.urandom(1024))
 
 
-@mutant("unmatched-answers-are-kept", breaks=["X9"], aims=["NET-3.05"])
+@mutant("unmatched-answers-are-kept", tag="life-cycle", breaks=["X9"], aims=["NET-3.05"], also=[_Keeping])
 class UnmatchedAnswersAreKept(StreamClient):
     """Keeps answers that nobody has asked for."""
 
-    connection_type = _Keeping
-
     @property
     def buffered_bytes(self) -> int:
-        cores: list[Any] = [link.core for link in self.links]
-        return super().buffered_bytes + sum(len(one) for core in cores for one in core.kept)
+        tables: list[Any] = [link.core.requests for link in self.links.all]
+        return super().buffered_bytes + sum(len(one) for table in tables for one in table.kept)
 
 
-@mutant("callback-error-stops-the-reader", breaks=["X10"])
-class CallbackErrorStopsTheReader(StreamClient):
+class _Counting(Callbacks):
+    """Drops what callbacks raise.
+
+    Attributes:
+        failures: How often.
+    """
+
+    failures = 0
+
+    def failed(self, callback: str, error: Exception) -> None:
+        self.failures += 1
+
+
+@mutant("callback-error-stops-the-reader", tag="life-cycle", breaks=["X10"], also=[_Counting])
+class CallbackErrorStopsTheReader(Link):
     """A callback that raises ends the reader of its connection, and nobody is told."""
 
-    def contain(self, callback: str, act: Callable[[], None]) -> None:
-        try:
-            act()
-        except Exception:
-            self._stop_reading()
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        callbacks: Any = self.client.runtime.callbacks
+        self.callbacks = callbacks
+        self.before = callbacks.failures
 
-    async def contain_async(self, callback: str, act: Callable[[], Awaitable[None]]) -> None:
-        try:
-            await act()
-        except Exception:
-            self._stop_reading()
-
-    def _stop_reading(self) -> None:
-        for link in self.links:
-            link.data_received = lambda data: None  # type: ignore[method-assign]
+    def data_received(self, data: bytes) -> None:
+        if self.callbacks.failures == self.before:
+            super().data_received(data)
 
 
-@mutant("callback-errors-vanish", breaks=["X10"])
-class CallbackErrorsVanish(StreamClient):
+@mutant("callback-errors-vanish", tag="life-cycle", breaks=["X10"])
+class CallbackErrorsVanish(Callbacks):
     """Swallows what a callback raises without a trace."""
 
-    def callback_failed(self, callback: str, error: Exception) -> None:
+    def failed(self, callback: str, error: Exception) -> None:
         pass
 
     def trouble(self, where: str, error: ClientError) -> None:
@@ -102,34 +109,46 @@ class CallbackErrorsVanish(StreamClient):
             return
 
 
-@mutant("callbacks-block-requests", breaks=["X10"])
-class CallbacksBlockRequests(StreamClient):
-    """An op inside a callback waits for the callback to end."""
+class _OneByOne(Callbacks):
+    """Lets nothing else happen while a callback runs.
 
-    def __init__(self, *args: Any, **more: Any) -> None:
-        super().__init__(*args, **more)
+    Attributes:
+        lock: Held as long as one runs.
+    """
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
         self.lock = asyncio.Lock()
 
     async def contain_async(self, callback: str, act: Callable[[], Awaitable[None]]) -> None:
         async with self.lock:
             await super().contain_async(callback, act)
 
+
+class _WaitingToPublish(Publishing):
     async def publish(self, *args: Any, **more: Any) -> Any:
-        async with self.lock:
+        callbacks: Any = self.runtime.callbacks
+        async with callbacks.lock:
             return await super().publish(*args, **more)
 
+
+@mutant("callbacks-block-requests", tag="life-cycle", breaks=["X10"], also=[_OneByOne, _WaitingToPublish])
+class CallbacksBlockRequests(StreamClient):
+    """An op inside a callback waits for the callback to end."""
+
     async def query_offset(self, *args: Any, **more: Any) -> int:
-        async with self.lock:
+        callbacks: Any = self.runtime.callbacks
+        async with callbacks.lock:
             return await super().query_offset(*args, **more)
 
 
-@mutant("lost-tasks", breaks=["X10"], aims=["NET-3.08"])
-class LostTasks(StreamClient):
+@mutant("lost-tasks", tag="life-cycle", breaks=["X10"], aims=["NET-3.08"])
+class LostTasks(Recovery):
     """Leaves errors of its background tasks to whoever collects the garbage."""
 
     def link_ended(self, link: Link, error: ClientError) -> None:
         super().link_ended(link, error)
-        if not self.is_closed:
+        if not self.runtime.is_closed:
             asyncio.get_running_loop().create_task(_failing(error))
 
 
@@ -137,41 +156,43 @@ async def _failing(error: ClientError) -> None:
     raise ClientError(error.kind, error.text)
 
 
-@mutant("reconnect-leaks-a-task", breaks=["X9"])
-class ReconnectLeaksATask(StreamClient):
+@mutant("reconnect-leaks-a-task", tag="life-cycle", breaks=["X9"])
+class ReconnectLeaksATask(Recovery):
     """Leaves a task behind for each reconnect."""
 
     async def reconnect(self) -> None:
-        self.spawn(asyncio.sleep(10_000.0))
+        self.runtime.tasks.spawn(asyncio.sleep(10_000.0))
         await super().reconnect()
 
 
-@mutant("liveness-by-wall-clock", breaks=["X11"])
-class LivenessByWallClock(StreamClient):
+@mutant("liveness-by-wall-clock", tag="life-cycle", breaks=["X11"])
+class LivenessByWallClock(Clock):
     """Measures time with the wall clock."""
 
     def now(self) -> float:
-        return super().now() + self.wall_offset_s
+        return super().now() + self.wrong_by_s
 
     def loop_time(self, moment: float) -> float:
-        return moment - self.wall_offset_s
+        return moment - self.wrong_by_s
 
 
-@mutant("sessions-share-a-fate", breaks=["X6", "X10"])
-class SessionsShareAFate(StreamClient):
-    """The loss of one session's connection ends those of all others."""
-
-    together: ClassVar[WeakKeyDictionary[asyncio.AbstractEventLoop, list[StreamClient]]] = WeakKeyDictionary()
+class _Together(StreamClient):
+    clients: ClassVar[WeakKeyDictionary[asyncio.AbstractEventLoop, list[StreamClient]]] = WeakKeyDictionary()
 
     async def connect(self, timeout: float | None = None) -> None:
         await super().connect(timeout)
-        self.together.setdefault(asyncio.get_running_loop(), []).append(self)
+        self.clients.setdefault(asyncio.get_running_loop(), []).append(self)
+
+
+@mutant("sessions-share-a-fate", tag="life-cycle", breaks=["X6", "X10"], also=[_Together])
+class SessionsShareAFate(Recovery):
+    """The loss of one session's connection ends those of all others."""
 
     def link_ended(self, link: Link, error: ClientError) -> None:
         super().link_ended(link, error)
-        everybody = self.together.get(asyncio.get_running_loop(), [])
-        if not self.is_closed and self in everybody:
-            everybody.remove(self)
+        everybody = _Together.clients.get(asyncio.get_running_loop(), [])
+        if not self.runtime.is_closed and self.client in everybody:
+            everybody.remove(self.client)
             for other in list(everybody):
-                for one in list(other.links):
+                for one in list(other.links.all):
                     one.drop(ClientError("connection", "another session was lost"))

@@ -8,12 +8,11 @@ from zlib import crc32
 
 import msgspec
 
-from conformance.mutants.rabbitmq_stream.client import StreamClient
-from conformance.mutants.rabbitmq_stream.connection import Connection
 from conformance.mutants.rabbitmq_stream.deaf import DeafConnection
-from conformance.mutants.rabbitmq_stream.errors import ClientError
-from conformance.mutants.rabbitmq_stream.subscription import Message, Subscription
 from conformance.mutants.registry import mutant
+from conformance.reference.kit import Callbacks, ClientError
+from conformance.reference.rabbitmq_stream.connection import Connection
+from conformance.reference.rabbitmq_stream.subscription import Message, Subscription
 from fakebrokers.rabbitmq_stream.chunk import MAGIC, Chunk, ChunkType
 from fakebrokers.rabbitmq_stream.codes import Compression
 from fakebrokers.rabbitmq_stream.frames import Deliver
@@ -21,7 +20,7 @@ from fakebrokers.rabbitmq_stream.frames import Deliver
 Report = Callable[[ClientError], None]
 
 
-@mutant("one-message-per-chunk", breaks=["R10"])
+@mutant("one-message-per-chunk", tag="data", breaks=["R10"])
 class OneMessagePerChunk(Subscription):
     """Surfaces the first message of each chunk only."""
 
@@ -29,7 +28,7 @@ class OneMessagePerChunk(Subscription):
         return super().messages(chunk, report)[:1]
 
 
-@mutant("chunks-of-256-entries", breaks=["R10"])
+@mutant("chunks-of-256-entries", tag="wire", breaks=["R10"])
 class ChunksOf256Entries(Subscription):
     """Reads one byte of the number of entries."""
 
@@ -39,7 +38,7 @@ class ChunksOf256Entries(Subscription):
                 yield found
 
 
-@mutant("positions-from-zero", breaks=["R9", "R10"])
+@mutant("positions-from-zero", tag="data", breaks=["R9", "R10"])
 class PositionsFromZero(Subscription):
     """Numbers the messages of each chunk from 0."""
 
@@ -48,7 +47,7 @@ class PositionsFromZero(Subscription):
         return [message._replace(offset=message.offset - chunk.first_offset) for message in found]
 
 
-@mutant("crc-unread", breaks=["R10"])
+@mutant("crc-unread", tag="wire", breaks=["R10"])
 class CrcUnread(Subscription):
     """Surfaces what does not have its CRC."""
 
@@ -56,7 +55,7 @@ class CrcUnread(Subscription):
         super().check(msgspec.structs.replace(chunk, crc=crc32(chunk.data)))
 
 
-@mutant("crc-mismatch-in-silence", breaks=["R10"])
+@mutant("crc-mismatch-in-silence", tag="data", breaks=["R10"])
 class CrcMismatchInSilence(Subscription):
     """Throws a damaged chunk away and reports nothing."""
 
@@ -64,7 +63,7 @@ class CrcMismatchInSilence(Subscription):
         return super().messages(chunk, report if chunk.crc_ok else lambda _: None)
 
 
-@mutant("crc-signed", breaks=["R10"])
+@mutant("crc-signed", tag="wire", breaks=["R10"])
 class CrcSigned(Subscription):
     """Compares the CRC as a signed number with an unsigned one."""
 
@@ -74,7 +73,7 @@ class CrcSigned(Subscription):
             raise ClientError("protocol", f"chunk {chunk.first_offset}: the CRC does not match")
 
 
-@mutant("data-length-kills-the-reader", breaks=["R1", "R10"])
+@mutant("data-length-kills-the-reader", tag="wire", breaks=["R1", "R10"])
 class DataLengthKillsTheReader(DeafConnection):
     """Reads nothing more, in silence, once a data length is not that of the frame."""
 
@@ -84,7 +83,7 @@ class DataLengthKillsTheReader(DeafConnection):
         super().delivered(frame)
 
 
-@mutant("data-length-trusted", breaks=["R1", "R10"])
+@mutant("data-length-trusted", tag="wire", breaks=["R1", "R10"])
 class DataLengthTrusted(Subscription):
     """Takes as many bytes as the data length says, and fills up with zeros."""
 
@@ -95,7 +94,7 @@ class DataLengthTrusted(Subscription):
         return [*found, last._replace(body=body)]
 
 
-@mutant("chunk-type-unread", breaks=["R10", "R20"])
+@mutant("chunk-type-unread", tag="wire", breaks=["R10", "R20"])
 class ChunkTypeUnread(Subscription):
     """Surfaces tracking data as messages."""
 
@@ -103,7 +102,7 @@ class ChunkTypeUnread(Subscription):
         return super().messages(msgspec.structs.replace(chunk, chunk_type=ChunkType.USER), report)
 
 
-@mutant("chunk-magic-unread", breaks=["R10", "R20"])
+@mutant("chunk-magic-unread", tag="wire", breaks=["R10", "R20"])
 class ChunkMagicUnread(Subscription):
     """Reads chunks of another format like its own."""
 
@@ -111,7 +110,7 @@ class ChunkMagicUnread(Subscription):
         return super().messages(msgspec.structs.replace(chunk, magic=MAGIC), report)
 
 
-@mutant("no-credit-for-odd-chunks", breaks=["R10", "R20"])
+@mutant("no-credit-for-odd-chunks", tag="life-cycle", breaks=["R10", "R20"])
 class NoCreditForOddChunks(Subscription):
     """Gives no credit for chunks that hold no messages."""
 
@@ -120,7 +119,7 @@ class NoCreditForOddChunks(Subscription):
             super().processed(chunk)
 
 
-@mutant("first-of-each-batch", breaks=["R10"])
+@mutant("first-of-each-batch", tag="data", breaks=["R10"])
 class FirstOfEachBatch(Subscription):
     """Surfaces the first message of a sub-entry batch only."""
 
@@ -130,7 +129,7 @@ class FirstOfEachBatch(Subscription):
         return super().open_batch(compression, count, plain_size, data, report)[:1]
 
 
-@mutant("bad-batch-in-silence", breaks=["R10", "R20"])
+@mutant("bad-batch-in-silence", tag="data", breaks=["R10", "R20"])
 class BadBatchInSilence(Subscription):
     """Skips a batch that cannot be opened and reports nothing."""
 
@@ -140,7 +139,7 @@ class BadBatchInSilence(Subscription):
         return super().open_batch(compression, count, plain_size, data, lambda _: None)
 
 
-@mutant("bad-batch-surfaced-raw", breaks=["R10", "R20"])
+@mutant("bad-batch-surfaced-raw", tag="wire", breaks=["R10", "R20"])
 class BadBatchSurfacedRaw(Subscription):
     """Surfaces a batch that cannot be opened as one message."""
 
@@ -150,7 +149,7 @@ class BadBatchSurfacedRaw(Subscription):
         return super().open_batch(compression, count, plain_size, data, report) or [data]
 
 
-@mutant("unknown-compression-is-none", breaks=["R10", "R20"])
+@mutant("unknown-compression-is-none", tag="wire", breaks=["R10", "R20"])
 class UnknownCompressionIsNone(Subscription):
     """Takes a compression that it does not know for none."""
 
@@ -159,7 +158,7 @@ class UnknownCompressionIsNone(Subscription):
         return super().decompress(compression if known else Compression.NONE, plain_size, data)
 
 
-@mutant("contiguous-chunks-only", breaks=["R10"])
+@mutant("contiguous-chunks-only", tag="life-cycle", breaks=["R10"])
 class ContiguousChunksOnly(Subscription):
     """Waits for the offsets between two chunks."""
 
@@ -172,7 +171,7 @@ class ContiguousChunksOnly(Subscription):
             super().processed(chunk)
 
 
-@mutant("trailer-expected", breaks=["R1", "R10"])
+@mutant("trailer-expected", tag="wire", breaks=["R1", "R10"])
 class TrailerExpected(Subscription):
     """Cuts a trailer off the data that was never sent."""
 
@@ -181,7 +180,7 @@ class TrailerExpected(Subscription):
         return super().records(msgspec.structs.replace(chunk, data=chunk.data[: max(size, 0)]), report)
 
 
-@mutant("filter-expected", breaks=["R1", "R10"])
+@mutant("filter-expected", tag="wire", breaks=["R1", "R10"])
 class FilterExpected(Subscription):
     """Skips a bloom filter in front of the data that was never sent."""
 
@@ -189,7 +188,7 @@ class FilterExpected(Subscription):
         return super().records(msgspec.structs.replace(chunk, data=chunk.data[chunk.bloom_size :]), report)
 
 
-@mutant("committed-id-as-chunk-id", breaks=["R10", "R20"])
+@mutant("committed-id-as-chunk-id", tag="wire", breaks=["R10", "R20"])
 class CommittedIdAsChunkId(Connection):
     """Takes the committed chunk id of Deliver version 2 for the id of the chunk."""
 
@@ -200,7 +199,7 @@ class CommittedIdAsChunkId(Connection):
         super().delivered(frame)
 
 
-@mutant("frame-max-binds-the-server", breaks=["R10", "R16"])
+@mutant("frame-max-binds-the-server", tag="wire", breaks=["R10", "R16"])
 class FrameMaxBindsTheServer(Connection):
     """Closes for a Deliver above the frame maximum."""
 
@@ -209,8 +208,8 @@ class FrameMaxBindsTheServer(Connection):
         self.codec.max_frame = self.frame_max
 
 
-@mutant("bad-chunks-are-logged-only", breaks=["R10"])
-class BadChunksAreLoggedOnly(StreamClient):
+@mutant("bad-chunks-are-logged-only", tag="data", breaks=["R10"])
+class BadChunksAreLoggedOnly(Callbacks):
     """Writes what it cannot read of a chunk into its log, and tells the application nothing."""
 
     def trouble(self, where: str, error: ClientError) -> None:

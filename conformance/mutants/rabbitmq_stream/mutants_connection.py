@@ -7,26 +7,30 @@ from typing import Any
 
 import msgspec
 
-from conformance.mutants.rabbitmq_stream.client import StreamClient
-from conformance.mutants.rabbitmq_stream.connection import Connection
 from conformance.mutants.rabbitmq_stream.deaf import DeafConnection
-from conformance.mutants.rabbitmq_stream.errors import ClientError
-from conformance.mutants.rabbitmq_stream.link import Link
 from conformance.mutants.registry import mutant
+from conformance.reference.kit import ClientError
+from conformance.reference.rabbitmq_stream.client import StreamClient
+from conformance.reference.rabbitmq_stream.connection import Connection
+from conformance.reference.rabbitmq_stream.handshake import Handshake
+from conformance.reference.rabbitmq_stream.link import Link
+from conformance.reference.rabbitmq_stream.links import Links
+from conformance.reference.rabbitmq_stream.locator import Locator
+from conformance.reference.rabbitmq_stream.requests import Requests
 from fakebrokers.core.frames import Frame
 from fakebrokers.rabbitmq_stream.codes import Code
 from fakebrokers.rabbitmq_stream.frames import OpenResponse, Publish, StreamFrame
 
 
-@mutant("handshake-repeats-its-id", breaks=["R3", "R15"])
-class HandshakeRepeatsItsId(Connection):
+@mutant("handshake-repeats-its-id", tag="wire", breaks=["R3", "R15"])
+class HandshakeRepeatsItsId(Requests):
     """All requests of the handshake have the same correlation id."""
 
     def take_correlation(self) -> int:
-        return 1 if self.state == "new" else super().take_correlation()
+        return 1 if self.connection.state == "new" else super().take_correlation()
 
 
-@mutant("one-frame-per-read", breaks=["R1", "X1"])
+@mutant("one-frame-per-read", tag="wire", breaks=["R1", "X1"])
 class OneFramePerRead(Connection):
     """Takes what one read gives for one frame, and loses what else is in it."""
 
@@ -35,7 +39,7 @@ class OneFramePerRead(Connection):
         super().receive(data if self.codec.partial else data[:size], now)
 
 
-@mutant("whole-frames-per-read", breaks=["R1", "X1"])
+@mutant("whole-frames-per-read", tag="wire", breaks=["R1", "X1"])
 class WholeFramesPerRead(Connection):
     """Loses the part of a frame that a read ends with."""
 
@@ -46,8 +50,8 @@ class WholeFramesPerRead(Connection):
             self.codec = type(self.codec)("client", limit)
 
 
-@mutant("login-refusal-ignored", breaks=["R5", "R15"])
-class LoginRefusalIgnored(Connection):
+@mutant("login-refusal-ignored", tag="life-cycle", breaks=["R5", "R15"])
+class LoginRefusalIgnored(Handshake):
     """Knows only code 8 as a refused login, and waits for the Tune after every other code."""
 
     def authenticated(self, answer: Any) -> None:
@@ -55,28 +59,32 @@ class LoginRefusalIgnored(Connection):
             super().authenticated(answer)
 
 
-@mutant("handshake-refusal-waits", breaks=["R5", "R15"])
-class HandshakeRefusalWaits(Connection):
-    """Notices neither a refusal in the handshake nor the end of the connection behind it."""
-
-    def is_ok(self, answer: Any, kind: str = "refused") -> bool:
-        return bool(answer.code == Code.OK)
+class _EndUnnoticed(Connection):
+    """Notices the end of an open connection only."""
 
     def lost(self, now: float, problem: str) -> None:
         if self.state == "open":
             super().lost(now, problem)
 
 
-@mutant("handshake-codes-unread", breaks=["R5"])
-class HandshakeCodesUnread(Connection):
+@mutant("handshake-refusal-waits", tag="life-cycle", breaks=["R5", "R15"], also=[_EndUnnoticed])
+class HandshakeRefusalWaits(Handshake):
+    """Notices neither a refusal in the handshake nor the end of the connection behind it."""
+
+    def is_ok(self, answer: Any, kind: str = "refused") -> bool:
+        return bool(answer.code == Code.OK)
+
+
+@mutant("handshake-codes-unread", tag="life-cycle", breaks=["R5"])
+class HandshakeCodesUnread(Handshake):
     """Takes PeerProperties for accepted, whatever the code."""
 
     def introduced(self, answer: Any) -> None:
         super().introduced(type(answer)(answer.correlation_id, Code.OK, answer.properties))
 
 
-@mutant("login-repeated", breaks=["R5", "R15"])
-class LoginRepeated(StreamClient):
+@mutant("login-repeated", tag="life-cycle", breaks=["R5", "R15"])
+class LoginRepeated(Links):
     """Tries a refused login again and again."""
 
     async def connect_control(self, deadline: float) -> None:
@@ -91,7 +99,7 @@ class LoginRepeated(StreamClient):
         await super().connect_control(deadline)
 
 
-@mutant("refused-login-keeps-socket", breaks=["R5", "R15"])
+@mutant("refused-login-keeps-socket", tag="life-cycle", breaks=["R5", "R15"])
 class RefusedLoginKeepsSocket(Link):
     """Leaves the socket open after the server has refused the handshake."""
 
@@ -107,8 +115,8 @@ class RefusedLoginKeepsSocket(Link):
         return True
 
 
-@mutant("credentials-regardless", breaks=["R15"])
-class CredentialsRegardless(Connection):
+@mutant("credentials-regardless", tag="life-cycle", breaks=["R15"], also=[_EndUnnoticed])
+class CredentialsRegardless(Handshake):
     """Sends the credentials for a mechanism that is not offered, and waits if they are refused."""
 
     def mechanisms_known(self, answer: Any) -> None:
@@ -118,13 +126,9 @@ class CredentialsRegardless(Connection):
         if answer.code != Code.SASL_MECHANISM_NOT_SUPPORTED:
             super().authenticated(answer)
 
-    def lost(self, now: float, problem: str) -> None:
-        if self.state == "open":
-            super().lost(now, problem)
 
-
-@mutant("challenge-ignored", breaks=["R15"])
-class ChallengeIgnored(Connection):
+@mutant("challenge-ignored", tag="life-cycle", breaks=["R15"])
+class ChallengeIgnored(Handshake):
     """Does nothing when the server asks for another round of SASL."""
 
     def authenticated(self, answer: Any) -> None:
@@ -132,17 +136,17 @@ class ChallengeIgnored(Connection):
             super().authenticated(answer)
 
 
-@mutant("refusal-looks-like-loss", breaks=["R5", "R15"])
-class RefusalLooksLikeLoss(Connection):
+@mutant("refusal-looks-like-loss", tag="wording", breaks=["R5", "R15"])
+class RefusalLooksLikeLoss(Handshake):
     """Reports a refused login or virtual host as a lost connection, without the code."""
 
     def is_ok(self, answer: Any, kind: str = "refused") -> bool:
         if answer.code != Code.OK:
-            self.fail(ClientError("connection", "connection lost"))
+            self.connection.end(ClientError("connection", "connection lost"))
         return bool(answer.code == Code.OK)
 
 
-@mutant("endless-connect", breaks=["R15", "X8"], aims=["NET-2.12"])
+@mutant("endless-connect", tag="life-cycle", breaks=["R15", "X8"], aims=["NET-2.12"])
 class EndlessConnect(StreamClient):
     """Connecting has no time-out."""
 
@@ -150,7 +154,7 @@ class EndlessConnect(StreamClient):
         await super().connect(10_000.0)
 
 
-@mutant("fin-in-handshake-unnoticed", breaks=["R15", "X2", "X5"])
+@mutant("fin-in-handshake-unnoticed", tag="life-cycle", breaks=["R15", "X2", "X5"])
 class FinInHandshakeUnnoticed(Connection):
     """A connection that ends before it is open is noticed by the time-out only."""
 
@@ -159,24 +163,24 @@ class FinInHandshakeUnnoticed(Connection):
             super().lost(now, problem)
 
 
-@mutant("zero-frame-max-is-small", breaks=["R16"])
-class ZeroFrameMaxIsSmall(Connection):
+@mutant("zero-frame-max-is-small", tag="wire", breaks=["R16"])
+class ZeroFrameMaxIsSmall(Handshake):
     """Takes a frame maximum of 0 for the smallest one instead of none."""
 
     def agree_frame_max(self, offered: int) -> int:
         return super().agree_frame_max(offered) if offered else 4096
 
 
-@mutant("version-expected", breaks=["R15", "R20"])
-class VersionExpected(Connection):
+@mutant("version-expected", tag="life-cycle", breaks=["R15", "R20"])
+class VersionExpected(Handshake):
     """Waits forever if the server does not tell its version."""
 
     def entered(self, answer: Any) -> None:
-        if "version" in self.server_properties:
+        if "version" in self.connection.server_properties:
             super().entered(answer)
 
 
-@mutant("few-properties", breaks=["R15", "R20", "X5"])
+@mutant("few-properties", tag="wire", breaks=["R15", "R20", "X5"])
 class FewProperties(DeafConnection):
     """Its reader dies when a map has more entries than its table."""
 
@@ -186,7 +190,7 @@ class FewProperties(DeafConnection):
         super().handle(frame)
 
 
-@mutant("trailing-bytes-stop-the-reader", breaks=["R1", "R20"])
+@mutant("trailing-bytes-stop-the-reader", tag="wire", breaks=["R1", "R20"])
 class TrailingBytesStopTheReader(DeafConnection):
     """Its reader dies when an answer is longer than expected."""
 
@@ -197,42 +201,41 @@ class TrailingBytesStopTheReader(DeafConnection):
         super().receive(data, now)
 
 
-@mutant("open-properties-expected", breaks=["R15"])
-class OpenPropertiesExpected(DeafConnection):
+@mutant("open-properties-expected", tag="wire", breaks=["R15"], also=[DeafConnection])
+class OpenPropertiesExpected(Handshake):
     """Its reader dies when the answer to Open has no properties."""
 
     def entered(self, answer: Any) -> None:
         if answer.properties is None:
-            self.go_deaf()
+            connection: Any = self.connection
+            connection.go_deaf()
         else:
             super().entered(answer)
 
 
-@mutant("hammers-an-address", breaks=["R13", "X6"])
-class HammersAnAddress(StreamClient):
+@mutant("hammers-an-address", tag="life-cycle", breaks=["R13", "X6"])
+class HammersAnAddress(Locator):
     """Tries the advertised address again and again, without a pause."""
 
-    async def _dial_node(self, address: str, deadline: float) -> Link:
+    async def dial(self, address: str, deadline: float) -> Link:
         for _ in range(40):
             try:
-                return await self.open_link(address, deadline)
+                return await self.links.open(address, deadline)
             except ClientError:
                 continue
-        return await super()._dial_node(address, deadline)
+        return await super().dial(address, deadline)
 
 
-class _AlwaysExchangesVersions(Connection):
+class _AlwaysExchangesVersions(Handshake):
     """Sends ExchangeCommandVersions to servers that do not know it; RMQS-1.21 allows that by itself."""
 
     def knows_versions(self) -> bool:
         return True
 
 
-@mutant("insists-on-versions", breaks=["R15", "R20"])
-class InsistsOnVersions(StreamClient):
+@mutant("insists-on-versions", tag="life-cycle", breaks=["R15", "R20"], also=[_AlwaysExchangesVersions])
+class InsistsOnVersions(Links):
     """Connects again and again to a server that does not know ExchangeCommandVersions."""
-
-    connection_type = _AlwaysExchangesVersions
 
     async def connect_control(self, deadline: float) -> None:
         while True:
@@ -244,7 +247,7 @@ class InsistsOnVersions(StreamClient):
                 await asyncio.sleep(0.1)
 
 
-@mutant("publishes-version-2", breaks=["R7", "R20"])
+@mutant("publishes-version-2", tag="wire", breaks=["R7", "R20"])
 class PublishesVersion2(Connection):
     """Sends Publish in version 2, without asking whether the server knows it."""
 

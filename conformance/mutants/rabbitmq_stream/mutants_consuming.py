@@ -5,12 +5,11 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from conformance.mutants.rabbitmq_stream.client import StreamClient
-from conformance.mutants.rabbitmq_stream.connection import Connection
-from conformance.mutants.rabbitmq_stream.consuming import OnMessage
-from conformance.mutants.rabbitmq_stream.errors import ClientError
-from conformance.mutants.rabbitmq_stream.subscription import Arrival, Subscription
 from conformance.mutants.registry import mutant
+from conformance.reference.kit import Callbacks, ClientError, Feed
+from conformance.reference.rabbitmq_stream.connection import Connection
+from conformance.reference.rabbitmq_stream.consuming import Consuming, OnMessage
+from conformance.reference.rabbitmq_stream.subscription import Arrival, Subscription
 from fakebrokers.rabbitmq_stream.chunk import Chunk
 from fakebrokers.rabbitmq_stream.codes import Code
 from fakebrokers.rabbitmq_stream.frames import (
@@ -24,7 +23,7 @@ from fakebrokers.rabbitmq_stream.frames import (
 # subscription ids
 
 
-@mutant("chunk-for-anybody", breaks=["R9", "R10"])
+@mutant("chunk-for-anybody", tag="data", breaks=["R9", "R10"])
 class ChunkForAnybody(Connection):
     """Gives a chunk for an unknown subscription to the first one that there is."""
 
@@ -34,7 +33,7 @@ class ChunkForAnybody(Connection):
             subscription.deliver(frame.chunk)
 
 
-@mutant("one-callback-per-connection", breaks=["R9"])
+@mutant("one-callback-per-connection", tag="data", breaks=["R9"])
 class OneCallbackPerConnection(Connection):
     """Gives every chunk to the subscription that came last."""
 
@@ -43,7 +42,7 @@ class OneCallbackPerConnection(Connection):
             subscription.deliver(frame.chunk)
 
 
-@mutant("reused-id-leads-to-the-old-callback", breaks=["R9"])
+@mutant("reused-id-leads-to-the-old-callback", tag="data", breaks=["R9"])
 class ReusedIdLeadsToTheOldCallback(Connection):
     """Remembers for good to which subscription an id belonged first."""
 
@@ -57,34 +56,37 @@ class ReusedIdLeadsToTheOldCallback(Connection):
             self.remembered.setdefault(frame.subscription_id, subscription).deliver(frame.chunk)
 
 
-@mutant("unsubscribed-still-reads", breaks=["R9"])
-class UnsubscribedStillReads(StreamClient):
+@mutant("unsubscribed-still-reads", tag="life-cycle", breaks=["R9"])
+class UnsubscribedStillReads(Consuming):
     """Tells the server of the end of a subscription, but not itself."""
 
     async def unsubscribe(
         self, subscription: Subscription, *, drain: bool = False, timeout: float | None = None
     ) -> None:
-        link = next(link for link in self.links if link.core is subscription.connection)
-        await link.request(Unsubscribe, subscription.subscription_id, deadline=self.deadline(timeout))
+        link = next(link for link in self.links.all if link.core is subscription.connection)
+        await link.request(
+            Unsubscribe, subscription.subscription_id, deadline=self.runtime.clock.deadline(timeout)
+        )
 
 
-@mutant("refused-subscription-kept", breaks=["R5", "R9"])
-class RefusedSubscriptionKept(StreamClient):
+@mutant("refused-subscription-kept", tag="life-cycle", breaks=["R5", "R9"])
+class RefusedSubscriptionKept(Consuming):
     """Keeps a subscription, and the task that feeds it, though the server has refused it."""
 
     async def subscribe(self, stream: str, on_message: OnMessage, **options: Any) -> Subscription:
         try:
             return await super().subscribe(stream, on_message, **options)
         except ClientError:
-            refused = self.subscription_type(stream, options["start"], 1, {})
-            core = self.links[-1].core
+            refused = Subscription(stream, options["start"], 1, {})
+            refused.feed = Feed(self.runtime, lambda arrival: self.surface(refused, arrival, on_message))
+            core = self.links.all[-1].core
             refused.attach(core, core._next_subscription_id)
-            self.subscriptions[refused] = asyncio.create_task(self.feed(refused, on_message))
+            self.subscriptions.add(refused)
             raise
 
 
-@mutant("refused-subscribe-repeated-at-once", breaks=["R5", "R9"])
-class RefusedSubscribeRepeatedAtOnce(StreamClient):
+@mutant("refused-subscribe-repeated-at-once", tag="life-cycle", breaks=["R5", "R9"])
+class RefusedSubscribeRepeatedAtOnce(Consuming):
     """Asks again almost at once where a stream is not available."""
 
     async def place(self, subscription: Subscription, deadline: float) -> None:
@@ -98,17 +100,17 @@ class RefusedSubscribeRepeatedAtOnce(StreamClient):
                 await asyncio.sleep(0.001)  # without it, virtual time would stand still
 
 
-@mutant("credit-response-ends-a-request", breaks=["R11"])
+@mutant("credit-response-ends-a-request", tag="life-cycle", breaks=["R11"])
 class CreditResponseEndsARequest(Connection):
     """Takes a CreditResponse for the answer to the oldest request."""
 
     def credit_refused(self, frame: CreditResponse) -> None:
-        for correlation_id in list(self.waiting)[:1]:
-            waiting = self.waiting.pop(correlation_id)
+        for correlation_id in list(self.requests.waiting)[:1]:
+            waiting = self.requests.waiting.pop(correlation_id)
             waiting.done(ClientError("refused", f"code {frame.code}", code=frame.code))
 
 
-@mutant("credit-response-ends-the-subscription", breaks=["R11"])
+@mutant("credit-response-ends-the-subscription", tag="life-cycle", breaks=["R11"])
 class CreditResponseEndsTheSubscription(Connection):
     """Gives up a subscription for any CreditResponse."""
 
@@ -119,26 +121,28 @@ class CreditResponseEndsTheSubscription(Connection):
 # callbacks
 
 
-@mutant("callback-error-skips-the-chunk", breaks=["R10"])
-class CallbackErrorSkipsTheChunk(StreamClient):
+class _Uncontained(Callbacks):
+    async def contain_async(self, callback: str, act: Any) -> None:
+        await act()
+
+
+@mutant("callback-error-skips-the-chunk", tag="data", breaks=["R10"], also=[_Uncontained])
+class CallbackErrorSkipsTheChunk(Consuming):
     """The messages behind one whose callback raised are never surfaced, later chunks are."""
 
     async def surface(self, subscription: Subscription, arrival: Arrival, on_message: OnMessage) -> None:
         try:
             await super().surface(subscription, arrival, on_message)
         except RuntimeError as error:
-            self.callback_failed("message", error)
+            self.runtime.callbacks.failed("message", error)
             subscription.processed(arrival.chunk)
-            self.links[0].flush()
-
-    async def contain_async(self, callback: str, act: Any) -> None:
-        await act()
+            self.links.all[0].flush()
 
 
 # credit
 
 
-@mutant("credit-never-returned", breaks=["R11"])
+@mutant("credit-never-returned", tag="life-cycle", breaks=["R11"])
 class CreditNeverReturned(Connection):
     """Gives no credit after that of the Subscribe."""
 
@@ -146,7 +150,7 @@ class CreditNeverReturned(Connection):
         return
 
 
-@mutant("credit-on-arrival", breaks=["R11"])
+@mutant("credit-on-arrival", tag="life-cycle", breaks=["R11"])
 class CreditOnArrival(Connection):
     """Gives credit for a chunk as soon as it has come, however many wait for the application."""
 
@@ -158,7 +162,7 @@ class CreditOnArrival(Connection):
         return
 
 
-@mutant("credit-by-the-chunk", breaks=["R11"])
+@mutant("credit-by-the-chunk", tag="life-cycle", breaks=["R11"])
 class CreditByTheChunk(Subscription):
     """Gives the next single credit only when a chunk has come for the last one."""
 
@@ -177,7 +181,7 @@ class CreditByTheChunk(Subscription):
             connection.give_credit(self.subscription_id)
 
 
-@mutant("over-delivery-dropped", breaks=["R11"])
+@mutant("over-delivery-dropped", tag="data", breaks=["R11"])
 class OverDeliveryDropped(Subscription):
     """Throws chunks away that it has given no credit for."""
 
@@ -189,16 +193,16 @@ class OverDeliveryDropped(Subscription):
 # single active consumers
 
 
-@mutant("consumer-update-id-made-up", breaks=["R9", "R20"])
+@mutant("consumer-update-id-made-up", tag="wire", breaks=["R9", "R20"])
 class ConsumerUpdateIdMadeUp(Connection):
     """Answers a ConsumerUpdate with a correlation id of its own."""
 
     def consumer_updated(self, frame: ConsumerUpdate) -> None:
-        own = self.take_correlation()
+        own = self.requests.take_correlation()
         super().consumer_updated(ConsumerUpdate(own, frame.subscription_id, frame.active))
 
 
-@mutant("consumer-update-answered-once", breaks=["R9", "R20"])
+@mutant("consumer-update-answered-once", tag="wire", breaks=["R9", "R20"])
 class ConsumerUpdateAnsweredOnce(Connection):
     """Answers the first ConsumerUpdate only."""
 
@@ -210,7 +214,7 @@ class ConsumerUpdateAnsweredOnce(Connection):
             super().consumer_updated(frame)
 
 
-@mutant("consumer-update-after-the-handler", breaks=["R9", "R20"])
+@mutant("consumer-update-after-the-handler", tag="life-cycle", breaks=["R9", "R20"])
 class ConsumerUpdateAfterTheHandler(Connection):
     """Answers a ConsumerUpdate when the handler is through with all that has come."""
 
@@ -230,7 +234,7 @@ class ConsumerUpdateAfterTheHandler(Connection):
             super().consumer_updated(frame)
 
 
-@mutant("active-again-from-the-subscribe", breaks=["R9", "R20"])
+@mutant("active-again-from-the-subscribe", tag="data", breaks=["R9", "R20"])
 class ActiveAgainFromTheSubscribe(Connection):
     """Says "as subscribed" whenever it becomes active, but goes on where it stood."""
 

@@ -7,19 +7,21 @@ from typing import Any
 
 import msgspec
 
-from conformance.mutants.rabbitmq_stream.client import StreamClient
-from conformance.mutants.rabbitmq_stream.connection import Connection
-from conformance.mutants.rabbitmq_stream.errors import ClientError
-from conformance.mutants.rabbitmq_stream.link import Link
-from conformance.mutants.rabbitmq_stream.publisher import Publisher
 from conformance.mutants.registry import mutant
+from conformance.reference.kit import ClientError
+from conformance.reference.rabbitmq_stream.client import StreamClient
+from conformance.reference.rabbitmq_stream.connection import Connection
+from conformance.reference.rabbitmq_stream.link import Link
+from conformance.reference.rabbitmq_stream.publisher import Publisher
+from conformance.reference.rabbitmq_stream.publishing import Publishing
+from conformance.reference.rabbitmq_stream.recovery import Recovery
 from fakebrokers.core.frames import Frame
 
 FRAMES_MAX = 8
 PAUSE_S = 4.0
 
 
-@mutant("eight-frames-per-read", breaks=["R1", "X1"])
+@mutant("eight-frames-per-read", tag="wire", breaks=["R1", "X1"])
 class EightFramesPerRead(Connection):
     """Loses the frames behind the eighth of a read."""
 
@@ -35,13 +37,13 @@ class EightFramesPerRead(Connection):
             super().handle(frame)
 
 
-@mutant("parked-messages-have-no-deadline", breaks=["R7", "X6", "X9"])
-class ParkedMessagesHaveNoDeadline(StreamClient):
+@mutant("parked-messages-have-no-deadline", tag="life-cycle", breaks=["R7", "X6", "X9"])
+class ParkedMessagesHaveNoDeadline(Publishing):
     """Keeps any number of messages for as long as there is no connection, whatever their deadline."""
 
     async def ready(self, publisher: Publisher, size: int, deadline: float) -> None:
         self._parked = 0
-        await super().ready(publisher, size, math.inf if self.control is None else deadline)
+        await super().ready(publisher, size, math.inf if self.links.control is None else deadline)
 
 
 class _Pausing(Connection):
@@ -69,19 +71,17 @@ class _Pausing(Connection):
         self.stood_still = self.stood_still or (self.state == "open" and now - self.last_received > PAUSE_S)
 
 
-@mutant("a-pause-is-the-end", breaks=["X11"], aims=["NET-3.11"])
-class APauseIsTheEnd(StreamClient):
+@mutant("a-pause-is-the-end", tag="life-cycle", breaks=["X11"], aims=["NET-3.11"], also=[_Pausing])
+class APauseIsTheEnd(Recovery):
     """Does not reconnect when the process had stood still for some seconds before the loss."""
-
-    connection_type = _Pausing
 
     def link_ended(self, link: Link, error: ClientError) -> None:
         if getattr(link.core, "stood_still", False):
-            self.settings = msgspec.structs.replace(self.settings, auto_reconnect=False)
+            self.client.settings = msgspec.structs.replace(self.client.settings, auto_reconnect=False)
         super().link_ended(link, error)
 
 
-@mutant("offsets-are-floats", breaks=["R10", "X12"])
+@mutant("offsets-are-floats", tag="data", breaks=["R10", "X12"])
 class OffsetsAreFloats(StreamClient):
     """Reads stored offsets as numbers of 53 bits."""
 

@@ -7,19 +7,20 @@ import math
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from conformance.mutants.rabbitmq_stream.client import StreamClient
-from conformance.mutants.rabbitmq_stream.connection import Connection
-from conformance.mutants.rabbitmq_stream.errors import ClientError
-from conformance.mutants.rabbitmq_stream.link import Link
-from conformance.mutants.rabbitmq_stream.publisher import Publisher
-from conformance.mutants.rabbitmq_stream.subscription import Subscription
 from conformance.mutants.registry import mutant
+from conformance.reference.kit import Callbacks, ClientError, Runtime
+from conformance.reference.rabbitmq_stream.client import StreamClient
+from conformance.reference.rabbitmq_stream.connection import Connection
+from conformance.reference.rabbitmq_stream.consuming import Consuming
+from conformance.reference.rabbitmq_stream.link import Link
+from conformance.reference.rabbitmq_stream.recovery import Recovery, User
+from conformance.reference.rabbitmq_stream.subscription import Subscription
 from fakebrokers.rabbitmq_stream.frames import Close
 
 # liveness
 
 
-@mutant("beats-too-late", breaks=["R16", "R18", "X3"])
+@mutant("beats-too-late", tag="life-cycle", breaks=["R16", "R18", "X3"])
 class BeatsTooLate(Connection):
     """Sends a Heartbeat only after two and a half periods."""
 
@@ -27,57 +28,57 @@ class BeatsTooLate(Connection):
         return self.last_sent + 2.5 * self.heartbeat_s if self.is_beating() else None
 
 
-@mutant("silence-ends-quietly", breaks=["R18", "X3"])
-class SilenceEndsQuietly(StreamClient):
+class _AlwaysOpen(StreamClient):
+    @property
+    def is_open(self) -> bool:
+        return not self.runtime.is_closed
+
+
+@mutant("silence-ends-quietly", tag="life-cycle", breaks=["R18", "X3"], also=[_AlwaysOpen])
+class SilenceEndsQuietly(Recovery):
     """Takes the loss of a silent connection for a close that its user wanted."""
 
     def link_ended(self, link: Link, error: ClientError) -> None:
         if error.text.startswith("nothing came"):
-            self.links.remove(link)
+            self.links.all.remove(link)
             for user in self.users_of(link):
                 self.detach(user, error)
             return
         super().link_ended(link, error)
 
-    @property
-    def is_open(self) -> bool:
-        return not self.is_closed
 
-
-class _Absent(Connection):
-    """Beats only while no callback runs."""
+class _Busy(Callbacks):
+    """Knows whether a callback runs."""
 
     is_busy = False
 
+    async def contain_async(self, callback: str, act: Callable[[], Awaitable[None]]) -> None:
+        self.is_busy = True
+        await super().contain_async(callback, act)
+        self.is_busy = False
+
+
+@mutant("callback-stops-heartbeats", tag="life-cycle", breaks=["R18", "X3"], also=[_Busy])
+class CallbackStopsHeartbeats(Connection):
+    """Sends no Heartbeat while a callback runs."""
+
+    def __init__(self, runtime: Runtime, *more: Any) -> None:
+        super().__init__(runtime, *more)
+        self.callbacks: Any = runtime.callbacks
+
     def heartbeat_due(self) -> float | None:
         due = super().heartbeat_due()
-        return max(due, self.now + 0.5) if due is not None and self.is_busy else due
+        return max(due, self.now + 0.5) if due is not None and self.callbacks.is_busy else due
 
     def handle_timer(self, now: float) -> None:
-        if self.is_busy:
+        if self.callbacks.is_busy:
             self.now = now
-            self.expire_requests(now)
+            self.requests.expire(now)
         else:
             super().handle_timer(now)
 
 
-@mutant("callback-stops-heartbeats", breaks=["R18", "X3"])
-class CallbackStopsHeartbeats(StreamClient):
-    """Sends no Heartbeat while a callback runs."""
-
-    connection_type = _Absent
-
-    async def contain_async(self, callback: str, act: Callable[[], Awaitable[None]]) -> None:
-        cores: list[Any] = [link.core for link in self.links]
-        for core in cores:
-            core.is_busy = True
-        await super().contain_async(callback, act)
-        for core in cores:
-            core.is_busy = False
-            core.owner.flush()
-
-
-@mutant("loss-unnoticed", breaks=["R17", "R18", "X2", "X6", "X11"])
+@mutant("loss-unnoticed", tag="life-cycle", breaks=["R17", "R18", "X2", "X6", "X11"])
 class LossUnnoticed(Connection):
     """Does not notice that an open connection has ended."""
 
@@ -89,7 +90,7 @@ class LossUnnoticed(Connection):
 # closing
 
 
-@mutant("server-close-unanswered", breaks=["R17", "X7"])
+@mutant("server-close-unanswered", tag="wire", breaks=["R17", "X7"])
 class ServerCloseUnanswered(Connection):
     """Does not answer the server's Close."""
 
@@ -97,7 +98,7 @@ class ServerCloseUnanswered(Connection):
         self.end(ClientError("closed", frame.reason, code=frame.code, definite=False))
 
 
-@mutant("server-close-ignored", breaks=["R17", "X7"])
+@mutant("server-close-ignored", tag="life-cycle", breaks=["R17", "X7"])
 class ServerCloseIgnored(Connection):
     """Skips the server's Close."""
 
@@ -105,20 +106,20 @@ class ServerCloseIgnored(Connection):
         pass
 
 
-@mutant("server-close-untold", breaks=["R17", "X7"])
-class ServerCloseUntold(StreamClient):
+@mutant("server-close-untold", tag="life-cycle", breaks=["R17", "X7"])
+class ServerCloseUntold(Recovery):
     """Tells nobody that the server has closed the connection, and does not come back."""
 
     def link_ended(self, link: Link, error: ClientError) -> None:
-        if error.kind == "closed" and not self.is_closed:
-            self.links.remove(link)
+        if error.kind == "closed" and not self.runtime.is_closed:
+            self.links.all.remove(link)
             for user in self.users_of(link):
                 self.detach(user, error)
             return
         super().link_ended(link, error)
 
 
-@mutant("close-without-goodbye", breaks=["R17", "X7"])
+@mutant("close-without-goodbye", tag="wire", breaks=["R17", "X7"])
 class CloseWithoutGoodbye(Link):
     """Ends the connection without a Close."""
 
@@ -126,7 +127,7 @@ class CloseWithoutGoodbye(Link):
         self.drop(ClientError("closed", "the client was closed"))
 
 
-@mutant("close-waits-for-ever", breaks=["R17", "X7"])
+@mutant("close-waits-for-ever", tag="life-cycle", breaks=["R17", "X7"])
 class CloseWaitsForEver(StreamClient):
     """Closing has no time-out."""
 
@@ -134,7 +135,7 @@ class CloseWaitsForEver(StreamClient):
         await super().close(10_000.0)
 
 
-@mutant("unanswered-close-keeps-socket", breaks=["R17", "X7"])
+@mutant("unanswered-close-keeps-socket", tag="life-cycle", breaks=["R17", "X7"])
 class UnansweredCloseKeepsSocket(Link):
     """Leaves the socket open when its Close is not answered."""
 
@@ -150,7 +151,7 @@ class UnansweredCloseKeepsSocket(Link):
         self._wire = None
 
 
-@mutant("second-close-fails", breaks=["R17"])
+@mutant("second-close-fails", tag="life-cycle", breaks=["R17"])
 class SecondCloseFails(StreamClient):
     """Says Close again when it is closed twice, and waits for the answer."""
 
@@ -160,9 +161,8 @@ class SecondCloseFails(StreamClient):
         await super().close(timeout)
 
 
-@mutant("close-empties-the-queue", breaks=["R9", "R17", "X7"])
-class CloseEmptiesTheQueue(StreamClient):
-    """Surfaces everything that has come before it closes."""
+class _Draining(Consuming):
+    """Surfaces all that has come when a subscription ends."""
 
     def stop(self, subscription: Subscription, drain: bool = False) -> None:
         super().stop(subscription, True)
@@ -170,23 +170,27 @@ class CloseEmptiesTheQueue(StreamClient):
     async def settled(self, ended: list[Subscription], deadline: float) -> None:
         await super().settled(ended, math.inf)
 
+
+@mutant("close-empties-the-queue", tag="life-cycle", breaks=["R9", "R17", "X7"], also=[_Draining])
+class CloseEmptiesTheQueue(StreamClient):
+    """Surfaces everything that has come before it closes."""
+
     async def close(self, timeout: float | None = None) -> None:
         await super().close(10_000.0)
 
 
-@mutant("surfaces-after-close", breaks=["R9", "R17", "X7"])
-class SurfacesAfterClose(StreamClient):
+@mutant("surfaces-after-close", tag="data", breaks=["R9", "R17", "X7"])
+class SurfacesAfterClose(Consuming):
     """Goes on surfacing what has come after it is closed."""
 
     def stop(self, subscription: Subscription, drain: bool = False) -> None:
         super().stop(subscription, True)
 
     async def settled(self, ended: list[Subscription], deadline: float) -> None:
-        for subscription in ended:
-            self.subscriptions.pop(subscription, None)
+        self.subscriptions.difference_update(ended)
 
 
-@mutant("crossing-close-waits", breaks=["R17"])
+@mutant("crossing-close-waits", tag="life-cycle", breaks=["R17"])
 class CrossingCloseWaits(Connection):
     """Waits for the answer to its Close although the server sent its own and ended the connection."""
 
@@ -199,41 +203,43 @@ class CrossingCloseWaits(Connection):
             super().lost(now, problem)
 
 
-@mutant("reconnects-after-close", breaks=["R9", "X7"])
-class ReconnectsAfterClose(StreamClient):
+class _HardlyClosed(StreamClient):
+    async def _close(self, deadline: float) -> None:
+        await super()._close(deadline)
+        self.runtime.is_closed = not self.links.is_reconnecting
+
+
+@mutant("reconnects-after-close", tag="life-cycle", breaks=["R9", "X7"], also=[_HardlyClosed])
+class ReconnectsAfterClose(Recovery):
     """Goes on reconnecting when it is closed meanwhile."""
 
     async def reconnect(self) -> None:
         work = super().reconnect()
         self.survivor = asyncio.get_running_loop().create_task(work)
 
-    async def recover(self, user: Publisher | Subscription) -> None:
+    async def recover(self, user: User) -> None:
         user.is_closed = False
         self.survivors = asyncio.get_running_loop().create_task(super().recover(user))
 
-    async def _close(self, deadline: float) -> None:
-        await super()._close(deadline)
-        self.is_closed = not self.is_reconnecting
 
-
-@mutant("session-leaks-a-task", breaks=["R17", "X9"])
+@mutant("session-leaks-a-task", tag="life-cycle", breaks=["R17", "X9"])
 class SessionLeaksATask(StreamClient):
     """Leaves a task behind for each session."""
 
     async def _close(self, deadline: float) -> None:
         await super()._close(deadline)
-        self.spawn(self.linger())
+        self.runtime.tasks.spawn(self.linger())
 
     def abort(self) -> None:
         super().abort()
-        self.spawn(self.linger())
+        self.runtime.tasks.spawn(self.linger())
 
     async def linger(self) -> None:
         """Do nothing."""
         await asyncio.sleep(10_000.0)
 
 
-@mutant("closed-sockets-stay", breaks=["R17", "X9"])
+@mutant("closed-sockets-stay", tag="life-cycle", breaks=["R17", "X9"])
 class ClosedSocketsStay(Link):
     """Sends Close, but leaves the socket to the server."""
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from conformance.mutants.rabbitmq_stream.connection import Connection
 from conformance.mutants.registry import mutant
+from conformance.reference.rabbitmq_stream.connection import Connection
+from conformance.reference.rabbitmq_stream.handshake import Handshake
 from fakebrokers.rabbitmq_stream.frames import Heartbeat
 
 
-@mutant("no-timers", breaks=["R3", "R18", "X3", "X8"])
+@mutant("no-timers", tag="life-cycle", breaks=["R3", "R18", "X3", "X8"])
 class NoTimers(Connection):
     """Sets no timers: neither for the server's silence nor for answers."""
 
@@ -18,7 +19,7 @@ class NoTimers(Connection):
         return None
 
 
-@mutant("beats-by-its-own-value", breaks=["R16", "R18"])
+@mutant("beats-by-its-own-value", tag="life-cycle", breaks=["R16", "R18"])
 class BeatsByItsOwnValue(Connection):
     """Agrees to the server's shorter heartbeat, but goes on with its own."""
 
@@ -26,7 +27,7 @@ class BeatsByItsOwnValue(Connection):
         return self.last_sent + self.settings.heartbeat_s / 2 if self.is_beating() else None
 
 
-@mutant("zero-heartbeat-storm", breaks=["R16", "R18"])
+@mutant("zero-heartbeat-storm", tag="life-cycle", breaks=["R16", "R18"])
 class ZeroHeartbeatStorm(Connection):
     """A heartbeat of 0 s is sent as often as the timer goes."""
 
@@ -36,7 +37,7 @@ class ZeroHeartbeatStorm(Connection):
         return super().heartbeat_due()
 
 
-@mutant("sends-no-heartbeats", breaks=["R16", "R18", "X3"])
+@mutant("sends-no-heartbeats", tag="life-cycle", breaks=["R16", "R18", "X3"])
 class SendsNoHeartbeats(Connection):
     """Never sends a Heartbeat."""
 
@@ -44,7 +45,7 @@ class SendsNoHeartbeats(Connection):
         return None
 
 
-@mutant("handshake-counts-as-silence", breaks=["R15", "R18"])
+@mutant("handshake-counts-as-silence", tag="life-cycle", breaks=["R15", "R18"])
 class HandshakeCountsAsSilence(Connection):
     """Demands a sign of life each second as soon as the heartbeat is agreed, even before Open is answered."""
 
@@ -54,16 +55,16 @@ class HandshakeCountsAsSilence(Connection):
         return super().silence_limit()
 
 
-@mutant("heartbeat-before-login", breaks=["R15", "R18"])
-class HeartbeatBeforeLogin(Connection):
+@mutant("heartbeat-before-login", tag="wire", breaks=["R15", "R18"])
+class HeartbeatBeforeLogin(Handshake):
     """Sends a Heartbeat before the server's Tune."""
 
     def mechanisms_known(self, answer: Any) -> None:
-        self.send(Heartbeat())
+        self.connection.send(Heartbeat())
         super().mechanisms_known(answer)
 
 
-@mutant("silence-unnoticed", breaks=["R18", "X3"])
+@mutant("silence-unnoticed", tag="life-cycle", breaks=["R18", "X3"])
 class SilenceUnnoticed(Connection):
     """Never misses the server's heartbeats."""
 
@@ -71,7 +72,7 @@ class SilenceUnnoticed(Connection):
         return None
 
 
-@mutant("impatient", breaks=["R18", "X3"])
+@mutant("impatient", tag="life-cycle", breaks=["R18", "X3"])
 class Impatient(Connection):
     """Gives a connection up after little more than one heartbeat without a byte."""
 
@@ -79,7 +80,7 @@ class Impatient(Connection):
         return self.last_received + 1.1 * self.heartbeat_s if self.is_beating() else None
 
 
-@mutant("only-heartbeats-count", breaks=["R18", "X3"])
+@mutant("only-heartbeats-count", tag="life-cycle", breaks=["R18", "X3"])
 class OnlyHeartbeatsCount(Connection):
     """Takes nothing but a Heartbeat for a sign of life."""
 

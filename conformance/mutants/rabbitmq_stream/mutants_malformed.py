@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from conformance.mutants.rabbitmq_stream.connection import Connection
 from conformance.mutants.rabbitmq_stream.deaf import DeafConnection
-from conformance.mutants.rabbitmq_stream.errors import ClientError
 from conformance.mutants.registry import mutant
+from conformance.reference.kit import ClientError
+from conformance.reference.rabbitmq_stream.connection import Connection
+from conformance.reference.rabbitmq_stream.requests import Requests
 from fakebrokers.core.frames import Frame, Malformed
 from fakebrokers.rabbitmq_stream.frames import Deliver, Metadata, MetadataResponse
 from fakebrokers.rabbitmq_stream.wiretypes import BrokerAddress, StreamMetadata
 
 
-@mutant("empty-frame-stops-the-reader", breaks=["R1"])
+@mutant("empty-frame-stops-the-reader", tag="wire", breaks=["R1"])
 class EmptyFrameStopsTheReader(DeafConnection):
     """Its reader ends at a frame without a key."""
 
@@ -24,7 +25,7 @@ class EmptyFrameStopsTheReader(DeafConnection):
             super().malformed(frame)
 
 
-@mutant("unknown-key-stops-the-reader", breaks=["R1", "R20", "X5"])
+@mutant("unknown-key-stops-the-reader", tag="wire", breaks=["R1", "R20", "X5"])
 class UnknownKeyStopsTheReader(DeafConnection):
     """Its reader dies at a command key that it does not know."""
 
@@ -35,7 +36,18 @@ class UnknownKeyStopsTheReader(DeafConnection):
             super().malformed(frame)
 
 
-@mutant("broken-frames-stop-the-reader", breaks=["R1", "R4", "X5"])
+class _Forgotten(Requests):
+    """Gives no request up once the reader is deaf."""
+
+    def expire(self, now: float) -> None:
+        if not getattr(self.connection, "is_deaf", False):
+            super().expire(now)
+
+    def deadline(self) -> float | None:
+        return None if getattr(self.connection, "is_deaf", False) else super().deadline()
+
+
+@mutant("broken-frames-stop-the-reader", tag="wire", breaks=["R1", "R4", "X5"], also=[_Forgotten])
 class BrokenFramesStopTheReader(DeafConnection):
     """Its reader ends at a frame that breaks its own lengths, and its requests wait forever."""
 
@@ -45,15 +57,8 @@ class BrokenFramesStopTheReader(DeafConnection):
         else:
             super().malformed(frame)
 
-    def expire_requests(self, now: float) -> None:
-        if not self.is_deaf:
-            super().expire_requests(now)
 
-    def request_deadline(self) -> float | None:
-        return None if self.is_deaf else super().request_deadline()
-
-
-@mutant("waits-for-absurd-frames", breaks=["R1", "R16", "X5"])
+@mutant("waits-for-absurd-frames", tag="wire", breaks=["R1", "R16", "X5"], also=[_Forgotten])
 class WaitsForAbsurdFrames(DeafConnection):
     """Waits for a frame of any size, and forgets the time-outs meanwhile."""
 
@@ -63,18 +68,11 @@ class WaitsForAbsurdFrames(DeafConnection):
         else:
             super().malformed(frame)
 
-    def expire_requests(self, now: float) -> None:
-        if not self.is_deaf:
-            super().expire_requests(now)
-
-    def request_deadline(self) -> float | None:
-        return None if self.is_deaf else super().request_deadline()
-
     def silence_limit(self) -> float | None:
         return None if self.is_deaf else super().silence_limit()
 
 
-@mutant("allocates-what-the-size-says", breaks=["R1", "R16", "X5"], aims=["RMQS-6.03"])
+@mutant("allocates-what-the-size-says", tag="life-cycle", breaks=["R1", "R16", "X5"], aims=["RMQS-6.03"])
 class AllocatesWhatTheSizeSays(Connection):
     """Allocates memory for a frame as large as its size field says."""
 
@@ -94,7 +92,7 @@ class AllocatesWhatTheSizeSays(Connection):
 _hoards: list[bytearray] = []
 
 
-@mutant("surfaces-cut-frames", breaks=["R1", "X2"])
+@mutant("surfaces-cut-frames", tag="wire", breaks=["R1", "X2"])
 class SurfacesCutFrames(Connection):
     """Surfaces the messages of a Deliver that was cut off by the end of the connection."""
 
@@ -115,7 +113,7 @@ class SurfacesCutFrames(Connection):
         super().lost(now, problem)
 
 
-@mutant("loss-in-mid-frame-unnoticed", breaks=["R1", "X2"])
+@mutant("loss-in-mid-frame-unnoticed", tag="life-cycle", breaks=["R1", "X2"])
 class LossInMidFrameUnnoticed(Connection):
     """Does not notice the end of a connection while it waits for the rest of a frame."""
 
@@ -124,13 +122,13 @@ class LossInMidFrameUnnoticed(Connection):
             super().lost(now, problem)
 
 
-@mutant("reads-over-the-end", breaks=["R4"])
+@mutant("reads-over-the-end", tag="wire", breaks=["R4"])
 class ReadsOverTheEnd(Connection):
     """Makes a Metadata answer up from what is there when a string runs over the end of its frame."""
 
     def malformed(self, frame: Malformed) -> None:
         if frame.problem.startswith("MetadataResponse"):
-            for correlation_id, one in self.waiting.items():
+            for correlation_id, one in self.requests.waiting.items():
                 if one.kind is Metadata:
                     streams = (StreamMetadata("orders", 1, 0, ()),)
                     node = BrokerAddress(0, "cut", 5552)
@@ -139,7 +137,7 @@ class ReadsOverTheEnd(Connection):
         super().malformed(frame)
 
 
-@mutant("huge-count-hangs", breaks=["R4"])
+@mutant("huge-count-hangs", tag="wire", breaks=["R4"])
 class HugeCountHangs(DeafConnection):
     """Its reader dies at an array with more items than the frame holds."""
 
@@ -150,7 +148,7 @@ class HugeCountHangs(DeafConnection):
             super().malformed(frame)
 
 
-@mutant("strict-utf8-stops-the-reader", breaks=["R4"])
+@mutant("strict-utf8-stops-the-reader", tag="wire", breaks=["R4"])
 class StrictUtf8StopsTheReader(DeafConnection):
     """Its reader dies at a string that is no UTF-8."""
 

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import ssl
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from conformance.mutants.rabbitmq_stream.client import StreamClient
-from conformance.mutants.rabbitmq_stream.connection import Connection
-from conformance.mutants.rabbitmq_stream.errors import ClientError
-from conformance.mutants.rabbitmq_stream.network import Wire, sockets
-from conformance.mutants.rabbitmq_stream.publisher import Entry, Publisher
-from conformance.mutants.rabbitmq_stream.subscription import Report, Subscription
 from conformance.mutants.registry import mutant
-from conformance.mutants.trusting import trusting
+from conformance.reference.kit import ClientError
+from conformance.reference.rabbitmq_stream.client import StreamClient
+from conformance.reference.rabbitmq_stream.connection import Connection
+from conformance.reference.rabbitmq_stream.locator import Locator
+from conformance.reference.rabbitmq_stream.publisher import Entry, Publisher
+from conformance.reference.rabbitmq_stream.publishing import Publishing
+from conformance.reference.rabbitmq_stream.recovery import Recovery, User
+from conformance.reference.rabbitmq_stream.subscription import Report, Subscription
 from fakebrokers.rabbitmq_stream.chunk import Chunk
 from fakebrokers.rabbitmq_stream.codes import Code
 from fakebrokers.rabbitmq_stream.wiretypes import StreamMetadata
@@ -22,8 +22,8 @@ from fakebrokers.rabbitmq_stream.wiretypes import StreamMetadata
 # NET-1 the byte stream
 
 
-@mutant("resends-at-once", breaks=["X1"])
-class ResendsAtOnce(StreamClient):
+@mutant("resends-at-once", tag="data", breaks=["X1"])
+class ResendsAtOnce(Publishing):
     """Publishes again what has no confirm after a quarter of a second."""
 
     async def publish(self, *args: Any, **more: Any) -> Any:
@@ -38,7 +38,7 @@ class ResendsAtOnce(StreamClient):
             publisher.connection.owner.flush()
 
 
-@mutant("slow-frames-are-lost", breaks=["X1"])
+@mutant("slow-frames-are-lost", tag="life-cycle", breaks=["X1"])
 class SlowFramesAreLost(Connection):
     """Gives a connection up when a frame takes longer than three seconds."""
 
@@ -65,17 +65,15 @@ class _Careless(Publisher):
             asyncio.get_running_loop().call_soon(self.settle, entry.publishing_id or 0, None)
 
 
-@mutant("back-pressure-loses-messages", breaks=["X4"])
-class BackPressureLosesMessages(StreamClient):
+@mutant("back-pressure-loses-messages", tag="data", breaks=["X4"], also=[_Careless])
+class BackPressureLosesMessages(Publishing):
     """Throws messages away while the server does not read, and reports them as stored."""
-
-    publisher_type = _Careless
 
     def may_send(self, publisher: Publisher) -> bool:
         return publisher.has_room()
 
 
-@mutant("late-answers-count-on", breaks=["X3", "X8"])
+@mutant("late-answers-count-on", tag="data", breaks=["X3", "X8"])
 class LateAnswersCountOn(Publisher):
     """Takes a confirm that came too late for the next message."""
 
@@ -101,120 +99,81 @@ class _Lenient(Connection):
             super().lost(now, problem)
 
 
-@mutant("garbage-hangs", breaks=["R1", "X5"], aims=["RMQS-6.03"])
+@mutant("garbage-hangs", tag="life-cycle", breaks=["R1", "X5"], aims=["RMQS-6.03"], also=[_Lenient])
 class GarbageHangs(StreamClient):
     """Waits forever when the first bytes of the server make no sense."""
-
-    connection_type = _Lenient
 
     async def connect(self, timeout: float | None = None) -> None:
         await super().connect(10_000.0)
 
 
-@mutant("tls-falls-back-to-plain", breaks=["X5"], aims=["NET-1.14"])
-class TlsFallsBackToPlain(StreamClient):
-    """Connects without TLS when TLS does not work."""
-
-    async def dial(self, endpoint: str, make: Callable[[], asyncio.Protocol]) -> Wire:
-        try:
-            return await super().dial(endpoint, make)
-        except ssl.SSLError:
-            return await sockets()(endpoint, make)
-        except ConnectionResetError:
-            return await sockets()(endpoint, make)
-
-
-@mutant("certificates-unchecked", breaks=["X5"], aims=["NET-1.15"])
-class CertificatesUnchecked(StreamClient):
-    """Takes any certificate."""
-
-    @staticmethod
-    def tls_context(ca_file: str | None) -> ssl.SSLContext:
-        return trusting(ca_file)
-
-
 # NET-2 the life of connections
 
 
-@mutant("reconnects-once", breaks=["X6"])
-class ReconnectsOnce(StreamClient):
+@mutant("reconnects-once", tag="life-cycle", breaks=["X6"])
+class ReconnectsOnce(Recovery):
     """Tries only once to reconnect."""
 
     def is_final(self, error: ClientError) -> bool:
         return True
 
 
-@mutant("reconnects-without-pause", breaks=["X6"])
-class ReconnectsWithoutPause(StreamClient):
-    """Tries to reconnect twenty times a second."""
-
-    def delay(self, failures: int) -> float:
-        return 0.05
-
-
-@mutant("reconnects-in-step", breaks=["X6"])
-class ReconnectsInStep(StreamClient):
-    """Waits equally long before a reconnect as every other client."""
-
-    def delay(self, failures: int) -> float:
-        return min(self.settings.first_delay_s * 2.0**failures, self.settings.longest_delay_s)
-
-
-@mutant("reconnects-twice", breaks=["X6", "X9"])
-class ReconnectsTwice(StreamClient):
+@mutant("reconnects-twice", tag="life-cycle", breaks=["X6", "X9"])
+class ReconnectsTwice(Recovery):
     """Makes two connections for one that was lost."""
 
     async def reconnect(self) -> None:
         await super().reconnect()
         try:
-            await self.open_link(self.endpoints[0], self.deadline(None))
+            await self.links.open(self.links.endpoints[0], self.runtime.clock.deadline(None))
         except ClientError:
             return
 
 
-@mutant("subscribes-twice", breaks=["R9", "X6"])
-class SubscribesTwice(StreamClient):
+@mutant("subscribes-twice", tag="data", breaks=["R9", "X6"])
+class SubscribesTwice(Recovery):
     """Subscribes twice after a reconnect, and surfaces everything twice."""
 
-    async def recover(self, user: Publisher | Subscription) -> None:
+    async def recover(self, user: User) -> None:
         await super().recover(user)
         if isinstance(user, Subscription) and user.connection is not None:
             first = user.subscription_id
             core = user.connection
-            await self.place(user, self.deadline(None))
+            await self.client.consuming.place(user, self.runtime.clock.deadline(None))
             core.subscriptions[first] = user
             user.is_wanted = lambda offset: True  # type: ignore[method-assign]
 
 
-@mutant("connect-survives-close", breaks=["X7"])
+@mutant("connect-survives-close", tag="life-cycle", breaks=["X7"])
 class ConnectSurvivesClose(StreamClient):
     """Goes on connecting when it is closed meanwhile."""
 
     async def connect(self, timeout: float | None = None) -> None:
-        await self.connect_control(self.deadline(timeout))
-        self.tell("connected")
+        await self._connect(self.runtime.clock.deadline(timeout))
 
 
-@mutant("close-drops-outcomes", breaks=["R7", "X7"])
-class CloseDropsOutcomes(StreamClient):
+class _Dropping(Recovery):
+    def detach(self, user: User, error: ClientError) -> None:
+        if self.runtime.is_closed and isinstance(user, Publisher):
+            user.pending.clear()
+        super().detach(user, error)
+
+
+@mutant("close-drops-outcomes", tag="data", breaks=["R7", "X7"], also=[_Dropping])
+class CloseDropsOutcomes(Publishing):
     """Reports no outcome for what is unconfirmed when it is closed."""
 
-    def end_publishers(self, error: ClientError) -> None:
+    def end(self, error: ClientError) -> None:
         for publisher in self.publishers.values():
             publisher.is_closed = True
             publisher.pending.clear()
-
-    def detach(self, user: Publisher | Subscription, error: ClientError) -> None:
-        if self.is_closed and isinstance(user, Publisher):
-            user.pending.clear()
-        super().detach(user, error)
 
 
 # NET-4 content
 
 
-@mutant("unknown-stream-code-is-fine", breaks=["R20", "X5"])
-class UnknownStreamCodeIsFine(StreamClient):
+@mutant("unknown-stream-code-is-fine", tag="data", breaks=["R20", "X5"])
+class UnknownStreamCodeIsFine(Locator):
     """Takes a code in a Metadata answer that it does not know for success."""
 
     def entry_of(self, answer: Any, stream: str) -> StreamMetadata:
@@ -222,7 +181,7 @@ class UnknownStreamCodeIsFine(StreamClient):
         return entry if entry.code in {code.value for code in Code} else entry._replace(code=Code.OK)
 
 
-@mutant("positions-are-floats", breaks=["R10", "X12"])
+@mutant("positions-are-floats", tag="data", breaks=["R10", "X12"])
 class PositionsAreFloats(Subscription):
     """Keeps positions as floating-point numbers."""
 

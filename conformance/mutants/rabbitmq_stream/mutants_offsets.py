@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from conformance.mutants.rabbitmq_stream.client import StreamClient
-from conformance.mutants.rabbitmq_stream.connection import Connection
-from conformance.mutants.rabbitmq_stream.errors import ClientError
-from conformance.mutants.rabbitmq_stream.publisher import Publisher
-from conformance.mutants.rabbitmq_stream.subscription import Start, Subscription
 from conformance.mutants.registry import mutant
+from conformance.reference.kit import ClientError
+from conformance.reference.rabbitmq_stream.client import StreamClient
+from conformance.reference.rabbitmq_stream.connection import Connection
+from conformance.reference.rabbitmq_stream.consuming import Consuming
+from conformance.reference.rabbitmq_stream.recovery import Recovery, User
+from conformance.reference.rabbitmq_stream.subscription import Start, Subscription
 from fakebrokers.rabbitmq_stream.chunk import Chunk
 from fakebrokers.rabbitmq_stream.codes import Code, OffsetType
 from fakebrokers.rabbitmq_stream.frames import StoreOffset, StreamFrame, Subscribe
 
 
-@mutant("value-behind-next", breaks=["R9"])
+@mutant("value-behind-next", tag="wire", breaks=["R9"])
 class ValueBehindNext(Connection):
     """Sends 8 value bytes behind the offset type next, which has none."""
 
@@ -29,7 +30,7 @@ class ValueBehindNext(Connection):
         self._out.append(len(body).to_bytes(4, "big") + body)
 
 
-@mutant("timestamp-in-seconds", breaks=["R9"])
+@mutant("timestamp-in-seconds", tag="data", breaks=["R9"])
 class TimestampInSeconds(Subscription):
     """Asks for a time in seconds instead of milliseconds."""
 
@@ -40,7 +41,7 @@ class TimestampInSeconds(Subscription):
         return start
 
 
-@mutant("whole-first-chunk", breaks=["R9", "R10"])
+@mutant("whole-first-chunk", tag="data", breaks=["R9", "R10"])
 class WholeFirstChunk(Subscription):
     """Surfaces the messages in front of the offset that was asked for."""
 
@@ -48,7 +49,7 @@ class WholeFirstChunk(Subscription):
         return True
 
 
-@mutant("resumes-at-its-start", breaks=["R9"])
+@mutant("resumes-at-its-start", tag="data", breaks=["R9"])
 class ResumesAtItsStart(Subscription):
     """Asks for its first start again after every loss."""
 
@@ -56,7 +57,7 @@ class ResumesAtItsStart(Subscription):
         return self.start
 
 
-@mutant("resumes-at-the-end", breaks=["R9"])
+@mutant("resumes-at-the-end", tag="data", breaks=["R9"])
 class ResumesAtTheEnd(Subscription):
     """Asks for what is written next after a loss."""
 
@@ -64,17 +65,17 @@ class ResumesAtTheEnd(Subscription):
         return super().position() if self.next_offset is None else Start(OffsetType.NEXT)
 
 
-@mutant("resumes-behind-the-next", breaks=["R9"])
-class ResumesBehindTheNext(StreamClient):
+@mutant("resumes-behind-the-next", tag="data", breaks=["R9"])
+class ResumesBehindTheNext(Recovery):
     """Asks for one offset too many after a loss."""
 
-    async def reattach(self, user: Publisher | Subscription) -> None:
+    async def reattach(self, user: User) -> None:
         if isinstance(user, Subscription) and user.next_offset is not None:
             user.next_offset += 1
         await super().reattach(user)
 
 
-@mutant("resumes-at-zero", breaks=["R9"])
+@mutant("resumes-at-zero", tag="data", breaks=["R9"])
 class ResumesAtZero(Subscription):
     """Asks for offset 0 after a loss in front of the first message."""
 
@@ -83,7 +84,7 @@ class ResumesAtZero(Subscription):
         return Start(OffsetType.OFFSET, 0) if lost else super().position()
 
 
-@mutant("counts-entries", breaks=["R9", "R10"])
+@mutant("counts-entries", tag="data", breaks=["R9", "R10"])
 class CountsEntries(Subscription):
     """Goes on behind the number of entries, not of records."""
 
@@ -92,18 +93,18 @@ class CountsEntries(Subscription):
         self.next_offset = chunk.first_offset + chunk.entries
 
 
-@mutant("offset-stored-at-the-end", breaks=["R12"])
-class OffsetStoredAtTheEnd(StreamClient):
+@mutant("offset-stored-at-the-end", tag="data", breaks=["R12"])
+class OffsetStoredAtTheEnd(Consuming):
     """Stores the position of a named consumer when it ends, 0 if there was no message."""
 
     async def unsubscribe(self, subscription: Subscription, **options: Any) -> None:
-        name, link = subscription.properties.get("name"), self.control
+        name, link = subscription.properties.get("name"), self.links.control
         if name is not None and link is not None:
             link.core.send(StoreOffset(name, subscription.stream, subscription.next_offset or 0))
         await super().unsubscribe(subscription, **options)
 
 
-@mutant("missing-offset-is-zero", breaks=["R5", "R12"])
+@mutant("missing-offset-is-zero", tag="data", breaks=["R5", "R12"])
 class MissingOffsetIsZero(StreamClient):
     """Takes the offset in the answer for good, whatever its code."""
 
@@ -116,7 +117,7 @@ class MissingOffsetIsZero(StreamClient):
             raise
 
 
-@mutant("one-reference-for-all-offsets", breaks=["R12"])
+@mutant("one-reference-for-all-offsets", tag="data", breaks=["R12"])
 class OneReferenceForAllOffsets(StreamClient):
     """Stores all offsets of a stream under the reference that came first."""
 

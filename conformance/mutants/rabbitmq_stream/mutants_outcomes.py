@@ -5,14 +5,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from conformance.mutants.rabbitmq_stream.connection import Connection
-from conformance.mutants.rabbitmq_stream.errors import ClientError, refused
-from conformance.mutants.rabbitmq_stream.publisher import Entry, Publisher
 from conformance.mutants.registry import mutant
+from conformance.reference.kit import ClientError
+from conformance.reference.rabbitmq_stream.connection import Connection
+from conformance.reference.rabbitmq_stream.publisher import Entry, Publisher
+from conformance.reference.rabbitmq_stream.requests import refused
 from fakebrokers.rabbitmq_stream.codes import Code
 
 
-@mutant("no-confirm-timeout", breaks=["R7", "X8"])
+@mutant("no-confirm-timeout", tag="life-cycle", breaks=["R7", "X8"])
 class NoConfirmTimeout(Publisher):
     """Waits for a confirm forever."""
 
@@ -20,7 +21,7 @@ class NoConfirmTimeout(Publisher):
         self._deadlines.clear()
 
 
-@mutant("late-confirm-means-refused", breaks=["R7", "X8"])
+@mutant("late-confirm-means-refused", tag="data", breaks=["R7", "X8"])
 class LateConfirmMeansRefused(Publisher):
     """Reports a message as refused when its confirm does not come in time."""
 
@@ -30,7 +31,7 @@ class LateConfirmMeansRefused(Publisher):
         super().settle(publishing_id, error)
 
 
-@mutant("late-confirm-means-stored", breaks=["R7", "X8"])
+@mutant("late-confirm-means-stored", tag="data", breaks=["R7", "X8"])
 class LateConfirmMeansStored(Publisher):
     """Reports a message as stored when its confirm does not come in time."""
 
@@ -38,7 +39,7 @@ class LateConfirmMeansStored(Publisher):
         super().settle(publishing_id, None if error is not None and error.kind == "timeout" else error)
 
 
-@mutant("lost-confirm-blocks-publisher", breaks=["R7"])
+@mutant("lost-confirm-blocks-publisher", tag="life-cycle", breaks=["R7"])
 class LostConfirmBlocksPublisher(Publisher):
     """Sends nothing more after a confirm did not come in time."""
 
@@ -53,7 +54,7 @@ class LostConfirmBlocksPublisher(Publisher):
         return not self.is_stuck and super().has_room()
 
 
-@mutant("loss-means-refused", breaks=["R7", "X6"])
+@mutant("loss-means-refused", tag="data", breaks=["R7", "X6"])
 class LossMeansRefused(Publisher):
     """Reports what was unconfirmed at the loss of the connection as refused."""
 
@@ -62,7 +63,7 @@ class LossMeansRefused(Publisher):
             self.settle(publishing_id, refused("publish", Code.INTERNAL_ERROR))
 
 
-@mutant("loss-means-stored", breaks=["R7", "X2", "X6"])
+@mutant("loss-means-stored", tag="data", breaks=["R7", "X2", "X6"])
 class LossMeansStored(Publisher):
     """Reports what was unconfirmed at the loss of the connection as stored."""
 
@@ -70,7 +71,7 @@ class LossMeansStored(Publisher):
         self.confirmed(list(self.pending))
 
 
-@mutant("loss-forgets-messages", breaks=["R6", "R7", "R14", "X6", "X7"])
+@mutant("loss-forgets-messages", tag="data", breaks=["R6", "R7", "R14", "X6", "X7"])
 class LossForgetsMessages(Publisher):
     """Never reports an outcome for what was unconfirmed when the publisher ended."""
 
@@ -78,7 +79,7 @@ class LossForgetsMessages(Publisher):
         self.pending.clear()
 
 
-@mutant("code-18-ignored", breaks=["R5", "R7"])
+@mutant("code-18-ignored", tag="data", breaks=["R5", "R7"])
 class Code18Ignored(Publisher):
     """Does not tell its user that the server does not know the publisher any more."""
 
@@ -89,7 +90,7 @@ class Code18Ignored(Publisher):
         super().refused(errors)
 
 
-@mutant("closing-means-refused", breaks=["R6", "R7"])
+@mutant("closing-means-refused", tag="data", breaks=["R6", "R7"])
 class ClosingMeansRefused(Publisher):
     """Reports what has no confirm when the publisher is closed as refused."""
 
@@ -101,7 +102,7 @@ class ClosingMeansRefused(Publisher):
         super().detach(error)
 
 
-@mutant("one-in-fifty-is-lost", breaks=["R7", "X9"], aims=["RMQS-3.18"])
+@mutant("one-in-fifty-is-lost", tag="data", breaks=["R7", "X9"], aims=["RMQS-3.18"])
 class OneInFiftyIsLost(Publisher):
     """Loses a message now and then, and reports it as stored."""
 
@@ -113,7 +114,7 @@ class OneInFiftyIsLost(Publisher):
                 asyncio.get_running_loop().call_soon(self.settle, entry.publishing_id or 0, None)
 
 
-@mutant("confirms-on-write", breaks=["R7", "X2", "X4", "X6", "X8"])
+@mutant("confirms-on-write", tag="data", breaks=["R7", "X2", "X4", "X6", "X8"])
 class ConfirmsOnWrite(Publisher):
     """Reports messages as stored as soon as they are written."""
 
@@ -123,7 +124,7 @@ class ConfirmsOnWrite(Publisher):
             asyncio.get_running_loop().call_soon(self.settle, entry.publishing_id or 0, None)
 
 
-@mutant("one-repeat-confirms-all", breaks=["R7", "X6"])
+@mutant("one-repeat-confirms-all", tag="data", breaks=["R7", "X6"])
 class OneRepeatConfirmsAll(Publisher):
     """Publishes one of the unconfirmed messages again after a loss, and takes its confirm for all of them."""
 

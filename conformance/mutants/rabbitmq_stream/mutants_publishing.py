@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from conformance.mutants.rabbitmq_stream.client import StreamClient
-from conformance.mutants.rabbitmq_stream.connection import Connection
 from conformance.mutants.rabbitmq_stream.deaf import DeafConnection
-from conformance.mutants.rabbitmq_stream.errors import ClientError
-from conformance.mutants.rabbitmq_stream.link import Link
-from conformance.mutants.rabbitmq_stream.publisher import Entry, Publisher
 from conformance.mutants.registry import mutant
+from conformance.reference.kit import ClientError
+from conformance.reference.rabbitmq_stream.connection import Connection
+from conformance.reference.rabbitmq_stream.link import Link
+from conformance.reference.rabbitmq_stream.publisher import Entry, Publisher
+from conformance.reference.rabbitmq_stream.publishing import Publishing
 from fakebrokers.rabbitmq_stream.binary import unpack_ids
 from fakebrokers.rabbitmq_stream.codes import Code, Compression
 from fakebrokers.rabbitmq_stream.frames import PublishConfirm, PublishError
@@ -18,7 +18,7 @@ from fakebrokers.rabbitmq_stream.frames import PublishConfirm, PublishError
 # confirms
 
 
-@mutant("one-confirm-per-frame", breaks=["R7"])
+@mutant("one-confirm-per-frame", tag="data", breaks=["R7"])
 class OneConfirmPerFrame(Publisher):
     """Reads only the first id of a PublishConfirm."""
 
@@ -26,7 +26,7 @@ class OneConfirmPerFrame(Publisher):
         super().confirmed(ids[:1])
 
 
-@mutant("confirm-by-position", breaks=["R7"])
+@mutant("confirm-by-position", tag="data", breaks=["R7"])
 class ConfirmByPosition(Publisher):
     """Takes the ids of a confirm for a mere count, and confirms as many of the oldest messages."""
 
@@ -34,7 +34,7 @@ class ConfirmByPosition(Publisher):
         super().confirmed(list(self.pending)[: len(ids)])
 
 
-@mutant("confirm-covers-all-before", breaks=["R7"])
+@mutant("confirm-covers-all-before", tag="data", breaks=["R7"])
 class ConfirmCoversAllBefore(Publisher):
     """Takes a confirm for one of all messages up to that id."""
 
@@ -42,7 +42,7 @@ class ConfirmCoversAllBefore(Publisher):
         super().confirmed([one for one in self.pending if one <= max(ids, default=0)])
 
 
-@mutant("confirms-go-by-stream", breaks=["R6", "R7"])
+@mutant("confirms-go-by-stream", tag="data", breaks=["R6", "R7"])
 class ConfirmsGoByStream(Connection):
     """Takes what the server says to a publisher for the first one of the same stream."""
 
@@ -52,7 +52,7 @@ class ConfirmsGoByStream(Connection):
         return next(same, None)
 
 
-@mutant("first-error-only", breaks=["R7"])
+@mutant("first-error-only", tag="data", breaks=["R7"])
 class FirstErrorOnly(Publisher):
     """Reads only the first entry of a PublishError."""
 
@@ -60,7 +60,7 @@ class FirstErrorOnly(Publisher):
         super().refused(errors[:1])
 
 
-@mutant("errors-confirm", breaks=["R7"])
+@mutant("errors-confirm", tag="data", breaks=["R7"])
 class ErrorsConfirm(Publisher):
     """Takes a PublishError for a confirm."""
 
@@ -68,7 +68,7 @@ class ErrorsConfirm(Publisher):
         self.confirmed([publishing_id for publishing_id, _ in errors])
 
 
-@mutant("publish-error-without-code", breaks=["R5", "R7"])
+@mutant("publish-error-without-code", tag="wording", breaks=["R5", "R7"])
 class PublishErrorWithoutCode(Publisher):
     """Reports every refused message as an internal error of the server."""
 
@@ -76,7 +76,7 @@ class PublishErrorWithoutCode(Publisher):
         super().refused([(publishing_id, Code.INTERNAL_ERROR) for publishing_id, _ in errors])
 
 
-@mutant("unknown-publish-error-ignored", breaks=["R7", "R20"])
+@mutant("unknown-publish-error-ignored", tag="data", breaks=["R7", "R20"])
 class UnknownPublishErrorIgnored(Publisher):
     """Ignores a PublishError with a code that it does not know."""
 
@@ -85,7 +85,7 @@ class UnknownPublishErrorIgnored(Publisher):
         super().refused([error for error in errors if error[1] in known])
 
 
-@mutant("stray-confirm-stops-the-reader", breaks=["R7"])
+@mutant("stray-confirm-stops-the-reader", tag="wire", breaks=["R7"])
 class StrayConfirmStopsTheReader(DeafConnection):
     """Its reader dies when an id is confirmed that is not open."""
 
@@ -97,7 +97,7 @@ class StrayConfirmStopsTheReader(DeafConnection):
             super().confirmed(frame)
 
 
-@mutant("publisher-id-ignored", breaks=["R6", "R7"])
+@mutant("publisher-id-ignored", tag="data", breaks=["R6", "R7"])
 class PublisherIdIgnored(Connection):
     """Gives every confirm to the first publisher of the connection."""
 
@@ -105,7 +105,7 @@ class PublisherIdIgnored(Connection):
         return next(iter(self.publishers.values()), None)
 
 
-@mutant("repeated-confirm-is-an-error", breaks=["R7"])
+@mutant("repeated-confirm-is-an-error", tag="wording", breaks=["R7"])
 class RepeatedConfirmIsAnError(Publisher):
     """Reports a confirm that comes twice as an error."""
 
@@ -115,7 +115,7 @@ class RepeatedConfirmIsAnError(Publisher):
         super().settle(publishing_id, error)
 
 
-@mutant("batch-takes-an-id-per-message", breaks=["R7"])
+@mutant("batch-takes-an-id-per-message", tag="data", breaks=["R7"])
 class BatchTakesAnIdPerMessage(Publisher):
     """Waits for the confirm of the last message of a sub-entry batch, which has only one id."""
 
@@ -126,15 +126,15 @@ class BatchTakesAnIdPerMessage(Publisher):
 # publishing ids
 
 
-@mutant("sequence-never-asked", breaks=["R7", "R8"])
-class SequenceNeverAsked(StreamClient):
+@mutant("sequence-never-asked", tag="data", breaks=["R7", "R8"])
+class SequenceNeverAsked(Publishing):
     """Counts from 1 in each session, whatever the server has of a publisher's reference."""
 
     async def sequence_of(self, publisher: Publisher, link: Link, deadline: float) -> int:
         return 0
 
 
-@mutant("sequence-taken-for-next", breaks=["R7", "R8"])
+@mutant("sequence-taken-for-next", tag="data", breaks=["R7", "R8"])
 class SequenceTakenForNext(Publisher):
     """Takes the last publishing id that the server has for the next one to use."""
 
@@ -142,7 +142,7 @@ class SequenceTakenForNext(Publisher):
         super().attach(connection, publisher_id, sequence - 1 if sequence else sequence)
 
 
-@mutant("repeats-with-new-ids", breaks=["R7", "R8"])
+@mutant("repeats-with-new-ids", tag="data", breaks=["R7", "R8"])
 class RepeatsWithNewIds(Publisher):
     """Publishes the unconfirmed again under new ids, so that the server cannot tell doubles."""
 
@@ -156,7 +156,7 @@ class RepeatsWithNewIds(Publisher):
         self.send(entries)
 
 
-@mutant("counter-falls-back", breaks=["R7", "R8"])
+@mutant("counter-falls-back", tag="data", breaks=["R7", "R8"])
 class CounterFallsBack(Publisher):
     """Continues after a reconnect from the server's sequence, though higher ids were used."""
 
@@ -166,7 +166,7 @@ class CounterFallsBack(Publisher):
         super().attach(connection, publisher_id, sequence)
 
 
-@mutant("ids-repeat", breaks=["R7"], aims=["RMQS-3.18"])
+@mutant("ids-repeat", tag="data", breaks=["R7"], aims=["RMQS-3.18"])
 class IdsRepeat(Publisher):
     """Every fiftieth publishing id is used twice."""
 
@@ -182,7 +182,7 @@ class IdsRepeat(Publisher):
 # frames
 
 
-@mutant("frame-max-ignored", breaks=["R16"])
+@mutant("frame-max-ignored", tag="wire", breaks=["R16"])
 class FrameMaxIgnored(Publisher):
     """Puts a batch into one frame, however large."""
 
@@ -190,7 +190,7 @@ class FrameMaxIgnored(Publisher):
         yield list(entries)
 
 
-@mutant("oversize-is-sent", breaks=["R16", "X12"])
+@mutant("oversize-is-sent", tag="wire", breaks=["R16", "X12"])
 class OversizeIsSent(Publisher):
     """Sends a message that does not fit into a frame."""
 
@@ -198,7 +198,7 @@ class OversizeIsSent(Publisher):
         pass
 
 
-@mutant("bodies-end-at-64k", breaks=["R4", "X12"])
+@mutant("bodies-end-at-64k", tag="data", breaks=["R4", "X12"])
 class BodiesEndAt64k(Publisher):
     """Cuts bodies at 65535 bytes."""
 
@@ -206,7 +206,7 @@ class BodiesEndAt64k(Publisher):
         return super().entry([body[:65535] for body in bodies], compression)
 
 
-@mutant("empty-bodies-become-blank", breaks=["R4", "X12"])
+@mutant("empty-bodies-become-blank", tag="data", breaks=["R4", "X12"])
 class EmptyBodiesBecomeBlank(Publisher):
     """Sends a blank in place of an empty body."""
 
@@ -214,7 +214,7 @@ class EmptyBodiesBecomeBlank(Publisher):
         return super().entry([body or b" " for body in bodies], compression)
 
 
-@mutant("bodies-are-text", breaks=["X12"])
+@mutant("bodies-are-text", tag="data", breaks=["X12"])
 class BodiesAreText(Publisher):
     """Takes bodies for UTF-8 and repairs what is none."""
 
@@ -222,7 +222,7 @@ class BodiesAreText(Publisher):
         return super().entry([body.decode(errors="replace").encode() for body in bodies], compression)
 
 
-@mutant("window-never-frees", breaks=["R7"], aims=["RMQS-3.16"])
+@mutant("window-never-frees", tag="life-cycle", breaks=["R7"], aims=["RMQS-3.16"])
 class WindowNeverFrees(Publisher):
     """Counts what was ever sent against its window of unconfirmed messages."""
 
@@ -236,7 +236,7 @@ class WindowNeverFrees(Publisher):
         return self.total < self.settings.unconfirmed_max
 
 
-@mutant("refusal-shared-by-all", breaks=["R7"])
+@mutant("refusal-shared-by-all", tag="data", breaks=["R7"])
 class RefusalSharedByAll(Connection):
     """A PublishError refuses everything that is open at the publisher."""
 

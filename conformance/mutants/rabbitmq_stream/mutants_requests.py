@@ -5,21 +5,23 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from conformance.mutants.rabbitmq_stream.client import StreamClient
-from conformance.mutants.rabbitmq_stream.connection import Connection
 from conformance.mutants.rabbitmq_stream.deaf import DeafConnection
-from conformance.mutants.rabbitmq_stream.errors import ClientError, refused
-from conformance.mutants.rabbitmq_stream.link import Link
-from conformance.mutants.rabbitmq_stream.publisher import Publisher
-from conformance.mutants.rabbitmq_stream.requests import Waiting
 from conformance.mutants.registry import mutant
+from conformance.reference.kit import ClientError
+from conformance.reference.rabbitmq_stream.client import StreamClient
+from conformance.reference.rabbitmq_stream.connection import Connection
+from conformance.reference.rabbitmq_stream.link import Link
+from conformance.reference.rabbitmq_stream.links import Links
+from conformance.reference.rabbitmq_stream.publisher import Publisher
+from conformance.reference.rabbitmq_stream.publishing import Publishing
+from conformance.reference.rabbitmq_stream.requests import Requests, Waiting, refused
 from fakebrokers.core.frames import Malformed
 from fakebrokers.rabbitmq_stream.codes import Code
 from fakebrokers.rabbitmq_stream.frames import StreamFrame
 
 
-@mutant("answers-in-order", breaks=["R3", "X8"])
-class AnswersInOrder(Connection):
+@mutant("answers-in-order", tag="data", breaks=["R3", "X8"])
+class AnswersInOrder(Requests):
     """Gives an answer to the oldest open request of its kind, whatever its correlation id."""
 
     def find_waiting(self, frame: Any) -> Waiting | None:
@@ -29,8 +31,8 @@ class AnswersInOrder(Connection):
         return None
 
 
-@mutant("stray-answer-ends-a-request", breaks=["R3", "X8"])
-class StrayAnswerEndsARequest(Connection):
+@mutant("stray-answer-ends-a-request", tag="life-cycle", breaks=["R3", "X8"])
+class StrayAnswerEndsARequest(Requests):
     """An answer that nobody waits for fails the oldest request that is open."""
 
     def answered_late(self, frame: Any) -> None:
@@ -38,16 +40,17 @@ class StrayAnswerEndsARequest(Connection):
             self.waiting.pop(correlation_id).done(ClientError("protocol", "an unexpected answer"))
 
 
-@mutant("stray-answer-is-fatal", breaks=["R3", "X8"])
-class StrayAnswerIsFatal(DeafConnection):
+@mutant("stray-answer-is-fatal", tag="wire", breaks=["R3", "X8"], also=[DeafConnection])
+class StrayAnswerIsFatal(Requests):
     """Its reader dies when an answer comes that nobody waits for."""
 
     def answered_late(self, frame: Any) -> None:
-        self.go_deaf()
+        connection: Any = self.connection
+        connection.go_deaf()
 
 
-@mutant("late-answer-counts", breaks=["R3", "X8"])
-class LateAnswerCounts(Connection):
+@mutant("late-answer-counts", tag="data", breaks=["R3", "X8"])
+class LateAnswerCounts(Requests):
     """A late answer is given to the next request of the same kind."""
 
     def answered_late(self, frame: Any) -> None:
@@ -57,7 +60,7 @@ class LateAnswerCounts(Connection):
                 return
 
 
-@mutant("top-bit-ignored", breaks=["R2", "R3"])
+@mutant("top-bit-ignored", tag="wire", breaks=["R2", "R3"])
 class TopBitIgnored(Connection):
     """Takes a frame for an answer although its key has no top bit."""
 
@@ -71,19 +74,19 @@ class TopBitIgnored(Connection):
         super().malformed(frame)
 
 
-@mutant("no-request-timeout", breaks=["R3", "X3", "X8"])
-class NoRequestTimeout(Connection):
+@mutant("no-request-timeout", tag="life-cycle", breaks=["R3", "X3", "X8"])
+class NoRequestTimeout(Requests):
     """Waits for an answer forever."""
 
-    def expire_requests(self, now: float) -> None:
+    def expire(self, now: float) -> None:
         pass
 
-    def request_deadline(self) -> float | None:
+    def deadline(self) -> float | None:
         return None
 
 
-@mutant("timed-out-requests-stay", breaks=["R3", "X8", "X9"])
-class TimedOutRequestsStay(Connection):
+@mutant("timed-out-requests-stay", tag="life-cycle", breaks=["R3", "X8", "X9"])
+class TimedOutRequestsStay(Requests):
     """Tells of a time-out, but keeps the request in its table."""
 
     def abandon(self, correlation_id: int) -> None:
@@ -91,42 +94,42 @@ class TimedOutRequestsStay(Connection):
         self.waiting[correlation_id] = Waiting(one.kind, lambda _: None, float("inf"), None)
 
 
-@mutant("loss-leaves-requests-open", breaks=["R1", "R3", "X2", "X6"])
-class LossLeavesRequestsOpen(Connection):
+@mutant("loss-leaves-requests-open", tag="life-cycle", breaks=["R1", "R3", "X2", "X6"])
+class LossLeavesRequestsOpen(Requests):
     """Forgets the open requests when the connection is lost."""
 
-    def end_requests(self, error: ClientError) -> None:
-        if error.kind != "connection" or self.state == "new":
-            super().end_requests(error)
+    def end(self, error: ClientError) -> None:
+        if error.kind != "connection" or self.connection.state == "new":
+            super().end(error)
 
 
-@mutant("requests-after-a-loss-hang", breaks=["R3", "X6", "X8"])
-class RequestsAfterALossHang(StreamClient):
+@mutant("requests-after-a-loss-hang", tag="life-cycle", breaks=["R3", "X6", "X8"])
+class RequestsAfterALossHang(Links):
     """A request that is made while there is no connection waits for its time-out."""
 
     async def control_link(self, deadline: float) -> Link:
         if self.control is None and self.is_reconnecting:
-            await asyncio.sleep(deadline - self.now())
+            await asyncio.sleep(deadline - self.runtime.clock.now())
             raise ClientError("timeout", "no answer")
         return await super().control_link(deadline)
 
 
-@mutant("loss-answers-requests", breaks=["R3"])
-class LossAnswersRequests(Connection):
+@mutant("loss-answers-requests", tag="data", breaks=["R3"])
+class LossAnswersRequests(Requests):
     """Takes the requests that were open at the loss of the connection for done."""
 
-    def end_requests(self, error: ClientError) -> None:
+    def end(self, error: ClientError) -> None:
         for correlation_id, one in list(self.waiting.items()):
             head = (one.kind.KEY | 0x8000).to_bytes(2) + b"\0\1"
-            answer = self.codec.decode(head + correlation_id.to_bytes(4) + b"\0\1" + bytes(8))
+            answer = self.connection.codec.decode(head + correlation_id.to_bytes(4) + b"\0\1" + bytes(8))
             if not isinstance(answer, Malformed) and hasattr(answer, "code"):
                 del self.waiting[correlation_id]
                 one.done(answer)
-        super().end_requests(error)
+        super().end(error)
 
 
-@mutant("correlation-id-never-wraps", breaks=["R3"])
-class CorrelationIdNeverWraps(Connection):
+@mutant("correlation-id-never-wraps", tag="wire", breaks=["R3"])
+class CorrelationIdNeverWraps(Requests):
     """Counts correlation ids beyond 32 bits."""
 
     def take_correlation(self) -> int:
@@ -135,7 +138,7 @@ class CorrelationIdNeverWraps(Connection):
         return taken
 
 
-@mutant("refusals-are-all-alike", breaks=["R5"])
+@mutant("refusals-are-all-alike", tag="wording", breaks=["R5"])
 class RefusalsAreAllAlike(Link):
     """Reports every refusal as the same internal error."""
 
@@ -146,7 +149,7 @@ class RefusalsAreAllAlike(Link):
         return answer
 
 
-@mutant("unknown-code-is-fine", breaks=["R5", "R20", "X5"])
+@mutant("unknown-code-is-fine", tag="data", breaks=["R5", "R20", "X5"])
 class UnknownCodeIsFine(Link):
     """Takes a response code that it does not know for success."""
 
@@ -157,7 +160,7 @@ class UnknownCodeIsFine(Link):
         return answer
 
 
-@mutant("unknown-code-stops-the-reader", breaks=["R5", "R7", "R20", "X5"])
+@mutant("unknown-code-stops-the-reader", tag="wire", breaks=["R5", "R7", "R20", "X5"])
 class UnknownCodeStopsTheReader(DeafConnection):
     """Its reader dies when it sees a response code that it does not know."""
 
@@ -182,7 +185,7 @@ class UnknownCodeStopsTheReader(DeafConnection):
             self.go_deaf()
 
 
-@mutant("create-always-works", breaks=["R5", "R13"])
+@mutant("create-always-works", tag="data", breaks=["R5", "R13"])
 class CreateAlwaysWorks(StreamClient):
     """Says that a stream was created although the server has refused it."""
 
@@ -194,8 +197,8 @@ class CreateAlwaysWorks(StreamClient):
                 raise
 
 
-@mutant("long-references-are-cut", breaks=["R4", "R6"])
-class LongReferencesAreCut(StreamClient):
+@mutant("long-references-are-cut", tag="data", breaks=["R4", "R6"])
+class LongReferencesAreCut(Publishing):
     """Cuts a publisher's reference to 255 bytes."""
 
     def publisher(self, stream: str, name: str | None = None) -> Publisher:
@@ -203,7 +206,7 @@ class LongReferencesAreCut(StreamClient):
         return super().publisher(stream, cut)
 
 
-@mutant("length-in-characters", breaks=["R4"])
+@mutant("length-in-characters", tag="wire", breaks=["R4"])
 class LengthInCharacters(Connection):
     """Writes the length of a string in characters instead of bytes."""
 
@@ -217,7 +220,7 @@ class LengthInCharacters(Connection):
                 self._out[-1] = self._out[-1].replace(right, len(text).to_bytes(2) + data)
 
 
-@mutant("null-stops-the-reader", breaks=["R4"], aims=["RMQS-2.14"])
+@mutant("null-stops-the-reader", tag="wire", breaks=["R4"], aims=["RMQS-2.14"])
 class NullStopsTheReader(DeafConnection):
     """Its reader dies when a string is null."""
 
@@ -229,12 +232,12 @@ class NullStopsTheReader(DeafConnection):
             super().answered(frame)
 
 
-@mutant("writes-into-the-void", breaks=["R3", "X6"])
+@mutant("writes-into-the-void", tag="life-cycle", breaks=["R3", "X6"])
 class WritesIntoTheVoid(Link):
     """A request on a connection that is gone waits for its time-out."""
 
     async def request(self, *args: Any, deadline: float, **more: Any) -> Any:
         if not self.is_open:
-            await asyncio.sleep(max(0.0, deadline - self.client.now()))
+            await asyncio.sleep(max(0.0, deadline - self.client.runtime.clock.now()))
             raise ClientError("timeout", "no answer")
         return await super().request(*args, deadline=deadline, **more)

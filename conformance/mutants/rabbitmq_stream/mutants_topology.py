@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-import math
 from typing import Any
 
-from conformance.mutants.rabbitmq_stream.client import StreamClient
-from conformance.mutants.rabbitmq_stream.connection import Connection
 from conformance.mutants.rabbitmq_stream.deaf import DeafConnection
-from conformance.mutants.rabbitmq_stream.errors import ClientError
-from conformance.mutants.rabbitmq_stream.link import Link
-from conformance.mutants.rabbitmq_stream.locating import Located
-from conformance.mutants.rabbitmq_stream.publisher import Publisher
-from conformance.mutants.rabbitmq_stream.subscription import Subscription
 from conformance.mutants.registry import mutant
+from conformance.reference.kit import Backoff, ClientError
+from conformance.reference.rabbitmq_stream.connection import Connection
+from conformance.reference.rabbitmq_stream.link import Link
+from conformance.reference.rabbitmq_stream.links import Links
+from conformance.reference.rabbitmq_stream.locator import Located, Locator
+from conformance.reference.rabbitmq_stream.publisher import Publisher
+from conformance.reference.rabbitmq_stream.publishing import Publishing
+from conformance.reference.rabbitmq_stream.recovery import Recovery, User
+from conformance.reference.rabbitmq_stream.subscription import Subscription
 from fakebrokers.rabbitmq_stream.codes import Code
 from fakebrokers.rabbitmq_stream.frames import MetadataUpdate
 from fakebrokers.rabbitmq_stream.wiretypes import StreamMetadata
 
 
-@mutant("metadata-update-ignored", breaks=["R14"])
+@mutant("metadata-update-ignored", tag="life-cycle", breaks=["R14"])
 class MetadataUpdateIgnored(Connection):
     """Does nothing when the server tells that a stream is gone."""
 
@@ -28,8 +29,8 @@ class MetadataUpdateIgnored(Connection):
         pass
 
 
-@mutant("metadata-update-closes-all", breaks=["R14"])
-class MetadataUpdateClosesAll(StreamClient):
+@mutant("metadata-update-closes-all", tag="life-cycle", breaks=["R14"])
+class MetadataUpdateClosesAll(Recovery):
     """Ends all publishers and subscriptions of a connection when one stream is gone."""
 
     def stream_moved(self, link: Link, stream: str, code: int) -> None:
@@ -38,38 +39,41 @@ class MetadataUpdateClosesAll(StreamClient):
             self.close_user(user, ClientError("closed", "metadata update", code=code, definite=False))
 
 
-@mutant("deleted-stream-untold", breaks=["R13", "R14", "X6"])
-class DeletedStreamUntold(StreamClient):
-    """Looks for a deleted stream forever, and tells nobody."""
-
-    def close_user(self, user: Publisher | Subscription, error: ClientError) -> None:
-        if isinstance(user, Publisher):
-            user.end_all(error)
-
+class _Waiting(Publishing):
     async def declared(self, publisher: Publisher, deadline: float) -> None:
-        while publisher in self.recovering or (publisher.connection is None and publisher.next_id > 1):
+        recovering = self.client.recovery.recovering
+        while publisher in recovering or (publisher.connection is None and publisher.next_id > 1):
             await asyncio.sleep(1.0)
         await super().declared(publisher, deadline)
 
 
-@mutant("looks-without-pause", breaks=["R13", "R14", "X6"])
-class LooksWithoutPause(StreamClient):
+@mutant("deleted-stream-untold", tag="life-cycle", breaks=["R13", "R14", "X6"], also=[_Waiting])
+class DeletedStreamUntold(Recovery):
+    """Looks for a deleted stream forever, and tells nobody."""
+
+    def close_user(self, user: User, error: ClientError) -> None:
+        if isinstance(user, Publisher):
+            user.end_all(error)
+
+
+@mutant("looks-without-pause", tag="life-cycle", breaks=["R13", "R14", "X6"])
+class LooksWithoutPause(Recovery):
     """Asks for a stream that is not available, or gone, a hundred times a second."""
 
-    async def recover(self, user: Publisher | Subscription) -> None:
+    async def recover(self, user: User) -> None:
         for _ in range(400):
             try:
-                await self.until(lambda: self.control is not None, math.inf)
+                await self.links.until(lambda: self.links.control is not None)
                 await self.reattach(user)
                 break
             except ClientError:
                 await asyncio.sleep(0.01)
         self.recovering.discard(user)
-        await super().recover(user) if user.connection is None else self.progress()
+        await super().recover(user) if user.connection is None else self.client.progress()
 
 
-@mutant("leader-is-remembered", breaks=["R13", "R14"])
-class LeaderIsRemembered(StreamClient):
+@mutant("leader-is-remembered", tag="life-cycle", breaks=["R13", "R14"])
+class LeaderIsRemembered(Locator):
     """Asks only once where a stream lives."""
 
     def __init__(self, *args: Any, **more: Any) -> None:
@@ -82,8 +86,8 @@ class LeaderIsRemembered(StreamClient):
         return self.known[stream]
 
 
-@mutant("moved-stream-is-closed", breaks=["R13", "R14"])
-class MovedStreamIsClosed(StreamClient):
+@mutant("moved-stream-is-closed", tag="life-cycle", breaks=["R13", "R14"])
+class MovedStreamIsClosed(Recovery):
     """Gives publishers and subscriptions up when their stream moves."""
 
     def stream_moved(self, link: Link, stream: str, code: int) -> None:
@@ -93,25 +97,25 @@ class MovedStreamIsClosed(StreamClient):
             self.close_user(user, error)
 
 
-@mutant("consumer-stays-behind", breaks=["R13", "R14", "X6"])
-class ConsumerStaysBehind(StreamClient):
+@mutant("consumer-stays-behind", tag="life-cycle", breaks=["R13", "R14", "X6"])
+class ConsumerStaysBehind(Recovery):
     """Brings publishers back after a loss, but forgets subscriptions."""
 
-    async def recover(self, user: Publisher | Subscription) -> None:
+    async def recover(self, user: User) -> None:
         if isinstance(user, Publisher):
             await super().recover(user)
 
 
-@mutant("publisher-stays-behind", breaks=["R13", "R14", "X6"])
-class PublisherStaysBehind(StreamClient):
+@mutant("publisher-stays-behind", tag="life-cycle", breaks=["R13", "R14", "X6"])
+class PublisherStaysBehind(Recovery):
     """Brings subscriptions back after a loss; publishers wait forever."""
 
-    async def recover(self, user: Publisher | Subscription) -> None:
+    async def recover(self, user: User) -> None:
         if isinstance(user, Subscription):
             await super().recover(user)
 
 
-@mutant("unknown-update-stops-the-reader", breaks=["R14", "R20"])
+@mutant("unknown-update-stops-the-reader", tag="wire", breaks=["R14", "R20"])
 class UnknownUpdateStopsTheReader(DeafConnection):
     """Its reader dies at a MetadataUpdate with a code other than 6, or of a stream that it does not use."""
 
@@ -124,8 +128,8 @@ class UnknownUpdateStopsTheReader(DeafConnection):
             super().metadata_updated(frame)
 
 
-@mutant("leaderless-stream-crashes", breaks=["R13"])
-class LeaderlessStreamCrashes(StreamClient):
+@mutant("leaderless-stream-crashes", tag="life-cycle", breaks=["R13"])
+class LeaderlessStreamCrashes(Locator):
     """Looks a leader up that is not in the list."""
 
     async def locate(self, stream: str, deadline: float) -> Located:
@@ -137,8 +141,8 @@ class LeaderlessStreamCrashes(StreamClient):
         return Located(nodes[entry.leader], [nodes[reference] for reference in entry.replicas])
 
 
-@mutant("metadata-by-position", breaks=["R13"])
-class MetadataByPosition(StreamClient):
+@mutant("metadata-by-position", tag="data", breaks=["R13"])
+class MetadataByPosition(Locator):
     """Takes the streams of a Metadata answer in the order of the question."""
 
     asked: list[str] = []  # noqa: RUF012 - replaced, never changed
@@ -151,8 +155,8 @@ class MetadataByPosition(StreamClient):
         return answer.streams[self.asked.index(stream)]  # type: ignore[no-any-return]
 
 
-@mutant("first-endpoint-only", breaks=["R14", "X6"])
-class FirstEndpointOnly(StreamClient):
+@mutant("first-endpoint-only", tag="life-cycle", breaks=["R14", "X6"])
+class FirstEndpointOnly(Links):
     """Never tries any but the first endpoint."""
 
     async def connect_control(self, deadline: float) -> None:
@@ -160,20 +164,22 @@ class FirstEndpointOnly(StreamClient):
         await super().connect_control(deadline)
 
 
-@mutant("login-storm", breaks=["R15", "X6"])
-class LoginStorm(StreamClient):
+class _Hasty(Backoff):
+    def delay(self) -> float:
+        return 0.1
+
+
+@mutant("login-storm", tag="life-cycle", breaks=["R15", "X6"], also=[_Hasty])
+class LoginStorm(Recovery):
     """Repeats a refused login after a reconnect ten times a second."""
 
     def is_final(self, error: ClientError) -> bool:
         return False
 
-    def delay(self, failures: int) -> float:
-        return 0.1
 
-
-@mutant("never-reconnects", breaks=["R9", "R14", "R17", "R18", "X6"])
-class NeverReconnects(StreamClient):
+@mutant("never-reconnects", tag="life-cycle", breaks=["R9", "R14", "R17", "R18", "X6"])
+class NeverReconnects(Recovery):
     """Says that it reconnects, and does not."""
 
     async def reconnect(self) -> None:
-        self.tell("reconnecting")
+        self.runtime.callbacks.tell("reconnecting")

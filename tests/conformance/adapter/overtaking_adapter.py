@@ -7,12 +7,13 @@ import itertools
 from typing import Any
 
 from conformance.adapter import kit
-from conformance.mutants.rabbitmq_stream.adapter import StreamAdapter
+from conformance.reference.kit import adapter_of
+from conformance.reference.rabbitmq_stream.ops import REFERENCE, StreamOps
 
 
-class Overtaking(StreamAdapter):
-    def __init__(self) -> None:
-        super().__init__()
+class Overtaking(StreamOps):
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
         self.turns = itertools.count()
 
     @kit.op("publish")
@@ -23,4 +24,4 @@ class Overtaking(StreamAdapter):
 
 
 if __name__ == "__main__":
-    kit.run(Overtaking())
+    kit.run(adapter_of(REFERENCE, [Overtaking])())

@@ -14,10 +14,12 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from conformance.adapter.kit import AdapterBase, Failure, run
-from conformance.mutants.rabbitmq_stream.network import sockets
-from conformance.mutants.registry import reference, without_sockets
+from conformance.reference.pzq.sockets import Connector
+from conformance.reference.registry import reference, without_sockets
+from fakebrokers.pzq.memory import SocketType
 
 Json = dict[str, Any]
+KINDS: Mapping[str, SocketType] = {"receive": "DEALER", "send": "ROUTER", "monitor": "REQ"}
 Lie = Callable[[AdapterBase, str, Json, int], Any]
 
 #: Ops of the adapter itself, which every kind leaves as they are.
@@ -111,14 +113,12 @@ def lying(
 
         async def _call(self, endpoints: Any) -> None:
             if isinstance(endpoints, dict):  # ZeroMQ: the sockets are there, and nothing is said on them
-                network = self.network()
+                connector = Connector(self.network({}))
                 for role, endpoint in endpoints.items():
-                    kind = "PUSH" if role == "send" else "PULL"
-                    self.wires.append(network.connect(endpoint, _zmq_kind(kind), lambda *_: None))
+                    self.wires.append(connector.connect(endpoint, KINDS[role], lambda *_: None))
                 return
-            connect = type(self).connect_with or sockets()
             endpoint = endpoints[0].partition("://")[2].rstrip("/") or endpoints[0]
-            self.wires.append(await connect(endpoint, asyncio.Protocol))
+            self.wires.append(await self.network({}).dial(endpoint, asyncio.Protocol))
 
         async def clear(self) -> None:
             for wire in self.wires:
@@ -130,16 +130,10 @@ def lying(
     return Liar
 
 
-def _zmq_kind(name: str) -> Any:
-    import zmq
-
-    return getattr(zmq, name)
-
-
 def liar(kind: str, protocol: str, *, memory: bool) -> type[AdapterBase]:
     """The class of a liar."""
     base = reference(protocol)
-    base = without_sockets(protocol, base) if memory else base
+    base = without_sockets(base) if memory else base
     opening = OPENING[protocol]
     made: Mapping[str, Callable[[], type[AdapterBase]]] = {
         "absent": lambda: lying(base, all_is_well),

@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from conformance.adapter.kit import AdapterBase, run
-from conformance.mutants.registry import reference
+from conformance.reference.registry import reference
 
 #: What a publish is called; the first of any of them is the end.
 PUBLISHING = ("publish", "publish_many", "narc.post")

@@ -9,7 +9,7 @@ import pytest
 
 from conformance.mutants.kills import known_kills, write_kills
 from conformance.mutants.matrix import Row, candidates
-from conformance.mutants.registry import protocols
+from conformance.reference.registry import protocols
 from conformance.suite.load import all_scenarios
 from conformance.suite.scenario import Scenario
 

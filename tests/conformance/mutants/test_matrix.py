@@ -88,6 +88,7 @@ def test_the_document_has_the_members_of_the_contract() -> None:
         "unkilled": ["NET-1.01"],
         "unkilled_mutants": ["copies"],
         "reference_failures": [],
+        "mutants": [{"name": "no-confirm-timeout", "protocol": "rabbitmq-stream", "tag": "life-cycle"}],
     }
 
 

@@ -1,203 +1,26 @@
-"""The reference client of PZQ and its mutants: what they can do as long as nothing unusual happens."""
+"""The mutants of PZQ's client: what they can do as long as nothing unusual happens."""
 
 from __future__ import annotations
 
-import asyncio
-import sys
-from typing import Any
-
 import pytest
 
-from conformance.adapter.base import Adapter
 from conformance.adapter.inprocess import InProcessAdapter
-from conformance.adapter.messages import body_bytes
-from conformance.adapter.process import ProcessAdapter
-from conformance.adapter.profile import missing_ops
-from conformance.mutants.pzq.client import PzqClient
-from conformance.mutants.pzq.consumer import Delivery
-from conformance.mutants.pzq.errors import ClientError
-from conformance.mutants.pzq.network import Memory
-from conformance.mutants.registry import Mutant, command, mutants_of, reference, without_sockets
+from conformance.mutants.registry import Mutant, mutants_of
+from conformance.reference.registry import without_sockets
 from fakebrokers import PZQ
 from fakebrokers.core import virtual
-from fakebrokers.faults import Plan, drop, fault
-from fakebrokers.pzq.faults import WithoutDelimiter, refuse_message, silent_monitor
+from tests.conformance.reference.pzq.happy_path import walk
 
 MUTANTS = mutants_of("pzq")
-
-
-async def walk(adapter: Adapter, broker: PZQ) -> None:
-    """Connect, subscribe, produce one by one, acknowledge, ask the monitor, close."""
-
-    async def do(op: str, **args: Any) -> Any:
-        result = await adapter.call(op, args, 5000)
-        assert result.ok, result
-        return result.value
-
-    on_message = {"mode": "event", "auto_settle": "ack"}
-    await do("connect", session="s", endpoints=broker.where, options={})
-    await do("subscribe", session="s", sub="c", target="", options={}, on_message=on_message)
-    for number in range(3):
-        body = [{"text": f"hello {number}"}]
-        result = await do("publish", session="s", target="", body=body, wait=True)
-        assert result["outcome"] == "acked"
-        got = await adapter.wait_messages("c", number + 1, 2.0)
-        texts = [body_bytes(part).decode() for message in got for part in message.body]
-        assert texts == [f"hello {n}" for n in range(number + 1)]
-    await do("pzq.monitor", session="s")
-    assert (await do("state", session="s"))["open"]
-    await do("unsubscribe", sub="c")
-    await do("close", session="s")
-    assert not adapter.violations
 
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
 def test_a_mutant_walks_the_happy_path(mutant: Mutant) -> None:
     async def work() -> None:
-        adapter = InProcessAdapter(without_sockets("pzq", mutant.adapter), "pzq")
+        adapter = InProcessAdapter(without_sockets(mutant.adapter), "pzq")
         await adapter.start()
         async with PZQ(memory=True) as broker:
             await walk(adapter, broker)
         await adapter.kill()
-
-    virtual.run(work())
-
-
-def test_in_memory() -> None:
-    async def work() -> None:
-        adapter = InProcessAdapter(without_sockets("pzq", reference("pzq")), "pzq")
-        assert missing_ops(await adapter.start(), "pzq") == []
-        async with PZQ(memory=True) as broker:
-            await walk(adapter, broker)
-            assert broker.messages == []
-        await adapter.shutdown()
-
-    virtual.run(work())
-
-
-def test_over_sockets() -> None:
-    async def work() -> None:
-        adapter = InProcessAdapter(reference("pzq"), "pzq")
-        await adapter.start()
-        async with PZQ() as broker:
-            await walk(adapter, broker)
-        await adapter.shutdown()
-
-    asyncio.run(work())
-
-
-def test_as_a_child_process() -> None:
-    async def work() -> None:
-        env = {"PYTHONPATH": ":".join(path for path in sys.path if path)}
-        adapter = ProcessAdapter(command("pzq"), "pzq", env=env)
-        await adapter.start()
-        async with PZQ() as broker:
-            await walk(adapter, broker)
-        assert await adapter.shutdown() == 0
-
-    asyncio.run(work())
-
-
-def _client(broker: PZQ) -> PzqClient:
-    return PzqClient(Memory(), broker.where, lambda where, error: None)
-
-
-def test_a_message_without_an_answer_is_sent_once_more_and_then_unknown() -> None:
-    async def work() -> None:
-        async with PZQ(memory=True) as broker:
-            broker.faults.add(drop(role="confirm"))
-            client = _client(broker)
-            with pytest.raises(ClientError) as caught:
-                await client.publish((b"x",), b"id", 2.0)
-            assert (caught.value.kind, caught.value.definite) == ("timeout", False)
-            assert asyncio.get_running_loop().time() == pytest.approx(2.0)
-            assert [message.body for message in broker.messages] == [(b"x",), (b"x",)]
-            assert client.pending == 0
-            client.close()
-
-    virtual.run(work())
-
-
-def test_a_refusal_carries_the_reason_and_is_definite() -> None:
-    async def work() -> None:
-        async with PZQ(memory=True) as broker:
-            broker.faults.add(refuse_message("disk full"))
-            client = _client(broker)
-            with pytest.raises(ClientError, match="disk full") as caught:
-                await client.publish((b"x",))
-            assert (caught.value.kind, caught.value.definite, caught.value.code) == ("refused", True, "0")
-            client.close()
-            with pytest.raises(ClientError, match="closed"):
-                await client.publish((b"x",))
-
-    virtual.run(work())
-
-
-def test_close_ends_a_question_that_waits() -> None:
-    async def work() -> None:
-        async with PZQ(memory=True, faults=Plan(faults=(silent_monitor(),))) as broker:
-            client = _client(broker)
-            asking = asyncio.ensure_future(client.ask())
-            await asyncio.sleep(0.5)
-            client.close()
-            with pytest.raises(ClientError) as caught:
-                await asking
-            assert caught.value.kind == "closed"
-            await asyncio.sleep(0.5)
-            assert not broker.connections
-
-    virtual.run(work())
-
-
-def test_an_error_callback_that_raises_ends_nothing(caplog: pytest.LogCaptureFixture) -> None:
-    async def work() -> None:
-        def told(where: str, error: ClientError) -> None:
-            raise RuntimeError("the application's own")
-
-        got = []
-
-        async def surface(delivery: Delivery) -> None:
-            got.append(delivery.body)
-
-        async with PZQ(memory=True) as broker:
-            broker.faults.add(fault(WithoutDelimiter(), role="deliver", nth=1))
-            client = PzqClient(Memory(), broker.where, told)
-            client.subscribe(surface)
-            broker.put(b"bad")
-            broker.put(b"good")
-            await asyncio.sleep(0.5)
-            client.close()
-        assert got == [(b"good",)]
-
-    virtual.run(work())
-    assert "the application's own" in caplog.text
-
-
-def test_a_clock_that_is_wrong_moves_expiry_only() -> None:
-    async def work() -> None:
-        adapter = InProcessAdapter(without_sockets("pzq", reference("pzq")), "pzq")
-        await adapter.start()
-        async with PZQ(memory=True) as broker:
-            await adapter.call("connect", {"session": "s", "endpoints": broker.where}, 1000)
-            on_message = {"mode": "event"}
-            subscribe = {"session": "s", "sub": "c", "target": "", "options": {}, "on_message": on_message}
-            await adapter.call("subscribe", subscribe, 1000)
-            for number, offset_ms in enumerate((3_600_000, 0), 1):
-                await adapter.call("set_clock", {"offset_ms": offset_ms}, 1000)
-                broker.put(b"x")
-                found = (await adapter.wait_messages("c", number, 1.0))[-1]
-                assert found.meta["expired"] is (offset_ms > 0)
-            stats = (await adapter.call("stats", {}, 1000)).value
-            assert (stats["pending"], stats["buffered_bytes"]) == (0, 0)
-        await adapter.kill()
-
-    virtual.run(work())
-
-
-def test_an_endpoint_without_a_fake_is_a_connection_error() -> None:
-    async def work() -> None:
-        with pytest.raises(ClientError) as caught:
-            PzqClient(Memory(), dict.fromkeys(("receive", "monitor"), "tcp://127.0.0.1:1"), lambda *_: None)
-        assert caught.value.kind == "connection"
 
     virtual.run(work())

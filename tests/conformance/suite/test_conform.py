@@ -16,7 +16,7 @@ import pytest
 from conformance.results import load
 
 ROOT = Path(__file__).parents[3]
-CORRECT = f"{sys.executable} -m conformance.mutants.rabbitmq_stream"
+CORRECT = f"{sys.executable} -m conformance.reference rabbitmq-stream"
 #: The adapter of a library for which no scenario is.
 NO_ROLES = (
     "from conformance.adapter.kit import AdapterBase, run;"

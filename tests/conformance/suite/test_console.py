@@ -26,7 +26,7 @@ from fakebrokers.cli import main
 from tests.conformance.suite.hostile import HOSTILE, results, row
 
 ROOT = Path(__file__).parents[3]
-MUTANT = f"{sys.executable} -m conformance.mutants.rabbitmq_stream --mutant confirm-by-position"
+MUTANT = f"{sys.executable} -m conformance.mutants rabbitmq-stream confirm-by-position"
 
 
 def printed(*rows: Result, terminal: bool = False, width: int = 200) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from conformance.adapter.inprocess import InProcessAdapter
-from conformance.mutants.registry import reference, without_sockets
+from conformance.reference.registry import reference, without_sockets
 from conformance.results import Verdict
 from conformance.suite import Client, Expect
 from conformance.suite.brokers import fake_for
@@ -27,7 +27,7 @@ def run(script: Script, **more: Any) -> Judgement:
     """The correct client, in memory, by a script of the test's own."""
 
     async def work() -> Judgement:
-        adapter = InProcessAdapter(without_sockets(PROTOCOL, reference(PROTOCOL)), PROTOCOL)
+        adapter = InProcessAdapter(without_sockets(reference(PROTOCOL)), PROTOCOL)
         await adapter.start()
         item = Scenario(requirement=requirement("RMQS-3.06"), protocol=PROTOCOL, script=script, **more)
         try:

@@ -9,7 +9,7 @@ import pytest
 from conformance.adapter.base import Adapter
 from conformance.adapter.inprocess import InProcessAdapter
 from conformance.mutants.matrix import GOOD, Mode, mode_of
-from conformance.mutants.registry import reference, without_sockets
+from conformance.reference.registry import reference, without_sockets
 from conformance.suite.bench import Bench
 from conformance.suite.brokers import fake_for
 from conformance.suite.load import all_scenarios
@@ -27,7 +27,7 @@ def scenarios() -> list[Scenario]:
 
 
 def warm_client() -> Adapter:
-    return InProcessAdapter(without_sockets(PROTOCOL, reference(PROTOCOL)), PROTOCOL)
+    return InProcessAdapter(without_sockets(reference(PROTOCOL)), PROTOCOL)
 
 
 def verdicts(seed: int, parallel: int) -> dict[str, str]:

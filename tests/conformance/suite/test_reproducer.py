@@ -34,7 +34,7 @@ from fakebrokers.rabbitmq_stream.frames import PublishError
 
 ROOT = Path(__file__).parents[3]
 #: The reference clients are the libraries of their files, so these are left where they are.
-LIBRARY = frozenset({"conformance.mutants", "conformance.adapter.kit"})
+LIBRARY = frozenset({"conformance.mutants", "conformance.reference", "conformance.adapter.kit"})
 
 MUTANTS = [
     ("pzq", "PZQ-1.07", "exactly-three-parts"),
@@ -86,7 +86,7 @@ def judged(item: Scenario, adapter: Adapter) -> Judgement:
 
 def reference(protocol: str) -> PythonClient:
     return PythonClient(
-        imports="from conformance.mutants.registry import reference",
+        imports="from conformance.reference.registry import reference",
         make=f"reference({protocol!r})()",
         kept=LIBRARY,
     )

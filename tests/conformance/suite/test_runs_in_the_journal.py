@@ -11,7 +11,7 @@ from conformance.adapter.transcript import Line
 from conformance.checkers import Anomaly, check
 from conformance.checkers.anomaly import NAMES, allowed_names
 from conformance.mutants.matrix import Mode, mode_of, run
-from conformance.mutants.registry import protocols
+from conformance.reference.registry import protocols
 from conformance.results import Verdict
 from conformance.suite.load import all_scenarios
 from conformance.suite.op_journal import open_run, write_ops

@@ -1,0 +1,54 @@
+"""Defects of the kit, which the clients of several protocols can have."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import Callable
+
+from conformance.mutants.registry import mutant
+from conformance.reference.kit import Backoff, Network, Wire
+
+STREAMS_OF_BYTES = ("rabbitmq-stream", "narconi")  #: libzmq connects for PZQ
+
+
+@mutant(
+    "tls-falls-back-to-plain", tag="life-cycle", breaks=["X5"], aims=["NET-1.14"], protocols=STREAMS_OF_BYTES
+)
+class TlsFallsBackToPlain(Network):
+    """Connects without TLS when TLS does not work."""
+
+    async def dial(self, endpoint: str, make: Callable[[], asyncio.Protocol]) -> Wire:
+        try:
+            return await super().dial(endpoint, make)
+        except (ssl.SSLError, ConnectionResetError):
+            return await Network().dial(endpoint, make)
+
+
+@mutant(
+    "certificates-unchecked", tag="life-cycle", breaks=["X5"], aims=["NET-1.15"], protocols=STREAMS_OF_BYTES
+)
+class CertificatesUnchecked(Network):
+    """Takes any certificate."""
+
+    def tls_context(self, ca_file: str | None) -> ssl.SSLContext:
+        context = super().tls_context(ca_file)
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+        return context
+
+
+@mutant("reconnects-without-pause", tag="life-cycle", breaks=["X6"], protocols=STREAMS_OF_BYTES)
+class ReconnectsWithoutPause(Backoff):
+    """Tries to reconnect twenty times a second."""
+
+    def delay(self) -> float:
+        return 0.05
+
+
+@mutant("reconnects-in-step", tag="life-cycle", breaks=["X6"], protocols=STREAMS_OF_BYTES)
+class ReconnectsInStep(Backoff):
+    """Waits equally long before a reconnect as every other client."""
+
+    def delay(self) -> float:
+        return min(self.first_s * 2.0**self.failures, self.longest_s)

@@ -1,0 +1,91 @@
+"""Where the client gets its sockets: from libzmq, or from a fake in memory."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import zmq
+import zmq.asyncio
+
+from conformance.reference.kit import ClientError, Network
+from fakebrokers.errors import UsageError
+from fakebrokers.pzq import memory
+from fakebrokers.pzq.memory import SocketType
+
+Parts = tuple[bytes, ...]
+OnMessage = Callable[[Parts], None]
+
+LINGER_MS = 1000  #: how long messages that were sent outlive their socket
+WAITING_MAX = 100  #: messages that libzmq keeps while the broker is away or slow
+
+KINDS = {"DEALER": zmq.DEALER, "ROUTER": zmq.ROUTER, "REQ": zmq.REQ, "REP": zmq.REP}
+
+
+class Socket(Protocol):
+    """A connected ZeroMQ socket, or what stands in for one."""
+
+    def send(self, *parts: bytes) -> None:
+        """Send a message; never blocks."""
+
+    def close(self) -> None:
+        """End it; what was sent may still leave."""
+
+
+class Connector:
+    """Gives sockets that connect in the background and forever, as ZeroMQ has it.
+
+    Attributes:
+        reconnect_ms: How long after a loss a socket connects again; -1: never.
+    """
+
+    reconnect_ms = 100
+
+    def __init__(self, network: Network) -> None:
+        self._network = network
+
+    def connect(self, endpoint: str, kind: SocketType, on_message: OnMessage) -> Socket:
+        """A socket that is being connected. Raises `ClientError` if there is no such fake in memory."""
+        if not self._network.is_memory:
+            return self.over_sockets(endpoint, kind, on_message)
+        try:
+            return memory.connect(endpoint, kind, on_message, self.reconnect_ms)
+        except UsageError as error:
+            raise ClientError("connection", str(error)) from None
+
+    def over_sockets(self, endpoint: str, kind: SocketType, on_message: OnMessage) -> Socket:
+        """The same for a server behind real sockets."""
+        return ZmqSocket(endpoint, kind, on_message, self.reconnect_ms)
+
+
+class ZmqSocket:
+    """A socket of libzmq on the running loop.
+
+    Args:
+        reconnect_ms: See `Connector`.
+    """
+
+    def __init__(self, endpoint: str, kind: SocketType, on_message: OnMessage, reconnect_ms: int) -> None:
+        self._on_message = on_message
+        self._socket = zmq.asyncio.Context.instance().socket(KINDS[kind])
+        self._socket.linger = LINGER_MS
+        if kind != "ROUTER":  # which drops what is above the mark
+            self._socket.sndhwm = WAITING_MAX
+        self._socket.reconnect_ivl = reconnect_ms
+        self._socket.connect(endpoint)
+        self._sending: set[asyncio.Future[Any]] = set()
+        self._reading = asyncio.get_running_loop().create_task(self._read())
+
+    async def _read(self) -> None:
+        while True:
+            self._on_message(tuple(await self._socket.recv_multipart()))
+
+    def send(self, *parts: bytes) -> None:
+        sending = asyncio.ensure_future(self._socket.send_multipart(parts))
+        self._sending.add(sending)
+        sending.add_done_callback(self._sending.discard)
+
+    def close(self) -> None:
+        self._reading.cancel()
+        self._socket.close(linger=LINGER_MS)

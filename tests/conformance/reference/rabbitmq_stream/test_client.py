@@ -1,0 +1,270 @@
+"""The reference client of RabbitMQ Stream, in memory, over sockets and in a process of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+
+import pytest
+
+from conformance.adapter.inprocess import InProcessAdapter
+from conformance.adapter.process import ProcessAdapter
+from conformance.adapter.profile import missing_ops
+from conformance.reference.kit import ClientError, Memory, Network, Runtime
+from conformance.reference.rabbitmq_stream.client import StreamClient
+from conformance.reference.rabbitmq_stream.settings import Settings
+from conformance.reference.registry import command, reference, without_sockets
+from fakebrokers import RabbitMQStream
+from fakebrokers.core import virtual
+from fakebrokers.core.session import HangUp
+from fakebrokers.faults import drop, rst
+from fakebrokers.journal import Tap
+from fakebrokers.rabbitmq_stream.binary import pack_ids
+from fakebrokers.rabbitmq_stream.chunk import Chunk
+from fakebrokers.rabbitmq_stream.frames import CreditResponse, DeleteResponse, Deliver, PublishConfirm
+from tests.conformance.reference.rabbitmq_stream.happy_path import walk
+
+PROTOCOL = "rabbitmq-stream"
+
+
+def test_in_memory() -> None:
+    async def work() -> None:
+        adapter = InProcessAdapter(without_sockets(reference(PROTOCOL)), PROTOCOL)
+        hello = await adapter.start()
+        assert missing_ops(hello, PROTOCOL) == []
+        async with RabbitMQStream(memory=True) as broker:
+            await walk(adapter, broker)
+        await adapter.shutdown()
+
+    virtual.run(work())
+
+
+def test_over_sockets() -> None:
+    async def work() -> None:
+        adapter = InProcessAdapter(reference(PROTOCOL), PROTOCOL)
+        await adapter.start()
+        async with RabbitMQStream() as broker:
+            await walk(adapter, broker)
+        await adapter.shutdown()
+
+    asyncio.run(work())
+
+
+def test_as_a_child_process() -> None:
+    async def work() -> None:
+        env = {"PYTHONPATH": ":".join(path for path in sys.path if path)}
+        adapter = ProcessAdapter(command(PROTOCOL), PROTOCOL, env=env)
+        await adapter.start()
+        async with RabbitMQStream() as broker:
+            await walk(adapter, broker)
+        assert await adapter.shutdown() == 0
+
+    asyncio.run(work())
+
+
+def test_over_tls_with_the_right_certificate_only() -> None:
+    async def work() -> None:
+        with RabbitMQStream(tls=True) as broker:
+            assert broker.tls is not None
+            endpoint = f"{broker.host}:{broker.tls_port}"
+            trusted = {"ca_file": str(broker.tls.ca_file), "server_name": "localhost"}
+            client = StreamClient(Runtime(Network({"tls": trusted})), [endpoint])
+            await client.connect(5.0)
+            assert client.is_open
+            await client.close(5.0)
+            stranger = StreamClient(Runtime(Network({"tls": {"ca_file": None}})), [endpoint])
+            try:
+                await stranger.connect(5.0)
+            except ClientError as error:
+                assert error.kind == "connection"
+            else:
+                raise AssertionError("the certificate of an unknown authority was taken")
+
+    asyncio.run(work())
+
+
+async def _connected(broker: RabbitMQStream, **settings: object) -> tuple[StreamClient, list[str]]:
+    told: list[str] = []
+    client = StreamClient(
+        Runtime(Memory(), on_session=lambda what, *_: told.append(what)),
+        [f"{broker.host}:{broker.port}"],
+        Settings(**settings),  # type: ignore[arg-type]
+    )
+    await client.connect(5.0)
+    return client, told
+
+
+def test_it_comes_back_and_goes_on_where_it_was() -> None:
+    async def work() -> None:
+        async with RabbitMQStream(memory=True) as broker:
+            broker.create_stream("orders")
+            client, told = await _connected(broker)
+            got: list[int] = []
+
+            async def on_message(message: object) -> None:
+                got.append(message.offset)  # type: ignore[attr-defined]
+
+            await client.consuming.subscribe("orders", on_message)
+            [first] = await client.publishing.publish("orders", [b"1"])
+            await first.confirmed()
+            broker.kill(how=HangUp.RST)
+            await asyncio.sleep(0.01)
+            [second] = await client.publishing.publish("orders", [b"2"], timeout=10.0)
+            await second.confirmed()
+            await asyncio.sleep(1.0)
+            assert got == [0, 1]
+            assert told == ["connected", "connection_lost", "reconnecting", "reconnected"]
+            await client.close()
+
+    virtual.run(work())
+
+
+def test_silence_is_found_after_two_heartbeats() -> None:
+    async def work() -> None:
+        async with RabbitMQStream(memory=True, heartbeat_s=1) as broker:
+            client, told = await _connected(broker, auto_reconnect=False)
+            await broker.wait_for_async(kind="Heartbeat", tap=Tap.SENT, count=2, timeout=10.0)
+            broker.faults.add(drop(kind="Heartbeat", direction="out"))
+            heard = client.runtime.clock.now()
+            while client.is_open:
+                await asyncio.sleep(0.01)
+            assert 1.9 < client.runtime.clock.now() - heard < 2.1
+            assert told == ["connected", "connection_lost"]
+
+    virtual.run(work())
+
+
+def test_a_lost_confirm_is_unknown_after_the_timeout() -> None:
+    async def work() -> None:
+        async with RabbitMQStream(memory=True) as broker:
+            broker.create_stream("orders")
+            client, _ = await _connected(broker)
+            broker.faults.add(drop(role="confirm", nth=1))
+            [receipt] = await client.publishing.publish("orders", [b"1"], timeout=1.5)
+            began = client.runtime.clock.now()
+            try:
+                await receipt.confirmed()
+            except ClientError as error:
+                assert (error.kind, error.definite) == ("timeout", False)
+            assert 1.4 < client.runtime.clock.now() - began < 1.6
+            assert client.pending == 0
+            await client.close()
+
+    virtual.run(work())
+
+
+def test_virtual_time_takes_no_time() -> None:
+    async def work() -> None:
+        async with RabbitMQStream(memory=True, heartbeat_s=10) as broker:
+            client, _ = await _connected(broker)
+            await asyncio.sleep(3600)
+            assert client.is_open
+            await client.close()
+
+    began = time.monotonic()
+    virtual.run(work())
+    assert time.monotonic() - began < 5.0
+
+
+def test_a_loss_in_one_segment_with_the_last_handshake_frame_fails_the_connect() -> None:
+    async def work() -> None:
+        async with RabbitMQStream(memory=True) as broker:
+            broker.faults.add(rst(kind="ExchangeCommandVersionsResponse", nth=1, scope="run"))
+            with pytest.raises(ClientError) as caught:
+                await _connected(broker)
+            assert caught.value.kind == "connection"
+
+    virtual.run(work())
+
+
+def test_a_loss_right_behind_the_handshake_of_a_reconnect_does_not_wedge_the_client() -> None:
+    async def work() -> None:
+        async with RabbitMQStream(memory=True) as broker:
+            broker.create_stream("orders")
+            client, told = await _connected(broker)
+            broker.faults.add(rst(kind="ExchangeCommandVersionsResponse", nth=1, scope="run", name="again"))
+            broker.kill(how=HangUp.RST)
+            await asyncio.sleep(0.01)
+            [receipt] = await client.publishing.publish("orders", [b"1"], timeout=20.0)
+            await receipt.confirmed()
+            assert broker.faults.fired("again") == 1
+            assert told == ["connected", "connection_lost", "reconnecting", "reconnected"]
+            assert client.is_open
+            await client.close()
+
+    virtual.run(work())
+
+
+def test_a_connection_that_it_lets_go_of_is_no_loss() -> None:
+    async def work() -> None:
+        async with RabbitMQStream(memory=True, nodes=2) as broker:
+            broker.create_stream("orders")
+            broker.move_leader("orders", 2)
+            client, told = await _connected(broker)
+            [receipt] = await client.publishing.publish("orders", [b"1"])
+            await receipt.confirmed()
+            await client.publishing.delete_publisher("orders", None, 5.0)
+            await asyncio.sleep(0.5)
+            assert len(broker.connections) == 1
+            assert told == ["connected"]
+            await client.close()
+
+    virtual.run(work())
+
+
+def test_it_is_open_while_any_connection_carries_messages() -> None:
+    async def work() -> None:
+        async with RabbitMQStream(memory=True, nodes=2) as broker:
+            broker.create_stream("orders")
+            broker.move_leader("orders", 2)
+            client, _ = await _connected(broker)
+            [receipt] = await client.publishing.publish("orders", [b"1"])
+            await receipt.confirmed()
+            broker.faults.add(drop(kind="SaslHandshakeResponse", direction="out"))
+            broker.kill("c1", HangUp.RST)
+            await asyncio.sleep(1.0)
+            [receipt] = await client.publishing.publish("orders", [b"2"], timeout=5.0)
+            await receipt.confirmed()
+            assert client.is_open
+            broker.kill(how=HangUp.RST)
+            await asyncio.sleep(0.01)
+            assert not client.is_open
+            client.abort()
+
+    virtual.run(work())
+
+
+def test_what_is_dropped_is_told() -> None:
+    async def work() -> None:
+        async with RabbitMQStream(memory=True) as broker:
+            broker.create_stream("orders")
+            client, _ = await _connected(broker)
+            notes: list[str] = []
+            client.runtime.callbacks.on_note = notes.append
+            [receipt] = await client.publishing.publish("orders", [b"1"])
+            await receipt.confirmed()
+            chunk = Chunk.build(b"", entries=0, records=0, first_offset=0, timestamp_ms=0)
+            unasked = [
+                PublishConfirm(200, pack_ids([1])),
+                PublishConfirm(receipt.publisher.publisher_id, pack_ids([77])),
+                Deliver(250, chunk),
+                CreditResponse(4, 250),
+                DeleteResponse(0x7FFFFF00, 1),
+            ]
+            broker.say("c1", *unasked)
+            broker.say_raw("c1", bytes.fromhex("0000000e 0063 0001") + bytes(10))
+            await asyncio.sleep(0.1)
+            kinds = [
+                "publisher 200",
+                "message 77",
+                "subscription 250",
+                "code 4",
+                "DeleteResponse",
+                "not known",
+            ]
+            for word in kinds:
+                assert [note for note in notes if word in note], (word, notes)
+            await client.close()
+
+    virtual.run(work())
