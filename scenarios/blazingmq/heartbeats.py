@@ -20,6 +20,7 @@ from scenarios.blazingmq._steps import (
     Q,
     accepted,
     begin_open,
+    current,
     encoded,
     eventually,
     heartbeat,
@@ -49,8 +50,10 @@ def answers(broker: BlazingMQ, since: int = 0) -> list[Record]:
 
 
 async def asked_regularly(broker: BlazingMQ, expect: Expect, count: int, interval_s: float) -> None:
-    """Ask so many times."""
+    """Ask so many times, as long as the client stays."""
     for _ in range(count):
+        if broker.client_holds(current(broker, expect)) is False:
+            return
         heartbeat(broker, expect)
         await asyncio.sleep(interval_s)
 

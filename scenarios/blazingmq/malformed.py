@@ -54,6 +54,7 @@ from scenarios.blazingmq.queue_answers import answer_to, asked
 Json = dict[str, Any]
 UNKNOWN_TYPE = 40
 LENGTH_MAX = 0x7FFFFFFF
+NINE_OCTETS = bytes(range(0x41, 0x4A))
 
 
 async def pending_post(
@@ -220,7 +221,7 @@ async def broken_control_body(broker: BlazingMQ, client: Client, expect: Expect)
 def long_number(known: Nodes) -> Nodes:
     """The category of the result has 9 octets."""
     result, *rest = known
-    number = ber.Node(ber.CONTEXT, 0, bytes(8) + b"\1")
+    number = ber.Node(ber.CONTEXT, 0, NINE_OCTETS)
     return (result._replace(content=(number, *result.parts[1:])), *rest)
 
 
@@ -233,12 +234,12 @@ def wrong_number(request: OpenQueue, written: Encoding) -> bytes:
     """The answer to a request, with its number as a string, or in 9 octets."""
     text = write(answer_to(request), written)
     if written is Encoding.JSON:
-        number = request.r_id or 0
-        return broken_control(text.replace(b'"rId":%d' % number, b'"rId":"%d"' % number), written)
+        right = request.r_id or 0
+        return broken_control(text.replace(b'"rId":%d' % right, b'"rId":"%d"' % right), written)
     message = ber.parse(text)
     _, *rest = message.parts
-    nine_octets = ber.Node(ber.CONTEXT, 0, bytes(8) + bytes([request.r_id or 1]))
-    return broken_control(ber.write(message._replace(content=(nine_octets, *rest))), written)
+    number = ber.Node(ber.CONTEXT, 0, NINE_OCTETS)
+    return broken_control(ber.write(message._replace(content=(number, *rest))), written)
 
 
 @scenario("BMQ-7.07", roles=PUBLISHER)

@@ -53,7 +53,9 @@ async def graceful_stop(broker: BlazingMQ, client: Client, expect: Expect) -> No
     expect.ok(await client.close(), "stop ends ok")
     asked = from_client(broker, since=mark)
     expect.equal([r.kind for r in asked[-1:]], ["disconnect"], "disconnect is the last request")
-    (goodbye,) = sent(broker, GOODBYE)
+    answers = sent(broker, GOODBYE)
+    expect.that(answers, "the client waits for disconnectResponse")
+    goodbye = answers[0]
     await eventually(lambda: ends(broker, goodbye.connection), 2.0)
     ended = ends(broker, goodbye.connection)
     expect.that(ended and ended[0].seq > goodbye.seq, "the client closes TCP after disconnectResponse")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 from conformance.adapter import kit
@@ -13,7 +14,7 @@ from conformance.reference.blazingmq.ops import BlazingOps
 from conformance.reference.kit import DEFAULT_TIMEOUT_S, ClientError
 from fakebrokers.blazingmq.frames import BrokerResponse
 from fakebrokers.blazingmq.schema import Status
-from fakebrokers.core.frames import Frame
+from fakebrokers.core.frames import Frame, Malformed
 
 HOURS_S = 10_000.0
 
@@ -49,6 +50,27 @@ class NoLimitForNegotiation(Link):
 
     async def open(self, endpoint: str, timeout: float) -> None:
         await super().open(endpoint, HOURS_S)
+
+
+@mutant("unreadable-welcome-hangs", tag="life-cycle", breaks=["B2", "B19"])
+class UnreadableWelcomeHangs(Link):
+    """A brokerResponse that cannot be read makes connect hang."""
+
+    is_stuck = False
+
+    def malformed(self, frame: Malformed) -> None:
+        if self.state == "new":
+            self.is_stuck = True
+        else:
+            super().malformed(frame)
+
+    async def open(self, endpoint: str, timeout: float) -> None:
+        try:
+            await super().open(endpoint, timeout)
+        except ClientError:
+            if self.is_stuck:
+                await asyncio.Event().wait()
+            raise
 
 
 @mutant("early-heartbeat-is-a-bug", tag="life-cycle", breaks=["B2", "B15"])

@@ -48,10 +48,10 @@ class NoAckTimer(Posts):
 
 @mutant("unexpected-acks-are-fatal", tag="life-cycle", breaks=["B12", "B19"])
 class UnexpectedAcksAreFatal(Posts):
-    """An ACK that no post waits for ends the connection."""
+    """An ACK that no post waits for ends the session for good."""
 
     def unexpected(self, message: AckMessage) -> None:
-        self.client.link_now().end(ClientError("protocol", "an ACK for nobody"))
+        self.client.finish(ClientError("protocol", "an ACK for nobody"))
 
 
 @mutant("acks-by-position", tag="data", breaks=["B12"])

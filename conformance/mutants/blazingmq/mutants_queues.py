@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from conformance.mutants.registry import mutant
 from conformance.reference.blazingmq.queues import LIMITS, Queue, Queues
-from conformance.reference.blazingmq.requests import Make, Requests, Waiting
+from conformance.reference.blazingmq.requests import Make, Requests
 from conformance.reference.kit import ClientError
 from fakebrokers.blazingmq.codes import QueueFlag
 from fakebrokers.blazingmq.frames import CloseQueue, Response
@@ -57,17 +57,6 @@ class RequestsOutliveTheirConnection(Requests):
 
     def end(self, error: ClientError) -> None:
         return
-
-
-@mutant("late-answers-complete-the-next", tag="data", breaks=["B7", "B8"])
-class LateAnswersCompleteTheNext(Requests):
-    """An answer that comes too late ends the request that waits now."""
-
-    def complete(self, frame: Response, found: Waiting) -> None:
-        super().complete(frame, found)
-        for one in self.waiting.values():
-            if found.answer.cancelled() and not one.answer.done():
-                one.answer.set_result(frame)
 
 
 # open
