@@ -250,7 +250,7 @@ async def old_subscription(broker: BlazingMQ, client: Client, expect: Expect) ->
     call = client.begin("bmq.configure_queue", **args)
     expect.exercised(await eventually(lambda: len(configures(broker)) == 2, 3.0), "no second configure came")
     say(broker, expect, Push((early,)))
-    await client.wait_messages(1)
+    await client.wait_messages(1, within_s=1.0)
     broker.faults.release("the answer waits")
     expect.ok(await call, "the configure ends ok")
     push(broker, expect, b"under the new one", first=2)

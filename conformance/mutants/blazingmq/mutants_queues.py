@@ -200,10 +200,16 @@ class NoCloseWithoutDrainAnswer(Queues):
 class ClosesWhatIsClosed(Queues):
     """Sends closeQueue for a queue that is closed."""
 
+    def find(self, name: str) -> Queue:
+        closed: dict[str, Queue] = self.__dict__.setdefault("closed", {})
+        found = closed.pop(name, None) if name not in self.by_name else None
+        return found or super().find(name)
+
     async def close(self, name: str, timeout: float) -> None:
         queue = self.find(name)
         await self.shut(queue, timeout)
-        queue.callback = None
+        if self.by_name.pop(name, None) is not None:
+            self.__dict__.setdefault("closed", {})[name] = queue
 
 
 # after a loss
