@@ -65,7 +65,7 @@ def _row(item: Scenario) -> dict[str, object]:
 @click.argument("scenario_id", metavar="ID")
 def explain_command(scenario_id: str) -> None:
     """Say what a scenario demands, where that comes from, and what is done to the client."""
-    from conformance.suite.catalogue import requirement, sources
+    from conformance.suite.catalogue import families, requirement, sources
 
     wanted = requirement(scenario_id.upper())
     rows = [item for item in all_scenarios() if item.id == wanted.id]
@@ -80,6 +80,7 @@ def explain_command(scenario_id: str) -> None:
         ("needs", ", ".join(sorted({need for item in rows for need in item.needs} | set(wanted.needs)))),
         ("roles", ", ".join(sorted({role for item in rows for role in item.roles}))),
         ("seen in", "\n".join(wanted.seen)),
+        ("note", families()[wanted.family].note),
     ]
     for name, text in parts:
         for number, line in enumerate(text.splitlines()):

@@ -69,6 +69,7 @@ class Family(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         protocol: The protocol that all of it is for; empty if it covers several.
         basis: Code to paraphrased sentence of the protocol document.
+        note: What readers of each of its requirements should know, one sentence.
     """
 
     family: str
@@ -77,6 +78,7 @@ class Family(msgspec.Struct, frozen=True, kw_only=True):
     basis: Mapping[str, str] = {}
     sections: tuple[Section, ...] = ()
     scenarios: tuple[Requirement, ...] = ()
+    note: str = ""
 
 
 @cache
