@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from conformance.cli_adapter import adapter, clients
 from conformance.cli_analyze import analyze
+from conformance.cli_gate import gate_command
 from conformance.cli_mutants import mutants_command
 from conformance.cli_suite import conform_command, explain_command, list_command
 
-commands = [adapter, analyze, clients, conform_command, explain_command, list_command, mutants_command]
+commands = [
+    adapter,
+    analyze,
+    clients,
+    conform_command,
+    explain_command,
+    gate_command,
+    list_command,
+    mutants_command,
+]

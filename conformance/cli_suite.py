@@ -16,6 +16,7 @@ from rich.table import Table
 from conformance.adapter.base import Adapter
 from conformance.printing import console_for_all
 from conformance.results import Results
+from conformance.suite.catalogue import Requirement, families, requirement, sources
 from conformance.suite.load import SETS, all_scenarios, select
 from conformance.suite.scenario import Scenario
 from conformance.suite.verdicts import was_executed
@@ -65,8 +66,6 @@ def _row(item: Scenario) -> dict[str, object]:
 @click.argument("scenario_id", metavar="ID")
 def explain_command(scenario_id: str) -> None:
     """Say what a scenario demands, where that comes from, and what is done to the client."""
-    from conformance.suite.catalogue import families, requirement, sources
-
     wanted = requirement(scenario_id.upper())
     rows = [item for item in all_scenarios() if item.id == wanted.id]
     console = console_for_all()
@@ -75,7 +74,9 @@ def explain_command(scenario_id: str) -> None:
         ("requirement", wanted.passes),
         ("fault", wanted.fault),
         ("source", "\n".join(sources(wanted))),
-        ("applies to", wanted.applies or ", ".join(sorted({item.protocol for item in rows}))),
+        ("applies to", ", ".join(sorted({item.protocol for item in rows}))),
+        ("remarks", "\n".join(_of_protocols(wanted, "remarks"))),
+        ("not for", "\n".join(_of_protocols(wanted, "without"))),
         ("profile", wanted.profile),
         ("needs", ", ".join(sorted({need for item in rows for need in item.needs} | set(wanted.needs)))),
         ("roles", ", ".join(sorted({role for item in rows for role in item.roles}))),
@@ -85,6 +86,13 @@ def explain_command(scenario_id: str) -> None:
     for name, text in parts:
         for number, line in enumerate(text.splitlines()):
             console.print(f"{name if not number else '':<12} {line}", markup=False)
+
+
+def _of_protocols(item: Requirement, what: str) -> list[str]:
+    """What a family for several protocols says of each of them on one requirement."""
+    covered = families()[item.family].protocols
+    said = {protocol: getattr(each, what).get(item.id) for protocol, each in covered.items()}
+    return [f"{protocol}: {text}" for protocol, text in said.items() if text]
 
 
 @click.command("conform")

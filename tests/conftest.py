@@ -1,8 +1,11 @@
-"""For all tests: on CI nothing that could have been installed may be skipped; Hypothesis has no deadlines."""
+"""For all tests: on CI nothing that could have been installed may be skipped; Hypothesis has no deadlines;
+programs that tests start can be interrupted.
+"""
 
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Generator
 
 import pytest
@@ -11,6 +14,11 @@ from hypothesis import settings
 # How long one example takes says nothing on a busy machine; pytest-timeout catches what hangs.
 settings.register_profile("fakebrokers", deadline=None)
 settings.load_profile("fakebrokers")
+
+# A shell ignores SIGINT in what it starts in the background, and programs inherit that: without this a test
+# run in the background would send Ctrl-C to programs that cannot hear it.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 #: A test that needs something which can be installed skips with a reason that starts like this.
 MISSING = "missing:"

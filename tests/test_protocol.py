@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ast
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -22,6 +25,8 @@ from fakebrokers.protocol import (
     register,
 )
 from tests import toy
+
+ROOT = Path(fakebrokers.__file__).parents[1]
 
 
 def test_names_that_scripts_rely_on() -> None:
@@ -63,6 +68,38 @@ def test_importing_one_fake_loads_no_other(protocol: Protocol) -> None:
     )
     packages = {each.server.rpartition(".server:")[0] for each in SHIPPED}
     assert packages & set(done.stdout.split()) == {protocol.server.rpartition(".server:")[0]}
+
+
+def test_few_shared_modules_name_a_protocol() -> None:
+    """Docstrings may give examples; what serves all protocols reads it from the protocol, or its subject."""
+    words = {word for each in SHIPPED for word in (each.name, each.fixture, each.server_name)}
+    folders = tuple(each.fixture for each in SHIPPED)
+    found = []
+    for path in sorted(
+        one for top in ("fakebrokers", "conformance", "scenarios") for one in (ROOT / top).rglob("*.py")
+    ):
+        place = path.relative_to(ROOT).as_posix()
+        own = any(name in place for name in folders) or place.startswith("conformance/adapters/")
+        if not own and words & _words(path):
+            found.append(place)
+    assert len(found) <= 10, found
+
+
+def _words(path: Path) -> set[str]:
+    """What a module says outside of docstrings: names, attributes, parts of modules' names and texts."""
+    tree = ast.parse(path.read_text("utf-8"))
+    told = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    said = [
+        node.value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in told
+    ]
+    said += [node.id for node in ast.walk(tree) if isinstance(node, ast.Name)]
+    said += [node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)]
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            said += [getattr(node, "module", None) or "", *(each.name for each in node.names)]
+    return {word for text in said for word in re.split(r"[^\w-]+", text)}
 
 
 def test_two_frames_of_one_kind_on_one_wire() -> None:

@@ -10,7 +10,7 @@ import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import msgspec
 
@@ -189,8 +189,12 @@ class Hello(msgspec.Struct, frozen=True):
     def can(self, need: str) -> bool:
         """Whether a capability is declared, and not only for a part of the library.
 
-        Overlapping ops are taken for granted unless denied.
+        ``auto_reconnect.consumer`` asks for the part alone. Overlapping ops are taken for granted unless
+        denied.
         """
+        name, _, part = need.partition(".")
+        if name == "auto_reconnect" and part:
+            return self.reconnects(cast(Part, part))
         return self.caps.get(need, need == "concurrent") is True
 
     def reconnects(self, part: Part) -> bool:

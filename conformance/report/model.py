@@ -77,6 +77,13 @@ class Section(msgspec.Struct, frozen=True):
     rows: tuple[Row, ...]
 
 
+class Cause(msgspec.Struct, frozen=True):
+    """One root cause out of an expectation file, and every result that it explains; "" for the rest."""
+
+    text: str
+    findings: tuple[tuple[str, Cell], ...]  #: anchor of the scenario, result
+
+
 class Client(msgspec.Struct, frozen=True):
     """One client in one version, over all its runs."""
 
@@ -88,7 +95,17 @@ class Client(msgspec.Struct, frozen=True):
     must_failed: int
     verdict: str
     look: str
-    findings: tuple[tuple[str, Cell], ...]  #: anchor of the scenario, result
+    causes: tuple[Cause, ...]  #: the one with most results first; at the end what has no cause yet
+
+    @property
+    def found(self) -> int:
+        """How many results are not a plain pass."""
+        return sum(len(cause.findings) for cause in self.causes)
+
+    @property
+    def defects(self) -> int:
+        """How many root causes are known."""
+        return sum(bool(cause.text) for cause in self.causes)
 
 
 class Source(msgspec.Struct, frozen=True):
@@ -244,8 +261,17 @@ def _clients(runs: Sequence[Results], sections: Sequence[Section]) -> Iterable[C
             failed,
             verdict,
             look,
-            tuple(findings),
+            tuple(_causes(findings)),
         )
+
+
+def _causes(findings: Sequence[tuple[str, Cell]]) -> list[Cause]:
+    """The findings by root cause: many rows of one defect are one thing to mend."""
+    by_cause: dict[str, list[tuple[str, Cell]]] = defaultdict(list)
+    for anchor, cell in findings:
+        by_cause[cell.result.cause].append((anchor, cell))
+    texts = sorted(by_cause, key=lambda text: (not text, -len(by_cause[text])))
+    return [Cause(text, tuple(by_cause[text])) for text in texts]
 
 
 def _sources(sections: Sequence[Section]) -> Iterable[Source]:

@@ -26,7 +26,6 @@ class Requirement(msgspec.Struct, frozen=True, kw_only=True):
         id: Such as ``RMQS-3.09``; never changes, never used again.
         basis: Codes of the source sentences it rests on; `Family.basis` has the sentences.
         needs: Capabilities that the adapter must have declared.
-        applies: For which protocols, where the family covers several.
         profile: For which profiles of the fake, if not for ``real``.
         fault: What the broker or the network does.
         passes: What the client must do; the tolerated outcomes too.
@@ -39,7 +38,6 @@ class Requirement(msgspec.Struct, frozen=True, kw_only=True):
     severity: str
     basis: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()
-    applies: str = ""
     profile: str = ""
     fault: str = ""
     passes: str = ""
@@ -63,11 +61,26 @@ class Section(msgspec.Struct, frozen=True):
     title: str
 
 
+class Covered(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a family for several protocols says of one of them.
+
+    Attributes:
+        holds: The requirements that its clients are judged by.
+        without: Id to the reason, for all others.
+        remarks: Id to what the fault, or the criterion, is in the words of the protocol.
+    """
+
+    holds: tuple[str, ...] = ()
+    without: Mapping[str, str] = {}
+    remarks: Mapping[str, str] = {}
+
+
 class Family(msgspec.Struct, frozen=True, kw_only=True):
     """One file of the catalogue.
 
     Attributes:
         protocol: The protocol that all of it is for; empty if it covers several.
+        protocols: Those that it covers, if these are several.
         basis: Code to paraphrased sentence of the protocol document.
         note: What readers of each of its requirements should know, one sentence.
     """
@@ -75,6 +88,7 @@ class Family(msgspec.Struct, frozen=True, kw_only=True):
     family: str
     title: str
     protocol: str = ""
+    protocols: Mapping[str, Covered] = {}
     basis: Mapping[str, str] = {}
     sections: tuple[Section, ...] = ()
     scenarios: tuple[Requirement, ...] = ()
@@ -107,6 +121,13 @@ def requirement(scenario_id: str) -> Requirement:
             f"there is no scenario {scenario_id!r}{instead_of(scenario_id.upper(), ())}"
             f"Run `fakebrokers list` for all ids."
         ) from None
+
+
+def fault_of(item: Requirement, protocol: str) -> str:
+    """What the broker or the network does, with what is special to one of several protocols."""
+    covered = families()[item.family].protocols.get(protocol, Covered())
+    remark = covered.remarks.get(item.id)
+    return f"{item.fault}. {protocol}: {remark}" if remark else item.fault
 
 
 def sources(item: Requirement) -> tuple[str, ...]:

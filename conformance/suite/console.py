@@ -14,6 +14,7 @@ from rich.table import Table
 
 from conformance.printing import plain
 from conformance.results import Result, Results, Step, Verdict
+from conformance.suite.expectations import causes
 from conformance.suite.judge import Judgement
 from conformance.suite.scenario import Scenario
 from conformance.suite.verdicts import executed_share
@@ -205,13 +206,23 @@ def print_results(console: Console, results: Results) -> None:
     console.print()
     console.print(plain(f"{results.client} {results.client_version}"), markup=False, style="bold")
     console.print(table)
+    defects = causes(results.results)
+    if defects:
+        known = sum(bool(row.cause) for row in results.results)
+        console.print(
+            f"{_many(known, 'known failure')} from {_many(len(defects), 'root cause')}", highlight=False
+        )
     count = len(results.results)
     console.print(
         f"{executed_share(results.results):.0%} of the MUST scenarios for this client were executed; "
-        f"{count} scenario{'s' * (count != 1)} in {results.seconds:.1f} s; seed {results.seed}; "
+        f"{_many(count, 'scenario')} in {results.seconds:.1f} s; seed {results.seed}; "
         f"exit code {results.exit_code}",
         highlight=False,
     )
+
+
+def _many(count: int, noun: str) -> str:
+    return f"{count} {noun}{'s' * (count != 1)}"
 
 
 def _count(rows: list[Result], verdict: Verdict) -> str:

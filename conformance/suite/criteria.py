@@ -10,10 +10,10 @@ from __future__ import annotations
 import ast
 import inspect
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from functools import cache
 from types import FunctionType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from conformance.suite.expect import ID_LENGTH, criterion_id
 from conformance.suite.scenario import Scenario, Script
@@ -78,12 +78,16 @@ class Check(NamedTuple):
     id: str
 
 
+def criteria_of(item: Scenario) -> Criteria:
+    """All that a scenario's criteria can be called."""
+    return _criteria(item.script, cast(Hashable, item.subject))
+
+
 @cache
-def criteria_of(script: Script) -> Criteria:
-    """All that a script's criteria can be called."""
+def _criteria(script: Script, subject: Hashable) -> Criteria:
     ids: set[str] = set()
     patterns: set[tuple[str, ...]] = set()
-    for node in _nodes(script):
+    for node in _nodes(script, subject):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             ids.add(criterion_id(node.value))
         elif isinstance(node, ast.JoinedStr):
@@ -97,7 +101,7 @@ def criteria_of(script: Script) -> Criteria:
 def checks_of(item: Scenario) -> list[Check]:
     """The calls of `Expect` in a script, and in what it refers to, with their criteria."""
     found = []
-    for node in _nodes(item.script):
+    for node in _nodes(item.script, item.subject):
         if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
             continue
         place = PLACES.get(node.func.attr)
@@ -126,9 +130,9 @@ def _fits(wanted: str, parts: tuple[str, ...]) -> bool:
     return met == len(parts) or (met > 0 and len(wanted) > ID_LENGTH - max(map(len, parts)))
 
 
-def _nodes(script: Any) -> Iterator[ast.AST]:
-    """The syntax of a script, and of all functions and classes of the scenarios that it refers to."""
-    waiting, seen = [script], set()
+def _nodes(script: Any, subject: Any) -> Iterator[ast.AST]:
+    """The syntax of a script, of its subject, and of what of the scenarios these refer to."""
+    waiting, seen = [script, subject], {None}
     while waiting:
         what = waiting.pop()
         if what in seen:

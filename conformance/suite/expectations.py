@@ -98,13 +98,17 @@ class Expectations(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
     def check_client(self, path: Path | None, name: str, hello: Hello) -> None:
         """Raise `UsageError` unless the file is about this client in this version."""
-        names = {name, hello.adapter, hello.library} - {""}
-        if self.client and self.client not in names:
-            called = " or ".join(sorted(names))
+        self.check_names(path, {name, hello.adapter, hello.library}, hello.library_version)
+
+    def check_names(self, path: Path | None, names: Iterable[str], version: str) -> None:
+        """Raise `UsageError` unless the file is about a client of one of these names, in this version."""
+        known = sorted({*names} - {""})
+        if self.client and self.client not in known:
+            called = " or ".join(known)
             raise UsageError(f"{path}: is about {self.client!r}, and this client is called {called}")
-        if self.client_version and not fnmatchcase(hello.library_version, self.client_version):
+        if self.client_version and not fnmatchcase(version, self.client_version):
             raise UsageError(
-                f"{path}: is about {self.client} {self.client_version}, and this is {hello.library_version}: "
+                f"{path}: is about {self.client} {self.client_version}, and this is {version}: "
                 "judge it without --expect, and put what has changed and its version into the file"
             )
 
@@ -133,7 +137,7 @@ def _check(path: Path, known: Known) -> None:
         ids = sorted({item.id for item in rows.values() if item.protocol == known.protocol})
         name = "/".join(part for part in known.key if part)
         raise UsageError(f"{path}: there is no scenario {name}{_meant(known.id, ids)}")
-    criteria = criteria_of(rows[known.key].script)
+    criteria = criteria_of(rows[known.key])
     for wanted in known.criteria:
         if not criteria.has(wanted):
             problem = f"{known.id} has no criterion {wanted!r}"

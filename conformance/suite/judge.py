@@ -23,6 +23,7 @@ from conformance.suite.lag import LagMeter
 from conformance.suite.op_journal import write_ops
 from conformance.suite.scenario import Scenario
 from fakebrokers.journal import Journal, Record, RunJournal
+from fakebrokers.protocol import find_protocol
 
 
 class Judgement(msgspec.Struct):
@@ -86,6 +87,9 @@ def unfit(
         )
     if scenario.protocol not in hello.protocols:
         return Judgement(scenario, Verdict.PROFILE, reason=f"this client does not speak {scenario.protocol}")
+    transporters = hello.transporters or [scenario.variant]
+    if scenario.variant in find_protocol(scenario.protocol).variants and scenario.variant not in transporters:
+        return Judgement(scenario, Verdict.PROFILE, reason=f"this client does not speak {scenario.variant}")
     lacking = [need for need in scenario.needs if not hello.can(need)]
     lacking += [op for op in scenario.ops if op not in hello.ops]
     if lacking:
@@ -203,7 +207,7 @@ async def _play(scenario: Scenario, broker: Any, connect: Callable[[], Client], 
 
 async def _supervised(scenario: Scenario, broker: Any, client: Client, expect: Expect) -> None:
     """Run the script, as long as its time lasts and the adapter keeps to its protocol."""
-    script = asyncio.ensure_future(scenario.script(broker, client, expect))
+    script = asyncio.ensure_future(scenario.play(broker, client, expect))
 
     def stop() -> None:
         script.cancel()

@@ -12,7 +12,6 @@ from typing import Any
 import msgspec
 
 from fakebrokers.errors import UsageError
-from fakebrokers.protocol import protocol_names
 
 Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Assign
 #: What only enters a script in the suite's list.
@@ -83,9 +82,8 @@ class Module:
 class _Lean(ast.NodeTransformer):
     """Takes out annotations of functions and variables, marks of scenarios, docstrings of machinery."""
 
-    def __init__(self, is_machinery: bool, protocol: str) -> None:
+    def __init__(self, is_machinery: bool) -> None:
         self._is_machinery = is_machinery
-        self._protocol = protocol
         self._keeps_fields = False
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
@@ -114,15 +112,6 @@ class _Lean(ast.NodeTransformer):
         node.body = node.body or [ast.Pass()]
         return node
 
-    def visit_Dict(self, node: ast.Dict) -> ast.AST:
-        """Of a table by protocol only the row that counts."""
-        keys = [each.value if isinstance(each, ast.Constant) else None for each in node.keys]
-        if self._protocol in keys and all(key in protocol_names() for key in keys):
-            at = keys.index(self._protocol)
-            node.keys, node.values = [node.keys[at]], [node.values[at]]
-        self.generic_visit(node)
-        return node
-
     def visit_arg(self, node: ast.arg) -> ast.AST:
         node.annotation = None
         return node
@@ -135,7 +124,7 @@ class _Lean(ast.NodeTransformer):
 
 
 @cache
-def load(name: str, path: Path | None, is_machinery: bool, protocol: str) -> Module:
+def load(name: str, path: Path | None, is_machinery: bool) -> Module:
     """A module by its name, or from a path; see `read`. Raises `UsageError` if there is none."""
     is_package = False
     if path is None:
@@ -144,18 +133,17 @@ def load(name: str, path: Path | None, is_machinery: bool, protocol: str) -> Mod
             raise UsageError(f"no source of the module {name}")
         path, is_package = Path(spec.origin), spec.submodule_search_locations is not None
     package = name if is_package else name.rpartition(".")[0]
-    return read(path.read_text("utf-8"), package, is_machinery=is_machinery, protocol=protocol)
+    return read(path.read_text("utf-8"), package, is_machinery=is_machinery)
 
 
-def read(source: str, package: str, *, is_machinery: bool = False, protocol: str = "") -> Module:
+def read(source: str, package: str, *, is_machinery: bool = False) -> Module:
     """A module from its text.
 
     Args:
         package: What relative imports begin at.
         is_machinery: Its docstrings are left out.
-        protocol: Of tables by protocol only its row is kept; "" keeps them whole.
     """
-    return Module(_Lean(is_machinery, protocol).visit(ast.parse(source)), package)
+    return Module(_Lean(is_machinery).visit(ast.parse(source)), package)
 
 
 def _called(node: ast.expr) -> str:

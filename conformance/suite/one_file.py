@@ -33,7 +33,6 @@ class OneFile:
         machinery: Those of them whose docstrings are left out.
         sources: Paths of modules that cannot be imported by their name; they are inlined.
         kept: Modules and packages inside the inlined ones that are imported all the same.
-        protocol: Of tables by protocol only its row is copied; "" copies them whole.
         ops: Methods that are marked with one of these words are needed in any case.
     """
 
@@ -44,14 +43,12 @@ class OneFile:
         machinery: frozenset[str] = frozenset(),
         sources: Mapping[str, Path] | None = None,
         kept: frozenset[str] = frozenset(),
-        protocol: str = "",
         ops: Iterable[str] = (),
     ) -> None:
         self._inlined = inlined | set(sources or ())
         self._machinery = machinery
         self._sources = sources or {}
         self._kept = kept
-        self._protocol = protocol
         self._modules: dict[str, Module] = {}
         self._resolved: dict[Key, Key | Import | None] = {}
         self._needed: dict[Key, None] = {}
@@ -85,7 +82,7 @@ class OneFile:
     def _module(self, name: str) -> Module:
         if name not in self._modules:
             is_machinery = _is_below(name, self._machinery)
-            self._modules[name] = load(name, self._sources.get(name), is_machinery, self._protocol)
+            self._modules[name] = load(name, self._sources.get(name), is_machinery)
         return self._modules[name]
 
     def _resolve(self, module: str, name: str) -> Key | Import | None:
@@ -169,7 +166,7 @@ class OneFile:
     # what is written
 
     def _names(self) -> dict[Key | Import, str]:
-        """A name of its own foreverything that has one in the file."""
+        """A name of its own for everything that has one in the file."""
         names: dict[Key | Import, str] = {key: key[1] for key in self._needed if not key[0]}
         taken = set(names.values())
         wanted: list[tuple[Key | Import, str]] = [*self._outside.items()]

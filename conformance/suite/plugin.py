@@ -18,8 +18,9 @@ import pytest
 import scenarios
 from conformance.results import Verdict
 from conformance.suite.judge import Judgement
+from conformance.suite.load import all_scenarios
 from conformance.suite.runner import Runner
-from conformance.suite.scenario import Scenario, registered
+from conformance.suite.scenario import Scenario
 
 ROOT = Path(scenarios.__file__).parent
 
@@ -47,7 +48,7 @@ class ScenarioFile(pytest.File):
         """The scenarios that the module declares."""
         relative = self.path.relative_to(ROOT.parent).with_suffix("")
         module = import_module(".".join(relative.parts))
-        for item in registered():
+        for item in all_scenarios():
             if item.script.__module__ == module.__name__:
                 yield ScenarioItem.from_parent(self, name=item.label, scenario=item)
 

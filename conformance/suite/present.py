@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from conformance.results import Result, Step, Verdict
-from conformance.suite.catalogue import sources
+from conformance.suite.catalogue import fault_of, sources
 from conformance.suite.judge import Judgement
 from conformance.suite.reproducer import python_client, reproducer
 from conformance.suite.scenario import Scenario
@@ -59,7 +59,7 @@ def to_result(
         reproducer=reproducer(judgement, python_client(who[1]) if is_bundled else None) if failed else "",
         revision=item.revision,
         run=judgement.run,
-        fault=wanted.fault,
+        fault=fault_of(wanted, item.protocol),
         adapter=_adapter(judgement),
         story=tuple(told(story(judgement))[:STORY_LINES]) if judgement.verdict is not Verdict.PASS else (),
         began_at=round(judgement.began_at, 3),

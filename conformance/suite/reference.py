@@ -51,7 +51,17 @@ def _family(family: Family, mine: list[Requirement], rows: dict[str, list[Scenar
             "| --- | --- | --- | --- | --- |",
         ]
         lines += [_row(each, rows[each.id]) for each in chosen]
-    return "\n".join([*lines, ""])
+    return "\n".join([*lines, *_protocols(family), ""])
+
+
+def _protocols(family: Family) -> list[str]:
+    """Of a family for several protocols: what is special to each of them."""
+    lines = []
+    for protocol, covered in family.protocols.items():
+        told = {**covered.remarks, **{name: f"not for it: {why}" for name, why in covered.without.items()}}
+        lines += ["", f"### {family.family} for {protocol}", "", "| id | |", "| --- | --- |"]
+        lines += [f"| {each.id} | {_cell(told[each.id])} |" for each in family.scenarios if each.id in told]
+    return lines
 
 
 def _row(item: Requirement, found: list[Scenario]) -> str:

@@ -18,6 +18,7 @@ import msgspec
 from conformance.adapters.registry import bundled
 from conformance.printing import plain
 from conformance.results import reproducer_name
+from conformance.suite.catalogue import fault_of
 from conformance.suite.deeds import Deed, Source
 from conformance.suite.judge import Judgement
 from conformance.suite.one_file import OneFile
@@ -95,7 +96,7 @@ async def judged(broker):
     client = Client(Direct({make}, {protocol!r}), broker.where, expect)
     try:
         async with asyncio.timeout({timeout_s}):
-            await {script}(broker, client, expect)
+            await {script}({stage}, client, expect)
     except (TimeoutError, WaitTimeout) as error:
         raise Violated("the client does in time what the script waits for", str(error)) from None
     for result in client.results:
@@ -223,7 +224,7 @@ def _head(judgement: Judgement, how: str, what: str) -> list[str]:
         f"{item.id} {item.requirement.title} ({item.level})",
         "",
         f"Required: {item.requirement.passes}",
-        f"Done:     {item.requirement.fault}",
+        f"Done:     {fault_of(item.requirement, item.protocol)}",
         f"Seen:     {judgement.reason}",
         "",
         what,
@@ -247,11 +248,16 @@ def _settings(judgement: Judgement, source: Source, **more: Any) -> str:
 def _complete(judgement: Judgement, client: PythonClient) -> str:
     item, source = judgement.scenario, Source()
     settings = _settings(judgement, source)
+    stage, imports = "broker", [client.imports, *_imports(source.names)]
+    if item.subject is not None:
+        stage = f"{item.subject.__name__}(broker, client, expect)"
+        imports.append(f"from {item.subject.__module__} import {item.subject.__name__}")
     root = _COMPLETE.format(
         server=find_protocol(item.protocol).server_name,
         module=item.script.__module__,
         script=item.script.__name__,
-        imports="\n".join([client.imports, *_imports(source.names)]),
+        stage=stage,
+        imports="\n".join(imports),
         criterion=ascii(_ascii(plain(judgement.criterion or judgement.reason))),
         name=reproducer_name(item).removeprefix("test_").removesuffix(".py"),
         settings=settings,
@@ -264,7 +270,6 @@ def _complete(judgement: Judgement, client: PythonClient) -> str:
         machinery=frozenset({"conformance"}),
         sources=client.sources,
         kept=client.kept,
-        protocol=item.protocol,
         ops={step.text.partition(" ")[0] for step in story(judgement) if isinstance(step, Asked)},
     ).flatten(root)
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from conformance.suite.catalogue import Requirement, families, requirement
+from conformance.suite.catalogue import Family, Requirement, families, requirement
 from fakebrokers.errors import UsageError
 
 if TYPE_CHECKING:
     from conformance.suite.client import Client
     from conformance.suite.expect import Expect
+    from scenarios.subjects import Subject
 
 Script = Callable[[Any, "Client", "Expect"], Awaitable[None]]
 
@@ -23,8 +25,9 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
     """One requirement, and the script that tries it.
 
     Attributes:
-        protocol: The protocol of this row; a NET scenario has one row for each.
-        variant: Transporter, profile or server version; "" if there is none.
+        protocol: The protocol of this row.
+        variant: Transporter, profile or server version; "" if there is none. Its settings are in `server`.
+        subject: What the script gets in place of the fake; None in families of one protocol.
         roles: Roles that the client must have declared, all of them.
         needs: Capabilities it must have declared: the catalogue's and those of the script.
         ops: Optional ops that the script uses; they must be declared too.
@@ -58,6 +61,12 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
     unfired: str = ""
     unconnected: str = ""
     revision: int = 1
+    subject: type[Any] | None = None
+
+    def play(self, broker: Any, client: Client, expect: Expect) -> Awaitable[None]:
+        """The script, at its beginning."""
+        stage = broker if self.subject is None else self.subject(broker, client, expect)
+        return self.script(stage, client, expect)
 
     @property
     def id(self) -> str:
@@ -76,23 +85,35 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def label(self) -> str:
-        """The key as one word: ``NET-1.01[rabbitmq-stream]``."""
+        """The key as one word: ``NET-1.01[echo]``."""
         inside = "/".join(part for part in (self.protocol, self.variant) if part)
         return f"{self.id}[{inside}]" if families()[self.requirement.family].protocol == "" else self.id
 
 
-_registry: dict[Key, Scenario] = {}
+class _Declared(msgspec.Struct, frozen=True, kw_only=True):
+    """A script, and what its decorator says of its rows; of all variants, or of one."""
+
+    requirement: Requirement
+    script: Script
+    variant: str | None
+    liveness_s: float | None
+    fields: Mapping[str, Any]
+
+
+#: By id, protocol ("": all of its family) and variant (None: all there are).
+_declared: dict[tuple[str, str, str | None], _Declared] = {}
 
 
 def scenario(
     scenario_id: str,
     *,
-    protocols: Sequence[str] = (),
-    variants: Sequence[str] = ("",),
+    protocol: str = "",
+    variants: Sequence[str] | None = None,
     roles: Sequence[str] = (),
     needs: Sequence[str] = (),
     ops: Sequence[str] = (),
     server: Mapping[str, Any] | None = None,
+    liveness_s: float | None = None,
     timeout_s: float = 30.0,
     alone: bool = False,
     soak: bool = False,
@@ -103,47 +124,157 @@ def scenario(
     unconnected: str = "",
     revision: int = 1,
 ) -> Callable[[Script], Script]:
-    """Declare the script for a requirement of the catalogue; see `Scenario` for the arguments."""
+    """Declare the script for a requirement of the catalogue; see `Scenario` for the other arguments.
+
+    In a family for several protocols there is a row for each protocol that the catalogue names, with the
+    settings of its subject (`scenarios.subjects`), with which the script is called in place of the fake.
+
+    Args:
+        protocol: This script is for one of the protocols only, and comes before the one for all.
+        variants: One row for each; default: those of the subject, or one without a variant.
+        liveness_s: The fake's clients give a silent server up after so long.
+    """
     wanted = requirement(scenario_id)
     own = families()[wanted.family].protocol
-    if not own and not protocols:
-        raise UsageError(f"{scenario_id} covers several protocols: say which with protocols=[...]")
+    if own and protocol:
+        raise UsageError(f"{scenario_id} is for {own} only: leave protocol= away")
+    if own and liveness_s is not None:
+        raise UsageError(f"{scenario_id} is for {own} only: say with server= how long its clients wait")
+    fields = {
+        "roles": tuple(roles),
+        "needs": tuple(needs),
+        "ops": tuple(ops),
+        "server": dict(server or {}),
+        "timeout_s": timeout_s,
+        "alone": alone,
+        "soak": soak,
+        "process": process,
+        "sockets": sockets,
+        "target": target,
+        "unfired": unfired,
+        "unconnected": unconnected,
+        "revision": revision,
+    }
 
     def register(script: Script) -> Script:
-        for protocol in protocols or [own]:
-            for variant in variants:
-                item = Scenario(
-                    requirement=wanted,
-                    protocol=protocol,
-                    script=script,
-                    variant=variant,
-                    roles=tuple(roles),
-                    needs=tuple(dict.fromkeys([*wanted.needs, *needs])),
-                    ops=tuple(ops),
-                    server=dict(server or {}),
-                    timeout_s=timeout_s,
-                    alone=alone,
-                    soak=soak,
-                    process=process,
-                    sockets=sockets,
-                    target=target,
-                    unfired=unfired,
-                    unconnected=unconnected,
-                    revision=revision,
-                )
-                there = _registry.get(item.key)
-                if there is not None and there.script.__code__ is not script.__code__:
-                    raise UsageError(f"two scripts for {item.label}")
-                _registry[item.key] = item
+        for variant in (None,) if variants is None else variants:
+            key = (wanted.id, own or protocol, variant)
+            there = _declared.get(key)
+            if there is not None and there.script.__code__ is not script.__code__:
+                code = there.script.__code__
+                place = f"{code.co_filename}:{code.co_firstlineno}"
+                raise UsageError(f"two scripts for {wanted.id}: the other one is in {place}")
+            _declared[key] = _Declared(
+                requirement=wanted, script=script, variant=variant, liveness_s=liveness_s, fields=fields
+            )
         return script
 
     return register
 
 
+def declared() -> list[tuple[Script, Requirement, str]]:
+    """All scripts that have been loaded, what each tries, and for which one protocol ("": for all)."""
+    return [(each.script, each.requirement, protocol) for (_, protocol, _), each in _declared.items()]
+
+
 def registered() -> list[Scenario]:
-    """All scenarios whose modules have been loaded, in the order of the catalogue."""
-    return sorted(
-        _registry.values(), key=lambda s: (s.requirement.family, _numbers(s.id), s.protocol, s.variant)
+    """All scenarios whose modules have been loaded, in the order of the catalogue.
+
+    Raises:
+        UsageError: A script is for a protocol for which the requirement does not hold.
+    """
+    rows: list[Scenario] = []
+    for (scenario_id, protocol, _), each in _declared.items():
+        family = families()[each.requirement.family]
+        if family.protocol:
+            rows.append(_own_row(each, protocol))
+            continue
+        judged = _judged_by(family, scenario_id)
+        if protocol and protocol not in judged:
+            raise UsageError(
+                f"there is a script of {scenario_id} for {protocol}, for which the catalogue does not have it"
+            )
+        for name in judged:
+            if protocol == name or (not protocol and not _has_its_own(scenario_id, name)):
+                rows += _shared_rows(each, name)
+    return sorted(rows, key=lambda s: (s.requirement.family, _numbers(s.id), s.protocol, s.variant))
+
+
+def _judged_by(family: Family, scenario_id: str) -> list[str]:
+    """The protocols for which a requirement holds, those of other projects too."""
+    from scenarios.subjects import elsewhere
+
+    ours = {protocol: covered.holds for protocol, covered in family.protocols.items()}
+    return [protocol for protocol, holds in {**ours, **elsewhere()}.items() if scenario_id in holds]
+
+
+def _subject_if_any(protocol: str) -> type[Subject] | None:
+    from scenarios.subjects import find
+
+    with suppress(UsageError):
+        return find(protocol)
+    return None
+
+
+def _has_its_own(scenario_id: str, protocol: str) -> bool:
+    return any(key[:2] == (scenario_id, protocol) for key in _declared)
+
+
+def _own_row(said: _Declared, protocol: str) -> Scenario:
+    """The row of a family of one protocol; the settings of a variant are those of the protocol's subject."""
+    variant = said.variant or ""
+    subject = _subject_if_any(protocol) if variant else None
+    server = {**(subject.variants.get(variant, {}) if subject else {}), **said.fields["server"]}
+    return _row(said, protocol, variant, {**said.fields, "needs": _needs(said, ())}, server)
+
+
+def _shared_rows(said: _Declared, protocol: str) -> list[Scenario]:
+    """The rows of a family for several protocols: one protocol's, as its subject wants them."""
+    from scenarios.subjects import find
+
+    subject, item = find(protocol), said.requirement
+    changes: dict[str, Any] = {}
+    for name in ("", item.section, item.id):
+        changes |= subject.rows.get(name, {})
+    mine = said.fields
+    server = {
+        **changes.pop("server", {}),
+        **(subject.liveness(said.liveness_s) if said.liveness_s is not None else {}),
+        **mine["server"],
+    }
+    variants = changes.pop("variants", tuple(subject.variants))
+    if said.variant is not None:
+        variants = (said.variant,)
+    fields = {
+        **mine,
+        "roles": tuple(subject.roles.get(role, role) for role in mine["roles"]),
+        **changes,
+        "needs": _needs(said, changes.get("needs", ())),
+    }
+    return [
+        _row(said, protocol, each, fields, {**server, **subject.variants[each]}, subject) for each in variants
+    ]
+
+
+def _needs(said: _Declared, more: Sequence[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys([*said.requirement.needs, *said.fields["needs"], *more]))
+
+
+def _row(
+    said: _Declared,
+    protocol: str,
+    variant: str,
+    fields: Mapping[str, Any],
+    server: Mapping[str, Any],
+    subject: type[Subject] | None = None,
+) -> Scenario:
+    return Scenario(
+        requirement=said.requirement,
+        protocol=protocol,
+        script=said.script,
+        variant=variant,
+        subject=subject,
+        **{**fields, "server": server},
     )
 
 

@@ -354,15 +354,23 @@ class Connection:
         if not self.alive:
             self._send_path.forget()
             return
-        self._drain_in(now)
-        self._read_on(now)
-        self._send_path.drain(now)
-        self._watch_lanes(now)
+        if not self._is_free():
+            self._drain_in(now)
+            self._read_on(now)
+            self._send_path.drain(now)
+            self._watch_lanes(now)
         self._send_path.write()
         ended = self._send_path.ended
         if ended is not None:
             self.transport.hang_up(ended)
             self.lost(now, f"{ended.value} by broker")
+
+    def _is_free(self) -> bool:
+        """Whether nothing waits anywhere, so that a flush has only to write."""
+        path, lanes = self._receive_path, self.pipe.lanes
+        return (
+            not (path.blocked or path.waiting or self._lane_full) and lanes["in"].idle and lanes["out"].idle
+        )
 
     def end_now(self, how: HangUp, now: float) -> None:
         """Cut the connection past the pipe (crash, kill by a test)."""

@@ -117,6 +117,11 @@ class TcpTransport(asyncio.Protocol):
         """The socket below, if it is still open."""
         return None if self._socket is None else self._socket.get_extra_info("socket")
 
+    @property
+    def unsent_bytes(self) -> int:
+        """Bytes that were written and that the system has not taken yet."""
+        return 0 if self._socket is None else self._socket.get_write_buffer_size()
+
     def drop(self) -> None:
         """End it without telling the engine (the fake stops)."""
         if self._socket is not None:

@@ -78,7 +78,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     faults: tuple[Fault, ...] = ()
 
     def named(self) -> Plan:
-        """The plan with a name forevery fault, so that leaving one out changes no other's random numbers."""
+        """The plan with a name for every fault, so that leaving one out changes no other's random numbers."""
         return Plan(
             seed=self.seed,
             faults=tuple(

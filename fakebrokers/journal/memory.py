@@ -49,6 +49,11 @@ class _Left(NamedTuple):
     envelope: str
 
 
+class _Closed:
+    """Stands in an entry for the class of a frame in an envelope, until somebody reads the entry; then `more`
+    is a list with the frame, once it was opened."""
+
+
 class Journal:
     """What went over the wire, in order.
 
@@ -58,8 +63,8 @@ class Journal:
         body_limit: Frames of more bytes than this that carry message bodies are kept without
             the frame itself: kind, keys and size stay.
 
-    Attributes:
-        looks_inside: Whether what is inside an envelope gets a record of its own, behind the envelope's.
+    What is inside an envelope has a record of its own, behind the envelope's. It is opened when somebody
+    looks: a watcher or the sink at once, a reader later.
     """
 
     def __init__(self, frames: FrameTable, *, limit: int = 100_000, body_limit: int = 1024) -> None:
@@ -68,8 +73,10 @@ class Journal:
         self._added = 0
         self._started: float | None = None  #: on the clock of `now`; the first record's time if not set
         self._body_limit = body_limit
-        self.looks_inside = True
-        self._envelopes = {kind for kind, spec in self._frames.items() if spec.inside is not None}
+        #: by class, with their kinds
+        self._envelopes = {
+            kind: kind_of(kind) for kind, spec in self._frames.items() if spec.inside is not None
+        }
         self._careful = {kind for kind, spec in self._frames.items() if spec.secret or spec.bulk}
         self._watchers: list[Callable[[Record], None]] = []
         self._peers = Peers()
@@ -104,11 +111,19 @@ class Journal:
         self._entries.append(entry)
         if self._watchers:
             self._tell(entry)
-        if kind in self._envelopes and self.looks_inside and not envelope:
-            inside = frame.spec.inside
-            inner = None if inside is None else inside.open(frame)
-            if inner is not None:
-                self.add(now, connection, tap, inner, size, fault, kind_of(frame))
+        if kind in self._envelopes and not envelope:
+            self._add_inside(entry, frame)
+
+    def _add_inside(self, entry: Entry, frame: Frame) -> None:
+        """What is inside the frame of the newest entry, or, while nobody looks, a place for it."""
+        _, now, connection, tap, kind, kept, _, size, fault = entry
+        if kept is frame and self._tape is None and not self._watchers:
+            self._added += 1
+            self._entries.append((self._added, now, connection, tap, _Closed, frame, [], size, fault))
+            return
+        inner = _opened(frame)
+        if inner is not None:
+            self.add(now, connection, tap, inner, size, fault, self._envelopes[kind])
 
     def _censored(self, frame: Frame, spec: FrameSpec, entry: Entry) -> Entry:
         """The same without secrets, and without a frame that holds large bodies."""
@@ -208,7 +223,7 @@ class Journal:
         entries = tuple(self._entries)
         if entries and since >= entries[0][0]:
             entries = entries[since - entries[0][0] + 1 :]
-        return [self._record(entry) for entry in entries]
+        return [self._record(whole) for entry in entries if (whole := self._whole(entry)) is not None]
 
     def select(
         self,
@@ -247,6 +262,21 @@ class Journal:
                 self._watchers.remove(watcher)
 
         return stop
+
+    def _whole(self, entry: Entry) -> Entry | None:
+        """The entry, opened; None if there is nothing inside that can be read."""
+        seq, now, connection, tap, kind, envelope, found, size, fault = entry
+        if kind is not _Closed:
+            return entry
+        assert envelope is not None
+        if not found:
+            found.append(_opened(envelope))
+        inner = found[0]
+        if inner is None:
+            return None
+        kind = type(inner)
+        entry = (seq, now, connection, tap, kind, inner, self._envelopes[type(envelope)], size, fault)
+        return self._censored(inner, self._frames[kind], entry) if kind in self._careful else entry
 
     def _record(self, entry: Entry) -> Record:
         seq, at, connection, tap, kind, frame, more, size, fault = entry
@@ -287,6 +317,12 @@ class Journal:
             envelope,
             parts,
         )
+
+
+def _opened(envelope: Frame) -> Frame | None:
+    """What is inside an envelope; None if there is nothing that can be read."""
+    inside = envelope.spec.inside
+    return None if inside is None else inside.open(envelope)
 
 
 def _parts(frame: Frame, spec: FrameSpec, tap: Tap) -> tuple[Part, ...]:

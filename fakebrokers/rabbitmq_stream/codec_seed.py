@@ -3,7 +3,7 @@
 Where its listings differ from what servers send (docs/protocols/rabbitmq-stream.md, 10), this codec follows
 the listings: Deliver has a u32 version and a chunk header without type, timestamp, trailer and bloom size;
 Route is answered with one stream and no code; Partitions without code; SaslAuthenticate with bytes after
-every code; a refused Open with an empty array. Subscribe carries eight value bytes forevery offset type,
+every code; a refused Open with an empty array. Subscribe carries eight value bytes for every offset type,
 and a string may be null where the document allows it. No real client can be served that way.
 """
 

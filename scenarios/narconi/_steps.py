@@ -18,9 +18,9 @@ from fakebrokers.core.frames import Frame, Malformed
 from fakebrokers.core.session import HangUp
 from fakebrokers.errors import UsageError
 from fakebrokers.faults import drop
-from fakebrokers.journal import Record, Tap
 from fakebrokers.narconi.broker import Message as Stored
 from fakebrokers.narconi.frames import HttpRequest, WsAck, WsConfirm, WsPublish
+from scenarios._common import received
 
 PROJECT = "gold"
 QUEUE = "orders"
@@ -125,16 +125,6 @@ def exists(broker: Narconi, queue: str = QUEUE) -> bool:
 
 
 # the journal
-
-
-def received(broker: Narconi, kind: str, *, since: int = 0, connection: str | None = None) -> list[Record]:
-    """Frames of that kind that came from the client."""
-    return broker.journal.select(kind=kind, tap=Tap.RECEIVED, since=since, connection=connection)
-
-
-def sent(broker: Narconi, kind: str, *, since: int = 0, connection: str | None = None) -> list[Record]:
-    """Frames of that kind that left for the client."""
-    return broker.journal.select(kind=kind, tap=Tap.SENT, since=since, connection=connection)
 
 
 def requests(broker: Narconi, kind: str, *, since: int = 0) -> list[HttpRequest]:

@@ -11,6 +11,7 @@ from fakebrokers import Narconi
 from fakebrokers.core.session import HangUp
 from fakebrokers.faults import drop, rewrite
 from fakebrokers.journal import Tap
+from scenarios._common import received
 from scenarios.narconi._steps import (
     CONSUMER,
     PROJECT,
@@ -21,7 +22,6 @@ from scenarios.narconi._steps import (
     malformed,
     newest,
     ready,
-    received,
     settle,
     stored,
 )
@@ -69,6 +69,12 @@ async def acked_ids(
 
 @scenario("NARC-3.07", roles=CONSUMER, server={"profile": "seed"})
 async def opaque_ids(broker: Narconi, client: Client, expect: Expect) -> None:
+    """ackId is opaque.
+
+    Fault: ackIds "7", "007", "abc/==", 200 characters
+    Pass: Echoed unchanged as a JSON string; a JSON number = fail (the real server refuses it with
+    `Unrecognized command.`)
+    """
     ids = ["7", "007", "abc/==", "x" * 200]
     for number, ack_id in enumerate(ids):
         broker.faults.add(rewrite(fields={"ack_id": ack_id}, kind="WsDeliver", nth=number + 1))
@@ -83,6 +89,13 @@ async def opaque_ids(broker: Narconi, client: Client, expect: Expect) -> None:
 
 @scenario("NARC-3.08", roles=CONSUMER)
 async def ack_one(broker: Narconi, client: Client, expect: Expect) -> None:
+    """Ack one.
+
+    Fault: Settle one of two messages
+    Pass: One text frame with a JSON object whose only known key is `ackId` with that id; no `ackToId` beside
+    it (both = cumulative); no other data frame (binary, array, other commands are answered by an error and a
+    close, `null` ends the real server)
+    """
     messages = await outstanding(broker, client, expect, 2)
     expect.ok(await settle(client, messages[1]), "settle ends well")
     found = await acked_ids(broker, 1)
@@ -95,6 +108,12 @@ async def ack_one(broker: Narconi, client: Client, expect: Expect) -> None:
 
 @scenario("NARC-3.09", roles=CONSUMER)
 async def ack_up_to(broker: Narconi, client: Client, expect: Expect) -> None:
+    """Ack up to.
+
+    Fault: Three deliveries, settle `ack_to` the second
+    Pass: {"ackToId": id of the second} once, no `ackId`, or single acks for the first and second; the third
+    stays unacknowledged
+    """
     messages = await outstanding(broker, client, expect, 3)
     expect.ok(await settle(client, messages[1], "ack_to"), "settle ends well")
     await asyncio.sleep(0.3)
@@ -106,6 +125,11 @@ async def ack_up_to(broker: Narconi, client: Client, expect: Expect) -> None:
 
 @scenario("NARC-3.10", roles=CONSUMER)
 async def ack_order(broker: Narconi, client: Client, expect: Expect) -> None:
+    """Ack order.
+
+    Fault: Three deliveries; settle 3 only, wait 500 ms, drop; 1 and 2 come again; settle them
+    Pass: Before the drop only ackId of 3 on the wire, no `ackToId`; messages 1 and 2 surfaced again
+    """
     messages = await outstanding(broker, client, expect, 3)
     connection = newest(broker)
     expect.ok(await settle(client, messages[2]), "settle ends well")
@@ -123,6 +147,11 @@ async def ack_order(broker: Narconi, client: Client, expect: Expect) -> None:
 
 @scenario("NARC-3.11", roles=CONSUMER)
 async def implicit_mode(broker: Narconi, client: Client, expect: Expect) -> None:
+    """No ack in implicit mode.
+
+    Fault: Connect without ack
+    Pass: No ack frames are sent
+    """
     await ready(broker, client)
     await client.subscribed(QUEUE)
     for number in range(3):
@@ -136,6 +165,12 @@ async def implicit_mode(broker: Narconi, client: Client, expect: Expect) -> None
 @scenario("NARC-3.13", roles=CONSUMER, variants=("real",))
 @scenario("NARC-3.13", roles=CONSUMER, variants=("seed",), server={"profile": "seed"})
 async def redelivered(broker: Narconi, client: Client, expect: Expect) -> None:
+    """Redelivered after reconnect.
+
+    Fault: rst with 2 unacked; both come again with redelivered=true
+    Pass: Both surfaced again (not suppressed because the ackId was seen), redelivered true (missing:
+    non-strict), acks carry the ids of the new connection
+    """
     await outstanding(broker, client, expect, 2)
     connection = newest(broker)
     end(broker, connection, HangUp.RST)
@@ -155,6 +190,13 @@ async def redelivered(broker: Narconi, client: Client, expect: Expect) -> None:
 
 @scenario("NARC-3.15", roles=CONSUMER)
 async def graceful_end(broker: Narconi, client: Client, expect: Expect) -> None:
+    """Graceful shutdown.
+
+    Fault: unsubscribe (drain) with 3 unacked, 2 more messages waiting in the queue
+    Pass: One empty message (text or binary; a second one is harmless); then the 3 outstanding are processed
+    and acked; then the client closes (the server leaves the connection open); the 2 waiting ones stay in the
+    queue, not redelivered
+    """
     messages = await outstanding(broker, client, expect, 3, limit=3)
     connection = newest(broker)
     for body in (b"4", b"5"):
@@ -183,6 +225,12 @@ async def graceful_end(broker: Narconi, client: Client, expect: Expect) -> None:
 
 @scenario("NARC-3.22", roles=CONSUMER)
 async def window_moves(broker: Narconi, client: Client, expect: Expect) -> None:
+    """Window moves with acks.
+
+    Fault: limit=2, 6 messages; the fake never has more than 2 unacked outstanding; the runner settles one at
+    a time, 200 ms after it was surfaced
+    Pass: All 6 surfaced and acked within 10 s; no ack on the wire before its settle
+    """
     await ready(broker, client)
     await client.subscribed(QUEUE, ack=True, limit=2)
     for number in range(6):
@@ -199,6 +247,13 @@ async def window_moves(broker: Narconi, client: Client, expect: Expect) -> None:
 
 @scenario("NARC-3.23", roles=CONSUMER)
 async def settled_twice(broker: Narconi, client: Client, expect: Expect) -> None:
+    """Settled twice.
+
+    Fault: Settle the same message twice; a second message stays unacked
+    Pass: One ack frame for the id; the second settle ends `invalid`/`closed` or ok without a frame. Sent
+    twice: the real server answers 500 (406 unknown delivery tag), closes, and everything unacked comes again:
+    fail
+    """
     messages = await outstanding(broker, client, expect, 2)
     expect.ok(await settle(client, messages[0]), "the first settle ends well")
     second = await settle(client, messages[0])

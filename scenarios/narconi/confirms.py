@@ -13,6 +13,7 @@ from fakebrokers.faults import delay, drop, fault
 from fakebrokers.journal import Tap
 from fakebrokers.narconi.faults import FailInstead, error_instead_of_confirm
 from fakebrokers.narconi.frames import WsClose, WsConfirm, WsFrame, WsPing
+from scenarios._common import limit_s, received, sent
 from scenarios.narconi._steps import (
     ALL_BYTES,
     PUBLISHER,
@@ -26,10 +27,8 @@ from scenarios.narconi._steps import (
     publish,
     published,
     ready,
-    received,
     refused,
     say,
-    sent,
     withheld,
     withhold_confirms,
 )
@@ -40,6 +39,12 @@ EITHER = ("connection", "closed")
 
 @scenario("NARC-2.08", roles=PUBLISHER, needs=CONCURRENT)
 async def confirm_in_order(broker: Narconi, client: Client, expect: Expect) -> None:
+    """Confirm in order.
+
+    Fault: Publish 5; hold the confirms until all 5 arrived or nothing new came for 500 ms; then one confirm
+    each 200 ms
+    Pass: Op k ends `acked` after confirm k was written and not before, within 1 s, in sending order
+    """
     await ready(broker, client)
     withhold_confirms(broker)
     calls = [publish(client, b"message %d" % n, timeout=8.0) for n in range(5)]
@@ -60,6 +65,11 @@ async def confirm_in_order(broker: Narconi, client: Client, expect: Expect) -> N
 
 @scenario("NARC-2.09", roles=PUBLISHER, needs=CONCURRENT)
 async def confirms_coalesced(broker: Narconi, client: Client, expect: Expect) -> None:
+    """Confirms delayed and coalesced.
+
+    Fault: Hold the confirms of 20 publishes, release them in one segment
+    Pass: All 20 end `acked`; a 21st, confirmed alone, as well
+    """
     await ready(broker, client)
     calls = await withheld(broker, client, expect, 20)
     with suppress(UsageError):
@@ -72,6 +82,14 @@ async def confirms_coalesced(broker: Narconi, client: Client, expect: Expect) ->
 
 @scenario("NARC-2.10", roles=PUBLISHER, needs=CONCURRENT)
 async def fewer_confirms(broker: Narconi, client: Client, expect: Expect) -> None:
+    """Fewer confirms than messages.
+
+    Fault: Publish 5 at once, confirm 3, close frame 1000, fin
+    Pass: First 3 `acked`; last 2 end within their deadline and are not `acked` (`connection`, `closed` or
+    `timeout`; a definite refusal is the letter of N8 but wrong in `real`, where they may be stored:
+    non-strict there). A client that resends them may end `acked` on a new confirm; only those 2 are sent
+    again
+    """
     await ready(broker, client)
     calls = await withheld(broker, client, expect, 5)
     connection, mark = newest(broker, "WsPublish"), broker.journal.last_seq
@@ -90,6 +108,12 @@ async def fewer_confirms(broker: Narconi, client: Client, expect: Expect) -> Non
 @scenario("NARC-2.11", roles=PUBLISHER, variants=("real",))
 @scenario("NARC-2.11", roles=PUBLISHER, variants=("seed",), server={"profile": "seed"})
 async def error_for_one(broker: Narconi, client: Client, expect: Expect) -> None:
+    """Error for one message.
+
+    Fault: Message 1 confirmed before message 2 is sent; the error answers message 2; message 3 follows
+    Pass: 1 `acked`; 2 `refused` with code and text; 3 `acked` in `seed`; in `real` 3 is `acked` only by a
+    confirm on a new connection, else `connection`/`closed`. Key order does not matter
+    """
     await ready(broker, client)
     is_seed = broker.profile == "seed"
     text = "TTL value too large" if is_seed else "Payload must be binary or a JSON object."
@@ -113,6 +137,11 @@ async def error_for_one(broker: Narconi, client: Client, expect: Expect) -> None
 
 @scenario("NARC-2.12", roles=PUBLISHER)
 async def error_without_text(broker: Narconi, client: Client, expect: Expect) -> None:
+    """Error without text.
+
+    Fault: {"code":500}
+    Pass: `nacked` code 500
+    """
     await ready(broker, client)
     broker.faults.add(fault(FailInstead(error="", code=500), kind="WsConfirm", direction="out"))
     result = await publish(client)
@@ -122,6 +151,11 @@ async def error_without_text(broker: Narconi, client: Client, expect: Expect) ->
 
 @scenario("NARC-2.13", roles=PUBLISHER, revision=2)
 async def unparsable_error(broker: Narconi, client: Client, expect: Expect) -> None:
+    """Unparsable error.
+
+    Fault: Text "oops"
+    Pass: Protocol error; pending end
+    """
     await ready(broker, client)
     (call,) = await withheld(broker, client, expect, 1)
     mark = len(client.events)
@@ -136,6 +170,14 @@ async def unparsable_error(broker: Narconi, client: Client, expect: Expect) -> N
 
 @scenario("NARC-2.14", roles=PUBLISHER)
 async def connection_drops(broker: Narconi, client: Client, expect: Expect) -> None:
+    """Connection drops with unconfirmed.
+
+    Fault: 3 unconfirmed (1 for clients with `concurrent: false`); rst; in a second run fin without a close
+    frame (that is how a dying real server looks)
+    Pass: None `acked` unless a later confirm for its repeat is in the journal; each ends within 1 s of the
+    drop or at its deadline, with `connection`/`closed`/`timeout` (definite refusal: see NARC-2.10); none
+    hangs
+    """
     await ready(broker, client)
     for how in (HangUp.RST, HangUp.FIN):
         calls = await withheld(broker, client, expect, 3 if client.can("concurrent") else 1)
@@ -153,6 +195,12 @@ async def connection_drops(broker: Narconi, client: Client, expect: Expect) -> N
 
 @scenario("NARC-2.16", roles=PUBLISHER)
 async def close_after_confirms(broker: Narconi, client: Client, expect: Expect) -> None:
+    """Close after confirms.
+
+    Fault: publish, confirm after 300 ms, close at once behind the publish
+    Pass: Close frame after the last confirm, or the op ends not `acked`; close code 1000 or none (`close()`
+    without arguments sends an empty close frame in browsers, ws and undici); TCP closed
+    """
     await ready(broker, client)
     broker.faults.add(delay(0.3, kind="WsConfirm"))
     call = publish(client)
@@ -175,6 +223,13 @@ async def close_after_confirms(broker: Narconi, client: Client, expect: Expect) 
 
 @scenario("NARC-2.17", roles=PUBLISHER, timeout_s=60)
 async def close_ends(broker: Narconi, client: Client, expect: Expect) -> None:
+    """Close does not wait for ever.
+
+    Fault: Server confirms nothing and does not answer the close frame, TCP stays open; `close` with a
+    deadline of 5 s
+    Pass: Ends in its deadline; between that and 35 s: non-strict (fixed close timeouts: websockets 10 s, ws
+    30 s); later or never = fail. Pending publishes end, not `acked`
+    """
     await ready(broker, client)
     # the publish has more time than the close, so that its own deadline does not end the connection
     calls = await withheld(broker, client, expect, 1, timeout=45.0)
@@ -182,13 +237,18 @@ async def close_ends(broker: Narconi, client: Client, expect: Expect) -> None:
     result = await client.close(timeout=5.0)
     expect.ended(result, "close ends")
     seconds = result.elapsed_ms / 1000
-    expect.tolerate(seconds <= 5 * 1.2 + 0.25, "close ends at its deadline of 5 s", f"{seconds:.1f} s")
+    expect.tolerate(seconds <= limit_s(5), "close ends at its deadline of 5 s", f"{seconds:.1f} s")
     expect.within(seconds, 35.0, "close ends within 35 s")
     never_acked(expect, await calls[0], "the pending publish ends, and not acked")
 
 
 @scenario("NARC-2.19", roles=PUBLISHER, needs=CONCURRENT)
 async def fragmented_confirm(broker: Narconi, client: Client, expect: Expect) -> None:
+    """Fragmented confirm.
+
+    Fault: Empty message as two fragments; ping between
+    Pass: One confirm
+    """
     await ready(broker, client)
     first, second = await withheld(broker, client, expect, 2)
     connection = newest(broker, "WsPublish")
@@ -202,6 +262,13 @@ async def fragmented_confirm(broker: Narconi, client: Client, expect: Expect) ->
 
 @scenario("NARC-2.22", roles=PUBLISHER, server={"body_limit": 100_000})
 async def too_large(broker: Narconi, client: Client, expect: Expect) -> None:
+    """Too large over WebSocket.
+
+    Fault: Message 1 small and confirmed; message 2 of 65 537 bytes: {"error":"Message too
+    large.","code":429}, then close 1000 (`real`) or the connection goes on (`seed`); message 3 small
+    Pass: 1 stays `acked`; 2 `refused` code 429 or `invalid` locally, sent at most once; 3 `acked` by its own
+    confirm (on a new connection in `real`) or `connection`/`closed`
+    """
     await ready(broker, client)
     expect.outcome(await publish(client, b"1"), "acked", "message 1 is acked", id="first-is-acked")
     result = await publish(client, ALL_BYTES * 256 + b"!")
@@ -218,6 +285,12 @@ async def too_large(broker: Narconi, client: Client, expect: Expect) -> None:
 
 @scenario("NARC-2.23", roles=PUBLISHER)
 async def error_without_cause(broker: Narconi, client: Client, expect: Expect) -> None:
+    """Error while nothing is pending.
+
+    Fault: Idle publisher gets {"error":"AMQP channel was closed.","code":500}, close 1000; then two publishes
+    Pass: Error or loss reported; the error frame is no answer to a later publish: each later op is `acked` by
+    its own confirm on a new connection, or ends `connection`/`closed`
+    """
     await ready(broker, client)
     expect.prepared(await publish(client, b"0"))
     mark = len(client.events)

@@ -50,6 +50,12 @@ def query_of(broker: Narconi) -> dict[str, list[str]]:
 
 @scenario("NARC-3.01", roles=CONSUMER)
 async def consume_with_ack(broker: Narconi, client: Client, expect: Expect) -> None:
+    """Consume with ack.
+
+    Fault: Subscribe with ack and limit 2; deliver 2
+    Pass: Sec-WebSocket-Protocol exactly `consume`; query has `ack` (any value) and limit=2; both messages
+    surfaced with their ackId as `position`; no ack frame before the settle op or the return of the callback
+    """
     await ready(broker, client)
     result = await client.subscribe(QUEUE, ack=True, limit=2)
     upgrades = requests(broker, "WsUpgrade")
@@ -78,6 +84,11 @@ async def consume_with_ack(broker: Narconi, client: Client, expect: Expect) -> N
 @scenario("NARC-3.02", roles=CONSUMER, variants=("real",))
 @scenario("NARC-3.02", roles=CONSUMER, variants=("seed",), server={"profile": "seed"})
 async def two_frames(broker: Narconi, client: Client, expect: Expect) -> None:
+    """Two frames per message.
+
+    Fault: 100 messages, metadata then payload, own metadata each; every tenth payload with pings in front
+    Pass: Each body surfaced with its own metadata, in order; body equal in both forms
+    """
     await ready(broker, client)
     if broker.profile == "seed":
         broker.faults.add(rewrite(fields={"text": True}, kind="WsDeliver", every=3))
@@ -94,6 +105,12 @@ async def two_frames(broker: Narconi, client: Client, expect: Expect) -> None:
 
 @scenario("NARC-3.03", roles=CONSUMER)
 async def encoding(broker: Narconi, client: Client, expect: Expect) -> None:
+    """Encoding parameter.
+
+    Fault: base64 and hex with all byte values, utf8 with valid text; two messages each, payload in `message`
+    Pass: `encoding` in the query; body surfaced equals the original bytes; second message surfaced too
+    (client does not wait for a payload frame)
+    """
     await client.connected(project=PROJECT)
     for name, first in (("base64", ALL_BYTES), ("hex", ALL_BYTES), ("utf8", "grüße 😀".encode())):
         broker.ensure(PROJECT, name)
@@ -107,6 +124,11 @@ async def encoding(broker: Narconi, client: Client, expect: Expect) -> None:
 
 @scenario("NARC-3.04", roles=CONSUMER)
 async def empty_payload(broker: Narconi, client: Client, expect: Expect) -> None:
+    """Empty payload.
+
+    Fault: Payload message of length 0
+    Pass: Surfaced as empty body
+    """
     await ready(broker, client)
     await client.subscribed(QUEUE)
     for body in (b"", b"second"):
@@ -117,6 +139,11 @@ async def empty_payload(broker: Narconi, client: Client, expect: Expect) -> None
 
 @scenario("NARC-3.05", roles=CONSUMER)
 async def payload_delayed(broker: Narconi, client: Client, expect: Expect) -> None:
+    """Payload delayed.
+
+    Fault: Metadata, 3 s pause with pings, payload
+    Pass: One message; no timeout inside the keep-alive
+    """
     await ready(broker, client)
     await client.subscribed(QUEUE)
     broker.faults.add(fault(SplitDelivery(gap_s=3.0, pings=2), kind="WsDeliver", direction="out"))
@@ -127,6 +154,11 @@ async def payload_delayed(broker: Narconi, client: Client, expect: Expect) -> No
 
 @scenario("NARC-3.06", roles=CONSUMER)
 async def lost_between_frames(broker: Narconi, client: Client, expect: Expect) -> None:
+    """Connection lost between metadata and payload.
+
+    Fault: RST after the metadata
+    Pass: Not surfaced; not acknowledged
+    """
     await ready(broker, client)
     await client.subscribed(QUEUE, ack=True)
     broker.faults.add(cut_between_frames("rst", nth=1, scope="run"))
@@ -140,6 +172,11 @@ async def lost_between_frames(broker: Narconi, client: Client, expect: Expect) -
 
 @scenario("NARC-3.12", roles=CONSUMER)
 async def server_overruns_limit(broker: Narconi, client: Client, expect: Expect) -> None:
+    """limit is honoured.
+
+    Fault: limit=2, deliver 5 without waiting
+    Pass: No crash; all 5 surfaced and acknowledged once, or a `protocol` error and a clean close
+    """
     await ready(broker, client)
     await client.subscribed(QUEUE, ack=True, limit=2)
     broker.faults.add(drop(kind="WsAck", direction="in"))
@@ -161,6 +198,13 @@ async def server_overruns_limit(broker: Narconi, client: Client, expect: Expect)
 @scenario("NARC-3.14", roles=CONSUMER, variants=("real",))
 @scenario("NARC-3.14", roles=CONSUMER, variants=("seed",), server={"profile": "seed"})
 async def error_from_server(broker: Narconi, client: Client, expect: Expect) -> None:
+    """Error message from the server.
+
+    Fault: One delivery, then the error, close frame 1000, fin
+    Pass: Error surfaced with code 500 and text although the close code is 1000; subscription ends (or is
+    renewed with `auto_reconnect`); not delivered as a message; later settle sends nothing on a closed
+    connection
+    """
     texts = ["AMQP channel unexpectedly closed. Details: Channel closed by server", "queue deleted"]
     if broker.profile == "seed":
         texts = ["Unrecognized acknowledgment ID"]
@@ -192,6 +236,11 @@ async def error_from_server(broker: Narconi, client: Client, expect: Expect) -> 
 
 @scenario("NARC-3.16", roles=CONSUMER)
 async def unknown_metadata(broker: Narconi, client: Client, expect: Expect) -> None:
+    """Unknown metadata properties.
+
+    Fault: Extra keys; `x-msg-x-n` as number, null, nested object; null timestamp; no Content-Type
+    Pass: Message surfaced, body right, acknowledged; values kept or ignored; no crash
+    """
     await ready(broker, client)
     await client.subscribed(QUEUE, ack=True)
     cases: list[dict[str, Any]] = [
@@ -214,6 +263,12 @@ async def unknown_metadata(broker: Narconi, client: Client, expect: Expect) -> N
 
 @scenario("NARC-3.25", roles=CONSUMER)
 async def limit_out_of_range(broker: Narconi, client: Client, expect: Expect) -> None:
+    """Limit out of range.
+
+    Fault: Subscribe with limit 0, -1, 1.5, 70000
+    Pass: `invalid` locally, or `refused` (code as in NARC-2.03). If 1.5 or 70000 is sent and accepted: `next`
+    returns empty at its wait and `unsubscribe` ends: non-strict. No hang
+    """
     await ready(broker, client)
     for number, limit in enumerate((0, -1, 1.5, 70000)):
         sub = f"c{number}"

@@ -12,6 +12,7 @@ from fakebrokers.faults import fault, rewrite
 from fakebrokers.journal import Tap
 from fakebrokers.narconi.faults import HttpAnswer, WithLength
 from fakebrokers.narconi.frames import HttpRequest
+from scenarios._common import received
 from scenarios.narconi._steps import (
     ADMIN,
     ALL_BYTES,
@@ -24,7 +25,6 @@ from scenarios.narconi._steps import (
     header,
     post,
     ready,
-    received,
     refused,
     requests,
     stored,
@@ -50,6 +50,11 @@ def asked(broker: Narconi, since: int) -> list[HttpRequest]:
 
 @scenario("NARC-1.01", roles=ADMIN)
 async def ensure_queue(broker: Narconi, client: Client, expect: Expect) -> None:
+    """Ensure queue.
+
+    Fault: None
+    Pass: PUT /v2/{project}/queues/{queue}, no trailing slash (the real server answers 404 to one); ok on 201
+    """
     expect.may_not_fire("deliver with a length", "nothing is consumed here")
     await client.connected(project=PROJECT)
     for form in FORMS:
@@ -64,6 +69,11 @@ async def ensure_queue(broker: Narconi, client: Client, expect: Expect) -> None:
 
 @scenario("NARC-1.02", roles=(*ADMIN, *HTTP))
 async def ensure_queue_twice(broker: Narconi, client: Client, expect: Expect) -> None:
+    """Ensure queue twice.
+
+    Fault: 201 again, chunked and empty, on the same kept-alive connection; then a publish on it
+    Pass: ok twice, publish `acked`: the end of the empty chunked body is read before the next answer
+    """
     await client.connected(project=PROJECT)
     expect.ok(await ensure(client), "the first 201 is ok")
     expect.ok(await ensure(client), "the second 201 is ok: the empty chunked body was read to its end")
@@ -73,6 +83,12 @@ async def ensure_queue_twice(broker: Narconi, client: Client, expect: Expect) ->
 
 @scenario("NARC-1.03", roles=ADMIN, revision=2)
 async def delete_queue(broker: Narconi, client: Client, expect: Expect) -> None:
+    """Delete queue.
+
+    Fault: 204 for an existing queue; 204 for a missing one (real with RabbitMQ 3.10); 404 with a JSON body
+    for a missing one (older brokers, inferred)
+    Pass: ok on both 204; 404 ends `refused` code 404, or ok (deleting what is not there: non-strict)
+    """
     await ready(broker, client)
     expect.ok(await delete(client), "204 for an existing queue is ok")
     expect.that(not exists(broker), "204 for an existing queue is ok: it is gone", "it is still there")
@@ -93,6 +109,11 @@ async def delete_queue(broker: Narconi, client: Client, expect: Expect) -> None:
 
 @scenario("NARC-1.04", roles=HTTP)
 async def publish_by_post(broker: Narconi, client: Client, expect: Expect) -> None:
+    """Publish.
+
+    Fault: 201
+    Pass: Body byte-identical, Content-Type and x-msg-x-* headers sent
+    """
     await ready(broker, client)
     result = await post(client, ALL_BYTES, content_type="image/png", color="red", size="large")
     expect.outcome(result, "acked", "201 is acked")
@@ -105,6 +126,11 @@ async def publish_by_post(broker: Narconi, client: Client, expect: Expect) -> No
 
 @scenario("NARC-1.05", roles=HTTP)
 async def publish_to_missing_queue(broker: Narconi, client: Client, expect: Expect) -> None:
+    """Publish to a missing queue.
+
+    Fault: 404
+    Pass: `refused`, code 404 from the status line, text = message; one request only; never `acked`
+    """
     await client.connected(project=PROJECT)
     result = await post(client)
     refused(expect, result, 404, "404 ends refused")
@@ -116,6 +142,13 @@ async def publish_to_missing_queue(broker: Narconi, client: Client, expect: Expe
 
 @scenario("NARC-1.06", roles=HTTP, server={"body_limit": 100_000})
 async def publish_too_large(broker: Narconi, client: Client, expect: Expect) -> None:
+    """Publish too large.
+
+    Fault: 65 536 bytes, then 65 537 bytes, sent with a length; the fake applies its limit: 201, then 429
+    {"code":"RequestThrottled","message":"Message too large."}; a second run answers 413 as a gateway would
+    Pass: First `acked`, body equal; second `refused` with code 429 (413) or `invalid` locally; at most 3
+    requests for it although 429 usually means try later; nothing stored
+    """
     await ready(broker, client)
     largest = ALL_BYTES * 256
     expect.outcome(await post(client, largest), "acked", "65536 bytes are acked")
@@ -133,6 +166,12 @@ async def publish_too_large(broker: Narconi, client: Client, expect: Expect) -> 
 
 @scenario("NARC-1.07", roles=ADMIN)
 async def error_without_json(broker: Narconi, client: Client, expect: Expect) -> None:
+    """Error without JSON body.
+
+    Fault: On ensure: 500 with HTML, with an empty body, with broken JSON, with JSON that is no object; 404 as
+    `text/plain` with the bare message (real, when Accept asks for it); 406 with an empty chunked body (real)
+    Pass: Each `refused` with the code of the status line; no parse exception; the next request works
+    """
     await client.connected(project=PROJECT)
     cases = {
         "500 with HTML": HttpAnswer(status=500, body="<h1>Oops</h1>"),
@@ -166,6 +205,13 @@ def message_of(expect: Expect, result: Result, criterion: str) -> dict[str, obje
 
 @scenario("NARC-1.08", roles=HTTP)
 async def consume_one(broker: Narconi, client: Client, expect: Expect) -> None:
+    """Consume one.
+
+    Fault: 200 with `x-msg-timestamp` (milliseconds), `x-msg-redelivered`, `x-msg-x-...`, Content-Type; one
+    with an empty body
+    Pass: Body, content type, custom metadata surfaced, empty body as an empty message and not as `no
+    message`; timestamp and redelivered surfaced (missing: non-strict)
+    """
     expect.may_not_fire("response with a length", "what is consumed is an answer of another role")
     await ready(broker, client)
     for form in FORMS:
@@ -186,6 +232,11 @@ async def consume_one(broker: Narconi, client: Client, expect: Expect) -> None:
 
 @scenario("NARC-1.09", roles=HTTP, revision=2)
 async def empty_queue(broker: Narconi, client: Client, expect: Expect) -> None:
+    """Empty queue.
+
+    Fault: 204
+    Pass: Result 'no message', not an error
+    """
     await ready(broker, client)
     value = expect.ok(await take(client), "204 is no error")
     expect.that(received(broker, "HttpConsume"), "the queue is asked for a message", "no request came")
@@ -194,6 +245,11 @@ async def empty_queue(broker: Narconi, client: Client, expect: Expect) -> None:
 
 @scenario("NARC-1.10", roles=HTTP)
 async def binary_body_and_charset(broker: Narconi, client: Client, expect: Expect) -> None:
+    """Binary body and charset.
+
+    Fault: All 256 byte values, type text/plain; charset=utf-8
+    Pass: Byte-identical
+    """
     await ready(broker, client)
     broker.put(PROJECT, QUEUE, ALL_BYTES, content_type="text/plain; charset=utf-8")
     message = message_of(expect, await take(client), "the message is surfaced")
@@ -203,6 +259,11 @@ async def binary_body_and_charset(broker: Narconi, client: Client, expect: Expec
 
 @scenario("NARC-1.11", roles=HTTP)
 async def redelivered_as_text(broker: Narconi, client: Client, expect: Expect) -> None:
+    """redelivered as text.
+
+    Fault: "true"/"false" in the header
+    Pass: Boolean true/false (not truthy string "false")
+    """
     await ready(broker, client)
     for flag in (True, False):
         broker.put(PROJECT, QUEUE, b"hello", redelivered=flag)
@@ -212,6 +273,11 @@ async def redelivered_as_text(broker: Narconi, client: Client, expect: Expect) -
 
 @scenario("NARC-1.12", roles=HTTP)
 async def header_case(broker: Narconi, client: Client, expect: Expect) -> None:
+    """Header case.
+
+    Fault: X-Msg-X-Name1
+    Pass: Matched case-insensitively
+    """
     await ready(broker, client)
     broker.put(PROJECT, QUEUE, b"hello", headers={"X-Msg-X-Name1": "value"})
     message = message_of(expect, await take(client), "the message is surfaced")
@@ -221,6 +287,12 @@ async def header_case(broker: Narconi, client: Client, expect: Expect) -> None:
 
 @scenario("NARC-1.16", roles=ADMIN)
 async def names_needing_escape(broker: Narconi, client: Client, expect: Expect) -> None:
+    """Names needing escape.
+
+    Fault: Queue names `a/b`, `a%b`, `a b`, `ü`; project `a_b`; the legal queue `a.b-c:d_e`
+    Pass: Illegal ones: `invalid` locally, or percent-encoded in one path segment and `refused` code 409; no
+    request to another path. The legal one works, plain or encoded
+    """
     await client.connected(project=PROJECT)
     await client.connected("s2", project="a_b")
     for session, project, queue in [

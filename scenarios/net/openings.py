@@ -11,82 +11,100 @@ from fakebrokers.core.tls import Certificate
 from fakebrokers.faults import fault
 from fakebrokers.faults.effects import Fin, Inject, Silent
 from fakebrokers.journal import Tap
-from fakebrokers.server import FakeServer
+from scenarios._common import limit_s
 from scenarios._footprint import Footprint
-from scenarios.net._scripts import script_for
-from scenarios.net._scripts.narconi import NARC, SETTINGS
-from scenarios.net._scripts.rabbitmq_stream import ROLES
+from scenarios.subjects import ROLES, Subject
 
-RMQS = ("rabbitmq-stream",)
-WITH_TLS = {**SETTINGS, "tls": True}
 TLS_ALERT = "15030300020228"
 
 
-@scenario("NET-1.12", protocols=NARC, roles=ROLES, server=SETTINGS, timeout_s=60)
-@scenario("NET-1.12", protocols=RMQS, roles=ROLES, timeout_s=60)
-async def garbage_first(broker: FakeServer, client: Client, expect: Expect) -> None:
-    script = script_for(broker, client, expect)
+@scenario("NET-1.12", roles=ROLES, timeout_s=60)
+async def garbage_first(subject: Subject, client: Client, expect: Expect) -> None:
+    """Garbage before the first frame.
+
+    Fault: The first connection gets 64 bytes (fixed seed, first byte 0x7F: a huge length field) and stays
+    open; later connections are clean
+    Pass: connect ends by its deadline with `protocol`, `connection` or `timeout`; or, for clients that retry
+    by themselves, the clean connection works within 30 s. Until then CPU under 50 % of a core, RSS growth
+    under 32 MiB, nothing surfaced, process alive
+    """
     garbage = b"\x7f" + Random(112).randbytes(63)
-    broker.faults.add(
+    subject.broker.faults.add(
         fault(Inject(hex=garbage.hex()), Silent(), on="accept", nth=1, scope="run", name="garbage")
     )
     footprint = Footprint(client)
     begun = asyncio.get_running_loop().time()
     deadline = client.deadline_s("connect", client.deadline_s("request", 5.0))
-    result = await (await script.begin_opening("s1", timeout=5.0))
-    expect.exercised(broker.faults.fired("garbage"), "nobody connected")
+    result = await (await subject.begin_opening("s1", timeout=5.0))
+    expect.exercised(subject.broker.faults.fired("garbage"), "nobody connected")
     expect.ended(result, "connect ends by its deadline")
-    if len(script.accepted()) == 1 or not result.ok:
+    if len(subject.accepted()) == 1 or not result.ok:
         expect.failed(
             result, ("protocol", "connection", "timeout"), "connect ends as protocol, connection or timeout"
         )
-        expect.within(result.elapsed_ms / 1000, deadline * 1.2 + 0.25, "connect ends by its deadline")
+        expect.within(result.elapsed_ms / 1000, limit_s(deadline), "connect ends by its deadline")
     await asyncio.sleep(max(0.0, begun + 1.5 - asyncio.get_running_loop().time()))
     footprint.judge(expect, rss_mib=32, cpu_share=0.5)
-    await script.run("clean", case="clean connection afterwards")
+    await subject.run("clean", case="clean connection afterwards")
 
 
-@scenario("NET-1.13", protocols=NARC, timeout_s=60)
-@scenario("NET-1.13", protocols=RMQS, timeout_s=60)
-async def tls_on_a_plain_port(broker: FakeServer, client: Client, expect: Expect) -> None:
-    script = script_for(broker, client, expect)
-    broker.faults.add(fault(Inject(hex=TLS_ALERT), Fin(), on="accept", name="alert"))
+@scenario("NET-1.13", timeout_s=60)
+async def tls_on_a_plain_port(subject: Subject, client: Client, expect: Expect) -> None:
+    """TLS bytes on a plain port.
+
+    Fault: A client without TLS gets a TLS alert (15 03 03 00 02 02 28), then fin, on every connection
+    Pass: connect ends within 5 s or by its deadline, if that is later, with `protocol` or `connection`, or,
+    where clients connect in the background, there are at most 20 attempts/s and close works; RSS growth under
+    32 MiB
+    """
+    subject.broker.faults.add(fault(Inject(hex=TLS_ALERT), Fin(), on="accept", name="alert"))
     footprint = Footprint(client)
     deadline = max(5.0, client.deadline_s("connect", client.deadline_s("request", 5.0)))
-    result = await (await script.begin_opening("s1", timeout=5.0))
-    expect.exercised(broker.faults.fired("alert"), "nobody connected")
+    result = await (await subject.begin_opening("s1", timeout=5.0))
+    expect.exercised(subject.broker.faults.fired("alert"), "nobody connected")
     expect.failed(result, ("protocol", "connection"), "connect ends as protocol or connection")
-    expect.within(result.elapsed_ms / 1000, deadline * 1.2 + 0.25, "connect ends by its deadline")
+    expect.within(result.elapsed_ms / 1000, limit_s(deadline), "connect ends by its deadline")
     footprint.judge(expect, rss_mib=32)
 
 
-@scenario("NET-1.14", protocols=NARC, server=WITH_TLS, timeout_s=60)
-@scenario("NET-1.14", protocols=RMQS, server={"tls": True}, timeout_s=60)
-async def tls_client_on_a_plain_port(broker: Any, client: Client, expect: Expect) -> None:
-    script = script_for(broker, client, expect)
+@scenario("NET-1.14", server={"tls": True}, timeout_s=60)
+async def tls_client_on_a_plain_port(subject: Subject, client: Client, expect: Expect) -> None:
+    """TLS client on a plain port.
+
+    Fault: The fake listens without TLS and treats the ClientHello as the real server treats garbage (FIN)
+    Pass: connect ends within 5 s with `connection` or `protocol`; never a fall-back to plain: no frame and no
+    credentials in clear on any connection
+    """
+    broker: Any = subject.broker
     options: dict[str, Any] = {"tls": {"ca_file": str(broker.tls.ca_file), "server_name": "localhost"}}
-    result = await (await script.begin_opening("s1", timeout=5.0, **options))
-    expect.exercised(script.accepted(), "nobody connected")
+    result = await (await subject.begin_opening("s1", timeout=5.0, **options))
+    expect.exercised(subject.accepted(), "nobody connected")
     expect.failed(result, ("connection", "protocol"), "connect ends as connection or protocol")
-    expect.within(result.elapsed_ms / 1000, 5.0 * 1.2 + 0.25, "within 5 s")
+    expect.within(result.elapsed_ms / 1000, limit_s(5.0), "within 5 s")
     await asyncio.sleep(0.3)
     plain = [str(r) for r in broker.journal.select(tap=Tap.RECEIVED) if r.kind != "Malformed"]
     expect.that(not plain, "no frame and no credentials in clear on any connection", plain[:3])
 
 
-@scenario("NET-1.15", protocols=NARC, server=WITH_TLS, timeout_s=90)
-@scenario("NET-1.15", protocols=RMQS, server={"tls": True}, timeout_s=90)
-async def bad_certificates(broker: Any, client: Client, expect: Expect) -> None:
-    script = script_for(broker, client, expect)
+@scenario("NET-1.15", server={"tls": True}, timeout_s=90)
+async def bad_certificates(subject: Subject, client: Client, expect: Expect) -> None:
+    """Certificate that must be refused.
+
+    Fault: With `tls.ca_file` given: certificate (a) expired, (b) for another host name, (c) of an unknown
+    authority; then a good one
+    Pass: (a) to (c): connect fails with `connection` or `auth`, no protocol frame and no credentials were
+    sent inside or outside of TLS; the good one connects
+    """
+    broker: Any = subject.broker
     options: dict[str, Any] = {"tls": {"ca_file": str(broker.tls.ca_file), "server_name": "localhost"}}
     where = [f"{broker.host}:{broker.tls_port}"]
     for kind in (Certificate.EXPIRED, Certificate.WRONG_HOST, Certificate.UNKNOWN_AUTHORITY):
         broker.tls.show(kind)
         mark = broker.journal.last_seq
-        result = await (await script.begin_opening(str(kind), timeout=5.0, endpoints=where, **options))
+        result = await (await subject.begin_opening(str(kind), timeout=5.0, endpoints=where, **options))
         frames = [str(r) for r in broker.journal.select(tap=Tap.RECEIVED, since=mark)]
         expect.that(not frames, f"{kind}: nothing was sent inside or outside of TLS", frames[:3])
         expect.failed(result, ("connection", "auth"), f"{kind}: connect fails as connection or auth")
     broker.tls.show(Certificate.GOOD)
-    result = await (await script.begin_opening("good", timeout=5.0, endpoints=where, **options))
+    result = await (await subject.begin_opening("good", timeout=5.0, endpoints=where, **options))
     expect.ok(result, "the good certificate connects")

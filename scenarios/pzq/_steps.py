@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from conformance.adapter.base import Call
@@ -13,6 +12,8 @@ from conformance.suite import Client, Expect
 from fakebrokers.journal import Record, Tap
 from fakebrokers.pzq.frames import ConsumerAck, Produce, ProduceAck, ProduceNack
 from fakebrokers.pzq.server import PZQ
+from scenarios import _common
+from scenarios._common import until
 
 PUBLISHER = ("publisher",)
 CONSUMER = ("consumer",)
@@ -40,10 +41,7 @@ def produced_bytes(broker: PZQ, body: bytes, since: int = 0) -> list[Produce]:
 
 async def came(broker: PZQ, expect: Expect, count: int = 1, since: int = 0) -> list[Produce]:
     """So many messages, no repeats counted, came from producers; they are returned in order of arrival."""
-    await until(lambda: len(_distinct(broker, since)) >= count, 4.0)
-    found = _distinct(broker, since)
-    expect.exercised(len(found) >= count, f"{len(found)} of {count} messages came in 4 s")
-    return found
+    return [*await _common.came(expect, lambda: _distinct(broker, since), count)]
 
 
 def _distinct(broker: PZQ, since: int) -> list[Produce]:
@@ -160,22 +158,6 @@ def microseconds(message: Message, name: str) -> int | None:
 
 
 # time
-
-
-async def until(condition: Callable[[], object], within_s: float) -> bool:
-    """Wait for something that no event tells; whether it came."""
-    loop = asyncio.get_running_loop()
-    deadline = loop.time() + within_s
-    while not condition():
-        if loop.time() > deadline:
-            return False
-        await asyncio.sleep(0.02)
-    return True
-
-
-def limit_s(deadline_s: float) -> float:
-    """How late something that should end after that time may end."""
-    return deadline_s * 1.2 + 0.25
 
 
 async def process_ends(client: Client, expect: Expect) -> None:

@@ -14,6 +14,7 @@ from fakebrokers.faults import fault, rewrite
 from fakebrokers.journal import Tap
 from fakebrokers.pzq.faults import ExtraHeaders, stale_delivery
 from fakebrokers.pzq.frames import Delivery
+from scenarios._common import until
 from scenarios.pzq._steps import (
     CONSUMER,
     QUICK,
@@ -29,7 +30,6 @@ from scenarios.pzq._steps import (
     shown,
     statuses,
     surfaced,
-    until,
     with_body,
     works_on,
 )
@@ -38,6 +38,13 @@ from scenarios.pzq._steps import (
 @scenario("PZQ-2.01", roles=CONSUMER)
 @scenario("PZQ-2.01", variants=("seed",), roles=CONSUMER, server={"profile": "seed"})
 async def delivery_layout(broker: PZQ, client: Client, expect: Expect) -> None:
+    """Delivery layout.
+
+    Fault: None; one delivery
+    Pass: Socket type ROUTER (DEALER: non-strict, it works with one instance; REP = fail, its answer always
+    counts as negative); body and key (`position`) surfaced, in both profiles; `sent_us` and `timeout_us`
+    equal the wire (missing: non-strict)
+    """
     await consuming(client, expect)
     key = broker.put(b"hello")
     (message, *_) = await surfaced(client, expect, b"hello", criterion="the body is surfaced")
@@ -65,6 +72,11 @@ def _socket_types(broker: PZQ, connection: str) -> list[str]:
 
 @scenario("PZQ-2.02", roles=CONSUMER)
 async def extra_headers(broker: PZQ, client: Client, expect: Expect) -> None:
+    """Extra header parts are skipped.
+
+    Fault: Two unknown parts between timeout and delimiter
+    Pass: Body is what follows the first empty part; headers do not leak into the body
+    """
     broker.faults.add(fault(ExtraHeaders(headers=("h1", "h2")), role="deliver"))
     await consuming(client, expect)
     broker.put(b"a", b"b")
@@ -73,6 +85,11 @@ async def extra_headers(broker: PZQ, client: Client, expect: Expect) -> None:
 
 @scenario("PZQ-2.03", roles=CONSUMER)
 async def multi_part_body(broker: PZQ, client: Client, expect: Expect) -> None:
+    """Multi-part body with empty parts.
+
+    Fault: Body parts "a","","b"
+    Pass: Three parts surfaced
+    """
     await consuming(client, expect)
     broker.put(b"a", b"", b"b")
     await _only_this(client, expect, (b"a", b"", b"b"), "all three parts are surfaced")
@@ -85,6 +102,14 @@ async def _only_this(client: Client, expect: Expect, body: Sequence[bytes], crit
 
 @scenario("PZQ-2.09", roles=CONSUMER, server=QUICK, timeout_s=40)
 async def expired_message(broker: PZQ, client: Client, expect: Expect) -> None:
+    """Expired message.
+
+    Fault: First copy carries sent = now - 2 × timeout; if it is not acknowledged, the regular redelivery
+    brings a copy with a fresh time
+    Pass: Either surfaced and acknowledged like any other, or not surfaced and no "1" for it before the fresh
+    copy, which is then surfaced and acknowledged. Dropped and acknowledged with "1" = fail (message lost).
+    "0" for a dropped one: non-strict. With `filter_expired` declared both settings are run
+    """
     await client.connected()
     settings = (False, True) if client.can("filter_expired") else (False,)
     for on in settings:
@@ -107,6 +132,11 @@ async def expired_message(broker: PZQ, client: Client, expect: Expect) -> None:
 
 @scenario("PZQ-2.10", roles=CONSUMER)
 async def not_expired_at_the_edge(broker: PZQ, client: Client, expect: Expect) -> None:
+    """Not expired at the edge.
+
+    Fault: sent = now - 0.5 × timeout
+    Pass: Surfaced
+    """
     broker.faults.add(stale_delivery(2_500_000))
     options = {"filter_expired": True} if client.can("filter_expired") else {}
     await consuming(client, expect, **options)
@@ -116,6 +146,13 @@ async def not_expired_at_the_edge(broker: PZQ, client: Client, expect: Expect) -
 
 @scenario("PZQ-2.11", roles=CONSUMER, timeout_s=40)
 async def microsecond_units(broker: PZQ, client: Client, expect: Expect) -> None:
+    """Microsecond units.
+
+    Fault: timeout 5 000 000; one message with sent = now - 3 s, one with sent = now - 11 s
+    Pass: The 3 s old one is surfaced; where the client surfaces or judges times, `sent_us` and `timeout_us`
+    are the wire's numbers and `expired` is false for the first, true for the second. Surfacing the second:
+    non-strict only if `filter_expired` is declared and on
+    """
     await client.connected()
     for on in (False, True) if client.can("filter_expired") else (False,):
         sub = f"c-{on}"
@@ -166,6 +203,12 @@ def _judge_times(
 
 @scenario("PZQ-2.12", roles=CONSUMER)
 async def non_numeric_times(broker: PZQ, client: Client, expect: Expect) -> None:
+    """Non-numeric times.
+
+    Fault: sent = "abc", then "-1", then 40 digits; timeout = "x" (not empty: an empty part there would be the
+    delimiter)
+    Pass: Each delivered or reported as error event; no crash; a good message behind them is surfaced
+    """
     await consuming(client, expect, on_message=auto())
     cases = [("sent", b"abc"), ("sent", b"-1"), ("sent", b"4" * 40), ("timeout", b"x")]
     for field, value in cases:
@@ -184,6 +227,12 @@ async def non_numeric_times(broker: PZQ, client: Client, expect: Expect) -> None
 
 @scenario("PZQ-2.13", roles=CONSUMER)
 async def large_times(broker: PZQ, client: Client, expect: Expect) -> None:
+    """Large times.
+
+    Fault: sent = 2^53 + 1 and sent = 2^63 - 1, timeout 5 000 000
+    Pass: Both surfaced (they lie in the future: not expired, no overflow in sent + timeout); `sent_us` exact
+    if surfaced
+    """
     options = {"filter_expired": True} if client.can("filter_expired") else {}
     await consuming(client, expect, on_message=auto(), **options)
     for sent in (2**53 + 1, 2**63 - 1):
@@ -199,6 +248,13 @@ async def large_times(broker: PZQ, client: Client, expect: Expect) -> None:
 
 @scenario("PZQ-2.14", roles=CONSUMER)
 async def malformed_delivery(broker: PZQ, client: Client, expect: Expect) -> None:
+    """Malformed delivery.
+
+    Fault: Parts behind the routing part: [""]; [key]; [key][sent][timeout] without delimiter;
+    [key][sent][timeout][""] without body; [key][""][body] without times. Then a good one
+    Pass: None of the first three surfaced as a message with a body; no "1" for a key that was not surfaced;
+    no crash; the good one surfaced. Error event missing: non-strict
+    """
     await consuming(client, expect, on_message=auto())
     key = broker.put(b"before")
     await surfaced(client, expect, b"before", criterion="a good message is surfaced")
@@ -227,6 +283,11 @@ async def malformed_delivery(broker: PZQ, client: Client, expect: Expect) -> Non
 
 @scenario("PZQ-2.19", roles=CONSUMER)
 async def huge_header(broker: PZQ, client: Client, expect: Expect) -> None:
+    """Unsolicited parts on the socket.
+
+    Fault: Header part of 1 MiB between timeout and delimiter
+    Pass: Body surfaced unchanged, header not in it, acknowledged with "1"
+    """
     broker.faults.add(fault(ExtraHeaders(headers=("x" * (1 << 20),)), role="deliver"))
     await consuming(client, expect, on_message=auto())
     key = broker.put(b"hello")
@@ -236,6 +297,12 @@ async def huge_header(broker: PZQ, client: Client, expect: Expect) -> None:
 
 @scenario("PZQ-2.20", roles=CONSUMER, server={"order": "skip"})
 async def skipping_order(broker: PZQ, client: Client, expect: Expect) -> None:
+    """Backlog in skipping order.
+
+    Fault: 60 stored; delivered as 0 1 2 3 4 6 7 9 11 12 14 ..., then the skipped ones
+    Pass: Each of the 60 surfaced once with its own body and key and acknowledged with that key; no message
+    dropped as old or duplicate because a later key was seen first
+    """
     keys = {b"%d" % n: broker.put(b"%d" % n) for n in range(60)}
     await consuming(client, expect, on_message=auto())
     await until(lambda: len(client.messages("c1")) >= 60, 4.0)
@@ -252,6 +319,11 @@ async def skipping_order(broker: PZQ, client: Client, expect: Expect) -> None:
 @scenario("PZQ-2.21", roles=CONSUMER)
 @scenario("PZQ-2.21", variants=("seed",), roles=CONSUMER, server={"profile": "seed"})
 async def opaque_keys(broker: PZQ, client: Client, expect: Expect) -> None:
+    """The key is opaque.
+
+    Fault: Keys: the real form; 1 byte 0x00; "1"; 255 bytes with NUL, `|`, 0xFF
+    Pass: First frame of each ack bytewise equal to the key delivered; `position` distinct for each
+    """
     await consuming(client, expect, on_message=auto())
     odd = (b"\0", b"1", b"a\0b|\xff" * 51)
     keys = [broker.put(b"0"), *(broker.put(b"%d" % n, key=key) for n, key in enumerate(odd, 1))]

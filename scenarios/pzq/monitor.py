@@ -34,6 +34,12 @@ async def values(client: Client, expect: Expect, criterion: str) -> dict[str, An
 @scenario("PZQ-3.01", roles=MONITOR)
 @scenario("PZQ-3.01", variants=("seed",), roles=MONITOR, server={"profile": "seed"})
 async def monitor_request(broker: PZQ, client: Client, expect: Expect) -> None:
+    """Monitor request.
+
+    Fault: None; one request
+    Pass: Last frame received is exactly `MONITOR`; result map has all six keys as sent, integer values
+    (decimal strings: non-strict), no empty key
+    """
     broker.put(b"a message")
     await client.connected()
     found = await values(client, expect, "the monitor's reply is understood")
@@ -51,6 +57,11 @@ async def monitor_request(broker: PZQ, client: Client, expect: Expect) -> None:
 
 @scenario("PZQ-3.02", roles=MONITOR)
 async def unknown_keys(broker: PZQ, client: Client, expect: Expect) -> None:
+    """Monitor keys unknown or missing.
+
+    Fault: Extra lines, other key spelling (messages_in_flight / messages_inflight)
+    Pass: Unknown keys kept or ignored; no crash
+    """
     await client.connected()
     text = "uptime: 5\nmessages: 3\nmessages_in_flight: 1\nmessages_inflight: 1\n"
     broker.faults.add(garbled_monitor(text, nth=1, scope="run"))
@@ -61,6 +72,12 @@ async def unknown_keys(broker: PZQ, client: Client, expect: Expect) -> None:
 
 @scenario("PZQ-3.03", roles=MONITOR)
 async def colons_and_blanks(broker: PZQ, client: Client, expect: Expect) -> None:
+    """Values with colon and blanks.
+
+    Fault: Extra lines "node: tcp://a:1" and "plain:5"
+    Pass: Split at the first colon, blanks around the value removed: node = tcp://a:1, plain = 5; no crash on
+    the value that is no integer
+    """
     await client.connected()
     broker.faults.add(garbled_monitor(f"{REPLY}node: tcp://a:1\nplain:5\n"))
     found = await values(client, expect, "values that are no integers are no trouble")
@@ -70,6 +87,11 @@ async def colons_and_blanks(broker: PZQ, client: Client, expect: Expect) -> None
 
 @scenario("PZQ-3.04", roles=MONITOR)
 async def line_ends(broker: PZQ, client: Client, expect: Expect) -> None:
+    """Trailing newline and empty lines.
+
+    Fault: Reply with no newline, one (the daemon), two at the end
+    Pass: Same map three times; no empty key
+    """
     await client.connected()
     found = []
     for end in ("", "\n", "\n\n"):
@@ -83,6 +105,12 @@ async def line_ends(broker: PZQ, client: Client, expect: Expect) -> None:
 
 @scenario("PZQ-3.08", roles=MONITOR)
 async def no_list(broker: PZQ, client: Client, expect: Expect) -> None:
+    """Monitor reply that is no list.
+
+    Fault: One reply each: "hello"; empty; "db_size:"; bytes 0xFF; two frames. Then a good one
+    Pass: Error `protocol`, or the map of what could be read; no crash; the good reply is read by the next
+    request on the same session
+    """
     await client.connected()
     replies: list[dict[str, Any]] = [
         {"text": b"hello"},

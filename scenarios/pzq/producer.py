@@ -11,13 +11,13 @@ from fakebrokers.faults import Fault, drop, duplicate, fault, inject, rewrite
 from fakebrokers.journal import Tap
 from fakebrokers.pzq.faults import ExtraHeaders, WithoutDelimiter, refuse_message
 from fakebrokers.pzq.frames import ProduceAck, ProduceNack
+from scenarios._common import limit_s
 from scenarios.pzq._steps import (
     PUBLISHER,
     ROOMY,
     answer,
     came,
     goes_on,
-    limit_s,
     produced,
     produced_bytes,
     publish,
@@ -34,6 +34,14 @@ def refusal(*texts: bytes, **match: Any) -> Fault:
 
 @scenario("PZQ-1.01", roles=PUBLISHER)
 async def message_layout(broker: PZQ, client: Client, expect: Expect) -> None:
+    """Message layout.
+
+    Fault: None; capture one produce. The peer's socket type comes from the ZMTP metadata of the received
+    frames
+    Pass: Socket type DEALER; frames [id][headers...][empty][body...]; id not empty; header parts, if any, not
+    empty and none begins with `REPLICA:` (the daemon takes that for a cluster copy). A REQ peer or a leading
+    empty part fails
+    """
     await client.connected()
     call = publish(client, b"hello")
     await expect.reached(broker, "nothing came", tap=Tap.RECEIVED)
@@ -54,6 +62,12 @@ async def message_layout(broker: PZQ, client: Client, expect: Expect) -> None:
 
 @scenario("PZQ-1.02", roles=PUBLISHER)
 async def multi_part_body(broker: PZQ, client: Client, expect: Expect) -> None:
+    """Multi-part body.
+
+    Fault: Body of 3 parts: "", "a", "" (empty ones first and last)
+    Pass: On the wire the parts after the first empty frame behind frame 0 are exactly these three, in order;
+    produce ends `acked`
+    """
     await client.connected()
     call = publish(client, b"", b"a", b"")
     (message, *_) = await came(broker, expect)
@@ -63,6 +77,11 @@ async def multi_part_body(broker: PZQ, client: Client, expect: Expect) -> None:
 
 @scenario("PZQ-1.03", roles=PUBLISHER, revision=2)
 async def positive_acknowledgement(broker: PZQ, client: Client, expect: Expect) -> None:
+    """Positive acknowledgement.
+
+    Fault: Answer [id]["1"][empty]
+    Pass: produce ends `acked`
+    """
     await client.connected()
     for number in range(20):
         result = await publish(client, b"%d" % number)
@@ -73,6 +92,12 @@ async def positive_acknowledgement(broker: PZQ, client: Client, expect: Expect) 
 
 @scenario("PZQ-1.04", roles=PUBLISHER)
 async def negative_acknowledgement(broker: PZQ, client: Client, expect: Expect) -> None:
+    """Negative acknowledgement.
+
+    Fault: Answer [id]["0"][empty]["disk full"]
+    Pass: produce ends `refused` (= nacked), not sent again by itself more than once; text `disk full` in the
+    error (text missing: non-strict); the next produce works
+    """
     await client.connected()
     broker.faults.add(refuse_message("disk full", name="full"))
     result = await publish(client, b"hello", timeout=2.0)
@@ -86,6 +111,13 @@ async def negative_acknowledgement(broker: PZQ, client: Client, expect: Expect) 
 
 @scenario("PZQ-1.05", roles=PUBLISHER)
 async def unknown_status(broker: PZQ, client: Client, expect: Expect) -> None:
+    """Unknown status value.
+
+    Fault: One produce each, answered with status "NO", "2", "11", byte 0x01, and with no status at all
+    ([id][empty][empty]); "OK" is not part of this scenario (PZQ-1.22)
+    Pass: None ends `acked`; `refused`, `protocol` or `timeout` are all right; the next produce with status
+    "1" ends `acked`
+    """
     await client.connected()
     for status in (b"NO", b"2", b"11", b"\x01", b""):
         broker.faults.add(rewrite({"status": status}, role="confirm", scope="run", name="status"))
@@ -101,6 +133,11 @@ async def unknown_status(broker: PZQ, client: Client, expect: Expect) -> None:
 
 @scenario("PZQ-1.06", roles=PUBLISHER)
 async def extra_headers(broker: PZQ, client: Client, expect: Expect) -> None:
+    """Extra header parts in the acknowledgement.
+
+    Fault: First produce: [id]["1"][h1][h2][empty]["text"]; second: [id]["0"][h1][h2][empty]["disk full"]
+    Pass: First `acked`; second `refused` with the text `disk full` and not `h1`, `h2` or nothing
+    """
     await client.connected()
     broker.faults.add(fault(ExtraHeaders(headers=("h1", "h2")), role="confirm"))
     broker.faults.add(rewrite({"texts": (b"text",)}, role="confirm", nth=1))
@@ -116,6 +153,11 @@ async def extra_headers(broker: PZQ, client: Client, expect: Expect) -> None:
 
 @scenario("PZQ-1.07", roles=PUBLISHER, revision=2)
 async def success_with_text(broker: PZQ, client: Client, expect: Expect) -> None:
+    """Success with a status message.
+
+    Fault: [id]["1"][empty]["REPLICATION_FAILED"]
+    Pass: `acked`; no error event; text in `meta` (missing: non-strict)
+    """
     await client.connected()
     broker.faults.add(rewrite({"texts": (b"REPLICATION_FAILED",)}, role="confirm"))
     result = await publish(client, b"hello")
@@ -128,6 +170,12 @@ async def success_with_text(broker: PZQ, client: Client, expect: Expect) -> None
 
 @scenario("PZQ-1.08", roles=PUBLISHER)
 async def acknowledgement_without_delimiter(broker: PZQ, client: Client, expect: Expect) -> None:
+    """Acknowledgement without delimiter.
+
+    Fault: [id]["1"], then for the next produce [id] alone
+    Pass: First ends `acked`, `protocol` or `timeout`; second ends `protocol` or `timeout`; no unhandled
+    error; a third produce with a good answer ends `acked`
+    """
     await client.connected()
     broker.faults.add(fault(WithoutDelimiter(), role="confirm", scope="run", name="cut"))
     result = await publish(client, b"first", timeout=1.0)
@@ -143,6 +191,12 @@ async def acknowledgement_without_delimiter(broker: PZQ, client: Client, expect:
 
 @scenario("PZQ-1.09", roles=PUBLISHER)
 async def acknowledgement_lost(broker: PZQ, client: Client, expect: Expect) -> None:
+    """Acknowledgement lost.
+
+    Fault: Message is stored, every acknowledgement for it is dropped, also those of repeats
+    Pass: produce ends `timeout` (not definite) at its deadline, no `acked`, no `refused`; `state.pending` is
+    0 or null afterwards; the next produce ends `acked`
+    """
     await client.connected()
     broker.faults.add(drop(role="confirm", name=LOST))
     deadline = client.deadline_s("publish", 1.0)
@@ -159,6 +213,12 @@ async def acknowledgement_lost(broker: PZQ, client: Client, expect: Expect) -> N
 
 @scenario("PZQ-1.10", roles=PUBLISHER, needs=("concurrent",), server=ROOMY)
 async def acknowledgements_out_of_order(broker: PZQ, client: Client, expect: Expect) -> None:
+    """Acknowledgements out of order.
+
+    Fault: Produce 5 at once; hold the answers until all 5 arrived or nothing new came for 500 ms; answer in
+    the order 5,3,1,2,4 with "0" for 2 and 4, "1" for the rest
+    Pass: 1, 3, 5 `acked`; 2, 4 `refused`. Fewer than 2 outstanding at once: inconclusive
+    """
     await client.connected()
     broker.faults.add(drop(role="confirm", name=LOST))
     calls = [publish(client, b"%d" % n, timeout=8.0) for n in range(1, 6)]
@@ -180,6 +240,11 @@ async def acknowledgements_out_of_order(broker: PZQ, client: Client, expect: Exp
 
 @scenario("PZQ-1.11", roles=PUBLISHER)
 async def duplicate_acknowledgement(broker: PZQ, client: Client, expect: Expect) -> None:
+    """Duplicate acknowledgement.
+
+    Fault: Produce A, answer "1" twice; then produce B, answer "0"
+    Pass: A `acked` once, B `refused`; no unhandled error
+    """
     await client.connected()
     broker.faults.add(duplicate(role="confirm", name="twice"))
     broker.faults.add(drop(kind="Produce", nth=2))
@@ -195,6 +260,12 @@ async def duplicate_acknowledgement(broker: PZQ, client: Client, expect: Expect)
 
 @scenario("PZQ-1.12", roles=PUBLISHER)
 async def acknowledgement_for_unknown_id(broker: PZQ, client: Client, expect: Expect) -> None:
+    """Acknowledgement for unknown id.
+
+    Fault: While A is in flight: [foreign id]["1"][empty], then [A]["0"][empty]["x"]
+    Pass: A ends `refused`; the foreign one is ignored or a `note`/`error` event; no exception for A; next
+    produce works
+    """
     await client.connected()
     foreign = inject(kind="ProduceAck", fields={"id": "foreign"}, place="before", role="confirm", nth=1)
     broker.faults.add(foreign, refusal(b"x", nth=1))
@@ -205,6 +276,13 @@ async def acknowledgement_for_unknown_id(broker: PZQ, client: Client, expect: Ex
 
 @scenario("PZQ-1.15", roles=PUBLISHER)
 async def empty_body(broker: PZQ, client: Client, expect: Expect) -> None:
+    """Empty body.
+
+    Fault: Body of one part of length 0 (the fake refuses [id][empty] alone with `Trying to save empty
+    message`, as the daemon does)
+    Pass: Sent as [id][empty][empty], `acked`, delivered as one empty part; local refusal `invalid`:
+    non-strict
+    """
     await client.connected()
     result = await publish(client, b"")
     if result.error is not None and result.error.kind == "invalid":
@@ -217,6 +295,12 @@ async def empty_body(broker: PZQ, client: Client, expect: Expect) -> None:
 
 @scenario("PZQ-1.24", roles=PUBLISHER, unconnected="what cannot be sent may be refused before it is")
 async def nothing_to_send(broker: PZQ, client: Client, expect: Expect) -> None:
+    """Nothing to send.
+
+    Fault: publish with an empty list of body parts
+    Pass: `invalid` locally, or one empty body part on the wire, or [id][empty] and `refused`. [id] alone on
+    the wire = fail (the daemon drops it without an answer)
+    """
     await client.connected()
     result = await publish(client, timeout=1.0)
     single = broker.journal.select(kind="Malformed", tap=Tap.RECEIVED)
@@ -231,6 +315,11 @@ async def nothing_to_send(broker: PZQ, client: Client, expect: Expect) -> None:
 
 @scenario("PZQ-1.25", roles=PUBLISHER)
 async def several_texts(broker: PZQ, client: Client, expect: Expect) -> None:
+    """Several status texts, not UTF-8.
+
+    Fault: [id]["0"][empty]["disk"][0xFF 0xFE]
+    Pass: `refused`; first text surfaced; no decoding error that hides the outcome
+    """
     await client.connected()
     broker.faults.add(refusal(b"disk", b"\xff\xfe", nth=1))
     result = await publish(client, b"hello")

@@ -14,18 +14,17 @@ from fakebrokers.faults.effects import Drop
 from fakebrokers.journal import Tap
 from fakebrokers.pzq.faults import refuse_message
 from fakebrokers.pzq.frames import ProduceAck, ProduceNack
+from scenarios._common import limit_s, until
 from scenarios.pzq._steps import (
     PUBLISHER,
     ROOMY,
     answer,
     came,
     goes_on,
-    limit_s,
     process_ends,
     produced,
     produced_bytes,
     publish,
-    until,
 )
 
 LOST = "acknowledgements are lost"
@@ -34,6 +33,12 @@ UNKNOWN = ("timeout", "connection")
 
 @scenario("PZQ-1.13", roles=PUBLISHER, server=ROOMY, process=True, timeout_s=90)
 async def unique_ids(broker: PZQ, client: Client, expect: Expect) -> None:
+    """Unique ids.
+
+    Fault: 1000 produces from each of 2 adapter processes
+    Pass: Ids distinct within each process. Equal ids in the two processes: non-strict (the daemon only echoes
+    the id to the connection it came from; it makes its own key for the store)
+    """
     found: list[list[bytes]] = []
     for number in range(2):
         if number:
@@ -55,6 +60,12 @@ async def unique_ids(broker: PZQ, client: Client, expect: Expect) -> None:
 
 @scenario("PZQ-1.14", roles=PUBLISHER)
 async def binary_and_long_ids(broker: PZQ, client: Client, expect: Expect) -> None:
+    """Binary and long ids.
+
+    Fault: Caller-given ids (as `{"b64"}`): 1 B, 255 B, one with NUL, one not UTF-8; two that differ in the
+    last byte only, one answered "1", the other "0"
+    Pass: Bytes on the wire equal; each op ends with its own status; local refusal `invalid`: non-strict
+    """
     await client.connected()
     broker.faults.add(refuse_message("no", where={"id": b"pair-b"}))
     for id in (b"x", bytes(range(1, 256)), b"nul\0inside", b"\xff\xfe\x80"):
@@ -81,6 +92,13 @@ def _refused_here(result: Result) -> bool:
 
 @scenario("PZQ-1.16", roles=PUBLISHER, timeout_s=40)
 async def restart_between_produces(broker: PZQ, client: Client, expect: Expect) -> None:
+    """Broker restart between produces.
+
+    Fault: Read one produce, store it, do not answer; close listener and connections, bind again after 2 s
+    with the store
+    Pass: The one in flight ends `timeout`/`connection`, or `acked` only if a "1" for its id is in the journal
+    (repeat by the client); a produce sent after the restart is `acked` within 5 s on the same session
+    """
     await client.connected()
     broker.faults.add(drop(role="confirm", nth=1, name=LOST))
     call = publish(client, b"in flight", timeout=4.0)
@@ -104,6 +122,13 @@ async def restart_between_produces(broker: PZQ, client: Client, expect: Expect) 
 
 @scenario("PZQ-1.17", roles=PUBLISHER, timeout_s=60)
 async def broker_unreachable(broker: PZQ, client: Client, expect: Expect) -> None:
+    """Broker unreachable.
+
+    Fault: (a) nothing listens; one produce with a deadline of 1 s, then `close` (deadline 3 s); (b) the same,
+    but a listener appears 1 s after the op ended and before `close`
+    Pass: produce ends `timeout`/`connection` at its deadline; in b the message may arrive late, unless the op
+    said `definite: true`; `close` and `shutdown` end in their deadlines (bounded linger)
+    """
     broker.crash()
     for session, comes_back in (("a", False), ("b", True)):
         await client.connected(session)
@@ -127,6 +152,12 @@ async def broker_unreachable(broker: PZQ, client: Client, expect: Expect) -> Non
 
 @scenario("PZQ-1.18", roles=PUBLISHER)
 async def retry_keeps_the_id(broker: PZQ, client: Client, expect: Expect) -> None:
+    """Retry keeps the id.
+
+    Fault: Drop the first acknowledgement; client retries
+    Pass: Same id on the wire; a new id: non-strict (the daemon does not compare ids: both ways give two
+    stored messages)
+    """
     await client.connected()
     broker.faults.add(drop(role="confirm", nth=1, name=LOST))
     result = await publish(client, b"once more", timeout=3.0)
@@ -139,6 +170,11 @@ async def retry_keeps_the_id(broker: PZQ, client: Client, expect: Expect) -> Non
 
 @scenario("PZQ-1.19", roles=PUBLISHER, needs=("concurrent",))
 async def two_producers(broker: PZQ, client: Client, expect: Expect) -> None:
+    """Two producers, one connection each.
+
+    Fault: Two sessions produce at the same time; answer the second first with "0", then the first with "1"
+    Pass: First `acked`, second `refused`, also when the client numbers both from the same start
+    """
     await client.connected("s1")
     await client.connected("s2")
     broker.faults.add(drop(role="confirm", name=LOST))
@@ -165,6 +201,13 @@ async def came_bodies(broker: PZQ, expect: Expect, *bodies: bytes) -> None:
 
 @scenario("PZQ-1.20", roles=PUBLISHER, timeout_s=60)
 async def close_with_pending(broker: PZQ, client: Client, expect: Expect) -> None:
+    """Close with pending.
+
+    Fault: (a) 3 messages read, none acknowledged, then `close`; (b) the fake stops reading, 3 messages of 8
+    MiB, then `close`; deadline of `close` 3 s
+    Pass: `close` ends in its deadline; each produce ends with a non-`acked` outcome that is not `refused`;
+    process ends within 2 s of `shutdown`
+    """
     count = 3 if client.can("concurrent") else 1
     await client.connected("a")
     broker.faults.add(drop(role="confirm", name=LOST))
@@ -193,6 +236,13 @@ async def _close(client: Client, expect: Expect, session: str, calls: list[Call]
 
 @scenario("PZQ-1.21", roles=PUBLISHER, needs=("concurrent",), server=ROOMY, alone=True, timeout_s=60)
 async def burst_with_gaps(broker: PZQ, client: Client, expect: Expect) -> None:
+    """Burst with acknowledgements missing in between.
+
+    Fault: 1000 produces as fast as the client sends; acknowledgements 270, 271 and every 97th are dropped
+    Pass: Each op whose "1" is in the journal ends `acked`, each other one `timeout`/`unknown` by its own
+    deadline; nothing `refused`, no op ends by a neighbour's answer; resent messages are settled by their own
+    id; a later produce is `acked`
+    """
     await client.connected()
     lost = [drop(role="confirm", nth=n, name=f"{LOST}: {n}") for n in (270, 271)]
     broker.faults.add(*lost, drop(role="confirm", every=97, name=LOST))
@@ -217,6 +267,11 @@ async def burst_with_gaps(broker: PZQ, client: Client, expect: Expect) -> None:
 
 @scenario("PZQ-1.22", variants=("seed-words",), roles=PUBLISHER, server={"profile": "seed-words"})
 async def words_for_numbers(broker: PZQ, client: Client, expect: Expect) -> None:
+    """Status words OK and NO.
+
+    Fault: Three produces answered "OK", two answered "NO"
+    Pass: "NO" never `acked`; "OK" gives the same outcome three times, `acked` or not; no crash
+    """
     await client.connected()
     first = [(await publish(client, b"stored", timeout=1.0)).outcome for _ in range(3)]
     expect.that(len(set(first)) == 1, "OK gives the same outcome three times", first)
@@ -229,6 +284,12 @@ async def words_for_numbers(broker: PZQ, client: Client, expect: Expect) -> None
 
 @scenario("PZQ-1.23", roles=PUBLISHER)
 async def store_full(broker: PZQ, client: Client, expect: Expect) -> None:
+    """Store full.
+
+    Fault: Every produce refused with "0" and a store error text for 3 s, then stored again
+    Pass: Refused ones end `refused` with the text or, for clients that retry, `acked` only after a "1"; at
+    most 30 sends of one id in the 3 s; a new produce afterwards is `acked`
+    """
     await client.connected()
     broker.faults.add(refuse_message("no space left on device", name="full"))
     calls = [publish(client, b"%d" % n, timeout=5.0) for n in range(3 if client.can("concurrent") else 1)]

@@ -7,6 +7,7 @@ import asyncio
 from conformance.suite import Client, Expect, scenario
 from fakebrokers import PZQ
 from fakebrokers.pzq.faults import lose_consumer_ack
+from scenarios._common import limit_s, until
 from scenarios.pzq._steps import (
     CONSUMER,
     QUICK,
@@ -16,12 +17,10 @@ from scenarios.pzq._steps import (
     consuming,
     deliveries,
     key_of,
-    limit_s,
     microseconds,
     settle,
     statuses,
     surfaced,
-    until,
     with_body,
     works_on,
 )
@@ -29,6 +28,13 @@ from scenarios.pzq._steps import (
 
 @scenario("PZQ-2.04", roles=CONSUMER)
 async def positive_ack(broker: PZQ, client: Client, expect: Expect) -> None:
+    """Positive ACK.
+
+    Fault: Deliver one message (ack timeout 5 s); the runner settles 300 ms after it was surfaced
+    Pass: The fake gets exactly one [key]["1"], key bytewise equal, status one byte (the daemon takes `OK`,
+    `01` or empty as negative), no empty part in front, not before the settle op or the return of the
+    callback; no redelivery. Parts behind the status: non-strict
+    """
     await consuming(client, expect)
     key = broker.put(b"hello")
     (message, *_) = await surfaced(client, expect, b"hello", criterion="the message is surfaced")
@@ -47,6 +53,13 @@ async def positive_ack(broker: PZQ, client: Client, expect: Expect) -> None:
 
 @scenario("PZQ-2.05", roles=CONSUMER)
 async def negative_ack(broker: PZQ, client: Client, expect: Expect) -> None:
+    """Negative ACK.
+
+    Fault: Consumer rejects the first delivery; the fake redelivers at once (same key, new time), then the
+    consumer accepts
+    Pass: [key]["0"] (another status that is not "1": non-strict), second delivery surfaced with the same
+    `position` and a later `sent_us`, then [key]["1"]
+    """
     await consuming(client, expect)
     key = broker.put(b"hello")
     (first, *_) = await surfaced(client, expect, b"hello", criterion="the message is surfaced")
@@ -67,6 +80,12 @@ async def negative_ack(broker: PZQ, client: Client, expect: Expect) -> None:
 
 @scenario("PZQ-2.06", roles=CONSUMER, server=QUICK)
 async def no_ack_on_failure(broker: PZQ, client: Client, expect: Expect) -> None:
+    """No ACK on failure.
+
+    Fault: Callback raises on the first delivery only
+    Pass: No "1" for the key before its second delivery ("0" or nothing); second delivery reaches the
+    callback, then "1"; error visible as event
+    """
     await consuming(client, expect, on_message={"mode": "event", "raise_on": [1]})
     key = broker.put(b"hello")
     copies = await surfaced(
@@ -81,6 +100,13 @@ async def no_ack_on_failure(broker: PZQ, client: Client, expect: Expect) -> None
 
 @scenario("PZQ-2.07", roles=CONSUMER, server=QUICK)
 async def redelivery(broker: PZQ, client: Client, expect: Expect) -> None:
+    """Redelivery after the timeout.
+
+    Fault: First delivery is not settled; second one is
+    Pass: Two messages surfaced with equal `position`; [key]["1"] accepted for the second; no third delivery
+    in 3 s. With `dedup` declared the second copy may be suppressed if settling the first then still sends the
+    "1"
+    """
     await consuming(client, expect)
     key = broker.put(b"hello")
     (first, *_) = await surfaced(client, expect, b"hello", criterion="the message is surfaced")
@@ -101,6 +127,11 @@ async def redelivery(broker: PZQ, client: Client, expect: Expect) -> None:
 
 @scenario("PZQ-2.08", roles=CONSUMER, server=QUICK)
 async def duplicate_suppression(broker: PZQ, client: Client, expect: Expect) -> None:
+    """Duplicate suppression.
+
+    Fault: The first "1" is ignored by the fake; the message comes again with the same key
+    Pass: Second copy not surfaced, and acknowledged with "1" again
+    """
     await consuming(client, expect, on_message=auto())
     broker.faults.add(lose_consumer_ack(nth=1))
     key = broker.put(b"hello")
@@ -114,6 +145,11 @@ async def duplicate_suppression(broker: PZQ, client: Client, expect: Expect) -> 
 
 @scenario("PZQ-2.15", roles=CONSUMER)
 async def ack_to_a_vanished_instance(broker: PZQ, client: Client, expect: Expect) -> None:
+    """ACK to a vanished instance.
+
+    Fault: Server closes before ACK
+    Pass: ack op does not block for ever; reported or dropped
+    """
     await consuming(client, expect)
     broker.put(b"hello")
     (message, *_) = await surfaced(client, expect, b"hello", criterion="the message is surfaced")
@@ -126,6 +162,12 @@ async def ack_to_a_vanished_instance(broker: PZQ, client: Client, expect: Expect
 
 @scenario("PZQ-2.16", roles=CONSUMER, server=QUICK, process=True)
 async def consumer_restart(broker: PZQ, client: Client, expect: Expect) -> None:
+    """Consumer restart.
+
+    Fault: Kill the adapter process with the message unacknowledged, start it again at once
+    Pass: Message received again (the daemon does not free it on disconnect, only 1.0 to 1.5 s after the
+    delivery) and acknowledged once; nothing lost
+    """
     await consuming(client, expect)
     key = broker.put(b"hello")
     await surfaced(client, expect, b"hello", criterion="the message is surfaced")
@@ -143,6 +185,12 @@ async def consumer_restart(broker: PZQ, client: Client, expect: Expect) -> None:
 
 @scenario("PZQ-2.17", roles=CONSUMER, server={"ack_timeout": 60_000_000}, alone=True, timeout_s=90)
 async def burst(broker: PZQ, client: Client, expect: Expect) -> None:
+    """Burst of 10 000 messages.
+
+    Fault: 10 000 stored, sent as fast as the client takes them; client settles each
+    Pass: Every body surfaced once and acknowledged with its own key within 60 s; order free; RSS growth
+    reported
+    """
     keys = {b"%d" % n: broker.put(b"%d" % n) for n in range(10_000)}
     before = client.facts()
     await consuming(client, expect, on_message=auto())
@@ -160,6 +208,13 @@ async def burst(broker: PZQ, client: Client, expect: Expect) -> None:
 
 @scenario("PZQ-2.18", roles=CONSUMER, server=QUICK, timeout_s=40)
 async def slow_consumer(broker: PZQ, client: Client, expect: Expect) -> None:
+    """Slow consumer.
+
+    Fault: Callback of the first delivery takes 2.5 s
+    Pass: `sent_us` and `timeout_us` available before settling (missing: non-strict); the late "1" may be sent
+    or held back; later copies of the key may be surfaced or suppressed, each surfaced one is answered; a
+    message behind it is surfaced and acknowledged; no crash
+    """
     await consuming(client, expect, on_message=auto(sleep_ms=2500, sleep_on=[1]))
     slow = broker.put(b"slow")
     (message, *_) = await surfaced(client, expect, b"slow", criterion="the message is surfaced")
@@ -177,6 +232,12 @@ async def slow_consumer(broker: PZQ, client: Client, expect: Expect) -> None:
 
 @scenario("PZQ-2.22", roles=CONSUMER, server=QUICK)
 async def positive_ack_lost(broker: PZQ, client: Client, expect: Expect) -> None:
+    """Positive ACK lost.
+
+    Fault: The first "1" is ignored; the message comes again
+    Pass: Second copy is surfaced, or suppressed by a `dedup` client; in both cases "1" is sent for it; no
+    third delivery; monitor shows messages 0
+    """
     await consuming(client, expect, on_message=auto())
     broker.faults.add(lose_consumer_ack(nth=1))
     key = broker.put(b"hello")
@@ -193,6 +254,13 @@ async def positive_ack_lost(broker: PZQ, client: Client, expect: Expect) -> None
 
 @scenario("PZQ-2.23", roles=CONSUMER, timeout_s=40)
 async def daemon_restarts(broker: PZQ, client: Client, expect: Expect) -> None:
+    """Daemon restarts under a consumer.
+
+    Fault: 5 delivered, 3 acknowledged; connections cut, listener back after 0.5 s; the 2 unacknowledged and 1
+    of the acknowledged come at once, same keys, new times
+    Pass: All 3 surfaced (or the known one suppressed by `dedup`) and each acknowledged with "1"; a new
+    message is handled; no second session needed from the user (runner subscribes again: non-strict)
+    """
     await consuming(client, expect)
     keys = [broker.put(b"%d" % n) for n in range(5)]
     for n in range(5):
@@ -227,6 +295,13 @@ async def daemon_restarts(broker: PZQ, client: Client, expect: Expect) -> None:
 
 @scenario("PZQ-2.24", roles=CONSUMER, server=QUICK, timeout_s=40)
 async def aged_copies(broker: PZQ, client: Client, expect: Expect) -> None:
+    """Copies that aged in the socket.
+
+    Fault: 20 messages; callback of the first takes 3 s, the others return at once. There is no prefetch
+    limit: all are in flight meanwhile, expire and come again
+    Pass: Every body processed at least once and acknowledged; copies past sent + timeout may be dropped
+    without an answer; store empty within 10 s; no crash
+    """
     keys = [broker.put(b"%d" % n) for n in range(20)]
     options = {"filter_expired": True} if client.can("filter_expired") else {}
     await consuming(client, expect, on_message=auto(sleep_ms=3000, sleep_on=[1]), **options)

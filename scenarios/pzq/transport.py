@@ -6,8 +6,9 @@ import asyncio
 
 from conformance.suite import Client, Expect, scenario
 from fakebrokers import PZQ
+from scenarios._common import limit_s
 from scenarios.pzq._raw import RawPeer, frame, greet, message, reset
-from scenarios.pzq._steps import CONSUMER, PUBLISHER, auto, limit_s, process_ends, publish, surfaced
+from scenarios.pzq._steps import CONSUMER, PUBLISHER, auto, process_ends, publish, surfaced
 
 UNKNOWN = ("timeout", "connection")
 SECONDS = 4.0  #: how long connects to the wrong peer are counted
@@ -25,6 +26,13 @@ ELSEWHERE = "the client speaks to a peer of the script's own"
 
 @scenario("PZQ-3.05", roles=PUBLISHER, sockets=True, unconnected=ELSEWHERE)
 async def greeting_stalls(broker: PZQ, client: Client, expect: Expect) -> None:
+    """ZMTP greeting stalls.
+
+    Fault: Raw listener accepts TCP and sends nothing; produce with 1 s, then `close` with 3 s
+    Pass: produce ends `timeout`/`connection` at its deadline, not definite; `close` ends in its deadline;
+    process exits
+    """
+
     async def silence(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, number: int) -> None:
         await asyncio.sleep(60)
 
@@ -40,6 +48,13 @@ async def greeting_stalls(broker: PZQ, client: Client, expect: Expect) -> None:
 
 @scenario("PZQ-3.06", roles=PUBLISHER, sockets=True, unconnected=ELSEWHERE)
 async def wrong_peer_type(broker: PZQ, client: Client, expect: Expect) -> None:
+    """ZMTP wrong peer type.
+
+    Fault: Raw listener announces PUB as its socket type, 4 s
+    Pass: No crash; at most 20 connects per second; produce ends at its deadline. Recovery on the same socket
+    is not asked for
+    """
+
     async def publisher(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, number: int) -> None:
         await greet(reader, writer, "PUB")
 
@@ -57,6 +72,11 @@ async def wrong_peer_type(broker: PZQ, client: Client, expect: Expect) -> None:
 
 @scenario("PZQ-3.07", roles=CONSUMER, sockets=True, unconnected=ELSEWHERE)
 async def cut_by_rst(broker: PZQ, client: Client, expect: Expect) -> None:
+    """Frame cut by RST.
+
+    Fault: RST within a multi-part message
+    Pass: Partial message never surfaced
+    """
     head = (b"1700000000000000|key", b"1700000000000000", b"5000000", b"")
 
     async def cut(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, number: int) -> None:

@@ -15,7 +15,8 @@ from fakebrokers.rabbitmq_stream.codes import OffsetType
 from fakebrokers.rabbitmq_stream.frames import Subscribe
 from fakebrokers.rabbitmq_stream.stream import Stream
 from fakebrokers.rabbitmq_stream.writer import Batch
-from scenarios.rabbitmq_stream._steps import STREAM, received, sent
+from scenarios._common import received, sent, until
+from scenarios.rabbitmq_stream._steps import STREAM
 
 FIRST = {"type": "first"}
 NEXT = {"type": "next"}
@@ -198,9 +199,7 @@ def complaints(client: Client, after: int = 0) -> list[str]:
 
 async def error_reported(client: Client, expect: Expect, after: int, stderr: int) -> None:
     """The client tells the application of an error, or of a loss, in time; a line in its log tells nobody."""
-    deadline = asyncio.get_running_loop().time() + 2.0
-    while not complaints(client, after) and client.alive and asyncio.get_running_loop().time() < deadline:
-        await asyncio.sleep(0.02)
+    await until(lambda: complaints(client, after) or not client.alive, 2.0)
     told, logged = complaints(client, after), client.adapter.stderr(stderr).strip()
     expect.that(client.alive, "the process lives on", "it ended")
     only = f"to the log only: {logged[-200:]}" if logged else "nothing"

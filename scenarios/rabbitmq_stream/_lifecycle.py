@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 from conformance.adapter.messages import Event
@@ -12,32 +12,17 @@ from fakebrokers import RabbitMQStream
 from fakebrokers.faults import silent
 from fakebrokers.journal import Record, Tap
 from fakebrokers.rabbitmq_stream.codes import OffsetType
+from scenarios._common import LOSSES, UNHANDLED, maybe_reconnecting, received
 from scenarios.rabbitmq_stream._deliveries import FIRST, asked, attached, subscribes, write
-from scenarios.rabbitmq_stream._steps import STREAM, connections, received, widest_gap_s
+from scenarios.rabbitmq_stream._steps import STREAM, connections, widest_gap_s
 
 BEAT = {"heartbeat_s": 1}
 OTHER = "bills"
-LOSS = ("connection_lost", "disconnected", "reconnecting", "reconnected", "target_closed")
-#: What runtimes print when an error reaches nobody.
-UNHANDLED = ("unhandled", "uncaught", "panic", "never retrieved")
-
-
-async def eventually(condition: Callable[[], Any], within_s: float) -> bool:
-    """Whether the condition comes true within that time, in seconds."""
-    loop = asyncio.get_running_loop()
-    deadline = loop.time() + within_s
-    while not condition():
-        if loop.time() > deadline:
-            return False
-        await asyncio.sleep(0.02)
-    return True
 
 
 async def reconnecting(client: Client, session: str = "s1", **options: Any) -> None:
     """Connect; where the library can reconnect, it does so soon."""
-    if client.can("auto_reconnect"):
-        options["auto_reconnect"] = True
-    await client.connected(session, **options)
+    await client.connected(session, **{**options, **maybe_reconnecting(client)})
 
 
 async def at_work(
@@ -169,7 +154,7 @@ def losses(client: Client, since: int = 0, session: str | None = None) -> list[E
     return [
         event
         for event in client.events[since:]
-        if (event.event == "error" or (event.event == "session" and event["what"] in LOSS))
+        if (event.event == "error" or (event.event == "session" and event["what"] in LOSSES))
         and session in (None, event["session"] or session)
     ]
 

@@ -15,6 +15,7 @@ from fakebrokers.core.frames import Frame
 from fakebrokers.errors import UsageError
 from fakebrokers.journal import Record, Tap
 from fakebrokers.rabbitmq_stream.frames import Tune
+from scenarios._common import received, sent
 
 STREAM = "orders"
 PUBLISHER = ("publisher",)
@@ -44,18 +45,6 @@ async def stored_bodies(
     sub = f"all of {name}"
     await client.subscribed(name, sub, offset={"type": "first"})
     return [body_bytes(message.body) for message in await client.wait_messages(count, sub, 10.0)]
-
-
-def received(
-    broker: RabbitMQStream, kind: str, *, since: int = 0, connection: str | None = None
-) -> list[Record]:
-    """Frames of that kind that came from the client."""
-    return broker.journal.select(kind=kind, tap=Tap.RECEIVED, since=since, connection=connection)
-
-
-def sent(broker: RabbitMQStream, kind: str, *, since: int = 0, connection: str | None = None) -> list[Record]:
-    """Frames of that kind that left for the client."""
-    return broker.journal.select(kind=kind, tap=Tap.SENT, since=since, connection=connection)
 
 
 def answered(broker: RabbitMQStream, kind: str, since: int = 0) -> list[Record]:

@@ -9,6 +9,7 @@ from fakebrokers import RabbitMQStream
 from fakebrokers.rabbitmq_stream.batches import batch_entry
 from fakebrokers.rabbitmq_stream.codes import Compression
 from fakebrokers.rabbitmq_stream.entries import BATCH_HEADER, simple_entries
+from scenarios._common import sent
 from scenarios.rabbitmq_stream._deliveries import (
     FIRST,
     QUIET_S,
@@ -23,13 +24,19 @@ from scenarios.rabbitmq_stream._deliveries import (
     write,
     write_entries,
 )
-from scenarios.rabbitmq_stream._steps import CONSUMER, STREAM, sent
+from scenarios.rabbitmq_stream._steps import CONSUMER, STREAM
 
 OPENED = 10  #: where the deflate data of a gzip member begins
 
 
 @scenario("RMQS-4.21", roles=CONSUMER)
 async def sub_batch_entries(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    """Sub-batch entries.
+
+    Fault: One chunk with first offset 100: simple entry, batch of 3 uncompressed, simple entry, batch of 5
+    gzip (NumEntries 4, NumRecords 10)
+    Pass: 10 messages with positions 100..109 in order
+    """
     broker.create_stream(STREAM)
     begin_at(broker, 100)
     sent_bodies = numbered(100, 10)
@@ -68,6 +75,12 @@ async def _bad_batch(broker: RabbitMQStream, client: Client, expect: Expect, ent
 
 @scenario("RMQS-4.22", roles=CONSUMER, revision=3)
 async def decompression_error(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    """Decompression error.
+
+    Fault: Batch with broken gzip data and a right CRC; a good chunk follows
+    Pass: Error reported; nothing of the batch surfaced; the next chunk is surfaced on this or a new
+    connection
+    """
     hidden = numbered(0, 3, "hidden")
     entry = bytearray(batch_entry([record(client, body) for body in hidden], Compression.GZIP))
     entry[BATCH_HEADER + OPENED] = 0x07  # a deflate block of a type that does not exist
@@ -77,6 +90,11 @@ async def decompression_error(broker: RabbitMQStream, client: Client, expect: Ex
 
 @scenario("RMQS-4.23", roles=CONSUMER, revision=2)
 async def unknown_compression_code(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    """Unknown compression code.
+
+    Fault: Code 6
+    Pass: Error reported; not surfaced raw
+    """
     hidden = numbered(0, 3, "hidden")
     entry = bytearray(batch_entry([record(client, body) for body in hidden]))
     entry[0] = 0x80 | 6 << 4

@@ -13,6 +13,7 @@ from fakebrokers import RabbitMQStream
 from fakebrokers.faults import coalesce, corrupt, rewrite, slice_
 from fakebrokers.rabbitmq_stream.chunk import ChunkType
 from fakebrokers.rabbitmq_stream.entries import simple_entries
+from scenarios._common import received, sent
 from scenarios._reading import read_to_the_end
 from scenarios.rabbitmq_stream._deliveries import (
     CHUNK_PER_CREDIT,
@@ -32,7 +33,7 @@ from scenarios.rabbitmq_stream._deliveries import (
     surfaced,
     write,
 )
-from scenarios.rabbitmq_stream._steps import CONSUMER, STREAM, received, sent
+from scenarios.rabbitmq_stream._steps import CONSUMER, STREAM
 
 #: bytes of a Deliver frame up to the first entry, version 2: all header fields lie within
 HEADER_BYTES = 4 + 13 + 48
@@ -40,6 +41,11 @@ HEADER_BYTES = 4 + 13 + 48
 
 @scenario("RMQS-4.10", roles=CONSUMER)
 async def chunk_split_at_each_offset(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    """Chunk split at each offset.
+
+    Fault: frag(1) and cuts in all header fields
+    Pass: Same messages
+    """
     broker.create_stream(STREAM)
     await client.connected()
     broker.faults.add(slice_(walk=True, kind="Deliver", first=HEADER_BYTES + 8, name="cuts"))
@@ -60,6 +66,13 @@ async def chunk_split_at_each_offset(broker: RabbitMQStream, client: Client, exp
 
 @scenario("RMQS-4.17", roles=CONSUMER, revision=3)
 async def crc_mismatch(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    """CRC mismatch.
+
+    Fault: Flip one bit in the data section, CRC field unchanged (CRC-32, zlib polynomial, over the data
+    section only); a good chunk follows
+    Pass: No message of the bad chunk surfaced; error reported; the good chunk is surfaced on this or a new
+    connection; process alive
+    """
     broker.create_stream(STREAM)
     bad, good = numbered(0, 3, "bad"), numbered(3, 2)
     await client.connected()
@@ -78,6 +91,11 @@ async def crc_mismatch(broker: RabbitMQStream, client: Client, expect: Expect) -
 
 @scenario("RMQS-4.18", roles=CONSUMER)
 async def crc_with_the_top_bit(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    """CRC disabled or good.
+
+    Fault: Good CRC with the top bit set (negative int32)
+    Pass: Accepted (no signed compare error)
+    """
     broker.create_stream(STREAM)
     high = (word for number in range(100) if _crc(client, word := numbered(number, 3, "high")) >> 31)
     low = (word for number in range(100) if not _crc(client, word := numbered(number, 3, "low")) >> 31)
@@ -99,6 +117,14 @@ def _crc(client: Client, bodies: Sequence[bytes]) -> int:
 
 @scenario("RMQS-4.19", roles=CONSUMER, timeout_s=40)
 async def data_length_does_not_match(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    """DataLength does not match.
+
+    Fault: DataLength field 7 larger, then 7 smaller than the data in the frame (entries intact); a good chunk
+    follows in the same segment
+    Pass: No body that is not in the data section is surfaced; then either the next chunk is surfaced, or the
+    connection is closed/replaced with an error within 2 s; non-strict: the intact entries are surfaced
+    without an error (field unused); fail: hang, silent reader, crash
+    """
     for case, wrong in (("7 larger", 7), ("7 smaller", -7)):
         name = f"orders {case}"
         broker.create_stream(name)
@@ -137,6 +163,14 @@ async def data_length_does_not_match(broker: RabbitMQStream, client: Client, exp
 
 @scenario("RMQS-4.20", roles=CONSUMER, server=CHUNK_PER_CREDIT, timeout_s=40)
 async def unknown_chunk(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    """Unknown chunk magic or type.
+
+    Fault: Between two user chunks: (a) chunk type 1 (tracking delta; a 4.3 server sends it only on request),
+    (b) magic 0x60
+    Pass: Nothing of it surfaced as a message, the next user chunk is surfaced and the credit comes back;
+    non-strict: error reported and the connection closed or replaced within 2 s; fail: surfaced, silent
+    reader, crash
+    """
     cases: Sequence[tuple[str, Mapping[str, int]]] = (
         ("(a) chunk type 1", {"chunk.chunk_type": ChunkType.TRACKING_DELTA}),
         ("(b) magic 0x60", {"chunk.magic": 0x60}),
@@ -180,6 +214,12 @@ async def unknown_chunk(broker: RabbitMQStream, client: Client, expect: Expect) 
 
 @scenario("RMQS-4.29", roles=CONSUMER)
 async def gaps_between_chunks(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    """Gaps between chunks.
+
+    Fault: Chunks with first offsets 0 (2 records), 4 (3), 9 (1): the offsets between were used by stored
+    offsets, whose chunks are not delivered
+    Pass: Positions 0, 1, 4, 5, 6, 9 surfaced once each; no error, no re-subscribe, no waiting for 2, 3, 7, 8
+    """
     broker.create_stream(STREAM)
     writer = model(broker).writer
 
@@ -207,6 +247,12 @@ async def gaps_between_chunks(broker: RabbitMQStream, client: Client, expect: Ex
 
 @scenario("RMQS-4.30", roles=CONSUMER)
 async def sizes_without_their_bytes(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    """Trailer and filter size without their bytes.
+
+    Fault: Chunk header with trailer length 14 and bloom size 16; neither is in the frame (as the real server:
+    both stay in the log); the next Deliver in the same segment
+    Pass: Both chunks surfaced complete
+    """
     broker.create_stream(STREAM)
     stream, wanted = model(broker), numbered(0, 5)
     broker.store_offset(STREAM, "ref1", 0)
@@ -223,6 +269,12 @@ async def sizes_without_their_bytes(broker: RabbitMQStream, client: Client, expe
 
 @scenario("RMQS-4.31", roles=CONSUMER)
 async def deliver_version_2(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    """Deliver version 2.
+
+    Fault: ExchangeCommandVersions is answered with the real list; if the client's list has Deliver with max ≥
+    2, every Deliver is version 2 (u64 committed chunk id before the chunk), else version 1
+    Pass: Same messages and positions in both cases; the report says which version was used
+    """
     broker.create_stream(STREAM)
     for first in (0, 4):
         write(broker, client, numbered(first, 4))
@@ -239,6 +291,11 @@ async def deliver_version_2(broker: RabbitMQStream, client: Client, expect: Expe
 
 @scenario("RMQS-4.32", roles=CONSUMER, server={"frame_max": 1 << 20}, timeout_s=90)
 async def chunk_larger_than_the_frame_max(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    """Chunk larger than the frame max.
+
+    Fault: FrameMax 1 MiB agreed; one Deliver with 8 × 250 000 B and one with 32 × 250 000 B (8 MB)
+    Pass: 40 messages surfaced with the right SHA-256; the connection stays
+    """
     broker.create_stream(STREAM)
     bodies = [hashlib.sha256(b"%d" % number).digest() * (250_000 // 32) for number in range(40)]
     write(broker, client, bodies[:8])

@@ -42,6 +42,11 @@ REUSE_TRIES = 300
 
 @scenario("RMQS-4.01", roles=CONSUMER, target=True)
 async def subscribe_and_deliver(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    """Subscribe and deliver.
+
+    Fault: One chunk with 10 entries
+    Pass: 10 messages, offsets ChunkFirstOffset..+9
+    """
     await client.connected()
     await stream_exists(broker, client)
     first = 0
@@ -57,6 +62,11 @@ async def subscribe_and_deliver(broker: RabbitMQStream, client: Client, expect: 
 
 @scenario("RMQS-4.02", roles=CONSUMER, target=True)
 async def many_entries(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    """NumEntries greater than 1.
+
+    Fault: Chunks with 2, 3 and 1000 entries
+    Pass: No message lost, none doubled
+    """
     await client.connected()
     await stream_exists(broker, client)
     for first, count in ((0, 2), (2, 3), (5, 1000)):
@@ -111,6 +121,14 @@ async def _pending(broker: RabbitMQStream, client: Client, expect: Expect) -> tu
 
 @scenario("RMQS-4.07", roles=CONSUMER)
 async def credit_response_error(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    """CreditResponse error.
+
+    Fault: With a second subscription running and a QueryOffset pending: CreditResponse (0x8009, no
+    correlation id) (a) code 4 for an id just unsubscribed (real race), (b) code 17 for a live subscription
+    (real answer for an inactive single active consumer; the credit counts)
+    Pass: No op ends by it; the pending request gets its own answer; the second subscription goes on; in (b)
+    the consumer is kept; reporting it is optional
+    """
     dead, live = await _two_subscriptions(broker, client, expect)
     broker.store_offset(STREAM, "app", 7)
     call, held = await _pending(broker, client, expect)
@@ -136,6 +154,11 @@ def _stray(client: Client, body: bytes, offset: int = 1) -> Chunk:
 
 @scenario("RMQS-4.08", roles=CONSUMER)
 async def deliver_for_unknown_subscription(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    """Deliver for unknown subscription.
+
+    Fault: Id 250
+    Pass: Ignored; others go on
+    """
     first, second = await _two_subscriptions(broker, client, expect)
     expect.exercised(FOREIGN_ID not in (first[1], second[1]), f"the client uses id {FOREIGN_ID} itself")
     for connection in {first[0], second[0]}:
@@ -149,6 +172,13 @@ async def deliver_for_unknown_subscription(broker: RabbitMQStream, client: Clien
 
 @scenario("RMQS-4.09", roles=CONSUMER)
 async def deliver_after_unsubscribe(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    """Deliver after Unsubscribe.
+
+    Fault: A chunk written after the Unsubscribe request was read and before its answer (legal); (b) one more
+    behind the answer (illegal)
+    Pass: No message event after the unsubscribe op ended; no crash; other subscriptions go on; credit for the
+    dead id is tolerated (answered with CreditResponse 4)
+    """
     dead, _ = await _two_subscriptions(broker, client, expect)
     mark = broker.journal.last_seq
     broker.faults.add(hold(kind="Unsubscribe", direction="in", name="Unsubscribe"))
@@ -168,6 +198,14 @@ async def deliver_after_unsubscribe(broker: RabbitMQStream, client: Client, expe
 
 @scenario("RMQS-4.24", roles=CONSUMER, timeout_s=60)
 async def two_subscriptions_on_one_connection(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    """Two subscriptions, one connection.
+
+    Fault: Two streams whose Metadata names the same broker; subscribe both; interleave chunks for the two ids
+    seen on the wire; unsubscribe the first; later subscribe again until its id is reused (at most 300 times,
+    else skip that part)
+    Pass: Each message reaches the callback of its own stream; the second goes on; a reused id never calls the
+    old callback; a client that opens one connection per subscription: `inconclusive`
+    """
     first, second = await _two_subscriptions(broker, client, expect)
     expect.exercised(first[0] == second[0], "the client opens one connection per subscription")
     for number in range(5):
@@ -194,6 +232,12 @@ async def two_subscriptions_on_one_connection(broker: RabbitMQStream, client: Cl
 
 @scenario("RMQS-4.25", roles=CONSUMER)
 async def subscription_id_exists(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    """Subscription id exists.
+
+    Fault: Subscribe answered with code 3, then a chunk for that id; the next Subscribe is accepted
+    Pass: Op fails with code 3 (or ok after an automatic retry); no message event of the failed subscription;
+    the next subscribe works
+    """
     broker.create_stream(STREAM)
     await client.connected()
     broker.faults.add(reply(code=Code.SUBSCRIPTION_ID_ALREADY_EXISTS, kind="Subscribe", nth=1, scope="run"))
@@ -218,6 +262,12 @@ async def subscription_id_exists(broker: RabbitMQStream, client: Client, expect:
 
 @scenario("RMQS-4.26", roles=CONSUMER, timeout_s=60)
 async def subscribe_failure_is_clean(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    """Subscribe failure is clean.
+
+    Fault: Subscribe answered with code 6, 10 times, then OK
+    Pass: Each failed op reports 6, or the library retries by itself with ≥ 50 ms between tries and ends ok;
+    at the end one live subscription on the wire; with `stats` declared: tasks/threads as before ± 1
+    """
     broker.create_stream(STREAM)
     write(broker, client, [b"one"])
     await client.connected()
@@ -258,6 +308,13 @@ async def _load(client: Client) -> int:
 
 @scenario("RMQS-4.27", roles=CONSUMER)
 async def callback_raises(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    """Callback raises.
+
+    Fault: One chunk of 10, raise in message 3; a second chunk of 5 follows when credit comes
+    Pass: 4..10 and the second chunk surfaced, credit returned; non-strict: the consumer stops with an
+    error/closed event and surfaces nothing more; fail: later chunks surfaced with 4..10 missing, silent stop,
+    crash
+    """
     broker.create_stream(STREAM)
     write(broker, client, numbered(0, 10))
     write(broker, client, numbered(10, 5))

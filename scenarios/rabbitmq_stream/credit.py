@@ -7,6 +7,7 @@ import asyncio
 from conformance.suite import Client, Expect, scenario
 from fakebrokers import RabbitMQStream
 from fakebrokers.faults import rewrite
+from scenarios._common import sent
 from scenarios._footprint import Footprint
 from scenarios.rabbitmq_stream._deliveries import (
     CHUNK_PER_CREDIT,
@@ -18,7 +19,7 @@ from scenarios.rabbitmq_stream._deliveries import (
     surfaced,
     write,
 )
-from scenarios.rabbitmq_stream._steps import CONSUMER, STREAM, sent
+from scenarios.rabbitmq_stream._steps import CONSUMER, STREAM
 
 #: how long a slow consumer is watched
 WATCH_S = 3.0
@@ -32,6 +33,13 @@ def _single(broker: RabbitMQStream, client: Client, count: int) -> None:
 
 @scenario("RMQS-4.03", roles=CONSUMER, server=CHUNK_PER_CREDIT)
 async def credit_is_returned(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    """Credit is returned.
+
+    Fault: Subscribe (credit 2 asked; C = credit in the Subscribe frame); 5 × C chunks are waiting, one chunk
+    is sent per credit (3.10 rule)
+    Pass: All chunks delivered within 10 s; sum of the credits on the wire ≥ 4 × C (number of Credit frames is
+    free)
+    """
     broker.create_stream(STREAM)
     await client.connected()
     credit = await subscribed_with_backlog(
@@ -45,6 +53,13 @@ async def credit_is_returned(broker: RabbitMQStream, client: Client, expect: Exp
 
 @scenario("RMQS-4.04", roles=CONSUMER, server=CHUNK_PER_CREDIT)
 async def no_credit_beyond_consumption(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    """No credit beyond consumption.
+
+    Fault: 300 chunks of 1 message are waiting, callback sleeps 50 ms per message; C = credit in the Subscribe
+    frame
+    Pass: At any time: chunks sent on the wire minus chunks whose messages the application has seen ≤ 2 × C +
+    2; RSS growth < 64 MiB
+    """
     broker.create_stream(STREAM)
     await client.connected()
     footprint = Footprint(client)
@@ -67,6 +82,11 @@ async def no_credit_beyond_consumption(broker: RabbitMQStream, client: Client, e
 
 @scenario("RMQS-4.05", roles=CONSUMER, timeout_s=40)
 async def credit_starvation_recovered(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    """Credit starvation recovered.
+
+    Fault: Low-water rule of 4.x (RMQS-4.28), callback sleeps 200 ms per chunk, 20 chunks waiting
+    Pass: Credits arrive as chunks are processed; all 20 surfaced within 15 s, in order
+    """
     broker.create_stream(STREAM)
     _single(broker, client, 20)
     await client.connected()
@@ -78,6 +98,11 @@ async def credit_starvation_recovered(broker: RabbitMQStream, client: Client, ex
 
 @scenario("RMQS-4.06", roles=CONSUMER)
 async def over_delivery(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    """Over-delivery by the server.
+
+    Fault: Send 5 chunks on credit 2
+    Pass: All handled, or connection closed cleanly; no crash
+    """
     broker.create_stream(STREAM)
     await client.connected()
     broker.faults.add(
@@ -99,6 +124,13 @@ async def over_delivery(broker: RabbitMQStream, client: Client, expect: Expect) 
 
 @scenario("RMQS-4.28", roles=CONSUMER)
 async def single_credits_are_held_back(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    """Single credits are held back.
+
+    Fault: Rule of 4.x: with C = credit of the Subscribe, nothing is sent while the credit is ≤ C ÷ 2
+    (integer), above it chunks are sent until it is 0; 40 chunks of 1 message, C asked 10
+    Pass: All 40 surfaced within 10 s; the client gives one credit (or more) per chunk without waiting for a
+    chunk after each
+    """
     broker.create_stream(STREAM)
     await client.connected()
     credit = await subscribed_with_backlog(

@@ -13,6 +13,7 @@ from fakebrokers.journal import Record
 from fakebrokers.rabbitmq_stream.batches import batch_entry
 from fakebrokers.rabbitmq_stream.codes import Code, OffsetType
 from fakebrokers.rabbitmq_stream.entries import simple_entries
+from scenarios._common import received
 from scenarios.rabbitmq_stream._deliveries import (
     FIRST,
     NEXT,
@@ -29,7 +30,7 @@ from scenarios.rabbitmq_stream._deliveries import (
     write,
     write_entries,
 )
-from scenarios.rabbitmq_stream._steps import CONSUMER, STREAM, received, stream_exists
+from scenarios.rabbitmq_stream._steps import CONSUMER, STREAM, stream_exists
 
 STORE = ("rmqs.store_offset",)
 QUERY = ("rmqs.query_offset",)
@@ -40,6 +41,13 @@ RECOVERY_S = 15.0
 
 @scenario("RMQS-4.11", roles=CONSUMER)
 async def offset_specification(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    """Offset spec on the wire.
+
+    Fault: Subscribe with first, last, next, offset 42, timestamp T; the server parses as the real one: a
+    frame with value bytes behind types 1–3, or a type outside 1–5, ends in FIN without any frame
+    Pass: OffsetType 1..5; 8 value bytes only for types 4 (unsigned) and 5 (ms since epoch, equal to T);
+    credit follows; property map may be absent
+    """
     await client.connected()
     for number, (kind, value) in enumerate(
         (("first", None), ("last", None), ("next", None), ("offset", 42), ("timestamp", TIME_MS)), start=1
@@ -62,6 +70,11 @@ async def offset_specification(broker: RabbitMQStream, client: Client, expect: E
 
 @scenario("RMQS-4.12", roles=CONSUMER, target=True)
 async def chunk_before_the_asked_offset(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    """First chunk starts before the asked offset.
+
+    Fault: Ask 45, deliver chunk starting at 32
+    Pass: First message surfaced is 45
+    """
     await client.connected()
     await stream_exists(broker, client)
     for first in (0, 32):
@@ -103,6 +116,12 @@ async def _consumed(broker: RabbitMQStream, client: Client, expect: Expect, coun
 
 @scenario("RMQS-4.13", roles=CONSUMER, timeout_s=60)
 async def resume_after_reconnect(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    """Resume position after reconnect.
+
+    Fault: Consume to 57, the last record of its chunk (50..57), RST, accept
+    Pass: New Subscribe has type 4 and a value from 50 to 58; surfaced positions go on at 58 without a gap;
+    non-strict: some of 50..57 surfaced again; fail: type 1, 2, 3 or a value > 58, or older messages again
+    """
     broker.create_stream(STREAM)
     write(broker, client, numbered(0, 50))
     write(broker, client, numbered(50, 8))
@@ -123,6 +142,12 @@ async def resume_after_reconnect(broker: RabbitMQStream, client: Client, expect:
 
 @scenario("RMQS-4.33", roles=CONSUMER, timeout_s=60)
 async def loss_before_the_first_message(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    """Loss before the first message at next.
+
+    Fault: Stream holds 0..99; subscribe `next`; RST before anything is delivered; accept; then write 100..102
+    Pass: New Subscribe has type 3, or type 4 with a value ≥ 100; 100..102 surfaced at most once each, nothing
+    below 100; never type 1 or offset 0
+    """
     broker.create_stream(STREAM)
     write(broker, client, numbered(0, 100))
     await client.connected(auto_reconnect=True)
@@ -143,6 +168,12 @@ async def loss_before_the_first_message(broker: RabbitMQStream, client: Client, 
 
 @scenario("RMQS-4.34", roles=CONSUMER, timeout_s=60)
 async def resume_counts_records(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    """Resume counts records, not entries.
+
+    Fault: One chunk with first offset 10: a simple entry and a batch of 9 (NumEntries 2, NumRecords 10); all
+    consumed; RST; accept; the server attaches at the chunk that contains the asked offset
+    Pass: New Subscribe asks 19 or 20; none of 10..18 is surfaced again; 20 and later follow without gap
+    """
     broker.create_stream(STREAM)
     begin_at(broker, 10)
     one = [record(client, body) for body in numbered(10, 10)]
@@ -159,6 +190,13 @@ async def resume_counts_records(broker: RabbitMQStream, client: Client, expect: 
 
 @scenario("RMQS-4.14", roles=CONSUMER)
 async def offset_never_reset(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    """Offset never reset to 0.
+
+    Fault: QueryOffset answers 900; subscribe by name with the library's own tracking; close before any
+    message was delivered
+    Pass: No StoreOffset below 900 on the wire (the real server takes the last write, also a lower one);
+    clients that never store by themselves pass
+    """
     broker.create_stream(STREAM)
     write(broker, client, numbered(0, 1000))
     broker.store_offset(STREAM, "app", 900)
@@ -181,6 +219,13 @@ def _offset_in(result: Result) -> int | None:
 
 @scenario("RMQS-4.15", roles=CONSUMER, ops=QUERY, target=True)
 async def query_offset_not_found(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    """QueryOffset not found.
+
+    Fault: QueryOffset answered with code 19 and offset 0 (the field is always present), then with code 2 and
+    offset 0
+    Pass: op reports not found (error with the code, or null), never position 0 as a stored offset; a consumer
+    with a start given uses that start; no crash
+    """
     await client.connected()
     await stream_exists(broker, client)
     await store(broker, client, numbered(0, 10))
@@ -210,6 +255,11 @@ async def query_offset_not_found(broker: RabbitMQStream, client: Client, expect:
 
 @scenario("RMQS-4.16", roles=CONSUMER, ops=STORE, target=True)
 async def reference_of_stored_offset(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    """Reference of stored offset.
+
+    Fault: Store for two references
+    Pass: Not mixed
+    """
     await client.connected()
     await stream_exists(broker, client)
     await store(broker, client, numbered(0, 30))

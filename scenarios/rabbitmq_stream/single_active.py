@@ -10,6 +10,7 @@ from fakebrokers import RabbitMQStream
 from fakebrokers.journal import Record, Tap
 from fakebrokers.rabbitmq_stream.frames import ConsumerUpdate, ConsumerUpdateResponse
 from fakebrokers.rabbitmq_stream.groups import Group, GroupKey
+from scenarios._common import limit_s, received
 from scenarios.rabbitmq_stream._deliveries import (
     FIRST,
     asked,
@@ -20,7 +21,7 @@ from scenarios.rabbitmq_stream._deliveries import (
     surfaced,
     write,
 )
-from scenarios.rabbitmq_stream._steps import CONSUMER, STREAM, received, say
+from scenarios.rabbitmq_stream._steps import CONSUMER, STREAM, say
 
 GROUP = "app"
 PROPERTIES = {"single-active-consumer": "true", "name": GROUP}
@@ -42,7 +43,7 @@ async def _answered(broker: RabbitMQStream, expect: Expect, update: int, within_
     found = await expect.wire(
         broker,
         f"ConsumerUpdate {update} is answered with its correlation id",
-        within_s=within_s * 1.2 + 0.25,
+        within_s=limit_s(within_s),
         kind="ConsumerUpdateResponse",
         tap=Tap.RECEIVED,
         where=lambda r: r.keys == (update,),
@@ -65,6 +66,14 @@ def _position(broker: RabbitMQStream, expect: Expect, answer: Record) -> int:
 
 @scenario("RMQS-4.35", roles=CONSUMER)
 async def single_active_consumer(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    """Single active consumer is activated.
+
+    Fault: Subscribe with `single-active-consumer` and `name`; answer 1, then ConsumerUpdate (0x001a,
+    correlation id 0, active 1); nothing is delivered before it is answered, then from the answered spec
+    Pass: Property value is the string `true`; exactly one answer 0x801a with id 0, code 1, offset type 0..5
+    (8 value bytes tolerated for 1..3); messages surfaced from that position; a second ConsumerUpdate with the
+    next id is answered too
+    """
     broker.create_stream(STREAM)
     write(broker, client, numbered(0, 5))
     write(broker, client, numbered(5, 5))
@@ -87,6 +96,13 @@ async def single_active_consumer(broker: RabbitMQStream, client: Client, expect:
 
 @scenario("RMQS-4.36", roles=CONSUMER, timeout_s=60)
 async def hand_over_while_busy(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    """Hand-over while the handler is busy.
+
+    Fault: Active consumer of a super stream partition, callback sleeps 3 s; ConsumerUpdate active 0 meanwhile
+    (real server: connection dropped after 60 s without an answer); 5 s later active 1 again
+    Pass: Both answered with their correlation ids, each within 5 s; the connection stays; the messages after
+    the second answer start at the answered position
+    """
     broker.create_stream(STREAM)
     for number in range(5):
         write(broker, client, numbered(number, 1))

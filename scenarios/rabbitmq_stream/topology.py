@@ -12,13 +12,13 @@ from fakebrokers.faults import drop, fault, reply, rewrite
 from fakebrokers.faults.effects import Inject
 from fakebrokers.rabbitmq_stream.codes import NO_LEADER, Code
 from fakebrokers.rabbitmq_stream.frames import MetadataUpdate
+from scenarios._common import received, sent, until
 from scenarios.rabbitmq_stream._deliveries import FIRST, attached, subscribes
 from scenarios.rabbitmq_stream._lifecycle import (
     OTHER,
     asks_from,
     at_work,
     declares,
-    eventually,
     goes_on,
     idle_for,
     losses,
@@ -31,7 +31,7 @@ from scenarios.rabbitmq_stream._lifecycle import (
     users,
     without_gap,
 )
-from scenarios.rabbitmq_stream._steps import BOTH, PUBLISHER, STREAM, received, say, say_if_open, sent
+from scenarios.rabbitmq_stream._steps import BOTH, PUBLISHER, STREAM, say, say_if_open
 
 MANY = ("a", "b", "c", "missing")
 
@@ -54,6 +54,14 @@ async def _told_or_refused(client: Client, expect: Expect, events: int, role: st
 
 @scenario("RMQS-5.11", roles=BOTH, timeout_s=60)
 async def stream_deleted(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    """MetadataUpdate, stream deleted.
+
+    Fault: MetadataUpdate(code 6); from then on Metadata says code 2, DeclarePublisher/Subscribe 2, Publish on
+    the old id PublishError 18, Credit CreditResponse 4
+    Pass: within 10 s producer and consumer of that stream report closed or an error (or fail the next op with
+    2), tries ≤ 10 per second; a stream of the same connection goes on; pending publishes end unknown or
+    `nacked`
+    """
     await reconnecting(client)
     await at_work(broker, client, expect)
     await at_work(broker, client, expect, OTHER)
@@ -64,7 +72,7 @@ async def stream_deleted(broker: RabbitMQStream, client: Client, expect: Expect)
     broker.faults.clear()
     mark, begun = broker.journal.last_seq, broker.now
     broker.delete_stream(STREAM)
-    await eventually(lambda: losses(client, events), 5.0)
+    await until(lambda: losses(client, events), 5.0)
     for role in ("publisher", "consumer"):
         await _told_or_refused(client, expect, events, role)
     await asyncio.sleep(max(0.0, 2.0 - (broker.now - begun)))
@@ -77,6 +85,13 @@ async def stream_deleted(broker: RabbitMQStream, client: Client, expect: Expect)
 
 @scenario("RMQS-5.12", roles=BOTH, server={"nodes": 2}, timeout_s=90, revision=2)
 async def leader_moved(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    """MetadataUpdate, leader moved.
+
+    Fault: MetadataUpdate(6) on the old node; Metadata now names a second endpoint of the simulator as leader
+    and both as replicas; the old node answers DeclarePublisher with 6
+    Pass: within 30 s the producer publishes on the new leader and the consumer is subscribed at any listed
+    node from its position; ≤ 2 tries at the old leader per second
+    """
     await reconnecting(client)
     await at_work(broker, client, expect)
     before = len(client.messages(STREAM))
@@ -99,11 +114,11 @@ async def leader_moved(broker: RabbitMQStream, client: Client, expect: Expect) -
         await asyncio.sleep(0.1)
     elapsed = broker.now - begun
     expect.that(acked and at_new(), "within 30 s the producer publishes on the new leader", f"{acked=}")
-    back = await eventually(lambda: subscribes(broker, since=mark), 30.0 - elapsed)
+    back = await until(lambda: subscribes(broker, since=mark), 30.0 - elapsed)
     expect.that(back, "within 30 s the consumer is subscribed again", "no Subscribe came")
     found = await attached(broker, expect, since=mark)
     asks_from(expect, found, before)
-    await eventually(lambda: len(positions(client)) >= len(broker.messages(STREAM)), 5.0)
+    await until(lambda: len(positions(client)) >= len(broker.messages(STREAM)), 5.0)
     without_gap(expect, positions(client), "the consumer goes on without gap")
     last = len(broker.messages(STREAM)) - 1
     expect.that(last in positions(client), "the consumer goes on", f"{last} did not come")
@@ -114,6 +129,11 @@ async def leader_moved(broker: RabbitMQStream, client: Client, expect: Expect) -
 
 @scenario("RMQS-5.13", roles=PUBLISHER, timeout_s=90)
 async def stream_not_available(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    """Stream not available for a while.
+
+    Fault: MetadataUpdate(6); Metadata answers code 6 with leader 0xFFFF five times, then OK
+    Pass: ≥ 50 ms between queries on average; ends connected within 60 s; no crash
+    """
     await reconnecting(client)
     await at_work(broker, client, expect)
     mark = broker.journal.last_seq
@@ -126,7 +146,7 @@ async def stream_not_available(broker: RabbitMQStream, client: Client, expect: E
             not client.has_role("consumer") or subscribes(broker, since=mark)
         )
 
-    await eventually(lambda: works() or idle_for(broker) > 25.0, 60.0)
+    await until(lambda: works() or idle_for(broker) > 25.0, 60.0)
     done = works()
     asked = [r.at for r in received(broker, "Metadata", since=mark)]
     expect.exercised(len(asked) > 5 or not done, "the client did not ask for the stream's metadata")
@@ -138,6 +158,12 @@ async def stream_not_available(broker: RabbitMQStream, client: Client, expect: E
 
 @scenario("RMQS-5.14", roles=BOTH)
 async def update_for_unknown_stream(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    """MetadataUpdate for unknown stream.
+
+    Fault: MetadataUpdate(6) for a stream without publisher or subscription here (the real server sends it
+    also for streams that were only used in QueryOffset or StoreOffset)
+    Pass: No producer or consumer is closed; next request answered; no unhandled error
+    """
     stderr = client.adapter.stderr_mark
     await client.connected()
     await at_work(broker, client, expect)
@@ -158,6 +184,11 @@ async def update_for_unknown_stream(broker: RabbitMQStream, client: Client, expe
 
 @scenario("RMQS-5.15", roles=("admin", "publisher"), timeout_s=60)
 async def unknown_update_code(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    """Unknown MetadataUpdate code.
+
+    Fault: MetadataUpdate with code 99 for a used stream, a Create answer in the same segment
+    Pass: Create answered; no crash; the stream goes on, or is re-queried as for code 6
+    """
     await reconnecting(client)
     await at_work(broker, client, expect)
     news = {"code": 99, "stream": STREAM}
@@ -173,7 +204,7 @@ async def unknown_update_code(broker: RabbitMQStream, client: Client, expect: Ex
             say_if_open(broker, name, MetadataUpdate(99, STREAM))
     await asyncio.sleep(0.2)
     expect.that(client.alive, "no crash", "the process ended")
-    if not client.reconnects("consumer") and await eventually(lambda: losses(client, events), 2.0):
+    if not client.reconnects("consumer") and await until(lambda: losses(client, events), 2.0):
         expect.tolerate(False, "the stream goes on, or is queried again", "its users are reported closed")
         return
     await goes_on(broker, client, expect, "the stream goes on, or is queried again", STREAM, within_s=15.0)
@@ -181,6 +212,14 @@ async def unknown_update_code(broker: RabbitMQStream, client: Client, expect: Ex
 
 @scenario("RMQS-5.16", roles=PUBLISHER, server={"nodes": 2}, timeout_s=60)
 async def metadata_without_leader(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    """Metadata without leader.
+
+    Fault: (a) code 1, leader 0xFFFF (real: no leader yet), three times, then right; (b) leader reference 7
+    with brokers 0 only (illegal); (c) query for several streams: answered in another order (real), one of
+    them code 2 with 0xFFFF
+    Pass: (a) fails with an error, or retries (≥ 50 ms apart) and works; (b) an error within the deadline; (c)
+    every stream gets its own entry by name; never a crash, hang or `internal` index error
+    """
     await client.connected()
     for name in MANY[:3]:
         broker.create_stream(name)
@@ -238,6 +277,13 @@ async def _named_entries(broker: RabbitMQStream, client: Client, expect: Expect)
 
 @scenario("RMQS-5.23", roles=("publisher", "consumer", "admin"), timeout_s=60)
 async def own_delete(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    """Own delete, then MetadataUpdate.
+
+    Fault: Delete of a stream by a client whose connection has a publisher and a subscription on it: Delete
+    answer 1, then MetadataUpdate(6), one segment; afterwards the stream does not exist (2)
+    Pass: delete ends ok; producer and consumer of it end or report closed; ≤ 10 tries to re-create them in 5
+    s; another stream on the connection goes on; no unhandled error
+    """
     stderr = client.adapter.stderr_mark
     await reconnecting(client)
     await at_work(broker, client, expect)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+import pytest
+
 from fakebrokers.core.connection import Connection
 from fakebrokers.core.engine import Engine
 from fakebrokers.core.frames import Frame, FrameSpec, KeyType, Role
@@ -221,8 +223,21 @@ def test_the_journal_has_the_envelope_the_packet_and_the_peer() -> None:
     assert [r.role for r in talk.engine.journal.select(kind="Request", connection="c3")] == ["event"]
 
 
-def test_packets_stay_closed_where_nobody_wants_them() -> None:
+def test_packets_stay_closed_until_somebody_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[str] = []
+    true = Packets.open
+    monkeypatch.setattr(Packets, "open", lambda self, it: opened.append(it.body) or true(self, it))
     talk = Conversation()
-    talk.engine.journal.looks_inside = False
-    talk.say(b"t:req 1 one")
-    assert talk.engine.journal.select(kind="Request") == []
+    talk.say(b"t:req 1 one", b"t:no packet")
+    mark = talk.engine.journal.last_seq
+    assert opened == []
+    for _ in range(2):  # the second time from what the first one found
+        assert [r.keys for r in talk.engine.journal.select(kind="Request", connection="c1")] == [(1,)]
+    assert sorted(opened) == ["no packet"] * 3 + ["req 1 one"] * 3  # one says it, two hear it
+    watched: list[str] = []
+    stop = talk.engine.journal.watch(lambda record: watched.append(record.kind))
+    talk.say(b"t:req 2 two")
+    stop()
+    assert watched.count("Request") == watched.count("Message") > 0
+    after = [r.kind for r in talk.engine.journal.records(since=mark)]
+    assert after == watched, "in the order in which they came, whoever looks first"

@@ -215,6 +215,7 @@ def test_a_library_may_reconnect_a_part_of_itself(declared: Any, parts: set[str]
     every: tuple[Part, ...] = ("locator", "producer", "consumer")
     assert {part for part in every if known.reconnects(part)} == parts
     assert known.can("auto_reconnect") is (declared is True), "a part is not the whole"
+    assert {part for part in every if known.can(f"auto_reconnect.{part}")} == parts, "as a need of a scenario"
 
 
 @pytest.mark.parametrize(

@@ -46,19 +46,16 @@ ENSURES = dict.fromkeys(
 )
 CONSUMES = dict.fromkeys(("PZQ-2.02", "PZQ-2.03", "PZQ-2.10", "PZQ-2.12", "PZQ-2.13", "PZQ-2.14"), LISTENS)
 
-#: What a liar may pass, and why that is right; foreverything else it has to do what it says.
+#: What a liar may pass, and why that is right; for everything else it has to do what it says.
 MAY_PASS: Mapping[tuple[str, str], Mapping[str, str]] = {
     ("greeter", "rabbitmq-stream"): {
         **HANDSHAKES,
-        "NET-3.05": "to be mended: ops that say they are done are believed",
-        "RMQS-2.14": "to be mended: a name that is too long may be refused, but not be taken",
     },
     ("babbler", "rabbitmq-stream"): HANDSHAKES,
     ("greeter", "narconi"): ENSURES,
     ("babbler", "narconi"): ENSURES,
     ("greeter", "pzq"): {
         **CONSUMES,
-        "NET-3.06": "to be mended: what the second fake heard is in no journal",
         "PZQ-3.07": LISTENS,
         "PZQ-2.15": "settling ends either way: the broker is gone",
     },

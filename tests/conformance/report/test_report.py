@@ -17,6 +17,7 @@ pytest.importorskip("jinja2", reason="missing: jinja2 (pip install jinja2)")
 from conformance.report import write_report
 from conformance.report.charts import milliseconds
 from conformance.report.diagram import sequence
+from conformance.report.model import build
 from conformance.results import Results, Step, Verdict
 
 _spec = importlib.util.spec_from_file_location("report_sample", Path(__file__).parent / "sample.py")
@@ -175,3 +176,17 @@ def test_long_texts_are_cut_and_kept_in_the_tooltip() -> None:
 @pytest.mark.parametrize(("value", "shown"), [(0.0123, "12.3 µs"), (1.5, "1.5 ms"), (2345.0, "2.35 s")])
 def test_durations_have_a_fitting_unit(value: float, shown: str) -> None:
     assert milliseconds(value) == shown
+
+
+def test_findings_stand_together_by_root_cause(tmp_path: Path) -> None:
+    causes = ["frames are read by field", "", "no time-out", "frames are read by field"]
+    rows = [sample.result(n, Verdict.FAIL, cause=cause) for n, cause in enumerate(causes)]
+    run = Results("alpha", "1.0", "0.1.0", 1, "2026-01-01T00:00:00Z", 0.0, tuple(rows))
+    (found,) = build([run], None, None).clients
+    assert [(cause.text, len(cause.findings)) for cause in found.causes] == [
+        ("frames are read by field", 2),
+        ("no time-out", 1),
+        ("", 1),
+    ]
+    text = written(tmp_path, runs=[run])
+    assert "4, 2 known root causes" in text and "Without a known root cause" in text

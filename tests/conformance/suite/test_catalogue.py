@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 
 from conformance.suite.catalogue import families, requirement, requirements, sources
 from conformance.suite.load import all_scenarios, select
-from conformance.suite.scenario import scenario
+from conformance.suite.scenario import registered, scenario
 from fakebrokers.errors import UsageError
+from scenarios.subjects import find
 
 
 def test_every_requirement_can_be_judged_by_a_reader() -> None:
@@ -61,6 +64,56 @@ def test_two_scripts_for_one_row_are_an_error() -> None:
         scenario("RMQS-1.01")(another)
 
 
-def test_a_family_for_several_protocols_has_to_say_which() -> None:
-    with pytest.raises(UsageError, match="protocols="):
-        scenario("NET-1.01")
+def test_a_family_of_one_protocol_says_so_itself() -> None:
+    with pytest.raises(UsageError, match=r"RMQS-1\.01 is for rabbitmq-stream only"):
+        scenario("RMQS-1.01", protocol="rabbitmq-stream")
+    with pytest.raises(UsageError, match="say with server= how long"):
+        scenario("RMQS-1.01", liveness_s=2)
+
+
+def test_each_requirement_for_several_protocols_holds_or_has_a_reason() -> None:
+    for family in families().values():
+        ids = {item.id for item in family.scenarios}
+        for protocol, covered in family.protocols.items():
+            assert not {*covered.holds} & {*covered.without}, protocol
+            assert {*covered.holds, *covered.without} <= ids, protocol
+            if covered.holds:
+                assert {*covered.holds, *covered.without} == ids, protocol
+            assert {*covered.remarks} <= ids - {*covered.without}, protocol
+            assert all({**covered.without, **covered.remarks}.values()), protocol
+
+
+def test_what_holds_has_one_row_for_each_variant_of_its_protocol() -> None:
+    rows = [item.key for item in all_scenarios()]
+    for family in families().values():
+        for protocol, covered in family.protocols.items():
+            for name in covered.holds:
+                wanted = find(protocol).rows.get(name, {}).get("variants", find(protocol).variants)
+                assert [key[2] for key in rows if key[:2] == (name, protocol)] == [*wanted], name
+
+
+def test_a_script_of_its_own_comes_before_the_one_for_all() -> None:
+    scripts = {item.protocol: item.script for item in all_scenarios() if item.id == "NET-3.02"}
+    assert scripts["pzq"].__module__ == "scenarios.pzq.net_requests"
+    assert scripts["rabbitmq-stream"].__module__ == "scenarios.net.requests"
+
+
+def test_a_script_for_a_protocol_for_which_nothing_holds(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def script(subject: object, client: object, expect: object) -> None:
+        """PZQ has no heartbeats."""
+
+    all_scenarios()
+    module = sys.modules["conformance.suite.scenario"]
+    monkeypatch.setattr(module, "_declared", dict(module._declared))
+    scenario("NET-1.09", protocol="pzq")(script)
+    with pytest.raises(UsageError, match=r"a script of NET-1\.09 for pzq, for which the catalogue does not"):
+        registered()
+
+
+def test_a_row_has_the_settings_of_its_subject_and_of_its_script() -> None:
+    rows = {(item.id, item.protocol): item for item in all_scenarios()}
+    assert rows["NET-1.08", "rabbitmq-stream"].server == {"heartbeat_s": 15}
+    assert rows["NET-1.14", "narconi"].server == {"body_limit": 1 << 20, "tls": True}
+    assert rows["NET-1.07", "narconi"].needs == ("keepalive",)
+    assert rows["NET-1.05", "narconi"].roles == ("publisher", "consumer", "http")
+    assert rows["NET-2.01", "pzq"].sockets is False and rows["NET-1.01", "pzq"].sockets is None

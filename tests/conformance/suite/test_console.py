@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from rich.console import Console
 
@@ -55,6 +56,13 @@ def test_the_adapters_own_trouble_comes_first() -> None:
         line for line in printed(row(Verdict.INCONCLUSIVE)).splitlines() if "inconclusive RMQS" in line
     ]
     assert line.index("broke its protocol") < line.index("exit status 7") < line.index("is nacked")
+
+
+def test_known_failures_are_counted_by_root_cause() -> None:
+    causes = ["frames are read by field", "no time-out", "frames are read by field"]
+    known = [msgspec.structs.replace(row(), cause=cause, tags=("expected",)) for cause in causes]
+    assert "3 known failures from 2 root causes" in printed(*known)
+    assert "root cause" not in printed(row())
 
 
 def test_the_block_says_what_is_required_what_was_done_and_what_came() -> None:

@@ -33,7 +33,7 @@ def test_an_id_names_one_criterion_of_a_scenario(item: Scenario) -> None:
 
 def test_what_a_scenario_cannot_demand_is_no_criterion_of_it() -> None:
     [item] = [s for s in all_scenarios() if s.id == "RMQS-2.06"]
-    known = criteria_of(item.script)
+    known = criteria_of(item)
     for wanted in (
         "queryoffsetresponse-lost-rmqs-query-offset-ends-as-timeout",  # put together as the script runs
         "in-time",

@@ -12,7 +12,7 @@ import pytest
 
 from conformance.adapter.inprocess import InProcessAdapter
 from conformance.adapter.kit import AdapterBase, Failure, op
-from conformance.adapter.messages import body_bytes
+from conformance.adapter.messages import Hello, body_bytes
 from conformance.results import Verdict
 from conformance.suite import Client, Expect
 from conformance.suite.bench import Bench
@@ -253,6 +253,16 @@ def test_who_a_scenario_is_for(more: dict[str, Any], verdict: Verdict | None) ->
         await adapter.kill()
 
     virtual.run(work())
+
+
+@pytest.mark.parametrize(
+    ("transporters", "refused"), [([], False), (["nats", "mqtt"], False), (["nats"], True)]
+)
+def test_a_transporter_that_the_client_lacks(transporters: list[str], refused: bool) -> None:
+    hello = Hello("a", "a", "1", "node", ["moleculer"], ["caller"], [], transporters=transporters)
+    item = msgspec.structs.replace(row(passes, variant="mqtt"), protocol="moleculer")
+    found = unfit(item, hello)
+    assert (found.reason if found else "") == ("this client does not speak mqtt" if refused else "")
 
 
 class Sequel:

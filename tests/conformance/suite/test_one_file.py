@@ -79,15 +79,6 @@ def test_a_module_that_needs_files_beside_it_is_refused(tmp_path: Path) -> None:
         )
 
 
-def test_tables_by_protocol_keep_one_row(tmp_path: Path) -> None:
-    module = "def a():\n    return 1\ndef b():\n    return 2\nTABLE = {'pzq': a, 'narconi': b}\n"
-    text, room = flattened(
-        tmp_path, {"tables": module}, "from tables import TABLE\nr = TABLE['pzq']()\n", protocol="pzq"
-    )
-    assert room["r"] == 1
-    assert "def b" not in text
-
-
 def test_marked_methods_are_kept_for_their_mark(tmp_path: Path) -> None:
     module = (
         "def op(name):\n    return lambda method: method\n"

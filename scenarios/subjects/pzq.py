@@ -7,6 +7,7 @@ There is one queue, whatever its name, and its messages go to any consumer: so o
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from random import Random
 from typing import Any, ClassVar, cast
 
 import fakebrokers
@@ -14,25 +15,37 @@ from conformance.adapter.base import Call
 from conformance.adapter.messages import Message, same_body
 from fakebrokers.faults import fault, latency
 from fakebrokers.journal import Record, Tap
-from fakebrokers.pzq.faults import WithoutDelimiter, refuse_message
+from fakebrokers.pzq.faults import CorruptPart, ExtraHeaders, WithoutDelimiter, refuse_message
 from fakebrokers.pzq.frames import Delivery, Produce, ProduceAck
 from fakebrokers.server import FakeServer
-from scenarios.net._scripts.base import Check, Op, Script
-from scenarios.pzq._steps import parts_are, produced
+from scenarios.pzq._steps import ROOMY, parts_are, produced
+from scenarios.subjects.base import Check, Subject
+from scenarios.subjects.facts import Op
 
-PZQ = ("pzq",)
-#: The fake keeps bodies in its journal, so that `PzqScript.stored` knows what consumers took.
+#: The fake keeps bodies in its journal, so that `PzqSubject.stored` knows what consumers took.
 SETTINGS: dict[str, Any] = {"body_limit": 1 << 20}
 #: The same behind a byte proxy, where the faults of the byte stream act.
 PROXIED: dict[str, Any] = {**SETTINGS, "proxied": True}
-#: A fake that loses no acknowledgement of a producer that reads slowly.
-ROOMY: dict[str, Any] = {**SETTINGS, "high_water_marks": (0, 1, 1)}
+#: The same for a run of many thousand messages.
+LONG: dict[str, Any] = {**PROXIED, "journal_limit": 500_000}
 
 
-class PzqScript(Script):
+class PzqSubject(Subject):
     """Producers get an acknowledgement for each message, consumers give one for each delivery."""
 
-    phases: ClassVar = {"greeting": "", "ack": "ProduceAck", "delivery": "Delivery"}
+    protocol = "pzq"
+    rows: ClassVar = {
+        "": {"server": PROXIED, "sockets": False},
+        "NET-1": {"sockets": None},  # where bytes are cut, and when they come, counts
+        "NET-1.08": {"server": {**PROXIED, **ROOMY}},
+        "NET-3.01": {"server": SETTINGS},
+        "NET-3.02": {"server": SETTINGS},
+        "NET-3.05": {"server": {**SETTINGS, **ROOMY}, "roles": ("publisher",)},
+        "NET-3.06": {"server": SETTINGS},
+        "NET-3.07": {"server": SETTINGS},
+        "NET-4.06": {"server": LONG},
+    }
+    phases: ClassVar = {}  # NET-1.05 and 1.06 have scripts of their own
     publishing = "Produce"
     confirm = "ProduceAck"
     delivery = "Delivery"
@@ -49,17 +62,14 @@ class PzqScript(Script):
     finds_losses = False
 
     @property
-    def _fake(self) -> fakebrokers.PZQ:
+    def fake(self) -> fakebrokers.PZQ:
         return cast(fakebrokers.PZQ, self.broker)
 
     # the fake's side
 
     @property
     def wire(self) -> FakeServer:
-        return self._fake.proxy or self._fake
-
-    def settings(self, limit_s: float) -> dict[str, Any]:
-        return PROXIED
+        return self.fake.proxy or self.fake
 
     def add_queue(self, name: str) -> None:
         """There is just one."""
@@ -73,11 +83,11 @@ class PzqScript(Script):
 
     def copies(self, body: bytes, name: str | None = None) -> int:
         """Those that came under an id of their own: what is sent again under its id is stored again."""
-        return len({frame.id for frame in produced(self._fake) if frame.body == (body,)})
+        return len({frame.id for frame in produced(self.fake) if frame.body == (body,)})
 
     def put(self, name: str, bodies: Sequence[bytes]) -> None:
         for body in bodies:
-            self._fake.put(body)
+            self.fake.put(body)
 
     def established(self, since: int) -> bool:
         """Whether the first message came over a new connection."""
@@ -85,7 +95,7 @@ class PzqScript(Script):
 
     def subscriptions(self, since: int) -> list[Record]:
         """The consumers' connections; nothing is granted. `since`: a record of `wire`."""
-        if self._fake.proxy is None:
+        if self.fake.proxy is None:
             found = self.broker.journal.select(kind="accepted", since=since)
             return [record for record in found if record.note.startswith("ROUTER")]
         found = self.wire.journal.select(kind="upstream", since=since)
@@ -99,7 +109,7 @@ class PzqScript(Script):
         return [record.connection for record in found if record.note == role]
 
     def next_publish(self) -> dict[str, Any]:
-        if self._fake.proxy is None:
+        if self.fake.proxy is None:
             return super().next_publish()
         return {"kind": "ClientBytes", "connection": self.connections("receive")[-1]}
 
@@ -122,6 +132,20 @@ class PzqScript(Script):
 
     def bad_delivery(self) -> None:
         self.broker.faults.add(fault(WithoutDelimiter(), kind="Delivery", nth=1, scope="run"))
+
+    def unknown_fields(self) -> Mapping[str, str]:
+        roles = ("confirm", "deliver")
+        for role in roles:
+            self.broker.faults.add(fault(ExtraHeaders(headers=("future", "1")), role=role, name=role))
+        return {role: f"nothing came with more parts: {role}" for role in roles}
+
+    def wrong_bytes(self, runs: int) -> None:
+        """In a run the fake says 3 answers and 3 deliveries; the places are in the first half of all."""
+        dice = Random(self.broker.faults.plan.seed)
+        for number, saying in enumerate(dice.sample(range(1, 3 * runs), runs)):
+            name = f"seed {number}, message {saying}"
+            wrong = fault(CorruptPart(), direction="out", nth=saying, scope="run", name=name)
+            self.broker.faults.add(wrong)
 
     # the client's side
 
@@ -163,7 +187,7 @@ class PzqScript(Script):
         before = set(self.is_open())
         mark = self.wire.journal.last_seq
         await super().run(session, **more)
-        if self._fake.proxy is not None:
+        if self.fake.proxy is not None:
             roles = [record.note for record in self.wire.journal.select(kind="upstream", since=mark)]
             case = f"{more['case']}: " if more.get("case") else ""
             once = len(set(roles)) == len(roles)
@@ -205,4 +229,7 @@ class PzqScript(Script):
 
     def _waiting(self, bodies: Sequence[bytes]) -> list[bytes]:
         """Those of the bodies that are still stored."""
-        return [body for stored in self._fake.messages if (body := b"".join(stored.body)) in bodies]
+        return [body for stored in self.fake.messages if (body := b"".join(stored.body)) in bodies]
+
+
+SUBJECT = PzqSubject

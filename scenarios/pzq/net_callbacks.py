@@ -4,19 +4,27 @@ from __future__ import annotations
 
 from conformance.suite import Client, Expect, scenario
 from fakebrokers import PZQ
-from scenarios.net._scripts import Script, pzq, script_for
-from scenarios.net._scripts.helpers import second_fake
-from scenarios.net._scripts.rabbitmq_stream import ROLES
+from scenarios._common import second_fake
 from scenarios.net.callbacks import inner_ops_work, is_visible
 from scenarios.pzq._steps import statuses, surfaced
+from scenarios.subjects import ROLES
+from scenarios.subjects.pzq import PzqSubject
 
 
-@scenario("NET-3.06", protocols=pzq.PZQ, roles=ROLES, ops=("raise_next",), server=pzq.SETTINGS)
-async def callbacks_that_raise(broker: PZQ, client: Client, expect: Expect) -> None:
-    script = script_for(broker, client, expect)
+@scenario("NET-3.06", protocol="pzq", roles=ROLES, ops=("raise_next",), timeout_s=90)
+async def callbacks_that_raise(subject: PzqSubject, client: Client, expect: Expect) -> None:
+    """Exception in each callback kind.
+
+    Fault: One callback of each kind that the library has (`raise_next`: message, confirm, session, error)
+    raises (session: an rst)
+    Pass: Process alive; the next callback of that kind runs; the exception is visible (error event, log or
+    stderr line); other sessions and messages unaffected; the message whose callback raised is not
+    acknowledged by the library
+    """
+    broker = subject.fake
     with second_fake(broker) as elsewhere:
-        await client.connected("other", endpoints=elsewhere.where)
-        await client.connected()
+        await subject.connected("other", endpoints=elsewhere.where)
+        await subject.connected()
         expect.prepared(await client.subscribe(""))
         tried = 0
         for kind, attempt in (("message", _raising_message), ("error", _raising_error)):
@@ -24,33 +32,35 @@ async def callbacks_that_raise(broker: PZQ, client: Client, expect: Expect) -> N
             if not (await client.prepare("raise_next", callback=kind))["armed"]:
                 continue
             tried += 1
-            await attempt(broker, script)
+            await attempt(broker, subject)
             expect.that(client.alive, f"{kind}: the process lives on", "it ended")
             shown = lambda heard=heard, written=written: is_visible(client, heard, written)  # noqa: E731
-            visible = await script.until(shown, 1.0)
+            visible = await subject.until(shown, 1.0)
             expect.that(visible, f"{kind}: the exception is visible", "no event, no line on stderr")
-            result = await client.publish(script.queue, kind.encode(), session="other")
+            result = await subject.publish(subject.queue, kind.encode(), session="other")
             expect.outcome(result, "acked", f"{kind}: other sessions are unaffected")
+            there = subject.beside(elsewhere).holds(kind.encode())
+            expect.equal(there, 1, f"{kind}: other sessions are unaffected")
         expect.exercised(tried, "the library has no callbacks")
 
 
-async def _raising_message(broker: PZQ, script: Script) -> None:
-    client, expect = script.client, script.expect
+async def _raising_message(broker: PZQ, subject: PzqSubject) -> None:
+    client, expect = subject.client, subject.expect
     key = broker.put(b"it raises")
     broker.put(b"the next one")
     criterion = "message: the next callback of that kind runs"
     await surfaced(client, expect, b"it raises", criterion="message: the first one is surfaced")
     await surfaced(client, expect, b"the next one", criterion=criterion)
-    await script.until(lambda: statuses(broker, key), 1.0)
+    await subject.until(lambda: statuses(broker, key), 1.0)
     criterion = "message: what raised is not acknowledged by the library"
     expect.that(b"1" not in statuses(broker, key), criterion, statuses(broker, key))
 
 
-async def _raising_error(broker: PZQ, script: Script) -> None:
-    client, expect = script.client, script.expect
+async def _raising_error(broker: PZQ, subject: PzqSubject) -> None:
+    client, expect = subject.client, subject.expect
     for number in (1, 2):
         mark = len(client.events)
-        script.bad_delivery()
+        subject.bad_delivery()
         broker.put(b"a bad one")
         told = await client.event("error", 3.0, mark)
         expect.that(told, "error: the next callback of that kind runs", f"no error event {number}")
@@ -58,21 +68,26 @@ async def _raising_error(broker: PZQ, script: Script) -> None:
     await surfaced(client, expect, b"a good one", criterion="error: messages are unaffected")
 
 
-@scenario("NET-3.07", protocols=pzq.PZQ, roles=ROLES, server=pzq.SETTINGS)
-async def op_inside_a_callback(broker: PZQ, client: Client, expect: Expect) -> None:
-    script = script_for(broker, client, expect)
+@scenario("NET-3.07", protocol="pzq", roles=ROLES)
+async def op_inside_a_callback(subject: PzqSubject, client: Client, expect: Expect) -> None:
+    """Op called inside a callback.
+
+    Fault: None; the message callback runs the op and waits for it. pzq: publish
+    Pass: Each inner op ends by its deadline with its right result; the next message is delivered
+    """
+    broker = subject.fake
     with second_fake(broker) as published:
-        await client.connected(endpoints={**broker.where, "receive": published.receive_url})
+        await subject.connected(endpoints={**broker.where, "receive": published.receive_url})
         inner = [
             {"op": op.op, "args": {"session": "s1", **op.args}, "timeout_ms": 5000}
-            for op in script.ops("", "inner")
+            for op in subject.ops("", "inner")
         ]
         expect.prepared(await client.subscribe("", on_message={"mode": "event", "do": inner}))
         for body in (b"first", b"second"):
             broker.put(body)
-        got = await client.wait_messages(2, within_s=8.0)
+        got = await subject.wait_messages(2, within_s=8.0)
         expect.that(len(got) == 2, "the next message is delivered", f"{len(got)} came")
-        for event in await inner_ops_work(script, 2 * len(inner)):
+        for event in await inner_ops_work(subject, 2 * len(inner)):
             if event["op"] == "pzq.monitor":
                 there = event["result"]["values"].get("messages")
                 expect.equal(there, 2, "the inner pzq.monitor has its right result")

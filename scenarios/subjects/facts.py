@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
 
-from conformance.adapter.base import Call
 from conformance.adapter.messages import Message
 from conformance.adapter.result import Result
 from conformance.suite import Client, Expect
 from fakebrokers.faults import drop, reorder
+from scenarios._common import LOSSES
 
 if TYPE_CHECKING:
     from fakebrokers.faults import Fault
@@ -45,19 +45,32 @@ class Op(msgspec.Struct, frozen=True):
         return self.op == "publish"
 
 
-class ProtocolFacts(ABC):
-    """What differs between the protocols; each fills it in.
+class Facts(ABC):
+    """What differs between the protocols; each fills it in. First what is data.
 
     Attributes:
-        phases: Name of a phase to the kind of frame of the fake that it waits for.
+        protocol: Its name.
+        roles: What a protocol calls the client that publishes, and the one that consumes.
+        rows: What differs in the rows of the protocol from what the scripts' decorators say, by id, by
+            section (``NET-1``) or, under ``""``, for all; the narrower one wins. Each is a mapping of
+            attributes of `Scenario`, such as ``roles``, ``ops``, ``sockets``, ``timeout_s``, ``revision``;
+            of ``needs``, which are added; of ``variants``, those that there is a row for; and of ``server``,
+            all settings but those that the script itself asks for.
+        variants: Settings of the fake by the name of the variant; ``""`` where there is just one.
+        phases: Name of a phase to its step and the kind of frame of the fake that it waits for. Steps are
+            ``connect``, ``open`` (the first publish), ``publish``, ``consume``, ``close`` and ``other``,
+            which is `Subject.play_phase`.
         publishing, confirm, delivery: Kinds of frames.
         close_frame, close_answer: What a client sends to close, and what it answers when the server closes.
         maintenance_code: What a server says that goes down for maintenance.
+        losses: Words of session events that tell of a loss, or of what a loss leads to.
         queue: Where everything goes unless a step says otherwise.
         in_flight: How many publishes may be in flight together without a loss.
         width: How many runs of the base script do not disturb each other.
         ways: Connections that a session needs at least.
         turns: How often a session plays the base script where the fault needs many connections.
+        crowd: How many sessions make a crowd that comes back after a restart.
+        wrong_width, wrong_s: How many runs are made at once while bytes are wrong, and their ops' deadline.
         large: Bytes of a message that takes long where bandwidth is little.
         connects_later: Whether a connect ends well without a server.
         linger_s: How long what was sent may keep a connection after a close.
@@ -70,18 +83,26 @@ class ProtocolFacts(ABC):
         confirms_by_order: Whether confirms name no message: a late one looks like the next one.
     """
 
-    phases: ClassVar[Mapping[str, str]]
+    protocol: ClassVar[str]
+    roles: ClassVar[Mapping[str, str]] = {"publisher": "publisher", "consumer": "consumer"}
+    rows: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
+    variants: ClassVar[Mapping[str, Mapping[str, Any]]] = {"": {}}
+    phases: ClassVar[Mapping[str, tuple[str, str]]]
     publishing: ClassVar[str]
     confirm: ClassVar[str]
     delivery: ClassVar[str]
     close_frame: ClassVar[str]
     close_answer: ClassVar[str]
     maintenance_code: ClassVar[int]
+    losses: ClassVar[Sequence[str]] = LOSSES
     queue = "orders"
     in_flight = 10
     width = 6
     ways = 1
     turns = 1
+    crowd = 20
+    wrong_width = 50
+    wrong_s = 2.0
     large = 48 * 1024
     connects_later = False
     linger_s = 0.0
@@ -100,6 +121,18 @@ class ProtocolFacts(ABC):
         self.expect = expect
 
     # the fake's side
+
+    @staticmethod
+    def liveness(limit_s: float) -> dict[str, Any]:
+        """Settings of a fake whose clients give it up when it says nothing for so long.
+
+        Empty where clients are told that themselves: see `keeping_alive`.
+        """
+        return {}
+
+    def settings(self, limit_s: float) -> dict[str, Any]:
+        """All settings of another fake whose clients give it up when it says nothing for so long."""
+        return {**self.rows.get("", {}).get("server", {}), **self.liveness(limit_s)}
 
     @property
     def wire(self) -> FakeServer:
@@ -164,15 +197,15 @@ class ProtocolFacts(ABC):
         """Let new connections in."""
         self.wire.restart()
 
-    # the client's side
+    def settled(self, since: int) -> list[Record]:
+        """The acknowledgements of deliveries that came after that record."""
+        return []
 
-    @abstractmethod
-    def ops(self, queue: str, tag: str = "") -> list[Op]:
-        """One op of each kind that waits for an answer and that the client has; `tag` makes names new."""
+    # what the fake does wrong
 
-    @abstractmethod
-    def value_made_for(self, number: int) -> tuple[Op, Any] | None:
-        """An op whose answer belongs to this number only, and how it looks; None if the client has none."""
+    def cuts(self, longest: int) -> Sequence[int]:
+        """Where a connection is cut on which the server says so many bytes; one connection for each."""
+        return [*range(1, 33), *range(48, max(longest, 400), 16)]
 
     @abstractmethod
     def refuse_publishes(self) -> None:
@@ -182,13 +215,56 @@ class ProtocolFacts(ABC):
     def malformed(self) -> bytes:
         """A frame that no server may send."""
 
-    def answer_nobody(self, count: int) -> None:
-        """Say so many answers to nobody, about 1 KiB each; only where answers name what they answer."""
-        raise NotImplementedError(f"answers of {self.broker.protocol.name} name no request")
-
     @abstractmethod
     def bad_delivery(self) -> None:
         """The next delivery is one that the client has to complain about."""
+
+    def unknown_fields(self) -> Mapping[str, str]:
+        """From now on known messages have fields, members or parts that nobody knows.
+
+        Returns:
+            The faults by name, each with what has to be said if it never takes place.
+        """
+        raise NotImplementedError(f"nothing is known that {self.protocol} may have more")
+
+    def wrong_bytes(self, runs: int) -> None:
+        """Each of so many runs of the base script may meet a wrong byte; the faults are ``seed *``."""
+        raise NotImplementedError(f"no byte of {self.protocol} can be wrong")
+
+    def answer_nobody(self, count: int) -> None:
+        """Say so many answers to nobody, about 1 KiB each; only where answers name what they answer."""
+        raise NotImplementedError(f"answers of {self.protocol} name no request")
+
+    def shuffled(self, kind: str, count: int) -> Fault:
+        """So many answers of that kind leave in an order drawn from the seed."""
+        return reorder(window=count, order="shuffle", within_s=0.05, kind=kind, direction="out")
+
+    def losing_confirms(self) -> Fault:
+        """Now and then a confirm does not come."""
+        return drop(kind=self.confirm, direction="out", probability=0.002, name="lost confirms")
+
+    def confirm_later(self) -> None:  # noqa: B027 - nothing to do for most
+        """From now on publishes are in flight for a moment; only where a fake confirms them at once."""
+
+    # the client's side
+
+    @property
+    def publishes(self) -> bool:
+        """Whether the client has the role that publishes."""
+        return self.client.has_role(self.roles["publisher"])
+
+    @property
+    def publishes_in_time(self) -> bool:
+        """Whether the library ends a publish by a deadline of its own."""
+        return self.client.can("ack_timeout")
+
+    @abstractmethod
+    def ops(self, queue: str, tag: str = "") -> list[Op]:
+        """One op of each kind that waits for an answer and that the client has; `tag` makes names new."""
+
+    @abstractmethod
+    def value_made_for(self, number: int) -> tuple[Op, Any] | None:
+        """An op whose answer belongs to this number only, and how it looks; None if the client has none."""
 
     @abstractmethod
     async def heartbeats(self) -> None:
@@ -204,13 +280,9 @@ class ProtocolFacts(ABC):
         """
         return {}
 
-    def settings(self, limit_s: float) -> dict[str, Any]:
-        """Settings of another fake whose clients give it up when it says nothing for so long."""
-        return {}
-
-    def shuffled(self, kind: str, count: int) -> Fault:
-        """So many answers of that kind leave in an order drawn from the seed."""
-        return reorder(window=count, order="shuffle", within_s=0.05, kind=kind, direction="out")
+    def found_within_s(self, limit_s: float) -> float:
+        """By when a client that gives a silent server up after so long has found it lost."""
+        return limit_s * 1.2 + 1.0
 
     def patient_op(self, queue: str) -> Op | None:
         """An op that ends at its deadline and leaves the session's connections as they are."""
@@ -227,21 +299,6 @@ class ProtocolFacts(ABC):
         made = self.value_made_for(1)
         return [(publish, None), *([] if made is None else [made])]
 
-    def losing_confirms(self) -> Fault:
-        """Now and then a confirm does not come."""
-        return drop(kind=self.confirm, direction="out", probability=0.002, name="lost confirms")
-
-    def confirm_later(self) -> None:  # noqa: B027 - nothing to do for most
-        """From now on publishes are in flight for a moment; only where a fake confirms them at once."""
-
     def identity(self, message: Message) -> Any:
         """What tells a message of the long run from all others."""
         return message.position
-
-    def settled(self, since: int) -> list[Record]:
-        """The acknowledgements of deliveries that came after that record."""
-        return []
-
-    async def begin_opening(self, session: str = "s1", timeout: float = 5.0, **options: Any) -> Call:
-        """Start the first op that reaches the server: connect, unless clients connect later than that."""
-        return self.client.begin_connect(session, timeout=timeout, **options)

@@ -7,39 +7,58 @@ WebSocket of its own, and HTTP requests have connections of theirs.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from random import Random
 from typing import Any, ClassVar, cast
 
 from conformance.adapter.base import Call
 from conformance.adapter.messages import Message, body_bytes
 from conformance.adapter.result import Result
 from fakebrokers import Narconi
-from fakebrokers.faults import Fault, delay, fault, latency, rst
+from fakebrokers.faults import Fault, delay, fault, latency, rewrite, rst
 from fakebrokers.faults.effects import Inject
 from fakebrokers.journal import Record, Tap
 from fakebrokers.narconi.faults import error_instead_of_confirm
+from fakebrokers.narconi.forging import CorruptContent, WithHeaders
 from fakebrokers.narconi.frames import HttpPublish, WsClose, WsPublish, WsUpgrade
-from scenarios.net._scripts.base import Check, Op, Script
+from scenarios.subjects.base import Check, Subject
+from scenarios.subjects.facts import Op
 
-NARC = ("narconi",)
 PROJECT = "test"  #: where sessions go that name no project
 
-#: The fake keeps bodies in its journal, so that `NarconiScript.stored` knows what consumers took.
+#: The fake keeps bodies in its journal, so that `NarconiSubject.stored` knows what consumers took.
 SETTINGS: dict[str, Any] = {"body_limit": 1 << 20}
 #: The same for a run of many thousand messages.
 LONG: dict[str, Any] = {**SETTINGS, "journal_limit": 500_000}
+
+#: Members that nobody knows.
+FUTURE = {"future": {"list": [1, None, "x"]}, "more": True}
+#: What the server says that has content, and how often at least in a run of the base script.
+SAYINGS = {"WsAccept": 2, "WsDeliver": 1, "WsClose": 1}
+SAYINGS_OVER_HTTP = {"HttpConfirm": 1, "HttpDeliver": 1}
 
 #: Unacknowledged messages at a time: more than any script leaves open.
 LIMIT = 1000
 
 
-class NarconiScript(Script):
+class NarconiSubject(Subject):
     """Deliveries are acknowledged by ackId; HTTP publishes and takes one message besides."""
 
+    protocol = "narconi"
+    rows: ClassVar = {
+        "": {"server": SETTINGS},
+        "NET-1.05": {"roles": ("publisher", "consumer", "http")},
+        "NET-1.06": {"roles": ("publisher", "consumer", "http")},
+        "NET-1.07": {"needs": ("keepalive",)},
+        "NET-1.16": {"needs": ("keepalive",)},
+        "NET-2.08": {"roles": ("publisher",)},
+        "NET-3.11": {"roles": ("publisher",)},
+        "NET-4.06": {"server": LONG},
+    }
     phases: ClassVar = {
-        "101": "WsAccept",
-        "confirm": "WsConfirm",
-        "delivery": "WsDeliver",
-        "HTTP body": "HttpDeliver",
+        "101": ("open", "WsAccept"),
+        "confirm": ("publish", "WsConfirm"),
+        "delivery": ("consume", "WsDeliver"),
+        "HTTP body": ("other", "HttpDeliver"),
     }
     publishing = "WsPublish"
     confirm = "WsConfirm"
@@ -49,6 +68,8 @@ class NarconiScript(Script):
     maintenance_code = 1000
     width = 2
     ways = 3
+    wrong_width = 10
+    wrong_s = 5.0
     turns = 8  # each queue has connections of its own
     bulk = 48 * 1024  # a message may have 64 KiB (docs/protocols/narconi.md, "Size")
     largest = 64 * 1024
@@ -56,13 +77,13 @@ class NarconiScript(Script):
     confirms_by_order = True
 
     @property
-    def _fake(self) -> Narconi:
+    def fake(self) -> Narconi:
         return cast(Narconi, self.broker)
 
     # the fake's side
 
     def add_queue(self, name: str) -> None:
-        self._fake.ensure(PROJECT, name)
+        self.fake.ensure(PROJECT, name)
 
     def stored(self, name: str) -> list[bytes]:
         """All that was published to a queue, in the order of arrival, also what is no longer there."""
@@ -83,7 +104,7 @@ class NarconiScript(Script):
 
     def put(self, name: str, bodies: Sequence[bytes]) -> None:
         for body in bodies:
-            self._fake.put(PROJECT, name, body)
+            self.fake.put(PROJECT, name, body)
 
     def established(self, since: int) -> bool:
         return bool(self.broker.journal.select(kind="WsAccept", tap=Tap.SENT, since=since))
@@ -113,6 +134,23 @@ class NarconiScript(Script):
     def bad_delivery(self) -> None:
         no_metadata = Inject(kind="WsFrame", fields={"opcode": 1, "payload": b"no metadata"}, place="before")
         self.broker.faults.add(fault(no_metadata, kind="WsDeliver", direction="out", nth=1, scope="run"))
+
+    def unknown_fields(self) -> Mapping[str, str]:
+        more = {f"headers.{name}": value for name, value in FUTURE.items()}
+        self.broker.faults.add(
+            fault(WithHeaders(headers={"X-Future": "1", "Future": "a, b"}), direction="out", name="headers"),
+            rewrite(fields=more, kind="WsDeliver", name="metadata"),
+        )
+        return {name: f"nothing came with more {name}" for name in ("headers", "metadata")}
+
+    def wrong_bytes(self, runs: int) -> None:
+        sayings = {**SAYINGS, **(SAYINGS_OVER_HTTP if self.client.has_role("http") else {})}
+        chosen = [(kind, nth) for kind, each in sayings.items() for nth in range(1, each * runs + 1)]
+        dice = Random(self.broker.faults.plan.seed)
+        for number, (kind, nth) in enumerate(dice.sample(chosen, runs)):
+            name = f"seed {number}: {kind} {nth}"
+            wrong = fault(CorruptContent(), kind=kind, nth=nth, scope="run", name=name)
+            self.broker.faults.add(wrong)
 
     # the client's side
 
@@ -183,8 +221,8 @@ class NarconiScript(Script):
     async def begin_opening(self, session: str = "s1", timeout: float = 5.0, **options: Any) -> Call:
         self.add_queue(self.queue)
         await self.client.connected(session, **options)
-        if self.client.has_role("publisher"):
-            return self._publish(self.queue, b"to open the WebSocket", session, timeout)
+        if self.publishes:
+            return self.begin_publish(self.queue, b"to open the WebSocket", session=session, timeout=timeout)
         return self.subscribe(self.queue, f"{session}-opening", session, timeout)
 
     def subscribe(
@@ -219,7 +257,7 @@ class NarconiScript(Script):
         for message in got:
             settled = await self.client.op("settle", sub=f"{queue}-sub", ref=message.ref, how="ack")
             check(settled, "settle works")
-        acked = await self.until(lambda: not self._fake.unacked(PROJECT, queue), timeout)
+        acked = await self.until(lambda: not self.fake.unacked(PROJECT, queue), timeout)
         self.demand(acked, f"{prefix}the server gets each acknowledgement", "not all came", check)
         return got
 
@@ -240,6 +278,11 @@ class NarconiScript(Script):
         self.demand(shown == body, f"{prefix}the message comes back over HTTP", shown, check)
         return 1
 
+    async def play_phase(self, phase: str, queue: str, session: str, timeout: float) -> Result:
+        """Take a message over HTTP whose body is half of the frame and more."""
+        self.put(queue, [bytes(2000)])
+        return await self.client.op("narc.take", timeout, session=session, target=queue)
+
 
 def _subscribing(queue: str) -> Mapping[str, Any]:
     return {"target": queue, "sub": queue, "options": {"ack": True}, "on_message": {"mode": "event"}}
@@ -247,3 +290,6 @@ def _subscribing(queue: str) -> Mapping[str, Any]:
 
 def _http(frame: str, op: str, answer: str, args: Mapping[str, Any]) -> Op:
     return Op(frame, f"narc.{op}", frame, answer, args)
+
+
+SUBJECT = NarconiSubject

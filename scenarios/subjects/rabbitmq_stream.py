@@ -4,35 +4,33 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from random import Random
 from typing import Any, ClassVar, cast
 
 from fakebrokers import RabbitMQStream
-from fakebrokers.faults import reply, rewrite
+from fakebrokers.faults import corrupt, reply, rewrite
 from fakebrokers.journal import Record, Tap
 from fakebrokers.rabbitmq_stream.codec import StreamCodec
 from fakebrokers.rabbitmq_stream.codes import Code
 from fakebrokers.rabbitmq_stream.frames import Close, PeerPropertiesResponse
-from scenarios.net._scripts.base import Op, Script
+from scenarios._common import limit_s
 from scenarios.rabbitmq_stream._deliveries import record
 from scenarios.rabbitmq_stream._steps import widest_gap_s
-
-ROLES = ("publisher", "consumer")
-
-
-def liveness(limit_s: int) -> dict[str, Any]:
-    """A fake whose client gives a silent server up after `limit_s`, which is two heartbeats."""
-    return {"heartbeat_s": limit_s // 2}
+from scenarios.subjects.base import Subject
+from scenarios.subjects.facts import Op
 
 
-class StreamScript(Script):
+class StreamSubject(Subject):
     """A queue is a stream; confirms are PublishConfirm, acknowledgements of deliveries do not exist."""
 
+    protocol = "rabbitmq-stream"
+    rows: ClassVar = {"NET-2.11": {"revision": 2}, "NET-3.05": {"revision": 2}}
     phases: ClassVar = {
-        "handshake answer": "SaslHandshakeResponse",
-        "open answer": "DeclarePublisherResponse",
-        "confirm": "PublishConfirm",
-        "delivery": "Deliver",
-        "close answer": "CloseResponse",
+        "handshake answer": ("connect", "SaslHandshakeResponse"),
+        "open answer": ("open", "DeclarePublisherResponse"),
+        "confirm": ("publish", "PublishConfirm"),
+        "delivery": ("consume", "Deliver"),
+        "close answer": ("close", "CloseResponse"),
     }
     publishing = "Publish"
     confirm = "PublishConfirm"
@@ -42,18 +40,23 @@ class StreamScript(Script):
     maintenance_code = 1
 
     @property
-    def _fake(self) -> RabbitMQStream:
+    def fake(self) -> RabbitMQStream:
         return cast(RabbitMQStream, self.broker)
 
+    @staticmethod
+    def liveness(limit_s: float) -> dict[str, Any]:
+        """Two heartbeats."""
+        return {"heartbeat_s": int(limit_s) // 2}
+
     def add_queue(self, name: str) -> None:
-        if name not in self._fake.stream_names:
-            self._fake.create_stream(name)
+        if name not in self.fake.stream_names:
+            self.fake.create_stream(name)
 
     def stored(self, name: str) -> list[bytes]:
-        return [message.body for message in self._fake.messages(name)]
+        return [message.body for message in self.fake.messages(name)]
 
     def put(self, name: str, bodies: Sequence[bytes]) -> None:
-        self._fake.publish(name, [record(self.client, body) for body in bodies])
+        self.fake.publish(name, [record(self.client, body) for body in bodies])
 
     def established(self, since: int) -> bool:
         return bool(self.broker.journal.select(kind="OpenResponse", tap=Tap.SENT, since=since))
@@ -76,11 +79,8 @@ class StreamScript(Script):
             _request("Metadata", "metadata", {"targets": [queue]}),
             _request("Create", "create", {"target": f"{queue}-new{tag}"}),
         ]
-        self._fake.store_offset(queue, "a", 7)
+        self.fake.store_offset(queue, "a", 7)
         return [op for op in known if self.client.has(op.op)]
-
-    def settings(self, limit_s: float) -> dict[str, Any]:
-        return liveness(int(limit_s))
 
     def refuse_publishes(self) -> None:
         self.broker.faults.add(reply(code=Code.STREAM_DOES_NOT_EXIST, kind="Publish", nth=1, scope="run"))
@@ -101,11 +101,24 @@ class StreamScript(Script):
     def bad_delivery(self) -> None:
         self.broker.faults.add(rewrite(fields={"chunk.crc": 1}, kind="Deliver", nth=1, scope="run"))
 
+    def unknown_fields(self) -> Mapping[str, str]:
+        more = {f"properties.future-{number}": f"value {number}" for number in range(20)}
+        self.broker.faults.add(rewrite(fields=more, kind="OpenResponse", name="20 more entries"))
+        return {"20 more entries": "no connection was opened"}
+
+    def wrong_bytes(self, runs: int) -> None:
+        dice = Random(self.broker.faults.plan.seed)
+        first = len(self.accepted()) + 1
+        for number in range(first, first + runs):
+            nth = dice.randint(1, 12)
+            name = f"seed {number}, frame {nth}"
+            self.faults.add(corrupt(connection=f"c{number}", direction="out", nth=nth, name=name))
+
     def value_made_for(self, number: int) -> tuple[Op, Any] | None:
         if not self.client.has("rmqs.query_offset"):
             return None
         name = f"reference-{number}"
-        self._fake.store_offset(self.queue, name, 1000 + number)
+        self.fake.store_offset(self.queue, name, 1000 + number)
         asked = {"target": self.queue, "name": name}
         return _request("QueryOffset", "query_offset", asked), {"offset": 1000 + number}
 
@@ -113,13 +126,16 @@ class StreamScript(Script):
         return {"offset": {"type": "first"}}
 
     async def heartbeats(self) -> None:
-        period = self._fake.switches.heartbeat_s
+        period = self.fake.switches.heartbeat_s
         begin = self.broker.now - self.broker.journal.started_at
         await asyncio.sleep(2.5 * period)
         for connection in self.is_open():
-            gap = widest_gap_s(self._fake, connection, begin, begin + 2.5 * period)
-            self.expect.within(gap, period * 1.2 + 0.25, f"{connection}: heartbeats keep their period")
+            gap = widest_gap_s(self.fake, connection, begin, begin + 2.5 * period)
+            self.expect.within(gap, limit_s(period), f"{connection}: heartbeats keep their period")
 
 
 def _request(frame: str, op: str, args: Mapping[str, Any]) -> Op:
     return Op(frame, f"rmqs.{op}", frame, f"{frame}Response", args)
+
+
+SUBJECT = StreamSubject

@@ -1,0 +1,91 @@
+"""NET-4.02 and 4.03 for Narconi: statuses and members that nobody expects."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from conformance.adapter.result import Result
+from conformance.suite import Client, Expect, scenario
+from fakebrokers import Narconi
+from fakebrokers.core.session import HangUp
+from fakebrokers.faults import drop, fault
+from fakebrokers.narconi.faults import HttpAnswer, error_instead_of_confirm
+from fakebrokers.narconi.frames import WsClose, WsFrame
+from scenarios.narconi._steps import end, say
+from scenarios.net.content import unknown_optional_fields
+from scenarios.subjects import PUBLISHER, ROLES, Op
+from scenarios.subjects.narconi import FUTURE, NarconiSubject
+
+STATUSES = (418, 599)
+WORD = "FutureError"
+
+
+@scenario("NET-4.02", protocol="narconi", roles=PUBLISHER)
+async def unknown_codes(subject: NarconiSubject, client: Client, expect: Expect) -> None:
+    """Unknown enum value in a known message.
+
+    Fault: Known messages with a number or a word that no list of the protocol has. narconi: POST answered 418
+    and 599 with an unknown `code` word, publish answered {"error":"x","code":999} and close
+    Pass: The op ends by its deadline as `refused` with a generic error that shows the number or word; never
+    success; process alive; the session stays usable, or, where the server ended the connection, a new one is
+    """
+    broker = subject.fake
+    await subject.ready()
+    post = _post(subject)
+    if post is not None:
+        for status in STATUSES:
+            _answer_posts(broker, status, {"code": WORD, "message": "from the future"})
+            result = await subject.begin(post, 5.0)
+            _refused(expect, result, f"a POST answered {status}", (str(status), WORD, "from the future"))
+            expect.ok(await subject.begin(post, 5.0), f"after {status} the session stays usable")
+    broker.faults.add(error_instead_of_confirm("x", 999, nth=1, scope="run"))
+    result = await subject.publish(subject.queue, b"from the past")
+    _refused(expect, result, "a publish answered 999", ("999",))
+    again = await subject.publish(subject.queue, b"afterwards")
+    expect.outcome(again, "acked", "a publish on a new WebSocket is acked")
+
+
+def _answer_posts(broker: Narconi, status: int, value: Mapping[str, Any]) -> None:
+    """The next POST gets this answer."""
+    answer = HttpAnswer(status=status, body=json.dumps(value), content_type="application/json")
+    broker.faults.add(fault(answer, kind="HttpPublish", direction="in", nth=1, scope="run"))
+
+
+def _post(subject: NarconiSubject) -> Op | None:
+    return next((op for op in subject.ops(subject.queue) if op.op == "narc.post"), None)
+
+
+def _refused(expect: Expect, result: Result, what: str, words: tuple[str, ...]) -> None:
+    expect.failed(result, ("refused",), f"{what} ends by its deadline as refused, never success")
+    text = f"{result.code} {result.error.text if result.error else ''}"
+    expect.that(any(word in text for word in words), f"{what}: the error shows the number or the word", text)
+
+
+@scenario("NET-4.03", protocol="narconi", roles=ROLES)
+async def unknown_members(subject: NarconiSubject, client: Client, expect: Expect) -> None:
+    """Unknown optional fields.
+
+    Fault: Known messages with members, entries, headers or parts that nobody knows. narconi: unknown HTTP
+    headers, unknown members in metadata and in error frames
+    Pass: Same outcome as without them; they do not leak into the body
+    """
+    await unknown_optional_fields(subject, client, expect)
+    broker = subject.fake
+    await subject.ready()
+    broker.faults.add(drop(kind=subject.confirm, direction="out", name="the error comes instead"))
+    mark = broker.journal.last_seq
+    call = subject.begin_publish(subject.queue, b"refused")
+    [asked] = await expect.reached(broker, "nothing was published", kind=subject.publishing, since=mark)
+    error = {"error": "Message too large.", "code": 429, **FUTURE}
+    say(broker, asked.connection, WsFrame(1, json.dumps(error).encode()), WsClose())
+    end(broker, asked.connection, HangUp.FIN)
+    result = await call
+    expect.failed(result, ("refused",), "an error with more members refuses the message", code=429)
+    broker.faults.clear()
+    post = _post(subject)
+    if post is not None:
+        _answer_posts(broker, 429, {"code": "RequestThrottled", "message": "Message too large.", **FUTURE})
+        refused = await subject.begin(post, 5.0)
+        expect.failed(refused, ("refused",), "a body with more members refuses the POST", code=429)

@@ -1,0 +1,63 @@
+"""NET-3.01 and 3.02 for Narconi, whose confirms carry no id: they are told apart by their order."""
+
+from __future__ import annotations
+
+import asyncio
+
+from conformance.suite import Client, Expect, scenario
+from fakebrokers.faults import hold, latency
+from fakebrokers.narconi.faults import error_instead_of_confirm
+from scenarios.net.requests import cancelled_op, hundred_concurrent_ops
+from scenarios.subjects.narconi import NarconiSubject
+
+
+@scenario("NET-3.01", protocol="narconi", roles=("publisher", "http"))
+async def cancelled_request_and_publish(subject: NarconiSubject, client: Client, expect: Expect) -> None:
+    """Cancelled op.
+
+    Fault: Hold the answer of op A; cancel A; start B of the same kind; release both answers in order.
+    narconi: most telling here: confirms carry no id
+    Pass: A ends `cancelled`; B ends with its own answer, or with `connection`/`closed` because the client
+    gave the connection up; never with A's answer; a third op works
+    """
+    await cancelled_op(subject, client, expect)
+    broker = subject.fake
+    broker.faults.add(
+        hold(behind=True, kind=subject.confirm, direction="out", nth=1, scope="run", name="answer of A"),
+        error_instead_of_confirm("not B", 500, nth=2, scope="run"),
+    )
+    mark = broker.journal.last_seq
+    first = subject.begin_publish(subject.queue, b"A")
+    await expect.reached(broker, "nothing was published", kind=subject.publishing, since=mark)
+    await client.adapter.cancel(first)
+    expect.failed(await first, ("cancelled",), "a publish ends as cancelled")
+    second = subject.begin_publish(subject.queue, b"B")
+    await asyncio.sleep(0.3)
+    broker.faults.remove("answer of A")
+    kinds = ("refused", "connection", "closed")
+    expect.failed(await second, kinds, "B is refused by its own answer, never acked by A's confirm")
+    expect.outcome(await subject.publish(subject.queue, b"C"), "acked", "a third publish works")
+
+
+@scenario("NET-3.02", protocol="narconi", roles=("publisher", "http"), timeout_s=60)
+async def hundred_requests_and_publishes(subject: NarconiSubject, client: Client, expect: Expect) -> None:
+    """100 concurrent ops.
+
+    Fault: Answers in an order drawn from the seed. narconi: HTTP requests, whose answers come on different
+    connections; confirms on the WebSocket stay in order
+    Pass: Each op ends exactly once, with the result that was made for it
+    """
+    await hundred_concurrent_ops(subject, client, expect)
+    broker = subject.fake
+    broker.faults.add(latency(0.01, jitter=0.01, kind=subject.confirm, direction="out"))
+    bodies = subject.bodies(100, "at once")
+    calls = [subject.begin_publish(subject.queue, body, timeout=10.0) for body in bodies]
+    ended: dict[bytes, int] = {}
+    for body, call in zip(bodies, calls, strict=True):
+        result = await call
+        expect.outcome(result, "acked", "each of 100 publishes ends acked")
+        ended[body] = result.n or 0
+    there = [body for body in subject.stored(subject.queue) if body in ended]
+    expect.equal(len(there), 100, "each message is at the broker once")
+    order = [ended[body] for body in there]
+    expect.equal(order, sorted(order), "confirms end publishes in the order of the messages")

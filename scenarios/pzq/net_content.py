@@ -1,0 +1,93 @@
+"""NET-4.04 and 4.06 for PZQ: any body, many messages."""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import partial
+from typing import Any
+
+from conformance.adapter.messages import Message, body_bytes
+from conformance.suite import Client, Expect, scenario
+from fakebrokers.faults import drop, latency, slice_
+from scenarios._common import maybe_reconnecting
+from scenarios._footprint import Footprint
+from scenarios.net.content import CORPUS
+from scenarios.pzq._steps import parts_are
+from scenarios.subjects import ROLES
+from scenarios.subjects.pzq import PzqSubject
+
+LARGE = {"gen": "rand", "seed": 404, "len": 1 << 20}
+COUNT = 20_000
+
+
+@scenario("NET-4.04", protocol="pzq", roles=ROLES, timeout_s=90)
+async def payload_corpus(subject: PzqSubject, client: Client, expect: Expect) -> None:
+    """Payload corpus.
+
+    Fault: 1 B, all 256 byte values, UTF-8 of 1 to 4 bytes, invalid UTF-8, NUL runs, empty, large. Large is
+    what the protocol just allows. pzq: large is 1 MiB
+    Pass: Round trip equal by SHA-256; nothing truncated; a body beyond the limit fails locally or `refused`,
+    and the session stays usable
+    """
+    await subject.connected()
+    for name, body in CORPUS.items():
+        given: Any = LARGE if name == "large" else body
+        expect.outcome(await subject.publish(subject.queue, given, timeout=10.0), "acked", f"{name}: acked")
+    expect.prepared(await subject.subscribe(subject.queue))
+    got = list(await subject.wait_messages(len(CORPUS), within_s=10.0))
+    expect.equal(len(got), len(CORPUS), "every body is surfaced once")
+    large = expect.prepared(await client.op("echo", body=LARGE))["body"]
+    for name, body in CORPUS.items():
+        fits = (lambda m: m.body == [large]) if name == "large" else partial(_has, body=body)
+        found = next(filter(fits, got), None)
+        expect.that(found, f"{name}: equal, nothing truncated", f"not among {[m.body for m in got][:8]}")
+        got.remove(found)  # type: ignore[arg-type]
+    expect.outcome(await subject.publish(subject.queue, b"afterwards"), "acked", "the session stays usable")
+
+
+def _has(message: Message, body: bytes) -> bool:
+    return parts_are(message, (body,))
+
+
+@scenario("NET-4.06", protocol="pzq", roles=ROLES, timeout_s=900, soak=True, alone=True, process=True)
+async def long_run(subject: PzqSubject, client: Client, expect: Expect) -> None:
+    """Long run.
+
+    Fault: 20 000 messages of 100 B; 1 % of the server's frames (seeded) get delay up to 50 ms, frag or a
+    dropped confirm, legal and environment effects only; with `auto_reconnect` also 3 × rst; then heal and
+    drain. pzq: one message in flight: above that its real server loses acks
+    Pass: Checkers `lost-write`, `unseen` (total-queue `lost`) find nothing; every op has ended; duplicates
+    only of messages whose confirm was dropped or cut; RSS at the end within 20 MiB of that at one quarter
+    (process facts)
+    """
+    broker = subject.fake
+    await subject.ready(**maybe_reconnecting(client))
+    expect.prepared(await subject.subscribe(subject.queue))
+    broker.faults.add(
+        latency(0.025, jitter=0.025, direction="out", probability=0.004, name="late"),
+        drop(kind=subject.confirm, direction="out", probability=0.002, name="lost confirms"),
+    )
+    subject.faults.add(slice_(7, gap_s=0.001, direction="out", probability=0.004, name="cut"))
+    footprint, acked = Footprint(client), []
+    for number in range(COUNT):
+        body = b"%08d" % number + bytes(92)
+        result = await subject.begin_publish(subject.queue, body, timeout=2.0)
+        expect.ended(result, "every op has ended")
+        acked += [body] if result.ok else []
+        if client.reconnects("consumer") and number in (4000, 9000, 14_000):
+            subject.wire.kill(how="rst")
+        if number == COUNT // 4:
+            footprint = Footprint(client)
+    broker.faults.clear()
+    subject.faults.clear()
+    await subject.works_again("after the heal a publish is acked", within_s=30.0)
+    kept = set(subject.stored(subject.queue))
+    missing = [body for body in acked if body not in kept]
+    expect.that(not missing, "no acked message is lost", f"{len(missing)} of {len(acked)}")
+    await subject.until(lambda: not broker.statistics["messages"], 30.0)
+    seen = Counter(body_bytes(part) for message in subject.messages() for part in message.body)
+    unseen = kept - seen.keys()
+    expect.that(not unseen, "every stored message is surfaced", f"{len(unseen)} of {len(kept)} are not")
+    footprint.judge(expect, rss_mib=20)
+    copies = sum(count > 1 for count in seen.values())
+    expect.note(f"{len(acked)} of {COUNT} acked, {len(kept)} stored, {copies} surfaced more than once")

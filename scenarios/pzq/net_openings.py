@@ -1,0 +1,109 @@
+"""NET-1.12 and 1.13 for PZQ, whose clients connect in the background and never give up."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from random import Random
+
+from conformance.suite import Client, Expect, scenario
+from fakebrokers.faults import fault
+from fakebrokers.faults.effects import Fin, Inject, Silent
+from scenarios._footprint import Footprint
+from scenarios.net.openings import TLS_ALERT
+from scenarios.pzq._steps import with_body
+from scenarios.subjects import ROLES
+from scenarios.subjects.pzq import PzqSubject
+
+BACK_S = 30.0
+COUNTED_S = 4.0  #: how long attempts are counted
+ATTEMPTS_PER_S = 20
+
+
+@scenario("NET-1.12", protocol="pzq", roles=ROLES, timeout_s=90)
+async def garbage_instead_of_the_greeting(subject: PzqSubject, client: Client, expect: Expect) -> None:
+    """Garbage before the first frame.
+
+    Fault: The first connection gets 64 bytes (fixed seed, first byte 0x7F: a huge length field) and stays
+    open; later connections are clean. pzq: in place of the greeting; fin after 1 s; libzmq retries by itself
+    Pass: connect ends by its deadline with `protocol`, `connection` or `timeout`; or, for clients that retry
+    by themselves, the clean connection works within 30 s. Until then CPU under 50 % of a core, RSS growth
+    under 32 MiB, nothing surfaced, process alive
+    """
+    footprint = Footprint(client)
+    _garble(subject, "garbage to a producer")
+    expect.ended(await subject.begin_connect("s1", timeout=5.0), "connect ends by its deadline")
+    body = b"into the garbage"
+    pending = subject.begin_publish(subject.queue, body, timeout=3.0)
+    await _garbled(subject, "garbage to a producer")
+    result = await pending
+    expect.ended(result, "publish ends by its deadline")
+    expect.that(not result.ok or subject.holds(body), "acked only if the broker has the message", str(result))
+    await subject.works_again("producer: the clean connection works within 30 s", within_s=BACK_S)
+    _garble(subject, "garbage to a consumer")
+    expect.prepared(await subject.subscribe(subject.queue))
+    await _garbled(subject, "garbage to a consumer")
+    subject.put(subject.queue, [b"behind the garbage"])
+    came = await subject.until(lambda: with_body(client, b"behind the garbage"), BACK_S)
+    expect.that(came, "consumer: the clean connection works within 30 s", subject.messages())
+    expect.that(not subject.made_up(), "nothing of the garbage is surfaced", subject.made_up())
+    footprint.judge(expect, rss_mib=32, cpu_share=0.5)
+    expect.ended(await client.close(), "close ends by its deadline")
+    await subject.until(lambda: not subject.is_open(), 5.0)
+    await asyncio.sleep(0.2)  # libzmq deals messages out to the closed consumer until it notices
+    await subject.run("clean", case="clean connections afterwards")
+
+
+def _garble(subject: PzqSubject, name: str) -> None:
+    """The next connection gets 64 bytes and, a second later, an end."""
+    garbage = b"\x7f" + Random(112).randbytes(63)
+    acts = (Inject(hex=garbage.hex()), Silent(), Fin(after_s=1.0))
+    subject.faults.add(fault(*acts, on="accept", nth=1, scope="run", name=name))
+
+
+async def _garbled(subject: PzqSubject, name: str) -> None:
+    """Wait until that is over."""
+    fired = await subject.until(lambda: subject.faults.fired(name), 5.0)
+    subject.expect.exercised(fired, f"{name}: nobody connected")
+
+    def is_over() -> bool:
+        return any(name in record.fault for record in subject.wire.journal.select(kind="fin"))
+
+    await subject.until(is_over, 5.0)
+    await asyncio.sleep(0.2)  # what the broker says to that connection until it is gone nobody gets
+
+
+@scenario("NET-1.13", protocol="pzq", roles=ROLES, timeout_s=60)
+async def tls_instead_of_the_greeting(subject: PzqSubject, client: Client, expect: Expect) -> None:
+    """TLS bytes on a plain port.
+
+    Fault: A client without TLS gets a TLS alert (15 03 03 00 02 02 28), then fin, on every connection
+    Pass: connect ends within 5 s or by its deadline, if that is later, with `protocol` or `connection`, or,
+    where clients connect in the background, there are at most 20 attempts/s and close works; RSS growth under
+    32 MiB
+    """
+    subject.faults.add(fault(Inject(hex=TLS_ALERT), Silent(), Fin(after_s=0.01), on="accept", name="alert"))
+    footprint = Footprint(client)
+    expect.ended(await subject.begin_connect("s1", timeout=5.0), "connect ends by its deadline")
+    pending = subject.begin_publish(subject.queue, b"into the alert", timeout=3.0)
+    expect.prepared(await subject.subscribe(subject.queue))
+    await asyncio.sleep(COUNTED_S)
+    attempts = Counter(record.note for record in subject.wire.journal.select(kind="upstream"))
+    expect.exercised(attempts, "nobody connected")
+    limit = ATTEMPTS_PER_S * COUNTED_S
+    for role, count in attempts.items():
+        expect.that(
+            count <= limit, f"{role}: at most {ATTEMPTS_PER_S} attempts/s", f"{count} in {COUNTED_S} s"
+        )
+    expect.note(f"attempts in {COUNTED_S} s: {dict(attempts)}")
+    result = await pending
+    expect.ended(result, "publish ends by its deadline")
+    expect.that(not result.ok, "nothing is acked", str(result))
+    expect.that(not subject.messages(), "nothing is surfaced", subject.messages())
+    footprint.judge(expect, rss_mib=32)
+    expect.ended(await client.close(), "close works")
+    await asyncio.sleep(0.2)  # an attempt that was under way may still arrive
+    mark = subject.wire.journal.last_seq
+    await asyncio.sleep(0.5)
+    late = subject.accepted(mark)
+    expect.that(not late, "close works: no attempts after it", f"{len(late)} in 0.5 s")

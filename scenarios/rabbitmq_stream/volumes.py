@@ -1,0 +1,170 @@
+"""RMQS-3 Publishing: windows, batches, many at once, lengths."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Sequence
+from typing import Any
+
+from conformance.adapter.base import Call
+from conformance.adapter.messages import same_body
+from conformance.suite import Client, Expect, scenario
+from fakebrokers import RabbitMQStream
+from fakebrokers.faults import hold
+from scenarios._common import received
+from scenarios._footprint import Footprint
+from scenarios.rabbitmq_stream._confirming import published
+from scenarios.rabbitmq_stream._lifecycle import kept
+from scenarios.rabbitmq_stream._sending import sends_singly
+from scenarios.rabbitmq_stream._steps import BOTH, PUBLISHER, STREAM, stored_bodies, stores, stream_exists
+
+WINDOW = 60_000
+
+
+@scenario(
+    "RMQS-3.16",
+    roles=PUBLISHER,
+    ops=("publish_many",),
+    process=True,
+    alone=True,
+    timeout_s=120,
+    revision=3,
+)
+async def window_full(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    """Window full blocks, then frees.
+
+    Fault: Hold all confirms; publish 60 000 × 100 B without waiting. As the real server: stop reading at 50
+    000 unconfirmed, read on below 37 500; after 5 s confirm everything
+    Pass: The client stops at its own limit (blocks or fails fast) or is stopped by back pressure; its RSS
+    grows < 128 MiB; the connection survives; after the release every accepted message ends `acked` once, at
+    least one more publish works
+    """
+    broker.create_stream(STREAM)
+    await client.connected()
+    expect.prepared(await client.publish(STREAM, b"first"))
+    mark, footprint = broker.journal.last_seq, Footprint(client)
+    broker.faults.add(hold(role="confirm", name="confirms"))
+    batch = {
+        "session": "s1",
+        "target": STREAM,
+        "messages": [{"body": {"text": "w" * 100}}] * 500,
+        "wait": True,
+    }
+    # a library that keeps one batch open stops at once, so a few show it as well
+    count = WINDOW if sends_singly(client, WINDOW) else 5000
+    calls = [client.begin("publish_many", 60.0, **batch) for _ in range(count // 500)]
+    await asyncio.sleep(5.0)
+    names = {record.connection for record, _ in published(broker, mark)}
+    expect.exercised(names, "no message came")
+    expect.exercised(broker.faults.fired("confirms"), "no confirm was held")
+    early = [call for call in calls if call.done and (await call).ok]
+    expect.that(not early, "nothing is acked without a confirm", f"{len(early)} batches")
+    footprint.judge(expect, rss_mib=128)
+    broker.faults.clear()
+    results = [await call for call in calls]
+    gone = sorted(names - set(kept(broker)))
+    expect.that(not gone, "the connection survives", f"{', '.join(gone)} ended")
+    refused = [r for r in results if r.error is not None and r.error.kind.value == "invalid"]
+    outcomes = [row["outcome"] for r in results if r.ok for row in r.value["outcomes"]]
+    expect.equal(len(outcomes) + 500 * len(refused), count, "every message has an outcome")
+    expect.that(outcomes, "every accepted message ends acked once", "none was accepted")
+    expect.equal(outcomes.count("acked"), len(outcomes), "every accepted message ends acked once")
+    stored = stores(broker, b"w" * 100)
+    expect.that(stored >= len(outcomes), "what was acked is stored", f"{stored} of {len(outcomes)} are")
+    expect.outcome(await client.publish(STREAM, b"last"), "acked", "one more publish works")
+    expect.that(stores(broker, b"last"), "one more publish works: it is stored", "it is not")
+
+
+@scenario("RMQS-3.17", roles=PUBLISHER, ops=("publish_many",), target=True, revision=2)
+async def sub_entry_batches(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    """Sub-entry batches.
+
+    Fault: Compressed batch
+    Pass: Confirm by batch id completes every member
+    """
+    await client.connected()
+    await stream_exists(broker, client)
+    messages = [{"body": {"text": f"member {n}"}} for n in range(10)]
+    for compression in ("none", "gzip"):
+        args = {
+            "session": "s1",
+            "target": STREAM,
+            "messages": messages,
+            "subentry": compression,
+            "wait": True,
+        }
+        result = await client.op("publish_many", 5.0, **args)
+        outcomes = [row["outcome"] for row in expect.ok(result, f"{compression}: the batch ends")["outcomes"]]
+        expect.equal(
+            outcomes, ["acked"] * 10, f"{compression}: the confirm by batch id completes every member"
+        )
+    if expect.wire_visible:
+        batches = [r.frame.batches for r in received(broker, "Publish")]  # type: ignore[union-attr]
+        expect.exercised(any(batches), "the client sent no sub-entry batch")
+        held = [stores(broker, b"member %d" % n) for n in range(10)]
+        expect.equal(held, [2] * 10, "every member that was acked is stored")
+
+
+@scenario("RMQS-3.18", roles=PUBLISHER, alone=True, timeout_s=90, target=True)
+async def concurrent_publishing(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    """Concurrent publishing.
+
+    Fault: 8 tasks × 500 on one unnamed publisher; (b) the same on a named one if `named_publisher`
+    Pass: Every frame decodes; no publishing id is used twice; 4000 `acked`, 4000 payloads in the stream. (b)
+    ids increase in wire order (non-strict if not, as long as no payload is missing)
+    """
+    await client.connected()
+    for stream, name in ((STREAM, None), ("named", "ref")):
+        if name is not None and not client.can("named_publisher"):
+            continue
+        await stream_exists(broker, client, stream)
+        mark = broker.journal.last_seq if expect.wire_visible else 0
+        more: dict[str, Any] = {} if name is None else {"name": name}
+        bodies = [b"%d/%d" % (task, number) for number in range(500) for task in range(8)]
+        calls = [client.begin_publish(stream, body, timeout=30.0, **more) for body in bodies]
+        if expect.wire_visible:  # first, as an id that is used twice leaves an op without an end
+            await _all_came(broker, calls, mark)
+            expect.equal(len(broker.journal.select(kind="Malformed")), 0, f"{stream}: every frame decodes")
+            keys = [key for _, key in published(broker, mark)]
+            expect.that(len(set(keys)) == len(keys), f"{stream}: no publishing id is used twice", len(keys))
+            if name is not None:
+                expect.tolerate(keys == sorted(keys), f"{stream}: ids increase in wire order", "they do not")
+        outcomes = [(await call).outcome for call in calls]
+        expect.equal(outcomes.count("acked"), 4000, f"{stream}: 4000 messages are acked")
+        stored = await stored_bodies(broker, client, 4000, stream)
+        expect.equal(len(stored), 4000, f"{stream}: 4000 payloads are in the stream")
+        expect.equal(len(set(stored)), 4000, f"{stream}: each payload once")
+
+
+async def _all_came(broker: RabbitMQStream, calls: Sequence[Call], since: int) -> None:
+    """Wait until all messages are on the wire, or all ops have ended, for 30 s at most."""
+    deadline = asyncio.get_running_loop().time() + 30.0
+    while not all(call.done for call in calls) and asyncio.get_running_loop().time() < deadline:
+        if len(published(broker, since)) >= len(calls):
+            return
+        await asyncio.sleep(0.1)
+
+
+@scenario("RMQS-3.20", roles=BOTH, target=True)
+async def boundary_lengths(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    """Boundary payload lengths.
+
+    Fault: Body of 0, 1, 254, 255, 256, 65535, 65536 B
+    Pass: Round trip identical
+    """
+    await client.connected()
+    await stream_exists(broker, client)
+    await client.subscribed(STREAM, offset={"type": "first"})
+    sizes = (0, 1, 254, 255, 256, 65535, 65536)
+    bodies = [hashlib.sha256(b"%d" % size).digest() * (size // 32 + 1) for size in sizes]
+    bodies = [body[:size] for body, size in zip(bodies, sizes, strict=True)]
+    for body in bodies:
+        result = await client.publish(STREAM, body)
+        expect.outcome(result, "acked", f"a body of {len(body)} bytes is acked")
+    messages = await client.wait_messages(len(bodies))
+    expect.equal(len(messages), len(bodies), "every message comes back")
+    for message, body in zip(messages, bodies, strict=True):
+        expect.that(
+            same_body(message.body, body), f"a body of {len(body)} bytes comes back identical", message.body
+        )

@@ -1,0 +1,82 @@
+"""One subject per protocol: what a scenario for several protocols knows of the one that it runs on.
+
+A scenario of such a family (NET) is a coroutine ``script(subject, client, expect)``. Which protocols it is
+run for stands in the family's file of the catalogue, under ``[protocols.<name>]``: the ids in ``holds``, and
+for all others the reason in ``without``. Everything else that differs comes from the protocol's subject, the
+class `SUBJECT` in the module here that has the protocol's name (``my_echo.py`` for ``my-echo``), or from
+another project, by `register`::
+
+    register("echo", "my_suite.subjects.echo", holds=["NET-1.01", "NET-2.06"])
+
+So a scenario for one more protocol is one id in ``holds``.
+
+A subject is a class below `Subject`. It offers
+
+* as data (`Facts`): ``protocol``; ``rows``, in which it changes the rows of its scenarios (settings of the
+  fake, roles, needs, sockets, time), for all, for a section or for one id; ``roles``, where its clients are
+  caller and service instead of publisher and consumer (scripts ask for the latter two, rows show the former);
+  ``variants``, the settings of the fake for each transporter or server version, of which there is then one
+  row each; kinds of frames, phases, sizes and limits;
+* what its fake does (abstract in `Facts`): queues, what is stored in them, what connects, refusals, malformed
+  frames; `liveness` are the fake's settings for clients that give a silent server up after a time, for
+  scripts that ask for that with ``liveness_s``;
+* what its clients are asked for (`Subject`): every step has the usual op as its default. A protocol whose
+  clients open queues overrides `open`; one that knows no confirm and no subscription overrides
+  `begin_publish` (anything that ends with an answer), `outcomes`, `subscribe`, `put` and `stored`, or the
+  whole of `exchange`, the middle of the base script.
+
+Where a protocol needs a script of its own for a requirement, that stands in the protocol's folder:
+``@scenario("NET-1.12", protocol="echo", ...)`` comes before the script for all. It gets the subject, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib import import_module
+from importlib.util import find_spec
+
+from fakebrokers.errors import UsageError
+from scenarios.subjects.base import Check, Subject
+from scenarios.subjects.facts import Op
+
+PUBLISHER = ("publisher",)
+CONSUMER = ("consumer",)
+ROLES = ("publisher", "consumer")
+
+__all__ = ["CONSUMER", "PUBLISHER", "ROLES", "Check", "Op", "Subject", "elsewhere", "find", "register"]
+
+#: Module and ids of the protocols of other projects.
+_REGISTERED: dict[str, tuple[str, tuple[str, ...]]] = {}
+
+
+def register(protocol: str, module: str, holds: Sequence[str]) -> None:
+    """Run the scenarios with these ids for a protocol whose subject is ``SUBJECT`` in `module`.
+
+    Raises:
+        UsageError: Another subject has that name.
+    """
+    entry = (module, tuple(holds))
+    if _REGISTERED.setdefault(protocol, entry) != entry or find_spec(_shipped(protocol)) is not None:
+        raise UsageError(f"there is a subject for {protocol} already")
+
+
+def elsewhere() -> dict[str, tuple[str, ...]]:
+    """The protocols of other projects, and the ids that hold for each."""
+    return {protocol: holds for protocol, (_, holds) in _REGISTERED.items()}
+
+
+def find(protocol: str) -> type[Subject]:
+    """The subject of a protocol.
+
+    Raises:
+        UsageError: There is none.
+    """
+    module, _ = _REGISTERED.get(protocol, (_shipped(protocol), ()))
+    if protocol not in _REGISTERED and find_spec(module) is None:
+        raise UsageError(f"there is no subject for {protocol}")
+    subject: type[Subject] = import_module(module).SUBJECT
+    return subject
+
+
+def _shipped(protocol: str) -> str:
+    return f"{__name__}.{protocol.replace('-', '_')}"

@@ -1,0 +1,285 @@
+"""What a scenario for all protocols may do: the base script, its steps, and waiting for the client."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Any, Self
+
+from conformance.adapter.base import Call
+from conformance.adapter.messages import Event, Message, same_body
+from conformance.adapter.result import Result
+from conformance.suite.client import Body
+from conformance.suite.expect import SetupFailed
+from fakebrokers.server import FakeServer
+from scenarios._common import outcomes, until
+from scenarios.subjects.facts import Facts, Op
+
+ENDS = ("target_closed", "disconnected")
+Check = Callable[[Result, str], Any]
+
+
+class Subject(Facts):
+    """The base script "connect, open, publish 3 with confirm, consume 3 with ack, close", and its parts.
+
+    Where no messages are confirmed, a publish is whatever ends with an answer (a call and its response), and
+    a delivery is what the fake sends without being asked (a request, an event).
+    """
+
+    def beside(self, broker: FakeServer) -> Self:
+        """The same for another fake of the protocol, to which the same client connects."""
+        return type(self)(broker, self.client, self.expect)
+
+    # single steps
+
+    def begin(self, op: Op, timeout: float, session: str = "s1") -> Call:
+        """Start an op."""
+        return self.client.begin(op.op, timeout, session=session, **op.args)
+
+    def begin_connect(self, session: str = "s1", *, timeout: float = 5.0, **options: Any) -> Call:
+        """Start to connect; `endpoints` and other options as in `Client.begin_connect`."""
+        return self.client.begin_connect(session, timeout=timeout, **options)
+
+    async def begin_opening(self, session: str = "s1", timeout: float = 5.0, **options: Any) -> Call:
+        """Start the first op that reaches the server: connect, unless clients connect later than that."""
+        return self.begin_connect(session, timeout=timeout, **options)
+
+    async def connected(self, session: str = "s1", queue: str | None = None, **options: Any) -> None:
+        """Prepare: connected, and the queue opened where clients have to."""
+        self.expect.prepared(await self.begin_connect(session, **options))
+        await self.open(queue or self.queue, session, self.expect.prepared, 5.0)
+
+    async def open(self, queue: str, session: str, check: Check, timeout: float) -> None:
+        """Open a queue for publishing and consuming, where clients have to. The fake has it already."""
+
+    def begin_publish(
+        self,
+        queue: str,
+        body: Body = b"hello",
+        *,
+        session: str = "s1",
+        timeout: float = 5.0,
+        wait: bool = True,
+    ) -> Call:
+        """Start a publish. With `wait` false it may end once it is sent: see `outcomes`."""
+        return self.client.begin_publish(queue, body, session=session, timeout=timeout, wait=wait)
+
+    async def publish(self, queue: str, body: Body = b"hello", **more: Any) -> Result:
+        """Publish and wait for the outcome."""
+        result = await self.begin_publish(queue, body, **more)
+        self.client.results.append(result)
+        return result
+
+    def outcomes(self, results: Sequence[Result], since: int) -> dict[int, str]:
+        """The outcomes of publishes that did not wait and ended with these results, by the publish's id.
+
+        Args:
+            since: Only what came after so many events.
+        """
+        return outcomes(self.client, since)
+
+    def subscribe(
+        self, queue: str, sub: str = "c1", session: str = "s1", timeout: float = 5.0, **options: Any
+    ) -> Call:
+        """Start to consume, from the first message on unless the options say otherwise."""
+        return self.client.begin(
+            "subscribe",
+            timeout,
+            session=session,
+            sub=sub,
+            target=queue,
+            options={**self.from_first(), **options},
+            on_message={"mode": "event"},
+        )
+
+    def subscribe_and_settle(self, queue: str) -> Call:
+        """The same, and acknowledge whatever comes where that is left to the application."""
+        return self.subscribe(queue)
+
+    def subscribe_and_do(self, queue: str, inner: Sequence[Op]) -> Call:
+        """Start to consume as `subscribe`, and run these ops in the callback of each message."""
+        ops = [{"op": op.op, "args": {"session": "s1", **op.args}, "timeout_ms": 5000} for op in inner]
+        return self.client.begin(
+            "subscribe",
+            session="s1",
+            sub="c1",
+            target=queue,
+            options=self.from_first(),
+            on_message={"mode": "event", "do": ops},
+        )
+
+    def from_first(self) -> dict[str, Any]:
+        """Options with which a subscription gets what is there already."""
+        return {}
+
+    def messages(self, sub: str = "c1") -> list[Message]:
+        """What the application got on a subscription so far, in order."""
+        return self.client.messages(sub)
+
+    async def wait_messages(self, count: int, sub: str = "c1", within_s: float = 5.0) -> list[Message]:
+        """The messages as soon as there are `count`, or what there is then."""
+        return await self.client.wait_messages(count, sub, within_s)
+
+    def prompt(self, session: str) -> Call:
+        """A publish that nobody judges: some clients look for a new connection only when they need one."""
+        return self.begin_publish(self.queue, b"is anybody there", session=session, timeout=10.0)
+
+    # the base script
+
+    async def run(
+        self,
+        session: str = "s1",
+        *,
+        count: int = 3,
+        check: Check | None = None,
+        timeout: float = 5.0,
+        at_once: bool = False,
+        bodies: Sequence[bytes] = (),
+        case: str = "",
+        turns: int = 1,
+    ) -> None:
+        """The base script on a queue of its own; every step is demanded to go as without a fault.
+
+        Args:
+            check: Judges each result; default: a criterion of the requirement.
+            at_once: All publishes in flight together.
+            case: What the steps are called in criteria, besides their name.
+            turns: How often between connect and close, each time on another queue.
+        """
+        good = check or (lambda result, step: self.expect.ok(result, f"{prefix}{step}"))
+        prefix = f"{case}: " if case else ""
+        wanted = list(bodies or self.bodies(count, session))
+        mark = len(self.client.events)
+        good(await self.begin_connect(session, timeout=timeout), "connect works")
+        for turn in range(turns):
+            queue = f"{self.queue}-{session}" + (f"-{turn}" if turn else "")
+            self.add_queue(queue)
+            await self.open(queue, session, good, timeout)
+            await self.exchange(
+                queue, wanted, session=session, check=good, timeout=timeout, prefix=prefix, at_once=at_once
+            )
+        trouble = self.troubles(mark, session)
+        self.expect.that(not trouble, f"{prefix}no error event, no reconnect", trouble[:2])
+        good(await self.client.begin("close", timeout, session=session), "close works")
+
+    async def exchange(
+        self,
+        queue: str,
+        wanted: Sequence[bytes],
+        *,
+        session: str,
+        check: Check,
+        timeout: float,
+        prefix: str = "",
+        at_once: bool = False,
+    ) -> None:
+        """Between connect and close: these messages there and back, and one in each further way."""
+        calls = (self.begin_publish(queue, body, session=session, timeout=timeout) for body in wanted)
+        for number, call in enumerate(list(calls) if at_once else calls, 1):
+            check(await call, f"publish {number} is acked")
+        await self.consume(queue, wanted, session=session, check=check, timeout=timeout, prefix=prefix)
+        await self.other_ways(queue, session, check=check, timeout=timeout, prefix=prefix)
+
+    async def consume(
+        self,
+        queue: str,
+        wanted: Sequence[bytes],
+        *,
+        session: str,
+        check: Check,
+        timeout: float,
+        prefix: str = "",
+    ) -> list[Message]:
+        """Consume from the first message on, and demand just these messages in order."""
+        sub = f"{queue}-sub"
+        check(await self.subscribe(queue, sub, session, timeout), "subscribe works")
+        got = await self.wait_messages(len(wanted), sub, timeout)
+        same = len(got) == len(wanted) and all(
+            same_body(message.body, body) for message, body in zip(got, wanted, strict=True)
+        )
+        seen = f"{len(got)} of {len(wanted)} came: {[message.body for message in got][:5]}"
+        self.demand(same, f"{prefix}the messages are surfaced once, in order and intact", seen, check)
+        return got
+
+    async def other_ways(
+        self, queue: str, session: str, *, check: Check, timeout: float, prefix: str = ""
+    ) -> int:
+        """Publish and consume one message in each further way that the protocol has; how many these are."""
+        return 0
+
+    async def rehearse(self, **more: Any) -> None:
+        """The base script without a fault: a client that cannot do that is judged elsewhere."""
+        await self.run("rehearsal", check=self.expect.prepared, **more)
+
+    async def play_phase(self, phase: str, queue: str, session: str, timeout: float) -> Result:
+        """The op of a phase that has no step of the base script, for a frame that is cut in its middle."""
+        raise NotImplementedError(f"nothing is known of the phase {phase}")
+
+    # parts of scripts
+
+    def bodies(self, count: int, tag: str) -> list[bytes]:
+        """Messages of 16 bytes that tell where they belong."""
+        return [f"{tag[:10]:_<10}{number:06}".encode() for number in range(count)]
+
+    def deadline_s(self, op: Op, timeout: float) -> float:
+        """The deadline of an op: the library's own, else `timeout`."""
+        return self.client.deadline_s("publish" if op.publishes else "request", timeout)
+
+    def demand(self, condition: object, criterion: str, actual: object, check: Check | None) -> None:
+        """Demand that the condition holds, as a step that only prepares where `check` is for those."""
+        if check == self.expect.prepared and not condition:
+            raise SetupFailed(criterion, str(actual))
+        self.expect.that(condition, criterion, actual)
+
+    async def ready(self, session: str = "s1", queue: str | None = None, **options: Any) -> None:
+        """Prepare: connected, and one message published, so that all connections stand."""
+        name = queue or self.queue
+        self.add_queue(name)
+        await self.connected(session, name, **options)
+        if self.publishes:
+            first = f"the first message of {session}".encode()
+            self.expect.prepared(await self.begin_publish(name, first, session=session))
+            there = self.copies(first, name)
+            self.expect.exercised(there, "the broker does not have the first message, though it was acked")
+
+    async def works_again(
+        self, criterion: str, *, within_s: float, session: str = "s1", queue: str | None = None
+    ) -> float:
+        """Publish again and again until one is acked; demand that for `criterion`. Returns the seconds."""
+        loop = asyncio.get_running_loop()
+        begun = loop.time()
+        number = 0
+        last = ""
+        while loop.time() - begun < within_s and self.client.alive:
+            number += 1
+            body = f"try {number} of {session} at {self.broker.journal.last_seq}".encode()
+            result = await self.begin_publish(queue or self.queue, body, session=session, timeout=2.0)
+            if result.ok:
+                here = self.copies(body, queue)
+                self.expect.equal(here, 1, f"{criterion}: what is acked is at the broker once")
+                return loop.time() - begun
+            last = str(result)
+            await asyncio.sleep(0.2)
+        self.expect.that(False, criterion, f"not within {within_s:.0f} s; the last of {number} tries: {last}")
+        raise AssertionError
+
+    def troubles(self, since: int, session: str | None = None) -> list[Event]:
+        """Events that tell of errors and losses."""
+        return [
+            event
+            for event in self.client.events[since:]
+            if (event.event == "error" or (event.event == "session" and event["what"] in self.losses))
+            and session in (None, event.fields.get("session"))
+        ]
+
+    def told_of_the_end(self, since: int) -> list[Event]:
+        """What told the application that a subscription is over for good."""
+        return [
+            event
+            for event in self.client.events[since:]
+            if event.event == "error" or (event.event == "session" and event["what"] in ENDS)
+        ]
+
+    async def until(self, condition: Callable[[], object], within_s: float) -> bool:
+        """Wait for something that no event tells; whether it came."""
+        return await until(condition, within_s)

@@ -1,0 +1,184 @@
+"""What the gate lets through, and what it says about every row."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from click.testing import CliRunner
+
+from conformance.cli_gate import gate_command, markdown, workflow_commands
+from conformance.gate import Change, Decision, decide
+from conformance.results import Result, Results, Verdict, dump
+from conformance.suite.expectations import Expectations, Known
+from fakebrokers.commands import ExitCode
+from fakebrokers.errors import UsageError
+
+PASS, FAIL, LOOSE = Verdict.PASS, Verdict.FAIL, Verdict.NON_STRICT
+UNSUPPORTED, UNSURE, BROKEN = Verdict.UNSUPPORTED, Verdict.INCONCLUSIVE, Verdict.HARNESS_ERROR
+
+
+def row(verdict: Verdict, level: Any = "MUST", number: int = 1, **more: Any) -> Result:
+    criterion = "confirm-comes" if verdict is FAIL else ""
+    base = {"criterion": criterion, "reason": "no confirm came" if criterion else "", "title": "Publish"}
+    return Result(f"RMQS-3.{number:02}", "rabbitmq-stream", "", level, verdict, **{**base, **more})
+
+
+def run(*rows: Result, version: str = "1.0", complete: bool = True) -> Results:
+    stamp = "2026-01-01T00:00:00Z"
+    return Results("mylib", version, "0.1.0", 0, stamp, 1.0, tuple(rows), complete=complete)
+
+
+def changes(decision: Decision) -> list[tuple[str, Change]]:
+    return [(found.id, found.change) for found in decision.findings]
+
+
+def known(criterion: str = "confirm-comes", **more: Any) -> Expectations:
+    entry = Known(id="RMQS-3.01", protocol="rabbitmq-stream", criterion=criterion, cause="it forgets", **more)
+    return Expectations(known=(entry,))
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "change", "code"),
+    [
+        (row(PASS), row(PASS), None, ExitCode.OK),
+        (row(PASS), row(FAIL), Change.FAILED, ExitCode.FAILED),
+        (row(FAIL), row(FAIL), Change.FAILED, ExitCode.FAILED),
+        (None, row(FAIL), Change.FAILED, ExitCode.FAILED),
+        (row(PASS, "SHOULD"), row(FAIL, "SHOULD"), Change.REGRESSED, ExitCode.REGRESSION),
+        (row(LOOSE, "SHOULD"), row(FAIL, "SHOULD"), Change.REGRESSED, ExitCode.REGRESSION),
+        (row(PASS, "SHOULD"), row(FAIL, "SHOULD", revision=2), Change.SCENARIO_CHANGED, ExitCode.OK),
+        (row(FAIL, "SHOULD"), row(FAIL, "SHOULD"), Change.FAILS, ExitCode.OK),
+        (row(FAIL, "SHOULD"), row(FAIL, "SHOULD", criterion="x"), Change.OTHER_FAILURE, ExitCode.OK),
+        (row(PASS, "SHOULD"), None, Change.VANISHED, ExitCode.REGRESSION),
+        (row(PASS, "SHOULD"), row(UNSUPPORTED, "SHOULD"), Change.VANISHED, ExitCode.REGRESSION),
+        (row(PASS, "SHOULD"), row(UNSURE, "SHOULD"), Change.UNJUDGED, ExitCode.OK),
+        (row(UNSUPPORTED, "SHOULD"), None, None, ExitCode.OK),
+        (None, row(PASS, "SHOULD"), Change.NEW, ExitCode.OK),
+        (row(FAIL), row(PASS), Change.FIXED, ExitCode.OK),
+        (row(PASS), row(LOOSE), Change.TOLERATED, ExitCode.OK),
+        (row(PASS, "SHOULD"), row(BROKEN, "SHOULD"), Change.UNJUDGED, ExitCode.HARNESS),
+    ],
+)
+def test_one_row(before: Result | None, now: Result | None, change: Change | None, code: ExitCode) -> None:
+    other = row(PASS, number=9)
+    then = run(other, *([before] if before else []))
+    decision = decide([run(other, *([now] if now else []))], baseline=then)
+    assert [found.change for found in decision.findings] == ([change] if change else [])
+    assert decision.exit_code == code
+    assert bool(decision.reasons) is (code is not ExitCode.OK)
+
+
+def test_a_known_failure_is_one_by_its_criterion() -> None:
+    failing = run(row(FAIL))
+    (found,) = decide([failing], expectations=known()).findings
+    assert (found.change, found.cause) == (Change.KNOWN, "it forgets")
+    assert decide([failing], expectations=known()).exit_code == ExitCode.OK
+    assert decide([failing], expectations=known("other-criterion")).exit_code == ExitCode.FAILED
+
+
+def test_what_the_runs_own_file_excused_counts_again() -> None:
+    excused = run(row(FAIL, tags=("expected", "flaky"), cause="it forgets"))
+    assert decide([excused]).exit_code == ExitCode.FAILED
+
+
+def test_a_known_failure_that_passes_is_reported() -> None:
+    passing = run(row(PASS))
+    assert changes(decide([passing], expectations=known())) == [("RMQS-3.01", Change.UNEXPECTED_PASS)]
+    assert decide([passing], expectations=known()).exit_code == ExitCode.OK
+    assert decide([passing], expectations=known(), strict=True).exit_code == ExitCode.REGRESSION
+    assert not decide([passing], expectations=known(sometimes=True)).findings
+
+
+def test_strict_takes_should_for_must() -> None:
+    failing = run(row(PASS), row(FAIL, "SHOULD", 2))
+    assert decide([failing]).exit_code == ExitCode.OK
+    assert decide([failing], strict=True).exit_code == ExitCode.FAILED
+
+
+def test_several_runs_tell_how_often_a_row_fails() -> None:
+    runs = [run(row(PASS, "SHOULD")), run(row(FAIL, "SHOULD")), run(row(PASS, "SHOULD"))]
+    (found,) = decide(runs).findings
+    assert (found.change, found.failed, found.runs) == (Change.INTERMITTENT, 1, 3)
+    (worse,) = decide([run(row(PASS)), run(row(FAIL))]).findings
+    assert (worse.change, worse.failed, worse.runs) == (Change.FAILED, 1, 2)
+
+
+def test_too_little_executed_and_cut_short() -> None:
+    rows = [row(PASS), row(UNSUPPORTED, number=2)]
+    decision = decide([run(*rows)])
+    assert decision.exit_code == ExitCode.INCONCLUSIVE
+    assert decision.reasons == ("50% of the MUST scenarios were executed, 90% are required",)
+    assert decide([run(*rows)], required=0.5).exit_code == ExitCode.OK
+    assert decide([run(row(PASS), complete=False)]).exit_code == ExitCode.INCONCLUSIVE
+
+
+def test_the_worst_comes_first_and_decides() -> None:
+    before = run(row(PASS, "SHOULD"), row(PASS, "MUST", 2), row(FAIL, "SHOULD", 3))
+    after = run(row(FAIL, "SHOULD"), row(FAIL, "MUST", 2), row(PASS, "SHOULD", 3))
+    decision = decide([after], baseline=before)
+    assert [found.change for found in decision.findings] == [Change.FAILED, Change.REGRESSED, Change.FIXED]
+    assert decision.exit_code == ExitCode.FAILED and len(decision.reasons) == 2
+
+
+# the command
+
+
+def write(folder: Path, name: str, results: Results) -> str:
+    (folder / name).mkdir()
+    (folder / name / "results.json").write_bytes(dump(results))
+    return str(folder / name)
+
+
+def gate(*arguments: str, env: dict[str, str] | None = None) -> Any:
+    clean = {"GITHUB_ACTIONS": "", "GITHUB_STEP_SUMMARY": "", **(env or {})}
+    return CliRunner().invoke(gate_command, arguments, env=clean, standalone_mode=False)
+
+
+def test_an_upgrade_in_words_and_as_json(tmp_path: Path) -> None:
+    old = write(tmp_path, "old", run(row(PASS), row(PASS, "SHOULD", 2), version="1.0"))
+    new = write(tmp_path, "new", run(row(PASS), row(FAIL, "SHOULD", 2), version="1.1"))
+    done = gate(new, "--baseline", old)
+    assert done.return_value == ExitCode.REGRESSION
+    assert "mylib 1.1 against 1.0" in done.output
+    assert "regressed" in done.output and "[confirm-comes]" in done.output
+    assert "exit code 4: 1 row worse than in the baseline (regressed or vanished)" in done.output
+    document = json.loads(gate(new, "--baseline", f"{old}/results.json", "--json").output)
+    assert msgspec.convert(document, Decision, strict=False).exit_code == ExitCode.REGRESSION
+    assert document["findings"][0]["before"] == "pass"
+
+
+def test_files_that_do_not_fit_are_refused(tmp_path: Path) -> None:
+    mine = write(tmp_path, "mine", run(row(PASS)))
+    other = write(tmp_path, "other", msgspec.structs.replace(run(row(PASS)), client="theirs"))
+    newer = write(tmp_path, "newer", run(row(PASS), version="2.0"))
+    file = tmp_path / "known.toml"
+    file.write_text('client = "mylib"\nclient_version = "2.*"\n')
+    for arguments, sentence in {
+        (mine, "--baseline", other): "expected a baseline of 'mylib', got one of 'theirs'",
+        (mine, newer): "expected several runs of one client in one version, got mylib 1.0 and mylib 2.0",
+        (mine, "--expect", str(file)): "is about mylib 2.*, and this is 1.0",
+    }.items():
+        refused = gate(*arguments)
+        assert isinstance(refused.exception, UsageError) and sentence in str(refused.exception)
+
+
+def test_on_github_rows_are_marked_and_the_step_has_a_summary(tmp_path: Path) -> None:
+    hostile = row(FAIL, reason="a|b <script>\n::error::gotcha", title="100%: x")
+    path, summary = write(tmp_path, "run", run(hostile)), tmp_path / "summary.md"
+    done = gate(path, env={"GITHUB_ACTIONS": "true", "GITHUB_STEP_SUMMARY": str(summary)})
+    marks = [line for line in done.output.splitlines() if line.startswith("::")]
+    assert len(marks) == 1
+    assert marks[0].startswith("::error title=failed%3A RMQS-3.01/rabbitmq-stream::100%25: x: ")
+    text = summary.read_text()
+    assert "| failed | RMQS-3.01/rabbitmq-stream | MUST |" in text
+    assert "<script>" not in text and "a\\|b" in text
+
+
+def test_nothing_to_say_is_said_shortly() -> None:
+    decision = decide([run(row(PASS))])
+    assert workflow_commands(decision) == []
+    assert markdown(decision) == "### mylib 1.0\n\nexit code 0: nothing stands in the way\n\n"
