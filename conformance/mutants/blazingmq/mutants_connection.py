@@ -161,6 +161,7 @@ class PausesNeverShrink(Pauses):
 
     def reset(self) -> None:
         self.failures += 3
+        self.longest_s *= 4
 
 
 @mutant("keeps-the-socket", tag="life-cycle", breaks=["B2", "B8", "B18", "X7", "X9", "X2"], aims=["BMQ-6.08"])
