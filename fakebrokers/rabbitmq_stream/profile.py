@@ -35,6 +35,7 @@ class Profile(msgspec.Struct, frozen=True):
         empty_frame_close: A frame of size 0 is answered with Close 13; else with a bare end.
         reauthentication: SaslAuthenticate is known on an open connection.
         closes_on_failed_reauthentication: A failed re-authentication ends the connection.
+        checks_lookups: Metadata and Partitions need a right to read or write, Route one to write.
         response_bit_on_routes: The answers to Route and Partitions carry bit 15 of the key.
         document_layouts: Frames look as the early document lists them (see `codec_seed`).
         committed_offset_stat: StreamStats has the key ``committed_offset``.
@@ -68,6 +69,7 @@ class Profile(msgspec.Struct, frozen=True):
     empty_frame_close: bool = True
     reauthentication: bool = True
     closes_on_failed_reauthentication: bool = True
+    checks_lookups: bool = True
     response_bit_on_routes: bool = True
     document_layouts: bool = False
     committed_offset_stat: bool = True
@@ -121,6 +123,7 @@ V4_0 = msgspec.structs.replace(
     early_heartbeat=False,
     empty_frame_close=False,
     closes_on_failed_reauthentication=False,
+    checks_lookups=False,
     committed_offset_stat=False,
 )
 

@@ -161,12 +161,18 @@ class Consuming:
             properties,
             self._push,
         )
+        group = GroupKey(session.host, stream.name, name or "")
+        partition = self._partition(subscription)
+        if single:
+            session.broker.coordinator.check_partition(group, partition)
         self.subscriptions[frame.subscription_id] = subscription
         stream.subscriptions.append(subscription)
         session.watch(stream)
         session.answer(frame)  # always in front of the first Deliver
         if single:
-            self._join(subscription, name or "", now)
+            member = GroupMember(self, group, subscription)
+            self.members[subscription.subscription_id] = member
+            session.broker.coordinator.join(group, member, partition, now)
         else:
             subscription.attach(None, now)
             self._push(subscription, now)
@@ -227,26 +233,24 @@ class Consuming:
         if question is None:
             return
         self._expect_answers()
+        # what counts is what the consumer is now, not what it was asked then
         member = question.member
-        if not question.active:
-            self._session.broker.coordinator.stepped_down(member.key, member, now)
-        elif member.active:
+        if member.active:
             member.subscription.attach(_spec(frame), now)
             self._push(member.subscription, now)
+        elif not question.active:
+            self._session.broker.coordinator.stepped_down(member.key, now)
 
     # --- the rest -----------------------------------------------------------------------------
 
-    def _join(self, subscription: Subscription, name: str, now: float) -> None:
-        session, stream = self._session, subscription.stream
+    def _partition(self, subscription: Subscription) -> int | None:
+        """Place of the stream in the super stream that a consumer names; None: it names none that has it."""
         super_stream = subscription.properties.get("super-stream")
-        partition = (
-            None
-            if super_stream is None
-            else session.broker.partition_index(session.host, super_stream, stream.name)
+        if super_stream is None:
+            return None
+        return self._session.broker.partition_index(
+            self._session.host, super_stream, subscription.stream.name
         )
-        member = GroupMember(self, GroupKey(session.host, stream.name, name), subscription)
-        self.members[subscription.subscription_id] = member
-        session.broker.coordinator.join(member.key, member, partition, now)
 
     def _forget(self, subscription: Subscription) -> GroupMember | None:
         subscription.detach()
