@@ -30,10 +30,12 @@ class Profile(msgspec.Struct, frozen=True):
         validates_batches: A bad sub-entry header gives PublishError 17; else it is stored unread.
         enforces_frame_max: A size prefix above the negotiated maximum gives Close 14.
         initial_frame_max: Largest frame before Open is done; None: any.
-        split_handshake: A handshake frame may arrive in several segments; else the server closes.
+        split_handshake: A handshake frame may arrive in several segments, and come again; else the server
+            closes.
         early_heartbeat: A Heartbeat before authentication is ignored; else the server closes.
         empty_frame_close: A frame of size 0 is answered with Close 13; else with a bare end.
         reauthentication: SaslAuthenticate is known on an open connection.
+        reauthentication_checks_virtual_host: Logging in again is refused without access to the virtual host.
         closes_on_failed_reauthentication: A failed re-authentication ends the connection.
         checks_lookups: Metadata and Partitions need a right to read or write, Route one to write.
         response_bit_on_routes: The answers to Route and Partitions carry bit 15 of the key.
@@ -68,6 +70,7 @@ class Profile(msgspec.Struct, frozen=True):
     early_heartbeat: bool = True
     empty_frame_close: bool = True
     reauthentication: bool = True
+    reauthentication_checks_virtual_host: bool = True
     closes_on_failed_reauthentication: bool = True
     checks_lookups: bool = True
     response_bit_on_routes: bool = True
@@ -122,6 +125,7 @@ V4_0 = msgspec.structs.replace(
     split_handshake=False,
     early_heartbeat=False,
     empty_frame_close=False,
+    reauthentication_checks_virtual_host=False,
     closes_on_failed_reauthentication=False,
     checks_lookups=False,
     committed_offset_stat=False,

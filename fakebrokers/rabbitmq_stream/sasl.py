@@ -37,8 +37,10 @@ def parse_credentials(mechanism: str, data: bytes | None, anonymous: str) -> Cre
 
 
 def _plain(data: bytes) -> Credentials:
-    """NUL user NUL password."""
-    _, user, password = data.decode().split("\0")
+    """NUL user NUL password; an authorization id in front is an error."""
+    empty, user, password = data.decode().split("\0")
+    if empty:
+        raise ValueError("an authorization id")
     return Credentials(user, password)
 
 

@@ -91,7 +91,8 @@ class StreamSession(SessionBase):
     def handle(self, frame: Frame, now: float) -> None:
         if self.heartbeats is not None:
             self.heartbeats.received()
-        reads, due, _, _ = STATES[self.state]
+        row = STATES[self.state]
+        reads, due = row.reads, row.due
         if reads is Reads.COMMANDS:
             self._handle_open(frame, now)
         elif reads is Reads.HANDSHAKE:
@@ -102,10 +103,8 @@ class StreamSession(SessionBase):
     def unfinished(self, size: int, now: float) -> None:
         if self.heartbeats is not None:
             self.heartbeats.received()
-        self.handshake.unfinished()
-        reads = STATES[self.state].reads
-        if self.virtual_host is None and not self.profile.split_handshake and reads is not Reads.NOTHING:
-            self.end()
+        if STATES[self.state].reads is Reads.HANDSHAKE:
+            self.handshake.segment_ended(now)
 
     def writable(self, now: float) -> None:
         self.consuming.push_all(now)

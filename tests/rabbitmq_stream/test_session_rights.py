@@ -151,6 +151,16 @@ def test_rights_are_looked_up_again_with_a_new_login() -> None:
     assert list(client.session.describe()["subscriptions"]) == [1]
 
 
+@pytest.mark.parametrize(("profile", "code"), [(V4_3, 12), (V4_0, 1)])
+def test_logging_in_again_without_access_to_the_virtual_host(profile: Profile, code: int) -> None:
+    bench = Bench(profile)
+    client = bench.open()
+    bench.broker.access.users["guest"].permissions.clear()
+    client.send(SaslAuthenticate(9, "PLAIN", PLAIN))
+    assert client.only(SaslAuthenticateResponse) == SaslAuthenticateResponse(9, code)
+    assert client.ended is (code == 12)
+
+
 def test_a_stream_that_was_lost_with_its_rights_is_not_lost_again() -> None:
     bench = Bench()
     client = publishing(bench)
