@@ -13,7 +13,7 @@ from fakebrokers.core.session import Broker
 from fakebrokers.errors import UsageError
 from fakebrokers.rabbitmq_stream.access import Access, User
 from fakebrokers.rabbitmq_stream.arguments import parse_arguments, parse_name
-from fakebrokers.rabbitmq_stream.chunking import Chunking, PerPublish
+from fakebrokers.rabbitmq_stream.chunking import Chunking, Doubling
 from fakebrokers.rabbitmq_stream.cluster import Cluster, Node
 from fakebrokers.rabbitmq_stream.codes import Code
 from fakebrokers.rabbitmq_stream.groups import Coordinator
@@ -63,7 +63,7 @@ class StreamBroker(Broker):
         *,
         wall: Wall,
         cluster: Cluster | None = None,
-        new_chunking: Callable[[], Chunking] = PerPublish,
+        new_chunking: Callable[[], Chunking] = Doubling,
     ) -> None:
         self.profile = profile
         self.wall = wall

@@ -175,7 +175,7 @@ class Consuming:
             session.broker.coordinator.join(group, member, partition, now)
         else:
             subscription.attach(None, now)
-            self._push(subscription, now)
+            self._push_first(subscription, now)
 
     def _credit(self, frame: Credit, now: float) -> None:
         subscription = self.subscriptions.get(frame.subscription_id)
@@ -216,6 +216,7 @@ class Consuming:
         session.require("read", frame.stream)
         stream = session.broker.find_led(session.host, frame.stream)
         session.watch(stream)
+        stream.writer.touch(now)
         offset = stream.tracking.offsets.get(frame.reference)
         code = Code.NO_OFFSET if offset is None and session.profile.no_offset_code else Code.OK
         session.say(QueryOffsetResponse(frame.correlation_id, code, offset or 0))
@@ -268,6 +269,14 @@ class Consuming:
         if member is not None:
             self._session.broker.coordinator.leave(member.key, member, now)
 
+    def _push_first(self, subscription: Subscription, now: float) -> None:
+        """Begin to deliver a little after the answer to Subscribe, so not in the same TCP segment."""
+        delay_s = self._session.profile.first_delivery_delay_s
+        if delay_s > 0:
+            self._push_timer.set(now + delay_s)
+        else:
+            self._push(subscription, now)
+
     def _push(self, subscription: Subscription, now: float) -> None:
         session = self._session
         left = _BURST
@@ -277,6 +286,8 @@ class Consuming:
                 return
             chunk = subscription.next_chunk()
             if chunk is None:
+                if subscription.at_end:
+                    subscription.stream.writer.touch_later(now)
                 return
             committed = subscription.stream.committed_chunk_id if self.deliver_v2 else None
             session.say(Deliver(subscription.subscription_id, chunk, committed))

@@ -103,6 +103,7 @@ class Publishing:
         session = self._session
         session.require("read", frame.stream)
         stream = session.broker.find(session.host, frame.stream)
+        stream.writer.touch(now)
         sequence = stream.tracking.sequences.get(frame.reference, 0)
         session.say(QueryPublisherSequenceResponse(frame.correlation_id, Code.OK, sequence))
 

@@ -8,17 +8,29 @@ from __future__ import annotations
 import pytest
 
 from fakebrokers.core.frames import Frame
+from fakebrokers.rabbitmq_stream.binary import unpack_ids
 from fakebrokers.rabbitmq_stream.codes import Code
 from fakebrokers.rabbitmq_stream.frames import (
     ConsumerUpdate,
     ConsumerUpdateResponse,
     Create,
     CreateSuperStream,
+    Credit,
+    DeclarePublisher,
     Delete,
     DeleteSuperStream,
+    Deliver,
+    PublishConfirm,
+    QueryOffset,
+    QueryPublisherSequence,
+    StoreOffset,
+    StreamStats,
+    StreamStatsResponse,
     SubscribeResponse,
 )
-from tests.rabbitmq_stream.bench import SAC, Bench, Client, subscribe, with_stream
+from fakebrokers.rabbitmq_stream.profile import V4_3
+from fakebrokers.rabbitmq_stream.publishing import publish
+from tests.rabbitmq_stream.bench import SAC, Bench, Client, publishing, subscribe, with_stream
 
 SUPER = CreateSuperStream(5, "super", ("super-0", "super-1"), ("0", "1"), {})
 
@@ -138,3 +150,180 @@ def test_who_steps_down_is_told_again_when_another_one_joins() -> None:
     first.send(ConsumerUpdateResponse(1, 1, 0, None), ConsumerUpdateResponse(2, 1, 0, None))
     assert second.frames()[1:] == [ConsumerUpdate(0, 1, 1)]
     assert [type(frame) for frame in third.frames()] == [SubscribeResponse]
+
+
+# --- segments, retention and tracking -------------------------------------------------------------
+
+#: what is done, and the chunk ids of StreamStats behind it: first retained, last
+Steps = list[tuple[str, int, tuple[int, int]]]
+#: chunk type, chunk id, trailer and data of a tracking chunk
+Row = tuple[int, int, str, str]
+
+SEQUENCE_3 = "0002723100000000000000030000000000000004"
+ROLLS: dict[str, tuple[dict[str, str], Steps, list[Row]]] = {
+    # 8 + 3 * (48 + 104 + 12) = 500 bytes are a full segment
+    "trailers count": (
+        {"stream-max-segment-size-bytes": "500"},
+        [
+            ("r1", 100, (0, 0)),
+            ("r1", 100, (0, 1)),
+            ("r1", 100, (0, 2)),
+            ("r1", 100, (0, 4)),
+            ("r1", 100, (0, 5)),
+            ("r1", 100, (0, 6)),
+        ],
+        [
+            (0, 0, "000272310000000000000001", ""),
+            (0, 1, "000272310000000000000002", ""),
+            (0, 2, "000272310000000000000003", ""),
+            (2, 3, "", "00000014" + SEQUENCE_3),
+            (0, 4, "", ""),
+            (0, 5, "000272310000000000000005", ""),
+            (0, 6, "000272310000000000000006", ""),
+            (2, 7, "", "000000140002723100000000000000060000000000000006"),
+        ],
+    ),
+    "an offset closes a segment": (
+        {"stream-max-segment-size-bytes": "300"},
+        [("", 100, (0, 0)), ("", 100, (0, 1)), ("store", 1, (0, 2)), ("", 50, (0, 3))],
+        [(0, 0, "", ""), (0, 1, "", ""), (2, 2, "", "0000000c010263310000000000000001"), (0, 3, "", "")],
+    ),
+    "offsets in front of sequences": (
+        {"stream-max-segment-size-bytes": "300"},
+        [
+            ("r1", 100, (0, 0)),
+            ("r1", 100, (0, 1)),
+            ("store", 1, (0, 2)),
+            ("r1", 50, (0, 3)),
+            ("r1", 50, (0, 4)),
+            ("r1", 50, (0, 6)),
+        ],
+        [
+            (0, 0, "000272310000000000000001", ""),
+            (0, 1, "000272310000000000000002", ""),
+            (2, 2, "", "000000200102633100000000000000010002723100000000000000010000000000000002"),
+            (0, 3, "000272310000000000000003", ""),
+            (0, 4, "000272310000000000000004", ""),
+            (2, 5, "", "000000200102633100000000000000010002723100000000000000050000000000000005"),
+            (0, 6, "", ""),
+        ],
+    ),
+    "the message behind a snapshot counts for retention": (
+        {"stream-max-segment-size-bytes": "300", "max-length-bytes": "500"},
+        [
+            ("r1", 25, (0, 0)),
+            ("r1", 5, (0, 1)),
+            ("r1", 5, (0, 2)),
+            ("r1", 105, (0, 3)),
+            ("r1", 105, (4, 5)),
+            ("r1", 105, (4, 6)),
+            ("r1", 105, (7, 8)),
+        ],
+        [(2, 7, "", "000000140002723100000000000000070000000000000007"), (0, 8, "", "")],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", ROLLS)
+def test_segments_are_closed_and_dropped(case: str) -> None:
+    arguments, steps, expected = ROLLS[case]
+    bench = Bench()
+    client = bench.open()
+    client.send(Create(1, "s", arguments), DeclarePublisher(2, 1, "r1", "s"), DeclarePublisher(3, 2, "", "s"))
+    publishing_id = 0
+    for what, size, (first, last) in steps:
+        if what == "store":
+            client.send(StoreOffset("c1", "s", size))
+        else:
+            publishing_id += 1
+            client.send(publish(1 if what else 2, [(publishing_id, b"z" * size)]))
+        bench.advance(0.1)
+        client.sent.clear()
+        client.send(StreamStats(4, "s"))
+        assert client.only(StreamStatsResponse).stats == {
+            "committed_chunk_id": last,
+            "committed_offset": last,
+            "first_chunk_id": first,
+            "last_chunk_id": last,
+        }
+    client.send(subscribe(1, credit=100, properties={"chunk_selector": "all"}))
+    assert [row(frame) for frame in client.frames() if isinstance(frame, Deliver)] == expected
+
+
+def row(frame: Deliver) -> Row:
+    chunk = frame.chunk
+    size = len(chunk.data) if chunk.data_length is None else chunk.data_length
+    data, trailer = chunk.data[:size], chunk.data[size:]
+    assert len(trailer) == chunk.trailer_length
+    return chunk.chunk_type, chunk.first_offset, trailer.hex(), data.hex() if chunk.chunk_type else ""
+
+
+def test_questions_to_the_writer_close_a_full_segment() -> None:
+    bench = Bench()
+    client = bench.open()
+    client.send(Create(1, "s", {"stream-max-segment-size-bytes": "100"}), DeclarePublisher(2, 1, "r1", "s"))
+    for number, question in enumerate((QueryOffset(3, "c", "s"), QueryPublisherSequence(4, "r1", "s"))):
+        client.send(publish(1, [(number, b"z" * 100)]))
+        assert bench.broker.stream("s").log.last_chunk_id == 2 * number
+        client.send(question)
+        assert bench.broker.stream("s").log.last_chunk_id == 2 * number + 1
+
+
+def test_a_reader_goes_on_in_the_segment_that_was_dropped_under_it() -> None:
+    bench = Bench()
+    client = bench.open()
+    client.send(
+        Create(1, "s", {"stream-max-segment-size-bytes": "300", "max-length-bytes": "300"}),
+        DeclarePublisher(2, 1, "", "s"),
+        *[publish(1, [(number, b"z" * 100)]) for number in range(2)],
+        subscribe(1, credit=1),
+        *[publish(1, [(number, b"z" * 100)]) for number in range(2, 7)],
+    )
+    assert bench.broker.stream("s").log.first_offset == 6
+    client.send(Credit(1, 10))
+    assert [one.chunk.first_offset for one in client.frames() if isinstance(one, Deliver)] == [0, 1, 6]
+
+
+@pytest.mark.parametrize(("value", "bloom_size"), [("", 0), ("a", 16)])
+def test_the_empty_filter_value_is_none(value: str, bloom_size: int) -> None:
+    bench = Bench()
+    client = publishing(bench)
+    client.send(publish(1, [(1, b"x")], [value]), subscribe(1, properties={"filter.x": value}))
+    (chunk,) = [frame.chunk for frame in client.frames() if isinstance(frame, Deliver)]
+    assert chunk.bloom_size == bloom_size
+    client.send(subscribe(2, properties={"filter.x": "a" if value == "" else ""}))
+    assert not [frame for frame in client.frames() if isinstance(frame, Deliver)]
+
+
+# --- chunks and segments of TCP -------------------------------------------------------------------
+
+
+def test_a_long_publish_is_cut_as_a_busy_writer_does() -> None:
+    bench = Bench()
+    client = publishing(bench, "r")
+    client.send(publish(1, [(number, b"x") for number in range(2000)]))
+    chunks = list(bench.broker.stream("s").log)
+    assert [chunk.records for chunk in chunks] == [32, 64, 128, 256, 512, 1008]
+    confirms = [frame.publishing_ids for frame in client.frames() if isinstance(frame, PublishConfirm)]
+    assert [len(unpack_ids(ids)) for ids in confirms] == [32, 64, 128, 256, 512, 1008]
+    assert unpack_ids(b"".join(confirms)) == tuple(range(2000))
+    # each chunk has the sequence that it reaches
+    trailers = [bench.broker.stream("s").log.trailer_of(chunk.first_offset) for chunk in chunks]
+    assert [int.from_bytes(trailer[-8:], "big") for trailer in trailers] == [31, 95, 223, 479, 991, 1999]
+
+
+def test_a_publish_of_32_messages_is_one_chunk() -> None:
+    bench = Bench()
+    client = publishing(bench)
+    client.send(publish(1, [(number, b"x") for number in range(32)]))
+    assert len(bench.broker.stream("s").log) == 1
+
+
+def test_the_first_chunk_comes_a_little_after_the_answer_to_subscribe() -> None:
+    bench = Bench(first_delivery_delay_s=V4_3.first_delivery_delay_s)
+    client = with_stream(bench, messages=2)
+    client.send(subscribe(1))
+    assert [type(frame) for frame in client.frames()] == [SubscribeResponse]
+    bench.advance(V4_3.first_delivery_delay_s)
+    assert [type(frame) for frame in client.frames()] == [Deliver, Deliver]
+    assert V4_3.first_delivery_delay_s > 0
