@@ -33,7 +33,8 @@ class Profile(msgspec.Struct, frozen=True):
         split_handshake: A handshake frame may arrive in several segments, and come again; else the server
             closes.
         early_heartbeat: A Heartbeat before authentication is ignored; else the server closes.
-        empty_frame_close: A frame of size 0 is answered with Close 13; else with a bare end.
+        tolerates_answers: An answer of a shape without a rule gets Close 13; else a bare end.
+        empty_frame_close: A frame of size 0 or 1 is answered with Close 13; else with a bare end.
         reauthentication: SaslAuthenticate is known on an open connection.
         reauthentication_checks_virtual_host: Logging in again is refused without access to the virtual host.
         closes_on_failed_reauthentication: A failed re-authentication ends the connection.
@@ -70,6 +71,7 @@ class Profile(msgspec.Struct, frozen=True):
     initial_frame_max: int | None = 8192
     split_handshake: bool = True
     early_heartbeat: bool = True
+    tolerates_answers: bool = True
     empty_frame_close: bool = True
     reauthentication: bool = True
     reauthentication_checks_virtual_host: bool = True
@@ -127,6 +129,7 @@ V4_0 = msgspec.structs.replace(
     initial_frame_max=None,
     split_handshake=False,
     early_heartbeat=False,
+    tolerates_answers=False,
     empty_frame_close=False,
     reauthentication_checks_virtual_host=False,
     closes_on_failed_reauthentication=False,

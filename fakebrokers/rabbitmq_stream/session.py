@@ -226,6 +226,8 @@ class StreamSession(SessionBase):
             self.close(Code.FRAME_TOO_LARGE, "frame too large", now)
         elif frame.code == "unknown" or (frame.code == "empty" and self.profile.empty_frame_close):
             self.close_unknown(now)
+        elif (damaged := self.codec.damaged) is not None and damaged[0] is frame:
+            self.publishing.crash_over(damaged[1], now)
         else:
             self.end()
 
@@ -236,6 +238,8 @@ class StreamSession(SessionBase):
         return isinstance(frame, StreamFrame) and self.profile.last_command >= frame.KEY & ~RESPONSE_BIT
 
     def _exchange_versions(self, frame: ExchangeCommandVersions, now: float) -> None:
+        if not all(1 <= row.key <= self.profile.last_command for row in frame.commands):
+            raise Crashed("a client lists a command that the server does not know")
         listed = tuple(
             [
                 CommandVersions(key, 1, 2 if key in _TWO_VERSIONS else 1)

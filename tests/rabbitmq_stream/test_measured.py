@@ -6,11 +6,13 @@ The expected values are the real server's, taken by sending the same commands to
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from fakebrokers.core.frames import Frame
-from fakebrokers.rabbitmq_stream.binary import unpack_ids
+from fakebrokers.rabbitmq_stream.binary import pack_ids, unpack_ids
 from fakebrokers.rabbitmq_stream.codes import Code
 from fakebrokers.rabbitmq_stream.frames import (
+    Close,
     ConsumerUpdate,
     ConsumerUpdateResponse,
     Create,
@@ -20,7 +22,9 @@ from fakebrokers.rabbitmq_stream.frames import (
     Delete,
     DeleteSuperStream,
     Deliver,
+    ExchangeCommandVersions,
     PublishConfirm,
+    PublishError,
     QueryOffset,
     QueryPublisherSequence,
     StoreOffset,
@@ -28,9 +32,10 @@ from fakebrokers.rabbitmq_stream.frames import (
     StreamStatsResponse,
     SubscribeResponse,
 )
-from fakebrokers.rabbitmq_stream.profile import V4_3
+from fakebrokers.rabbitmq_stream.profile import V3_10, V4_3, Profile
 from fakebrokers.rabbitmq_stream.publishing import publish
-from tests.rabbitmq_stream.bench import SAC, Bench, Client, publishing, subscribe, with_stream
+from fakebrokers.rabbitmq_stream.wiretypes import CommandVersions
+from tests.rabbitmq_stream.bench import EOF, SAC, Bench, Client, publishing, subscribe, with_stream
 
 SUPER = CreateSuperStream(5, "super", ("super-0", "super-1"), ("0", "1"), {})
 
@@ -327,3 +332,103 @@ def test_the_first_chunk_comes_a_little_after_the_answer_to_subscribe() -> None:
     bench.advance(V4_3.first_delivery_delay_s)
     assert [type(frame) for frame in client.frames()] == [Deliver, Deliver]
     assert V4_3.first_delivery_delay_s > 0
+
+
+# --- frames that a server cannot read, or not to their end ------------------------------------------
+
+
+@pytest.mark.parametrize("key", [0, 32, 99])
+def test_naming_a_command_that_the_server_does_not_know_ends_the_connection(key: int) -> None:
+    client = Bench().open()
+    client.send(ExchangeCommandVersions(7, (CommandVersions(key, 1, 1),)))
+    assert [sent.data for sent in client.sent] == [EOF]
+
+
+def test_publishing_nothing_to_an_unknown_publisher_is_refused() -> None:
+    client = Bench().open()
+    client.send(publish(9, []))
+    assert client.only(PublishError) == PublishError(9, ())
+
+
+def test_flow_control_believes_the_count_in_a_publish() -> None:
+    bench = Bench()
+    client = publishing(bench)
+    client.send(replace(publish(1, [(1, b"x")]), claimed=2**31))
+    assert not client.reading
+    assert client.only(PublishConfirm).publishing_ids == pack_ids([1])
+
+
+@pytest.mark.parametrize(
+    ("values", "cut", "stored"),
+    [((), 1, 2), ((), 4 + len(b"three"), 2), ((), 17 + 4 + len(b"two"), 1), (("a", "b", "c"), 1, 2)],
+)
+def test_what_stands_in_front_of_the_damage_is_stored(values: tuple[str, ...], cut: int, stored: int) -> None:
+    bench = Bench()
+    client = publishing(bench)
+    whole = client.codec.encode(publish(1, [(1, b"one"), (2, b"two"), (3, b"three")], values))
+    client.send(len(whole[4:-cut]).to_bytes(4, "big") + whole[4:-cut])
+    assert [sent.data for sent in client.sent] == [EOF]
+    assert [one.body for one in bench.broker.stream("s").messages()] == [b"one", b"two"][:stored]
+
+
+def answered(key: int, data: str, profile: Profile = V4_3) -> object:
+    """What a server does when it is sent an answer: the code in its Close, or the end."""
+    client = Bench(profile).open()
+    body = (0x8000 | key).to_bytes(2, "big") + b"\0\1" + bytes.fromhex(data)
+    client.send(len(body).to_bytes(4, "big") + body)
+    frames = client.frames()
+    return frames[0].code if frames else client.ended  # type: ignore[attr-defined]
+
+
+#: command, what stands behind the version, and whether it crashes 4.3.6 and 3.10.8
+ANSWERS = [
+    (0x00, "000000070001", True, True),  # a code alone, of no command
+    (0x01, "000000070001", False, False),
+    (0x20, "000000070001", True, True),
+    (0x01, "00000007", False, True),  # a shape without a rule
+    (0x16, "00000007000100", False, True),
+    (0x0F, "00000007000100000000", True, True),  # MetadataResponse
+    (0x0F, "000000070000000000000000", False, False),
+    (0x11, "000000070001000000010005" + "61", True, True),
+    (0x11, "00000007000100000001000161000162", False, False),
+    (0x13, "0000000700010161", True, True),
+    (0x14, "00000007000178", False, True),
+    (0x15, "000000070001000000010005" + "61", True, True),
+    (0x19, "000000070001000000010001" + "61", False, False),
+    (0x1A, "00000007000100", False, True),
+    (0x1A, "0000000700010009", True, True),
+    (0x1B, "00000007000100000001006300010001", True, True),
+    (0x1C, "000000070001000000010001" + "61", True, True),
+    (0x1F, "00000007000100000001", False, True),
+]
+
+
+@pytest.mark.parametrize(("key", "data", "crashes", "_"), ANSWERS)
+def test_answers_that_nobody_asked_for(key: int, data: str, crashes: bool, _: bool) -> None:
+    assert answered(key, data) == (True if crashes else Code.UNKNOWN_FRAME)
+
+
+@pytest.mark.parametrize(("key", "data", "_", "crashes"), ANSWERS)
+def test_answers_that_nobody_asked_3_10_for(key: int, data: str, _: bool, crashes: bool) -> None:
+    assert answered(key, data, V3_10) == (True if crashes else Code.UNKNOWN_FRAME)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "00020002" + "01" + "00000001" + "0000000000000001" + "ffff" + "000000",  # Publish 2, cut
+        "001f0001" + "00000007" + "000161" + "0001" + "ffffffff",  # ResolveOffsetSpec, a null map
+    ],
+)
+def test_3_10_does_not_look_into_commands_that_it_does_not_know(body: str) -> None:
+    client = Bench(V3_10).open()
+    client.send((len(body) // 2).to_bytes(4, "big") + bytes.fromhex(body))
+    assert client.only(Close).code == Code.UNKNOWN_FRAME
+
+
+@pytest.mark.parametrize(("profile", "closed"), [(V4_3, [Code.UNKNOWN_FRAME]), (V3_10, [])])
+def test_a_frame_of_one_byte(profile: Profile, closed: list[int]) -> None:
+    client = Bench(profile).open()
+    client.send(b"\0\0\0\1\0")
+    assert codes(client) == closed
+    assert client.ended is (not closed)
