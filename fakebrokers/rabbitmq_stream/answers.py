@@ -12,7 +12,8 @@ from fakebrokers.errors import WireError
 from fakebrokers.rabbitmq_stream.binary import Reader
 from fakebrokers.rabbitmq_stream.codes import Code, OffsetType
 
-_TUNE, _CODE_ALONE, _TUNE_SIZE, _HEAD_SIZE = 0x14, 10, 12, 8
+_TUNE, _ROUTE, _CONSUMER_UPDATE = 0x14, 0x18, 0x1A
+_CODE_ALONE, _TUNE_SIZE, _HEAD_SIZE = 10, 12, 8
 
 
 def answer_crashes(body: bytes, last_command: int, *, tolerant: bool) -> bool:
@@ -31,6 +32,8 @@ def answer_crashes(body: bytes, last_command: int, *, tolerant: bool) -> bool:
     if command == _TUNE and len(body) == _TUNE_SIZE:
         return False
     smallest, read = _SHAPES.get(command, _NONE) if command <= last_command else _NONE
+    if command == _ROUTE and last_command < _CONSUMER_UPDATE:  # then it named one stream
+        smallest, read = 2, _one_stream
     reader = Reader(body, _HEAD_SIZE)
     if read is None or reader.left < smallest:
         return not tolerant
@@ -92,6 +95,12 @@ def _challenge(reader: Reader) -> None:
     reader.u16()
     if reader.left:
         _string(reader)
+    reader.finish()
+
+
+def _one_stream(reader: Reader) -> None:
+    reader.u16()
+    _string(reader)
     reader.finish()
 
 

@@ -29,7 +29,7 @@ from fakebrokers.rabbitmq_stream.subscription import Subscription
 #: bytes of chunks that one subscription is sent at once; then other work gets its turn
 _BURST = 4 * 1024 * 1024
 
-#: longest name of a consumer group and reference of a stored offset, bytes
+#: longest reference of a stored offset, bytes
 _MAX_NAME = 255
 
 
@@ -143,7 +143,7 @@ class Consuming:
         properties = dict(frame.properties or {})
         single = session.profile.single_active_consumer and properties.get("single-active-consumer") == "true"
         name = properties.get("name")
-        if name is not None and _too_long(name):
+        if name is not None and not session.profile.reference_fits(name):
             raise Refused(Code.PRECONDITION_FAILED)
         stream = session.broker.find_member(session.host, frame.stream, session.node)
         if frame.subscription_id in self.subscriptions:
@@ -200,7 +200,11 @@ class Consuming:
         self._leave(member, now)
 
     def _store_offset(self, frame: StoreOffset, now: float) -> None:
-        """Never answered: an unknown stream, no permission and a reference over 255 bytes are ignored."""
+        """Never answered: an unknown stream, no permission and a reference over 255 bytes are ignored.
+
+        Raises:
+            Crashed: A reference over 255 bytes, if the server takes references of any length.
+        """
         session = self._session
         try:
             session.require("read", frame.stream)
@@ -208,8 +212,10 @@ class Consuming:
         except Refused:
             return
         session.watch(stream)
-        if not _too_long(frame.reference):
+        if len(frame.reference.encode(errors="surrogateescape")) <= _MAX_NAME:
             stream.writer.store_offset(frame.reference, frame.offset, now)
+        elif session.profile.max_reference is None:
+            raise Crashed("the length of a stored reference is one byte")
 
     def _query_offset(self, frame: QueryOffset, now: float) -> None:
         session = self._session
@@ -304,7 +310,3 @@ def _spec(frame: Subscribe | ResolveOffsetSpec | ConsumerUpdateResponse) -> tupl
         return OffsetType(frame.offset_type), frame.offset or 0
     except ValueError:
         raise Crashed(f"expected an offset type, got {frame.offset_type}") from None
-
-
-def _too_long(name: str) -> bool:
-    return len(name.encode(errors="surrogateescape")) > _MAX_NAME

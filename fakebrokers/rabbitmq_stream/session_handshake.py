@@ -29,6 +29,9 @@ from fakebrokers.rabbitmq_stream.states import STATES, Reads, State
 
 _INFORMATION = "Licensed under the MPL 2.0. Website: https://rabbitmq.com"
 
+#: longest timer of a real server, milliseconds
+_LONGEST_TIMER_MS = 0xFFFFFFFF
+
 
 class Handshake:
     """The states before an open connection: what the server does with the frames that are due in them."""
@@ -147,6 +150,8 @@ class Handshake:
         sizes = [size for size in (session.profile.frame_max, frame.frame_max) if size]
         session.frame_max = min(sizes, default=0)
         session.heartbeat_s = frame.heartbeat
+        if 1000 * frame.heartbeat > _LONGEST_TIMER_MS:  # the process that beats crashes
+            session.end()
 
     def _open(self, frame: Open, now: float) -> None:
         session = self._session

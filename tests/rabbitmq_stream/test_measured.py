@@ -23,19 +23,25 @@ from fakebrokers.rabbitmq_stream.frames import (
     DeleteSuperStream,
     Deliver,
     ExchangeCommandVersions,
+    Open,
+    OpenResponse,
+    PeerProperties,
     PublishConfirm,
     PublishError,
     QueryOffset,
     QueryPublisherSequence,
+    SaslAuthenticate,
+    SaslAuthenticateResponse,
     StoreOffset,
     StreamStats,
     StreamStatsResponse,
     SubscribeResponse,
+    Tune,
 )
 from fakebrokers.rabbitmq_stream.profile import V3_10, V4_3, Profile
 from fakebrokers.rabbitmq_stream.publishing import publish
 from fakebrokers.rabbitmq_stream.wiretypes import CommandVersions
-from tests.rabbitmq_stream.bench import EOF, SAC, Bench, Client, publishing, subscribe, with_stream
+from tests.rabbitmq_stream.bench import EOF, PLAIN, SAC, Bench, Client, publishing, subscribe, with_stream
 
 SUPER = CreateSuperStream(5, "super", ("super-0", "super-1"), ("0", "1"), {})
 
@@ -432,3 +438,57 @@ def test_a_frame_of_one_byte(profile: Profile, closed: list[int]) -> None:
     client.send(b"\0\0\0\1\0")
     assert codes(client) == closed
     assert client.ended is (not closed)
+
+
+# --- sizes and times --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("heartbeat", "ended"), [(4_294_967, False), (16_777_216, True)])
+def test_a_heartbeat_interval_has_to_fit_a_timer(heartbeat: int, ended: bool) -> None:
+    client = Bench().connect().handshake("tuning")
+    client.send(Tune(0, heartbeat))
+    assert client.ended is ended
+
+
+@pytest.mark.parametrize(("profile", "code"), [(V4_3, 17), (V3_10, 1)])
+def test_a_long_name_of_a_consumer(profile: Profile, code: int) -> None:
+    client = with_stream(Bench(profile))
+    client.send(subscribe(1, properties={"name": "n" * 256}))
+    assert codes(client) == [code]
+
+
+@pytest.mark.parametrize(("profile", "ended"), [(V4_3, False), (V3_10, True)])
+def test_a_long_reference_of_a_stored_offset(profile: Profile, ended: bool) -> None:
+    client = with_stream(Bench(profile))
+    client.send(StoreOffset("r" * 256, "s", 1))
+    assert client.ended is ended
+
+
+# --- logging in -------------------------------------------------------------------------------------
+
+
+def test_plain_with_an_authorization_id_is_malformed() -> None:
+    client = Bench().connect().handshake("authenticating")
+    client.send(SaslAuthenticate(3, "PLAIN", b"guest\0guest\0guest"))
+    assert client.only(SaslAuthenticateResponse).code == Code.SASL_ERROR
+    assert client.ended
+
+
+def test_a_login_in_front_of_everything_is_answered_and_there_is_no_tune() -> None:
+    client = Bench().connect()
+    client.send(SaslAuthenticate(3, "PLAIN", PLAIN))
+    assert client.only(SaslAuthenticateResponse).code == Code.OK
+    assert client.ended
+
+
+def test_open_without_the_clients_tune() -> None:
+    client = Bench().connect().handshake("tuning")
+    client.send(Open(4, "/"))
+    assert client.only(OpenResponse).code == Code.OK
+
+
+def test_peer_properties_twice() -> None:
+    client = Bench().connect()
+    client.send(PeerProperties(1, {}), PeerProperties(2, {}))
+    assert codes(client) == [1, 1]
+    assert not client.ended
