@@ -182,7 +182,7 @@ class RabbitMQStream(FakeServer):
         self.call(lambda: self.broker.delete(name, self.engine.now))
 
     def publish(self, name: str, bodies: Sequence[bytes]) -> None:
-        """Append messages to a stream, as one chunk."""
+        """Append messages to a stream as a client's Publish does: up to 32 of them are one chunk."""
         self.call(lambda: self.broker.publish(name, bodies, self.engine.now))
 
     def store_offset(self, name: str, reference: str, offset: int) -> None:
