@@ -278,7 +278,7 @@ class Consuming:
     def _push_first(self, subscription: Subscription, now: float) -> None:
         """Begin to deliver a little after the answer to Subscribe, so not in the same TCP segment."""
         delay_s = self._session.profile.first_delivery_delay_s
-        if delay_s > 0:
+        if delay_s > 0 and (subscription.position or 0) < subscription.stream.committed_offset:
             self._push_timer.set(now + delay_s)
         else:
             self._push(subscription, now)
