@@ -45,7 +45,8 @@ class Profile(msgspec.Struct, frozen=True):
         measured_failure_delay_s: How long the real server holds back the answer to a failed login.
         failure_delay_s: How long the fake does; 0 by default to keep tests fast (see `with_delays`).
         first_delivery_delay_s: Between the answer to Subscribe and the first chunk. A real server needs some
-            time too, and some clients need it: it is when they hand the consumer to their caller.
+            time too, and some clients need it: it is when they hand the consumer to their caller. Not in
+            memory.
         step_timeout_s: Longest silence within one step of the handshake.
         close_timeout_s: How long the server waits for the answer to its Close.
         request_timeout_s: How long the server waits for the answer to a ConsumerUpdate.

@@ -81,8 +81,11 @@ class RabbitMQStream(FakeServer):
         super().__init__(profile=profile, **options)
 
     def make_broker(self, clock: Clock) -> StreamBroker:
-        """A broker whose timestamps follow `clock`."""
-        return StreamBroker(self.switches, wall=clock.wall, cluster=self._cluster)
+        """A broker whose timestamps follow `clock`; in memory there are no TCP segments to keep apart."""
+        profile = self.switches
+        if self.in_memory:
+            profile = msgspec.structs.replace(profile, first_delivery_delay_s=0.0)
+        return StreamBroker(profile, wall=clock.wall, cluster=self._cluster)
 
     def endpoints(self) -> list[Endpoint]:
         """One per node, and one more for TLS; the first has the port that was asked for."""
