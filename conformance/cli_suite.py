@@ -82,6 +82,7 @@ def explain_command(scenario_id: str) -> None:
         ("needs", ", ".join(sorted({need for item in rows for need in item.needs} | set(wanted.needs)))),
         ("roles", ", ".join(sorted({role for item in rows for role in item.roles}))),
         ("seen in", "\n".join(wanted.seen)),
+        ("note", families()[wanted.family].note),
     ]
     for name, text in parts:
         for number, line in enumerate(text.splitlines()):

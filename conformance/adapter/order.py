@@ -9,7 +9,7 @@ from typing import Any
 
 from conformance.adapter.base import Adapter
 from conformance.adapter.messages import body_bytes
-from fakebrokers import PZQ, Narconi, RabbitMQStream
+from fakebrokers import PZQ, BlazingMQ, Narconi, RabbitMQStream
 
 OPS = 100
 DEADLINE_MS = 5000.0
@@ -33,7 +33,7 @@ async def order(adapter: Adapter) -> list[int]:
         args = {"session": "order", "target": stage.prepare()}
         connect = {"session": "order", "endpoints": stage.endpoints(), "options": {}}
         first = {**args, "body": {"text": "the one that makes the publisher"}}
-        for op, needed in (("connect", connect), ("publish", first)):
+        for op, needed in (("connect", connect), *stage.steps, ("publish", first)):
             if not (await adapter.call(op, needed, DEADLINE_MS)).ok:
                 return []
         await asyncio.gather(
@@ -58,12 +58,19 @@ _NEEDLES = [body_bytes(body)[:NEEDLE_BYTES] for body in BODIES]
 
 
 class _Stage:
-    """A fake, how the adapter finds its way to it, and what it got."""
+    """A fake, how the adapter finds its way to it (`steps` are ops before the first message), what it got."""
 
-    def __init__(self, broker: Any, prepare: Callable[[], str], stored: Callable[[], list[bytes]]) -> None:
+    def __init__(
+        self,
+        broker: Any,
+        prepare: Callable[[], str],
+        stored: Callable[[], list[bytes]],
+        *steps: tuple[str, dict[str, Any]],
+    ) -> None:
         self.broker = broker
         self.prepare = prepare
         self.stored = stored
+        self.steps = steps
 
     def endpoints(self) -> Any:
         """``where`` is the address, or addresses by role."""
@@ -96,8 +103,20 @@ def _pzq() -> _Stage:
     return _Stage(broker, lambda: "", lambda: [b"".join(message.body) for message in broker.messages])
 
 
+def _blazingmq() -> _Stage:
+    broker = BlazingMQ()
+    uri = "bmq://bmq.test.mem.priority/order"
+    opened = {"session": "order", "target": "order", "uri": uri, "flags": ["write"], "options": {}}
+
+    def stored() -> list[bytes]:
+        return [message.data for message in broker.messages(uri)]
+
+    return _Stage(broker, lambda: "order", stored, ("bmq.open_queue", opened))
+
+
 _STAGES: Mapping[str, Callable[[], _Stage]] = {
     "rabbitmq-stream": _rabbitmq_stream,
     "narconi": _narconi,
     "pzq": _pzq,
+    "blazingmq": _blazingmq,
 }

@@ -84,6 +84,7 @@ class Family(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         protocol: The protocol that all of it is for; empty if it covers several.
         protocols: Those that it covers, if these are several.
         basis: Code to paraphrased sentence of the protocol document.
+        note: What readers of each of its requirements should know, one sentence.
     """
 
     family: str
@@ -93,6 +94,7 @@ class Family(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     basis: Mapping[str, str] = {}
     sections: tuple[Section, ...] = ()
     scenarios: tuple[Requirement, ...] = ()
+    note: str = ""
 
 
 def families() -> Mapping[str, Family]:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from struct import Struct
 from typing import TypeVar
 
+from fakebrokers.blazingmq.codes import PushFlag
 from fakebrokers.blazingmq.frames_events import (
     Ack,
     AckMessage,
@@ -34,6 +35,7 @@ _ACK = Struct(">I16si")
 _CONFIRM = Struct(">i16si")
 #: header words and words per message, four bits each; flags and reserved
 _ITEMS_HEADER = Struct(">BB2x")
+_IMPLICIT_PAYLOAD = int(PushFlag.IMPLICIT_PAYLOAD)
 
 
 def padded(data: bytes) -> bytes:
@@ -83,11 +85,12 @@ def _read_messages(body: bytes, read: Callable[[bytes, int], tuple[M, int]]) -> 
     return tuple(messages), b""
 
 
-def _sizes(body: bytes, at: int, least: int) -> tuple[int, int, int, int]:
+def _sizes(body: bytes, at: int, least: int, empty_flag: int = 0) -> tuple[int, int, int, int]:
     """Header words, and where options, data and the next message begin.
 
     Args:
         least: Fewest words of a header.
+        empty_flag: The flag with which a message needs no data, not even padding.
     """
     if len(body) - at < 2 * _WORD:
         raise WireError("a message header", f"{len(body) - at} bytes", at)
@@ -99,7 +102,8 @@ def _sizes(body: bytes, at: int, least: int) -> tuple[int, int, int, int]:
     options = at + header_words * _WORD
     data = options + (second >> 8) * _WORD
     end = at + words * _WORD
-    if not data < end <= len(body):
+    least_bytes = 0 if first >> 28 & empty_flag else 1
+    if not data + least_bytes <= end <= len(body):
         raise WireError(
             f"a message of more than {data - at} and at most {len(body) - at} bytes", f"{words * _WORD}", at
         )
@@ -131,12 +135,12 @@ def _read_put_message(body: bytes, at: int) -> tuple[PutMessage, int]:
 
 
 def _read_push_message(body: bytes, at: int) -> tuple[PushMessage, int]:
-    header_words, options, data, end = _sizes(body, at, 7)
+    header_words, options, data, end = _sizes(body, at, 7, _IMPLICIT_PAYLOAD)
     first, second, queue_id, guid, schema_id = _PUSH.unpack(_header(body, at, options, _PUSH))
     message = PushMessage(
         queue_id,
         guid,
-        unpadded(body[data:end], data),
+        unpadded(body[data:end], data) if data < end else b"",
         first >> 28,
         schema_id,
         second >> 5 & 7,

@@ -106,13 +106,21 @@ class Access:
         """
         here = sum(1 for _, other in opened if other == virtual_host)
         own = sum(1 for other, _ in opened if other == user.name)
+        self.check_access(user, virtual_host)
         if (
-            virtual_host not in self.virtual_hosts
-            or virtual_host not in user.permissions
-            or _reached(self.virtual_hosts[virtual_host], here)
+            _reached(self.virtual_hosts[virtual_host], here)
             or _reached(user.max_connections, own)
             or _reached(self.max_connections, len(opened))
         ):
+            raise Refused(Code.VIRTUAL_HOST_ACCESS_FAILURE)
+
+    def check_access(self, user: User, virtual_host: str) -> None:
+        """Check that a user has access to a virtual host, whatever the limits are.
+
+        Raises:
+            Refused: It does not exist, or the user has no access: code 12.
+        """
+        if virtual_host not in self.virtual_hosts or virtual_host not in user.permissions:
             raise Refused(Code.VIRTUAL_HOST_ACCESS_FAILURE)
 
 

@@ -16,15 +16,27 @@ from fakebrokers.rabbitmq_stream.refusals import Crashed, Refused
 
 DEFAULT_SEGMENT_SIZE = 500_000_000
 DEFAULT_FILTER_SIZE = 16
+MAX_SEGMENT_SIZE = 3_000_000_000
 
 LOCATORS = frozenset({"client-local", "balanced", "random", "least-leaders"})
+
+_TEXTS = ("max-age", "queue-leader-locator")
+_NUMBERS = (
+    "max-length-bytes",
+    "stream-max-segment-size-bytes",
+    "initial-cluster-size",
+    "stream-filter-size-bytes",
+)
 
 _AGE = re.compile(r"(\d+)([YMDhms])")
 _SECONDS = {"Y": 365 * 86400, "M": 30 * 86400, "D": 86400, "h": 3600, "m": 60, "s": 1}
 
 
 class StreamArguments(msgspec.Struct, frozen=True):
-    """What a stream was declared with; two declarations are the same if these are equal.
+    """What a stream was declared with, and what that means.
+
+    Two declarations are the same if they name the same arguments with the same values: naming a default is
+    not the same as leaving it out.
 
     Attributes:
         max_length: Bytes that are kept; None or a negative number: all of them.
@@ -33,6 +45,7 @@ class StreamArguments(msgspec.Struct, frozen=True):
         cluster_size: Members of the stream; None: one per node.
         locator: Which node leads; None: the node of the connection that declares.
         filter_size: Bytes of a chunk's bloom filter.
+        declared: The arguments that were named, of those that a server knows, with their values.
     """
 
     max_length: int | None = None
@@ -41,6 +54,7 @@ class StreamArguments(msgspec.Struct, frozen=True):
     cluster_size: int | None = None
     locator: str | None = None
     filter_size: int = DEFAULT_FILTER_SIZE
+    declared: Mapping[str, int | str] = {}
 
     @property
     def max_age_s(self) -> int | None:
@@ -56,22 +70,29 @@ def parse_arguments(given: Mapping[str, str], profile: Profile) -> StreamArgumen
         Refused: A value is out of range: code 17.
         Crashed: A number is no number.
     """
-    cluster_size = _number(given, "initial-cluster-size")
-    locator = given.get("queue-leader-locator")
-    filter_size = _number(given, "stream-filter-size-bytes") if profile.filters else None
-    if (
-        (cluster_size is not None and cluster_size <= 0)
-        or (locator is not None and locator not in LOCATORS)
-        or (filter_size is not None and not 16 <= filter_size <= 255)
-    ):
+    declared = {key: given[key] for key in _TEXTS if key in given} | _numbers(given, profile)
+    if _out_of_range(declared):
         raise Refused(Code.PRECONDITION_FAILED)
+    cluster_size = declared.get("initial-cluster-size")
+    max_length = declared.get("max-length-bytes")
     return StreamArguments(
-        max_length=_number(given, "max-length-bytes"),
+        max_length=None if max_length is None else int(max_length),
         max_age=given.get("max-age"),
-        segment_size=_number(given, "stream-max-segment-size-bytes") or DEFAULT_SEGMENT_SIZE,
-        cluster_size=cluster_size,
-        locator=locator,
-        filter_size=filter_size or DEFAULT_FILTER_SIZE,
+        segment_size=int(declared.get("stream-max-segment-size-bytes") or DEFAULT_SEGMENT_SIZE),
+        cluster_size=None if cluster_size is None else int(cluster_size),
+        locator=given.get("queue-leader-locator"),
+        filter_size=int(declared.get("stream-filter-size-bytes", DEFAULT_FILTER_SIZE)),
+        declared=declared,
+    )
+
+
+def _out_of_range(declared: Mapping[str, int | str]) -> bool:
+    filter_size = int(declared.get("stream-filter-size-bytes", DEFAULT_FILTER_SIZE))
+    return (
+        int(declared.get("initial-cluster-size", 1)) <= 0
+        or declared.get("queue-leader-locator", "balanced") not in LOCATORS
+        or not DEFAULT_FILTER_SIZE <= filter_size <= 255
+        or int(declared.get("stream-max-segment-size-bytes", 0)) > MAX_SEGMENT_SIZE
     )
 
 
@@ -87,10 +108,17 @@ def parse_name(name: str) -> str:
     return name
 
 
-def _number(given: Mapping[str, str], key: str) -> int | None:
-    text = given.get(key)
-    if text is None:
-        return None
-    if re.fullmatch(r"[+-]?[0-9]+", text) is None:
-        raise Crashed(f"expected a number for {key}, got {text!r}")
-    return int(text)
+def _numbers(given: Mapping[str, str], profile: Profile) -> dict[str, int | str]:
+    """The arguments that are numbers.
+
+    Raises:
+        Crashed: One is no number.
+    """
+    found: dict[str, int | str] = {}
+    for key in _NUMBERS:
+        if key not in given or (key == "stream-filter-size-bytes" and not profile.filters):
+            continue
+        if re.fullmatch(r"[+-]?[0-9]+", given[key]) is None:
+            raise Crashed(f"expected a number for {key}, got {given[key]!r}")
+        found[key] = int(given[key])
+    return found

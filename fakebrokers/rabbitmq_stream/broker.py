@@ -13,7 +13,7 @@ from fakebrokers.core.session import Broker
 from fakebrokers.errors import UsageError
 from fakebrokers.rabbitmq_stream.access import Access, User
 from fakebrokers.rabbitmq_stream.arguments import parse_arguments, parse_name
-from fakebrokers.rabbitmq_stream.chunking import Chunking, PerPublish
+from fakebrokers.rabbitmq_stream.chunking import Chunking, Doubling
 from fakebrokers.rabbitmq_stream.cluster import Cluster, Node
 from fakebrokers.rabbitmq_stream.codes import Code
 from fakebrokers.rabbitmq_stream.groups import Coordinator
@@ -63,7 +63,7 @@ class StreamBroker(Broker):
         *,
         wall: Wall,
         cluster: Cluster | None = None,
-        new_chunking: Callable[[], Chunking] = PerPublish,
+        new_chunking: Callable[[], Chunking] = Doubling,
     ) -> None:
         self.profile = profile
         self.wall = wall
@@ -128,7 +128,7 @@ class StreamBroker(Broker):
         parsed = parse_arguments(arguments, self.profile)
         present = self.streams.get(key)
         if present is not None:
-            same = present.arguments == parsed
+            same = present.arguments.declared == parsed.declared
             raise Refused(Code.STREAM_ALREADY_EXISTS if same else Code.PRECONDITION_FAILED)
         led = (stream.membership.leader for stream in self.streams.values())  # looked at only if it matters
         membership = self.cluster.place(parsed, node, led)
@@ -202,7 +202,8 @@ class StreamBroker(Broker):
         """Declare a super stream and its partitions; their default locator is ``balanced``.
 
         Raises:
-            Refused: Differing counts, bad names or arguments: code 17. It, or a partition, exists: code 5.
+            Refused: Differing counts or bad names: code 17. It, or a partition, exists: code 5. Bad
+                arguments: code 15, and only if there is a partition to declare with them.
             Crashed: An argument that is no number.
         """
         name = parse_name(name)
@@ -212,7 +213,10 @@ class StreamBroker(Broker):
         if taken or (virtual_host, name) in self.super_streams:
             raise Refused(Code.STREAM_ALREADY_EXISTS)
         for binding in bindings:
-            self.create(virtual_host, binding.partition, arguments, node)
+            try:
+                self.create(virtual_host, binding.partition, arguments, node)
+            except Refused:
+                raise Refused(Code.INTERNAL_ERROR) from None
         super_stream = self.super_streams[virtual_host, name] = SuperStream(virtual_host, name, bindings)
         return super_stream
 

@@ -28,7 +28,7 @@ class Chunking(Protocol):
 
 
 class PerPublish:
-    """One chunk per Publish, the default."""
+    """One chunk per Publish."""
 
     linger_s = 0.0
 
@@ -37,6 +37,24 @@ class PerPublish:
 
     def leave_open(self) -> bool:
         return False
+
+
+class Doubling(PerPublish):
+    """One chunk per Publish of at most 32 entries, the default; a longer one as a busy writer cuts it.
+
+    That is 32, 64, 128 ... entries up to 8192: how much a writer takes from its mailbox doubles while there
+    is more in it.
+    """
+
+    first, longest = 32, 8192
+
+    def cut(self, count: int) -> list[int]:
+        sizes, size = [], self.first
+        while count > size:
+            sizes.append(size)
+            count -= size
+            size = min(2 * size, self.longest)
+        return [*sizes, count]
 
 
 class PerMessage(PerPublish):

@@ -4,7 +4,7 @@ A server reads as strictly as RabbitMQ 4.3.6; a client skips bytes behind what i
 well-made client does. What cannot be read comes out as `Malformed` with one of these codes:
 
     too-large   size prefix above `max_frame`; nothing behind it is read any more
-    empty       a frame of size 0
+    empty       a frame of size 0 or 1
     unknown     key, version or shape that the receiver does not know: a server answers Close 13
     crash       a server's process would crash: the connection ends without a frame
     bad-offset  likewise, because of an offset type that does not exist
@@ -15,7 +15,7 @@ Places in the texts (``at byte 10``) count from the key, without the size prefix
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache, partial
 from struct import Struct, error
 from typing import Any, Literal, NamedTuple, get_args, get_type_hints
@@ -24,6 +24,7 @@ from zlib import crc32
 from fakebrokers.core.frames import Frame, Malformed, kind_of
 from fakebrokers.core.session import Codec
 from fakebrokers.errors import WireError
+from fakebrokers.rabbitmq_stream.answers import answer_crashes
 from fakebrokers.rabbitmq_stream.binary import Reader
 from fakebrokers.rabbitmq_stream.chunk import HEADER_SIZE, Chunk
 from fakebrokers.rabbitmq_stream.frames import (
@@ -41,7 +42,12 @@ from fakebrokers.rabbitmq_stream.frames import (
     StreamFrame,
     Tune,
 )
-from fakebrokers.rabbitmq_stream.publishing import read_publish_v1, read_publish_v2, write_publish
+from fakebrokers.rabbitmq_stream.publishing import (
+    DamagedEntries,
+    read_publish_v1,
+    read_publish_v2,
+    write_publish,
+)
 from fakebrokers.rabbitmq_stream.wiretypes import BadOffset, Crash, Wire
 
 Side = Literal["server", "client"]
@@ -52,7 +58,7 @@ _DELIVER_V1 = Struct(">IHHB")
 _DELIVER_V2 = Struct(">IHHBQ")
 
 _EXCERPT = 256  #: bytes of a malformed frame that are kept
-_ANSWER_HEAD = 10  #: bytes of key, version, correlation id and response code
+_SMALLEST = 2  #: bytes of a body that a server looks at
 
 
 class _Field(NamedTuple):
@@ -85,7 +91,10 @@ def _read_deliver(version: int, body: bytes) -> Deliver:
     return Deliver(subscription_id, Chunk.parse(body, reader.pos), committed)
 
 
-def _readers(side: Side) -> dict[bytes, Callable[[bytes], StreamFrame]]:
+@cache
+def _readers(
+    side: Side, last_command: int, publish_v2: bool
+) -> Mapping[bytes, Callable[[bytes], StreamFrame]]:
     """Key and version, as they are on the wire, to what reads such a frame's body on this side."""
     senders = ("client", "both") if side == "server" else ("server", "both")
     readers: dict[bytes, Callable[[bytes], StreamFrame]] = {
@@ -95,8 +104,12 @@ def _readers(side: Side) -> dict[bytes, Callable[[bytes], StreamFrame]]:
     }
     if side == "server":
         readers[_HEAD.pack(Publish.KEY, 1)] = read_publish_v1
-        readers[_HEAD.pack(Publish.KEY, 2)] = read_publish_v2
+        if publish_v2:
+            readers[_HEAD.pack(Publish.KEY, 2)] = read_publish_v2
         readers[_HEAD.pack(Tune.KEY | RESPONSE_BIT, 1)] = readers[_HEAD.pack(Tune.KEY, 1)]
+        unknown = [head for head in readers if _HEAD.unpack(head)[0] & ~RESPONSE_BIT > last_command]
+        for head in unknown:
+            del readers[head]
     else:
         readers[_HEAD.pack(Deliver.KEY, 1)] = partial(_read_deliver, 1)
         readers[_HEAD.pack(Deliver.KEY, 2)] = partial(_read_deliver, 2)
@@ -104,9 +117,6 @@ def _readers(side: Side) -> dict[bytes, Callable[[bytes], StreamFrame]]:
         readers[_HEAD.pack(Route.KEY, 1)] = readers[_HEAD.pack(RouteResponse.KEY, 1)]
         readers[_HEAD.pack(Partitions.KEY, 1)] = readers[_HEAD.pack(PartitionsResponse.KEY, 1)]
     return readers
-
-
-_READERS = {side: _readers(side) for side in get_args(Side)}
 
 
 #: the first bytes of Deliver, versions 1 and 2
@@ -120,18 +130,34 @@ class StreamCodec(Codec):
     Attributes:
         max_frame: Largest size field (bytes) that is accepted; 0 for no limit. May be set at any time:
             it holds from the next frame on, also within a unit that was fed already.
+        damaged: The last Publish that could not be read to its end, and what stands in front of the damage.
     """
 
-    def __init__(self, side: Side = "server", max_frame: int = 0, *, response_bit_on_routes: bool = True):
+    def __init__(
+        self,
+        side: Side = "server",
+        max_frame: int = 0,
+        *,
+        response_bit_on_routes: bool = True,
+        last_command: int = 31,
+        publish_v2: bool = True,
+        tolerates_answers: bool = True,
+    ) -> None:
         """
         Args:
             side: Whose incoming frames are decoded. Both sides encode every frame.
             max_frame: See the attribute.
             response_bit_on_routes: False writes the answers to Route and Partitions as 3.10 does.
+            last_command: A server calls frames unknown whose key is higher, without looking at them.
+            publish_v2: A server calls Publish version 2 unknown otherwise.
+            tolerates_answers: See `answers.answer_crashes`.
         """
+        self.damaged: tuple[Malformed, Publish] | None = None
         self.max_frame = max_frame
         self._side: Side = side
-        self._readers = _READERS[side]
+        self._readers = _readers(side, last_command, publish_v2)
+        self._last_command = last_command
+        self._tolerates_answers = tolerates_answers
         self._bit_on_routes = response_bit_on_routes
         self._buffer = bytearray()
         self._pos = 0  # in the buffer: everything before it has come out as frames
@@ -193,20 +219,32 @@ class StreamCodec(Codec):
             problem = WireError(
                 "a key and a version that this side knows", body[: _HEAD.size].hex() or "none", 0
             )
-            return _malformed(body, problem, "unknown" if body else "empty")
+            code = (
+                "empty" if len(body) < _SMALLEST else self._code(problem, body) if self._server else "unknown"
+            )
+            return _malformed(body, problem, code)
         try:
             return read(body)
+        except DamagedEntries as problem:
+            malformed = _malformed(body, problem, "crash" if self._server else "malformed")
+            self.damaged = malformed, problem.whole
+            return malformed
         except WireError as problem:
             return _malformed(body, problem, self._code(problem, body))
 
     def _code(self, problem: WireError, body: bytes) -> str:
-        if self._side == "client":
+        if not self._server:
             return "malformed"
         if isinstance(problem, BadOffset):
             return "bad-offset"
-        # An answer is first tried as a bare code; any other length has to fit its command.
-        is_long_answer = body[0] & 0x80 and len(body) > _ANSWER_HEAD
-        return "crash" if isinstance(problem, Crash) or is_long_answer else "unknown"
+        crash = isinstance(problem, Crash)
+        if body[0] & 0x80:
+            crash = answer_crashes(body, self._last_command, tolerant=self._tolerates_answers)
+        return "crash" if crash else "unknown"
+
+    @property
+    def _server(self) -> bool:
+        return self._side == "server"
 
     def encode(self, frame: Frame) -> bytes:
         """The bytes of one frame, as it stands: nothing is corrected.

@@ -71,7 +71,12 @@ class SeedCodec(StreamCodec):
 def codec_for(profile: Profile) -> StreamCodec:
     """A server's codec for a profile."""
     kind = SeedCodec if profile.document_layouts else StreamCodec
-    return kind(response_bit_on_routes=profile.response_bit_on_routes)
+    return kind(
+        response_bit_on_routes=profile.response_bit_on_routes,
+        last_command=profile.last_command,
+        publish_v2=profile.filters,
+        tolerates_answers=profile.tolerates_answers,
+    )
 
 
 def _sized(body: bytes) -> bytes:

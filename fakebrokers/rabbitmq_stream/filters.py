@@ -1,7 +1,8 @@
 """Server-side filtering: which chunks a consumer is sent (docs/protocols/rabbitmq-stream.md, 7 "Filters").
 
 A real broker keeps a bloom filter per chunk; here it is the exact set of values, which is the same
-without false positives. `Stream.false_positives` brings those back.
+without false positives. `Stream.false_positives` brings those back. The empty value means unfiltered, with a
+message and in a subscription.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ class Filter(msgspec.Struct, frozen=True):
     """What a subscription asks for.
 
     Attributes:
-        values: Filter values, at least one.
+        values: Filter values; there may be none if messages without one are wanted.
         match_unfiltered: Chunks with messages that have no value are wanted too.
     """
 
@@ -35,10 +36,11 @@ class Filter(msgspec.Struct, frozen=True):
 def parse_filter(properties: Mapping[str, str]) -> Filter | None:
     """The filter in the properties of a subscription: ``filter.<anything>``, ``match-unfiltered``."""
     values = frozenset(value for key, value in properties.items() if key.startswith("filter."))
-    return Filter(values, properties.get("match-unfiltered") == "true") if values else None
+    unfiltered = "" in values or properties.get("match-unfiltered") == "true"
+    return Filter(values - {""}, unfiltered) if values else None
 
 
 def chunk_filter(values: Iterable[str | None]) -> ChunkFilter | None:
     """The filter of a chunk with these messages; None if no message has a value."""
-    found = frozenset(values)
+    found = frozenset([value or None for value in values])
     return None if found <= {None} else found

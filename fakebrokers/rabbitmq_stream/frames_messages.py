@@ -53,6 +53,7 @@ class Publish(StreamFrame, frozen=True):
         filter_values: Version 2 only: one per entry, None for none.
         version: 1, or 2 with filter values.
         batches: How many of the entries are sub-entry batches. Not on the wire.
+        claimed: What the count field says; None: `count`. Flow control believes it.
     """
 
     spec = FrameSpec(
@@ -67,6 +68,7 @@ class Publish(StreamFrame, frozen=True):
     filter_values: tuple[str | None, ...] = ()
     version: int = 1
     batches: int = 0
+    claimed: int | None = None
 
 
 class PublishConfirm(StreamFrame, frozen=True):

@@ -5,12 +5,17 @@ one at *index of the partition modulo number of consumers*, so the partitions sp
 
     another one should be active -> ConsumerUpdate(0) -> its answer -> ConsumerUpdate(1) to the new one
 
-A consumer is told when it becomes active and when it has to step down; one that waits is told nothing.
+A consumer is told when it becomes active and when it has to step down; one that waits is told nothing. Who
+has not answered yet still counts as active, so it is told to step down again with each change of the group
+that does not choose it. All members of a group have to name the same partition, or none.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple, Protocol
+
+from fakebrokers.rabbitmq_stream.codes import Code
+from fakebrokers.rabbitmq_stream.refusals import Refused
 
 
 class Member(Protocol):
@@ -37,15 +42,15 @@ class Group:
     Attributes:
         partition: Index of the partition in its super stream; None: a plain stream.
         members: In the order in which they came.
-        active: The member that was told to read; None while one steps down.
-        stepping_down: The member that was told to stop and has not answered.
+        active: The member that was told to read, also while it steps down; None: there is no member.
+        stepping_down: `active` was told to stop and has not answered.
     """
 
     def __init__(self, partition: int | None) -> None:
         self.partition = partition
         self.members: list[Member] = []
         self.active: Member | None = None
-        self.stepping_down: Member | None = None
+        self.stepping_down = False
 
     def chosen(self) -> Member | None:
         """Who should be active."""
@@ -56,16 +61,19 @@ class Group:
     def rebalance(self, now: float) -> None:
         """Activate the member that should be active, after the former one has stepped down."""
         chosen = self.chosen()
-        if self.stepping_down is not None or chosen is self.active:
+        if self.active is None:
+            self.activate(chosen, now)
+        elif chosen is not self.active:
+            self.stepping_down = True
+            self.active.step_down(now)
+
+    def activate(self, chosen: Member | None, now: float) -> None:
+        """Make a member the active one, unless it is and was not told to stop."""
+        if chosen is self.active and not self.stepping_down:
             return
-        former, self.active = self.active, None
-        if former is None:
-            self.active = chosen
-            if chosen is not None:
-                chosen.activate(now)
-        else:
-            self.stepping_down = former
-            former.step_down(now)
+        self.active, self.stepping_down = chosen, False
+        if chosen is not None:
+            chosen.activate(now)
 
 
 class Coordinator:
@@ -80,6 +88,16 @@ class Coordinator:
         group.members.append(member)
         group.rebalance(now)
 
+    def check_partition(self, key: GroupKey, partition: int | None) -> None:
+        """Check that a consumer may join a group.
+
+        Raises:
+            Refused: The members of the group name another partition, or none: code 17.
+        """
+        group = self.groups.get(key)
+        if group is not None and group.partition != partition:
+            raise Refused(Code.PRECONDITION_FAILED)
+
     def leave(self, key: GroupKey, member: Member, now: float) -> None:
         """Remove a consumer that is gone; one that is not known is ignored."""
         group = self.groups.get(key)
@@ -87,20 +105,17 @@ class Coordinator:
             return
         group.members.remove(member)
         if group.active is member:
-            group.active = None
-        if group.stepping_down is member:
-            group.stepping_down = None
+            group.active, group.stepping_down = None, False
         if group.members:
             group.rebalance(now)
         else:
             del self.groups[key]
 
-    def stepped_down(self, key: GroupKey, member: Member, now: float) -> None:
+    def stepped_down(self, key: GroupKey, now: float) -> None:
         """The client of a consumer has answered that it does not read any more."""
         group = self.groups.get(key)
-        if group is not None and group.stepping_down is member:
-            group.stepping_down = None
-            group.rebalance(now)
+        if group is not None:
+            group.activate(group.chosen(), now)
 
     def forget_stream(self, virtual_host: str, stream: str) -> None:
         """Drop the groups of a stream that is gone; nobody is told."""

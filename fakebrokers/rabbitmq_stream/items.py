@@ -56,6 +56,7 @@ class PublishedItems(Items):
             records=sum(entry.records for entry in chosen),
             filter_values=tuple([values[i] for i in indices]) if values else (),
             batches=sum(frame.entries[entry.start] >> 7 for entry in chosen),
+            claimed=None,
         )
 
 

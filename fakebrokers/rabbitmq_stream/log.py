@@ -2,6 +2,9 @@
 
 A chunk is kept as its bytes on the wire (header and data) and turned into a `Chunk` when it is read, so
 a million small messages cost little more than their bytes.
+
+A segment is a file in a real broker, and its size counts what is in the file: a header, and for each chunk
+the bloom filter and the trailer besides what consumers are sent.
 """
 
 from __future__ import annotations
@@ -15,19 +18,29 @@ from fakebrokers.rabbitmq_stream.arguments import DEFAULT_SEGMENT_SIZE
 from fakebrokers.rabbitmq_stream.chunk import Chunk, ChunkType
 from fakebrokers.rabbitmq_stream.filters import ChunkFilter
 
+#: bytes in front of the chunks of a segment
+SEGMENT_HEADER = 8
+#: chunks after which a segment is full, whatever its size
+MAX_SEGMENT_CHUNKS = 256_000
+
 _TIMESTAMP = Struct(">q")
-_RECORDS = Struct(">I")
+_U32 = Struct(">I")
 
 #: where things are in a chunk's header
-_TYPE_AT, _RECORDS_AT, _TIMESTAMP_AT = 1, 4, 8
+_TYPE_AT, _RECORDS_AT, _TIMESTAMP_AT, _TRAILER_AT, _BLOOM_AT = 1, 4, 8, 40, 44
 
 
 def _timestamp(raw: bytes) -> int:
     return int(_TIMESTAMP.unpack_from(raw, _TIMESTAMP_AT)[0])
 
 
+def _stored(raw: bytes) -> int:
+    """Bytes of a chunk in a segment file."""
+    return len(raw) + int(_U32.unpack_from(raw, _TRAILER_AT)[0]) + raw[_BLOOM_AT]
+
+
 def _messages(raw: bytes) -> int:
-    return int(_RECORDS.unpack_from(raw, _RECORDS_AT)[0]) if raw[_TYPE_AT] == ChunkType.USER else 0
+    return int(_U32.unpack_from(raw, _RECORDS_AT)[0]) if raw[_TYPE_AT] == ChunkType.USER else 0
 
 
 class Log:
@@ -36,8 +49,9 @@ class Log:
     Attributes:
         next_offset: What the next record gets.
         segment_size: Bytes after which a new segment is begun.
-        size: Bytes of all retained chunks.
+        size: Bytes of all retained chunks, without filters and trailers.
         messages: How many messages are retained.
+        segments_begun: How many times a segment was closed and a new one begun.
     """
 
     def __init__(self, segment_size: int = DEFAULT_SEGMENT_SIZE) -> None:
@@ -45,11 +59,14 @@ class Log:
         self.next_offset = 0
         self.size = 0
         self.messages = 0
+        self.segments_begun = 0
         self._ids = array("Q")
         self._chunks: list[bytes] = []
         self._segments = [0]  # chunk id with which each segment begins
-        self._segment_bytes = [0]
+        self._segment_bytes = [SEGMENT_HEADER]
+        self._segment_chunks = 0  # in the newest one
         self._filters: dict[int, ChunkFilter] = {}
+        self._trailers: dict[int, bytes] = {}
         self._last_user: int | None = None
         self._in_time_order = True
 
@@ -79,29 +96,38 @@ class Log:
     @property
     def segment_is_full(self) -> bool:
         """The next chunk belongs into a new segment."""
-        return self._segment_bytes[-1] >= self.segment_size
+        return self._segment_bytes[-1] >= self.segment_size or self._segment_chunks >= MAX_SEGMENT_CHUNKS
 
-    def append(self, chunk: Chunk, values: ChunkFilter | None = None) -> None:
+    def append(self, chunk: Chunk, values: ChunkFilter | None = None, trailer: bytes = b"") -> None:
         """Write a chunk, whose id has to be `next_offset`, with the filter values in it."""
         raw = chunk.header() + chunk.data
         if self._chunks and chunk.timestamp_ms < _timestamp(self._chunks[-1]):
             self._in_time_order = False
         if values is not None:
             self._filters[chunk.first_offset] = values
+        if trailer:
+            self._trailers[chunk.first_offset] = trailer
         self._ids.append(chunk.first_offset)
         self._chunks.append(raw)
         self.next_offset = chunk.next_offset
         self.size += len(raw)
-        self._segment_bytes[-1] += len(raw)
+        self._segment_bytes[-1] += _stored(raw)
+        self._segment_chunks += 1
         if chunk.chunk_type == ChunkType.USER:
             self.messages += chunk.records
             self._last_user = chunk.first_offset
 
     def begin_segment(self) -> None:
         """Close the newest segment; empty ones are never left behind."""
-        if self._segment_bytes[-1]:
+        if self._segment_chunks:
             self._segments.append(self.next_offset)
-            self._segment_bytes.append(0)
+            self._segment_bytes.append(SEGMENT_HEADER)
+            self._segment_chunks = 0
+            self.segments_begun += 1
+
+    def segment_of(self, offset: int) -> int:
+        """Id of the chunk with which the segment begins that contains `offset`."""
+        return self._segments[max(bisect_right(self._segments, offset) - 1, 0)]
 
     def locate(self, offset: int) -> int:
         """Id of the chunk that contains `offset`; below all: of the first; above all: `next_offset`."""
@@ -135,37 +161,58 @@ class Log:
         """The filter values in the chunk of that id; None: all its messages have none."""
         return self._filters.get(chunk_id)
 
+    def trailer_of(self, chunk_id: int) -> bytes:
+        """What stands behind the data of the chunk of that id."""
+        return self._trailers.get(chunk_id, b"")
+
     def __iter__(self) -> Iterator[Chunk]:
         """All retained chunks, oldest first."""
         return map(Chunk.parse, list(self._chunks))
 
-    def retain(self, max_bytes: int | None, oldest_ms: int | None) -> None:
+    def retain(self, max_bytes: int | None, oldest_ms: int | None) -> list[Log]:
         """Drop the oldest whole segments, never the newest one.
 
         Args:
-            max_bytes: Drop while more than this is kept; None: any size.
+            max_bytes: Drop while all segments together are larger; None: any size.
             oldest_ms: Drop segments whose newest chunk is older than this; None: any age.
+
+        Returns:
+            The dropped segments, oldest first, each as a log of its own: readers in it may go on.
         """
+        dropped = []
         while len(self._segments) > 1:
             end = bisect_left(self._ids, self._segments[1])
             too_old = oldest_ms is not None and _timestamp(self._chunks[end - 1]) < oldest_ms
-            if not too_old and (max_bytes is None or self.size <= max_bytes):
-                return
+            if not too_old and (max_bytes is None or sum(self._segment_bytes) <= max_bytes):
+                break
+            dropped.append(self._copy_front(end))
             self._drop_front(end)
+        return dropped
 
     def truncate(self, offset: int) -> None:
         """Drop all chunks in front of the one that contains `offset`, whatever segment they are in."""
         self._drop_front(bisect_left(self._ids, self.locate(offset)))
 
+    def _copy_front(self, count: int) -> Log:
+        front = Log(self.segment_size)
+        front._segments = self._segments[:1]
+        front._ids, front._chunks = self._ids[:count], self._chunks[:count]
+        front._filters = {number: self._filters[number] for number in front._ids if number in self._filters}
+        front._trailers = {
+            number: self._trailers[number] for number in front._ids if number in self._trailers
+        }
+        return front
+
     def _drop_front(self, count: int) -> None:
         for raw in self._chunks[:count]:
             self.size -= len(raw)
             self.messages -= _messages(raw)
-            self._segment_bytes[0] -= len(raw)
-            if len(self._segments) > 1 and not self._segment_bytes[0]:
+            self._segment_bytes[0] -= _stored(raw)
+            if len(self._segments) > 1 and self._segment_bytes[0] <= SEGMENT_HEADER:
                 del self._segments[0], self._segment_bytes[0]
         for chunk_id in self._ids[:count]:
             self._filters.pop(chunk_id, None)
+            self._trailers.pop(chunk_id, None)
         del self._ids[:count], self._chunks[:count]
         if self._last_user is not None and (not self._ids or self._ids[0] > self._last_user):
             self._last_user = None

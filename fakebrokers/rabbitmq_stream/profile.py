@@ -30,16 +30,23 @@ class Profile(msgspec.Struct, frozen=True):
         validates_batches: A bad sub-entry header gives PublishError 17; else it is stored unread.
         enforces_frame_max: A size prefix above the negotiated maximum gives Close 14.
         initial_frame_max: Largest frame before Open is done; None: any.
-        split_handshake: A handshake frame may arrive in several segments; else the server closes.
+        split_handshake: A handshake frame may arrive in several segments, and come again; else the server
+            closes.
         early_heartbeat: A Heartbeat before authentication is ignored; else the server closes.
-        empty_frame_close: A frame of size 0 is answered with Close 13; else with a bare end.
+        tolerates_answers: An answer of a shape without a rule gets Close 13; else a bare end.
+        empty_frame_close: A frame of size 0 or 1 is answered with Close 13; else with a bare end.
         reauthentication: SaslAuthenticate is known on an open connection.
+        reauthentication_checks_virtual_host: Logging in again is refused without access to the virtual host.
         closes_on_failed_reauthentication: A failed re-authentication ends the connection.
+        checks_lookups: Metadata and Partitions need a right to read or write, Route one to write.
         response_bit_on_routes: The answers to Route and Partitions carry bit 15 of the key.
         document_layouts: Frames look as the early document lists them (see `codec_seed`).
         committed_offset_stat: StreamStats has the key ``committed_offset``.
         measured_failure_delay_s: How long the real server holds back the answer to a failed login.
         failure_delay_s: How long the fake does; 0 by default to keep tests fast (see `with_delays`).
+        first_delivery_delay_s: Between the answer to Subscribe and the first chunk. A real server needs some
+            time too, and some clients need it: it is when they hand the consumer to their caller. Not in
+            memory.
         step_timeout_s: Longest silence within one step of the handshake.
         close_timeout_s: How long the server waits for the answer to its Close.
         request_timeout_s: How long the server waits for the answer to a ConsumerUpdate.
@@ -65,14 +72,18 @@ class Profile(msgspec.Struct, frozen=True):
     initial_frame_max: int | None = 8192
     split_handshake: bool = True
     early_heartbeat: bool = True
+    tolerates_answers: bool = True
     empty_frame_close: bool = True
     reauthentication: bool = True
+    reauthentication_checks_virtual_host: bool = True
     closes_on_failed_reauthentication: bool = True
+    checks_lookups: bool = True
     response_bit_on_routes: bool = True
     document_layouts: bool = False
     committed_offset_stat: bool = True
     measured_failure_delay_s: float = 3.0
     failure_delay_s: float = 0.0
+    first_delivery_delay_s: float = 0.001
     step_timeout_s: float = 10.0
     close_timeout_s: float = 10.0
     request_timeout_s: float = 60.0
@@ -119,8 +130,11 @@ V4_0 = msgspec.structs.replace(
     initial_frame_max=None,
     split_handshake=False,
     early_heartbeat=False,
+    tolerates_answers=False,
     empty_frame_close=False,
+    reauthentication_checks_virtual_host=False,
     closes_on_failed_reauthentication=False,
+    checks_lookups=False,
     committed_offset_stat=False,
 )
 

@@ -25,6 +25,18 @@ _BATCH_BIT = 0x80000000
 _BATCH_HEADER = 11
 
 
+class DamagedEntries(Crash):
+    """An entry runs past the frame. The server crashes, after it has stored the entries in front of it.
+
+    Attributes:
+        whole: The frame with those entries only.
+    """
+
+    def __init__(self, whole: Publish, short: str, at: int) -> None:
+        super().__init__("a whole entry", short, at)
+        self.whole = whole
+
+
 def publish(
     publisher_id: int, messages: Iterable[tuple[int, bytes]], filter_values: Sequence[str | None] = ()
 ) -> Publish:
@@ -46,9 +58,9 @@ def read_publish_v1(body: bytes) -> Publish:
 
     Raises:
         WireError: The fixed part is incomplete: the server calls the frame unknown.
-        Crash: An entry runs past the frame.
+        DamagedEntries: An entry runs past the frame.
     """
-    publisher_id = _read_head(body)
+    publisher_id, claimed = _read_head(body)
     pos, end = _HEAD.size, len(body)
     ids: list[bytes] = []
     entries: list[bytes] = []
@@ -67,9 +79,10 @@ def read_publish_v1(body: bytes) -> Publish:
                 pos = start + _BATCH_HEADER + unpack_size(body, start + 7)[0]
             entries.append(body[start:pos])
     except error:
-        raise Crash("a whole entry", f"{end - pos} bytes", pos) from None
+        raise DamagedEntries(read_publish_v1(body[:pos]), f"{end - pos} bytes", pos) from None
     if pos > end:
-        raise Crash("a whole entry", f"{pos - end} bytes too few", end)
+        begin = end - len(entries[-1]) - 8
+        raise DamagedEntries(read_publish_v1(body[:begin]), f"{pos - end} bytes too few", end)
     count = len(ids)
     return Publish(
         publisher_id=publisher_id,
@@ -78,6 +91,7 @@ def read_publish_v1(body: bytes) -> Publish:
         entries=b"".join(entries),
         records=count - batches + inner_records,
         batches=batches,
+        claimed=None if claimed == count else claimed,
     )
 
 
@@ -85,9 +99,9 @@ def read_publish_v2(body: bytes) -> Publish:
     """A Publish with a filter value in front of each entry; batches are not allowed here.
 
     Raises:
-        WireError, Crash: See `read_publish_v1`.
+        WireError, DamagedEntries: See `read_publish_v1`.
     """
-    publisher_id = _read_head(body)
+    publisher_id, claimed = _read_head(body)
     pos, end = _HEAD.size, len(body)
     ids: list[bytes] = []
     values: list[str | None] = []
@@ -107,9 +121,10 @@ def read_publish_v2(body: bytes) -> Publish:
             pos = start + 4 + unpack_size(body, start)[0]
             entries.append(body[start:pos])
     except error:
-        raise Crash("a whole entry", f"{end - pos} bytes", pos) from None
+        raise DamagedEntries(read_publish_v2(body[:pos]), f"{end - pos} bytes", pos) from None
     if pos > end:
-        raise Crash("a whole entry", f"{pos - end} bytes too few", end)
+        begin = end - len(entries[-1]) - 10 - (0 if length == NULL_STRING else length)
+        raise DamagedEntries(read_publish_v2(body[:begin]), f"{pos - end} bytes too few", end)
     return Publish(
         publisher_id=publisher_id,
         count=len(ids),
@@ -118,15 +133,14 @@ def read_publish_v2(body: bytes) -> Publish:
         records=len(ids),
         filter_values=tuple(values),
         version=2,
+        claimed=None if claimed == len(ids) else claimed,
     )
 
 
-def _read_head(body: bytes) -> int:
-    """The publisher id; the count that follows it is not trusted."""
+def _read_head(body: bytes) -> tuple[int, int]:
+    """The publisher id, and the count that follows it, which is not trusted."""
     reader = Reader(body, 4)
-    publisher_id = reader.u8()
-    reader.u32()
-    return publisher_id
+    return reader.u8(), reader.u32()
 
 
 def write_publish(frame: Publish) -> list[bytes]:
@@ -136,7 +150,11 @@ def write_publish(frame: Publish) -> list[bytes]:
     if frame.version == 2:
         columns.insert(1, [pack_string(value) for value in frame.filter_values])
     rows = chain.from_iterable(zip_longest(*columns, fillvalue=b""))
-    return [_HEAD.pack(frame.KEY, frame.version, frame.publisher_id, frame.count), *rows]
+    return [_HEAD.pack(frame.KEY, frame.version, frame.publisher_id, _count(frame)), *rows]
+
+
+def _count(frame: Publish) -> int:
+    return frame.count if frame.claimed is None else frame.claimed
 
 
 def _split(entries: bytes) -> list[bytes]:

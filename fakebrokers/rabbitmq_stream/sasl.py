@@ -37,8 +37,10 @@ def parse_credentials(mechanism: str, data: bytes | None, anonymous: str) -> Cre
 
 
 def _plain(data: bytes) -> Credentials:
-    """NUL user NUL password."""
-    _, user, password = data.decode().split("\0")
+    """NUL user NUL password; an authorization id in front is an error."""
+    empty, user, password = _text(data).split("\0")
+    if empty:
+        raise ValueError("an authorization id")
     return Credentials(user, password)
 
 
@@ -51,4 +53,9 @@ def _amqplain(data: bytes) -> Credentials:
         if reader.u8() != ord("S"):
             raise WireError("a long string", "another type", reader.pos - 1)
         fields[name] = reader.take(reader.u32())
-    return Credentials(fields[b"LOGIN"].decode(), fields[b"PASSWORD"].decode())
+    return Credentials(_text(fields[b"LOGIN"]), _text(fields[b"PASSWORD"]))
+
+
+def _text(data: bytes) -> str:
+    """Names and passwords are bytes to a broker: what is no UTF-8 belongs to nobody."""
+    return data.decode(errors="surrogateescape")

@@ -83,8 +83,11 @@ class RabbitMQStream(FakeServer):
         super().__init__(profile=profile, **options)
 
     def make_broker(self, clock: Clock) -> StreamBroker:
-        """A broker whose timestamps follow `clock`."""
-        return StreamBroker(self.switches, wall=clock.wall, cluster=self._cluster)
+        """A broker whose timestamps follow `clock`; in memory there are no TCP segments to keep apart."""
+        profile = self.switches
+        if self.in_memory:
+            profile = msgspec.structs.replace(profile, first_delivery_delay_s=0.0)
+        return StreamBroker(profile, wall=clock.wall, cluster=self._cluster)
 
     def endpoints(self) -> list[Endpoint]:
         """One per node, and one more for TLS; the first has the port that was asked for."""
@@ -184,7 +187,7 @@ class RabbitMQStream(FakeServer):
         self.call(lambda: self.broker.delete(name, self.engine.now))
 
     def publish(self, name: str, bodies: Sequence[bytes]) -> None:
-        """Append messages to a stream, as one chunk."""
+        """Append messages to a stream as a client's Publish does: up to 32 of them are one chunk."""
         self.call(lambda: self.broker.publish(name, bodies, self.engine.now))
 
     def store_offset(self, name: str, reference: str, offset: int) -> None:

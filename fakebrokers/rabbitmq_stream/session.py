@@ -91,7 +91,8 @@ class StreamSession(SessionBase):
     def handle(self, frame: Frame, now: float) -> None:
         if self.heartbeats is not None:
             self.heartbeats.received()
-        reads, due, _, _ = STATES[self.state]
+        row = STATES[self.state]
+        reads, due = row.reads, row.due
         if reads is Reads.COMMANDS:
             self._handle_open(frame, now)
         elif reads is Reads.HANDSHAKE:
@@ -102,10 +103,8 @@ class StreamSession(SessionBase):
     def unfinished(self, size: int, now: float) -> None:
         if self.heartbeats is not None:
             self.heartbeats.received()
-        self.handshake.unfinished()
-        reads = STATES[self.state].reads
-        if self.virtual_host is None and not self.profile.split_handshake and reads is not Reads.NOTHING:
-            self.end()
+        if STATES[self.state].reads is Reads.HANDSHAKE:
+            self.handshake.segment_ended(now)
 
     def writable(self, now: float) -> None:
         self.consuming.push_all(now)
@@ -227,6 +226,8 @@ class StreamSession(SessionBase):
             self.close(Code.FRAME_TOO_LARGE, "frame too large", now)
         elif frame.code == "unknown" or (frame.code == "empty" and self.profile.empty_frame_close):
             self.close_unknown(now)
+        elif (damaged := self.codec.damaged) is not None and damaged[0] is frame:
+            self.publishing.crash_over(damaged[1], now)
         else:
             self.end()
 
@@ -237,6 +238,8 @@ class StreamSession(SessionBase):
         return isinstance(frame, StreamFrame) and self.profile.last_command >= frame.KEY & ~RESPONSE_BIT
 
     def _exchange_versions(self, frame: ExchangeCommandVersions, now: float) -> None:
+        if not all(1 <= row.key <= self.profile.last_command for row in frame.commands):
+            raise Crashed("a client lists a command that the server does not know")
         listed = tuple(
             [
                 CommandVersions(key, 1, 2 if key in _TWO_VERSIONS else 1)

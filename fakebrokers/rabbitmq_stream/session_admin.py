@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from fakebrokers.rabbitmq_stream.access import Right
 from fakebrokers.rabbitmq_stream.arguments import parse_name
 from fakebrokers.rabbitmq_stream.cluster import Node
 from fakebrokers.rabbitmq_stream.codes import NO_LEADER, Code
@@ -21,8 +22,12 @@ from fakebrokers.rabbitmq_stream.frames import (
     StreamStats,
     StreamStatsResponse,
 )
+from fakebrokers.rabbitmq_stream.refusals import Refused
 from fakebrokers.rabbitmq_stream.session_base import Handlers, SessionBase
 from fakebrokers.rabbitmq_stream.wiretypes import BrokerAddress, StreamMetadata
+
+#: one of these rights is enough for Metadata and Partitions
+_LOOK_UP: tuple[Right, ...] = ("read", "write")
 
 
 class Admin:
@@ -58,8 +63,10 @@ class Admin:
         """Nodes by address; streams in the order of the server's map, which is not that of the request."""
         session = self._session
         names = sorted(set(frame.streams), key=lambda name: name.encode(errors="surrogateescape"))
-        known = [session.broker.streams.get((session.host, name)) for name in names]
-        places = [stream.membership for stream in known if stream is not None]
+        refused = {name for name in names if not self._may_look_up(name)}
+        known = [session.broker.streams.get((session.host, name)) for name in names if name not in refused]
+        found = {stream.name: stream for stream in known if stream is not None}
+        places = [stream.membership for stream in found.values()]
         members = [node for place in places if place.available for node in place.members if node.up]
         used = {session.address_of(node) for node in members}
         references = {address: reference for reference, address in enumerate(sorted(used))}
@@ -68,8 +75,11 @@ class Admin:
             return tuple([references[session.address_of(node)] for node in nodes if node.up])
 
         rows = []
-        for name, stream in zip(names, known, strict=True):
-            if stream is None:
+        for name in names:
+            stream = found.get(name)
+            if name in refused:
+                rows.append(StreamMetadata(name, Code.ACCESS_REFUSED, NO_LEADER, ()))
+            elif stream is None:
                 rows.append(StreamMetadata(name, Code.STREAM_DOES_NOT_EXIST, NO_LEADER, ()))
             elif not stream.membership.available:
                 rows.append(StreamMetadata(name, Code.STREAM_NOT_AVAILABLE, NO_LEADER, ()))
@@ -95,17 +105,25 @@ class Admin:
 
     def _route(self, frame: Route, now: float) -> None:
         session = self._session
+        checked = session.profile.checks_lookups
+        if checked:
+            session.require("write", frame.super_stream)
         streams = session.broker.find_super_stream(session.host, frame.super_stream).route(frame.routing_key)
+        for stream in streams if checked else ():
+            session.require("write", stream)
         session.say(RouteResponse(frame.correlation_id, Code.OK, tuple(streams)))
 
     def _partitions(self, frame: Partitions, now: float) -> None:
         session = self._session
+        self._require_look_up(frame.super_stream)
         partitions = session.broker.find_super_stream(session.host, frame.super_stream).partitions
+        for partition in partitions:
+            self._require_look_up(partition)
         session.say(PartitionsResponse(frame.correlation_id, Code.OK, tuple(partitions)))
 
     def _create_super_stream(self, frame: CreateSuperStream, now: float) -> None:
         session = self._session
-        self._require_all(frame.name, frame.partitions)
+        self._require_all(parse_name(frame.name), frame.partitions)
         session.broker.create_super_stream(
             session.host, frame.name, frame.partitions, frame.binding_keys, frame.arguments, session.node
         )
@@ -113,8 +131,8 @@ class Admin:
 
     def _delete_super_stream(self, frame: DeleteSuperStream, now: float) -> None:
         session = self._session
-        found = session.broker.super_streams.get((session.host, frame.name))
-        self._require_all(frame.name, found.partitions if found else ())
+        session.require("configure", frame.name)
+        self._require_all(frame.name, session.broker.find_super_stream(session.host, frame.name).partitions)
         streams = session.broker.remove_super_stream(session.host, frame.name)
         session.answer(frame)
         session.broker.announce(streams, now)
@@ -127,3 +145,20 @@ class Admin:
         for partition in partitions:
             session.require("configure", partition)
             session.require("write", partition)
+
+    def _may_look_up(self, resource: str) -> bool:
+        """Whether the user may read or write it, or the server does not ask."""
+        session = self._session
+        return not session.profile.checks_lookups or (
+            session.user is not None
+            and any(session.user.may(right, session.host, resource) for right in _LOOK_UP)
+        )
+
+    def _require_look_up(self, resource: str) -> None:
+        """Demand the right to read or to write.
+
+        Raises:
+            Refused: Code 16.
+        """
+        if not self._may_look_up(resource):
+            raise Refused(Code.ACCESS_REFUSED)

@@ -29,7 +29,7 @@ from fakebrokers.rabbitmq_stream.subscription import Subscription
 #: bytes of chunks that one subscription is sent at once; then other work gets its turn
 _BURST = 4 * 1024 * 1024
 
-#: longest name of a consumer group and reference of a stored offset, bytes
+#: longest reference of a stored offset, bytes
 _MAX_NAME = 255
 
 
@@ -143,7 +143,7 @@ class Consuming:
         properties = dict(frame.properties or {})
         single = session.profile.single_active_consumer and properties.get("single-active-consumer") == "true"
         name = properties.get("name")
-        if name is not None and _too_long(name):
+        if name is not None and not session.profile.reference_fits(name):
             raise Refused(Code.PRECONDITION_FAILED)
         stream = session.broker.find_member(session.host, frame.stream, session.node)
         if frame.subscription_id in self.subscriptions:
@@ -161,15 +161,21 @@ class Consuming:
             properties,
             self._push,
         )
+        group = GroupKey(session.host, stream.name, name or "")
+        partition = self._partition(subscription)
+        if single:
+            session.broker.coordinator.check_partition(group, partition)
         self.subscriptions[frame.subscription_id] = subscription
         stream.subscriptions.append(subscription)
         session.watch(stream)
         session.answer(frame)  # always in front of the first Deliver
         if single:
-            self._join(subscription, name or "", now)
+            member = GroupMember(self, group, subscription)
+            self.members[subscription.subscription_id] = member
+            session.broker.coordinator.join(group, member, partition, now)
         else:
             subscription.attach(None, now)
-            self._push(subscription, now)
+            self._push_first(subscription, now)
 
     def _credit(self, frame: Credit, now: float) -> None:
         subscription = self.subscriptions.get(frame.subscription_id)
@@ -194,7 +200,11 @@ class Consuming:
         self._leave(member, now)
 
     def _store_offset(self, frame: StoreOffset, now: float) -> None:
-        """Never answered: an unknown stream, no permission and a reference over 255 bytes are ignored."""
+        """Never answered: an unknown stream, no permission and a reference over 255 bytes are ignored.
+
+        Raises:
+            Crashed: A reference over 255 bytes, if the server takes references of any length.
+        """
         session = self._session
         try:
             session.require("read", frame.stream)
@@ -202,14 +212,17 @@ class Consuming:
         except Refused:
             return
         session.watch(stream)
-        if not _too_long(frame.reference):
+        if len(frame.reference.encode(errors="surrogateescape")) <= _MAX_NAME:
             stream.writer.store_offset(frame.reference, frame.offset, now)
+        elif session.profile.max_reference is None:
+            raise Crashed("the length of a stored reference is one byte")
 
     def _query_offset(self, frame: QueryOffset, now: float) -> None:
         session = self._session
         session.require("read", frame.stream)
         stream = session.broker.find_led(session.host, frame.stream)
         session.watch(stream)
+        stream.writer.touch(now)
         offset = stream.tracking.offsets.get(frame.reference)
         code = Code.NO_OFFSET if offset is None and session.profile.no_offset_code else Code.OK
         session.say(QueryOffsetResponse(frame.correlation_id, code, offset or 0))
@@ -227,26 +240,24 @@ class Consuming:
         if question is None:
             return
         self._expect_answers()
+        # what counts is what the consumer is now, not what it was asked then
         member = question.member
-        if not question.active:
-            self._session.broker.coordinator.stepped_down(member.key, member, now)
-        elif member.active:
+        if member.active:
             member.subscription.attach(_spec(frame), now)
             self._push(member.subscription, now)
+        elif not question.active:
+            self._session.broker.coordinator.stepped_down(member.key, now)
 
     # --- the rest -----------------------------------------------------------------------------
 
-    def _join(self, subscription: Subscription, name: str, now: float) -> None:
-        session, stream = self._session, subscription.stream
+    def _partition(self, subscription: Subscription) -> int | None:
+        """Place of the stream in the super stream that a consumer names; None: it names none that has it."""
         super_stream = subscription.properties.get("super-stream")
-        partition = (
-            None
-            if super_stream is None
-            else session.broker.partition_index(session.host, super_stream, stream.name)
+        if super_stream is None:
+            return None
+        return self._session.broker.partition_index(
+            self._session.host, super_stream, subscription.stream.name
         )
-        member = GroupMember(self, GroupKey(session.host, stream.name, name), subscription)
-        self.members[subscription.subscription_id] = member
-        session.broker.coordinator.join(member.key, member, partition, now)
 
     def _forget(self, subscription: Subscription) -> GroupMember | None:
         subscription.detach()
@@ -264,6 +275,14 @@ class Consuming:
         if member is not None:
             self._session.broker.coordinator.leave(member.key, member, now)
 
+    def _push_first(self, subscription: Subscription, now: float) -> None:
+        """Begin to deliver a little after the answer to Subscribe, so not in the same TCP segment."""
+        delay_s = self._session.profile.first_delivery_delay_s
+        if delay_s > 0 and (subscription.position or 0) < subscription.stream.committed_offset:
+            self._push_timer.set(now + delay_s)
+        else:
+            self._push(subscription, now)
+
     def _push(self, subscription: Subscription, now: float) -> None:
         session = self._session
         left = _BURST
@@ -273,6 +292,8 @@ class Consuming:
                 return
             chunk = subscription.next_chunk()
             if chunk is None:
+                if subscription.at_end:
+                    subscription.stream.writer.touch_later(now)
                 return
             committed = subscription.stream.committed_chunk_id if self.deliver_v2 else None
             session.say(Deliver(subscription.subscription_id, chunk, committed))
@@ -289,7 +310,3 @@ def _spec(frame: Subscribe | ResolveOffsetSpec | ConsumerUpdateResponse) -> tupl
         return OffsetType(frame.offset_type), frame.offset or 0
     except ValueError:
         raise Crashed(f"expected an offset type, got {frame.offset_type}") from None
-
-
-def _too_long(name: str) -> bool:
-    return len(name.encode(errors="surrogateescape")) > _MAX_NAME

@@ -25,9 +25,12 @@ from fakebrokers.rabbitmq_stream.heartbeat import Heartbeats
 from fakebrokers.rabbitmq_stream.refusals import Refused
 from fakebrokers.rabbitmq_stream.sasl import parse_credentials
 from fakebrokers.rabbitmq_stream.session_base import Handlers, SessionBase
-from fakebrokers.rabbitmq_stream.states import ANSWERED_LATE, NOT_PIPELINED, STATES, Reads, State
+from fakebrokers.rabbitmq_stream.states import STATES, Reads, State
 
 _INFORMATION = "Licensed under the MPL 2.0. Website: https://rabbitmq.com"
+
+#: longest timer of a real server, milliseconds
+_LONGEST_TIMER_MS = 0xFFFFFFFF
 
 
 class Handshake:
@@ -43,32 +46,40 @@ class Handshake:
             Open: self._open,
         }
         self._evaluate_rights = evaluate_rights
-        self._pipelined = False
+        self._last: type[Frame] | None = None  # of this segment
 
     def handle(self, frame: Frame, now: float) -> None:
         """Handle a frame of a connection that is not open yet."""
         session, kind = self._session, type(frame)
-        if kind is Heartbeat and session.profile.early_heartbeat:
-            return
-        row = STATES[session.state]
-        due = kind is row.due
-        if not due and kind not in ANSWERED_LATE:
+        handler = self._handlers.get(kind)
+        if handler is not None:
+            handler(frame, now)
+            self._last = kind
+        elif kind is Heartbeat and session.profile.early_heartbeat:
+            self._last = self._last or kind
+        else:
             session.end()
-            return
-        in_order = due and not self._pipelined
-        self._pipelined = kind in NOT_PIPELINED and session.codec.partial > 0
-        self._handlers[kind](frame, now)
-        if STATES[session.state].reads is Reads.NOTHING:  # refused
-            return
-        if not in_order:
-            session.end()
-            return
-        session.state = row.next
-        session.limit_step(None if row.next is State.OPEN else now + session.profile.step_timeout_s)
+        if session.codec.partial == 0:
+            self.segment_ended(now)
 
-    def unfinished(self) -> None:
-        """What was left in the segment is a part of a frame, so no second frame was pipelined."""
-        self._pipelined = False
+    def segment_ended(self, now: float) -> None:
+        """Go on to the state where the last frame of the segment leads, or end the connection."""
+        session, last = self._session, self._last
+        self._last = None
+        row = STATES[session.state]
+        if row.reads is not Reads.HANDSHAKE or last is Heartbeat:  # refused, or nothing was said
+            return
+        if last is None or last is row.repeats:
+            # before 4.3 it was an error to leave the state as it is, be it with a part of a frame
+            if not session.profile.split_handshake:
+                session.end()
+        elif last is row.due or last is row.skips:
+            session.state = row.next if last is row.due else State.OPEN
+            session.limit_step(None if session.state is State.OPEN else now + session.profile.step_timeout_s)
+            if session.state is State.TUNING:
+                session.say(Tune(session.profile.frame_max, session.profile.heartbeat_s))
+        else:
+            session.end()
 
     def authenticate_again(self, frame: SaslAuthenticate, now: float) -> None:
         """Renew the login of an open connection: same mechanism and user; rights are evaluated again."""
@@ -79,6 +90,8 @@ class Handshake:
             user = self._log_in(frame)
             if session.user is not None and user.name != session.user.name:
                 raise Refused(Code.SASL_CANNOT_CHANGE_USERNAME)
+            if session.profile.reauthentication_checks_virtual_host:
+                session.broker.access.check_access(user, session.host)
         except Refused as refused:
             refusal = SaslAuthenticateResponse(frame.correlation_id, refused.code)
             if session.profile.closes_on_failed_reauthentication:
@@ -123,7 +136,6 @@ class Handshake:
             return
         session.mechanism = frame.mechanism
         session.say(SaslAuthenticateResponse(frame.correlation_id, Code.OK))
-        session.say(Tune(profile.frame_max, profile.heartbeat_s))
 
     def _log_in(self, frame: SaslAuthenticate) -> User:
         access = self._session.broker.access
@@ -138,12 +150,15 @@ class Handshake:
         sizes = [size for size in (session.profile.frame_max, frame.frame_max) if size]
         session.frame_max = min(sizes, default=0)
         session.heartbeat_s = frame.heartbeat
+        if 1000 * frame.heartbeat > _LONGEST_TIMER_MS:  # the process that beats crashes
+            session.end()
 
     def _open(self, frame: Open, now: float) -> None:
         session = self._session
+        if session.user is None:
+            session.end()
+            return
         try:
-            if session.user is None:
-                raise Refused(Code.VIRTUAL_HOST_ACCESS_FAILURE)
             session.broker.check_virtual_host(session.user, frame.virtual_host)
         except Refused as refused:
             refusal = OpenResponse(frame.correlation_id, refused.code)

@@ -81,9 +81,8 @@ class Publishing:
     def _publish(self, frame: Publish, now: float) -> None:
         publisher = self.publishers.get(frame.publisher_id)
         if publisher is None:
-            # one PublishError with code 18 for all ids of the frame; a frame without messages: nothing
-            if frame.count:
-                self._refuse(frame, Code.PUBLISHER_DOES_NOT_EXIST, frame.publishing_ids)
+            # one PublishError with code 18 for all ids of the frame, also if there are none
+            self._refuse(frame, Code.PUBLISHER_DOES_NOT_EXIST, frame.publishing_ids)
             return
         batch = Batch(frame.publishing_ids, frame.entries, frame.count, frame.records, frame.filter_values)
         bad = first_bad(frame.entries) if frame.batches and self._session.profile.validates_batches else None
@@ -91,10 +90,16 @@ class Publishing:
             # code 17 for a bad batch and for every entry behind it in the frame; those before it are stored
             self._refuse(frame, Code.PRECONDITION_FAILED, frame.publishing_ids[8 * bad :])
             batch = batch.select(list(range(bad)), frame.publishing_ids[: 8 * bad])
-        self.unconfirmed += batch.count
+        claimed = frame.count if frame.claimed is None else frame.claimed
+        self.unconfirmed += claimed - (frame.count - batch.count)
         publisher.publish(batch, now)
         if not self._blocked and self.unconfirmed >= self._session.profile.unconfirmed_max:
             self._block(True)
+
+    def crash_over(self, whole: Publish, now: float) -> None:
+        """End the connection over a damaged Publish; what stands in front of the damage is stored."""
+        self._session.end()
+        self._publish(whole, now)
 
     def _refuse(self, frame: Publish, code: Code, publishing_ids: bytes) -> None:
         self._session.say(PublishError(frame.publisher_id, refuse_ids(publishing_ids, code)))
@@ -103,6 +108,7 @@ class Publishing:
         session = self._session
         session.require("read", frame.stream)
         stream = session.broker.find(session.host, frame.stream)
+        stream.writer.touch(now)
         sequence = stream.tracking.sequences.get(frame.reference, 0)
         session.say(QueryPublisherSequenceResponse(frame.correlation_id, Code.OK, sequence))
 

@@ -5,9 +5,12 @@ Rules: docs/protocols/rabbitmq-stream.md, 5. A connection begins in `CONNECTED` 
 
 * **A frame that is due may be refused** (wrong password, no such virtual host): the connection goes to
   `REFUSING` instead of the row's next state, or straight to `ENDED` if the refusal is not held back.
-* **A frame at the wrong time, before `OPEN`, ends the connection without a Close frame.** Those in
-  `ANSWERED_LATE` still get their answer first, and so does the second of two handshake requests that came
-  in one segment. A Heartbeat does nothing in 4.3 and ends the connection in older versions.
+* **The server looks at its state after each segment, not after each frame.** It answers whatever handshake
+  frames a segment holds; then the last of them has to be one that leads on from the state in front of the
+  segment (`Row.due`, `Row.skips`), or back to it (`Row.repeats`, from 4.3 on). If it is not, the connection
+  ends without a Close frame. So one at the wrong time, or two requests in one segment, are answered first.
+* **Any other frame before `OPEN`** ends the connection at once, without a Close frame. A Heartbeat does
+  nothing in 4.3 and ends the connection in older versions.
 * **Once open, what the server cannot read is answered with Close** (13 unknown frame, 14 too large), which
   leads to `CLOSING`; where the real server's process would crash, there is no frame, just the end.
 * **Time**: every state before `OPEN` has `step_timeout_s`, `CLOSING` has `close_timeout_s`, both without a
@@ -49,7 +52,7 @@ class State(StrEnum):
 class Reads(Enum):
     """What the server does with frames in a state."""
 
-    HANDSHAKE = "the frame that is due; any other ends the connection"
+    HANDSHAKE = "handshake frames; any other ends the connection"
     COMMANDS = "every command; a frame that it does not know is answered with Close 13"
     CLOSE_RESPONSE = "the answer to its Close; anything else is ignored"
     NOTHING = "nothing: whatever comes is ignored"
@@ -62,6 +65,8 @@ class Row(NamedTuple):
         reads: What happens to frames.
         due: The frame that leads on; None: no single one does.
         next: The state behind it.
+        repeats: The frame that led here and may come again.
+        skips: The frame that leads to `OPEN` from here, though it is not due.
         says: Whether the server still sends frames.
     """
 
@@ -69,22 +74,18 @@ class Row(NamedTuple):
     due: type[Frame] | None
     next: State
     says: bool
+    repeats: type[Frame] | None = None
+    skips: type[Frame] | None = None
 
 
 STATES: Mapping[State, Row] = {
     State.CONNECTED: Row(Reads.HANDSHAKE, PeerProperties, State.INTRODUCED, says=True),
-    State.INTRODUCED: Row(Reads.HANDSHAKE, SaslHandshake, State.AUTHENTICATING, says=True),
-    State.AUTHENTICATING: Row(Reads.HANDSHAKE, SaslAuthenticate, State.TUNING, says=True),
-    State.TUNING: Row(Reads.HANDSHAKE, Tune, State.TUNED, says=True),
-    State.TUNED: Row(Reads.HANDSHAKE, Open, State.OPEN, says=True),
+    State.INTRODUCED: Row(Reads.HANDSHAKE, SaslHandshake, State.AUTHENTICATING, True, PeerProperties),
+    State.AUTHENTICATING: Row(Reads.HANDSHAKE, SaslAuthenticate, State.TUNING, True, SaslHandshake),
+    State.TUNING: Row(Reads.HANDSHAKE, Tune, State.TUNED, True, skips=Open),
+    State.TUNED: Row(Reads.HANDSHAKE, Open, State.OPEN, True, Tune),
     State.OPEN: Row(Reads.COMMANDS, None, State.ENDED, says=True),
     State.REFUSING: Row(Reads.NOTHING, None, State.ENDED, says=False),
     State.CLOSING: Row(Reads.CLOSE_RESPONSE, CloseResponse, State.ENDED, says=False),
     State.ENDED: Row(Reads.NOTHING, None, State.ENDED, says=False),
 }
-
-#: Handshake requests: at the wrong time, too, the server says its answer before it hangs up.
-ANSWERED_LATE = frozenset({PeerProperties, SaslHandshake, SaslAuthenticate})
-
-#: Two of these in one segment, and the server hangs up behind the second answer.
-NOT_PIPELINED = frozenset({PeerProperties, SaslHandshake})

@@ -119,7 +119,9 @@ class Stream:
         self.membership = membership
         self.log = Log(arguments.segment_size)
         self.tracking = Tracking()
-        self.writer = Writer(self.log, self.tracking, arguments, wall, chunking, self._written, timers)
+        self.writer = Writer(
+            self.log, self.tracking, arguments, wall, chunking, self._written, self._dropped, timers
+        )
         self.publishers: list[Publisher] = []
         self.subscriptions: list[Subscription] = []
         self.watchers: dict[Watcher, None] = {}
@@ -231,6 +233,11 @@ class Stream:
             self._commit(confirms, now)
         else:
             self._unconfirmed += confirms
+
+    def _dropped(self, segment: Log) -> None:
+        """Readers in a segment go on in it after it was dropped, as in a file that was deleted."""
+        for subscription in self.subscriptions:
+            subscription.outlive(segment)
 
     def _commit(self, confirms: list[tuple[Confirm, bytes]], now: float) -> None:
         self.committed_offset = self.log.next_offset

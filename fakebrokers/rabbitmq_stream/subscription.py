@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from fakebrokers.rabbitmq_stream.chunk import Chunk
 from fakebrokers.rabbitmq_stream.codes import OffsetType
 from fakebrokers.rabbitmq_stream.filters import parse_filter
+from fakebrokers.rabbitmq_stream.log import Log
 
 if TYPE_CHECKING:
     from fakebrokers.rabbitmq_stream.stream import Stream
@@ -24,6 +27,7 @@ class Subscription:
         credit: Chunks that may still be sent.
         send_limit: Nothing new is begun while the credit is not above this.
         position: Offset of what is read next; None: no reader, as with an inactive single active consumer.
+        at_end: The last attempt to read has found nothing more.
         wake: Called with the subscription and `now` when there may be something to send.
     """
 
@@ -45,6 +49,9 @@ class Subscription:
         self.properties = dict(properties)
         self.wake = wake
         self.position: int | None = None
+        self.at_end = False
+        self._segment = 0  # where the one begins that is being read
+        self._outlived: Log | None = None
         self._filter = parse_filter(self.properties)
         self._tracking_chunks = self.properties.get("chunk_selector") == "all"
         self._sending = False
@@ -62,13 +69,20 @@ class Subscription:
     def attach(self, spec: tuple[OffsetType, int] | None, now: float) -> None:
         """Begin to read at an offset specification; None: at the one of Subscribe."""
         kind, value = self.spec if spec is None or spec[0] == OffsetType.NONE else spec
+        self.detach()
         self.position = self.stream.resolve(kind, value, now)
-        self._sending = False
+        self._segment = self.stream.log.segment_of(self.position)
 
     def detach(self) -> None:
         """Stop reading; the credit stays."""
         self.position = None
+        self._outlived = None
         self._sending = False
+
+    def outlive(self, segment: Log) -> None:
+        """Go on in a segment that was dropped, if it is the one that is being read."""
+        if self.position is not None and segment.segment_of(0) == self._segment:
+            self._outlived = segment
 
     def add_credit(self, credit: int) -> None:
         """Add credit; the number may be negative, as the server reads it signed."""
@@ -80,31 +94,48 @@ class Subscription:
         Once begun, chunks are given out until the credit or the stream is at its end; to begin, the
         credit has to be above `send_limit`.
         """
+        self.at_end = False
         if self.position is None or self.credit <= (0 if self._sending else self.send_limit):
             self._sending = False
             return None
-        chunk_id = self._find(self.position)
-        if chunk_id is None:
+        found = self._find(self.position)
+        if found is None:
+            self.at_end = True
             self._sending = False
             return None
-        chunk = self.stream.log.read(chunk_id)
+        log, chunk_id = found
+        chunk = log.read(chunk_id)
         self.position = chunk.next_offset
         self.credit -= 1
         self._sending = True
-        return chunk
+        trailer = log.trailer_of(chunk_id) if self._tracking_chunks else b""
+        # who asks for all chunks is sent the trailer too, though the header counts the data only
+        return replace(chunk, data=chunk.data + trailer, data_length=len(chunk.data)) if trailer else chunk
 
-    def _find(self, position: int) -> int | None:
-        log, end = self.stream.log, self.stream.committed_offset
+    def _find(self, position: int) -> tuple[Log, int] | None:
+        if self._outlived is not None:
+            found = self._find_in(self._outlived, position)
+            if found is not None:
+                return self._outlived, found
+            self._outlived = None
+        log = self.stream.log
+        found = self._find_in(log, position)
+        if found is not None:
+            self._segment = log.segment_of(found)
+        return None if found is None else (log, found)
+
+    def _find_in(self, log: Log, position: int) -> int | None:
+        end = self.stream.committed_offset
         while (chunk_id := log.next_id(position)) is not None and chunk_id < end:
-            if self._wants(chunk_id):
+            if self._wants(log, chunk_id):
                 return chunk_id
             position = self.position = chunk_id + 1
         return None
 
-    def _wants(self, chunk_id: int) -> bool:
-        if not self.stream.log.is_user(chunk_id):
+    def _wants(self, log: Log, chunk_id: int) -> bool:
+        if not log.is_user(chunk_id):
             return self._tracking_chunks
         if self._filter is None:
             return True
-        values = self.stream.log.filter_of(chunk_id)
+        values = log.filter_of(chunk_id)
         return (values is not None and self.stream.false_positives) or self._filter.accepts(values)

@@ -12,10 +12,17 @@ from fakebrokers.rabbitmq_stream.refusals import Refused
 
 
 class Binding(msgspec.Struct, frozen=True):
-    """A partition and a routing key that leads to it."""
+    """A partition and a routing key that leads to it.
+
+    Attributes:
+        partition: The stream.
+        key: The routing key.
+        order: Its place among all that were declared; it stays when others are deleted.
+    """
 
     partition: str
     key: str
+    order: int
 
 
 class SuperStream:
@@ -42,9 +49,8 @@ class SuperStream:
         return [binding.partition for binding in self.bindings if binding.key == key]
 
     def index(self, partition: str) -> int | None:
-        """Place of a partition; None: it is none of this super stream."""
-        names = self.partitions
-        return names.index(partition) if partition in names else None
+        """Place with which a partition was declared; None: it is none of this super stream."""
+        return next((binding.order for binding in self.bindings if binding.partition == partition), None)
 
     def unbind(self, partition: str) -> None:
         """Remove the bindings of a partition that was deleted."""
@@ -55,9 +61,10 @@ def parse_bindings(partitions: Sequence[str], keys: Sequence[str]) -> list[Bindi
     """The bindings that CreateSuperStream asks for.
 
     Raises:
-        Refused: The counts differ, there are none, or a name comes twice or is not valid: code 17.
+        Refused: The counts differ, or a name comes twice or is not valid: code 17.
     """
     names = [parse_name(partition) for partition in partitions]
-    if not names or len(names) != len(keys) or len(set(names)) != len(names):
+    if len(names) != len(keys) or len(set(names)) != len(names):
         raise Refused(Code.PRECONDITION_FAILED)
-    return [Binding(name, key) for name, key in zip(names, keys, strict=True)]
+    pairs = zip(names, keys, strict=True)
+    return [Binding(name, key, order) for order, (name, key) in enumerate(pairs)]

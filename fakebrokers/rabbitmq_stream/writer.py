@@ -3,6 +3,10 @@
 It knows two kinds of time: `now` (monotonic seconds) says what is due, the wall clock stamps the chunks.
 What comes at the same `now` goes into the same chunk: a stored offset goes into the trailer of a Publish
 that follows it at that time; otherwise it becomes a tracking chunk of its own and takes an offset.
+
+A segment that is full is closed by the next chunk. Where something is tracked that is a snapshot, which is
+written as soon as the writer has anything to do, and answering a question is enough (see `Writer.touch`).
+Retention is applied behind the chunks that a new segment begins with, and counts them.
 """
 
 from __future__ import annotations
@@ -18,7 +22,7 @@ from fakebrokers.rabbitmq_stream.chunk import Chunk, ChunkType
 from fakebrokers.rabbitmq_stream.chunking import Chunking
 from fakebrokers.rabbitmq_stream.dedup import deduplicate
 from fakebrokers.rabbitmq_stream.entries import MAX_ENTRIES, spans
-from fakebrokers.rabbitmq_stream.filters import chunk_filter
+from fakebrokers.rabbitmq_stream.filters import ChunkFilter, chunk_filter
 from fakebrokers.rabbitmq_stream.log import Log
 from fakebrokers.rabbitmq_stream.tracking import Tracking
 
@@ -94,6 +98,7 @@ class Writer:
         wall: Wall,
         chunking: Chunking,
         written: Callable[[list[tuple[Confirm, bytes]], float], None],
+        dropped: Callable[[Log], None],
         timers: Timers,
     ) -> None:
         self.chunking = chunking
@@ -104,6 +109,7 @@ class Writer:
         self._arguments = arguments
         self._wall = wall
         self._written = written
+        self._dropped = dropped
         self._open: list[tuple[Batch, Confirm]] = []
         self._timer = timers.new(self._flush)
 
@@ -120,12 +126,16 @@ class Writer:
         if reference:
             batch = self._deduplicate(batch, reference, confirm, now)
         if not batch.count:
+            self.touch(now)
             return
         sizes = [part for size in self.chunking.cut(batch.count) for part in _limited(size)]
         pieces = list(batch.pieces(sizes))
         for piece in pieces:
             if self._open and sum(part.count for part, _ in self._open) + piece.count > MAX_ENTRIES:
                 self._flush(now)
+            if reference:
+                sequence = int.from_bytes(piece.publishing_ids[-8:], "big")
+                self._tracking.put_sequence(reference, sequence, self._log.next_offset)
             self._open.append((piece, confirm))
             if piece is pieces[-1] and self.chunking.leave_open():
                 self._flush_later(now + self.chunking.linger_s)
@@ -138,6 +148,20 @@ class Writer:
         self._tracking.put_offset(reference, offset)
         if self.flush_at is None:
             self._flush_later(now)
+
+    def touch(self, now: float) -> None:
+        """A question has come: close a full segment if something is tracked."""
+        if self._owes_snapshot:
+            self._flush(now)
+
+    def touch_later(self, now: float) -> None:
+        """A reader waits at the end: as `touch`, when all others have read what is there."""
+        if self.flush_at is None and self._owes_snapshot:
+            self._flush_later(now)
+
+    @property
+    def _owes_snapshot(self) -> bool:
+        return self._log.segment_is_full and not self._open and not self._tracking.is_empty
 
     def close_chunk(self, now: float) -> None:
         """Write the chunk that was left open, and tracking data, if they were due before `now`.
@@ -168,25 +192,26 @@ class Writer:
         found = deduplicate(batch.publishing_ids, last)
         if found.duplicates:
             confirm(found.duplicates, now)
-        if found.fresh:
-            self._tracking.put_sequence(reference, found.highest)
         return batch if found.kept is None else batch.select(found.kept, found.fresh)
 
     def _flush(self, now: float) -> None:
         self._flush_later(None)
-        if self._log.segment_is_full:
-            self._begin_segment(now)
+        segments = self._log.segments_begun
+        if self._log.segment_is_full and not self._tracking.is_empty:
+            first = self._log.first_offset
+            snapshot = self._tracking.snapshot(0 if first is None else first)
+            self._write_tracking(snapshot, ChunkType.TRACKING_SNAPSHOT, now)
         parts, self._open = self._open, []
         tracked = self._tracking.take()
         if parts:
-            self._write_messages([batch for batch, _ in parts], len(tracked), now)
+            self._write_messages([batch for batch, _ in parts], tracked, now)
         elif tracked:
             self._write_tracking(tracked, ChunkType.TRACKING_DELTA, now)
-        else:
-            return
+        if self._log.segments_begun > segments:
+            self._retain(now)
         self._written([(confirm, batch.publishing_ids) for batch, confirm in parts], now)
 
-    def _write_messages(self, parts: list[Batch], trailer_length: int, now: float) -> None:
+    def _write_messages(self, parts: list[Batch], trailer: bytes, now: float) -> None:
         values = [value for part in parts for value in part.filter_values or (None,)]
         found = chunk_filter(values)
         chunk = Chunk.build(
@@ -196,10 +221,10 @@ class Writer:
             first_offset=self._log.next_offset,
             timestamp_ms=self._wall_ms(now),
             epoch=self.epoch,
-            trailer_length=trailer_length,
+            trailer_length=len(trailer),
             bloom_size=0 if found is None else self._arguments.filter_size,
         )
-        self._log.append(chunk, found)
+        self._append(chunk, found, trailer)
 
     def _write_tracking(self, items: bytes, chunk_type: ChunkType, now: float) -> None:
         chunk = Chunk.build(
@@ -211,22 +236,21 @@ class Writer:
             epoch=self.epoch,
             chunk_type=chunk_type,
         )
-        self._log.append(chunk)
+        self._append(chunk)
 
-    def _begin_segment(self, now: float) -> None:
-        self._log.begin_segment()
-        first = self._log.first_offset
-        snapshot = self._tracking.snapshot(0 if first is None else first)
-        if snapshot:
-            self._write_tracking(snapshot, ChunkType.TRACKING_SNAPSHOT, now)
-        self._retain(now)
+    def _append(self, chunk: Chunk, values: ChunkFilter | None = None, trailer: bytes = b"") -> None:
+        if self._log.segment_is_full:
+            self._log.begin_segment()
+        self._log.append(chunk, values, trailer)
 
     def _retain(self, now: float) -> None:
         limit, age = self._arguments.max_length, self._arguments.max_age_s
-        self._log.retain(
+        dropped = self._log.retain(
             None if limit is None or limit < 0 else limit,
             None if age is None else self._wall_ms(now) - 1000 * age,
         )
+        for segment in dropped:
+            self._dropped(segment)
 
     def _wall_ms(self, now: float) -> int:
         return int(self._wall(now) * 1000)

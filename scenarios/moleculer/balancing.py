@@ -30,6 +30,13 @@ from scenarios.moleculer._wire import (
 
 @scenario("MOL-3.19", roles=CALLER, needs=("concurrent",))
 async def two_nodes(broker: Moleculer, client: Client, expect: Expect) -> None:
+    """Two nodes, balancing.
+
+    Fault: Two peers offer the action, the client does not; 100 calls, both answer; then one sends DISCONNECT,
+    20 more calls
+    Pass: Each peer gets at least 10 of the 100; after the DISCONNECT none of the 20 goes to the gone peer and
+    all succeed
+    """
     nodes = [peer(broker, id, {"p": {"echo": echo}}) for id in ("one", "two")]
     await joined(broker, client)
     await all_answered(client, expect, 100, "all calls are answered")
@@ -52,6 +59,13 @@ async def all_answered(client: Client, expect: Expect, count: int, criterion: st
 
 @scenario("MOL-3.20", roles=CALLER)
 async def balancer_disabled(broker: Moleculer, client: Client, expect: Expect) -> None:
+    """Balancer disabled, caller.
+
+    Fault: NATS only (Redis, MQTT and TCP have no balancer and fall back); a known peer offers the action; the
+    answer comes from a node that never sent INFO
+    Pass: REQUEST on MOL.REQB.<action>, not on MOL.REQ.<node>; the call completes with that answer. A call
+    with an explicit `node` goes to MOL.REQ.<node>
+    """
     known = peer(broker, services=OFFER)
     silent = {"announces": False, "answers_discover": False, "disable_balancer": True}
     hidden = peer(broker, "hidden", {"p": {"echo": lambda ctx: "from the hidden one"}}, **silent)
@@ -70,6 +84,15 @@ async def balancer_disabled(broker: Moleculer, client: Client, expect: Expect) -
 
 @scenario("MOL-3.27", roles=BOTH_WAYS)
 async def balanced_service(broker: Moleculer, client: Client, expect: Expect) -> None:
+    """Balancer disabled, service side.
+
+    Fault: NATS only; the client serves `s.a`; REQUEST published on MOL.REQB.s.a; then a new service is added;
+    then the client calls its own action
+    Pass: After its INFO broadcast the client is subscribed to MOL.REQB.<action> with a queue group named like
+    the action (any stable group name is non-strict); each REQUEST gets one RESPONSE on MOL.RES.<sender>;
+    within 2.5 s after the change the new action's REQB topic is subscribed too; the own call travels over
+    REQB as well (non-strict: answered locally)
+    """
     node = peer(broker, disable_balancer=True)
     await joined(broker, client, disable_balancer=True)
     await serve(client, {"a": "echo"})

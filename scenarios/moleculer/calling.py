@@ -54,6 +54,14 @@ def fail(ctx: Context) -> Any:
 @scenario("MOL-3.01", variants=("redis",), roles=CALLER, server=REDIS)
 @scenario("MOL-3.01", variants=("nats",), roles=CALLER, server=NATS)
 async def call_remote(broker: Moleculer, client: Client, expect: Expect) -> None:
+    """Call a remote action.
+
+    Fault: Peer answers RESPONSE success with data and meta
+    Pass: One REQUEST on MOL.REQ.<node>: `id` unique string; `action`, `params`, `meta` as given; `timeout`
+    the call's timeout in ms (0 or null when none); `level` 1; `requestID` a string; `caller` and `parentID`
+    null or absent; `stream` false, null or absent; `ver`, `sender`; for ver "5" also `headers` (object).
+    Result equals `data`
+    """
     node = peer(broker, services=OFFER)
     await joined(broker, client)
     await reachable(broker, node)
@@ -95,6 +103,11 @@ def check_request(expect: Expect, found: Request) -> None:
 
 @scenario("MOL-3.03", roles=CALLER)
 async def error_response(broker: Moleculer, client: Client, expect: Expect) -> None:
+    """Error response.
+
+    Fault: success false with error object (name, message, code, type, data, nodeID)
+    Pass: Call fails with message and code
+    """
     peer(broker, services={"p": {"fail": fail}})
     await joined(broker, client)
     result = await call(client, "p.fail")
@@ -105,6 +118,11 @@ async def error_response(broker: Moleculer, client: Client, expect: Expect) -> N
 
 @scenario("MOL-3.06", roles=CALLER, needs=("concurrent",))
 async def responses_reordered(broker: Moleculer, client: Client, expect: Expect) -> None:
+    """Responses reordered.
+
+    Fault: 20 calls, answered shuffled
+    Pass: Each gets its own
+    """
     node = peer(broker, services=OFFER)
     await joined(broker, client)
     calls = [begin_call(client, "p.wait", {"n": n}) for n in range(20)]
@@ -119,6 +137,12 @@ async def responses_reordered(broker: Moleculer, client: Client, expect: Expect)
 
 @scenario("MOL-3.07", roles=CALLER)
 async def call_timeout(broker: Moleculer, client: Client, expect: Expect) -> None:
+    """Call timeout.
+
+    Fault: No answer, `timeout_ms` 1000
+    Pass: Ends with kind `timeout` between 0.95 s and 1.45 s; `state.pending`, if given, is back to its value
+    before; the next call is answered
+    """
     node = peer(broker, services=OFFER)
     await joined(broker, client)
     before = (await client.state())["pending"]
@@ -132,6 +156,11 @@ async def call_timeout(broker: Moleculer, client: Client, expect: Expect) -> Non
 
 @scenario("MOL-3.08", roles=CALLER)
 async def late_response(broker: Moleculer, client: Client, expect: Expect) -> None:
+    """Late response.
+
+    Fault: Answer at 1.5 s
+    Pass: Ignored; next call unaffected
+    """
     node = peer(broker, services=OFFER)
     await joined(broker, client)
     first = begin_call(client, "p.wait", {"n": 1}, 1.0)
@@ -150,6 +179,11 @@ async def late_response(broker: Moleculer, client: Client, expect: Expect) -> No
 
 @scenario("MOL-3.09", roles=CALLER)
 async def duplicate_response(broker: Moleculer, client: Client, expect: Expect) -> None:
+    """Duplicate response.
+
+    Fault: dup
+    Pass: One completion
+    """
     node = peer(broker, services=OFFER)
     await joined(broker, client)
     first, second = begin_call(client, "p.wait", {"n": 1}), begin_call(client, "p.wait", {"n": 2})
@@ -165,6 +199,11 @@ async def duplicate_response(broker: Moleculer, client: Client, expect: Expect) 
 
 @scenario("MOL-3.10", roles=CALLER)
 async def unknown_response(broker: Moleculer, client: Client, expect: Expect) -> None:
+    """Response for unknown id.
+
+    Fault: Inject
+    Pass: Ignored
+    """
     node = peer(broker, services=OFFER)
     await joined(broker, client)
     pending = begin_call(client, "p.wait")
@@ -179,6 +218,15 @@ async def unknown_response(broker: Moleculer, client: Client, expect: Expect) ->
 
 @scenario("MOL-3.11", roles=BOTH_WAYS)
 async def timeout_forwarded(broker: Moleculer, client: Client, expect: Expect) -> None:
+    """Timeout is forwarded.
+
+    Fault: Call with `timeout_ms` 1234. Then, if the adapter knows the behaviour {"special": "nested_call"}
+    (the served action calls the peer's action without a timeout of its own): REQUEST to it with timeout 1234,
+    level 1, requestID R
+    Pass: First REQUEST.timeout = 1234. Nested REQUEST: `timeout` > 0 and <= 1234 (a float is right), `level`
+    2, `requestID` R, `parentID` = id of the incoming request, `caller` a non-empty string. An unknown special
+    leaves the second half out; it does not fail the scenario
+    """
     node = peer(broker, services=OFFER)
     await joined(broker, client)
     await is_answered(client, expect, "the call is answered", "p.echo", {"n": 1}, timeout_s=1.234)
@@ -203,6 +251,11 @@ async def timeout_forwarded(broker: Moleculer, client: Client, expect: Expect) -
 
 @scenario("MOL-3.13", roles=CALLER)
 async def meta_merged(broker: Moleculer, client: Client, expect: Expect) -> None:
+    """meta merged.
+
+    Fault: RESPONSE.meta adds a key
+    Pass: Visible to the caller
+    """
     node = peer(broker, services=OFFER)
     await joined(broker, client)
     pending = begin_call(client, "p.wait", meta={"a": 1})
@@ -214,6 +267,14 @@ async def meta_merged(broker: Moleculer, client: Client, expect: Expect) -> None
 
 @scenario("MOL-3.24", roles=CALLER, needs=("concurrent",))
 async def odd_responses(broker: Moleculer, client: Client, expect: Expect) -> None:
+    """Odd RESPONSE.
+
+    Fault: Five calls with `timeout_ms` 1000, answered: without `success`; `success` false without `error`;
+    `error` a string; `error` with an unknown `name`, a string `code` and no `stack`; right id with another
+    `ver`
+    Pass: Each ends exactly once and by 1.45 s with an error (never a result); the fourth with the message and
+    code of the peer; process alive, next call answered
+    """
     node = peer(broker, services=OFFER)
     await joined(broker, client)
     unknown = {"name": "NobodyKnowsThis", "message": "odd one", "code": "E_ODD"}
@@ -240,6 +301,12 @@ async def odd_responses(broker: Moleculer, client: Client, expect: Expect) -> No
 
 @scenario("MOL-3.26", roles=CALLER)
 async def nobody_offers(broker: Moleculer, client: Client, expect: Expect) -> None:
+    """Call of something that nobody offers.
+
+    Fault: `mol.call` of an unknown service, of an unknown action of a known service, and of a known action
+    with a `node` that does not exist
+    Pass: Each ends within 1 s with a definite error (code 404 if it has one) and no REQUEST is published
+    """
     peer(broker, services=OFFER)
     await joined(broker, client)
     since = mark(broker)

@@ -43,6 +43,14 @@ from scenarios.moleculer._wire import (
 @scenario("MOL-1.01", variants=("redis",), server=REDIS)
 @scenario("MOL-1.01", variants=("nats",), server=NATS)
 async def subscriptions_at_start(broker: Moleculer, client: Client, expect: Expect) -> None:
+    """Subscriptions at start.
+
+    Fault: None; record from connect to 2 s after the own DISCOVER
+    Pass: These 12 topics are subscribed (NATS: SUB read; Redis: SUBSCRIBE answered; MQTT: SUBACK sent) before
+    the first DISCOVER is published, in any order: EVENT, REQ and RES with the own id; DISCOVER, INFO and PING
+    with and without the own id; PONG with the own id; DISCONNECT; HEARTBEAT. REQB/EVENTB topics are required
+    only with the balancer off. More topics (EVENTACK) are allowed
+    """
     await joined(broker, client)
     found = [each for each in await came(broker, "Discover") if is_broadcast(each)]
     expect.that(found, "a DISCOVER is published", "none")
@@ -52,6 +60,11 @@ async def subscriptions_at_start(broker: Moleculer, client: Client, expect: Expe
 
 @scenario("MOL-1.02", roles=BOTH_WAYS, server={"namespace": "dev"})
 async def namespace_prefix(broker: Moleculer, client: Client, expect: Expect) -> None:
+    """Namespace prefix.
+
+    Fault: namespace dev
+    Pass: Topics MOL-dev.*; no MOL.* traffic
+    """
     node = peer(broker, services={"p": {"echo": echo}})
     await joined(broker, client, namespace="dev")
     await serve(client, {"echo": "echo"})
@@ -72,6 +85,15 @@ async def namespace_prefix(broker: Moleculer, client: Client, expect: Expect) ->
 @scenario("MOL-1.03", variants=("redis",), roles=BOTH_WAYS, server=REDIS)
 @scenario("MOL-1.03", variants=("nats",), roles=BOTH_WAYS, server=NATS)
 async def discover_then_info(broker: Moleculer, client: Client, expect: Expect) -> None:
+    """DISCOVER then INFO.
+
+    Fault: Peer answers DISCOVER with INFO on MOL.INFO.<client>; the client serves at least one service
+    Pass: A DISCOVER broadcast (more than one on the same connection: non-strict); then one or more INFO
+    broadcasts, the last one holding all its services, at most 4 s after the later of DISCOVER and `mol.serve`
+    (1.5 s measured: 0.5 s wait, 1 s quiet time); a call to the peer's action is routed to it and answered.
+    Non-strict: INFO broadcast before DISCOVER. A client with no service at all (not even `$node`) need not
+    broadcast INFO
+    """
     node = peer(broker, services={"p": {"echo": echo}})
     await joined(broker, client)
     await serve(client, {"echo": "echo"})
@@ -97,6 +119,14 @@ async def discover_then_info(broker: Moleculer, client: Client, expect: Expect) 
 @scenario("MOL-1.04", variants=("redis",), roles=SERVICE, server=REDIS)
 @scenario("MOL-1.04", variants=("nats",), roles=SERVICE, server=NATS)
 async def answers_discover(broker: Moleculer, client: Client, expect: Expect) -> None:
+    """Answers DISCOVER.
+
+    Fault: After `connect` and `mol.serve` have completed: peer sends DISCOVER on MOL.DISCOVER, then on
+    MOL.DISCOVER.<client>
+    Pass: Within 1 s each time one INFO on MOL.INFO.<peer> with the current service list. Non-strict: INFO on
+    the broadcast topic instead. A DISCOVER that arrives in the first 0.5 s of the connection may stay
+    unanswered (not judged)
+    """
     node = peer(broker)
     await joined(broker, client)
     await serve(client, {"echo": "echo"})
@@ -118,6 +148,15 @@ async def answers_discover(broker: Moleculer, client: Client, expect: Expect) ->
 @scenario("MOL-1.10", variants=("redis",), roles=SERVICE, server=REDIS)
 @scenario("MOL-1.10", variants=("nats",), roles=SERVICE, server=NATS)
 async def own_packets_echoed(broker: Moleculer, client: Client, expect: Expect) -> None:
+    """Own packets echoed.
+
+    Fault: None beyond the transporter: NATS, Redis and MQTT deliver a node's own broadcasts (DISCOVER, INFO,
+    HEARTBEAT) back to it; each is delivered twice here
+    Pass: Over 3 heartbeats: no INFO or DISCOVER addressed to the own id, no conflict reported, `mol.registry`
+    (if offered) shows one entry for itself, a REQUEST is answered once. Packets on the own EVENT, REQ and RES
+    topics are not part of this: they are processed even when the sender is the node itself (needed with the
+    balancer off)
+    """
     node = peer(broker)
     own = {"direction": "out", "where": {"sender": NODE}}
     broker.faults.add(*[duplicate(kind=kind, name=kind, **own) for kind in ("Discover", "Info", "Heartbeat")])

@@ -82,6 +82,13 @@ async def reached(nodes: list[Node], count: int, within_s: float = 3.0) -> dict[
 
 @scenario("MOL-4.01", roles=EMITTER)
 async def emit_with_groups(broker: Moleculer, client: Client, expect: Expect) -> None:
+    """emit with groups.
+
+    Fault: Peers A1 and A2 listen in group ga, B1 in group gb; `mol.emit` 20 times; then with groups ["ga"]
+    Pass: Per emit exactly one EVENT to A1 or A2 and one to B1, each with `broadcast` false and `groups`
+    holding the group that the node serves; A1 and A2 both get some. With groups ["ga"]: one EVENT, to A1 or
+    A2 only
+    """
     nodes = [listener(broker, id, f"g{id[0]}:news") for id in ("a1", "a2", "b1")]
     await joined(broker, client)
     for number in range(20):
@@ -105,6 +112,12 @@ async def emit_with_groups(broker: Moleculer, client: Client, expect: Expect) ->
 
 @scenario("MOL-4.02", roles=EMITTER)
 async def broadcast(broker: Moleculer, client: Client, expect: Expect) -> None:
+    """broadcast.
+
+    Fault: Peers A1, A2 (group ga) and B1 (gb) listen, C1 does not listen to the event; `mol.broadcast`
+    Pass: A1, A2 and B1 get one EVENT each on MOL.EVENT.<node> with `broadcast` true; `groups` absent, null or
+    empty; C1 gets none
+    """
     nodes = [listener(broker, id, f"g{id[0]}:news") for id in ("a1", "a2", "b1")]
     deaf = listener(broker, "c1", "gc:other")
     await joined(broker, client)
@@ -123,6 +136,12 @@ async def broadcast(broker: Moleculer, client: Client, expect: Expect) -> None:
 @scenario("MOL-4.03", variants=("redis",), roles=LISTENER, server=REDIS)
 @scenario("MOL-4.03", variants=("nats",), roles=LISTENER, server=NATS)
 async def receive_event(broker: Moleculer, client: Client, expect: Expect) -> None:
+    """Receive an event.
+
+    Fault: EVENT for a local handler: `groups` with the handler's group and `broadcast` false; then
+    `broadcast` true with `groups` absent; then with groups null
+    Pass: Handler runs once for each, with the payload
+    """
     node = peer(broker)
     await joined(broker, client)
     await listen(client, "news", group="ga")
@@ -142,6 +161,11 @@ async def receive_event(broker: Moleculer, client: Client, expect: Expect) -> No
 
 @scenario("MOL-4.04", roles=LISTENER)
 async def duplicate_event(broker: Moleculer, client: Client, expect: Expect) -> None:
+    """Duplicate event.
+
+    Fault: dup(EVENT)
+    Pass: Handler runs twice or dedup; no crash (documented)
+    """
     node = peer(broker)
     broker.faults.add(duplicate(kind="Event", direction="out", nth=1, name="twice"))
     await joined(broker, client)
@@ -159,6 +183,11 @@ async def duplicate_event(broker: Moleculer, client: Client, expect: Expect) -> 
 
 @scenario("MOL-4.05", roles=HEARING, ops=("raise_next",))
 async def handler_raises(broker: Moleculer, client: Client, expect: Expect) -> None:
+    """Handler raises.
+
+    Fault: Raise
+    Pass: Node alive; next event handled
+    """
     node = peer(broker)
     await joined(broker, client)
     await serve(client, {"echo": "echo"})
@@ -174,6 +203,12 @@ async def handler_raises(broker: Moleculer, client: Client, expect: Expect) -> N
 
 @scenario("MOL-4.06", roles=HEARING)
 async def absent_handler(broker: Moleculer, client: Client, expect: Expect) -> None:
+    """Event for an absent handler.
+
+    Fault: EVENT nobody listens to; EVENT for a local handler but only with a group that the node does not
+    serve
+    Pass: No handler runs, nothing is published, node alive
+    """
     node = peer(broker)
     await joined(broker, client)
     await serve(client, {"echo": "echo"})
@@ -194,6 +229,13 @@ async def absent_handler(broker: Moleculer, client: Client, expect: Expect) -> N
 
 @scenario("MOL-4.07", roles=HEARING)
 async def need_ack(broker: Moleculer, client: Client, expect: Expect) -> None:
+    """needAck.
+
+    Fault: EVENT with `needAck` true; without the member; with null. An EVENTACK packet only if the client
+    subscribes to MOL.EVENTACK.<id>
+    Pass: Handler runs once each time; an EVENTACK to MOL.EVENTACK.<sender> is allowed (moleculerpy), none is
+    expected (moleculer); no crash
+    """
     node = peer(broker)
     await joined(broker, client)
     await serve(client, {"echo": "echo"})
@@ -211,6 +253,13 @@ async def need_ack(broker: Moleculer, client: Client, expect: Expect) -> None:
 
 @scenario("MOL-4.22", roles=("emitter", "listener"))
 async def event_patterns(broker: Moleculer, client: Client, expect: Expect) -> None:
+    """Event patterns.
+
+    Fault: Client listens to `ord.*`, `all.**` and `q.?x`; EVENTs ord.a, ord.a.b, all.a.b, q.ax, q.abx. Peer
+    lists `pat.*` and `deep.**` in its INFO; the client emits pat.a, pat.a.b, deep.a.b
+    Pass: Handlers run for ord.a, all.a.b and q.ax only (`*` one segment, `**` any number, `?` one character);
+    EVENT to the peer for pat.a and deep.a.b only
+    """
     node = listener(broker, "peer", "pat.*", "deep.**")
     await joined(broker, client)
     for pattern in ("ord.*", "all.**", "q.?x"):
@@ -232,6 +281,15 @@ async def event_patterns(broker: Moleculer, client: Client, expect: Expect) -> N
 
 @scenario("MOL-4.23", roles=("emitter", "listener"))
 async def events_balancer_disabled(broker: Moleculer, client: Client, expect: Expect) -> None:
+    """Events with the balancer disabled.
+
+    Fault: NATS only; the client listens in group ga, two peers in group gb; emit, then broadcast
+    Pass: emit: one EVENT per group on MOL.EVENTB.<group>.<event> with `broadcast` false; none on
+    MOL.EVENT.<node>. broadcast: one EVENT per listening node on MOL.EVENT.<node> (its own id included) with
+    `broadcast` true, so that no node misses it. The client's own handler is subscribed on EVENTB with the
+    group as queue name and runs once per emit and per broadcast. Topic EVENTB.<event> as in the seed's first
+    table is non-strict
+    """
     nodes = [listener(broker, id, "gb:news", disable_balancer=True) for id in ("b1", "b2")]
     await joined(broker, client, disable_balancer=True)
     await listen(client, "news", group="ga")

@@ -42,6 +42,13 @@ from scenarios.moleculer._wire import (
 @scenario("MOL-2.07", variants=("redis",), roles=CALLER, server=REDIS, needs=("concurrent",))
 @scenario("MOL-2.07", variants=("nats",), roles=CALLER, server=NATS, needs=("concurrent",))
 async def disconnect_of_a_peer(broker: Moleculer, client: Client, expect: Expect) -> None:
+    """DISCONNECT of a peer.
+
+    Fault: Three calls pending on peer P (call timeout 30 s), one on peer Q; P sends DISCONNECT; then a new
+    call to P's action
+    Pass: The three end with an error within 1 s (never with a result); the new call fails without a REQUEST
+    to P; the call to Q completes normally
+    """
     gone = peer(broker, services=OFFER)
     other = peer(broker, "other", {"q": {"wait": withheld}})
     await joined(broker, client)
@@ -68,6 +75,13 @@ async def disconnect_of_a_peer(broker: Moleculer, client: Client, expect: Expect
 @scenario("MOL-2.08", variants=("redis",), roles=SERVICE, server=REDIS)
 @scenario("MOL-2.08", variants=("nats",), roles=SERVICE, server=NATS)
 async def own_stop(broker: Moleculer, client: Client, expect: Expect) -> None:
+    """Own stop.
+
+    Fault: `close` on an idle client that serves one service (NATS, Redis, MQTT)
+    Pass: On the wire in this order: INFO broadcast with an empty service list and a higher `seq`; DISCONNECT
+    broadcast; end of the transport connection (NATS and Redis: plain close; MQTT: DISCONNECT packet). Nothing
+    after DISCONNECT; all within 5 s; `close` completes. Non-strict: `$node` left in the list
+    """
     node = peer(broker)
     await joined(broker, client)
     await serve(client, {"echo": "echo"})

@@ -44,6 +44,15 @@ from scenarios.moleculer._wire import (
 
 @scenario("MOL-1.05", roles=SERVICE)
 async def info_fields(broker: Moleculer, client: Client, expect: Expect) -> None:
+    """INFO fields.
+
+    Fault: None; check every INFO of the session
+    Pass: `ver` equals the protocol version of the client ("4"; "5" for 0.15) and is a string; `sender` is the
+    node id; `services` a list of objects with `name`, `actions` and `events`; `ipList` a list; `hostname` and
+    `instanceID` non-empty strings, `instanceID` the same in all INFO of one process; `client` with `type`,
+    `version`, `langVersion`; `config` and `metadata` present. `seq` is an integer that grows when the
+    services change. Non-strict: no `seq` (not in the field table, only in the example)
+    """
     node = peer(broker)
     await joined(broker, client)
     for number, name in enumerate(("s", "t")):
@@ -89,6 +98,14 @@ def check_info(expect: Expect, info: Info) -> None:
 
 @scenario("MOL-1.06", roles=SERVICE)
 async def info_after_services_started(broker: Moleculer, client: Client, expect: Expect) -> None:
+    """INFO only after services started.
+
+    Fault: Two services, A at once, B with a start hook of 2 s; peer sends DISCOVER every 250 ms during the
+    start
+    Pass: No INFO (broadcast or targeted) holds B before 1.95 s after the start of its hook (`mol.serve` or
+    `connect`, whichever is later); INFO with A alone, or no answer at all, are both fine in the meantime; at
+    most 2.5 s after the end of the hook a broadcast INFO with A and B
+    """
     node = peer(broker)
     await joined(broker, client)
     await serve(client, {"echo": "echo"}, "a")
@@ -128,6 +145,14 @@ DEVIATIONS: Mapping[str, tuple[dict[str, Any], bool]] = {
 
 @scenario("MOL-1.07", roles=CALLER)
 async def odd_infos(broker: Moleculer, client: Client, expect: Expect) -> None:
+    """Unknown and missing fields in INFO.
+
+    Fault: Eight peers, each with one deviation: extra members, `metadata` null, `config` null, no `seq`,
+    `actions` as [] in one service (as in the seed's example), no `ipList`, no `hostname`, no `client`; each
+    offers the same action under its own node id
+    Pass: For the first five: a call addressed to that node is routed and answered. For the last three the
+    same, or (non-strict) the peer is left out. Never a crash, and the peers after it are still accepted
+    """
     await joined(broker, client)
     for number, (name, (fields, may_be_left_out)) in enumerate(DEVIATIONS.items()):
         id = f"odd-{number}"
@@ -148,6 +173,12 @@ async def odd_infos(broker: Moleculer, client: Client, expect: Expect) -> None:
 
 @scenario("MOL-1.11", roles=CALLER)
 async def service_list_changes(broker: Moleculer, client: Client, expect: Expect) -> None:
+    """Service list changes.
+
+    Fault: INFO seq 1 with services A and B; then INFO with the same instanceID, seq 2, and A only
+    Pass: From 500 ms after the second INFO: a call to B fails (kind `refused`, code 404, or another definite
+    kind) with no REQUEST on the wire; a call to A is routed and answered
+    """
     node = peer(broker, services={"a": {"echo": echo}, "b": {"echo": echo}})
     await joined(broker, client)
     await is_answered(client, expect, "a call to a service of the first INFO is answered", "b.echo")
@@ -166,6 +197,12 @@ async def service_list_changes(broker: Moleculer, client: Client, expect: Expect
 
 @scenario("MOL-1.12", roles=CALLER, server={"bus": {"max_payload": 8 << 20}})
 async def large_info(broker: Moleculer, client: Client, expect: Expect) -> None:
+    """Large INFO.
+
+    Fault: INFO of about 2 MiB with 1000 services; server announces max_payload 8 MiB (NATS). Not on the TCP
+    transporter, whose limit is 1 MiB
+    Pass: Within 5 s an action of the last service is callable; heartbeats of the client go on
+    """
     node = peer(broker)
     await joined(broker, client, heartbeat_s=1)
     filler = {"text": "x" * 1900}
@@ -185,6 +222,13 @@ async def large_info(broker: Moleculer, client: Client, expect: Expect) -> None:
 
 @scenario("MOL-1.15", roles=SERVICE)
 async def service_added_and_removed(broker: Moleculer, client: Client, expect: Expect) -> None:
+    """Service added and removed at run time.
+
+    Fault: After start, `mol.serve` of a further service, 3 s later `mol.unserve` (if offered)
+    Pass: Each time one or more INFO broadcasts within 2.5 s, `seq` higher than before, list with respectively
+    without the service; a REQUEST to the new action is answered at the latest after that INFO. Many changes
+    within 1 s may share one INFO
+    """
     node = peer(broker)
     await joined(broker, client)
     await serve(client, {"echo": "echo"})

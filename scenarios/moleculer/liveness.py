@@ -50,6 +50,14 @@ async def row(client: Client, id: str = PEER) -> Any:
 @scenario("MOL-2.01", variants=("redis",), server=REDIS, timeout_s=45)
 @scenario("MOL-2.01", variants=("nats",), server=NATS, timeout_s=45)
 async def periodic_heartbeat(broker: Moleculer, client: Client, expect: Expect) -> None:
+    """Periodic heartbeat.
+
+    Fault: `heartbeat_s` 2; record 20 s from the first HEARTBEAT (transporters NATS, Redis, MQTT; the TCP
+    transporter has none)
+    Pass: First HEARTBEAT at most 4.5 s after DISCOVER; every gap within 1.2 to 3.0 s (real nodes add a jitter
+    of up to ±0.5 s, fixed at start or per beat); 7 to 15 packets in the window; each has `ver`, `sender` and
+    `cpu` (number, or null)
+    """
     await joined(broker, client, heartbeat_s=2)
     (discover, *_) = await came(broker, "Discover")
     first = await came(broker, "Heartbeat", within_s=6.0)
@@ -75,6 +83,12 @@ async def periodic_heartbeat(broker: Moleculer, client: Client, expect: Expect) 
 
 @scenario("MOL-2.02", timeout_s=75)
 async def default_interval(broker: Moleculer, client: Client, expect: Expect) -> None:
+    """Default interval.
+
+    Fault: No heartbeat option; record until the third HEARTBEAT, at most 45 s
+    Pass: Mean gap 4.4 to 5.6 s (seed, moleculerpy) or 9.4 to 10.6 s (moleculer 0.14 and 0.15); the report
+    says which
+    """
     await joined(broker, client)
     found = await came(broker, "Heartbeat", count=3, within_s=45.0)
     expect.that(len(found) >= 3, "three HEARTBEATs within 45 s", len(found))
@@ -86,6 +100,14 @@ async def default_interval(broker: Moleculer, client: Client, expect: Expect) ->
 
 @scenario("MOL-2.03", roles=CALLER, timeout_s=45)
 async def peer_goes_silent(broker: Moleculer, client: Client, expect: Expect) -> None:
+    """Peer goes silent.
+
+    Fault: `heartbeat_s` 1, `heartbeat_timeout_s` 3; the peer beats each second for 4 s, answers one call,
+    then publishes nothing at all; the next call is made at 7.5 s of silence
+    Pass: The first call succeeds. At 7.5 s (2 x timeout + 1.5 s) the second fails within 500 ms with a
+    definite error and no REQUEST goes to the peer. `mol.registry` (if offered) shows it unavailable, not
+    before 2.5 s of silence
+    """
     node = peer(broker, services=OFFER)
     await joined(broker, client, heartbeat_s=1, heartbeat_timeout_s=3)
     await asyncio.sleep(3.0)
@@ -109,6 +131,13 @@ async def peer_goes_silent(broker: Moleculer, client: Client, expect: Expect) ->
 
 @scenario("MOL-2.04", roles=CALLER, timeout_s=60)
 async def heartbeat_keeps_alive(broker: Moleculer, client: Client, expect: Expect) -> None:
+    """Heartbeat keeps a peer alive.
+
+    Fault: `heartbeat_timeout_s` 4; peer beats each 3.2 s, 10 periods; one call per period, made 3 s after the
+    beat
+    Pass: Every call is routed and answered; no DISCOVER to the peer; registry (if offered) never shows it
+    unavailable
+    """
     node = peer(broker, services=OFFER, heartbeat_s=0)
     await joined(broker, client, heartbeat_s=2, heartbeat_timeout_s=4)
     since = mark(broker)
@@ -142,6 +171,14 @@ async def _returns(broker: Moleculer, client: Client, expect: Expect, node: Node
 
 @scenario("MOL-2.05", roles=CALLER, timeout_s=60)
 async def return_of_a_peer(broker: Moleculer, client: Client, expect: Expect) -> None:
+    """Return of a broken peer.
+
+    Fault: Peer unavailable (a) by silence as in MOL-2.03, (b) by its DISCONNECT; then one HEARTBEAT from it;
+    a call 500 ms after it; INFO (same instanceID, same seq) 1 s after it, as answer to the DISCOVER; another
+    call
+    Pass: DISCOVER on MOL.DISCOVER.<peer> within 1 s after the HEARTBEAT; the first call fails without a
+    REQUEST to the peer; the second is routed and answered
+    """
     node = peer(broker, services=OFFER, answers_discover=False)
     await joined(broker, client, heartbeat_s=1, heartbeat_timeout_s=3)
     node.send_info(NODE)  # in place of the answer to DISCOVER
@@ -159,6 +196,11 @@ async def return_of_a_peer(broker: Moleculer, client: Client, expect: Expect) ->
 
 @scenario("MOL-2.06", roles=SERVICE)
 async def unknown_heartbeat(broker: Moleculer, client: Client, expect: Expect) -> None:
+    """Heartbeat from an unknown node.
+
+    Fault: Inject
+    Pass: Targeted DISCOVER; no crash
+    """
     node = peer(broker)
     await joined(broker, client)
     await serve(client, {"echo": "echo"})
@@ -173,6 +215,13 @@ async def unknown_heartbeat(broker: Moleculer, client: Client, expect: Expect) -
 
 @scenario("MOL-2.14", roles=CALLER)
 async def heartbeat_with_seq(broker: Moleculer, client: Client, expect: Expect) -> None:
+    """HEARTBEAT that tells of a newer INFO.
+
+    Fault: Known peer (INFO seq 1); HEARTBEAT with `seq` 2 (as nodes with the Redis or Etcd discoverer send
+    it); the peer answers DISCOVER with INFO seq 2 that adds an action; then HEARTBEATs without `seq`
+    Pass: One DISCOVER on MOL.DISCOVER.<peer> within 1 s; the added action is callable after the INFO; no
+    DISCOVER for the plain HEARTBEATs. Non-strict: `seq` ignored, peer kept alive
+    """
     node = peer(broker, services=OFFER, heartbeat_s=0)
     await joined(broker, client)
     await is_answered(client, expect, "a call to the peer is answered", "p.echo")

@@ -84,6 +84,15 @@ def request_of(id: str, action: str = "s.echo") -> dict[str, Any]:
 
 @scenario("MOL-1.08", roles=BOTH_WAYS)
 async def wrong_version(broker: Moleculer, client: Client, expect: Expect) -> None:
+    """Wrong protocol version.
+
+    Fault: A stranger sends INFO with an action, and REQUEST for a served action, with `ver` "3", with the
+    other real version ("5" to a v4 client, "4" to a v5 client), with the number 4 or 5, and without `ver`;
+    then a correct REQUEST
+    Pass: For "3" and the other version: no RESPONSE, the action does not run, a call to the stranger's action
+    fails without a REQUEST. Number or missing `ver`: the same; non-strict if processed. The correct REQUEST
+    is answered within 1 s. Clients run with the version check disabled are not judged
+    """
     node = peer(broker)
     await joined(broker, client)
     await serve(client, {"echo": "echo"})
@@ -114,6 +123,15 @@ async def wrong_version(broker: Moleculer, client: Client, expect: Expect) -> No
 
 @scenario("MOL-1.09", roles=SERVICE)
 async def node_id_conflict(broker: Moleculer, client: Client, expect: Expect) -> None:
+    """nodeID conflict.
+
+    Fault: INFO broadcast with the client's own `sender` and another `instanceID`
+    Pass: Within 2 s the conflict is reported: the adapter process ends with a status other than 0, or an
+    `error`/`session disconnected` event comes and the node sends no HEARTBEAT any more. Exit is not `crashed`
+    in this scenario; the runner restarts the adapter. Non-strict: ignored, and a REQUEST is still answered
+    and a DISCOVER still gives the own instanceID. Fail: own services replaced, hang, or half-dead node (no
+    answers, heartbeats go on)
+    """
     node = peer(broker)
     await joined(broker, client, heartbeat_s=1)
     await serve(client, {"echo": "echo"})
@@ -178,6 +196,14 @@ def break_all(node: Node, version: str) -> int:
 @scenario("MOL-1.13", variants=("redis",), roles=SERVICE, server=REDIS)
 @scenario("MOL-1.13", variants=("nats",), roles=SERVICE, server=NATS)
 async def broken_packets(broker: Moleculer, client: Client, expect: Expect) -> None:
+    """Broken packet.
+
+    Fault: On each of the client's 12 topics: empty payload, `{`, `[]`, `null`, `5`, a JSON string, invalid
+    UTF-8, an object with only `ver`, one with `ver` and `sender`, one with a numeric `sender`; then a correct
+    REQUEST
+    Pass: Process alive, the REQUEST is answered within 1 s, heartbeats go on. Log lines on stderr are
+    allowed, and so are answers to packets without id, action or sender (an error RESPONSE, an INFO, a PONG)
+    """
     node = peer(broker)
     await joined(broker, client, heartbeat_s=1)
     await serve(client, {"echo": "echo"})
@@ -193,6 +219,14 @@ async def broken_packets(broker: Moleculer, client: Client, expect: Expect) -> N
 
 @scenario("MOL-1.14", roles=BOTH_WAYS)
 async def topic_decides(broker: Moleculer, client: Client, expect: Expect) -> None:
+    """Topic decides the type.
+
+    Fault: A known peer's payload that looks like a REQUEST for a served action is published on MOL.HEARTBEAT;
+    a payload that looks like INFO on MOL.PING.<client>
+    Pass: No action runs and no RESPONSE is sent for the first; the peer's service list is unchanged by the
+    second (a PONG to the sender is right). Taking the packet as the topic's type (heartbeat refreshed) or
+    dropping it are both a pass
+    """
     node = peer(broker, services={"p": {"echo": echo}})
     await joined(broker, client)
     await serve(client, {"echo": "echo"})

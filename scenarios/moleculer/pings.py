@@ -44,6 +44,12 @@ def pongs(broker: Moleculer, since: int) -> list[Topical]:
 
 @scenario("MOL-2.09", roles=SERVICE)
 async def ping_answered(broker: Moleculer, client: Client, expect: Expect) -> None:
+    """PING answered.
+
+    Fault: PING with `id` and `time` on MOL.PING.<client>; the same on MOL.PING; then one without `id`
+    Pass: For the first two one PONG each on MOL.PONG.<sender> within 1 s: same `id`, same `time`, `arrived` a
+    number within 5 s of the wall clock. For the third a PONG without `id` (or null) or no answer; no crash
+    """
     node = peer(broker)
     await joined(broker, client)
     await serve(client, {"echo": "echo"})
@@ -91,6 +97,13 @@ def pong_to(node: Node, ping: Ping, **fields: Any) -> None:
 
 @scenario("MOL-2.10", ops=("mol.ping",))
 async def pong_handled(broker: Moleculer, client: Client, expect: Expect) -> None:
+    """PONG handled.
+
+    Fault: `mol.ping` of peer P: first a PONG from P with another `id`, 300 ms later the right PONG, twice;
+    then a second `mol.ping` answered normally
+    Pass: Each ping completes exactly once, the second one by its own PONG. Non-strict: the first ping is
+    completed by the PONG with the foreign id (moleculer matches by node, not by id)
+    """
     node = mute_pings(broker)
     await joined(broker, client)
     first = client.begin("mol.ping", 3.0, session="s1", node=PEER)
@@ -113,6 +126,12 @@ async def pong_handled(broker: Moleculer, client: Client, expect: Expect) -> Non
 
 @scenario("MOL-2.11", ops=("mol.ping",))
 async def ping_timeout(broker: Moleculer, client: Client, expect: Expect) -> None:
+    """Ping timeout.
+
+    Fault: `mol.ping` with 2000 ms; no PONG
+    Pass: Ends within 2.65 s with error kind `timeout`, or with an empty result (null) if the library reports
+    it so; no later completion when the PONG comes at 4 s
+    """
     node = mute_pings(broker)
     await joined(broker, client)
     begun = now()
@@ -133,6 +152,12 @@ async def ping_timeout(broker: Moleculer, client: Client, expect: Expect) -> Non
 
 @scenario("MOL-2.12", roles=CALLER, ops=("mol.ping",))
 async def peer_clock_differs(broker: Moleculer, client: Client, expect: Expect) -> None:
+    """Peer clock differs.
+
+    Fault: PONG with `arrived` one hour ahead, then one hour behind; heartbeats go on
+    Pass: `rtt_ms` between 0 and 1000 in both cases (the difference is not mixed into it); the peer stays
+    available and a call to it is answered
+    """
     node = mute_pings(broker, p={"echo": echo})
     await joined(broker, client, heartbeat_s=1, heartbeat_timeout_s=4)
     for number, (hours, name) in enumerate(((1, "ahead"), (-1, "behind"))):

@@ -48,6 +48,11 @@ from scenarios.moleculer._wire import (
 @scenario("MOL-3.02", variants=("redis",), roles=SERVICE, server=REDIS)
 @scenario("MOL-3.02", variants=("nats",), roles=SERVICE, server=NATS)
 async def serve_action(broker: Moleculer, client: Client, expect: Expect) -> None:
+    """Serve an action.
+
+    Fault: Send REQUEST
+    Pass: RESPONSE to MOL.RES.<sender>, same id, success true, data
+    """
     node = peer(broker)
     await joined(broker, client)
     await serve(client, {"echo": "echo", "fixed": {"return": [1, "two", None]}})
@@ -67,6 +72,11 @@ async def serve_action(broker: Moleculer, client: Client, expect: Expect) -> Non
 
 @scenario("MOL-3.04", roles=SERVICE)
 async def error_in_action(broker: Moleculer, client: Client, expect: Expect) -> None:
+    """Error in served action.
+
+    Fault: Action throws
+    Pass: RESPONSE success false with error.message; node alive
+    """
     node = peer(broker)
     await joined(broker, client)
     thrown = {"message": "out of tea", "code": 418, "type": "TEAPOT"}
@@ -85,6 +95,13 @@ async def error_in_action(broker: Moleculer, client: Client, expect: Expect) -> 
 
 @scenario("MOL-3.05", roles=SERVICE)
 async def unknown_action(broker: Moleculer, client: Client, expect: Expect) -> None:
+    """Unknown action.
+
+    Fault: REQUEST for an action that is not there, in a known and in an unknown service
+    Pass: Within 1 s one RESPONSE with the id, `success` false, `data` null or absent, `error` an object with
+    non-empty `name` and `message`; node alive. Non-strict: `code` other than 404. For ver "5" `headers` may
+    be null
+    """
     node = peer(broker)
     await joined(broker, client)
     await serve(client, {"echo": "echo"})
@@ -106,6 +123,11 @@ async def unknown_action(broker: Moleculer, client: Client, expect: Expect) -> N
 
 @scenario("MOL-3.12", roles=SERVICE)
 async def params_missing(broker: Moleculer, client: Client, expect: Expect) -> None:
+    """params missing.
+
+    Fault: REQUEST to `echo` without `params`; with `params` null; with only id, action, ver and sender
+    Pass: Each is answered with success true within 1 s; `data` is absent, null or {}; no crash
+    """
     node = peer(broker)
     await joined(broker, client)
     await serve(client, {"echo": "echo"})
@@ -143,6 +165,12 @@ CONTENTS: dict[str, Any] = {
 @scenario("MOL-3.14", variants=("redis",), roles=BOTH_WAYS, server=REDIS)
 @scenario("MOL-3.14", variants=("nats",), roles=BOTH_WAYS, server={**NATS, "bus": {"max_payload": 8 << 20}})
 async def large_and_odd_params(broker: Moleculer, client: Client, expect: Expect) -> None:
+    """Unicode, deep and large params.
+
+    Fault: Emoji and surrogate pairs, depth 50, 900 KiB of JSON; then 2 MiB with max_payload 8 MiB announced
+    (NATS) - not on the TCP transporter; both directions (call and serve)
+    Pass: Equal on the other side (SHA-256 of the canonical form)
+    """
     node = peer(broker, services={"p": {"echo": echo}})
     await joined(broker, client)
     await serve(client, {"echo": "echo"})
@@ -160,6 +188,13 @@ TAGGED = ("[[DT]]123", "[[BI]]5", "[[MP]]{", "[[BF]]AA==", "[[ES]]x", "[[DA]]123
 
 @scenario("MOL-3.15", roles=BOTH_WAYS)
 async def strings_like_extensions(broker: Moleculer, client: Client, expect: Expect) -> None:
+    """String that looks like an extension.
+
+    Fault: With serializer JSON, and with every other serializer that the adapter offers (JSONExt only exists
+    in 0.15): the plain strings "[[DT]]123", "[[BI]]5", "[[MP]]{", "[[BF]]AA==", "[[ES]]x", "[[DA]]123" and
+    "[[" as params and as data
+    Pass: Equal, still strings
+    """
     serializers = list(dict.fromkeys(["JSON", *client.hello.serializers]))
     nodes: dict[str, Node] = {}
     for name in serializers:
@@ -178,6 +213,11 @@ async def strings_like_extensions(broker: Moleculer, client: Client, expect: Exp
 
 @scenario("MOL-3.16", roles=BOTH_WAYS)
 async def dotted_keys(broker: Moleculer, client: Client, expect: Expect) -> None:
+    """Dotted keys.
+
+    Fault: {"a.b":1}
+    Pass: Equal
+    """
     node = peer(broker, services={"p": {"echo": echo}})
     await joined(broker, client)
     await serve(client, {"echo": "echo"})
@@ -190,6 +230,14 @@ async def dotted_keys(broker: Moleculer, client: Client, expect: Expect) -> None
 
 @scenario("MOL-3.17", roles=SERVICE)
 async def request_while_stopping(broker: Moleculer, client: Client, expect: Expect) -> None:
+    """Request while stopping.
+
+    Fault: Service with a stop hook of 1.5 s ({"special": "slow_stop"}; without it the window is 100 ms):
+    REQUEST injected in the turn in which the empty INFO is read, another 500 ms later if the connection is
+    still open
+    Pass: Each REQUEST that reached the client before DISCONNECT gets one RESPONSE: the normal result, or
+    `success` false (404 ServiceNotAvailableError); none is met with silence
+    """
     node = peer(broker)
     await joined(broker, client)
     await serve(client, {"echo": "echo"})
@@ -219,6 +267,13 @@ async def request_while_stopping(broker: Moleculer, client: Client, expect: Expe
 
 @scenario("MOL-3.18", roles=SERVICE)
 async def in_flight_at_stop(broker: Moleculer, client: Client, expect: Expect) -> None:
+    """In-flight at stop.
+
+    Fault: Action takes 1.5 s; `close` 100 ms after the REQUEST
+    Pass: RESPONSE (result or error) before DISCONNECT. Non-strict: DISCONNECT without the RESPONSE, nothing
+    published afterwards (moleculer without context tracking; the caller then rejects by DISCONNECT). Fail:
+    RESPONSE after DISCONNECT, or the connection closes with neither
+    """
     node = peer(broker)
     await joined(broker, client)
     await serve(client, {"slow": {"sleep_ms": 1500}})
@@ -242,6 +297,12 @@ async def in_flight_at_stop(broker: Moleculer, client: Client, expect: Expect) -
 
 @scenario("MOL-3.25", roles=SERVICE)
 async def deadline_kept(broker: Moleculer, client: Client, expect: Expect) -> None:
+    """Deadline kept by the callee.
+
+    Fault: REQUEST with `timeout` 300 to an action that sleeps 1500 ms
+    Pass: Exactly one RESPONSE: success false (RequestTimeoutError, code 504) between 280 and 700 ms.
+    Non-strict: the result at 1.5 s
+    """
     node = peer(broker)
     await joined(broker, client)
     await serve(client, {"slow": {"sleep_ms": 1500}})

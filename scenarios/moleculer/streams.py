@@ -125,6 +125,14 @@ def judge_bytes(
 @scenario("MOL-4.08", variants=("redis",), roles=BOTH_WAYS, server=REDIS)
 @scenario("MOL-4.08", variants=("nats",), roles=BOTH_WAYS, server=NATS)
 async def stream_in_order(broker: Moleculer, client: Client, expect: Expect) -> None:
+    """Stream in order.
+
+    Fault: Both directions with 20 chunks of 1 KiB: the peer uploads to a `read_stream` action (REQUESTs of
+    one id: seq 0 with `stream` true and params null, chunks seq 1..20 as {"type":"Buffer","data":[...]}, seq
+    21 with `stream` false); the peer answers a call with a stream in the same way in RESPONSEs. For ver "5"
+    seq 0 of an upload may carry real params
+    Pass: Bytes equal (SHA-256) and end signalled; the upload gets exactly one ordinary RESPONSE
+    """
     node = await ready(broker, client)
     await goes_up(broker, expect, node, TWENTY, "upload")
     await goes_down(client, expect, node, TWENTY, "download")
@@ -149,6 +157,12 @@ ORDERS = {
 
 @scenario("MOL-4.09", roles=BOTH_WAYS)
 async def stream_out_of_order(broker: Moleculer, client: Client, expect: Expect) -> None:
+    """Stream out of order.
+
+    Fault: Upload and download; 0,2,1,4,3,...; opening packet after chunk 1; blocks of five reversed
+    (4,3,2,1,0,9,8,...); the end packet stays last
+    Pass: Bytes equal, end signalled
+    """
     node = await ready(broker, client)
     for name, order in ORDERS.items():
         await goes_up(broker, expect, node, order, f"{name}, upload")
@@ -157,6 +171,12 @@ async def stream_out_of_order(broker: Moleculer, client: Client, expect: Expect)
 
 @scenario("MOL-4.10", roles=BOTH_WAYS)
 async def duplicate_chunk(broker: Moleculer, client: Client, expect: Expect) -> None:
+    """Duplicate chunk.
+
+    Fault: seq 3 twice in a row, upload and download
+    Pass: Bytes once, end signalled. Non-strict: the chunk appears twice but everything after it is complete
+    and the end comes. Fail: hang, loss, crash
+    """
     node = await ready(broker, client)
     order = [0, 1, 2, 3, 3, *range(4, 22)]
     await goes_up(broker, expect, node, order, "upload", twice=[3])
@@ -165,6 +185,14 @@ async def duplicate_chunk(broker: Moleculer, client: Client, expect: Expect) -> 
 
 @scenario("MOL-4.11", roles=BOTH_WAYS)
 async def stream_error(broker: Moleculer, client: Client, expect: Expect) -> None:
+    """Stream error.
+
+    Fault: After two chunks have been read (the reader is attached), 200 ms later the end packet with an
+    error. Upload: `stream` false and the error object in `meta.$streamError` (ver 4) or
+    `headers.$streamError` (ver 5). Download: `success` false, `error`, `stream` false, data null
+    Pass: Download: the call/stream ends with the error's message within 1 s. Upload: the served action sees
+    an error and a RESPONSE `success` false follows within 1 s. No plain end without an error
+    """
     node = await ready(broker, client)
     chunks = kibibytes_of(range(4))
     calling, stream = await download(client, node, chunks)
@@ -204,6 +232,12 @@ async def sender_back(node: Node) -> None:
 
 @scenario("MOL-4.12", roles=SERVICE)
 async def upload_sender_vanishes(broker: Moleculer, client: Client, expect: Expect) -> None:
+    """Sender of a request stream vanishes.
+
+    Fault: Peer uploads two chunks to a `read_stream` action, then DISCONNECT
+    Pass: The served action ends with an error within 1 s (a RESPONSE success false to the gone peer is
+    right); process alive; the peer's return and a new upload work
+    """
     node = await ready(broker, client)
     upload = Upload(broker, node, "s.read", kibibytes_of(range(5)))
     upload.send(0, 1, 2)
@@ -223,6 +257,11 @@ async def upload_sender_vanishes(broker: Moleculer, client: Client, expect: Expe
 
 @scenario("MOL-4.18", roles=CALLER)
 async def download_sender_vanishes(broker: Moleculer, client: Client, expect: Expect) -> None:
+    """Sender of a response stream vanishes.
+
+    Fault: Call answered by a stream; after two chunks have been read the peer sends DISCONNECT
+    Pass: The reader gets an error within 1 s and the op ends; process alive
+    """
     node = await ready(broker, client)
     calling, stream = await download(client, node, kibibytes_of(range(5)))
     stream.send(0, 1, 2)
@@ -238,6 +277,12 @@ async def download_sender_vanishes(broker: Moleculer, client: Client, expect: Ex
 
 @scenario("MOL-4.19", roles=BOTH_WAYS)
 async def old_chunk_again(broker: Moleculer, client: Client, expect: Expect) -> None:
+    """Old chunk arrives again later.
+
+    Fault: Upload and download; order 0,1,2,3,4,5,3,6,7(end)
+    Pass: Bytes once and end signalled, or the stream fails with an error. Non-strict: chunk 3 twice, rest
+    complete. Fail: no end
+    """
     node = await ready(broker, client)
     order = [0, 1, 2, 3, 4, 5, 3, 6, 7]
     chunks = kibibytes_of(order)
@@ -258,6 +303,12 @@ async def old_chunk_again(broker: Moleculer, client: Client, expect: Expect) -> 
 
 @scenario("MOL-4.20", roles=SERVICE)
 async def chunk_after_end(broker: Moleculer, client: Client, expect: Expect) -> None:
+    """Chunk after the end of its stream.
+
+    Fault: A complete upload, then a duplicate of seq 2; then DISCONNECT of the sender
+    Pass: Process alive; no second run of the action, no RESPONSE for it; a new upload works after the peer is
+    back
+    """
     node = await ready(broker, client)
     upload = Upload(broker, node, "s.read", kibibytes_of(range(5)))
     upload.send(*range(upload.end + 1))
@@ -280,6 +331,12 @@ def taken(ctx: Context) -> Any:
 
 @scenario("MOL-4.16", roles=BOTH_WAYS)
 async def object_mode(broker: Moleculer, client: Client, expect: Expect) -> None:
+    """Object mode stream.
+
+    Fault: Peer sends objects as params/data of the chunks with `$streamObjectMode` true in `meta` (ver 4) or
+    `headers` (ver 5) of the packets; the adapter reads with {"special": "object_stream"}
+    Pass: Objects equal and in order; sending the other way, the flag is set in the same place
+    """
     node = peer(
         broker, services={"p": {"take": lambda ctx: [] if ctx.stream is None else list(ctx.stream.chunks)}}
     )

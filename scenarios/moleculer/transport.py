@@ -68,6 +68,14 @@ async def back(broker: Moleculer, since: int, within_s: float = 9.0) -> float:
 @scenario("MOL-2.13", variants=("redis",), roles=BOTH_WAYS, server=REDIS, timeout_s=60)
 @scenario("MOL-2.13", variants=("nats",), roles=BOTH_WAYS, server=NATS, timeout_s=60)
 async def server_restart(broker: Moleculer, client: Client, expect: Expect) -> None:
+    """Server restart.
+
+    Fault: Transporter server stops for 3 s and comes back without state; peer stays alive and beats each
+    second; `heartbeat_timeout_s` 10
+    Pass: Within 8 s after the return the 12 topics are subscribed again, a REQUEST is answered and a call to
+    the peer is answered. A new DISCOVER or INFO is not required (nats.js 2 does not tell Moleculer of the
+    reconnect; the peers' heartbeats heal the registry); further DISCOVERs are allowed
+    """
     node = peer(broker, services=OFFER)
     await joined(broker, client, heartbeat_s=1, heartbeat_timeout_s=10)
     await serve(client, {"echo": "echo"})
@@ -96,6 +104,14 @@ async def server_restart(broker: Moleculer, client: Client, expect: Expect) -> N
 @scenario("MOL-3.21", variants=("redis",), roles=CALLER, server=REDIS)
 @scenario("MOL-3.21", variants=("nats",), roles=CALLER, server=NATS)
 async def transport_down(broker: Moleculer, client: Client, expect: Expect) -> None:
+    """Transport down at call.
+
+    Fault: fin of all transporter connections and refuse for 3 s; 500 ms later a call with marked params and
+    `timeout_ms` 1000 to a peer that is still in the registry (`heartbeat_timeout_s` 60)
+    Pass: Ends by 1.45 s: kind `connection` (BrokerDisconnectedError 502), or `timeout` where the message
+    client hides the loss (nats.js 2). No result. No REQUEST with its params appears later; non-strict if one
+    appears after the reconnect
+    """
     peer(broker, services=OFFER)
     await joined(broker, client, **PATIENT)
     await is_answered(client, expect, "a call before the loss is answered", "p.echo")
@@ -117,6 +133,15 @@ async def transport_down(broker: Moleculer, client: Client, expect: Expect) -> N
 @scenario("MOL-3.22", variants=("redis",), roles=CALLER, server=REDIS, needs=("concurrent",))
 @scenario("MOL-3.22", variants=("nats",), roles=CALLER, server=NATS, needs=("concurrent",))
 async def lost_with_pending_calls(broker: Moleculer, client: Client, expect: Expect) -> None:
+    """Transport lost with pending calls.
+
+    Fault: RST with 5 calls pending (`timeout_ms` 6000), server accepts again at once; when the client has
+    subscribed again, the peer answers three of them; the other two are answered 1 s after their deadline;
+    `heartbeat_timeout_s` 60
+    Pass: Each of the five ends exactly once, none later than 7.45 s: the three with their result (or with a
+    connection error at the loss), the two with an error or timeout; the late answers change nothing; a new
+    call is answered
+    """
     node = peer(broker, services=OFFER)
     await joined(broker, client, **PATIENT)
     begun = now()
@@ -148,6 +173,13 @@ async def lost_with_pending_calls(broker: Moleculer, client: Client, expect: Exp
 @scenario("MOL-3.23", variants=("redis",), roles=("service", "listener"), server=REDIS, timeout_s=60)
 @scenario("MOL-3.23", variants=("nats",), roles=("service", "listener"), server=NATS, timeout_s=60)
 async def one_execution(broker: Moleculer, client: Client, expect: Expect) -> None:
+    """One execution after reconnects.
+
+    Fault: All transporter connections dropped three times, 3 s apart; then 10 REQUESTs and 10 EVENTs, each
+    published once by the peer
+    Pass: Each REQUEST runs once and gets exactly one RESPONSE; each EVENT runs its handler once. Doubled
+    SUBSCRIBE/DISCOVER lines and additional publisher connections are reported, not judged
+    """
     node = peer(broker)
     await joined(broker, client, **PATIENT)
     await serve(client, {"echo": "echo"})
@@ -178,6 +210,12 @@ async def one_execution(broker: Moleculer, client: Client, expect: Expect) -> No
 @scenario("MOL-4.17", variants=("redis",), roles=SERVICE, server=REDIS, timeout_s=60)
 @scenario("MOL-4.17", variants=("nats",), roles=SERVICE, server=NATS, timeout_s=60)
 async def dead_transporter(broker: Moleculer, client: Client, expect: Expect) -> None:
+    """Start against a dead transporter.
+
+    Fault: Port refuses for 12 s, then accepts; `connect` with a deadline of 30 s
+    Pass: `connect` completes at most 8 s after the port opens (moleculer retries each 5 s; the interval is
+    not prescribed); then 12 subscriptions and one DISCOVER as in MOL-1.01; a REQUEST is answered.
+    """
     node = peer(broker)
     args = {**joining(broker, client), "timeout": 30.0}
     broker.refuse()

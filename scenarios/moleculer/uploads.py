@@ -44,6 +44,13 @@ OFFER = {"p": {"echo": echo, "wait": withheld, "up": digest}}
 
 @scenario("MOL-4.13", roles=CALLER)
 async def timeout_with_stream(broker: Moleculer, client: Client, expect: Expect) -> None:
+    """Call timeout with stream.
+
+    Fault: Call with an upload of 30 chunks, one per 100 ms, `timeout_ms` 1000; the peer never answers
+    Pass: The call ends with kind `timeout` between 0.95 and 1.45 s; no further chunk later than 500 ms after
+    that, or an end packet (`stream` false) with the next seq. Non-strict: the rest of the source is sent with
+    gapless seq up to the end packet. Fail: hang, gap, no end packet, crash. The next call is answered
+    """
     node = peer(broker, services=OFFER)
     await joined(broker, client)
     body = {"gen": "rand", "seed": 413, "len": 30 * 1024}
@@ -62,6 +69,13 @@ async def timeout_with_stream(broker: Moleculer, client: Client, expect: Expect)
 
 @scenario("MOL-4.14", roles=CALLER, server=LARGE)
 async def chunk_size(broker: Moleculer, client: Client, expect: Expect) -> None:
+    """Chunk size.
+
+    Fault: Upload of 1 MiB (`gen` rand) in one piece, max_payload 8 MiB announced
+    Pass: Every chunk at most 262144 bytes decoded, or the limit that the adapter states; seq 0, 1, 2, ...
+    without gap; end packet has the last seq + 1; bytes equal. JSON makes a chunk up to four times as long on
+    the wire; that is right
+    """
     node = peer(broker, services=OFFER)
     await joined(broker, client)
     body = {"gen": "rand", "seed": 414, "len": MIB}
@@ -78,6 +92,14 @@ async def chunk_size(broker: Moleculer, client: Client, expect: Expect) -> None:
 
 @scenario("MOL-4.15", roles=CALLER, server=LARGE, timeout_s=90, alone=True, process=True)
 async def slow_transport(broker: Moleculer, client: Client, expect: Expect) -> None:
+    """Slow transport while streaming.
+
+    Fault: stall-read: the server stops reading the client's socket for 5 s while the client uploads 64 MiB
+    from a lazy source
+    Pass: During the stall less than 16 MiB are drawn from the source (adapter's `note` of the amount, or RSS
+    growth below 64 MiB); after it the stream completes, bytes equal. The figure is always reported; without
+    either figure the verdict is inconclusive
+    """
     node = peer(broker, services=OFFER)
     await joined(broker, client, heartbeat_timeout_s=60)
     await is_answered(client, expect, "a call before the stall is answered", "p.echo")
@@ -108,6 +130,14 @@ async def slow_transport(broker: Moleculer, client: Client, expect: Expect) -> N
 
 @scenario("MOL-4.21", roles=CALLER, server={"bus": {"max_payload": MIB}})
 async def chunk_too_large(broker: Moleculer, client: Client, expect: Expect) -> None:
+    """Chunk too large for the transport.
+
+    Fault: NATS, max_payload 1048576 announced; upload of 1 MiB in which every byte is 200 (JSON then needs
+    four characters per byte); then a plain call with 2 MiB of params, then a small call
+    Pass: Process alive. The upload arrives equal, or its op ends with an error by its deadline; the large
+    call ends with an error (at once or by its deadline); no PUB is longer than max_payload; the small call is
+    answered on the same connection
+    """
     node = peer(broker, services=OFFER)
     await joined(broker, client)
     await is_answered(client, expect, "a call before the upload is answered", "p.echo")

@@ -12,6 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple, TypeVar
 
+from msgspec.structs import replace
+
 from fakebrokers.core.frames import Frame
 from fakebrokers.core.session import HangUp
 from fakebrokers.core.timers import Timer
@@ -152,9 +154,15 @@ class Client:
 
 
 class Bench:
-    """One broker; `now` is monotonic seconds, `wall_offset` puts the wall clock at 1970 + that."""
+    """One broker; `now` is monotonic seconds, `wall_offset` puts the wall clock at 1970 + that.
 
-    def __init__(self, profile: Profile = V4_3, nodes: list[Node] | None = None) -> None:
+    The first chunk comes at once with the answer to Subscribe, unless `first_delivery_delay_s` is given.
+    """
+
+    def __init__(
+        self, profile: Profile = V4_3, nodes: list[Node] | None = None, first_delivery_delay_s: float = 0.0
+    ) -> None:
+        profile = replace(profile, first_delivery_delay_s=first_delivery_delay_s)
         self.now = 0.0
         self.wall_offset = 1_700_000_000.0
         self.broker = StreamBroker(

@@ -9,6 +9,7 @@ from struct import pack
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from fakebrokers.core.frames import Frame, Malformed
 from fakebrokers.errors import WireError
@@ -77,7 +78,7 @@ class TestServerIsAsStrictAs43:
     @pytest.mark.parametrize(
         ("hex_body", "expected"),
         [
-            ("00", "unknown"),
+            ("00", "empty"),
             ("000d", "unknown"),
             ("000d0001", "unknown"),
             ("00c8000100000001", "unknown"),
@@ -114,9 +115,9 @@ class TestServerIsAsStrictAs43:
             ("001f000100000001000173000500", "crash"),
             ("80140001000004000000003c", "read"),  # Tune with the bit of an answer
             ("80160001000000010001", "read"),
-            ("8016000100000001000100", "crash"),  # an answer that fits nothing
+            ("8016000100000001000100", "unknown"),  # an answer without a rule
             ("801a0001000000010001", "unknown"),  # a bare code where more is due
-            ("801a000100000001000100", "crash"),
+            ("801a000100000001000100", "unknown"),
             ("801a00010000000100010000", "read"),
             ("801a0001000000010001000400", "crash"),
             ("801a00010000000100010004000000000000000100", "crash"),
@@ -342,7 +343,7 @@ class TestEncode:
         frame = publish(1, [(1, b"a")])
         lying = f.Publish(1, 5, frame.publishing_ids, frame.entries, 1)
         ((received, _),) = StreamCodec().feed(StreamCodec().encode(lying))
-        assert received == frame
+        assert received == replace(frame, claimed=5)
 
     def test_malformed_passes_as_it_came(self) -> None:
         assert StreamCodec().encode(Malformed(b"abc", "?")) == b"abc"

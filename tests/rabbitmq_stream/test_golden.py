@@ -43,7 +43,6 @@ NEVER_WHOLE = {
 
 #: Read by the server all the same, but not as it is written back.
 NOT_IDENTICAL = {
-    "publish_count_wrong": "the count says 5, the server finds 1 entry and says so",
     "tune_response_key": "0x8014 is read as 0x0014",
 }
 

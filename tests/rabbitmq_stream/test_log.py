@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import pytest
+from msgspec.structs import replace
+
 from fakebrokers.rabbitmq_stream.chunk import Chunk, ChunkType
 from fakebrokers.rabbitmq_stream.log import Log
 
@@ -89,16 +92,30 @@ def test_segments_are_begun_when_the_last_one_is_full() -> None:
 
 
 def test_retention_by_size_drops_whole_segments_and_keeps_the_last() -> None:
-    log = filled(*[1] * 6, segment_size=100)  # three segments of two chunks
+    log = filled(*[1] * 6, segment_size=100)  # three segments of two chunks: 8 + 2 * 53 bytes each
     assert log.segments == 3
-    log.retain(max_bytes=6 * 53, oldest_ms=None)
+    assert log.retain(max_bytes=3 * 114, oldest_ms=None) == []
     assert log.segments == 3
-    log.retain(max_bytes=250, oldest_ms=None)
+    (dropped,) = log.retain(max_bytes=3 * 114 - 1, oldest_ms=None)
+    assert [one.first_offset for one in dropped] == [0, 1]
     assert (log.segments, log.first_offset, log.size) == (2, 2, 4 * 53)
     log.retain(max_bytes=0, oldest_ms=None)
     assert (log.segments, log.first_offset) == (1, 4)
     log.retain(max_bytes=0, oldest_ms=10**9)
     assert log.first_offset == 4
+
+
+@pytest.mark.parametrize(("segment_size", "full"), [(114, True), (115, False)])
+def test_the_size_of_a_segment_counts_its_header(segment_size: int, full: bool) -> None:
+    log = filled(1, 1, segment_size=segment_size)
+    assert log.segment_is_full is full
+
+
+@pytest.mark.parametrize(("trailer", "bloom", "full"), [(12, 16, True), (11, 16, False), (12, 15, False)])
+def test_the_size_of_a_segment_counts_trailers_and_filters(trailer: int, bloom: int, full: bool) -> None:
+    log = Log(8 + 53 + 12 + 16)
+    log.append(replace(chunk(log), trailer_length=trailer, bloom_size=bloom))
+    assert log.segment_is_full is full
 
 
 def test_retention_by_age_looks_at_the_newest_chunk_of_a_segment() -> None:

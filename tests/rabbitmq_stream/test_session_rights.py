@@ -21,12 +21,13 @@ from fakebrokers.rabbitmq_stream.frames import (
     QueryPublisherSequence,
     Request,
     ResolveOffsetSpec,
+    Route,
     SaslAuthenticate,
     SaslAuthenticateResponse,
     StoreOffset,
     StreamStats,
 )
-from fakebrokers.rabbitmq_stream.profile import V3_10, V4_0, V4_3
+from fakebrokers.rabbitmq_stream.profile import V3_10, V4_0, V4_3, Profile
 from fakebrokers.rabbitmq_stream.publishing import publish
 from tests.rabbitmq_stream.bench import (
     PLAIN,
@@ -74,12 +75,39 @@ def test_rights(frame: Request, right: str | None) -> None:
             assert answer.code == Code.ACCESS_REFUSED  # type: ignore[attr-defined]
 
 
-def test_lookups_need_no_rights() -> None:
-    bench = Bench()
+LOOKUPS = (Metadata(1, ("s", "unknown")), Partitions(2, "super"), Route(3, "0", "super"))
+
+
+def look_up(profile: Profile, **rights: str) -> list[list[int]]:
+    """The codes in the answers to `LOOKUPS` on a broker with a stream and a super stream."""
+    bench = Bench(profile)
     with_stream(bench)
-    client = restricted(bench)
-    client.send(Metadata(1, ("s",)), Partitions(2, "super"))
-    assert [getattr(frame, "code", 1) for frame in client.frames()] == [1, 2]
+    bench.broker.create_super_stream("/", "super", ["p"], ["0"], {}, bench.broker.cluster.nodes[0])
+    client = restricted(bench, **rights)
+    client.send(*LOOKUPS)
+    metadata, *others = client.frames()
+    return [[row.code for row in metadata.streams], *[[one.code] for one in others]]  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("rights", "codes"),
+    [
+        ({}, [[16, 16], [16], [16]]),
+        ({"configure": ".*"}, [[16, 16], [16], [16]]),
+        ({"read": ".*"}, [[1, 2], [1], [16]]),
+        ({"write": ".*"}, [[1, 2], [1], [1]]),
+        ({"write": "^(s|super)$"}, [[1, 16], [16], [16]]),
+    ],
+)
+def test_lookups_need_rights_on_what_they_tell(rights: dict[str, str], codes: list[list[int]]) -> None:
+    answer = look_up(V4_3, **rights)
+    assert [sorted(answer[0]), *answer[1:]] == codes
+
+
+@pytest.mark.parametrize("profile", [V4_0, V3_10])
+def test_lookups_of_older_servers_need_no_rights(profile: Profile) -> None:
+    answer = look_up(profile)
+    assert [sorted(answer[0]), *answer[1:]] == [[1, 2], [1], [1]]
 
 
 def test_storing_an_offset_needs_the_right_to_read() -> None:
@@ -121,6 +149,16 @@ def test_rights_are_looked_up_again_with_a_new_login() -> None:
         PublishError(1, ((1, 18),)),
     ]
     assert list(client.session.describe()["subscriptions"]) == [1]
+
+
+@pytest.mark.parametrize(("profile", "code"), [(V4_3, 12), (V4_0, 1)])
+def test_logging_in_again_without_access_to_the_virtual_host(profile: Profile, code: int) -> None:
+    bench = Bench(profile)
+    client = bench.open()
+    bench.broker.access.users["guest"].permissions.clear()
+    client.send(SaslAuthenticate(9, "PLAIN", PLAIN))
+    assert client.only(SaslAuthenticateResponse) == SaslAuthenticateResponse(9, code)
+    assert client.ended is (code == 12)
 
 
 def test_a_stream_that_was_lost_with_its_rights_is_not_lost_again() -> None:

@@ -263,14 +263,21 @@ def test_small_streams_never_lose_messages() -> None:
     assert len(stream) == 20
 
 
-def test_length_is_checked_when_a_segment_begins() -> None:
-    stream = new_stream(StreamArguments(max_length=300, **SMALL))
+@pytest.mark.parametrize(
+    ("max_length", "expected"),
+    # two segments are 8 + 200 and, behind the chunk that opens the newer one, 8 + 100 bytes
+    [(316, [0, 0, 0, 0, 2, 2, 4, 4]), (315, [0, 0, 2, 2, 4, 4, 6, 6])],
+)
+def test_length_is_checked_behind_the_chunk_that_begins_a_segment(
+    max_length: int, expected: list[int]
+) -> None:
+    stream = new_stream(StreamArguments(max_length=max_length, **SMALL))
     writing = Writing(stream)
     first = []
     for number in range(8):
         writing.publish(number, body=BODY)
         first.append(stream.log.first_offset)
-    assert first == [0, 0, 0, 0, 2, 2, 4, 4]
+    assert first == expected
 
 
 def test_age_is_checked_when_a_segment_begins() -> None:

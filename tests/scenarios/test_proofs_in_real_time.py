@@ -7,7 +7,7 @@ import pytest
 from conformance.suite.scenario import Scenario
 from tests.scenarios.proofs import in_memory, provable, prove
 
-ITEMS = [item for item in provable("RMQS", "NET", "PZQ", "NARC", "MOL") if not in_memory(item)]
+ITEMS = [item for item in provable("RMQS", "NET", "PZQ", "NARC", "BMQ", "MOL") if not in_memory(item)]
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 

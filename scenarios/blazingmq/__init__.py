@@ -1,0 +1,1 @@
+"""Scenarios of BlazingMQ, one file per section of the catalogue."""

@@ -1,0 +1,331 @@
+"""BMQ-7 Malformed frames."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from conformance.adapter.base import Call
+from conformance.suite import Client, Expect, scenario
+from fakebrokers import BlazingMQ
+from fakebrokers.blazingmq import ber
+from fakebrokers.blazingmq.codec import event_bytes
+from fakebrokers.blazingmq.codes import Encoding, EventType
+from fakebrokers.blazingmq.control import write
+from fakebrokers.blazingmq.events import padded
+from fakebrokers.blazingmq.frames import Ack, OpenQueue, Push
+from fakebrokers.core.session import HangUp
+from fakebrokers.faults import drop, hold
+from scenarios._footprint import Footprint
+from scenarios.blazingmq._steps import (
+    CONSUMER,
+    DOMAIN,
+    LOST,
+    PUBLISHER,
+    READ,
+    WITHHELD,
+    Q,
+    accepted,
+    ack_for,
+    begin_open,
+    broken_control,
+    came,
+    control,
+    current,
+    encoded,
+    encoding,
+    eventually,
+    losses,
+    lost_within,
+    open_queue,
+    opened,
+    push_message,
+    quiet,
+    ready,
+    received,
+    say_raw,
+    survives,
+    told,
+)
+from scenarios.blazingmq.negotiation import Nodes, connect_with
+from scenarios.blazingmq.outages import acked_on_the_wire
+from scenarios.blazingmq.queue_answers import answer_to, asked
+
+Json = dict[str, Any]
+UNKNOWN_TYPE = 40
+LENGTH_MAX = 0x7FFFFFFF
+NINE_OCTETS = bytes(range(0x41, 0x4A))
+
+
+async def pending_post(
+    broker: BlazingMQ, client: Client, expect: Expect, session: str = "s1"
+) -> tuple[Call, bytes, str]:
+    """A post that waits, its ACK as bytes, and the connection."""
+    await client.connected(session)
+    await opened(client, expect, session, Q, session=session)
+    name = current(broker, expect)
+    broker.faults.add(drop(kind="ACK", direction="out", connection=name, name=f"{WITHHELD} {session}"))
+    mark = broker.journal.last_seq
+    call = client.begin_publish(session, b"waits", session=session, timeout=8.0)
+    (message,) = await came(broker, expect, 1, mark)
+    return call, encoded(Ack((ack_for(broker, expect, message),))), name
+
+
+async def closes(broker: BlazingMQ, name: str, within_s: float = 1.5) -> bool:
+    """Whether the client lets go of a connection."""
+    return await eventually(lambda: broker.client_holds(name) is False, within_s)
+
+
+async def tells(client: Client, since: int) -> bool:
+    """Whether the client tells of a loss or an error."""
+    return await eventually(lambda: losses(client, since=since) or told(client, since=since), 1.0)
+
+
+@scenario("BMQ-7.01", roles=PUBLISHER)
+async def length_below_header(broker: BlazingMQ, client: Client, expect: Expect) -> None:
+    """Length below header size.
+
+    Fault: Event length 4 (second run: 0), followed in the same write by a valid ACK for a pending post;
+    reconnecting clients are accepted again and served normally
+    Pass: Framing is not resumed on garbage: the client closes the connection (re-establishing it is allowed)
+    and reports a loss or error; no loop, process alive; fail: the connection is kept and the following event
+    is lost or misread
+    """
+    for length in (4, 0):
+        session = f"s{length}"
+        events = len(client.events)
+        call, ack, name = await pending_post(broker, client, expect, session)
+        mark = broker.journal.last_seq
+        say_raw(broker, expect, length.to_bytes(4) + event_bytes(EventType.ACK, [])[4:] + ack)
+        left = await closes(broker, name)
+        await survives(client, expect, "the process is alive")
+        expect.that(left, "the client closes the connection", f"length {length}")
+        expect.that(await tells(client, events), "and reports a loss or an error")
+        result = await call
+        if result.ok:
+            again = acked_on_the_wire(broker, b"waits", mark)
+            expect.that(again, "nothing behind the garbage is read")
+        else:
+            expect.failed(result, LOST, "what waited ends as lost, or is repeated")
+
+
+@scenario("BMQ-7.02", roles=PUBLISHER)
+async def length_near_the_limit(broker: BlazingMQ, client: Client, expect: Expect) -> None:
+    """Length near the limit, then nothing.
+
+    Fault: Event header with length 0x7FFFFFFF, 8 more bytes, then silence for 5 s; one openQueue (timeout 1
+    s) is issued meanwhile; then stop
+    Pass: Client treats it as an error and closes within 1 s (soft maximum is 512 MiB); memory grows by less
+    than 64 MiB; the openQueue and stop end by their deadlines; non-strict: it waits for the rest (the value
+    is formally legal: the field has 31 bits), memory flat, ops and stop end in time; fail: big allocation, a
+    hang, or reading on as if a new event began on the same connection
+    """
+    await client.connected(timeouts={"disconnect": 2000})
+    name = current(broker, expect)
+    cost = Footprint(client)
+    say_raw(broker, expect, LENGTH_MAX.to_bytes(4) + bytes((0x44, 2, 0, 0)) + bytes(8))
+    left = await closes(broker, name)
+    expect.tolerate(left, "the client closes the connection within 1 s")
+    result = await open_queue(client, timeout=1.0)
+    expect.ended(result, "an open ends by its deadline")
+    if not left:
+        expect.that(not result.ok, "nothing is read as if a new event began", str(result))
+    await asyncio.sleep(1.5)
+    cost.judge(expect, rss_mib=64)
+    expect.ended(await client.close(timeout=3.0), "stop ends by its deadline")
+    expect.that(client.alive, "the process is alive")
+
+
+async def odd_ack(broker: BlazingMQ, client: Client, expect: Expect, change: Any) -> None:
+    """An ACK whose header is odd: taken, or the connection ends; never something else is read."""
+    call, ack, name = await pending_post(broker, client, expect)
+    mark = broker.journal.last_seq
+    say_raw(broker, expect, change(ack))
+    await eventually(lambda: call.done or broker.client_holds(name) is False, 1.5)
+    await survives(client, expect, "the process is alive")
+    if call.done and broker.client_holds(name):
+        expect.outcome(await call, "acked", "it is taken as it is")
+    elif broker.client_holds(name) is False:
+        result = await call
+        if result.ok:
+            expect.that(acked_on_the_wire(broker, b"waits", mark), "acked only by an ACK of a new connection")
+        else:
+            expect.failed(result, LOST, "or refused with the connection")
+        return
+    broker.faults.clear()
+    after = await client.publish("s1", b"after", timeout=3.0)
+    expect.outcome(after, "acked", "the events behind it are read")
+    if not call.done:
+        say_raw(broker, expect, ack)
+    expect.outcome(await call, "acked", "and so is the right ACK")
+
+
+@scenario("BMQ-7.03", roles=PUBLISHER)
+async def fragment_bit(broker: BlazingMQ, client: Client, expect: Expect) -> None:
+    """Fragment bit set.
+
+    Fault: Bit 31 = 1 on a valid event
+    Pass: Rejected cleanly or masked; no mis-framing
+    """
+    await odd_ack(broker, client, expect, lambda ack: bytes([ack[0] | 0x80]) + ack[1:])
+
+
+@scenario("BMQ-7.05", roles=PUBLISHER)
+async def protocol_version(broker: BlazingMQ, client: Client, expect: Expect) -> None:
+    """Unknown protocol version bits.
+
+    Fault: PV=3
+    Pass: Clean error or tolerant handling; no hang
+    """
+    await odd_ack(broker, client, expect, lambda ack: ack[:4] + bytes([3 << 6 | ack[4] & 0x3F]) + ack[5:])
+
+
+@scenario("BMQ-7.04", roles=PUBLISHER)
+async def unknown_type(broker: BlazingMQ, client: Client, expect: Expect) -> None:
+    """Unknown event type.
+
+    Fault: Type 40 with body, then a valid ACK
+    Pass: Skipped by length; the ACK is processed
+    """
+    call, ack, name = await pending_post(broker, client, expect)
+    say_raw(broker, expect, event_bytes(UNKNOWN_TYPE, [b"whatever this is"]) + ack)
+    expect.outcome(await call, "acked", "the ACK behind it is processed")
+    expect.that(broker.client_holds(name) is not False, "the connection is kept")
+
+
+WAITS = "the right answer waits"
+
+
+def broken_bodies(right: bytes, written: Encoding) -> list[bytes]:
+    """Control events whose frame is right, and whose body cannot be read."""
+    if written is Encoding.JSON:
+        bodies = [right[: len(right) // 2], bytes(16), right.replace(b"uri", b"u\xff\xfe")]
+    else:
+        bodies = [right[: len(right) // 2], bytes(range(7, 71))]
+    return [broken_control(body, written) for body in bodies]
+
+
+def badly_padded(right: bytes, written: Encoding) -> list[bytes]:
+    """The answer with a padding byte of 0, and with one that is larger than the body."""
+    whole = padded(right)
+    return [control(whole[:-1] + last, written) for last in (b"\0", b"\xff")]
+
+
+async def say_broken(broker: BlazingMQ, expect: Expect, name: str, events: list[bytes]) -> bool:
+    """Say broken events; whether the client keeps the connection."""
+    for event in events:
+        if broker.client_holds(name) is False:
+            break
+        say_raw(broker, expect, event)
+        await quiet(0.05)
+    await quiet(0.2)
+    return broker.client_holds(name) is not False
+
+
+@scenario("BMQ-7.06", roles=PUBLISHER)
+async def broken_control_body(broker: BlazingMQ, client: Client, expect: Expect) -> None:
+    """CONTROL with a broken body.
+
+    Fault: With an openQueue pending, CONTROL events whose frame is right and whose body is broken in the
+    encoding of the session: JSON: truncated, NUL bytes, invalid UTF-8; BER: truncated, random octets; both:
+    padding byte 0 and padding byte larger than the body; then the right answer
+    Pass: The broken ones complete no op; process alive; the right answer is used on the same connection, or
+    the client closes the connection and the op ends `connection` or is repeated after a reconnect; error
+    event; non-strict: only a log line
+    """
+    broker.faults.add(hold(kind="openQueue", direction="in", name=WAITS, first=1, scope="run"))
+    await client.connected()
+    name, written = current(broker, expect), encoding(broker, expect)
+    call = begin_open(client, timeout=8.0)
+    expect.exercised(await eventually(lambda: asked(broker), 3.0), "no openQueue came")
+    right = write(answer_to(asked(broker)[0]), written)
+    kept = await say_broken(broker, expect, name, broken_bodies(right, written))
+    await survives(client, expect, "the process is alive")
+    if kept:
+        expect.that(not call.done, "the broken ones complete no op")
+        kept = await say_broken(broker, expect, name, badly_padded(right, written))
+        await survives(client, expect, "the process is alive")
+        if kept:
+            expect.tolerate(not call.done, "an answer with wrong padding is not used")
+            broker.faults.release(WAITS)
+    result = await call
+    if kept:
+        expect.ok(result, "the right answer is used")
+    elif result.ok:
+        again = [r for r in received(broker, "openQueue") if r.connection != name]
+        expect.that(again, "it is repeated on a new connection")
+    else:
+        expect.failed(result, LOST, "else the op ends as connection")
+    expect.tolerate(told(client), "an error event tells it")
+
+
+def long_number(known: Nodes) -> Nodes:
+    """The category of the result has 9 octets."""
+    result, *rest = known
+    number = ber.Node(ber.CONTEXT, 0, NINE_OCTETS)
+    return (result._replace(content=(number, *result.parts[1:])), *rest)
+
+
+def no_result(table: Json) -> Json:
+    """The result is null."""
+    return {**table, "result": None}
+
+
+def wrong_number(request: OpenQueue, written: Encoding) -> bytes:
+    """The answer to a request, with its number as a string, or in 9 octets."""
+    text = write(answer_to(request), written)
+    if written is Encoding.JSON:
+        right = request.r_id or 0
+        return broken_control(text.replace(b'"rId":%d' % right, b'"rId":"%d"' % right), written)
+    message = ber.parse(text)
+    _, *rest = message.parts
+    number = ber.Node(ber.CONTEXT, 0, NINE_OCTETS)
+    return broken_control(ber.write(message._replace(content=(number, *rest))), written)
+
+
+@scenario("BMQ-7.07", roles=PUBLISHER)
+async def wrong_types(broker: BlazingMQ, client: Client, expect: Expect) -> None:
+    """CONTROL with wrong types.
+
+    Fault: (a) brokerResponse with `result` null (BER: result of wrong length); (b) openQueueResponse with rId
+    as a string (BER: rId of 9 octets), then nothing
+    Pass: (a) connect ends by its deadline, with an error or (missing result read as default) ok; (b) the open
+    ends by its deadline with `timeout` or `protocol`, or the answer is taken if the string is the right
+    number; no crash; a later open works or the connection is re-established
+    """
+    result = await connect_with(broker, client, expect, long_number, no_result)
+    expect.ended(result, "(a) connect ends by its deadline")
+    await survives(client, expect, "(a) the process is alive")
+    await client.connected("s2")
+    broker.faults.add(drop(kind="openQueue", direction="in", nth=1, scope="run", name="not answered"))
+    mark = broker.journal.last_seq
+    call = begin_open(client, "wrong", session="s2", timeout=1.5)
+    there = await eventually(lambda: received(broker, "openQueue", since=mark), 3.0)
+    expect.exercised(there, "no openQueue came")
+    say_raw(broker, expect, wrong_number(asked(broker)[-1], encoding(broker, expect)))
+    result = await call
+    expect.ended(result, "(b) the open ends by its deadline")
+    if not result.ok:
+        kinds = ("timeout", "protocol", "connection")
+        expect.failed(result, kinds, "(b) as timeout or protocol, or the number is read")
+    await survives(client, expect, "(b) the process is alive")
+    later = await open_queue(client, "later", session="s2", timeout=8.0)
+    expect.ok(later, "(b) a later open works")
+
+
+@scenario("BMQ-7.08", roles=CONSUMER)
+async def cut_in_an_event(broker: BlazingMQ, client: Client, expect: Expect) -> None:
+    """RST in the middle of an event.
+
+    Fault: Send 60 % of a PUSH, rst
+    Pass: Partial message is never delivered; loss event
+    """
+    await ready(client, expect, READ, uri=DOMAIN + "q")
+    event = encoded(Push((push_message(broker, expect, b"partial" * 20),)))
+    say_raw(broker, expect, event[: len(event) * 6 // 10])
+    await quiet(0.1)
+    broker.kill(accepted(broker)[0].connection, HangUp.RST)
+    await lost_within(client, expect, 1.5, "the loss is told")
+    await quiet(0.2)
+    expect.that(not client.messages(), "the partial message is not delivered")
+    await survives(client, expect, "the process is alive")

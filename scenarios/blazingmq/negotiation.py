@@ -1,0 +1,442 @@
+"""BMQ-1 Connect and negotiation."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from itertools import pairwise
+from typing import Any
+
+from conformance.adapter.messages import body_bytes
+from conformance.adapter.result import Result
+from conformance.suite import Client, Expect, scenario
+from conformance.suite.expect import Unsupported
+from fakebrokers import BlazingMQ
+from fakebrokers.blazingmq import ber, json_control
+from fakebrokers.blazingmq.codes import Category, ClientType, Encoding
+from fakebrokers.blazingmq.control import write
+from fakebrokers.blazingmq.faults_control import OtherEncoding, WithoutElement
+from fakebrokers.blazingmq.frames import (
+    BrokerResponse,
+    ClientIdentity,
+    ControlFrame,
+    OpenQueueResponse,
+)
+from fakebrokers.blazingmq.schema import HandleParameters, OpenQueueRequest, RoutingConfiguration, Status
+from fakebrokers.faults import drop, fault, latency, rst, slice_
+from fakebrokers.faults.effects import Inject, Rewrite
+from fakebrokers.journal import Tap
+from scenarios._footprint import Footprint
+from scenarios.blazingmq._steps import (
+    BOTH,
+    GRACE,
+    GRACE_S,
+    PUBLISHER,
+    READ_WRITE,
+    Q,
+    accepted,
+    broken_control,
+    close_queue,
+    configures,
+    current,
+    encoding,
+    eventually,
+    features,
+    from_client,
+    gone,
+    losses,
+    no_stderr,
+    open_queue,
+    opened,
+    posts,
+    reached_confirms,
+    ready,
+    received,
+    sent,
+    settle,
+    still_works,
+)
+
+Json = dict[str, Any]
+ANSWER: Mapping[str, Any] = {"kind": "brokerResponse", "direction": "out"}
+TRY_S = 2.0
+
+
+async def unanswered(broker: BlazingMQ, count: int = 1) -> bool:
+    """Whether so many clients said who they are."""
+    return await eventually(lambda: len(received(broker, "clientIdentity")) >= count, 5.0)
+
+
+def ends_in_time(expect: Expect, client: Client, seconds: float, timeout_s: float, criterion: str) -> None:
+    """An op ended by its deadline."""
+    limit_s = client.deadline_s("connect", timeout_s) * GRACE + GRACE_S
+    expect.within(seconds, limit_s, criterion)
+
+
+@scenario("BMQ-1.01")
+async def happy_negotiation(broker: BlazingMQ, client: Client, expect: Expect) -> None:
+    """Happy negotiation.
+
+    Fault: Accept; answer clientIdentity with a full brokerResponse E_SUCCESS (brokerIdentity with features,
+    heartbeat fields), BER or JSON as the client's PROTOCOL_ENCODING asks
+    Pass: The first CONTROL on the wire is one clientIdentity with protocolVersion, clientType E_TCPCLIENT and
+    a feature string; nothing but an AUTHENTICATION event (type 15) may precede it and nothing follows it
+    before brokerResponse; connect op succeeds; `state` says open
+    """
+    broker.faults.add(latency(0.2, **ANSWER))
+    expect.ok(await client.connect(), "connect succeeds")
+    first = current(broker, expect)
+    answered = sent(broker, "brokerResponse", connection=first)[0]
+    early = [r for r in from_client(broker, connection=first) if r.seq < answered.seq]
+    kinds = [r.kind for r in early if r.kind != "authenticationRequest"]
+    expect.equal(kinds, ["clientIdentity"], "one clientIdentity, and nothing else before brokerResponse")
+    frame = received(broker, "clientIdentity")[0].frame
+    assert isinstance(frame, ClientIdentity)
+    expect.equal(frame.client_type, ClientType.E_TCPCLIENT, "the client type is E_TCPCLIENT")
+    expect.that(frame.protocol_version >= 1, "it has a protocol version", frame.protocol_version)
+    expect.that("PROTOCOL_ENCODING" in frame.features, "it has a feature string", frame.features)
+    expect.that((await client.state())["open"], "state says open")
+
+
+@scenario("BMQ-1.02")
+async def negotiation_refused(broker: BlazingMQ, client: Client, expect: Expect) -> None:
+    """Broker refuses negotiation.
+
+    Fault: Answer brokerResponse with result E_REFUSED code -1 (second run: E_NOT_SUPPORTED, isDeprecatedSdk
+    true), no brokerIdentity, as the real broker does; leave the socket open
+    Pass: connect never succeeds and ends by its deadline with kind `refused` (or `auth`) carrying category
+    and code; no queue frame is sent on any connection; the client closes the socket within 1 s after the op
+    has ended; non-strict: kind `timeout` at the deadline (C++ SDK reports every failed start so), or the
+    right kind without the code
+    """
+    cases = [(Category.E_REFUSED, False), (Category.E_NOT_SUPPORTED, True)]
+    for number, (category, deprecated) in enumerate(cases):
+        broker.faults.clear()
+        mark = broker.journal.last_seq
+        changed = {
+            "result": Status(category, -1, "refused"),
+            "is_deprecated_sdk": deprecated,
+        }
+        broker.faults.add(fault(Rewrite(changed), **ANSWER, name=f"refusal {number}"))
+        broker.faults.add(fault(WithoutElement("brokerIdentity"), **ANSWER, name=f"no identity {number}"))
+        result = await client.connect(f"s{number}", timeout=TRY_S)
+        expect.ended(result, "connect ends by its deadline")
+        expect.that(not result.ok, "connect never succeeds", str(result))
+        if expect.tolerate(result.word != "timeout", "the refusal is told as one", str(result)):
+            expect.failed(result, ("refused", "auth"), "connect fails as refused")
+            code = result.code
+            expect.tolerate(code in (category, category.name, -1), "with category or code", code)
+        others = [r.kind for r in from_client(broker, since=mark) if r.role != "handshake"]
+        expect.that(not others, "no frame about queues is sent", others)
+        await gone(broker, expect, "the socket is closed within 1 s after the op has ended")
+
+
+@scenario("BMQ-1.03")
+async def no_broker_response(broker: BlazingMQ, client: Client, expect: Expect) -> None:
+    """brokerResponse never arrives.
+
+    Fault: Accept TCP, read clientIdentity, stay silent
+    Pass: connect fails with kind `timeout` at its deadline (+20 % or 500 ms); socket closed; a second connect
+    op can succeed
+    """
+    broker.faults.add(drop(**ANSWER))
+    result = await client.connect(timeout=TRY_S)
+    expect.exercised(received(broker, "clientIdentity"), "no clientIdentity came")
+    expect.failed(result, ("timeout",), "connect fails as timeout")
+    expect.within(
+        result.elapsed_ms / 1000, client.deadline_s("connect", TRY_S) * GRACE + 0.5, "at its deadline"
+    )
+    await gone(broker, expect, "the socket is closed")
+    broker.faults.clear()
+    expect.ok(await client.connect("s2"), "a second connect succeeds")
+
+
+@scenario("BMQ-1.04")
+async def another_control_message(broker: BlazingMQ, client: Client, expect: Expect) -> None:
+    """Negotiation answered by a non-negotiation CONTROL.
+
+    Fault: Answer clientIdentity with a ControlMessage openQueueResponse (rId 1) in the client's encoding,
+    then stay silent
+    Pass: connect ends by its deadline with an error and the socket is closed within 1 s after it; kind
+    `protocol` is expected; non-strict: kind `connection` or `timeout`
+    """
+    broker.faults.add(drop(**ANSWER))
+    call = client.begin_connect(timeout=TRY_S)
+    expect.exercised(await unanswered(broker), "no clientIdentity came")
+    handle = HandleParameters(Q, 0, flags=4, write_count=1)
+    answer = OpenQueueResponse(1, OpenQueueRequest(handle), RoutingConfiguration(2))
+    broker.say(current(broker, expect), answer)
+    result = await call
+    expect.ended(result, "connect ends by its deadline")
+    expect.failed(result, ("protocol", "connection", "timeout"), "connect ends with an error")
+    expect.tolerate(result.word == "protocol", "the kind is protocol", str(result))
+    await gone(broker, expect, "the socket is closed within 1 s")
+
+
+@scenario("BMQ-1.05")
+async def heartbeat_before_the_answer(broker: BlazingMQ, client: Client, expect: Expect) -> None:
+    """Event of another type arrives before brokerResponse.
+
+    Fault: Send HEARTBEAT_REQ, then brokerResponse, in one write (a real broker never does this)
+    Pass: Heartbeat is answered or ignored and negotiation completes; non-strict: the attempt ends cleanly
+    (kind `protocol`, `connection` or `timeout` by the deadline, socket closed, process alive)
+    """
+    broker.faults.add(fault(Inject(kind="HEARTBEAT_REQ", place="before"), **ANSWER))
+    result = await client.connect(timeout=TRY_S)
+    if expect.tolerate(result.ok, "negotiation completes", str(result)):
+        expect.that((await client.state())["open"], "state says open")
+        return
+    expect.failed(result, ("protocol", "connection", "timeout"), "else the attempt ends cleanly")
+    await gone(broker, expect, "and the socket is closed")
+
+
+Nodes = tuple[ber.Node, ...]
+HEARTBEAT_FIELDS = {5: "heartbeatIntervalMs", 6: "maxMissedHeartbeats"}
+
+
+def edited(
+    frame: ControlFrame, encoded: Encoding, in_ber: Callable[[Nodes], Nodes], in_json: Callable[[Json], Json]
+) -> bytes:
+    """The event of a control message with its chosen element changed."""
+    if encoded is Encoding.JSON:
+        table = dict(json_control.parse(write(frame, encoded)))
+        table[frame.kind] = in_json(dict(table[frame.kind]))
+        return broken_control(json_control.write(table), encoded)
+    message = ber.parse(write(frame, encoded))
+    *head, choice = message.parts
+    (chosen,) = choice.parts
+    changed = chosen._replace(content=in_ber(chosen.parts))
+    whole = message._replace(content=(*head, choice._replace(content=(changed,))))
+    return broken_control(ber.write(whole), encoded)
+
+
+def unknown_in_json(table: Json) -> Json:
+    """Members that nobody knows, before the known ones and behind them."""
+    new = {"nested": {"a": [1, {"b": None}]}, "ünïcode": "✓", "long": "x" * 65536}
+    return {**new, **table, "last": True}
+
+
+def unknown_in_ber(known: Nodes) -> Nodes:
+    """Elements that nobody knows, before and between the known ones."""
+    primitive = ber.Node(ber.CONTEXT | 24, 0, b"new")
+    constructed = ber.Node(ber.CONTEXT | ber.CONSTRUCTED | 25, 0, (ber.Node(ber.CONTEXT, 0, b"\1"),))
+    large = ber.Node(ber.CONTEXT | 26, 0, bytes(16384))
+    return (primitive, known[0], constructed, large, *known[1:])
+
+
+async def connect_with(
+    broker: BlazingMQ,
+    client: Client,
+    expect: Expect,
+    in_ber: Callable[[Nodes], Nodes],
+    in_json: Callable[[Json], Json],
+) -> Result:
+    """Connect; brokerResponse is changed on its way."""
+    broker.faults.add(drop(**ANSWER))
+    call = client.begin_connect()
+    expect.exercised(await unanswered(broker), "no clientIdentity came")
+    meant = broker.journal.select(kind="brokerResponse", tap=Tap.SAID)[0].frame
+    assert isinstance(meant, BrokerResponse)
+    broker.faults.clear()
+    broker.say_raw(current(broker, expect), edited(meant, encoding(broker, expect), in_ber, in_json))
+    return await call
+
+
+async def stays(client: Client, expect: Expect, seconds: float) -> None:
+    """For some time nothing is lost, and the processor has little to do."""
+    cost = Footprint(client)
+    await asyncio.sleep(seconds)
+    expect.that(not losses(client), "no connection_lost", losses(client)[:1])
+    cost.judge(expect, rss_mib=64, cpu_share=0.2)
+
+
+@scenario("BMQ-1.06")
+async def no_heartbeat_fields(broker: BlazingMQ, client: Client, expect: Expect) -> None:
+    """brokerResponse without heartbeat fields.
+
+    Fault: Omit heartbeatIntervalMs and maxMissedHeartbeats
+    Pass: connect succeeds with defaults (or monitor off); no instant CONNECTION_LOST, no division by zero,
+    CPU under 20 %
+    """
+
+    def in_ber(known: Nodes) -> Nodes:
+        return tuple([node for node in known if node.number not in HEARTBEAT_FIELDS])
+
+    def in_json(table: Json) -> Json:
+        return {key: value for key, value in table.items() if key not in HEARTBEAT_FIELDS.values()}
+
+    expect.ok(await connect_with(broker, client, expect, in_ber, in_json), "connect succeeds")
+    await stays(client, expect, 1.5)
+    expect.that((await client.state())["open"], "state says open")
+
+
+@scenario("BMQ-1.07", roles=PUBLISHER, server={"heartbeat_ms": 0})
+async def heartbeat_interval_zero(broker: BlazingMQ, client: Client, expect: Expect) -> None:
+    """heartbeatIntervalMs = 0.
+
+    Fault: Send 0 in brokerResponse
+    Pass: Monitor disabled or default used; no busy loop; session stays usable for 5 s
+    """
+    expect.ok(await client.connect(), "connect succeeds")
+    await stays(client, expect, 5.0)
+    await opened(client, expect)
+    await still_works(broker, client, expect, "the session stays usable")
+
+
+@scenario("BMQ-1.08")
+async def unknown_fields(broker: BlazingMQ, client: Client, expect: Expect) -> None:
+    """Unknown extra fields in brokerResponse.
+
+    Fault: Add unknown members in the encoding of the session: JSON: nested objects, unicode, 64 KiB string;
+    BER: unknown context tags 24 (primitive), 25 (constructed, indefinite length), 26 (16 KiB primitive)
+    before and between the known ones
+    Pass: connect succeeds; unknown members are ignored
+    """
+    result = await connect_with(broker, client, expect, unknown_in_ber, unknown_in_json)
+    expect.ok(result, "connect succeeds, unknown members are ignored")
+    expect.that((await client.state())["open"], "state says open")
+
+
+@scenario("BMQ-1.09")
+async def byte_by_byte(broker: BlazingMQ, client: Client, expect: Expect) -> None:
+    """brokerResponse split byte by byte.
+
+    Fault: frag(1) with 1 ms between bytes
+    Pass: connect succeeds as in the happy case
+    """
+    broker.faults.add(slice_(size=1, gap_s=0.001, **ANSWER))
+    expect.ok(await client.connect(), "connect succeeds as in the happy case")
+    expect.that((await client.state())["open"], "state says open")
+
+
+@scenario("BMQ-1.10", unconnected="nobody listens: there is nothing to connect to")
+async def refused_connect(broker: BlazingMQ, client: Client, expect: Expect) -> None:
+    """Refused TCP connect.
+
+    Fault: Port closed
+    Pass: connect ends with kind `connection` by its deadline; a client that keeps retrying the first connect
+    by design may end with `timeout` at the deadline (within the timing rule); process stays alive; no
+    unhandled exception on stderr; state not open
+    """
+    broker.refuse()
+    result = await client.connect(timeout=TRY_S)
+    expect.ended(result, "connect ends by its deadline")
+    expect.failed(result, ("connection", "timeout"), "connect fails as connection, or after its retries")
+    if result.word == "timeout":
+        late = result.elapsed_ms / 1000 >= 0.9 * TRY_S
+        expect.that(late, "a client that retries goes on until its deadline", str(result))
+    expect.that(not (await client.state())["open"], "state says not open")
+    no_stderr(client, expect, "no unhandled error on stderr")
+
+
+@scenario("BMQ-1.11")
+async def reset_after_accept(broker: BlazingMQ, client: Client, expect: Expect) -> None:
+    """Reset directly after accept.
+
+    Fault: Accept and RST before any byte, for every connection
+    Pass: connect ends with kind `connection` by its deadline; a client that retries (more than one accept in
+    the journal) may end with `timeout` at the deadline, its attempts not closer than 100 ms; never a hang
+    past the deadline, never success
+    """
+    broker.faults.add(rst(on="accept"))
+    result = await client.connect(timeout=TRY_S)
+    expect.ended(result, "connect ends by its deadline")
+    expect.failed(result, ("connection", "timeout"), "connect fails as connection, or after its retries")
+    times = [record.at for record in accepted(broker)]
+    if result.word == "timeout":
+        expect.that(len(times) > 1, "only a client that tries again may end as timeout", len(times))
+    gaps = [later - earlier for earlier, later in pairwise(times)]
+    expect.that(all(gap >= 0.1 for gap in gaps), "attempts are 100 ms apart", gaps)
+
+
+def joined(expect: Expect, result: Result, criterion: str) -> None:
+    """A second connect joins the first, or is refused."""
+    if not result.ok:
+        expect.failed(result, ("invalid", "unsupported"), criterion)
+
+
+@scenario("BMQ-1.12")
+async def second_connect(broker: BlazingMQ, client: Client, expect: Expect) -> None:
+    """Second connect on a started session.
+
+    Fault: Issue connect twice for one session name
+    Pass: Second call fails with kind `invalid` or `unsupported`, or returns ok without any wire traffic; only
+    one TCP connection and one clientIdentity exist
+    """
+    await client.connected()
+    joined(expect, await client.connect(), "the second connect fails as invalid, or joins")
+    await asyncio.sleep(0.2)
+    expect.equal(len(accepted(broker)), 1, "there is one connection")
+    expect.equal(len(received(broker, "clientIdentity")), 1, "there is one clientIdentity")
+
+
+@scenario("BMQ-1.13")
+async def concurrent_connects(broker: BlazingMQ, client: Client, expect: Expect) -> None:
+    """Concurrent connects.
+
+    Fault: Issue two connect ops for one session name at the same time; hold brokerResponse for 300 ms
+    Pass: Exactly one clientIdentity on the wire; the other op joins (ok) or ends with `invalid` or
+    `unsupported`; both ops end
+    """
+    broker.faults.add(latency(0.3, **ANSWER))
+    calls = [client.begin_connect(), client.begin_connect()]
+    first, second = [await call for call in calls]
+    for result in (first, second):
+        expect.ended(result, "both ops end")
+    expect.that(first.ok or second.ok, "one of them connects", f"{first}; {second}")
+    joined(expect, second if first.ok else first, "the other joins, or fails as invalid")
+    expect.equal(len(received(broker, "clientIdentity")), 1, "there is one clientIdentity")
+
+
+PROPERTIES: Json = {
+    "name": {"type": "string", "value": "v1"},
+    "count": {"type": "int64", "value": "7"},
+}
+
+
+@scenario("BMQ-1.14", roles=BOTH, server={"profile": "plain"})
+async def no_optional_features(broker: BlazingMQ, client: Client, expect: Expect) -> None:
+    """Broker without optional features.
+
+    Fault: brokerIdentity.features is only `PROTOCOL_ENCODING:BER,JSON` (a legal production setting); open a
+    reader-writer, post with two properties, deliver it back; answer configureStream and configureQueueStream
+    each with its own response type
+    Pass: connect, open, post, delivery, confirm and close work; the reader configures with
+    configureQueueStream or configureStream; a PUT with properties has SchemaId 0 and value lengths;
+    non-strict: SchemaId not 0 although the broker did not offer it
+    """
+    await ready(client, expect, READ_WRITE)
+    expect.that(configures(broker), "the reader is configured")
+    more = {"properties": PROPERTIES} if client.can("properties") else {}
+    expect.outcome(await client.publish("q", b"body", **more), "acked", "the post is acked")
+    messages = await client.wait_messages(1)
+    expect.that([body_bytes(m.body) for m in messages] == [b"body"], "it is delivered", messages)
+    if more:
+        shown = messages[0].meta.get("properties")
+        expect.equal(shown, PROPERTIES, "with its properties")
+        for _, message in posts(broker):
+            plain = message.schema_id == 0
+            expect.tolerate(plain, "a PUT with properties has schema id 0", message.schema_id)
+    expect.ok(await settle(client, messages[0]), "it can be confirmed")
+    expect.equal(len(await reached_confirms(broker, 1)), 1, "the confirm comes")
+    expect.ok(await close_queue(client), "close works")
+
+
+@scenario("BMQ-1.15", roles=BOTH)
+async def other_encoding(broker: BlazingMQ, client: Client, expect: Expect) -> None:
+    """Answers in the other advertised encoding.
+
+    Fault: For a client that lists BER and JSON: send every CONTROL event in JSON (CODEC bits 001), whatever
+    the client sends
+    Pass: connect, open, configure, close and stop all succeed: each event is decoded by its own CODEC bits;
+    clients that list one encoding: `skipped: profile`
+    """
+    broker.faults.add(fault(OtherEncoding(encoding="JSON"), direction="out"))
+    result = await client.connect()
+    listed = features(broker, expect)
+    if "BER" not in listed or "JSON" not in listed:
+        raise Unsupported("the client lists one encoding only")
+    expect.ok(result, "connect succeeds")
+    expect.ok(await open_queue(client, flags=READ_WRITE), "open and configure succeed")
+    expect.ok(await close_queue(client), "close succeeds")
+    expect.ok(await client.close(), "stop succeeds")
