@@ -129,6 +129,12 @@ async def random_segmentation(subject: Subject, client: Client, expect: Expect) 
             slice_(up_to=longest, gap_s=0.003, gap="random", connection=f"c{number}", name=f"seed {number}")
         )
     await many_connections(subject, 100, "seed")
+    journal = subject.wire.journal
+    spoken = {r.connection for r in journal.select(tap=Tap.RECEIVED)}
+    for record in journal.select(kind="accepted") if spoken else ():
+        if record.connection not in spoken:
+            name = f"seed {record.connection.removeprefix('c')}"
+            expect.may_not_fire(name, "nobody says anything on that connection: a browser opens some ahead")
 
 
 @scenario("NET-1.10", roles=ROLES, timeout_s=90)
