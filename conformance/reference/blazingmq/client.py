@@ -64,6 +64,8 @@ class BlazingClient:
         if self.runtime.is_closed:
             link.end(ClientError("closed", CLOSED))
             raise ClientError("closed", CLOSED)
+        if link.state == "ended":  # between the answer and here
+            raise ClientError("connection", "the connection ended as it began")
         self.link = link
 
     def link_ended(self, link: Link, error: ClientError) -> None:
@@ -176,7 +178,7 @@ class BlazingClient:
     @property
     def pending(self) -> int:
         """Requests and posts without an answer."""
-        requests = len(self.link.requests.waiting) if self.link is not None else 0
+        requests = self.link.requests.pending if self.link is not None else 0
         return requests + len(self.posts.pending)
 
     @property

@@ -163,8 +163,8 @@ REFERENCE = Reference(
     ops=BlazingOps,
     roles=("publisher", "consumer"),
     caps=(
-        "ack_timeout auto_reconnect callback_raise callback_sleep cancel compression.zlib counter_seed "
-        "properties reentrant stats stop_in_callback"
+        "ack_timeout auto_reconnect callback_raise callback_sleep cancel clock_offset compression.zlib "
+        "counter_seed properties reentrant stats stop_in_callback"
     ),
     settles="manual",
 )

@@ -36,6 +36,11 @@ class Requests:
         self.link = link
         self.waiting: dict[int, Waiting] = {}
 
+    @property
+    def pending(self) -> int:
+        """Requests that somebody waits for."""
+        return sum(not one.answer.done() for one in self.waiting.values())
+
     def next_id(self) -> int:
         """A number that was never used."""
         self.link.client.last_request += 1

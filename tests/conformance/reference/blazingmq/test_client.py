@@ -26,7 +26,7 @@ from fakebrokers.blazingmq.frames import Put, PutMessage
 from fakebrokers.blazingmq.properties import Property, PropertyType, read_content
 from fakebrokers.core import virtual
 from fakebrokers.core.session import HangUp
-from fakebrokers.faults import drop
+from fakebrokers.faults import drop, rst
 from tests.conformance.reference.blazingmq.happy_path import Q, walk
 
 PROTOCOL = "blazingmq"
@@ -107,6 +107,28 @@ def test_a_post_waits_for_its_queue_after_a_loss() -> None:
         assert [r.connection for r in broker.journal.select(kind="PUT")] == ["c2"]
         (message,) = await adapter.wait_messages("c", 1, 2.0)
         assert (await go("settle", sub="c", ref=message.ref, how="ack")).ok
+
+    drive(script)
+
+
+def test_a_connection_that_ends_as_it_begins_is_no_session() -> None:
+    """The end may come between the broker's answer and whoever waits for it."""
+
+    async def script(broker: BlazingMQ, adapter: Adapter, go: Go) -> None:
+        broker.faults.add(rst(kind="brokerResponse", direction="out", first=3, scope="run"))
+        broker.kill(how=HangUp.RST)
+        posted = await go("publish", timeout_ms=30_000, session="s", target="q", body={"text": "after"})
+        assert posted.outcome == "acked", str(posted)
+
+    drive(script)
+
+
+def test_a_request_that_timed_out_is_not_pending() -> None:
+    async def script(broker: BlazingMQ, adapter: Adapter, go: Go) -> None:
+        broker.faults.add(drop(kind="openQueueResponse"))
+        opened = await go("bmq.open_queue", 500, session="s", target="r", uri=Q + "2", flags=["write"])
+        assert opened.kind is Kind.TIMEOUT
+        assert (await go("state", session="s")).value == {"open": True, "pending": 0}
 
     drive(script)
 
