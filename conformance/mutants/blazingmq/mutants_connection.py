@@ -28,7 +28,7 @@ class IntroducesItselfTwice(Handshake):
         super().start()
 
 
-@mutant("takes-any-broker-response", tag="life-cycle", breaks=["B2", "B19"])
+@mutant("takes-any-broker-response", tag="life-cycle", breaks=["B2", "B19", "X5"])
 class TakesAnyBrokerResponse(Handshake):
     """Does not look at the result of the negotiation."""
 
@@ -36,7 +36,7 @@ class TakesAnyBrokerResponse(Handshake):
         super().answered(BrokerResponse(Status(0, 0), broker_identity=frame.broker_identity))
 
 
-@mutant("any-message-is-a-welcome", tag="life-cycle", breaks=["B2"])
+@mutant("any-message-is-a-welcome", tag="life-cycle", breaks=["B2", "X5"])
 class AnyMessageIsAWelcome(Handshake):
     """Takes the first message for brokerResponse, whatever it is."""
 
@@ -44,7 +44,7 @@ class AnyMessageIsAWelcome(Handshake):
         self.answered(BrokerResponse(Status(0, 0)))
 
 
-@mutant("no-limit-for-negotiation", tag="life-cycle", breaks=["B2", "B8"])
+@mutant("no-limit-for-negotiation", tag="life-cycle", breaks=["B2", "B8", "X8"])
 class NoLimitForNegotiation(Link):
     """Waits for brokerResponse without end."""
 
@@ -52,7 +52,7 @@ class NoLimitForNegotiation(Link):
         await super().open(endpoint, HOURS_S)
 
 
-@mutant("unreadable-welcome-hangs", tag="life-cycle", breaks=["B2", "B19"])
+@mutant("unreadable-welcome-hangs", tag="life-cycle", breaks=["B2", "B19", "X5", "X8"])
 class UnreadableWelcomeHangs(Link):
     """A brokerResponse that cannot be read makes connect hang."""
 
@@ -84,7 +84,7 @@ class EarlyHeartbeatIsABug(Link):
             super().heartbeat()
 
 
-@mutant("refused-connect-is-internal", tag="wording", breaks=["B19"])
+@mutant("refused-connect-is-internal", tag="wording", breaks=["B19", "X5", "X6"])
 class RefusedConnectIsInternal(Link):
     """Calls a connection that cannot be made an internal error."""
 
@@ -96,7 +96,7 @@ class RefusedConnectIsInternal(Link):
             raise ClientError(kind, error.text, code=error.code) from None
 
 
-@mutant("hammers-the-first-connect", tag="life-cycle", breaks=["B19"])
+@mutant("hammers-the-first-connect", tag="life-cycle", breaks=["B19", "X6"])
 class HammersTheFirstConnect(BlazingClient):
     """Tries the first connect again and again without a pause."""
 
@@ -111,7 +111,7 @@ class HammersTheFirstConnect(BlazingClient):
         raise ClientError("connection", "tried 20 times")
 
 
-@mutant("connects-again", tag="life-cycle", breaks=["B1"])
+@mutant("connects-again", tag="life-cycle", breaks=["B1", "X7"])
 class ConnectsAgain(BlazingOps):
     """A second connect of a session makes a second connection."""
 
@@ -122,7 +122,7 @@ class ConnectsAgain(BlazingOps):
         await self.adapter.connect(session, endpoints, options, timeout_ms)
 
 
-@mutant("never-reconnects", tag="life-cycle", breaks=["B2", "B4", "B5", "B19"])
+@mutant("never-reconnects", tag="life-cycle", breaks=["B2", "B4", "B5", "B19", "X6", "X4", "X9", "X11"])
 class NeverReconnects(BlazingClient):
     """Says that it reconnects, and does not."""
 
@@ -130,7 +130,7 @@ class NeverReconnects(BlazingClient):
         return
 
 
-@mutant("losses-go-untold", tag="life-cycle", breaks=["B16", "B19"])
+@mutant("losses-go-untold", tag="life-cycle", breaks=["B16", "B19", "X6", "X3", "X2"])
 class LossesGoUntold(BlazingClient):
     """Does not tell that the connection was lost."""
 
@@ -138,7 +138,7 @@ class LossesGoUntold(BlazingClient):
         return
 
 
-@mutant("tells-a-loss-twice", tag="life-cycle", breaks=["B16"])
+@mutant("tells-a-loss-twice", tag="life-cycle", breaks=["B16", "X6"])
 class TellsALossTwice(BlazingClient):
     """Tells each loss twice."""
 
@@ -147,7 +147,7 @@ class TellsALossTwice(BlazingClient):
         super().told_loss(error)
 
 
-@mutant("reconnects-at-once", tag="life-cycle", breaks=["B19"])
+@mutant("reconnects-at-once", tag="life-cycle", breaks=["B19", "X6"])
 class ReconnectsAtOnce(Pauses):
     """Tries to reconnect twenty times a second."""
 
@@ -155,15 +155,16 @@ class ReconnectsAtOnce(Pauses):
         return 0.05
 
 
-@mutant("pauses-never-shrink", tag="life-cycle", breaks=["B19"])
+@mutant("pauses-never-shrink", tag="life-cycle", breaks=["B19", "X6"])
 class PausesNeverShrink(Pauses):
     """A success makes the next pause longer still."""
 
     def reset(self) -> None:
         self.failures += 3
+        self.longest_s *= 4
 
 
-@mutant("keeps-the-socket", tag="life-cycle", breaks=["B2", "B8", "B18"], aims=["BMQ-6.08"])
+@mutant("keeps-the-socket", tag="life-cycle", breaks=["B2", "B8", "B18", "X7", "X9", "X2"], aims=["BMQ-6.08"])
 class KeepsTheSocket(Link):
     """Never closes its sockets."""
 

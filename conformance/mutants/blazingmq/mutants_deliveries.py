@@ -16,7 +16,7 @@ from fakebrokers.blazingmq.properties import Content
 from fakebrokers.errors import WireError
 
 
-@mutant("confirms-by-itself", tag="data", breaks=["B14"])
+@mutant("confirms-by-itself", tag="data", breaks=["B14", "X10"])
 class ConfirmsByItself(Deliveries):
     """Confirms a message before the application has seen it."""
 
@@ -46,7 +46,7 @@ class LosesConfirmsInABurst(Deliveries):
             super().confirm(delivery)
 
 
-@mutant("first-message-of-an-event", tag="data", breaks=["B13"])
+@mutant("first-message-of-an-event", tag="data", breaks=["B13", "X1"])
 class FirstMessageOfAnEvent(Deliveries):
     """Looks at the first message of a PUSH event only."""
 
@@ -105,7 +105,7 @@ class NeverInflates(Contents):
         return super().unpack(replace(message, compression=Compression.NONE))
 
 
-@mutant("surfaces-what-it-cannot-read", tag="data", breaks=["B13", "B19"])
+@mutant("surfaces-what-it-cannot-read", tag="data", breaks=["B13", "B19", "X2", "X5"])
 class SurfacesWhatItCannotRead(Contents):
     """Delivers the bytes of messages that it cannot read."""
 
@@ -159,7 +159,7 @@ class UnknownSubscriptionsEndDeliveries(Deliveries):
             super().take(message)
 
 
-@mutant("callback-errors-end-deliveries", tag="life-cycle", breaks=["B19"])
+@mutant("callback-errors-end-deliveries", tag="life-cycle", breaks=["B19", "X10"])
 class CallbackErrorsEndDeliveries(Deliveries):
     """Delivers nothing any more after a callback that raised."""
 

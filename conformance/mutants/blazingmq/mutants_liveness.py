@@ -15,7 +15,7 @@ from fakebrokers.blazingmq.frames import Disconnect
 BLOCKED_S = 4.0
 
 
-@mutant("never-answers-heartbeats", tag="life-cycle", breaks=["B15"])
+@mutant("never-answers-heartbeats", tag="life-cycle", breaks=["B15", "X3"])
 class NeverAnswersHeartbeats(Link):
     """Gives no sign of life."""
 
@@ -32,7 +32,7 @@ class AnswersHeartbeatsTwice(Link):
         super().heartbeat()
 
 
-@mutant("heartbeats-wait-for-callbacks", tag="life-cycle", breaks=["B15"])
+@mutant("heartbeats-wait-for-callbacks", tag="life-cycle", breaks=["B15", "X4", "X3", "X10"])
 class HeartbeatsWaitForCallbacks(Link):
     """Gives no sign of life while a callback runs."""
 
@@ -45,7 +45,7 @@ class HeartbeatsWaitForCallbacks(Link):
         super().heartbeat()
 
 
-@mutant("no-watchdog", tag="life-cycle", breaks=["B16"])
+@mutant("no-watchdog", tag="life-cycle", breaks=["B16", "X3"])
 class NoWatchdog(Watchdog):
     """Never notices that the broker has fallen silent."""
 
@@ -53,7 +53,7 @@ class NoWatchdog(Watchdog):
         return
 
 
-@mutant("gives-up-at-the-first-silence", tag="life-cycle", breaks=["B16"])
+@mutant("gives-up-at-the-first-silence", tag="life-cycle", breaks=["B16", "X3", "X11"])
 class GivesUpAtTheFirstSilence(Watchdog):
     """Gives the broker up after one silent interval."""
 
@@ -72,7 +72,7 @@ class NoIntervalIsTheEnd(Watchdog):
         )
 
 
-@mutant("needs-a-request-each-second", tag="life-cycle", breaks=["B2", "B16"])
+@mutant("needs-a-request-each-second", tag="life-cycle", breaks=["B2", "B16", "X3", "X11"])
 class NeedsARequestEachSecond(Link):
     """Gives a broker up that has sent no heartbeat request for a second, whatever was agreed."""
 
@@ -95,7 +95,7 @@ class NeedsARequestEachSecond(Link):
                 self.end(ClientError("connection", "no heartbeat"))
 
 
-@mutant("only-requests-count", tag="life-cycle", breaks=["B16"])
+@mutant("only-requests-count", tag="life-cycle", breaks=["B16", "X3"])
 class OnlyRequestsCount(Link):
     """Takes nothing but heartbeat requests for a sign of life."""
 
@@ -116,7 +116,7 @@ class OnlyRequestsCount(Link):
 # stop
 
 
-@mutant("hangs-up-before-the-answer", tag="life-cycle", breaks=["B18"])
+@mutant("hangs-up-before-the-answer", tag="life-cycle", breaks=["B18", "X7"])
 class HangsUpBeforeTheAnswer(BlazingClient):
     """Closes the connection without waiting for disconnectResponse."""
 
@@ -127,7 +127,7 @@ class HangsUpBeforeTheAnswer(BlazingClient):
         await asyncio.sleep(0.01)
 
 
-@mutant("says-goodbye-twice", tag="wire", breaks=["B18"])
+@mutant("says-goodbye-twice", tag="wire", breaks=["B18", "X7"])
 class SaysGoodbyeTwice(BlazingClient):
     """Each stop sends a disconnect of its own."""
 
@@ -139,7 +139,7 @@ class SaysGoodbyeTwice(BlazingClient):
         await asyncio.shield(task)
 
 
-@mutant("stop-waits-for-callbacks", tag="life-cycle", breaks=["B18", "B19"])
+@mutant("stop-waits-for-callbacks", tag="life-cycle", breaks=["B18", "B19", "X7"])
 class StopWaitsForCallbacks(BlazingClient):
     """Stops only when all callbacks have ended."""
 
@@ -167,7 +167,7 @@ class HoldsTheProcess(BlazingClient):
         super().abort()
 
 
-@mutant("its-own-end-is-a-loss", tag="life-cycle", breaks=["B18"])
+@mutant("its-own-end-is-a-loss", tag="life-cycle", breaks=["B18", "X7"])
 class ItsOwnEndIsALoss(BlazingClient):
     """Tells a loss where it has ended the connection itself."""
 

@@ -38,7 +38,7 @@ class AnotherChecksum(Posts):
         return zlib.crc32(data)
 
 
-@mutant("no-ack-timer", tag="life-cycle", breaks=["B8", "B11"])
+@mutant("no-ack-timer", tag="life-cycle", breaks=["B8", "B11", "X8", "X3"])
 class NoAckTimer(Posts):
     """Waits for an ACK without end."""
 
@@ -46,7 +46,7 @@ class NoAckTimer(Posts):
         return await super().acked(number, answer, HOURS_S)
 
 
-@mutant("unexpected-acks-are-fatal", tag="life-cycle", breaks=["B12", "B19"])
+@mutant("unexpected-acks-are-fatal", tag="life-cycle", breaks=["B12", "B19", "X8"])
 class UnexpectedAcksAreFatal(Posts):
     """An ACK that no post waits for ends the session for good."""
 
@@ -54,7 +54,7 @@ class UnexpectedAcksAreFatal(Posts):
         self.client.finish(ClientError("protocol", "an ACK for nobody"))
 
 
-@mutant("acks-by-position", tag="data", breaks=["B12"])
+@mutant("acks-by-position", tag="data", breaks=["B12", "X8"])
 class AcksByPosition(Posts):
     """Takes each ACK for that of the oldest post."""
 
@@ -66,7 +66,7 @@ class AcksByPosition(Posts):
         super().answer(message)
 
 
-@mutant("first-ack-of-an-event", tag="data", breaks=["B12"])
+@mutant("first-ack-of-an-event", tag="data", breaks=["B12", "X1", "X8"])
 class FirstAckOfAnEvent(Posts):
     """Looks at the first ACK of an event only."""
 
@@ -111,7 +111,7 @@ class PostsToReaders(Posts):
         self.client.usable().send(Put((self.message(queue, packed, number),)))
 
 
-@mutant("posts-into-the-void", tag="data", breaks=["B9", "B19"])
+@mutant("posts-into-the-void", tag="data", breaks=["B9", "B19", "X6"])
 class PostsIntoTheVoid(Posts):
     """Calls a post acknowledged that was made without a connection."""
 
@@ -121,7 +121,7 @@ class PostsIntoTheVoid(Posts):
         return await super().post(target, body, properties, **more)
 
 
-@mutant("lost-posts-are-acked", tag="data", breaks=["B9", "B11", "B12", "B18", "B19"])
+@mutant("lost-posts-are-acked", tag="data", breaks=["B9", "B11", "B12", "B18", "B19", "X6", "X2", "X8"])
 class LostPostsAreAcked(Posts):
     """Calls what was not acknowledged before a loss acknowledged."""
 
@@ -132,7 +132,7 @@ class LostPostsAreAcked(Posts):
         self.pending.clear()
 
 
-@mutant("empty-posts-are-acked", tag="data", breaks=["B10"])
+@mutant("empty-posts-are-acked", tag="data", breaks=["B10", "X12"])
 class EmptyPostsAreAcked(Posts):
     """Calls an empty message acknowledged, and sends nothing."""
 
@@ -143,7 +143,7 @@ class EmptyPostsAreAcked(Posts):
 # contents
 
 
-@mutant("bodies-are-text", tag="data", breaks=["B10", "B13"])
+@mutant("bodies-are-text", tag="data", breaks=["B10", "B13", "X12"])
 class BodiesAreText(Contents):
     """Takes every body for UTF-8."""
 

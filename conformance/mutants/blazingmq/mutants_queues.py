@@ -21,7 +21,7 @@ HOURS_S = 10_000.0
 # requests
 
 
-@mutant("no-request-timers", tag="life-cycle", breaks=["B8", "B18"])
+@mutant("no-request-timers", tag="life-cycle", breaks=["B8", "B18", "X8", "X7"])
 class NoRequestTimers(Requests):
     """Waits for answers without end."""
 
@@ -29,7 +29,7 @@ class NoRequestTimers(Requests):
         return await super().ask(make, HOURS_S)
 
 
-@mutant("answers-to-nobody-are-fatal", tag="life-cycle", breaks=["B7", "B19"])
+@mutant("answers-to-nobody-are-fatal", tag="life-cycle", breaks=["B7", "B19", "X8", "X9"])
 class AnswersToNobodyAreFatal(Requests):
     """An answer that no request waits for ends the connection."""
 
@@ -51,7 +51,7 @@ class AnswersWithoutNumberAreForAll(Requests):
             super().answered(frame)
 
 
-@mutant("requests-outlive-their-connection", tag="life-cycle", breaks=["B18", "B19"])
+@mutant("requests-outlive-their-connection", tag="life-cycle", breaks=["B18", "B19", "X6", "X2", "X8"])
 class RequestsOutliveTheirConnection(Requests):
     """Requests wait for their time-out though their connection, or the session, has ended."""
 
@@ -215,7 +215,7 @@ class ClosesWhatIsClosed(Queues):
 # after a loss
 
 
-@mutant("forgets-queues", tag="life-cycle", breaks=["B4", "B5"])
+@mutant("forgets-queues", tag="life-cycle", breaks=["B4", "B5", "X6"])
 class ForgetsQueues(Queues):
     """Opens no queue again after a loss."""
 

@@ -18,7 +18,7 @@ SMALL = 8192
 LARGE = 16 << 10
 
 
-@mutant("small-events-only", tag="wire", breaks=["B2", "B13"])
+@mutant("small-events-only", tag="wire", breaks=["B2", "B13", "X4"])
 class SmallEventsOnly(Frames):
     """Reads no event of more than 8 KiB."""
 
@@ -26,7 +26,7 @@ class SmallEventsOnly(Frames):
         self.codec = BlazingCodec(max_event=SMALL)
 
 
-@mutant("one-event-per-read", tag="wire", breaks=["B2", "B12", "B13", "W1"])
+@mutant("one-event-per-read", tag="wire", breaks=["B2", "B12", "B13", "W1", "X1"])
 class OneEventPerRead(Frames):
     """Takes each read for whole events."""
 
@@ -35,7 +35,7 @@ class OneEventPerRead(Frames):
         yield from super().feed(data)
 
 
-@mutant("one-push-per-read", tag="data", breaks=["B13"])
+@mutant("one-push-per-read", tag="data", breaks=["B13", "X1"])
 class OnePushPerRead(Frames):
     """Overlooks a PUSH event right behind another one."""
 
@@ -56,7 +56,7 @@ class BerOnly(BlazingCodec):
         return super().decode(event)
 
 
-@mutant("reads-ber-only", tag="wire", breaks=["B2", "W2"])
+@mutant("reads-ber-only", tag="wire", breaks=["B2", "W2", "X5"])
 class ReadsBerOnly(Frames):
     """Lists JSON, and cannot read it."""
 
@@ -64,7 +64,7 @@ class ReadsBerOnly(Frames):
         self.codec = BerOnly()
 
 
-@mutant("skips-garbage", tag="wire", breaks=["B19", "W1"])
+@mutant("skips-garbage", tag="wire", breaks=["B19", "W1", "X1", "X5"])
 class SkipsGarbage(Link):
     """Keeps a connection on which nobody knows where the next event begins."""
 
@@ -73,7 +73,7 @@ class SkipsGarbage(Link):
             super().malformed(frame)
 
 
-@mutant("reads-on-after-garbage", tag="wire", breaks=["B19", "W1"])
+@mutant("reads-on-after-garbage", tag="wire", breaks=["B19", "W1", "X5"])
 class ReadsOnAfterGarbage(Link):
     """Takes what comes behind an impossible header for the next event."""
 
@@ -96,7 +96,7 @@ class OtherVersionsDeafen(Frames):
             yield from super().feed(data)
 
 
-@mutant("bad-events-deafen", tag="wire", breaks=["B19"])
+@mutant("bad-events-deafen", tag="wire", breaks=["B19", "X5"])
 class BadEventsDeafen(Link):
     """Reads nothing any more after an event that it could not read."""
 
@@ -120,7 +120,7 @@ class BadControlEndsRequests(Link):
         super().malformed(frame)
 
 
-@mutant("unknown-types-are-fatal", tag="wire", breaks=["B19"])
+@mutant("unknown-types-are-fatal", tag="wire", breaks=["B19", "X5"])
 class UnknownTypesAreFatal(Link):
     """An event of an unknown type ends the connection."""
 
@@ -138,7 +138,7 @@ class StrayHeartbeatsAreFatal(Link):
             self.end(ClientError("protocol", "an answer that nobody asked for"))
 
 
-@mutant("large-events-interleave", tag="wire", breaks=["B10"])
+@mutant("large-events-interleave", tag="wire", breaks=["B10", "X4"])
 class LargeEventsInterleave(Link):
     """Writes large events in two halves, between which other events get."""
 
