@@ -22,7 +22,7 @@ NO_ROLES = (
     "from conformance.adapter.kit import AdapterBase, run;"
     'run(type("A", (AdapterBase,), {"library": "a", "protocols": ("rabbitmq-stream",)})())'
 )
-BROKEN = f"{CORRECT} --mutant confirm-by-position"
+BROKEN = f"{sys.executable} -m conformance.mutants rabbitmq-stream confirm-by-position"
 
 
 def fakebrokers(*arguments: str, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
