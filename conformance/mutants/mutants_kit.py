@@ -7,7 +7,7 @@ import ssl
 from collections.abc import Callable
 
 from conformance.mutants.registry import mutant
-from conformance.reference.kit import Backoff, Network, Wire
+from conformance.reference.kit import Backoff, Callbacks, ClientError, Network, Wire
 
 STREAMS_OF_BYTES = ("rabbitmq-stream", "narconi")  #: libzmq connects for PZQ
 
@@ -52,3 +52,17 @@ class ReconnectsInStep(Backoff):
 
     def delay(self) -> float:
         return min(self.first_s * 2.0**self.failures, self.longest_s)
+
+
+@mutant("callback-errors-vanish", tag="life-cycle", breaks=["X10"], protocols=STREAMS_OF_BYTES)
+class CallbackErrorsVanish(Callbacks):
+    """Swallows what a callback raises without a trace."""
+
+    def failed(self, callback: str, error: Exception) -> None:
+        pass
+
+    def trouble(self, where: str, error: ClientError) -> None:
+        try:
+            self.on_error(where, error)
+        except Exception:
+            return

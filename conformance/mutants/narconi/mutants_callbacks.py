@@ -26,14 +26,6 @@ class CallbackErrorStopsTheFeed(Callbacks):
             raise error
 
 
-@mutant("callback-errors-vanish", tag="life-cycle", breaks=["X10"])
-class CallbackErrorsVanish(Callbacks):
-    """Swallows what a callback raises without a trace."""
-
-    def failed(self, callback: str, error: Exception) -> None:
-        pass
-
-
 @mutant("callbacks-block-ops", tag="life-cycle", breaks=["X10"])
 class CallbacksBlockOps(NarconiClient):
     """An op inside a callback waits for the callback to end."""

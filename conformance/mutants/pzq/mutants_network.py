@@ -6,7 +6,7 @@ import asyncio
 import os
 from collections.abc import Awaitable, Callable
 from typing import Any, ClassVar
-from weakref import WeakSet
+from weakref import WeakKeyDictionary
 
 from conformance.mutants.registry import mutant
 from conformance.reference.kit import ClientError
@@ -103,21 +103,16 @@ class NewSocketForANewTry(Producer):
 class SessionsShareAFate(Producer):
     """One message without an answer fails all that wait, in whatever session."""
 
-    everybody: ClassVar[WeakSet[Producer]] = WeakSet()
-
-    def __init__(self, *args: Any) -> None:
-        super().__init__(*args)
-        self.everybody.add(self)
-        self.is_down_until = 0.0
+    down_until: ClassVar[WeakKeyDictionary[asyncio.AbstractEventLoop, float]] = WeakKeyDictionary()
 
     async def acknowledged(self, message: Parts, waiting: Waiting, timeout: float | None) -> Answer:
         loop = asyncio.get_running_loop()
-        if any(loop.time() < getattr(one, "is_down_until", 0.0) for one in self.everybody):
+        if loop.time() < self.down_until.get(loop, 0.0):
             raise ClientError("connection", "the broker is gone")
         try:
             return await super().acknowledged(message, waiting, timeout)
         except TimeoutError:
-            self.is_down_until = loop.time() + 1.0
+            self.down_until[loop] = loop.time() + 1.0
             raise
 
 

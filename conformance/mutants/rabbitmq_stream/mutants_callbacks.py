@@ -95,20 +95,6 @@ class CallbackErrorStopsTheReader(Link):
             super().data_received(data)
 
 
-@mutant("callback-errors-vanish", tag="life-cycle", breaks=["X10"])
-class CallbackErrorsVanish(Callbacks):
-    """Swallows what a callback raises without a trace."""
-
-    def failed(self, callback: str, error: Exception) -> None:
-        pass
-
-    def trouble(self, where: str, error: ClientError) -> None:
-        try:
-            self.on_error(where, error)
-        except Exception:
-            return
-
-
 class _OneByOne(Callbacks):
     """Lets nothing else happen while a callback runs.
 

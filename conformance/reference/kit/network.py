@@ -27,24 +27,26 @@ class Network:
 
     Args:
         options: Of the op connect; ``tls`` counts here.
+
+    Attributes:
+        tls: What a server has to prove; None: plain TCP.
+        server_name: What its certificate has to show, if it is not the host.
     """
 
     is_memory: ClassVar[bool] = False
 
     def __init__(self, options: Mapping[str, Any] | None = None) -> None:
         tls = (options or {}).get("tls")
-        self._tls = self.tls_context(tls.get("ca_file")) if tls else None
-        self._server_name = tls.get("server_name") if tls else None
+        self.tls = self.tls_context(tls.get("ca_file")) if tls else None
+        self.server_name = tls.get("server_name") if tls else None
 
     async def dial(self, endpoint: str, make: Callable[[], asyncio.Protocol]) -> Wire:
         """A connection to ``host:port``. Raises `OSError`."""
         host, _, port = endpoint.rpartition(":")
         host = host.strip("[]")
-        name = (self._server_name or host) if self._tls is not None else None
+        name = (self.server_name or host) if self.tls is not None else None
         loop = asyncio.get_running_loop()
-        transport, _ = await loop.create_connection(
-            make, host, int(port), ssl=self._tls, server_hostname=name
-        )
+        transport, _ = await loop.create_connection(make, host, int(port), ssl=self.tls, server_hostname=name)
         return transport
 
     def tls_context(self, ca_file: str | None) -> ssl.SSLContext:

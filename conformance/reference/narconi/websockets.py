@@ -33,10 +33,9 @@ class WebSockets:
         on_lost: Callable[[ClientError | None], None],
     ) -> Socket:
         """A WebSocket that is not connected yet."""
-        text = "&".join(f"{name}={quote(value, safe='')}" if value else name for name, value in query.items())
         made = self.runtime.part(Socket)(
             self.runtime,
-            self._addresses.websocket(queue) + (f"?{text}" if text else ""),
+            self.target(queue, query),
             self.settings.endpoint,
             protocol,
             on_message,
@@ -46,6 +45,11 @@ class WebSockets:
         self._sockets = [one for one in self._sockets if not one.ended.is_set()]
         self._sockets.append(made)
         return made
+
+    def target(self, queue: str, query: Mapping[str, str]) -> str:
+        """Path and query of an upgrade."""
+        text = "&".join(f"{name}={quote(value, safe='')}" if value else name for name, value in query.items())
+        return self._addresses.websocket(queue) + (f"?{text}" if text else "")
 
     async def open(self, socket: Socket) -> None:
         """Connect and upgrade; whatever goes wrong lets go of the connection."""

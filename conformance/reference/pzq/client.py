@@ -83,4 +83,4 @@ class PzqClient:
             self.inquirer.close()
             for consumer in self.consumers:
                 consumer.close()
-        self.runtime.tasks.end()
+        self.runtime.end()

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 import zmq
-import zmq.asyncio
+from zmq.asyncio import Context
 
 from conformance.reference.kit import ClientError, Network
 from fakebrokers.errors import UsageError
@@ -68,7 +68,7 @@ class ZmqSocket:
 
     def __init__(self, endpoint: str, kind: SocketType, on_message: OnMessage, reconnect_ms: int) -> None:
         self._on_message = on_message
-        self._socket = zmq.asyncio.Context.instance().socket(KINDS[kind])
+        self._socket = Context.instance().socket(KINDS[kind])
         self._socket.linger = LINGER_MS
         if kind != "ROUTER":  # which drops what is above the mark
             self._socket.sndhwm = WAITING_MAX

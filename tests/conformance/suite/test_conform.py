@@ -22,7 +22,7 @@ NO_ROLES = (
     "from conformance.adapter.kit import AdapterBase, run;"
     'run(type("A", (AdapterBase,), {"library": "a", "protocols": ("rabbitmq-stream",)})())'
 )
-BROKEN = f"{CORRECT} --mutant confirm-by-position"
+BROKEN = f"{sys.executable} -m conformance.mutants rabbitmq-stream confirm-by-position"
 
 
 def fakebrokers(*arguments: str, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
@@ -190,3 +190,8 @@ def test_list_and_explain() -> None:
     told = fakebrokers("explain", "RMQS-3.09").stdout
     for part in ("Confirm lost, connection alive", "SHOULD", "R7:", "Never confirm", "stream-go-client#378"):
         assert part in told
+
+
+def test_explain_says_where_no_real_broker_was_at_hand() -> None:
+    assert "No real broker" in fakebrokers("explain", "BMQ-3.05").stdout
+    assert "No real broker" not in fakebrokers("explain", "RMQS-3.09").stdout

@@ -24,6 +24,10 @@ def test_one_after_the_other_in_order() -> None:
             feed.put(item)
         await feed.drained()
         assert seen == ["begin 1", "end 1", "begin 2", "end 2"]
+        feed.put(1)
+        await asyncio.sleep(0.5)  # its callback runs
+        await feed.drained()
+        assert seen[4:] == ["begin 1", "end 1"]
         feed.abort()
 
     virtual.run(work())

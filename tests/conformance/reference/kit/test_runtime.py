@@ -100,6 +100,7 @@ def test_it_is_tried_again_until_it_works_or_is_final() -> None:
         with pytest.raises(ClientError, match="wrong password"):
             await backoff.retry(again, is_final=lambda error: error.kind == "auth")
         assert await backoff.retry(again, is_final=lambda error: True) == "connected"
+        assert backoff.failures == 3  # each attempt counts until somebody says that it was a success
         assert asyncio.get_running_loop().time() >= 0.5 * (0.5 + 1 + 2)
 
     virtual.run(work())
