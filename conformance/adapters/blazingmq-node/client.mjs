@@ -50,7 +50,17 @@ export class Session {
   #stopping
 
   constructor({ host, port, onMessage, onEvent = () => {} }) {
-    Object.assign(this, { host, port, onMessage, onEvent, correlation: 0 })
+    Object.assign(this, { host, port, onMessage, correlation: 0 })
+    this.onEvent = (what, error) => this.#tell(onEvent, what, error)
+  }
+
+  /** Call the application; what that throws goes no further. */
+  #tell(onEvent, what, error) {
+    try {
+      onEvent(what, error)
+    } catch (failure) {
+      if (what !== "CALLBACK_ERROR") this.#tell(onEvent, "CALLBACK_ERROR", failure)
+    }
   }
 
   get open() {
@@ -58,7 +68,7 @@ export class Session {
   }
 
   get pending() {
-    return this.#requests.size + this.#acks.size
+    return [...this.#requests.values()].filter(({ isLate }) => !isLate).length + this.#acks.size
   }
 
   // life
@@ -214,7 +224,7 @@ export class Session {
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => {
         this.#requests.delete(rId)
-        if (late) this.#requests.set(rId, { answer, resolve: late, reject: () => {} })
+        if (late) this.#requests.set(rId, { answer, resolve: late, reject: () => {}, isLate: true })
         reject(timedOut(`no ${answer} within ${timeoutMs} ms`))
       }, Math.max(0, timeoutMs))
       const done = (act) => (value) => (clearTimeout(timer), act(value))

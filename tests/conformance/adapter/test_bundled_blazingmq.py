@@ -144,3 +144,14 @@ def test_a_post_that_nobody_waits_for(client: Client) -> None:
         assert not put.frame.messages[0].wants_ack  # type: ignore[union-attr]
 
     drive(client, script)
+
+
+def test_a_session_callback_may_raise(client: Client) -> None:
+    async def script(broker: BlazingMQ, adapter: ProcessAdapter, go: Go) -> None:
+        assert (await go("raise_next", callback="session")).value == {"armed": True}
+        broker.refuse()
+        broker.kill(how=HangUp.RST)
+        assert await adapter.event("session", timeout_s=5, what="connection_lost")
+        assert (await go("state", session="s")).value["open"] is False
+
+    drive(client, script)

@@ -203,3 +203,8 @@ def test_list_and_explain() -> None:
     told = fakebrokers("explain", "RMQS-3.09").stdout
     for part in ("Confirm lost, connection alive", "SHOULD", "R7:", "Never confirm", "stream-go-client#378"):
         assert part in told
+
+
+def test_explain_says_where_no_real_broker_was_at_hand() -> None:
+    assert "No real broker" in fakebrokers("explain", "BMQ-3.05").stdout
+    assert "No real broker" not in fakebrokers("explain", "RMQS-3.09").stdout
