@@ -312,7 +312,8 @@ async def custom_names(broker: Narconi, client: Client, expect: Expect) -> None:
         mark = len(client.events)
         op = "publish" if way == "publish" else "narc.post"
         body = {"text": "hello"}
-        result = await client.op(op, session="s1", target=QUEUE, body=body, headers={"b": "2"}, wait=True)
+        more = {"wait": True} if op == "publish" else {}
+        result = await client.op(op, session="s1", target=QUEUE, body=body, headers={"b": "2"}, **more)
         criterion = f"{way}: a name without prefix is refused locally, gets it, or an event tells"
         if not result.ok:
             expect.failed(result, ("invalid",), criterion)

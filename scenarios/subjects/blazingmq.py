@@ -67,6 +67,7 @@ class BlazingSubject(Subject):
     close_frame = "disconnect"
     close_answer = "disconnectResponse"
     maintenance_code = 0  # there is none
+    connect_retries = True
     largest = MIB
 
     @property

@@ -73,6 +73,7 @@ class Facts(ABC):
         wrong_width, wrong_s: How many runs are made at once while bytes are wrong, and their ops' deadline.
         large: Bytes of a message that takes long where bandwidth is little.
         connects_later: Whether a connect ends well without a server.
+        connect_retries: Whether a connect may go on trying until its time-out.
         linger_s: How long what was sent may keep a connection after a close.
         retries_steadily: Whether its clients come back at intervals that need not grow.
         attempts_in_15_s: How often a client may connect in that time for a connection that fails.
@@ -105,6 +106,7 @@ class Facts(ABC):
     wrong_s = 2.0
     large = 48 * 1024
     connects_later = False
+    connect_retries = False
     linger_s = 0.0
     retries_steadily = False
     attempts_in_15_s = 30

@@ -36,7 +36,7 @@ class SubscribeOptions(messaging.SubscribeOptions, frozen=True):
     """How to consume over the WebSocket."""
 
     ack: Any = UNSET
-    limit: int | UnsetType = UNSET
+    limit: float | UnsetType = UNSET  # a fraction too: what is to be refused has to be said
     encoding: str | UnsetType = UNSET
 
 

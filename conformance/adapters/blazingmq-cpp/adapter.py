@@ -230,6 +230,9 @@ class Adapter(kit.AdapterBase):
 
     @kit.op("close")
     def close(self, session: str) -> None:
+        if session in self.sessions and self.sessions[session] is None:
+            text = "the library connects in its constructor: until that returns there is nothing to close"
+            raise kit.Failure("invalid", text, definite=True)
         found = self.session(session)
         found.stop()
         if found in self.kept:

@@ -19,7 +19,7 @@ class SlowIsLost(Producer):
     async def acknowledged(self, message: Parts, waiting: Waiting, timeout: float | None) -> Answer:
         loop = asyncio.get_running_loop()
         lost = ClientError("connection", "the broker is lost")
-        alarm = loop.call_later(1.5, self.runtime.callbacks.trouble, "connection", lost)
+        alarm = loop.call_later(1.5, self.runtime.callbacks.trouble, "other", lost)
         try:
             return await super().acknowledged(message, waiting, timeout)
         finally:
