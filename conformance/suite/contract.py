@@ -49,11 +49,12 @@ def contract(item: Scenario, journal: Journal, *, resumed: bool = False) -> str:
     if any(record.fault for record in records):
         words |= _of_faults(records)
     closing: set[str] = set()
+    answers = {record.kind for record in records if record.role in ANSWERS}
     for record in records:
         if record.role == Role.CLOSE:
             closing.add(record.connection)
         elif record.tap is Tap.STATE:
-            words |= _of_state(record, resumed=resumed, asked=record.connection in closing)
+            words |= _of_state(record, answers, resumed=resumed, asked=record.connection in closing)
     if "at-most-once" in words:
         words.discard("ordered")
     return " ".join(sorted(words))
@@ -66,11 +67,13 @@ def _parts(record: Record) -> Sequence[Record]:
     return [msgspec.structs.replace(part, size=0) for part in record.split()]
 
 
-def _of_state(record: Record, *, resumed: bool, asked: bool) -> set[str]:
-    """What a connection's end, or what was done to the fake, takes back."""
+def _of_state(record: Record, answers: set[str], *, resumed: bool, asked: bool) -> set[str]:
+    """What a connection's end, or what was done to the fake, takes back. `answers`: the kinds of answers."""
     means = meaning_of(record.kind)
     if record.kind == State.BYTES and record.fault == BY_HAND:
         return {"by-hand", "false-answers", "at-most-once"}
+    if record.kind == State.BYTES and record.note.rpartition(" in place of ")[2] in answers:
+        return {"by-hand"}  # an answer whose bytes a fault has changed: what it says now is unknown
     if means & Meaning.ELSEWHERE:
         return ELSEWHERE
     if means & Meaning.LOSS or (record.kind == State.CRASH and record.note == STATE_LOST):

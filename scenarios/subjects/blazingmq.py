@@ -1,7 +1,7 @@
 """BlazingMQ: one connection for everything; queues are opened before they are used.
 
 A queue is opened for both ways at once, as a handle of a URI is one. Until a script subscribes, its consumer
-takes nothing (a limit of 0, docs/protocols/blazingmq.md, "Flow control"); subscribing configures it anew.
+takes nothing (a limit of 0: docs/protocols/blazingmq.md, 9); subscribing configures it anew.
 """
 
 from __future__ import annotations

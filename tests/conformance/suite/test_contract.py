@@ -152,6 +152,12 @@ def test_what_is_sent_by_hand_may_be_a_confirm() -> None:
         assert "phantom-confirm" in allowed_names(of(entry))
 
 
+def test_an_answer_with_other_bytes_may_be_any_confirm() -> None:
+    changed = of((Tap.SAID, Confirm(1), "f"), ("bytes", "9 B in place of Confirm", "f"))
+    assert "phantom-confirm" in allowed_names(changed)
+    assert "phantom-confirm" not in allowed_names(of((Tap.SAID, Confirm(1), "f")))
+
+
 def test_what_nobody_saw_excuses() -> None:
     assert of((Tap.OUT, Beat()), server={"proxied": True}) == "at-least-once at-most-once"
     assert of((Tap.OUT, Beat()), sockets=True) == "at-least-once at-most-once by-hand"

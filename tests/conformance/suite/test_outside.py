@@ -102,13 +102,13 @@ def test_a_folder_may_be_taken_out_again(tmp_path: Path) -> None:
 
 def test_folders_of_one_name_do_not_meet(tmp_path: Path) -> None:
     names = []
-    for number, family in enumerate(("ACME", "BETA")):
+    for number, family in enumerate(("ACME", "ZETA")):
         catalogue = CATALOGUE.replace("ACME", family).replace("A1", f"{family[0]}1")
         orders = FILES["deeper/orders.py"].replace("ACME", family)
         place = written(tmp_path / str(number) / "scenarios", acme=catalogue, orders=orders)
         names.append(add_folder(place).package)
     assert names == ["scenarios.scenarios", "scenarios.scenarios_2"]
-    assert len(select(all_scenarios(), ids=["ACME", "BETA"])) == 2
+    assert len(select(all_scenarios(), ids=["ACME", "ZETA"])) == 2
 
 
 def test_no_folder_takes_the_name_of_what_comes_along(tmp_path: Path) -> None:
