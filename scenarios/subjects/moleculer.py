@@ -8,6 +8,7 @@ peer calls an action of the client, and the client emits an event to the peer.
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
 from collections.abc import Sequence
 from functools import cached_property
@@ -79,7 +80,7 @@ class MoleculerSubject(Subject):
             self._texts.setdefault(ctx.params["queue"], []).append(ctx.params["body"])
             return ctx.params["body"]
 
-        actions: dict[str, Any] = {"put": put, "echo": lambda ctx: ctx.params}
+        actions: dict[str, Any] = {"put": put, "echo": lambda ctx: ctx.params, "up": _digest}
         offer = Service("p", actions=actions, events={EMITTED: lambda ctx: None})
         return self.fake.node(PEER, [offer], heartbeat_s=1.0)
 
@@ -264,6 +265,12 @@ class MoleculerSubject(Subject):
 
     def _emitted(self, session: str) -> int:
         return sum(event.event == EMITTED and event.sender == _node(session) for event in self.peer.events)
+
+
+def _digest(ctx: Context) -> Any:
+    """What was uploaded, as bodies are reported."""
+    data = b"" if ctx.stream is None else b"".join(ctx.stream.chunks)
+    return {"sha256": hashlib.sha256(data).hexdigest(), "len": len(data)}
 
 
 def _node(session: str) -> str:
