@@ -124,10 +124,7 @@ class MoleculerSubject(Subject):
 
     def ops(self, queue: str, tag: str = "") -> list[Op]:
         args = {"action": PUT, "params": {"queue": queue, "body": f"pending {tag}"}}
-        return [
-            Op("call", "mol.call", self.publishing, self.confirm, args),
-            Op("ping", "mol.ping", "Ping", "Pong", {"node": PEER}),
-        ]
+        return [Op("call", "mol.call", self.publishing, self.confirm, args)]
 
     def value_made_for(self, number: int) -> tuple[Op, Any] | None:
         params = {"number": number}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 from conformance.mutants.registry import mutant
@@ -75,3 +76,11 @@ class PacketsEndAtNul(Post):
         if isinstance(packet.get("data"), str):
             packet["data"] = packet["data"].partition("\0")[0]
         return packet
+
+
+@mutant("comes-back-after-close", tag="life-cycle", breaks=["X7"])
+class ComesBackAfterClose(MoleculerClient):
+    """Goes on with a reconnect after it was closed."""
+
+    async def rejoin(self) -> None:
+        await asyncio.shield(asyncio.ensure_future(super().rejoin()))
