@@ -1,0 +1,146 @@
+"""Moleculer's own scripts of NET-1.04 and 4.07, as a start takes long: one link has to bear all the seeds.
+
+And of NET-4.04, as packets in JSON carry texts.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from random import Random
+
+from conformance.adapter.messages import request_body, same_body
+from conformance.suite import Client, Expect, scenario
+from fakebrokers.faults import corrupt, slice_
+from scenarios._footprint import Footprint
+from scenarios.subjects import ROLES
+from scenarios.subjects.moleculer import ALL_ROLES, MoleculerSubject
+
+CALLS = 100
+SEEDS = 50
+#: Bytes at the end of a packet in which one is changed: members of each packet stand there.
+TAIL = 120
+DEADLINE_S = 0.5
+
+
+@scenario("NET-1.04", protocol="moleculer", roles=ALL_ROLES, timeout_s=150)
+async def random_segmentation(subject: MoleculerSubject, client: Client, expect: Expect) -> None:
+    """Random segmentation, fixed seed.
+
+    Fault: Base script of NET-1.01; segments of 1..1500 bytes with pauses of 0..3 ms drawn from the seed; 100
+    seeds, one connection each. moleculer: one link, a new seed before each of 100 calls
+    Pass: Same op outcomes and deliveries for every seed; the seed is printed on failure
+    """
+    await subject.rehearse()
+    await subject.ready()
+    expect.prepared(await subject.subscribe(subject.queue))
+    there = len(await subject.wait_messages(1))
+    dice = Random(subject.faults.plan.seed)
+    trouble = len(client.events)
+    for number, body in enumerate(subject.bodies(CALLS, "seed"), 1):
+        longest = int(1500 ** dice.random())  # most packets are short: every length up to 1500 has its turn
+        name = f"seed {number}"
+        subject.faults.add(slice_(up_to=longest, gap_s=0.003, gap="random", direction="out", name=name))
+        result = await subject.publish(subject.queue, body, timeout=subject.slow_s)
+        expect.equal(expect.ok(result, f"{name}: the call is answered")["data"], body.decode(), name)
+        got = await subject.wait_messages(there + number, within_s=subject.slow_s)
+        expect.that(len(got) == there + number, f"{name}: the event is surfaced", f"{len(got)} came")
+        if number % 10 == 1:
+            await subject.other_ways(
+                subject.queue, "s1", check=expect.ok, timeout=subject.slow_s, prefix=f"{name}: "
+            )
+        subject.faults.remove(name)
+    found = subject.troubles(trouble)
+    expect.that(not found, "no error event, no reconnect", found[:2])
+    expect.ok(await client.close("s1"), "close works")
+
+
+TEXTS = {
+    "1 B": "x",
+    "all characters up to 255": "".join(map(chr, range(256))),
+    "UTF-8 of 1 to 4 bytes": "a\u00e4\u20ac\U0001f300",
+    "a run of NUL": "\0" * 4096,
+    "empty": "",
+    "large": "0123456789abcdef" * (512 * 1024 // 16),
+}
+BYTES = {
+    "all byte values": bytes(range(256)),
+    "invalid UTF-8": b"\xff\xfe\xc3\x28\xed\xa0\x80",
+    "a run of NUL": bytes(4096),
+}
+
+
+@scenario("NET-4.04", protocol="moleculer", roles=ROLES, timeout_s=90)
+async def payload_corpus(subject: MoleculerSubject, client: Client, expect: Expect) -> None:
+    """Payload corpus.
+
+    Fault: 1 B, all 256 byte values, UTF-8 of 1 to 4 bytes, invalid UTF-8, NUL runs, empty, large. Large is
+    what the protocol just allows. moleculer: large is 512 KiB of text: NATS max_payload 1 MiB counts the
+    envelope; JSON carries text, so byte bodies only with `streams`; empty may be refused as `invalid`
+    Pass: Round trip equal by SHA-256; nothing truncated; a body beyond the limit fails locally or `refused`,
+    and the session stays usable
+    """
+    subject.add_queue(subject.queue)
+    await subject.connected()
+    expect.prepared(await subject.subscribe(subject.queue))
+    for number, (name, text) in enumerate(TEXTS.items(), 1):
+        result = await subject.publish(subject.queue, text, timeout=10.0)
+        value = expect.ok(result, f"{name}: the call is answered")
+        expect.that(value["data"] == text, f"{name}: the answer is equal, nothing truncated", str(value)[:80])
+        kept = subject.stored(subject.queue)[-1]
+        expect.that(kept == text.encode(), f"{name}: what the peer got is equal", kept[:80])
+        got = await subject.wait_messages(number, within_s=10.0)
+        expect.equal(len(got), number, f"{name}: the event is surfaced once")
+        body = got[-1].body
+        whole = json.dumps(text) if "sha256" in body else text  # of a long one the adapter hashes the JSON
+        same = same_body(body, whole.encode())
+        expect.that(same, f"{name}: the event is equal, nothing truncated", str(got[-1].body)[:80])
+    for name, data in BYTES.items() if client.can("streams") else ():
+        body = request_body(data)
+        sent = await client.op("mol.call", 10.0, session="s1", action="p.up", stream=body, timeout_ms=10_000)
+        same = same_body(expect.ok(sent, f"{name}: the stream is answered")["data"], data)
+        expect.that(same, f"{name}: what the peer got is equal by SHA-256", str(sent.value)[:80])
+    beyond = await subject.publish(subject.queue, {"gen": "zero", "len": subject.beyond}, timeout=5.0)
+    expect.failed(beyond, ("invalid", "refused"), "a body beyond the limit fails locally or is refused")
+    result = await subject.publish(subject.queue, b"afterwards")
+    expect.outcome(result, "acked", "the session stays usable after a body beyond the limit")
+
+
+@scenario("NET-4.07", protocol="moleculer", roles=ROLES, timeout_s=120)
+async def one_corrupted_byte(subject: MoleculerSubject, client: Client, expect: Expect) -> None:
+    """One corrupted byte.
+
+    Fault: One byte behind the length field of the n-th server frame is changed (seeded, 50 seeds, base script
+    of NET-1.01, one connection each); length fields stay right. moleculer: one link, 50 packets
+    Pass: For every seed: process alive, no hang past the deadlines, CPU under 50 % of a core when idle, RSS
+    growth under 32 MiB; a closed connection is accepted; a clean connection works afterwards. Content is not
+    judged
+    """
+    await subject.rehearse()
+    await subject.ready()
+    expect.prepared(await subject.subscribe(subject.queue))
+    await subject.wait_messages(1)
+    dice = Random(subject.faults.plan.seed)
+    footprint = Footprint(client)
+    fired = 0
+    for number in range(1, SEEDS + 1):
+        name = f"seed {number}"
+        where, mask = -dice.randint(3, TAIL), dice.randint(1, 255)  # the last two bytes end the line
+        kind = dice.choice((subject.confirm, subject.delivery))
+        subject.faults.add(
+            corrupt(at=where, xor=mask, kind=kind, direction="out", nth=1, scope="run", name=name)
+        )
+        body = b"body of seed %d" % number
+        result = await subject.publish(subject.queue, body, timeout=DEADLINE_S)
+        expect.ended(result, f"{name}: a call ends by its deadline")
+        subject.put(subject.queue, [] if result.ok else [body])
+        await subject.wait_messages(0)
+        await asyncio.sleep(0.01)
+        expect.that(client.alive, f"{name}: the process lives on", "it ended")
+        fired += subject.faults.fired(name)
+        subject.faults.remove(name)
+    expect.exercised(fired >= SEEDS // 2, f"only {fired} of {SEEDS} faults took place")
+    expect.note(f"{fired} bytes were wrong")
+    await asyncio.sleep(1.0)
+    footprint.judge(expect, rss_mib=32, cpu_share=0.5)
+    await subject.run("clean", case="clean connection afterwards")

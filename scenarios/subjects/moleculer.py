@@ -1,0 +1,290 @@
+"""Moleculer: a node that calls a fake peer and listens to its events, over NATS.
+
+A queue is a list of texts that the peer keeps. A publish is a call that adds one and gets it back; consuming
+is listening to the event of that name, which the peer then sends once for each text. In the further ways the
+peer calls an action of the client, and the client emits an event to the peer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any, ClassVar, cast
+
+import msgspec
+
+from conformance.adapter.base import Call
+from conformance.adapter.messages import Message, body_bytes, request_body
+from conformance.adapter.result import Result
+from conformance.suite.client import Body, as_body
+from conformance.suite.expect import Unsupported
+from fakebrokers import Moleculer
+from fakebrokers.faults import rewrite
+from fakebrokers.journal import Record, Tap
+from fakebrokers.moleculer.calls import RemoteError
+from fakebrokers.moleculer.faults import break_packet
+from fakebrokers.moleculer.node import Node
+from fakebrokers.moleculer.services import Context, Service
+from scenarios.subjects.base import Check, Subject
+from scenarios.subjects.facts import Op
+
+PEER = "peer"
+PUT = "p.put"
+EMITTED = "to.peer"
+START_S = 8.0  #: a node waits for others, half a second and more
+MIB = 1 << 20
+#: Places in what the server says first (INFO, PONG, +OK, the peer's INFO); few, as a start takes 1.5 s.
+HANDSHAKE_CUTS = (1, 4, 16, 64, 160, 320, 480, 800)
+ALL_ROLES = ("caller", "service", "emitter", "listener")
+
+
+class MoleculerSubject(Subject):
+    """Each session is a node of its own id; calls are what is acked."""
+
+    protocol = "moleculer"
+    roles: ClassVar = {"publisher": "caller", "consumer": "listener"}
+    variants: ClassVar = {"nats": {"transporter": "nats"}}
+    rows: ClassVar = {
+        "": {"ops": ("mol.call", "mol.registry")},
+        "NET-1": {"roles": ALL_ROLES},
+        "NET-3.01": {"roles": ("caller",)},
+    }
+    phases: ClassVar = {"answer": ("publish", "Response"), "delivery": ("consume", "Event")}
+    publishing = "Request"
+    confirm = "Response"
+    delivery = "Event"
+    close_frame = close_answer = "Disconnect"
+    maintenance_code = 0  # there is none
+    largest = 512 * 1024
+    beyond = MIB + 1
+
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        self._texts: dict[str, list[str]] = {}
+        self._listening: dict[str, tuple[str, str]] = {}
+        self._sent: dict[str, int] = {}
+        self._serving: set[str] = set()
+
+    @property
+    def fake(self) -> Moleculer:
+        return cast(Moleculer, self.broker)
+
+    @cached_property
+    def peer(self) -> Node:
+        """The other node, which is never silent for long."""
+
+        def put(ctx: Context) -> Any:
+            self._texts.setdefault(ctx.params["queue"], []).append(ctx.params["body"])
+            return ctx.params["body"]
+
+        actions: dict[str, Any] = {"put": put, "echo": lambda ctx: ctx.params, "up": _digest}
+        offer = Service("p", actions=actions, events={EMITTED: lambda ctx: None})
+        return self.fake.node(PEER, [offer], heartbeat_s=1.0)
+
+    # the fake's side
+
+    def add_queue(self, name: str) -> None:
+        self._texts.setdefault(name, [])
+
+    def stored(self, name: str) -> list[bytes]:
+        return [text.encode() for text in self._texts.get(name, ())]
+
+    def put(self, name: str, bodies: Sequence[bytes]) -> None:
+        self._texts.setdefault(name, []).extend(body.decode() for body in bodies)
+        for sub, (queue, _) in self._listening.items():
+            if queue == name:
+                self._deliver(sub)
+
+    def established(self, since: int) -> bool:
+        """A node that is back subscribes again; nothing else tells of it."""
+        return bool(self.broker.journal.select(kind="Sub", tap=Tap.RECEIVED, since=since))
+
+    def subscriptions(self, since: int) -> list[Record]:
+        return self.broker.journal.select(kind="Sub", tap=Tap.RECEIVED, since=since)
+
+    def ask_to_close(self, connection: str, code: int, reason: str) -> None:
+        raise NotImplementedError("servers of Moleculer's buses have no goodbye")
+
+    def cuts(self, longest: int) -> Sequence[int]:
+        return HANDSHAKE_CUTS
+
+    def refuse_publishes(self) -> None:
+        self.broker.faults.add(rewrite({"success": False, "data": None}, kind="Response", nth=1, scope="run"))
+
+    def malformed(self) -> bytes:
+        return b"MSG nonsense\r\n"
+
+    def bad_delivery(self) -> None:
+        self.broker.faults.add(break_packet("garbage", kind="Event", direction="out", nth=1, scope="run"))
+
+    # the client's side
+
+    def ops(self, queue: str, tag: str = "") -> list[Op]:
+        args = {"action": PUT, "params": {"queue": queue, "body": f"pending {tag}"}}
+        return [Op("call", "mol.call", self.publishing, self.confirm, args)]
+
+    def value_made_for(self, number: int) -> tuple[Op, Any] | None:
+        params = {"number": number}
+        args = {"action": "p.echo", "params": params}
+        return Op("call", "mol.call", self.publishing, self.confirm, args), params
+
+    def value_of(self, result: Result) -> Any:
+        return result.value["data"]
+
+    async def heartbeats(self) -> None:
+        raise NotImplementedError("no scenario asks for it yet")
+
+    def begin(self, op: Op, timeout: float, session: str = "s1") -> Call:
+        """Calls have the deadline from the library itself."""
+        more = {"timeout_ms": round(timeout * 1000)} if op.op == "mol.call" else {}
+        return self.client.begin(op.op, timeout, session=session, **op.args, **more)
+
+    def begin_connect(self, session: str = "s1", *, timeout: float = 5.0, **options: Any) -> Call:
+        """Nodes wait for others while they start, so the peer has to be there first."""
+        offered = self.client.hello.transporters
+        if offered and self.fake.transporter not in offered:
+            raise Unsupported(f"the client has no transporter {self.fake.transporter}")
+        assert self.peer.core.alive
+        more = {"transporter": self.fake.url, "node_id": _node(session)}
+        return self.client.begin_connect(session, timeout=max(timeout, START_S), **more, **options)
+
+    async def open(self, queue: str, session: str, check: Check, timeout: float) -> None:
+        """A node finds its peers while it starts and afterwards: wait until it knows what is called."""
+        end = self.client.now + timeout
+        while True:
+            result = await self.client.op("mol.registry", timeout, session=session)
+            check(result, "the registry can be asked")
+            nodes = result.value["nodes"] if result.ok else ()
+            if not result.ok or any(each["id"] == PEER and "p" in each["services"] for each in nodes):
+                return
+            if self.client.now > end:
+                self.demand(False, "the client finds the peer's service", nodes, check)
+            await asyncio.sleep(0.05)
+
+    def begin_publish(
+        self,
+        queue: str,
+        body: Body = b"hello",
+        *,
+        session: str = "s1",
+        timeout: float = 5.0,
+        wait: bool = True,
+    ) -> Call:
+        """Call the peer's action that keeps a text."""
+        given = as_body(body)
+        assert isinstance(given, dict), "a text has one part"
+        params = {"queue": queue, "body": body_bytes(given).decode()}
+        return self.begin(
+            Op("call", "mol.call", "Request", "Response", {"action": PUT, "params": params}), timeout, session
+        )
+
+    def outcomes(self, results: Sequence[Result], since: int) -> dict[int, str]:
+        return {result.id: result.outcome for result in results}
+
+    def subscribe(
+        self, queue: str, sub: str = "c1", session: str = "s1", timeout: float = 5.0, **options: Any
+    ) -> Call:
+        """Listen to the event; `wait_messages` lets the peer send what it has kept."""
+        self._listening[sub] = (queue, _node(session))
+        return self.client.begin(
+            "mol.listen", timeout, session=session, sub=sub, event=queue, on_message={"mode": "event"}
+        )
+
+    def _deliver(self, sub: str) -> None:
+        queue, node = self._listening[sub]
+        texts = self._texts.get(queue, [])
+        for number in range(self._sent.get(sub, 0), len(texts)):
+            self.peer.send(
+                "EVENT", node, id=f"{sub}-{number}", event=queue, data=texts[number], broadcast=True, meta={}
+            )
+        self._sent[sub] = len(texts)
+
+    def messages(self, sub: str = "c1") -> list[Message]:
+        """Events, with the text itself in place of its JSON."""
+        return [_unwrapped(message) for message in self.client.messages(sub)]
+
+    async def wait_messages(self, count: int, sub: str = "c1", within_s: float = 5.0) -> list[Message]:
+        self._deliver(sub)
+        return [_unwrapped(message) for message in await self.client.wait_messages(count, sub, within_s)]
+
+    async def exchange(
+        self,
+        queue: str,
+        wanted: Sequence[bytes],
+        *,
+        session: str,
+        check: Check,
+        timeout: float,
+        prefix: str = "",
+        at_once: bool = False,
+    ) -> None:
+        """Calls, each with its own answer; events; then the other ways."""
+        calls = (self.begin_publish(queue, body, session=session, timeout=timeout) for body in wanted)
+        for body, call in zip(wanted, list(calls) if at_once else calls, strict=True):
+            result = await call
+            check(result, "each call is answered")
+            if result.ok:
+                same = self.value_of(result) == body.decode()
+                self.demand(same, f"{prefix}each call gets its own answer", result.value, check)
+        await self.consume(queue, wanted, session=session, check=check, timeout=timeout, prefix=prefix)
+        await self.other_ways(queue, session, check=check, timeout=timeout, prefix=prefix)
+
+    async def other_ways(
+        self, queue: str, session: str, *, check: Check, timeout: float, prefix: str = ""
+    ) -> int:
+        """A call from the peer to the client, and an event from the client to the peer."""
+        service = f"s-{session}"
+        if session not in self._serving:
+            self._serving.add(session)
+            actions = {"echo": "echo"}
+            check(
+                await self.client.op("mol.serve", timeout, session=session, service=service, actions=actions),
+                "mol.serve works",
+            )
+        params = {"queue": queue}
+        future = self.peer.start_call(f"{service}.echo", params, timeout=timeout, target=_node(session))
+        try:
+            found = await asyncio.wrap_future(future)
+        except RemoteError as error:
+            found = error
+        self.demand(found == params, f"{prefix}the client answers a call", found, check)
+        before = self._emitted(session)
+        check(
+            await self.client.op("mol.emit", timeout, session=session, event=EMITTED, data=params),
+            "mol.emit works",
+        )
+        came = await self.until(lambda: self._emitted(session) > before, timeout)
+        self.demand(came, f"{prefix}the peer gets the client's event", "it does not", check)
+        return 2
+
+    def _emitted(self, session: str) -> int:
+        return sum(event.event == EMITTED and event.sender == _node(session) for event in self.peer.events)
+
+
+def _digest(ctx: Context) -> Any:
+    """What was uploaded, as bodies are reported."""
+    data = b"" if ctx.stream is None else b"".join(ctx.stream.chunks)
+    return {"sha256": hashlib.sha256(data).hexdigest(), "len": len(data)}
+
+
+def _node(session: str) -> str:
+    return f"node-{session}"
+
+
+def _unwrapped(message: Message) -> Message:
+    """A message whose body is a text in JSON, with just that text; anything else stays as it is."""
+    if "sha256" in message.body:
+        return message
+    try:
+        text = json.loads(body_bytes(message.body))
+    except ValueError:
+        return message
+    if not isinstance(text, str):
+        return message
+    return msgspec.structs.replace(message, body=request_body(text.encode()))
+
+
+SUBJECT = MoleculerSubject
