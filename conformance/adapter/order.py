@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
+from importlib import import_module
+from importlib.util import find_spec
 from itertools import pairwise
-from typing import Any
 
 from conformance.adapter.base import Adapter
 from conformance.adapter.messages import body_bytes
-from fakebrokers import PZQ, BlazingMQ, Narconi, RabbitMQStream
+from conformance.adapter.profile import module_of
+from conformance.adapter.stage import NAME, Stage
 
 OPS = 100
 DEADLINE_MS = 5000.0
@@ -26,12 +28,12 @@ async def order(adapter: Adapter) -> list[int]:
 
     Empty where there is nothing to be seen: no fake, no publisher, no connection, no message.
     """
-    if adapter.protocol not in _STAGES or "publisher" not in adapter.hello.roles:
+    stage = find_stage(adapter.protocol)
+    if stage is None or "publisher" not in adapter.hello.roles:
         return []
-    stage = _STAGES[adapter.protocol]()
     async with stage.broker:
-        args = {"session": "order", "target": stage.prepare()}
-        connect = {"session": "order", "endpoints": stage.endpoints(), "options": {}}
+        args = {"session": NAME, "target": stage.prepare()}
+        connect = {"session": NAME, "endpoints": stage.endpoints(), "options": {}}
         first = {**args, "body": {"text": "the one that makes the publisher"}}
         for op, needed in (("connect", connect), *stage.steps, ("publish", first)):
             if not (await adapter.call(op, needed, DEADLINE_MS)).ok:
@@ -42,6 +44,16 @@ async def order(adapter: Adapter) -> list[int]:
         places = [_place(record) for record in stage.stored()]
         await adapter.reset()
     return [place for place in places if place is not None]
+
+
+def find_stage(protocol: str) -> Stage | None:
+    """The fake of a protocol, made for a burst; None if there is none."""
+    package = module_of(protocol)
+    spec = find_spec(package)
+    if spec is None or spec.submodule_search_locations is None or find_spec(f"{package}.stage") is None:
+        return None
+    found: Stage = import_module(f"{package}.stage").stage()
+    return found
 
 
 def overtaken(places: Sequence[int]) -> tuple[int, int] | None:
@@ -55,68 +67,3 @@ def _place(record: bytes) -> int | None:
 
 
 _NEEDLES = [body_bytes(body)[:NEEDLE_BYTES] for body in BODIES]
-
-
-class _Stage:
-    """A fake, how the adapter finds its way to it (`steps` are ops before the first message), what it got."""
-
-    def __init__(
-        self,
-        broker: Any,
-        prepare: Callable[[], str],
-        stored: Callable[[], list[bytes]],
-        *steps: tuple[str, dict[str, Any]],
-    ) -> None:
-        self.broker = broker
-        self.prepare = prepare
-        self.stored = stored
-        self.steps = steps
-
-    def endpoints(self) -> Any:
-        """``where`` is the address, or addresses by role."""
-        where = self.broker.where
-        return [where] if isinstance(where, str) else where
-
-
-def _rabbitmq_stream() -> _Stage:
-    broker = RabbitMQStream()
-
-    def prepare() -> str:
-        broker.create_stream("order")
-        return "order"
-
-    return _Stage(broker, prepare, lambda: [message.body for message in broker.messages("order")])
-
-
-def _narconi() -> _Stage:
-    broker = Narconi()
-
-    def prepare() -> str:
-        broker.ensure("test", "order")
-        return "order"
-
-    return _Stage(broker, prepare, lambda: [message.payload for message in broker.messages("test", "order")])
-
-
-def _pzq() -> _Stage:
-    broker = PZQ()
-    return _Stage(broker, lambda: "", lambda: [b"".join(message.body) for message in broker.messages])
-
-
-def _blazingmq() -> _Stage:
-    broker = BlazingMQ()
-    uri = "bmq://bmq.test.mem.priority/order"
-    opened = {"session": "order", "target": "order", "uri": uri, "flags": ["write"], "options": {}}
-
-    def stored() -> list[bytes]:
-        return [message.data for message in broker.messages(uri)]
-
-    return _Stage(broker, lambda: "order", stored, ("bmq.open_queue", opened))
-
-
-_STAGES: Mapping[str, Callable[[], _Stage]] = {
-    "rabbitmq-stream": _rabbitmq_stream,
-    "narconi": _narconi,
-    "pzq": _pzq,
-    "blazingmq": _blazingmq,
-}

@@ -34,10 +34,15 @@ def register(protocol: str, module: str) -> None:
         known.cache_clear()
 
 
+def module_of(protocol: str) -> str:
+    """The module with the ops of a protocol, whether it is there or not."""
+    return _REGISTERED.get(protocol, f"{_OPS}.{fixture_name(protocol)}")
+
+
 @cache
 def profile_of(protocol: str) -> Profile:
     """What a protocol adds to the core: nothing if nobody says so."""
-    module = _REGISTERED.get(protocol, f"{_OPS}.{fixture_name(protocol)}")
+    module = module_of(protocol)
     if protocol not in _REGISTERED and (protocol not in protocol_names() or find_spec(module) is None):
         return Profile(protocol=protocol, roles=(), ops={}, capabilities={})
     profile: Profile = import_module(module).PROFILE

@@ -1,0 +1,12 @@
+"""The fake that a burst of messages goes to."""
+
+from __future__ import annotations
+
+from conformance.adapter.stage import Stage
+from fakebrokers import PZQ
+
+
+def stage() -> Stage:
+    """See `conformance.adapter.stage`."""
+    broker = PZQ()
+    return Stage(broker, lambda: "", lambda: [b"".join(message.body) for message in broker.messages])

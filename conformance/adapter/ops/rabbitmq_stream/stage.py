@@ -1,0 +1,17 @@
+"""The fake that a burst of messages goes to."""
+
+from __future__ import annotations
+
+from conformance.adapter.stage import NAME, Stage
+from fakebrokers import RabbitMQStream
+
+
+def stage() -> Stage:
+    """See `conformance.adapter.stage`."""
+    broker = RabbitMQStream()
+
+    def prepare() -> str:
+        broker.create_stream(NAME)
+        return NAME
+
+    return Stage(broker, prepare, lambda: [message.body for message in broker.messages(NAME)])
