@@ -1,4 +1,4 @@
-"""What `order` needs of a fake: the folder of a protocol's ops has a module ``stage`` with a function ``stage``."""
+"""What `order` needs of a fake: the folder of a protocol's ops has a module ``stage`` with such a function."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ class UnknownActionsUnanswered(Server):
             await super().answer(packet, stream)
 
 
-@mutant("first-come-first-served", tag="data", breaks=["M10"])
+@mutant("first-come-first-served", tag="data", breaks=["M10", "X8"])
 class FirstComeFirstServed(Caller):
     """Takes every answer for that of its oldest call."""
 

@@ -28,11 +28,13 @@ from fakebrokers.moleculer.calls import RemoteError
 from fakebrokers.moleculer.faults import break_packet
 from fakebrokers.moleculer.node import Node
 from fakebrokers.moleculer.services import Context, Service
+from scenarios.moleculer._steps import withheld
 from scenarios.subjects.base import Check, Subject
 from scenarios.subjects.facts import Op
 
 PEER = "peer"
 PUT = "p.put"
+WAIT = "p.wait"  #: answered by the script
 EMITTED = "to.peer"
 START_S = 8.0  #: a node waits for others, half a second and more
 MIB = 1 << 20
@@ -80,7 +82,12 @@ class MoleculerSubject(Subject):
             self._texts.setdefault(ctx.params["queue"], []).append(ctx.params["body"])
             return ctx.params["body"]
 
-        actions: dict[str, Any] = {"put": put, "echo": lambda ctx: ctx.params, "up": _digest}
+        actions: dict[str, Any] = {
+            "put": put,
+            "echo": lambda ctx: ctx.params,
+            "up": _digest,
+            "wait": withheld,
+        }
         offer = Service("p", actions=actions, events={EMITTED: lambda ctx: None})
         return self.fake.node(PEER, [offer], heartbeat_s=1.0)
 

@@ -1,0 +1,32 @@
+"""NET-3.02 for Moleculer: the peer itself answers out of order."""
+
+from __future__ import annotations
+
+import random
+
+from conformance.suite import Client, Expect, scenario
+from scenarios.moleculer._steps import asked, respond
+from scenarios.subjects import PUBLISHER
+from scenarios.subjects.moleculer import WAIT, MoleculerSubject
+
+CALLS = 100
+
+
+@scenario("NET-3.02", protocol="moleculer", roles=PUBLISHER, timeout_s=60)
+async def hundred_concurrent_calls(subject: MoleculerSubject, client: Client, expect: Expect) -> None:
+    """100 concurrent ops.
+
+    Fault: Answers in an order drawn from the seed. moleculer: calls
+    Pass: Each op ends exactly once, with the result that was made for it
+    """
+    await subject.ready()
+    seen = len(subject.peer.requests)
+    args = {"session": "s1", "action": WAIT, "timeout_ms": 10_000}
+    calls = [client.begin("mol.call", 10.0, params={"number": number}, **args) for number in range(CALLS)]
+    requests = await asked(subject.peer, CALLS, skip=seen)
+    random.Random(subject.faults.plan.seed).shuffle(requests)
+    for request in requests:
+        respond(subject.peer, request, data=request.params)
+    for number, call in enumerate(calls):
+        found = expect.ok(await call, f"op {number} ends with its result")["data"]
+        expect.equal(found, {"number": number}, f"op {number} ends with the result that was made for it")
