@@ -1,4 +1,4 @@
-"""What `order` needs of a fake: the folder of a protocol's ops has a module ``stage`` with such a function."""
+"""The fake that `order` sends a burst to: the folder of a protocol's ops has a module ``stage`` with one."""
 
 from __future__ import annotations
 
