@@ -3,7 +3,7 @@
     acme/
         catalogue/acme.toml              requirements of a family of its own, ACME
         orders.py                        scripts; what begins with an underscore is for their helpers
-        mutants/rabbitmq_stream/*.py     mutants of the reference client of that protocol
+        mutants/<protocol>/*.py          mutants of the reference client of that protocol
 
 A folder is a package below `scenarios` (``scenarios.acme``), so its modules import each other as
 ``from ._steps import ...``, and reports, expectations and reproducers treat them like those that come along.

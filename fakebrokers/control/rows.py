@@ -24,7 +24,7 @@ class NewBroker(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     """A broker to start.
 
     Attributes:
-        protocol: Such as ``pzq``.
+        protocol: By its name.
         name: What to call it; "" takes the protocol's name, with a number if that is taken.
         options: What it is made with; see `Options` of the protocol.
     """

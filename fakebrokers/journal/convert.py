@@ -1,7 +1,7 @@
 """What older versions wrote, as this one would have written it.
 
 Version 1 called a run by a name that others could have too, and knew no types of keys, no parts and no peers;
-its numbers were signed. PZQ noted a client's address as the state ``peer``.
+its numbers were signed. One fake noted a client's address as the state ``peer``.
 """
 
 from __future__ import annotations
