@@ -16,6 +16,7 @@ from fakebrokers.blazingmq.frames import (
     ControlFrame,
     OpenQueue,
     OpenQueueResponse,
+    Request,
     StatusResponse,
 )
 from fakebrokers.blazingmq.schema import HandleParameters, OpenQueueRequest, RoutingConfiguration
@@ -294,13 +295,15 @@ CATEGORIES = {
 }
 
 
-def future_status(request: OpenQueue, encoded: Encoding) -> bytes:
-    """A status with a category that nobody knows."""
-    frame = StatusResponse(request.r_id, Category.E_REFUSED, -77, "from the future")
+def future_status(request: Request, encoded: Encoding, number: int = -77) -> bytes:
+    """A status with a category that nobody knows: `number` in BER, ``E_FUTURE`` in JSON."""
+    frame = StatusResponse(request.r_id, Category.E_REFUSED, number, "from the future")
     text = write(frame, encoded)
     if encoded is Encoding.JSON:
         return broken_control(text.replace(b"E_REFUSED", b"E_FUTURE"), encoded)
-    return broken_control(text.replace(b"\x80\x01\xfa", b"\x80\x01\xb3", 1), encoded)
+    return broken_control(
+        text.replace(b"\x80\x01\xfa", b"\x80\x01" + number.to_bytes(1, signed=True), 1), encoded
+    )
 
 
 @scenario("BMQ-2.18", roles=PUBLISHER)

@@ -77,7 +77,7 @@ async def _raising_confirm(subject: Subject, session: str) -> None:
         result = await call
         subject.expect.ok(result, f"confirm: publish {number} is taken")
         if number == 2:
-            told = await subject.client.event("outcome", 3.0, mark, id=result.id)
+            told = await subject.told_outcome(result, mark)
             subject.expect.that(told, "confirm: the next callback of that kind runs", "no outcome")
 
 

@@ -78,6 +78,10 @@ class Subject(Facts):
         """
         return outcomes(self.client, since)
 
+    async def told_outcome(self, result: Result, since: int) -> bool:
+        """Whether the application was told the outcome of a publish that did not wait."""
+        return await self.client.event("outcome", 3.0, since, id=result.id) is not None
+
     def subscribe(
         self, queue: str, sub: str = "c1", session: str = "s1", timeout: float = 5.0, **options: Any
     ) -> Call:

@@ -9,15 +9,17 @@ from weakref import WeakSet
 
 from conformance.mutants.registry import mutant
 from conformance.reference.blazingmq.client import BlazingClient
+from conformance.reference.blazingmq.deliveries import Deliveries, Delivery
 from conformance.reference.blazingmq.frames import Frames
 from conformance.reference.blazingmq.link import Link
 from conformance.reference.blazingmq.posts import Posts
 from conformance.reference.blazingmq.queues import Queue
-from conformance.reference.blazingmq.requests import Make, Requests
+from conformance.reference.blazingmq.requests import Make, Requests, Waiting
 from conformance.reference.blazingmq.watchdog import Watchdog
 from conformance.reference.kit import ClientError
 from fakebrokers.blazingmq.codec import BlazingCodec
-from fakebrokers.blazingmq.frames import Ack, ControlFrame, Response
+from fakebrokers.blazingmq.codes import Category
+from fakebrokers.blazingmq.frames import Ack, ControlFrame, Response, StatusResponse
 from fakebrokers.blazingmq.properties import Property
 from fakebrokers.core.frames import Frame, Malformed
 
@@ -176,3 +178,37 @@ class UnknownElementsAreErrors(Frames):
 
     def __init__(self) -> None:
         self.codec = StrictCodec()
+
+
+@mutant("future-refusals-are-success", tag="data", breaks=["X5"], aims=["NET-4.02"])
+class FutureRefusalsAreSuccess(Requests):
+    """Takes a status whose category it does not know for success."""
+
+    def complete(self, frame: Response, found: Waiting) -> None:
+        if isinstance(frame, StatusResponse) and frame.category not in set(Category):
+            self.waiting = {n: one for n, one in self.waiting.items() if one is not found}
+            found.answer.set_result(frame)
+        else:
+            super().complete(frame, found)
+
+
+class _HeldPosts(Posts):
+    def acknowledged(self, frame: Ack) -> None:
+        held: list[Ack] | None = self.client.__dict__.get("held")
+        if held is None:
+            super().acknowledged(frame)
+        else:
+            held.append(frame)
+
+
+@mutant("one-thread-for-all", tag="life-cycle", breaks=["X10"], aims=["NET-3.07"], also=[_HeldPosts])
+class OneThreadForAll(Deliveries):
+    """Looks at no ACK while the callback of a message runs."""
+
+    async def surface(self, delivery: Delivery) -> None:
+        held: list[Ack] = []
+        self.client.__dict__["held"] = held
+        await super().surface(delivery)
+        self.client.__dict__["held"] = None
+        for frame in held:
+            self.client.posts.acknowledged(frame)

@@ -165,6 +165,20 @@ def _narrow(found: Property) -> Property:
     return Property(PropertyType.INT32, (int(found.value) + 2**31) % 2**32 - 2**31)
 
 
+@mutant("integers-are-doubles", tag="data", breaks=["X12"], aims=["NET-4.05"])
+class IntegersAreDoubles(Contents):
+    """Reckons with INT64 as doubles, as JavaScript does with numbers."""
+
+    def area(self, properties: Mapping[str, Property], style: Style) -> bytes:
+        return super().area({name: _doubled(one) for name, one in properties.items()}, style)
+
+
+def _doubled(found: Property) -> Property:
+    if found.type is not PropertyType.INT64:
+        return found
+    return Property(found.type, min(int(float(found.value)), 2**63 - 1))
+
+
 @mutant("no-property-limits", tag="wire", breaks=["B10"])
 class NoPropertyLimits(Contents):
     """Sends properties beyond what a PUT can hold."""

@@ -53,6 +53,7 @@ class BlazingSubject(Subject):
     protocol = "blazingmq"
     rows: ClassVar = {
         "": {"server": SETTINGS, "ops": ("bmq.configure_queue",)},
+        "NET-4.05": {"needs": ("properties",)},
         "NET-4.06": {"server": LONG},
     }
     phases: ClassVar = {
@@ -210,6 +211,9 @@ class BlazingSubject(Subject):
     def outcomes(self, results: Sequence[Result], since: int) -> dict[int, str]:
         return {result.id: result.outcome for result in results}
 
+    async def told_outcome(self, result: Result, since: int) -> bool:
+        return result.outcome == "acked"
+
     def subscribe(
         self, queue: str, sub: str = "c1", session: str = "s1", timeout: float = 5.0, **options: Any
     ) -> Call:
@@ -219,8 +223,9 @@ class BlazingSubject(Subject):
         return self._attached(queue, "c1", "s1", {"mode": "event", "auto_settle": "ack"}, 5.0, {})
 
     def subscribe_and_do(self, queue: str, inner: Sequence[Op]) -> Call:
+        """The callbacks confirm, too, in an op after the others."""
         ops = [{"op": op.op, "args": {"session": "s1", **op.args}, "timeout_ms": 5000} for op in inner]
-        return self._attached(queue, "c1", "s1", {"mode": "event", "do": ops}, 5.0, {})
+        return self._attached(queue, "c1", "s1", {"mode": "event", "auto_settle": "ack", "do": ops}, 5.0, {})
 
     def _attached(
         self, queue: str, sub: str, session: str, on_message: Mapping[str, Any], timeout: float, options: Any
