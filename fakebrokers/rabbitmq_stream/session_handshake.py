@@ -55,7 +55,7 @@ class Handshake:
         if handler is not None:
             handler(frame, now)
             self._last = kind
-        elif kind is Heartbeat and session.profile.early_heartbeat:
+        elif kind is Heartbeat:
             self._last = self._last or kind
         else:
             session.end()
@@ -67,7 +67,11 @@ class Handshake:
         session, last = self._session, self._last
         self._last = None
         row = STATES[session.state]
-        if row.reads is not Reads.HANDSHAKE or last is Heartbeat:  # refused, or nothing was said
+        if row.reads is not Reads.HANDSHAKE:  # refused
+            return
+        if last is Heartbeat:  # nothing else: before 4.3 it was an error to leave the state as it is
+            if not session.profile.early_heartbeat:
+                session.end()
             return
         if last is None or last is row.repeats:
             # before 4.3 it was an error to leave the state as it is, be it with a part of a frame

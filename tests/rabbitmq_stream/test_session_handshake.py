@@ -157,6 +157,14 @@ def test_what_a_segment_holds_behind_a_step_counts_too(behind: Frame) -> None:
     assert isinstance(client.frames()[0], PeerPropertiesResponse)
 
 
+@pytest.mark.parametrize("profile", [V4_3, V4_0, V3_10])
+def test_a_heartbeat_in_the_segment_of_open_harms_nobody(profile: Profile) -> None:
+    client = Bench(profile).connect().handshake("tuned")
+    client.send_bytes(b"".join(map(client.codec.encode, (Open(1, "/"), Heartbeat()))))
+    assert client.only(OpenResponse).code == 1
+    assert client.is_ready and not client.ended
+
+
 def test_commands_in_the_segment_of_open_end_the_connection() -> None:
     client = Bench().connect().handshake("tuned")
     client.send_bytes(b"".join(map(client.codec.encode, (Open(1, "/"), Create(2, "s", {})))))
