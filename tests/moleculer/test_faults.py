@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from fakebrokers.core.session import HangUp
 from fakebrokers.errors import PlanError, UsageError
-from fakebrokers.faults import Fault, Plan, fault, inject, load_plan, reply
+from fakebrokers.faults import Fault, Plan, fault, inject, load_plan, reply, rst
 from fakebrokers.moleculer.faults import (
     EFFECTS,
     BreakPacket,
@@ -234,3 +235,10 @@ def test_settings_that_make_no_sense() -> None:
         fault(BreakPacket(how="other", serializer="XML"), kind="Info")
     with pytest.raises(UsageError, match="have no bus"):
         Bench("tcp").fake.heal()
+
+
+@pytest.mark.parametrize("transporter", ["nats", "redis", "mqtt", "tcp"])
+def test_a_connection_may_end_as_it_is_accepted(transporter: str) -> None:
+    bench = Bench(transporter, rst(on="accept"))
+    assert [bench.connect().ended for _ in range(3)] == [HangUp.RST] * 3
+    bench.check()

@@ -56,6 +56,7 @@ class NatsSession(BusSession):
         super().__init__(bus, codec)
         codec.wrap = self._wrap
         self.state = "connecting"
+        self.number = 0  # none yet: a fault may end the connection as it is accepted
         self.echo = True
         self.client: Mapping[str, Any] = {}
         self.subscriptions: dict[str, Subscription] = {}
