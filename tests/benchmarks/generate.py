@@ -117,9 +117,11 @@ def _run(number: int, random: np.random.Generator) -> dict[str, pa.Table]:
 
 
 def _columns(table: str, number: int, columns: dict[str, Any]) -> pa.Table:
-    """A table from some of its columns; -1 and empty text mean none."""
+    """A table from some of its columns, in the order of seq; -1 and empty text mean none."""
     schema = arrow_schema(table)
     length = len(columns["seq"])
+    order = np.argsort(columns["seq"], kind="stable")
+    columns = {name: column[order] for name, column in columns.items()}
     arrays = []
     for field in schema:
         if field.name == "run":
