@@ -13,9 +13,12 @@ from conformance.pipeline.places import is_uri, joined, located, names_in
 from fakebrokers.errors import UsageError
 from fakebrokers.journal.convert import arrow_schema_of, upgraded_tables
 from fakebrokers.journal.lines import READABLE, SCHEMA_VERSION
-from fakebrokers.journal.reader import runs_in
 from fakebrokers.journal.rows import TABLES
 from fakebrokers.journal.seal import seal, version_of
+
+
+#: Endings of the files of runs that are not sealed.
+_SEGMENTS = (".wire", ".ops")
 
 
 class Source(msgspec.Struct, frozen=True):
@@ -41,8 +44,8 @@ def journal_folder(place: str) -> str:
         UsageError: There is no journal.
     """
     for folder in (place, joined(place, "journal")):
-        sealed = any(_is_sealed(name) for name in names_in(folder))
-        if sealed or (not is_uri(folder) and runs_in(Path(folder))):
+        names = names_in(folder)
+        if any(_is_sealed(name) or name.endswith(_SEGMENTS) for name in names):
             return folder
     raise UsageError(f"{place}: expected the folder of a journal, found no runs there")
 
@@ -51,7 +54,7 @@ def sealed(folder: str) -> str:
     """The folder, with nothing left to seal where that can be done (on this machine)."""
     if not is_uri(folder):
         seal(Path(folder))
-    elif any(name.endswith((".wire", ".ops")) for name in names_in(folder)):
+    elif any(name.endswith(_SEGMENTS) for name in names_in(folder)):
         raise UsageError(
             f"{folder}: expected sealed files (Parquet), found segments; seal it where it was written"
         )
