@@ -16,7 +16,6 @@ from fakebrokers.journal.lines import READABLE, SCHEMA_VERSION
 from fakebrokers.journal.rows import TABLES
 from fakebrokers.journal.seal import seal, version_of
 
-
 #: Endings of the files of runs that are not sealed.
 _SEGMENTS = (".wire", ".ops")
 
