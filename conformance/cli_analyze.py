@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -62,8 +63,10 @@ def analyze(
     """
     if engine == "local" and (master is not None or java_home is not None):
         raise UsageError("--engine local has no Spark: leave --master and --java-home away")
+    mixed = as_json and "PYSPARK_GATEWAY_PORT" in os.environ  # spark-submit writes both streams into one
+    say = (lambda _: None) if mixed else _say
     summary = analyze_journals(
-        journals, out, engine=engine, master=master, java_home=java_home, memory=memory, say=_say
+        journals, out, engine=engine, master=master, java_home=java_home, memory=memory, say=say
     )
     if as_json:
         import msgspec
@@ -145,7 +148,7 @@ def _progress(units: int, say: Callable[[str], None]) -> Callable[[int], None]:
 
     def tell_now(done: int) -> None:
         nonlocal told
-        if time.monotonic() - told >= PROGRESS_S and done < units:
+        if time.monotonic() - told >= PROGRESS_S and 0 < done < units:
             told = time.monotonic()
             say(f"{done} of {units} parts judged")
 

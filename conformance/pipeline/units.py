@@ -50,7 +50,7 @@ def planned(sources: Sequence[Source]) -> list[Unit]:
     for source in sorted(sources, key=lambda each: -each.rows):
         parts = [(name,) for name in GROUPS] if split and source.rows > SMALL else [tuple(GROUPS)]
         units += [
-            Unit(f"{source.name}-{REVISION}-{'-'.join(part)}", source.paths, part, number == 0)
+            Unit(f"{source.name}-{REVISION}-{'-'.join(part)}", source.paths, part, number == len(parts) - 1)
             for number, part in enumerate(parts)
         ]
     return units
