@@ -67,7 +67,7 @@ class CrowdedPostsAreALoss(Posts):
             self.client.link_now().end(ClientError("connection", "the broker is too slow"))
 
 
-@mutant("one-in-fifty-is-lost", tag="data", breaks=["B11", "X9"], aims=["NET-4.06"])
+@mutant("one-in-fifty-is-lost", tag="data", breaks=["B10", "X9"], aims=["NET-4.06"])
 class OneInFiftyIsLost(Posts):
     """Loses a message now and then, and takes it for stored."""
 
