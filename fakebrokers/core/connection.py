@@ -143,7 +143,7 @@ class Connection:
         self.session.closed(now)
 
     def input_ended(self, now: float) -> None:
-        """The client has sent FIN, and may still read. The session hears of it behind all that came before."""
+        """The client has sent FIN, and may still read; the session hears of it behind what came before."""
         if self.alive and not self._send_path.shut:
             self.journal.state(now, self.name, State.HALF_CLOSED, "by client")
             self._input_end_waits = True

@@ -54,13 +54,19 @@ class ProxySession(Session):
         dial: Begins to connect to the server, and calls `connected` or `failed` later.
         linger: Gives the seconds by which the server's FIN reaches the client late; asked when it comes.
         name: Of the server, if there are several.
+
+    Attributes:
+        codec: Of this connection.
     """
 
     half_closes = True
 
+    codec: Codec
+
     def __init__(
-        self, dial: Callable[[ProxySession], None], linger: Callable[[], float], name: str = ""
+        self, *, dial: Callable[[ProxySession], None], linger: Callable[[], float], name: str = ""
     ) -> None:
+        self.codec = ProxyCodec()
         self._dial = dial
         self._input_over = self._server_over = False
         self._linger = linger
@@ -97,6 +103,9 @@ class ProxySession(Session):
         """Pass bytes of the server on; stop reading from it while the client reads too slowly."""
         self.link.say(ServerBytes(self._from_server, data))
         self._from_server += len(data)
+        self._watch_client()
+
+    def _watch_client(self) -> None:
         if not self.link.writable and self._upstream is not None:
             self._upstream.stop_reading()
 
