@@ -18,6 +18,7 @@ from fakebrokers import __version__
 from fakebrokers.commands import ExitCode, ExtraCommands, extra_commands, missing_package
 from fakebrokers.errors import FakeBrokerError, PlanError, UsageError
 from fakebrokers.protocol import Protocol, find_protocol, instead_of, protocols
+from fakebrokers.proxying import proxy
 from fakebrokers.serving import flags, options_of, tell_defect
 from fakebrokers.serving import run as _run
 
@@ -171,6 +172,9 @@ def serve(
     for warning in caught:
         click.echo(f"warning: {warning.message}", err=True)
     return _run(protocol, server, wanted, control)
+
+
+cli.add_command(proxy)
 
 
 @cli.command()

@@ -98,17 +98,21 @@ class Recorder:
     Args:
         path: The file; what was there is lost.
         now: Gives the time, in seconds.
+        goes_on: Instead add to what is there.
 
     Raises:
         OSError: It cannot be written.
     """
 
-    def __init__(self, path: Path, protocol: str, wire: str, now: Callable[[], float]) -> None:
-        self._file = path.open("wb", buffering=0)
+    def __init__(
+        self, path: Path, protocol: str, wire: str, now: Callable[[], float], *, goes_on: bool = False
+    ) -> None:
+        self._file = path.open("ab" if goes_on else "wb", buffering=0)
         self._now = now
         self._began = now()
         self._ended: set[str] = set()
-        self._put(Head(VERSION, protocol, wire))
+        if not goes_on:
+            self._put(Head(VERSION, protocol, wire))
 
     def opened(self, connection: str) -> None:
         """A client has come."""

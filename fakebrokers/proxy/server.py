@@ -95,6 +95,7 @@ class Proxy(FakeServer):
         self._reads_frames = bool(protocol)
         self._readdress = readdress
         self._record = None if record is None else Path(record)
+        self._recorded = False
         self._recorder: Recorder | None = None
         self._upstream = {"": upstream} if isinstance(upstream, str) else dict(upstream)
         for address in self._upstream.values():
@@ -126,6 +127,12 @@ class Proxy(FakeServer):
     @property
     def where(self) -> str | dict[str, str]:
         return self.urls or super().where
+
+    def move(self, upstream: str, host: str, port: int) -> None:
+        """Other addresses from the next start on; faults, counts and journal stay."""
+        _split(upstream)
+        self._upstream = {"": upstream}
+        self.host, self._wanted_port = host, port
 
     def make_broker(self, clock: Clock) -> NoBroker:
         return NoBroker()
@@ -163,7 +170,8 @@ class Proxy(FakeServer):
     def bound(self) -> None:
         if self._record is not None:
             name, wire = self.protocol.name, self.wires[0].name
-            self._recorder = Recorder(self._record, name, wire, lambda: self.now)
+            goes_on, self._recorded = self._recorded, True
+            self._recorder = Recorder(self._record, name, wire, lambda: self.now, goes_on=goes_on)
 
     async def _connect(self, driver: Driver, session: ProxySession, address: tuple[str, int]) -> None:
 
