@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 from click.core import ParameterSource
@@ -21,6 +21,9 @@ from fakebrokers.protocol import Protocol, find_protocol, instead_of, protocols
 from fakebrokers.proxying import proxy
 from fakebrokers.serving import flags, options_of, tell_defect
 from fakebrokers.serving import run as _run
+
+if TYPE_CHECKING:  # loaded when a fake is served, so that --help is quick
+    from fakebrokers.server import FakeServer
 
 
 class Commands(click.Group):
@@ -132,6 +135,12 @@ def cli() -> None:
     metavar="PORT|0",
     help="Serve the control API on this port of the loopback interface (0: any free one).",
 )
+@click.option(
+    "--replay",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Say what a real server has said: a recording of 'proxy --record FILE'.",
+)
 def serve(
     protocol: Protocol,
     host: str,
@@ -141,6 +150,7 @@ def serve(
     faults: Path | None,
     journal: Path | None,
     control: int | None,
+    replay: Path | None,
     **given: Any,
 ) -> int:
     """Run a fake broker until Ctrl-C or SIGTERM.
@@ -168,10 +178,22 @@ def serve(
         options["journal_dir"] = journal
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        server = kind(**options)
+        server = kind(**options) if replay is None else _replay(replay, protocol, options)
     for warning in caught:
         click.echo(f"warning: {warning.message}", err=True)
     return _run(protocol, server, wanted, control)
+
+
+def _replay(recording: Path, protocol: Protocol, options: dict[str, Any]) -> FakeServer:
+    """A fake that plays a recording; it takes no options of the protocol's own fake."""
+    from fakebrokers.proxy.replay import Replay
+
+    common = {"host", "port", "faults", "seed", "journal_dir", "profile", "transporter", "config"}
+    refused = [name for name in options if name not in common]
+    if refused:
+        raise click.UsageError(f"--replay goes with no option of the fake itself: {', '.join(refused)}")
+    wanted = {name: options[name] for name in common & set(options) - {"profile", "transporter", "config"}}
+    return Replay(recording, protocol=protocol.name, **wanted)
 
 
 cli.add_command(proxy)

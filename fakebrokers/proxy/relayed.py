@@ -8,11 +8,17 @@ from typing import Any, Literal
 from fakebrokers.core.connection import Connection
 from fakebrokers.core.frames import Frame
 from fakebrokers.core.relay import Relay
-from fakebrokers.core.session import HangUp
+from fakebrokers.core.session import HangUp, Link
 from fakebrokers.proxy.exact import ExactBytes, ExactCodec, ExactReader
 from fakebrokers.proxy.frames import ClientBytes, ServerBytes
 from fakebrokers.proxy.recording import Recorder
 from fakebrokers.proxy.session import ProxySession
+
+
+def nothing_waits(link: Link) -> bool:
+    """Whether no frame of a connection is still on its way through the faults."""
+    assert isinstance(link, Connection)
+    return link.pipe.lanes["in"].idle and link.pipe.lanes["out"].idle
 
 
 class FrameSession(ProxySession):
@@ -38,15 +44,10 @@ class FrameSession(ProxySession):
         self._relay = relay
         self._address = address
         self._recorder = recorder
-        self._kept = ExactBytes(self._nothing_waits)
+        self._kept = ExactBytes(lambda: nothing_waits(self.link))
         self._client = ExactReader(relay.from_client, ClientBytes, self._kept)
         self._server = ExactReader(relay.from_server, ServerBytes, self._kept)
         self.codec = ExactCodec(self._client, relay.from_server, self._kept)
-
-    def _nothing_waits(self) -> bool:
-        assert isinstance(self.link, Connection)
-        lanes = self.link.pipe.lanes
-        return lanes["in"].idle and lanes["out"].idle
 
     def opened(self, now: float) -> None:
         if self._recorder is not None:
