@@ -27,6 +27,7 @@ class Wire:
         port: TCP port of a real installation; 0 if there is no usual one.
         relay: Where the `Relay` is that reads both directions of a connection: ``module:Class``; "" if the
             protocol has none.
+        brokered: Whether there is a broker of ours behind it, on which effects can act; not in a proxy.
 
     Raises:
         ValueError: Two frames have the same kind.
@@ -41,6 +42,7 @@ class Wire:
         effects: Iterable[type[Effect]] = (),
         port: int = 0,
         relay: str = "",
+        brokered: bool = True,
     ) -> None:
         self.name = name
         self.frames: FrameTable = frame_table(frames)
@@ -48,6 +50,7 @@ class Wire:
         self.effects = tuple(effects)
         self.port = port
         self.relay = relay
+        self.brokered = brokered
         self._kinds = {kind_of(each): each for each in self.frames}
 
     def __repr__(self) -> str:

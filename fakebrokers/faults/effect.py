@@ -193,6 +193,9 @@ class Effect(
 
     def check_wire(self, wire: Wire, match: Match, path: str) -> None:
         """Raise `PlanError` where this wire, or the frames that match, cannot have it."""
+        if self.needs_broker and not wire.brokered:
+            problem = f'"{self.__struct_config__.tag}" acts on what a broker keeps, and here is only a proxy'
+            raise PlanError(path, problem)
         if self.needs_bytes and not wire.stream:
             raise PlanError(
                 path,

@@ -37,12 +37,16 @@ PROTOCOL = Protocol(
 
 
 def relayed(protocol: Protocol, wire: Wire) -> Protocol:
-    """A protocol as a proxy knows it: one wire, and no effects on a broker that it does not have."""
+    """A protocol as a proxy knows it: one wire, and no broker of its own."""
     frames: list[type[Frame]] = [*wire.frames, *FRAMES]
-    own = [effect for effect in protocol.own_effects if not effect.needs_broker]
-    spoken = Wire(wire.name, frames, stream=wire.stream, port=wire.port, relay=wire.relay)
+    spoken = Wire(wire.name, frames, stream=wire.stream, port=wire.port, relay=wire.relay, brokered=False)
     return replace(
-        protocol, server=PROTOCOL.server, wires=(spoken,), variants=(), effects=own, control=PROTOCOL.control
+        protocol,
+        server=PROTOCOL.server,
+        wires=(spoken,),
+        variants=(),
+        effects=protocol.own_effects,
+        control=PROTOCOL.control,
     )
 
 

@@ -1,0 +1,140 @@
+"""What no fault touches passes byte by byte: every recording of real clients and servers, cut anywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from random import Random
+
+import pytest
+
+from fakebrokers.core.frames import Frame, Malformed
+from fakebrokers.core.relay import Relay, new_relay
+from fakebrokers.errors import UsageError
+from fakebrokers.protocol import find_protocol
+from fakebrokers.proxy import Proxy
+from fakebrokers.proxy.exact import ExactBytes, ExactReader
+from fakebrokers.proxy.frames import ClientBytes, ServerBytes
+from tests.blazingmq import golden as blazingmq
+from tests.moleculer import golden as moleculer
+from tests.rabbitmq_stream import golden as rabbitmq
+
+Talk = tuple[str, str, list[tuple[bool, bytes]]]  #: protocol, wire, and who (the client?) said what
+
+
+def talks() -> Iterator[Talk]:
+    for case in rabbitmq.cases("4.3.6"):
+        steps = [(step.direction == "c2s", step.data) for step in case.steps if step.data]
+        yield "rabbitmq-stream", "stream", steps
+    scenarios = dict.fromkeys((event.scenario, event.connection) for event in blazingmq.events())
+    for scenario, connection in scenarios:
+        events = blazingmq.conversation(scenario, connection)
+        yield "blazingmq", "events", [(event.direction == "C2S", event.data) for event in events]
+    for transporter in ("nats", "redis", "mqtt"):
+        for talk in moleculer.talks(transporter):
+            yield "moleculer", transporter, [(way == "C>S", whole(data)) for way, data in talk.steps]
+
+
+def whole(data: bytes) -> bytes:
+    """Where the recording has a note in place of Redis's long answer to INFO: an answer."""
+    return b"$9\r\n# Server\n\r\n" if data.startswith(b"(INFO bulk reply") else data
+
+
+def relay_of(protocol: str, wire: str) -> Relay:
+    return new_relay(find_protocol(protocol).wire(wire))
+
+
+class Between:
+    """A relay between the two sides of a talk; keeps what comes out on each."""
+
+    def __init__(self, relay: Relay) -> None:
+        self.kept = ExactBytes(lambda: True)
+        self.readers = {
+            True: ExactReader(relay.from_client, ClientBytes, self.kept),
+            False: ExactReader(relay.from_server, ServerBytes, self.kept),
+        }
+        self.relay = relay
+        self.passed = {True: b"", False: b""}
+        self.frames: list[Frame] = []
+
+    def pass_on(self, by_client: bool, data: bytes) -> None:
+        for frame, size in self.readers[by_client].feed(data):
+            self._take(by_client, frame, size)
+
+    def end(self) -> None:
+        for by_client, reader in self.readers.items():
+            for frame, size in reader.rest():
+                self._take(by_client, frame, size)
+
+    def _take(self, by_client: bool, frame: Frame, size: int) -> None:
+        if by_client:
+            self.relay.heard(frame)
+        data = frame.data if isinstance(frame, ClientBytes | ServerBytes) else self.kept.find(frame)
+        assert data is not None
+        assert len(data) == size
+        self.passed[by_client] += data
+        self.frames.append(frame)
+
+
+def said(steps: list[tuple[bool, bytes]], by_client: bool) -> bytes:
+    return b"".join([data for who, data in steps if who == by_client])
+
+
+@pytest.mark.parametrize("most", [1, 7, 1 << 20])
+def test_recordings_pass_unchanged_however_they_are_cut(most: int) -> None:
+    random = Random(most)
+    count = 0
+    for protocol, wire, steps in talks():
+        between = Between(relay_of(protocol, wire))
+        for by_client, data in steps:
+            at = 0
+            while at < len(data):
+                size = random.randint(1, most)
+                between.pass_on(by_client, data[at : at + size])
+                at += size
+        between.end()
+        assert between.passed == {who: said(steps, who) for who in (True, False)}, (protocol, wire)
+        count += 1
+    assert count > 100
+
+
+def test_what_servers_say_is_read() -> None:
+    """Servers say what they should, so that all of it comes out as frames; clients of recordings do not."""
+    kinds: dict[tuple[str, str], set[str]] = {}
+    for protocol, wire, steps in talks():
+        between = Between(relay_of(protocol, wire))
+        for by_client, data in steps:
+            if not by_client:
+                between.pass_on(by_client, data)
+        unread = [frame for frame in between.frames if isinstance(frame, Malformed | ServerBytes)]
+        assert unread == [], (protocol, wire)
+        kinds.setdefault((protocol, wire), set()).update(type(frame).__name__ for frame in between.frames)
+    assert kinds["rabbitmq-stream", "stream"] >= {"PublishConfirm", "Deliver", "MetadataResponse", "Tune"}
+    assert kinds["blazingmq", "events"] >= {"Ack", "Push", "OpenQueueResponse"}
+    assert kinds["moleculer", "nats"] >= {"ServerInfo", "Msg", "NatsPong"}
+    assert kinds["moleculer", "redis"] >= {"Message", "Subscribed", "Reply"}
+    assert kinds["moleculer", "mqtt"] >= {"Connack", "Suback", "Publish"}
+
+
+def test_bytes_behind_what_cannot_be_read_pass_too() -> None:
+    between = Between(relay_of("moleculer", "nats"))
+    between.pass_on(True, b"NONSENSE\r\n")
+    between.pass_on(True, b"PING\r\n" * 100)
+    assert between.passed[True] == b"NONSENSE\r\n" + b"PING\r\n" * 100
+    assert isinstance(between.frames[0], Malformed)
+
+
+def test_the_beginning_of_a_frame_passes_at_the_end() -> None:
+    between = Between(relay_of("rabbitmq-stream", "stream"))
+    between.pass_on(True, b"\0\0\0\x08\0\x17")
+    assert between.passed[True] == b""
+    between.end()
+    assert between.passed[True] == b"\0\0\0\x08\0\x17"
+
+
+def test_wires_that_a_library_owns_are_refused() -> None:
+    with pytest.raises(UsageError, match="a library owns its bytes"):
+        Proxy("127.0.0.1:1", protocol="pzq")
+    with pytest.raises(UsageError, match="has no wire 'natz'; did you mean 'nats'"):
+        Proxy("127.0.0.1:1", protocol="moleculer", wire="natz")
+    with pytest.raises(UsageError, match="name the protocol"):
+        Proxy("127.0.0.1:1", record="session.jsonl")
