@@ -19,11 +19,14 @@ from fakebrokers.commands import ExitCode, ExtraCommands, extra_commands, missin
 from fakebrokers.errors import FakeBrokerError, PlanError, UsageError
 from fakebrokers.protocol import Protocol, find_protocol, instead_of, protocols
 from fakebrokers.proxying import proxy
-from fakebrokers.serving import flags, options_of, tell_defect
+from fakebrokers.serving import FLAGS, flags, options_of, tell_defect
 from fakebrokers.serving import run as _run
 
 if TYPE_CHECKING:  # loaded when a fake is served, so that --help is quick
     from fakebrokers.server import FakeServer
+
+#: The options of all fakes, which a replay has too.
+REPLAY_OPTIONS = ("host", "port", "faults", "seed", "journal_dir")
 
 
 class Commands(click.Group):
@@ -158,6 +161,8 @@ def serve(
     As soon as it accepts connections it prints one line: READY, the protocol, the url, and name=url for
     each further address.
     """
+    from fakebrokers.control.describe import BrokerOptions
+
     wanted = options_of(protocol, given)
     kind = protocol.load()
     options: dict[str, Any] = {"host": host, "profile": profile, "faults": faults}
@@ -178,21 +183,25 @@ def serve(
         options["journal_dir"] = journal
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        server = kind(**options) if replay is None else _replay(replay, protocol, options)
+        if replay is None:
+            server = kind(**options)
+        else:
+            server, wanted = _replay(replay, protocol, options, given), BrokerOptions()
     for warning in caught:
         click.echo(f"warning: {warning.message}", err=True)
     return _run(protocol, server, wanted, control)
 
 
-def _replay(recording: Path, protocol: Protocol, options: dict[str, Any]) -> FakeServer:
+def _replay(
+    recording: Path, protocol: Protocol, options: dict[str, Any], given: dict[str, Any]
+) -> FakeServer:
     """A fake that plays a recording; it takes no options of the protocol's own fake."""
     from fakebrokers.proxy.replay import Replay
 
-    common = {"host", "port", "faults", "seed", "journal_dir", "profile", "transporter", "config"}
-    refused = [name for name in options if name not in common]
-    if refused:
-        raise click.UsageError(f"--replay goes with no option of the fake itself: {', '.join(refused)}")
-    wanted = {name: options[name] for name in common & set(options) - {"profile", "transporter", "config"}}
+    for flag in FLAGS:
+        if given.get(flag.removeprefix("--").replace("-", "_")) not in (None, False, ()):
+            raise click.BadOptionUsage(flag, f"--replay does not go with {flag}: no broker of ours answers")
+    wanted = {name: options[name] for name in REPLAY_OPTIONS if name in options}
     return Replay(recording, protocol=protocol.name, **wanted)
 
 

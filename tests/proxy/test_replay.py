@@ -39,7 +39,7 @@ def recording_proxy(file: Path) -> Iterator[tuple[RabbitMQStream, Proxy]]:
 def recorded(path: Path, *batches: list[bytes]) -> Path:
     """A session of a client that publishes batches and asks for their confirms."""
     file = path / "session.jsonl"
-    with recording_proxy(file) as (broker, proxy):
+    with recording_proxy(file) as (_, proxy):
         with StreamClient(proxy.port, ids=100, publisher=3) as client:
             client.create("orders")
             for batch in batches:
