@@ -1,6 +1,6 @@
 """A session with a server in a file: JSON lines, each written at once, so that a cut run leaves whole ones.
 
-    {"recording": 1, "protocol": "rabbitmq-stream", "wire": "stream"}
+    {"recording": 1, "protocol": "rabbitmq-stream", "wire": "stream", "scheme": "rabbitmq-stream"}
     {"at": 0.004, "connection": "c1", "what": "open"}
     {"at": 0.005, "connection": "c1", "what": "heard", "kind": "Create", "role": "request", "keys": [3], ...}
     {"at": 0.009, "connection": "c1", "what": "said", "kind": "CreateResponse", ..., "data": "AAAACoAN..."}
@@ -31,11 +31,13 @@ class Head(msgspec.Struct, frozen=True):
     Attributes:
         recording: Version of the format.
         wire: Of the protocol.
+        scheme: Of the server's URL.
     """
 
     recording: int
     protocol: str
     wire: str
+    scheme: str = "tcp"
 
 
 class Line(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
@@ -97,6 +99,7 @@ class Recorder:
 
     Args:
         path: The file; what was there is lost.
+        head: What its first line says.
         now: Gives the time, in seconds.
         goes_on: Instead add to what is there.
 
@@ -104,15 +107,13 @@ class Recorder:
         OSError: It cannot be written.
     """
 
-    def __init__(
-        self, path: Path, protocol: str, wire: str, now: Callable[[], float], *, goes_on: bool = False
-    ) -> None:
+    def __init__(self, path: Path, head: Head, now: Callable[[], float], *, goes_on: bool = False) -> None:
         self._file = path.open("ab" if goes_on else "wb", buffering=0)
         self._now = now
         self._began = now()
         self._ended: set[str] = set()
         if not goes_on:
-            self._put(Head(VERSION, protocol, wire))
+            self._put(head)
 
     def opened(self, connection: str) -> None:
         """A client has come."""

@@ -8,14 +8,15 @@ Faults act on it, and the journal tells what was said, as in any fake.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from fakebrokers.core.engine import Clock
-from fakebrokers.core.frames import Frame
+from fakebrokers.core.frames import Frame, KeyType
 from fakebrokers.core.listeners import Endpoint
 from fakebrokers.core.relay import Relay, new_relay
 from fakebrokers.core.session import Codec, Session
@@ -92,6 +93,8 @@ def with_keys(frame: Frame, due: Due) -> Frame:
         value = _like(getattr(frame, spec.key), due.keys, frame)
         if value != getattr(frame, spec.key):
             frame = replace(frame, **{spec.key: value})
+    elif due.keys and spec.items is not None and spec.keys is KeyType.BYTES16:
+        frame = _exchanged(frame, dict(zip(spec.items.keys(frame), due.keys, strict=True)))
     if due.scope is not None and spec.scope in fields and getattr(frame, spec.scope) != due.scope:
         frame = replace(frame, **{spec.scope: due.scope})
     return frame
@@ -106,6 +109,19 @@ def _like(value: Any, keys: tuple[Any, ...], frame: Frame) -> Any:
         return b"".join([each.to_bytes(8, "big") if isinstance(each, int) else each for each in keys])
     plain = isinstance(value, tuple) and len(value) == len(keys) and type(value[0]) is type(keys[0])
     return keys if plain else value
+
+
+def _exchanged(value: Any, keys: Mapping[bytes, bytes]) -> Any:
+    """A value with other keys wherever they stand in it. Only for keys that nothing else is equal to."""
+    if isinstance(value, bytes):
+        return keys.get(value, value)
+    if isinstance(value, Struct):
+        names = value.__struct_fields__
+        return replace(value, **{name: _exchanged(getattr(value, name), keys) for name in names})
+    if isinstance(value, tuple):
+        found = [_exchanged(each, keys) for each in value]
+        return value._make(found) if hasattr(value, "_make") else tuple(found)
+    return value
 
 
 class Replay(FakeServer):
@@ -132,7 +148,7 @@ class Replay(FakeServer):
         self._conversations = [[line for line in lines if line.connection == name] for name in names]
         if not self._conversations:
             raise UsageError(f"{path}: expected a recording of at least one connection, got none")
-        self._scheme = head.wire if described.variants else described.name
+        self._scheme = head.scheme
         super().__init__(**options)
 
     @property

@@ -20,7 +20,7 @@ from fakebrokers.core.wire import Wire
 from fakebrokers.errors import UsageError
 from fakebrokers.protocol import Protocol, find_protocol
 from fakebrokers.proxy.frames import FRAMES
-from fakebrokers.proxy.recording import Recorder
+from fakebrokers.proxy.recording import VERSION, Head, Recorder
 from fakebrokers.proxy.relayed import FrameSession
 from fakebrokers.proxy.session import NoBroker, ProxySession
 from fakebrokers.proxy.upstream import UpstreamSocket
@@ -173,9 +173,9 @@ class Proxy(FakeServer):
 
     def bound(self) -> None:
         if self._record is not None:
-            name, wire = self.protocol.name, self.wires[0].name
+            head = Head(VERSION, self.protocol.name, self.wires[0].name, self.scheme)
             goes_on, self._recorded = self._recorded, True
-            self._recorder = Recorder(self._record, name, wire, lambda: self.now, goes_on=goes_on)
+            self._recorder = Recorder(self._record, head, lambda: self.now, goes_on=goes_on)
 
     async def _connect(self, driver: Driver, session: ProxySession, address: tuple[str, int]) -> None:
 

@@ -55,7 +55,12 @@ def lines(file: Path) -> list[dict[str, Any]]:
 
 def test_what_a_recording_holds(tmp_path: Path) -> None:
     head, *rows = lines(recorded(tmp_path, [b"a"]))
-    assert head == {"recording": 1, "protocol": "rabbitmq-stream", "wire": "stream"}
+    assert head == {
+        "recording": 1,
+        "protocol": "rabbitmq-stream",
+        "wire": "stream",
+        "scheme": "rabbitmq-stream",
+    }
     assert [row["what"] for row in rows[:3]] == ["open", "heard", "said"]
     assert rows[-1] | {"at": 0} == {"at": 0, "connection": "c1", "what": "end", "by": "client"}
     publish = next(row for row in rows if row.get("kind") == "Publish")
