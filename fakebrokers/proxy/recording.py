@@ -19,7 +19,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from fakebrokers.core.frames import Frame, kind_of
+from fakebrokers.core.frames import Frame, Malformed, kind_of
 from fakebrokers.errors import UsageError
 
 VERSION = 1
@@ -125,7 +125,8 @@ class Recorder:
 
     def said(self, connection: str, frame: Frame, data: bytes) -> None:
         """The server has said a frame."""
-        self._add(connection, "said", data=None if frame.spec.secret else data, **_described(frame, "out"))
+        kept = data if isinstance(frame, Malformed) or not frame.spec.secret else None
+        self._add(connection, "said", data=kept, **_described(frame, "out"))
 
     def ended(self, connection: str, by: Literal["client", "server"]) -> None:
         """One side has ended the connection; only the first one counts."""

@@ -7,6 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from fakebrokers.blazingmq.codec import BlazingCodec
+from fakebrokers.blazingmq.codes import Encoding
+from fakebrokers.blazingmq.frames_control import Disconnect
+from fakebrokers.blazingmq.relay import BlazingRelay
 from fakebrokers.blazingmq.server import BlazingMQ
 from fakebrokers.faults import drop, rewrite
 from fakebrokers.proxy import Proxy
@@ -64,6 +68,14 @@ def test_a_lost_confirm_and_a_changed_control_message(broker: BlazingMQ) -> None
         identity = broker.journal.select(kind="clientIdentity")[0].frame
         assert identity is not None
         assert identity.sdk_version == 999  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("encoding", list(Encoding))
+def test_control_messages_are_written_as_the_last_one_was(encoding: Encoding) -> None:
+    event = BlazingCodec(encoding).encode(Disconnect(7))
+    codec = BlazingRelay().from_client
+    ((frame, _),) = codec.feed(event)
+    assert codec.encode(frame) == event
 
 
 def test_a_recording_plays(broker: BlazingMQ, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from fakebrokers import Narconi
 from fakebrokers.core.frames import Frame, Malformed
 from fakebrokers.faults import drop, latency, reply, rewrite
 from fakebrokers.narconi import frames as f
-from fakebrokers.narconi.relay import ServerCodec
+from fakebrokers.narconi.relay import NarconiRelay, ServerCodec
 from fakebrokers.proxy import Proxy
 
 QUEUE = "/v2/gold/queues/orders"
@@ -125,6 +125,10 @@ def test_what_a_fault_changed_is_masked(narconi: Narconi, proxy: Proxy) -> None:
         assert publisher.recv(timeout=5) == ""
     (message,) = narconi.messages("gold", "orders")
     assert message.payload == b"changed"
+    pair = f.WsPublish(1, b"payload", {"x-a": "b"}, "pair")
+    masked, plain = NarconiRelay().from_client.encode(pair), NarconiRelay().from_server.encode(pair)
+    assert masked[1] == plain[1] | 0x80
+    assert len(masked) == len(plain) + 8
 
 
 def test_a_request_that_is_lost_takes_no_answer(narconi: Narconi, proxy: Proxy) -> None:

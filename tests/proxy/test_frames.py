@@ -216,3 +216,21 @@ def test_a_plan_for_the_packets_on_a_bus() -> None:
         assert stream.readline().split()[:2] == [b"MSG", b"MOL.INFO"]
         assert stream.readline() == infos[1] + b"\r\n"
         assert proxy.faults.fired("lost") == 1
+
+
+def test_the_beginning_of_a_frame_passes_with_the_end() -> None:
+    """Of both sides: what comes of a frame before FIN."""
+    heard = []
+
+    def cut_short(sock: socket.socket) -> None:
+        heard.append(read_all(sock))
+        sock.sendall(b"\0\0\0\x09\x80\x01")
+
+    with server(cut_short) as address, Proxy(address, protocol="rabbitmq-stream") as proxy:
+        with socket.create_connection((proxy.host, proxy.port), 5) as sock:
+            sock.settimeout(5)
+            sock.sendall(b"\0\0\0\x08\0\x17")
+            sock.shutdown(socket.SHUT_WR)
+            assert read_all(sock) == b"\0\0\0\x09\x80\x01"
+        assert [record.size for record in proxy.journal.select(kind="ServerBytes")] == [6]
+    assert heard == [b"\0\0\0\x08\0\x17"]

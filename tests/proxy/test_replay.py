@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import socket
 from collections.abc import Iterator
@@ -14,6 +15,8 @@ import pytest
 from fakebrokers import Moleculer, RabbitMQStream
 from fakebrokers.errors import UsageError
 from fakebrokers.faults import drop
+from fakebrokers.moleculer.mqtt.codec import MqttCodec
+from fakebrokers.moleculer.mqtt.frames import Connect
 from fakebrokers.proxy import Proxy
 from fakebrokers.proxy.replay import Replay
 from fakebrokers.rabbitmq_stream.frames import (
@@ -27,6 +30,7 @@ from fakebrokers.rabbitmq_stream.frames import (
     StreamStatsResponse,
 )
 from tests.proxy.stream_client import StreamClient
+from tests.proxy.test_half_closed import read_all, server
 from tests.rabbitmq_stream.bench import subscribe
 
 
@@ -67,6 +71,47 @@ def test_what_a_recording_holds(tmp_path: Path) -> None:
     assert (publish["keys"], publish["scope"], publish["role"]) == ([102], "3", "publish")
     assert "data" not in publish
     assert "guest" not in (tmp_path / "session.jsonl").read_text()
+
+
+def test_credentials_are_left_out_and_what_cannot_be_read_is_not(tmp_path: Path) -> None:
+    """Whichever side says them."""
+    file = tmp_path / "session.jsonl"
+    login = MqttCodec().encode(Connect("c", 60, user="me", password=b"hunter2"))
+    strange = b"\xf0\x02strange"
+
+    def answer(sock: socket.socket) -> None:
+        sock.sendall(login + strange)
+        read_all(sock)
+
+    with server(answer) as address, Proxy(address, protocol="moleculer", wire="mqtt", record=file) as proxy:
+        assert begin(proxy.port) == login + strange
+    assert b"hunter2" not in b"".join(base64.b64decode(row.get("data", "")) for row in lines(file))
+    with Replay(file) as replay:
+        assert begin(replay.port, size=len(strange)) == strange
+
+
+def begin(port: int, size: int = 100) -> bytes:
+    """What a server says first."""
+    with socket.create_connection(("127.0.0.1", port), 5) as sock:
+        sock.settimeout(5)
+        got = b""
+        while len(got) < size and not got.endswith(b"strange"):
+            got += sock.recv(size)
+        return got
+
+
+def test_a_recording_goes_on_when_the_proxy_is_started_again(tmp_path: Path) -> None:
+    file = tmp_path / "session.jsonl"
+    with recording_proxy(file) as (broker, proxy):
+        for number in (1, 2):
+            with StreamClient(proxy.port) as client:
+                client.create("orders")
+            proxy.wait_for(kind="closed", count=number)
+            proxy.stop()
+            proxy.start()
+        assert broker.stream_names == ["orders"]
+    whats = [(row["connection"], row["what"]) for row in lines(file)[1:] if row["what"] in ("open", "end")]
+    assert whats == [("c1", "open"), ("c1", "end"), ("c2", "open"), ("c2", "end")]
 
 
 def test_ids_are_those_of_the_client(tmp_path: Path) -> None:
