@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -37,6 +38,27 @@ def test_the_third_confirm_of_the_real_server_is_lost(rabbit: RealRabbit) -> Non
         assert proxy.faults.fired("lost") == 1
         said = proxy.journal.select(kind="PublishConfirm")
         assert [record.fault for record in said] == ["", "", "lost", ""]
+
+
+def test_a_stock_client_that_looks_for_the_leader_stays_on_the_proxy(rabbit: RealRabbit) -> None:
+    rstream = pytest.importorskip("rstream", reason="missing: rstream (pip install rstream)")
+
+    async def publish(port: int) -> list[bool]:
+        confirmed = []
+        async with rstream.Producer("127.0.0.1", port, username="guest", password="guest") as producer:
+            await producer.create_stream("stock", exists_ok=True)
+            for number in range(4):
+                try:
+                    await producer.send_wait("stock", b"%d" % number, timeout=1)
+                    confirmed.append(True)
+                except TimeoutError:
+                    confirmed.append(False)
+        return confirmed
+
+    with Proxy(rabbit.url, protocol="rabbitmq-stream") as proxy:
+        proxy.faults.add(drop(role="confirm", nth=3))
+        assert asyncio.run(publish(proxy.port)) == [True, True, False, True]
+        assert len(proxy.journal.select(kind="Publish")) == 4
 
 
 def test_clients_are_told_the_proxys_address(rabbit: RealRabbit) -> None:
