@@ -186,20 +186,20 @@ def serve(
         if replay is None:
             server = kind(**options)
         else:
-            server, wanted = _replay(replay, protocol, options, given), BrokerOptions()
+            server, wanted = _replay(replay, protocol, options), BrokerOptions()
     for warning in caught:
         click.echo(f"warning: {warning.message}", err=True)
     return _run(protocol, server, wanted, control)
 
 
-def _replay(
-    recording: Path, protocol: Protocol, options: dict[str, Any], given: dict[str, Any]
-) -> FakeServer:
+def _replay(recording: Path, protocol: Protocol, options: dict[str, Any]) -> FakeServer:
     """A fake that plays a recording; it takes no options of the protocol's own fake."""
     from fakebrokers.proxy.replay import Replay
 
-    for flag in FLAGS:
-        if given.get(flag.removeprefix("--").replace("-", "_")) not in (None, False, ()):
+    context = click.get_current_context()
+    for flag in ("--profile", "--transporter", *FLAGS):
+        name = flag.removeprefix("--").replace("-", "_")
+        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
             raise click.BadOptionUsage(flag, f"--replay does not go with {flag}: no broker of ours answers")
     wanted = {name: options[name] for name in REPLAY_OPTIONS if name in options}
     return Replay(recording, protocol=protocol.name, **wanted)

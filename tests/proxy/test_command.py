@@ -105,6 +105,11 @@ def test_a_plan_in_front_of_a_server(start: Start, broker: RabbitMQStream, tmp_p
         client.publish(b"a")
         client.publish(b"b")
         assert client.confirmed(2, timeout=0.3) == [4]
+    made = json.dumps({"name": "second", "upstream": broker.url}).encode()
+    with urllib.request.urlopen(f"{proxy.urls['api']}/proxies", made, timeout=5) as answer:
+        port = json.load(answer)["listen"].rpartition(":")[2]
+    with StreamClient(int(port)) as client:  # reads frames, too, or it would tell the server's port
+        assert (client.opened.properties or {})["advertised_port"] == port
     control = f"{proxy.urls['control']}/brokers/proxy"
     assert fetch(f"{control}/faults/lost")["fired"] == 1
     with urllib.request.urlopen(f"{control}/journal?kind=Publish", timeout=5) as answer:
@@ -205,6 +210,7 @@ def test_toxiproxys_own_command_line_drives_it(start: Start) -> None:
         (["proxy", "h:1", "--record", "x"], "name the protocol", ExitCode.USAGE),
         (["serve", "pzq", "--replay", "{file}"], "expected the head of a recording", ExitCode.USAGE),
         (["serve", "moleculer", "--nodes", "2", "--replay", "{file}"], "does not go with --nodes", 64),
+        (["serve", "pzq", "--profile", "seed", "--replay", "{file}"], "does not go with --profile", 64),
     ],
 )
 def test_what_makes_no_sense_is_refused(tmp_path: Path, words: list[str], problem: str, code: int) -> None:
