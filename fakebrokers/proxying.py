@@ -59,6 +59,7 @@ _port = click.IntRange(0, 65535)
     default=True,
     help="Tell clients the proxy's address where the server tells its own; needs --protocol.",
 )
+@click.option("--advertise", metavar="HOST", help="Host that clients are told; that of --host if not given.")
 @click.option(
     "--control",
     type=_port,
@@ -85,7 +86,12 @@ def proxy(
     from fakebrokers.proxy.control import ApiError
     from fakebrokers.proxy.server import Proxy
 
-    reads = {"protocol": given["protocol"], "wire": given["transporter"], "readdress": given["readdress"]}
+    reads = {
+        "protocol": given["protocol"],
+        "wire": given["transporter"],
+        "readdress": given["readdress"],
+        "advertised_host": given["advertise"],
+    }
     make = partial(Proxy, **reads)
     own = partial(
         make, faults=given["faults"], journal_dir=given["journal"], record=given["record"], seed=seed

@@ -9,6 +9,10 @@ from fakebrokers.core.session import Codec
 from fakebrokers.proxy.frames import ClientBytes, ServerBytes
 from fakebrokers.proxy.session import ProxyCodec
 
+#: Bytes that are kept at most of one connection: more than its lanes hold before nothing more is read. Only a
+#: frame that a fault parks while so much passes it is encoded anew when it leaves.
+KEPT_LIMIT = 8 * 1024 * 1024
+
 
 class ExactBytes:
     """The bytes of frames that are still on their way.
@@ -20,12 +24,22 @@ class ExactBytes:
     def __init__(self, nothing_waits: Callable[[], bool]) -> None:
         self._nothing_waits = nothing_waits
         self._kept: dict[int, tuple[Frame, bytes]] = {}  # by identity, which holds while the frame is kept
+        self._size = 0
 
     def keep(self, frame: Frame, data: bytes) -> None:
         """Keep the bytes of a frame until nothing waits any more."""
         if self._kept and self._nothing_waits():
             self._kept.clear()
+            self._size = 0
+        self._forget(id(frame))
         self._kept[id(frame)] = (frame, data)
+        self._size += len(data)
+        while self._size > KEPT_LIMIT and len(self._kept) > 1:
+            self._forget(next(iter(self._kept)))
+
+    def _forget(self, identity: int) -> None:
+        kept = self._kept.pop(identity, None)
+        self._size -= 0 if kept is None else len(kept[1])
 
     def find(self, frame: Frame) -> bytes | None:
         """The bytes of a frame; None for one that was made here, or changed."""

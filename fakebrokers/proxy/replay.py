@@ -8,7 +8,7 @@ Faults act on it, and the journal tells what was said, as in any fake.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +16,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from fakebrokers.core.engine import Clock
-from fakebrokers.core.frames import Frame, KeyType
+from fakebrokers.core.frames import Frame, KeyType, kind_of
 from fakebrokers.core.listeners import Endpoint
 from fakebrokers.core.relay import Relay, new_relay
-from fakebrokers.core.session import Codec, Session
+from fakebrokers.core.session import Codec, Link, Session
 from fakebrokers.errors import UsageError
 from fakebrokers.protocol import find_protocol
 from fakebrokers.proxy.exact import ExactBytes, ExactCodec, ExactReader
@@ -39,9 +39,16 @@ class ReplaySession(Session):
         lines: Of that connection.
         relay: Reads what the client says, and what was recorded.
         address: Host and port that the client is told instead of the recorded server's.
+        unknown: Is told of each frame that was not recorded.
     """
 
-    def __init__(self, lines: Sequence[Line], relay: Relay, address: tuple[str, int]) -> None:
+    def __init__(
+        self,
+        lines: Sequence[Line],
+        relay: Relay,
+        address: tuple[str, int],
+        unknown: Callable[[Link, Frame], None],
+    ) -> None:
         self._script = Script(lines)
         self._relay = relay
         self._address = address
@@ -49,7 +56,8 @@ class ReplaySession(Session):
         self._server = ExactReader(relay.from_server, ServerBytes, self._kept)
         reader = ExactReader(relay.from_client, ClientBytes, self._kept)
         self.codec = ExactCodec(reader, relay.from_server, self._kept)
-        self.unknown = 0
+        self._unknown = unknown
+        self._not_recorded = 0
 
     def opened(self, now: float) -> None:
         self.state = "open"
@@ -63,7 +71,8 @@ class ReplaySession(Session):
         self._relay.heard(frame)
         due = self._script.hear(frame)
         if due is None:
-            self.unknown += 1
+            self._not_recorded += 1
+            self._unknown(self.link, frame)
         else:
             self._say(due)
 
@@ -80,7 +89,7 @@ class ReplaySession(Session):
         self.state = "closed"
 
     def describe(self) -> dict[str, Any]:
-        return {"state": self.state, "not_recorded": self.unknown}
+        return {"state": self.state, "not_recorded": self._not_recorded}
 
 
 def with_keys(frame: Frame, due: Due) -> Frame:
@@ -164,5 +173,9 @@ class Replay(FakeServer):
     def _new_session(self, _: Any) -> tuple[Session, Codec]:
         number = min(self.engine.accepted, len(self._conversations) - 1)
         address = self.host, self.listeners[0].port
-        session = ReplaySession(self._conversations[number], new_relay(self.wires[0]), address)
+        relay = new_relay(self.wires[0])
+        session = ReplaySession(self._conversations[number], relay, address, self._note_unknown)
         return session, session.codec
+
+    def _note_unknown(self, link: Link, frame: Frame) -> None:
+        self.journal.state(self.engine.now, link.name, "not recorded", kind_of(frame))

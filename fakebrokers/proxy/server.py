@@ -71,6 +71,7 @@ class Proxy(FakeServer):
         wire: Which of its wires; the usual one if not given.
         readdress: Where the server tells clients its own address, tell them that of the proxy instead, so
             that they stay on it.
+        advertised_host: By which name they are told it; the host listened on if not given.
         record: Write down what the server hears and says, in this file; see `recording`. Needs a protocol.
         connect_timeout: Seconds that the server has to accept.
         options: Those of `FakeServer`.
@@ -85,6 +86,7 @@ class Proxy(FakeServer):
         protocol: str = "",
         wire: str = "",
         readdress: bool = True,
+        advertised_host: str | None = None,
         record: str | Path | None = None,
         connect_timeout: float = 10.0,
         **options: Any,
@@ -98,6 +100,7 @@ class Proxy(FakeServer):
             raise UsageError("a proxy for bytes has no wire and records nothing: name the protocol")
         self._reads_frames = bool(protocol)
         self._readdress = readdress
+        self._advertised_host = advertised_host
         self._record = None if record is None else Path(record)
         self._recorded = False
         self._recorder: Recorder | None = None
@@ -168,7 +171,7 @@ class Proxy(FakeServer):
 
     def _frame_session(self, name: str, options: dict[str, Any]) -> FrameSession:
         listener = self.listeners[list(self._upstream).index(name)]
-        address = (lambda: (self.host, listener.port)) if self._readdress else None
+        address = (lambda: (self._advertised_host or self.host, listener.port)) if self._readdress else None
         return FrameSession(new_relay(self.wires[0]), address=address, recorder=self._recorder, **options)
 
     def bound(self) -> None:

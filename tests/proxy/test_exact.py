@@ -12,7 +12,7 @@ from fakebrokers.core.relay import Relay, new_relay
 from fakebrokers.errors import UsageError
 from fakebrokers.protocol import find_protocol
 from fakebrokers.proxy import Proxy
-from fakebrokers.proxy.exact import ExactBytes, ExactReader
+from fakebrokers.proxy.exact import KEPT_LIMIT, ExactBytes, ExactReader
 from fakebrokers.proxy.frames import ClientBytes, ServerBytes
 from tests.blazingmq import golden as blazingmq
 from tests.moleculer import golden as moleculer
@@ -129,6 +129,15 @@ def test_the_beginning_of_a_frame_passes_at_the_end() -> None:
     assert between.passed[True] == b""
     between.end()
     assert between.passed[True] == b"\0\0\0\x08\0\x17"
+
+
+def test_a_frame_that_waits_for_long_does_not_make_all_others_stay() -> None:
+    kept = ExactBytes(lambda: False)
+    frames = [ClientBytes(number, b"") for number in range(100)]
+    for frame in frames:
+        kept.keep(frame, bytes(KEPT_LIMIT // 10))
+    found = [frame for frame in frames if kept.find(frame) is not None]
+    assert found == frames[-10:]
 
 
 def test_wires_that_a_library_owns_are_refused() -> None:

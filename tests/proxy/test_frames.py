@@ -159,6 +159,13 @@ def test_clients_are_told_the_proxys_address() -> None:
         assert [each.port for each in client.wait(MetadataResponse).brokers] == [proxy.port]
 
 
+def test_clients_are_told_the_name_that_is_wanted() -> None:
+    with stream_proxy(advertised_host="proxy.test") as (_, proxy), StreamClient(proxy.port) as client:
+        client.say(Metadata(8, ("orders",)))
+        brokers = client.wait(MetadataResponse).brokers
+        assert [(each.host, each.port) for each in brokers] == [("proxy.test", proxy.port)]
+
+
 def test_clients_are_told_what_the_server_says_if_that_is_wanted() -> None:
     with stream_proxy(readdress=False) as (broker, proxy), StreamClient(proxy.port) as client:
         assert client.opened.properties == {

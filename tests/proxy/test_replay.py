@@ -128,6 +128,7 @@ def test_ids_are_those_of_the_client(tmp_path: Path) -> None:
         assert scopes == {"3"}
         (connection,) = replay.connections
         assert connection["not_recorded"] == 1  # the second Create
+        assert [record.note for record in replay.journal.select(kind="not recorded")] == ["Create"]
 
 
 def test_a_batch_may_be_cut_in_another_way(tmp_path: Path) -> None:
