@@ -96,6 +96,8 @@ def proxy(
     own = partial(
         make, faults=given["faults"], journal_dir=given["journal"], record=given["record"], seed=seed
     )
+    if given["record"] is not None and not given["record"].absolute().parent.is_dir():
+        raise click.BadOptionUsage("--record", f"--record: there is no folder {given['record'].parent}")
     own(upstream)  # what makes no sense is refused before anything listens
     asked_to_end = told_to_end()
     with ExitStack() as stack:

@@ -208,6 +208,7 @@ def test_toxiproxys_own_command_line_drives_it(start: Start) -> None:
         (["proxy", "h:1", "--protocol", "pzz"], "did you mean 'pzq'", ExitCode.USAGE),
         (["proxy", "h:1", "--protocol", "moleculer", "--transporter", "natz"], "did you mean 'nats'", 64),
         (["proxy", "h:1", "--record", "x"], "name the protocol", ExitCode.USAGE),
+        (["proxy", "h:1", "--record", "/no/such/x"], "there is no folder /no/such", ExitCode.USAGE),
         (["serve", "pzq", "--replay", "{file}"], "expected the head of a recording", ExitCode.USAGE),
         (["serve", "moleculer", "--nodes", "2", "--replay", "{file}"], "does not go with --nodes", 64),
         (["serve", "pzq", "--profile", "seed", "--replay", "{file}"], "does not go with --profile", 64),

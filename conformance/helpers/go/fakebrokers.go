@@ -61,11 +61,24 @@ type Broker struct {
 // the words of $FAKEBROKERS, or "fakebrokers".
 func Serve(t testing.TB, protocol string, flags ...string) *Broker {
 	t.Helper()
+	return start(t, protocol, append([]string{"serve", protocol, "--control", "0"}, flags...))
+}
+
+// Proxy starts a proxy in front of a real server, with further flags of `fakebrokers proxy`; with "--protocol" its
+// faults match frames, and its journal has them.
+func Proxy(t testing.TB, upstream string, flags ...string) *Broker {
+	t.Helper()
+	return start(t, "proxy", append([]string{"proxy", upstream, "--api", "0", "--control", "0"}, flags...))
+}
+
+// start starts a program; name is that of its broker in the control API.
+func start(t testing.TB, name string, arguments []string) *Broker {
+	t.Helper()
 	words := strings.Fields(os.Getenv("FAKEBROKERS"))
 	if len(words) == 0 {
 		words = []string{"fakebrokers"}
 	}
-	words = append(append(words, "serve", protocol, "--control", "0"), flags...)
+	words = append(words, arguments...)
 	command := exec.Command(words[0], words[1:]...)
 	var complaint bytes.Buffer
 	command.Stderr = &complaint
@@ -74,7 +87,7 @@ func Serve(t testing.TB, protocol string, flags ...string) *Broker {
 		err = command.Start()
 	}
 	if err != nil {
-		t.Fatalf("fakebrokers serve cannot be run: %v", err)
+		t.Fatalf("fakebrokers cannot be run: %v", err)
 	}
 	t.Cleanup(func() { stop(t, command, &complaint) })
 	starting := time.AfterFunc(startLimit, func() { command.Process.Kill() })
@@ -82,7 +95,7 @@ func Serve(t testing.TB, protocol string, flags ...string) *Broker {
 	starting.Stop()
 	ready := strings.Fields(line)
 	if err != nil || len(ready) < 3 || ready[0] != "READY" {
-		t.Fatalf("fakebrokers serve did not start: %q", line)
+		t.Fatalf("%s did not start: %q", strings.Join(words, " "), line)
 	}
 	broker := &Broker{URL: ready[2], URLs: map[string]string{}, t: t}
 	for _, pair := range ready[3:] {
@@ -93,7 +106,7 @@ func Serve(t testing.TB, protocol string, flags ...string) *Broker {
 		broker.Host = address.Hostname()
 		broker.Port, _ = strconv.Atoi(address.Port())
 	}
-	broker.base = broker.URLs["control"] + "/brokers/" + protocol + "/"
+	broker.base = broker.URLs["control"] + "/brokers/" + name + "/"
 	return broker
 }
 
@@ -101,7 +114,7 @@ func Serve(t testing.TB, protocol string, flags ...string) *Broker {
 func stop(t testing.TB, command *exec.Cmd, complaint *bytes.Buffer) {
 	command.Process.Signal(syscall.SIGTERM)
 	if err := command.Wait(); err != nil {
-		t.Errorf("fakebrokers serve: %v\n%s", err, complaint)
+		t.Errorf("fakebrokers: %v\n%s", err, complaint)
 	}
 }
 

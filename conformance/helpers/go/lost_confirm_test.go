@@ -14,7 +14,18 @@ import (
 // A lost confirm and the stock client: what was sent is stored, and the client says that the third message is not.
 func TestTheThirdConfirmIsLost(t *testing.T) {
 	broker := Serve(t, "rabbitmq-stream")
-	broker.Call("create_stream", Values{"name": "orders"}, nil)
+	loseTheThirdConfirm(t, broker, broker)
+}
+
+// The same in front of a server; a real one in real life.
+func TestTheThirdConfirmIsLostInTheProxy(t *testing.T) {
+	server := Serve(t, "rabbitmq-stream")
+	loseTheThirdConfirm(t, server, Proxy(t, server.URL, "--protocol", "rabbitmq-stream"))
+}
+
+// loseTheThirdConfirm uses a client that connects to broker and adds the fault there; server has what is stored.
+func loseTheThirdConfirm(t *testing.T, server, broker *Broker) {
+	server.Call("create_stream", Values{"name": "orders"}, nil)
 	broker.AddFault(`{"name": "lost", "match": {"role": "confirm", "nth": 3}, "effect": {"type": "drop"}}`)
 	environment, err := stream.NewEnvironment(stream.NewEnvironmentOptions().SetHost(broker.Host).SetPort(broker.Port))
 	if err != nil {
@@ -48,7 +59,7 @@ func TestTheThirdConfirmIsLost(t *testing.T) {
 		t.Errorf("confirmed: %v", told)
 	}
 	var stored []any
-	broker.Ask("messages", url.Values{"name": {"orders"}}, &stored)
+	server.Ask("messages", url.Values{"name": {"orders"}}, &stored)
 	if len(stored) != 4 {
 		t.Errorf("expected four stored messages, got %v", stored)
 	}

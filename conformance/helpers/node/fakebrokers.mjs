@@ -30,13 +30,25 @@ export class Refused extends Error {
  * @param {string[]} [options.command] the program; else the words of $FAKEBROKERS, else "fakebrokers"
  * @returns {Promise<Broker>} once clients can connect
  */
-export async function serve(protocol, { flags = [], command } = {}) {
+export function serve(protocol, { flags = [], command } = {}) {
+  return start(protocol, ["serve", protocol, ...flags], command)
+}
+
+/** Starts a proxy in front of a real server, with further flags of `fakebrokers proxy`; with ["--protocol", P] its
+ * faults match frames, and its journal has them.
+ */
+export function proxy(upstream, { flags = [], command } = {}) {
+  return start("proxy", ["proxy", upstream, "--api", "0", ...flags], command)
+}
+
+/** Starts a program; `name` is that of its broker in the control API. */
+async function start(name, given, command) {
   const [program, ...words] = command ?? (process.env.FAKEBROKERS || "fakebrokers").split(" ")
-  const child = spawn(program, [...words, "serve", protocol, ...flags, "--control", "0"], { stdio: ["ignore", "pipe", "pipe"] })
+  const child = spawn(program, [...words, ...given, "--control", "0"], { stdio: ["ignore", "pipe", "pipe"] })
   const end = () => child.kill("SIGKILL")
   process.once("exit", end)
   child.once("exit", () => process.off("exit", end))
-  return new Broker(child, protocol, await ready(child))
+  return new Broker(child, name, await ready(child))
 }
 
 /** The words of the line that says that clients can connect. */
@@ -44,7 +56,7 @@ function ready(child) {
   let complaint = ""
   child.stderr.setEncoding("utf8").on("data", (text) => (complaint += text))
   return new Promise((resolve, reject) => {
-    const fail = (why) => reject(new Error(`fakebrokers serve ${why}\n${complaint}`))
+    const fail = (why) => reject(new Error(`fakebrokers ${why}\n${complaint}`))
     const timer = setTimeout(() => (child.kill("SIGKILL"), fail(`did not start within ${START_MS} ms`)), START_MS)
     child.once("error", (error) => (clearTimeout(timer), fail(`cannot be run: ${error.message}`)))
     child.once("close", (code) => (clearTimeout(timer), fail(`ended with ${code}`)))
@@ -60,7 +72,7 @@ export class Broker {
   #child
   #base
 
-  constructor(child, protocol, [, , url, ...further]) {
+  constructor(child, name, [, , url, ...further]) {
     this.#child = child
     this.url = url
     const { hostname, port } = new URL(url)
@@ -68,7 +80,7 @@ export class Broker {
     this.port = Number(port)
     this.urls = Object.fromEntries(further.map((pair) => pair.split(/=(.*)/s)))
     this.control = this.urls.control
-    this.#base = `${this.control}/brokers/${protocol}`
+    this.#base = `${this.control}/brokers/${name}`
   }
 
   /** Tells the broker something: an operation with its arguments by name. */
@@ -124,7 +136,7 @@ export class Broker {
     const ended = new Promise((resolve) => this.#child.once("exit", (code) => resolve(code)))
     this.#child.kill("SIGTERM")
     const code = await ended
-    if (code) throw new Error(`fakebrokers serve ended with ${code}`)
+    if (code) throw new Error(`fakebrokers ended with ${code}`)
   }
 
   async #request(method, path, body) {

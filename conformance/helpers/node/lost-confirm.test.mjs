@@ -3,7 +3,7 @@
 import assert from "node:assert/strict"
 import { createRequire } from "node:module"
 import { after, before, beforeEach, test } from "node:test"
-import { Refused, serve } from "./fakebrokers.mjs"
+import { Refused, proxy, serve } from "./fakebrokers.mjs"
 
 const { connect } = createRequire(import.meta.url)("rabbitmq-stream-js-client")
 
@@ -12,8 +12,20 @@ before(async () => (broker = await serve("rabbitmq-stream")))
 beforeEach(() => broker.reset())
 after(() => broker.stop())
 
-test("the third confirm is lost", async () => {
-  await broker.call("create_stream", { name: "orders" })
+test("the third confirm is lost", () => loseTheThirdConfirm(broker, broker))
+
+test("the third confirm is lost in the proxy", async () => {
+  const between = await proxy(broker.url, { flags: ["--protocol", "rabbitmq-stream"] }) // a real server in real life
+  try {
+    await loseTheThirdConfirm(broker, between)
+  } finally {
+    await between.stop()
+  }
+})
+
+/** Uses a client that connects to `broker`, and adds the fault there; `server` has what is stored. */
+async function loseTheThirdConfirm(server, broker) {
+  await server.call("create_stream", { name: "orders" })
   await broker.addFault({ name: "lost", match: { role: "confirm", nth: 3 }, effect: { type: "drop" } })
   const client = await connect({ hostname: broker.host, port: broker.port, username: "guest", password: "guest", vhost: "/" })
   const publisher = await client.declarePublisher({ stream: "orders" })
@@ -27,12 +39,12 @@ test("the third confirm is lost", async () => {
   await client.close()
 
   assert.deepEqual(confirmed, [1n, 2n, 4n])
-  assert.equal((await broker.ask("messages", { name: "orders" })).length, 4)
+  assert.equal((await server.ask("messages", { name: "orders" })).length, 4)
   assert.equal((await broker.fault("lost")).fired, 1)
   const said = await broker.journal({ kind: "PublishConfirm", tap: "said" })
   assert.deepEqual(said.map((record) => record.fault), ["", "", "lost", ""])
   await broker.checkFaults()
-})
+}
 
 test("a fault that never took place is told", async () => {
   await broker.addFault({ name: "never", match: { role: "confirm", nth: 3 }, effect: { type: "drop" } })
