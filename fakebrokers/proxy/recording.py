@@ -67,6 +67,12 @@ class Line(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     data: bytes | None = None
 
 
+def innermost(frame: Frame) -> Frame:
+    """The frame inside of another one (a packet in a message of a bus), which says more; or itself."""
+    inner = None if frame.spec.inside is None else frame.spec.inside.open(frame)
+    return frame if inner is None else inner
+
+
 def plain_key(key: Any) -> Any:
     """A key as it stands in the file: bytes as hexadecimal text, several parts as a list."""
     if isinstance(key, bytes):
@@ -121,10 +127,12 @@ class Recorder:
 
     def heard(self, connection: str, frame: Frame) -> None:
         """A frame of the client goes to the server."""
+        frame = innermost(frame)
         self._add(connection, "heard", digest=digest_of(frame), **_described(frame, "in"))
 
     def said(self, connection: str, frame: Frame, data: bytes) -> None:
         """The server has said a frame."""
+        frame = innermost(frame)
         kept = data if isinstance(frame, Malformed) or not frame.spec.secret else None
         self._add(connection, "said", data=kept, **_described(frame, "out"))
 

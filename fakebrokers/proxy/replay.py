@@ -24,7 +24,7 @@ from fakebrokers.errors import UsageError
 from fakebrokers.protocol import find_protocol
 from fakebrokers.proxy.exact import ExactBytes, ExactCodec, ExactReader
 from fakebrokers.proxy.frames import ClientBytes, ServerBytes
-from fakebrokers.proxy.recording import Line, read_recording
+from fakebrokers.proxy.recording import Line, innermost, read_recording
 from fakebrokers.proxy.relayed import nothing_waits
 from fakebrokers.proxy.script import Due, Script
 from fakebrokers.proxy.server import relayed
@@ -94,6 +94,10 @@ class ReplaySession(Session):
 
 def with_keys(frame: Frame, due: Due) -> Frame:
     """A recorded frame with the items that are due, and with the client's keys where its fields hold them."""
+    inner = innermost(frame)
+    if inner is not frame and frame.spec.inside is not None:
+        changed = with_keys(inner, due)
+        return frame if changed is inner else frame.spec.inside.wrap(frame, changed)
     spec = frame.spec
     if due.indices is not None and spec.items is not None:
         frame = spec.items.select(frame, due.indices)

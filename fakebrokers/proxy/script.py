@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from fakebrokers.core.frames import Frame, Role, kind_of
-from fakebrokers.proxy.recording import Line, digest_of, scope_of
+from fakebrokers.proxy.recording import Line, digest_of, innermost, scope_of
 
 #: The roles of answers by the role of the question; besides, an answer may have the question's own.
 _ANSWERS = {
@@ -27,6 +27,10 @@ _ANSWERS = {
     Role.SHUT: {Role.RESPONSE},
     Role.HANDSHAKE: {Role.RESPONSE},
 }
+
+
+#: Seconds within which a sign of life is answered; other signs come in intervals of a second or more.
+_PROMPT_S = 0.5
 
 
 class Due(NamedTuple):
@@ -140,18 +144,14 @@ class Script:
     def __init__(self, lines: Sequence[Line]) -> None:
         self._waiting: dict[str, deque[_Question]] = {}
         self._answers: list[_Answer] = []
-        self._heartbeats: dict[str, Line] = {}
+        self._heartbeats = _answered_signs(lines)
         asked: list[_Question] = []
-        heartbeat = ""
         for line in lines:
+            if line.role == Role.HEARTBEAT:
+                continue
             if line.what == "heard":
-                heartbeat = line.kind if line.role == Role.HEARTBEAT else ""
-                if not heartbeat:
-                    asked.append(_Question(line))
-                    self._waiting.setdefault(line.kind, deque()).append(asked[-1])
-            elif line.role == Role.HEARTBEAT:
-                if heartbeat:
-                    self._heartbeats[heartbeat] = line
+                asked.append(_Question(line))
+                self._waiting.setdefault(line.kind, deque()).append(asked[-1])
             elif line.what == "said" or line.by == "server":
                 self._answers.append(_answer(line, asked))
 
@@ -161,11 +161,19 @@ class Script:
 
     def hear(self, frame: Frame) -> list[Due] | None:
         """What the server says to a frame of the client; None if no such frame was recorded, or no more."""
+        frame = innermost(frame)
         if frame.spec.role_in("in") is Role.HEARTBEAT:
-            line = self._heartbeats.get(kind_of(frame))
-            return [] if line is None else [Due(line)]
+            return self._hear_heartbeat(frame)
         taken = self._take_items(frame) if frame.spec.items is not None else self._take(frame)
         return self._due() if taken else None
+
+    def _hear_heartbeat(self, frame: Frame) -> list[Due]:
+        """However often they come, each is answered as the last one was."""
+        if kind_of(frame) not in self._heartbeats:
+            return []
+        asked, line = self._heartbeats[kind_of(frame)]
+        same_key = frame.spec.key and line.keys == asked.keys
+        return [Due(line, keys=(getattr(frame, str(frame.spec.key)),) if same_key else ())]
 
     def _take(self, frame: Frame) -> bool:
         waiting = self._waiting.get(kind_of(frame))
@@ -199,6 +207,30 @@ class Script:
         found = [answer.due() for answer in self._answers]
         self._answers = [answer for answer in self._answers if not answer.said]
         return [due for due in found if due is not None]
+
+
+def _answered_signs(lines: Sequence[Line]) -> dict[str, tuple[Line, Line]]:
+    """By its kind: a sign of life of the client, and the server's answer to it.
+
+    That is the one with its key. Signs without keys belong together by time alone. What the client says right
+    behind a sign of the server is an answer itself: to answer it would go round in circles.
+    """
+    found: dict[str, tuple[Line, Line]] = {}
+    with_key: dict[tuple[Any, ...], Line] = {}
+    answers: set[str] = set()
+    sign = last = None
+    for line in [each for each in lines if each.role == Role.HEARTBEAT]:
+        prompt = last is not None and last.what != line.what and line.at - last.at <= _PROMPT_S
+        if line.what == "heard":
+            answers |= {line.kind} if prompt else set()
+            sign = with_key[line.keys] = line
+        elif line.keys and line.keys in with_key:
+            asked = with_key[line.keys]
+            found[asked.kind] = asked, line
+        elif sign is not None and prompt and sign.kind not in answers:
+            found.setdefault(sign.kind, (sign, line))
+        last = line
+    return found
 
 
 def _answer(line: Line, asked: Sequence[_Question]) -> _Answer:

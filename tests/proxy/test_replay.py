@@ -17,8 +17,11 @@ from fakebrokers.errors import UsageError
 from fakebrokers.faults import drop
 from fakebrokers.moleculer.mqtt.codec import MqttCodec
 from fakebrokers.moleculer.mqtt.frames import Connect
+from fakebrokers.moleculer.nats.frames import NatsPing, NatsPong
 from fakebrokers.proxy import Proxy
+from fakebrokers.proxy.recording import Line
 from fakebrokers.proxy.replay import Replay
+from fakebrokers.proxy.script import Due, Script
 from fakebrokers.rabbitmq_stream.frames import (
     Create,
     CreateResponse,
@@ -273,3 +276,20 @@ def test_a_line_that_was_cut_short_is_left_out(tmp_path: Path) -> None:
         client.create("orders")
         client.publish(b"a")
         assert client.confirmed(1) == [3]
+
+
+def sign(at: float, what: str, kind: str, *keys: str) -> Line:
+    return Line(at=at, connection="c1", what=what, kind=kind, role="heartbeat", keys=keys)  # type: ignore[arg-type]
+
+
+def test_signs_of_life_do_not_go_round_in_circles() -> None:
+    """A PONG of the client answers the server's PING; the PING that comes next is no answer to it."""
+    lines = [
+        *(sign(0.0, "heard", "NatsPing"), sign(0.01, "said", "NatsPong")),
+        *(sign(1.0, "said", "NatsPing"), sign(1.01, "heard", "NatsPong")),
+        *(sign(1.2, "said", "NatsPing"), sign(1.21, "heard", "NatsPong")),
+    ]
+    script = Script(lines)
+    assert script.hear(NatsPing()) == [Due(lines[1])]
+    assert script.hear(NatsPing()) == [Due(lines[1])]
+    assert script.hear(NatsPong()) == []
