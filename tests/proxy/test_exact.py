@@ -6,11 +6,13 @@ from collections.abc import Iterator
 from random import Random
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from fakebrokers.core.frames import Frame, Malformed
 from fakebrokers.core.relay import Relay, new_relay
 from fakebrokers.errors import UsageError
-from fakebrokers.protocol import find_protocol
+from fakebrokers.protocol import find_protocol, protocols
 from fakebrokers.proxy import Proxy
 from fakebrokers.proxy.exact import KEPT_LIMIT, ExactBytes, ExactReader
 from fakebrokers.proxy.frames import ClientBytes, ServerBytes
@@ -32,6 +34,8 @@ def talks() -> Iterator[Talk]:
     for transporter in ("nats", "redis", "mqtt"):
         for talk in moleculer.talks(transporter):
             yield "moleculer", transporter, [(way == "C>S", whole(data)) for way, data in talk.steps]
+
+    yield "moleculer", "tcp", [(False, row.data) for row in moleculer.rows("frame")]
 
 
 def whole(data: bytes) -> bytes:
@@ -112,7 +116,44 @@ def test_what_servers_say_is_read() -> None:
     assert kinds["blazingmq", "events"] >= {"Ack", "Push", "OpenQueueResponse"}
     assert kinds["moleculer", "nats"] >= {"ServerInfo", "Msg", "NatsPong"}
     assert kinds["moleculer", "redis"] >= {"Message", "Subscribed", "Reply"}
+    assert kinds["moleculer", "tcp"] >= {"GossipHello", "Request", "Response"}
     assert kinds["moleculer", "mqtt"] >= {"Connack", "Suback", "Publish"}
+
+
+WIRES = [
+    (each.name, wire.name)
+    for each in protocols()
+    for wire in each.wires
+    if wire.relay.startswith("fakebrokers.")
+]
+#: What talks of these protocols begin with or are made of, so that chance gets further than the first byte.
+PIECES = [
+    *(b"\0\0\0\x08\0\x17\0\1", b"\0\0\0\x0a\x80\x01\0\1\0\0\0\1\0\1", b"\0\0\0\x10", b"\x80\x15"),
+    *(b"INFO {}\r\n", b"PUB a 2\r\nhi\r\n", b"MSG a 1 2\r\nhi\r\n", b"PING\r\n", b"CONNECT {}", b"\r\n"),
+    *(b"*2\r\n$4\r\nPING\r\n$1\r\nx\r\n", b"+OK\r\n", b"$5\r\nab", b"*-1\r\n", b"HELLO 3\r\n", b"-ERR\r\n"),
+    *(b"\x10\x0c\0\x04MQTT\x04\x02\0\x3c\0\0", b"\x30\x05\0\1ahi", b"\xc0\0", b"\x20\x02\0\0"),
+    *(b"\0\0\0\x08\x40\x02\0\0", b"\0\0\0\x08\x49\x02\0\0", b"\x41\x02\x20\0"),
+    *(b"GET / HTTP/1.1\r\n\r\n", b"PUT /v2/a/queues/b HTTP/1.1\r\nContent-Length: 3\r\n\r\n", b"abc"),
+    *(b"GET /v2/a/queues/b/messages HTTP/1.1\r\nUpgrade: websocket\r\n\r\n", b"Expect: 100-continue\r\n"),
+    *(
+        b"HTTP/1.1 101 X\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi",
+        b"\x81\x02{}",
+        b"\x82\x01x",
+    ),
+    b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\n\r\n",
+]
+step = st.tuples(st.booleans(), st.one_of(st.sampled_from(PIECES), st.binary(min_size=1, max_size=30)))
+
+
+@pytest.mark.parametrize(("protocol", "wire"), WIRES, ids=lambda each: each)
+@given(steps=st.lists(step, max_size=25))
+def test_whatever_comes_passes_unchanged(protocol: str, wire: str, steps: list[tuple[bool, bytes]]) -> None:
+    between = Between(relay_of(protocol, wire))
+    for by_client, data in steps:
+        between.pass_on(by_client, data)
+    between.end()
+    assert between.passed == {who: said(steps, who) for who in (True, False)}
 
 
 def test_bytes_behind_what_cannot_be_read_pass_too() -> None:
