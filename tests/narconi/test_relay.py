@@ -16,6 +16,7 @@ from fakebrokers.faults import drop, latency, reply, rewrite
 from fakebrokers.narconi import frames as f
 from fakebrokers.narconi.relay import NarconiRelay, ServerCodec
 from fakebrokers.proxy import Proxy
+from tests.proxy.test_half_closed import server
 
 QUEUE = "/v2/gold/queues/orders"
 MESSAGES = f"{QUEUE}/messages"
@@ -184,3 +185,26 @@ def test_a_refusal_by_the_proxy(narconi: Narconi, proxy: Proxy) -> None:
     connection = http.client.HTTPConnection(proxy.host, proxy.port, timeout=5)
     assert ask(connection, "PUT", QUEUE) == 201
     connection.close()
+
+
+def test_what_cannot_be_read_waits_for_nothing() -> None:
+    """A request whose body breaks off in nonsense reaches the server as it came, and so does what follows."""
+    data = b"POST /x HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nnonsense\r\n"
+    heard = []
+
+    def listen(sock: socket.socket) -> None:
+        got = b""
+        while len(got) < 2 * len(data):
+            got += sock.recv(65536)
+        heard.append(got)
+
+    with (
+        server(listen) as address,
+        Proxy(address, protocol="narconi") as proxy,
+        socket.create_connection((proxy.host, proxy.port), 5) as sock,
+    ):
+        sock.sendall(data)
+        proxy.wait_for(kind="Malformed")
+        sock.sendall(data)
+        proxy.wait_for(kind="half-closed")
+    assert heard == [data + data]
