@@ -81,7 +81,11 @@ class TcpTransport(asyncio.Protocol):
                 sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 1)
 
     def eof_received(self) -> bool:
-        return False
+        if self._connection is None:
+            return False
+        goes_on = self._engine.input_ended(self._connection, self._driver.loop.time())
+        self._driver.finish_step()
+        return goes_on
 
     def connection_lost(self, error: Exception | None) -> None:
         self._listener.transports.discard(self)
@@ -116,6 +120,10 @@ class TcpTransport(asyncio.Protocol):
             sock = self._socket.get_extra_info("socket")
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _LINGER_0)
         self._socket.abort()
+
+    def end_output(self) -> None:
+        if self._socket is not None and self._socket.can_write_eof():
+            self._socket.write_eof()
 
     def stop_reading(self) -> None:
         if self._socket is not None:
