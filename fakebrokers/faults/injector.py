@@ -44,6 +44,7 @@ class Rule:
         self.index = index
         self.name = fault.name or made_up_name(index)
         self.direction = fault.direction
+        self._scope = fault.scope
         self.seen = 0  #: how many frames, messages or moments fitted, chosen or not
         self.fired = 0
         self.added = added
@@ -52,7 +53,7 @@ class Rule:
 
     def state(self, connection: str, peer: str = "") -> RuleState:
         """The counters for this connection, for its peer, or for all, by the scope of the match."""
-        match self.fault.match.scope:
+        match self._scope:
             case "connection":
                 scope = connection
             case "peer":
@@ -68,7 +69,7 @@ class Rule:
         """Count one that fits and say whether the effect takes place."""
         match = self.fault.match
         if match.after_s is not None:
-            since = opened if match.scope == "connection" else self.added
+            since = opened if self._scope == "connection" else self.added
             if now - since < match.after_s:
                 return False
         return match.position_fits(self.count(state)) and self.draw(state)

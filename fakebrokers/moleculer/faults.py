@@ -103,6 +103,7 @@ class PartitionBus(Effect, frozen=True, tag="partition-bus"):
 
     needs_frame = False
     once = True
+    per_run = True
     realism = Realism.ENVIRONMENT
     senders: tuple[str, ...] = ()
     receivers: tuple[str, ...] = ()
@@ -123,6 +124,7 @@ class HealBus(Effect, frozen=True, tag="heal-bus"):
 
     needs_frame = False
     once = True
+    per_run = True
     realism = Realism.LEGAL
 
     def apply(self, passage: Passage) -> None:
@@ -139,6 +141,7 @@ class DuplicateNode(Effect, frozen=True, tag="duplicate-node"):
 
     needs_frame = False
     once = True
+    per_run = True
     realism = Realism.ENVIRONMENT
     node: str = ""
 

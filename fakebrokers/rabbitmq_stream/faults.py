@@ -53,6 +53,7 @@ class MoveLeader(Effect, frozen=True, tag="move-leader"):
 
     needs_frame = False
     once = True
+    per_run = True
     realism = Realism.LEGAL
     stream: str
     node: int | None = None
@@ -75,6 +76,7 @@ class DeleteStream(Effect, frozen=True, tag="delete-stream"):
 
     needs_frame = False
     once = True
+    per_run = True
     realism = Realism.LEGAL
     stream: str
 

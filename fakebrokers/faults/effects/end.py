@@ -19,6 +19,7 @@ class EndOfConnection(Effect, frozen=True):
 
     needs_frame = False
     last = True
+    per_run = True
     how: ClassVar[HangUp]
     pass_frame: bool = True
     after_s: float = 0.0
