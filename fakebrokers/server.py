@@ -24,7 +24,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 from fakebrokers.core.connection import Connection
 from fakebrokers.core.driver import Driver
 from fakebrokers.core.engine import Clock, Engine
-from fakebrokers.core.frames import Frame
+from fakebrokers.core.expecting import ON_THE_WIRE, Expectation, Expectations, Unit
+from fakebrokers.core.frames import Frame, kind_of
 from fakebrokers.core.host import Host
 from fakebrokers.core.listeners import Endpoint, Listener, Listeners
 from fakebrokers.core.loop import InsideLoop, LoopHandle, loop_thread
@@ -34,7 +35,7 @@ from fakebrokers.core.tcp import TcpListener
 from fakebrokers.core.virtual import VirtualLoop
 from fakebrokers.core.waiting import Waiter, Wanted
 from fakebrokers.core.wire import Wire, frames_of
-from fakebrokers.errors import UsageError
+from fakebrokers.errors import UnmetExpectation, UsageError
 from fakebrokers.faults.control import FaultControl
 from fakebrokers.faults.plan import Plan, load_plan
 from fakebrokers.journal import Journal, Record, RunJournal, Tap
@@ -70,6 +71,7 @@ class FakeServer(ABC):
         faults: Its faults.
         broker: The model of what all connections share; look, do not touch, from other threads.
         engine: The core; for tests of the core and for reports.
+        expectations: What `expect` was told and `check` has not looked at yet.
         tls: The certificates, if it listens for TLS.
     """
 
@@ -119,6 +121,7 @@ class FakeServer(ABC):
         self._journal_dir = None if journal_dir is None else Path(journal_dir)
         self._written: RunJournal | None = None
         self._waiter = Waiter(self.journal, self.call, self._post)
+        self.expectations = Expectations(self.journal, map(kind_of, frames_of(wires)))
         self._host = Host(self.engine, self.listeners, self)
         self._loop: LoopHandle | None = None
         self._driver: Driver | None = None
@@ -214,10 +217,22 @@ class FakeServer(ABC):
             )
             self.journal.sink = self._written
 
-    def check(self) -> None:
-        """Raise what went wrong inside the fake, if anything did."""
+    def check(self, timeout: float = 0.0) -> None:
+        """Raise what went wrong inside the fake, if anything did, and what was expected and did not happen.
+
+        Args:
+            timeout: Seconds to wait for what is still missing.
+
+        Raises:
+            UnmetExpectation: See `expect`; each expectation is checked once.
+        """
+        if timeout:
+            self.expectations.wait(self._waiter, timeout)
         if failure := self.journal.pop_failure():
             self.engine.errors.append(failure)
+        if problems := self.expectations.problems():
+            self.engine.errors.append(UnmetExpectation("\n".join(problems)))
+        self.expectations.clear()
         if self.engine.errors:
             errors, self.engine.errors = self.engine.errors, []
             if len(errors) == 1:
@@ -364,6 +379,37 @@ class FakeServer(ABC):
         wanted = Wanted(condition, kind, role, tap, connection, count, since)
         return await self._waiter.wait_async(wanted, timeout)
 
+    def expect(
+        self,
+        condition: Callable[[Record], bool] | None = None,
+        *,
+        kind: str | None = None,
+        role: str | None = None,
+        tap: Tap = ON_THE_WIRE,
+        connection: str | None = None,
+        count: int | None = None,
+        at_least: int | None = None,
+        at_most: int | None = None,
+        unit: Unit = "frame",
+        since: int = 0,
+    ) -> Expectation:
+        """Expect what the journal will hold when `check` is called: ``expect(role="publish", count=3)``.
+
+        `check` is called at the end of a ``with`` block, and of each test that has a fixture.
+
+        Args:
+            condition, kind, role, connection, since: As in `wait_for`.
+            tap: Where it has to be seen; left out: where it goes over the wire, behind all faults.
+            count: How many, exactly; 0 for none.
+            at_least, at_most: How many, instead; without any number at least one.
+            unit: Whether frames are counted, or the single messages (``item``) of batches.
+
+        Raises:
+            UsageError: The numbers contradict each other, or nothing is called that here.
+        """
+        wanted = Wanted(condition, kind, role, tap, connection, 1, since)
+        return self.expectations.add(wanted, count, at_least, at_most, unit)
+
     def journal_excerpt(self, lines: int = 20) -> str:
         """The last journal lines as text."""
         return self.journal.excerpt(lines)
@@ -452,7 +498,9 @@ class FakeServer(ABC):
             self._loop.run(self.listeners.reopen())
 
     def reset(self) -> None:
-        """As right after the start, on the same ports: no connections, no faults, nothing stored, no journal.
+        """As right after the start, on the same ports: no connections, no faults, nothing stored or
+        expected, no
+        journal.
 
         Users, virtual hosts, limits and the seed stay; the connections that come then go on counting.
         """
@@ -463,6 +511,7 @@ class FakeServer(ABC):
         def act() -> None:
             self.clock.shift_s = 0.0
             self.journal.forget()
+            self.expectations.clear()
 
         self.call(act)
 

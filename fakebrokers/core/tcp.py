@@ -196,9 +196,9 @@ class TcpListener:
         sock = self._new_socket()
         try:
             sock.bind((self.host, self.port))
-        except OSError:
+        except OSError as error:
             sock.close()
-            raise
+            raise OSError(error.errno, f"{error.strerror}: {self.host}:{self.port}") from None
         sock.setblocking(False)
         self.port = sock.getsockname()[1]
         self._socket = sock

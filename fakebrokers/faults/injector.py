@@ -7,13 +7,16 @@ from hashlib import sha256
 from random import Random
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from fakebrokers.core.wire import Wire
 from fakebrokers.errors import PlanError
 from fakebrokers.faults.effect import Effect
 from fakebrokers.faults.match import OF_ITEMS
 from fakebrokers.faults.plan import Fault, Plan, made_up_name
 from fakebrokers.faults.read import one_of
-from fakebrokers.faults.registry import check_effect
+from fakebrokers.faults.registry import check_effect, effect_name
+from fakebrokers.faults.toml import inline
 
 if TYPE_CHECKING:
     from fakebrokers.faults.pipe import Pipe
@@ -93,6 +96,30 @@ class Rule:
     def forget(self, connection: str) -> None:
         """Drop the counters of a connection that has ended."""
         self._states.pop(connection, None)
+
+    @property
+    def by_chance(self) -> bool:
+        """Whether it may well not take place although all that it needs came."""
+        return self.fault.match.probability is not None
+
+    @property
+    def idleness(self) -> str:
+        """Why it did not take place, as far as the counts tell."""
+        fitted = f"{self.seen} fitted it" if self.seen else "nothing fitted it"
+        if self.seen and self.fault.scope != "connection":
+            fitted += f" in the whole {self.fault.scope}"
+        return f"the fault {self.name!r} never took place: {fitted} ({_match_text(self.fault)})"
+
+    def __str__(self) -> str:
+        acts = " + ".join(effect_name(effect) for effect in self.fault.effects)
+        counts = f"took place {self.fired} x, fitted {self.seen} x"
+        return f"{self.name}: {acts} ({_match_text(self.fault)}); {counts}"
+
+
+def _match_text(fault: Fault) -> str:
+    """What has to fit, as it stands in a plan."""
+    given = msgspec.to_builtins(fault.match)
+    return ", ".join(f"{name} = {inline(value)}" for name, value in given.items()) or "everything fits"
 
 
 class Injector:
@@ -179,6 +206,10 @@ class Injector:
                 return rule
         names = ", ".join(r.name for r in self.rules) or "none"
         raise PlanError("name", f"expected a fault that is at work ({names}), got {name!r}")
+
+    def find_ever(self, name: str) -> Rule:
+        """The rule of that name, though it may have been taken out; the newest one."""
+        return next((rule for rule in reversed(self.ever) if rule.name == name), None) or self.find(name)
 
     def remove(self, name: str) -> None:
         """Take a fault out. What it holds back has to be released before."""

@@ -150,11 +150,11 @@ class Moleculer(FakeServer):
             sibling.stop()
         super().stop()
 
-    def check(self) -> None:
+    def check(self, timeout: float = 0.0) -> None:
         """Raise what went wrong inside, in the servers of other transporters too."""
         for sibling in self._siblings.values():
-            sibling.check()
-        super().check()
+            sibling.check(timeout)
+        super().check(timeout)
 
     def _transport(self, name: str) -> Moleculer:
         """The server of a transporter: this one, or one more that stops with it."""

@@ -123,10 +123,10 @@ class PZQ(FakeServer):
             self.proxy.stop()
         super().stop()
 
-    def check(self) -> None:
+    def check(self, timeout: float = 0.0) -> None:
         if self.proxy is not None:
-            self.proxy.check()
-        super().check()
+            self.proxy.check(timeout)
+        super().check(timeout)
 
     def make_broker(self, clock: Clock) -> PzqBroker:
         store = Store() if self._database is None else SqliteStore(self._database)
