@@ -336,6 +336,11 @@ class FakeServer(ABC):
             raise UsageError("connect_memory needs a fake that was made with memory=True and started")
         return listener.connect(client)
 
+    @property
+    def companions(self) -> Mapping[str, FakeServer]:
+        """Other servers that stop with this one and have faults and a journal of their own, by attribute."""
+        return {}
+
     # waiting
 
     def wait_for(

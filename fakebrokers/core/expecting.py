@@ -49,7 +49,10 @@ class Expectation:
 
     def problem(self, records: Iterable[Record]) -> str:
         """What is wrong with these records, and those that fit; "" if nothing is."""
-        fitting = [(record, weight) for record in records if (weight := self.weight(record))]
+        try:
+            fitting = [(record, weight) for record in records if (weight := self.weight(record))]
+        except Exception as error:  # the test's own condition went wrong
+            return f"{self.place}: expected {self}; its condition raised {error!r}"
         got = sum(weight for _, weight in fitting)
         if self.at_least <= got and (self.at_most is None or got <= self.at_most):
             return ""

@@ -104,16 +104,17 @@ class Rule:
 
     @property
     def idleness(self) -> str:
-        """Why it did not take place, as far as the counts tell."""
-        fitted = f"{self.seen} fitted it" if self.seen else "nothing fitted it"
-        if self.seen and self.fault.scope != "connection":
-            fitted += f" in the whole {self.fault.scope}"
-        return f"the fault {self.name!r} never took place: {fitted} ({_match_text(self.fault)})"
+        """That it never took place, and how close it came."""
+        return f"the fault {self.name!r} never took place: {self._fitted} ({_match_text(self.fault)})"
+
+    @property
+    def _fitted(self) -> str:
+        return f"{self.seen} fitted it" if self.seen else "nothing fitted it"
 
     def __str__(self) -> str:
         acts = " + ".join(effect_name(effect) for effect in self.fault.effects)
-        counts = f"took place {self.fired} x, fitted {self.seen} x"
-        return f"{self.name}: {acts} ({_match_text(self.fault)}); {counts}"
+        times = f"took place {self.fired} x" if self.fired else "never took place"
+        return f"{self.name}: {acts} ({_match_text(self.fault)}); {times}, {self._fitted}"
 
 
 def _match_text(fault: Fault) -> str:

@@ -71,6 +71,7 @@ class Journal:
         self._frames: dict[type[Frame], FrameSpec] = {Malformed: MALFORMED_SPEC, **frames}
         self._entries: deque[Entry] = deque(maxlen=limit)
         self._added = 0
+        self._forgotten = 0
         self._started: float | None = None  #: on the clock of `now`; the first record's time if not set
         self._body_limit = body_limit
         #: by class, with their kinds
@@ -195,6 +196,7 @@ class Journal:
     def forget(self) -> None:
         """Keep none of the records so far; their numbers are not given again."""
         self._entries.clear()
+        self._forgotten = self._added
 
     @property
     def _oldest(self) -> int:
@@ -214,7 +216,7 @@ class Journal:
     @property
     def dropped(self) -> int:
         """Records that were given up because of `limit`."""
-        return self._added - len(self._entries)
+        return self._added - self._forgotten - len(self._entries)
 
     def __len__(self) -> int:
         return len(self._entries)

@@ -150,6 +150,10 @@ class Moleculer(FakeServer):
             sibling.stop()
         super().stop()
 
+    @property
+    def companions(self) -> Mapping[str, FakeServer]:
+        return self._siblings
+
     def check(self, timeout: float = 0.0) -> None:
         """Raise what went wrong inside, in the servers of other transporters too."""
         for sibling in self._siblings.values():

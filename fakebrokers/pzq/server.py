@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Self
 
@@ -122,6 +122,10 @@ class PZQ(FakeServer):
         if self.proxy is not None:
             self.proxy.stop()
         super().stop()
+
+    @property
+    def companions(self) -> Mapping[str, FakeServer]:
+        return {} if self.proxy is None else {"proxy": self.proxy}
 
     def check(self, timeout: float = 0.0) -> None:
         if self.proxy is not None:

@@ -177,4 +177,4 @@ def test_faults_that_never_took_place(toy: Toy, client: Client) -> None:
 def test_counts_of_faults(toy: Toy, client: Client) -> None:
     toy.faults.add(drop(role="confirm", nth=2, name="lost"))
     client.say("put a", "put b", "put c")
-    assert toy.faults.counts == ['lost: drop (role = "confirm", nth = 2); took place 1 x, fitted 3 x']
+    assert toy.faults.counts == ['lost: drop (role = "confirm", nth = 2); took place 1 x, 3 fitted it']
