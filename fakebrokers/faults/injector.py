@@ -167,7 +167,7 @@ class Injector:
         names = {rule.name for rule in self.rules}
         for number, rule in enumerate(rules):
             where = f"{path}[{number}]" if path else rule.name
-            self._check(rule.fault, where)
+            self.check(rule.fault, where)
             if rule.name in names:
                 raise PlanError(
                     f"{where}.name", f"expected a name of its own, got {rule.name!r} a second time"
@@ -184,7 +184,7 @@ class Injector:
         for rule in self.rules:
             rule.added = now
 
-    def _check(self, fault: Fault, path: str) -> None:
+    def check(self, fault: Fault, path: str) -> None:
         """Raise `PlanError` where no wire of this fake can have the fault: that of the first one."""
         fault.check(path)
         for effect, where in fault.placed_effects(path):
