@@ -21,7 +21,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
-from fakebrokers.core.connection import Connection
+from fakebrokers.core.connection import Connection, Recognise
 from fakebrokers.core.driver import Driver
 from fakebrokers.core.engine import Clock, Engine
 from fakebrokers.core.expecting import ON_THE_WIRE, Expectation, Expectations, Unit
@@ -64,6 +64,10 @@ class FakeServer(ABC):
         body_limit: Frames with message bodies above this many bytes are journalled without them.
         journal_dir: Folder in which everything is written down besides, from `start` to `stop`.
         memory: Listen on no socket at all; clients connect with `connect_memory` on the running loop.
+        peers: Tells by a client's frame who the client is, such as
+            ``lambda frame: getattr(frame, "properties", {}).get("connection_name")``; called until it does.
+            Faults with ``peer`` and ``scope = "peer"`` then go by that name, and do the same again when
+            several clients connect at once, in whatever order they come.
 
     Attributes:
         protocol: What it speaks.
@@ -90,6 +94,7 @@ class FakeServer(ABC):
         body_limit: int = 1024,
         journal_dir: str | Path | None = None,
         memory: bool = False,
+        peers: Recognise | None = None,
     ) -> None:
         if not _is_loopback(host):
             warnings.warn(
@@ -115,6 +120,7 @@ class FakeServer(ABC):
             journal=self.journal,
             clock=self.clock,
         )
+        self.engine.recognise = peers
         self.listeners = Listeners(self.engine)
         self.faults = FaultControl(self)
         self._wanted_port = port
