@@ -34,6 +34,7 @@ class RealBroker:
         self.urls: dict[str, str] = {}
 
     def __getattr__(self, name: str) -> NoReturn:
+        __tracebackhide__ = True
         if not hasattr(self.protocol.load(), name) and name not in ("faults", "journal", "broker", "engine"):
             raise AttributeError(f"neither a real broker nor a fake has {name!r}")
         skip(f"{name!r}", self.url)
@@ -41,6 +42,7 @@ class RealBroker:
 
 def skip(what: str, url: str) -> NoReturn:
     """Skip the test because it needs something that only a fake has."""
+    __tracebackhide__ = True  # the place of the skip is the test's line
     pytest.skip(f"needs {what} of a fake, and {url} is a real broker")
 
 
