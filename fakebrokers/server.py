@@ -27,8 +27,9 @@ from fakebrokers.core.engine import Clock, Engine
 from fakebrokers.core.expecting import ON_THE_WIRE, Expectation, Expectations, Unit
 from fakebrokers.core.frames import Frame, kind_of
 from fakebrokers.core.host import Host
+from fakebrokers.core.life import Turns, runs, warn_of_drop
 from fakebrokers.core.listeners import Endpoint, Listener, Listeners
-from fakebrokers.core.loop import InsideLoop, LoopHandle, loop_thread
+from fakebrokers.core.loop import InsideLoop, LoopHandle, LoopThread, loop_thread
 from fakebrokers.core.memory import MemoryLink, MemoryListener
 from fakebrokers.core.session import Broker, HangUp
 from fakebrokers.core.tcp import TcpListener
@@ -77,10 +78,12 @@ class FakeServer(ABC):
         engine: The core; for tests of the core and for reports.
         expectations: What `expect` was told and `check` has not looked at yet.
         tls: The certificates, if it listens for TLS.
+        is_companion: Another fake stops it, and nobody has to (see `companions`).
     """
 
     protocol: ClassVar[Protocol]
     tls: Tls | None = None
+    is_companion: bool = False
 
     def __init__(
         self,
@@ -129,6 +132,8 @@ class FakeServer(ABC):
         self._waiter = Waiter(self.journal, self.call, self._post)
         self.expectations = Expectations(self.journal, map(kind_of, frames_of(wires)))
         self._host = Host(self.engine, self.listeners, self)
+        self._turns = Turns()
+        self._is_foreign = False  #: it was running when this process was forked from its own
         self._loop: LoopHandle | None = None
         self._driver: Driver | None = None
 
@@ -170,18 +175,38 @@ class FakeServer(ABC):
     def closed(self) -> None:  # noqa: B027 - optional hook
         """The listeners are gone; on the loop."""
 
+    def started(self) -> None:  # noqa: B027 - optional hook
+        """It runs. What this raises stops it again."""
+
+    def stopping(self) -> None:  # noqa: B027 - optional hook
+        """It is going to stop; it still runs."""
+
+    def stopped(self) -> None:  # noqa: B027 - optional hook
+        """It runs no more, or could not be started: give back what needs no loop."""
+
     # life
 
     def start(self) -> Self:
         """Listen. On return clients can connect."""
-        if self._loop is not None:
-            raise UsageError(f"this {self.protocol.name} fake runs already, at {self.url}")
+        with self._turns.one_at_a_time(self._loop):
+            if self._loop is not None:
+                raise UsageError(f"this {self.protocol.name} fake runs already, at {self.url}")
+            self._start()
+            try:
+                self.started()
+            except BaseException:
+                self.stop()
+                raise
+        return self
+
+    def _start(self) -> None:
         self._open_journal()
         loop = InsideLoop(asyncio.get_running_loop()) if self.in_memory else loop_thread()
         self._driver = driver = Driver(self.engine, loop.loop)
         if isinstance(loop.loop, VirtualLoop):
             self.clock.wall_at_zero = WALL_ON_VIRTUAL_TIME
         self.engine.start(loop.loop.time())
+        self._is_foreign = False
         try:
             self.listeners.bind(self.new_listeners(driver), loop.loop)
             self._loop = loop
@@ -190,15 +215,46 @@ class FakeServer(ABC):
         except BaseException:
             loop.call(self._close)
             self._loop = None
+            self.stopped()
             raise
-        return self
+        runs(self)
 
     def stop(self) -> None:
-        """End all connections and give the port back. Safe to call twice."""
-        if self._loop is not None:
-            self._loop.call(self._close)
-            self._loop.run(self.unserve())
+        """End all connections and give the port back. Safe to call twice, and from several threads."""
+        with self._turns.one_at_a_time(self._loop):
+            loop = self._loop
+            if loop is None:
+                return
+            self.stopping()
+            loop.call(self._close)
+            loop.run(self.unserve())
             self._loop = None
+            self.stopped()
+
+    def forked(self) -> None:
+        """This is a child process: the fake goes on in its parent, which keeps all that it has."""
+        self._loop = self._driver = self._written = None
+        self._is_foreign = True
+        self._turns.forked()
+        self.engine.connections.clear()
+        self.engine.errors.clear()
+        self.expectations.clear()
+        self.journal.abandon_sink()
+
+    def __del__(self) -> None:
+        loop = getattr(self, "_loop", None)
+        if isinstance(loop, LoopThread):
+            if not self.is_companion:
+                warn_of_drop(self, self.protocol.name)
+            loop.post(self._drop)
+
+    def _drop(self) -> None:
+        """Give everything back, on the loop."""
+        loop, self._loop = self._loop, None
+        if loop is not None:
+            self._close()
+            ending = loop.loop.create_task(self.unserve())
+            ending.add_done_callback(lambda _: self.stopped())
 
     def _close(self) -> None:
         self.listeners.close()
@@ -280,6 +336,8 @@ class FakeServer(ABC):
 
     def call(self, act: Callable[..., T], *arguments: Any) -> T:
         """Run `act` on the fake's own thread, then write what it made the fake say."""
+        if self._is_foreign:
+            raise UsageError(f"this {self.protocol.name} fake runs in the parent of this process")
         if self._loop is None or self._driver is None:
             result = act(*arguments)
             self.engine.flush(self.engine.now)

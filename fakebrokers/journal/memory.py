@@ -171,6 +171,10 @@ class Journal:
         self._sink = sink
         self._tape = None if sink is None else []
 
+    def abandon_sink(self) -> None:
+        """Write nothing down any more, not even what waits: the sink is another process's."""
+        self._sink = self._tape = None
+
     def flush(self) -> None:
         """Hand the sink what came since the last flush; at the end of every turn of the loop."""
         tape = self._tape

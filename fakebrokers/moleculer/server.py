@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterable, Mapping, Sequence
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -143,12 +144,11 @@ class Moleculer(FakeServer):
         if self._monitor is not None:
             await self._monitor.stop()
 
-    def stop(self) -> None:
-        """Stop, and the servers of other transporters that were asked for."""
+    def stopping(self) -> None:
+        """Stop the servers of other transporters that were asked for."""
         siblings, self._siblings = self._siblings, {}
         for sibling in siblings.values():
             sibling.stop()
-        super().stop()
 
     @property
     def companions(self) -> Mapping[str, FakeServer]:
@@ -171,6 +171,7 @@ class Moleculer(FakeServer):
                 )
             known = {key: value for key, value in self._own_options.items() if key in _SHARED}
             self._siblings[name] = Moleculer(transporter=name, profile=self.profile, **known).start()
+            self._siblings[name].is_companion = True
         return self._siblings[name]
 
     @property
@@ -379,7 +380,7 @@ class Moleculer(FakeServer):
 def _monitor(server: Moleculer) -> Monitor:
     from fakebrokers.moleculer.nats.monitor import Monitor  # aiohttp takes its time to load
 
-    return Monitor(server)
+    return Monitor(weakref.proxy(server))  # or it would keep alive a fake that nobody holds
 
 
 def _names(nodes: Iterable[str]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import threading
+import time
 from typing import Any
 
 from fakebrokers.core.frames import Frame
@@ -12,6 +13,16 @@ from fakebrokers.journal import Tap
 from tests.toy import Toy
 
 CLIENTS = 8
+
+
+def connected(toy: Toy) -> socket.socket:
+    """A connection, once the toy listens (again)."""
+    for _ in range(1000):
+        try:
+            return socket.create_connection((toy.host, toy.port), timeout=5)
+        except ConnectionRefusedError:
+            time.sleep(0.005)
+    raise AssertionError("it does not listen again")
 
 
 def by_name(frame: Frame) -> str | None:
@@ -23,7 +34,7 @@ def fates(plan: Plan, order: list[int], **options: Any) -> dict[str, bool]:
     heard: dict[str, bool] = {}
 
     def client(name: str) -> None:
-        with socket.create_connection((toy.host, toy.port), timeout=5) as sock, sock.makefile("rwb") as file:
+        with connected(toy) as sock, sock.makefile("rwb") as file:
             try:
                 file.write(f"hello {name}\nput a\nbye\n".encode())
                 file.flush()
