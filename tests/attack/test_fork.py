@@ -44,7 +44,7 @@ def reaped(pid):
 def run(program: str) -> str:
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", HEAD + program],
-        capture_output=True, text=True, check=False, timeout=50,
+        capture_output=True, text=True, check=False, timeout=50, start_new_session=True,
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (0, ""), done.stderr
     return done.stdout.strip()
@@ -170,9 +170,19 @@ def test_the_port_of_a_stopped_parent_is_free_while_its_child_lives() -> None:
 broker = fakebrokers.RabbitMQStream().start()
 pid = os.fork()
 if pid == 0:
+    os.close(1)
     time.sleep(30)
+    os._exit(0)
 broker.stop()
-socket.create_server(("127.0.0.1", broker.port)).close()
+end = time.monotonic() + 5
+while True:
+    try:
+        socket.create_server(("127.0.0.1", broker.port)).close()
+        break
+    except OSError:  # the child has not come so far yet
+        if time.monotonic() > end:
+            raise
+        time.sleep(0.01)
 os.kill(pid, 9)
 print(reaped(pid))
 """
