@@ -44,7 +44,8 @@ class Proxy(FakeServer):
             an address of its own (`urls`), from `port` on; the journal tells which one a connection is for
             (``upstream``).
         connect_timeout: Seconds that the server has to accept.
-        options: Those of `FakeServer`.
+        options: Those of `FakeServer`. What passes may hold credentials, which the proxy cannot tell from
+            the rest: with ``body_limit=0`` its journal keeps sizes and no bytes.
     """
 
     protocol = PROTOCOL
