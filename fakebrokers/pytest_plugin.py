@@ -92,7 +92,6 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
     problems: list[str] = []
     for _, server in _fakes(item):
         problems += server.expectations.problems()
-        server.expectations.clear()
         problems += _unfired(server) if fail else ()
     if problems:
         pytest.fail("\n".join(problems), pytrace=False)

@@ -158,6 +158,7 @@ FAILING = """
     def test_failing(pzq, what):
         pzq.faults.add(duplicate(role="confirm", nth=1, name="twice"), drop(kind="Value", name="idle"))
         talk(pzq, *["put a"] * 20)
+        pzq.wait_for(kind="closed")
         assert False
 """
 
@@ -186,6 +187,18 @@ def test_seed_faults_and_how_to_run_it_again(run, pytester: pytest.Pytester) -> 
     (command,) = [line.partition("again: ")[2] for line in whole.outlines if "again: " in line]
     again = pytester.runpytest(*QUICK, *shlex.split(command)[1:])
     again.assert_outcomes(failed=1)
+
+
+def test_what_the_journal_had_no_room_for_counts_as_left_out(run) -> None:
+    tests = """
+    @pytest.mark.fakebrokers(journal_limit=10)
+    def test_long(pzq):
+        talk(pzq, *["put a"] * 20)
+        pzq.wait_for(kind="closed")
+        assert False
+    """
+    result = run(tests, "--fakebrokers-journal-lines=5")
+    result.stdout.fnmatch_lines(["... 39 earlier lines are left out"])  # of 1 + 2 + 40 + 1
 
 
 def test_the_journal_of_a_server_that_belongs_to_a_fake_is_shown_too(

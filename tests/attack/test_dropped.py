@@ -86,6 +86,15 @@ def test_a_connection_keeps_its_fake_until_it_ends() -> None:
         assert within(5, lambda: gone() is None)
 
 
+def test_a_timer_does_not_keep_a_fake() -> None:
+    toy = Toy().start()
+    toy.call(toy.engine.timers.new(lambda now: None).set, toy.now + 3600)
+    gone = weakref.ref(toy)
+    with pytest.warns(ResourceWarning, match="a toy fake was dropped"):
+        del toy
+        assert within(5, lambda: gone() is None)
+
+
 def test_one_that_was_stopped_or_never_started_says_nothing(recwarn: pytest.WarningsRecorder) -> None:
     Toy()
     with Toy():

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from fakebrokers.journal.reader import read_run, runs_in
 from fakebrokers.journal.segment import is_being_written
 
 if not hasattr(os, "fork"):
@@ -135,6 +136,29 @@ broker.stop()
 print(codes)
 """
     assert run(program) == "{0}"
+
+
+def test_a_child_that_starts_the_fake_again_writes_nothing_into_its_parents_journal(tmp_path: Path) -> None:
+    program = f"""
+broker = fakebrokers.RabbitMQStream(journal_dir={str(tmp_path)!r}).start()
+lives(broker.port)
+broker.journal.state(0.0, "", "not written down yet")
+pid = os.fork()
+if pid == 0:
+    broker.start()
+    lives(broker.port)
+    broker.stop()
+    broker.check()
+    os._exit(0)
+print(reaped(pid), lives(broker.port))
+broker.stop()
+broker.check()
+"""
+    assert run(program) == "0 True"
+    runs = [read_run(tmp_path, run) for run in runs_in(tmp_path)]
+    assert [log.run.torn for log in runs] == [False, False]
+    told = [[frame.kind for frame in log.frames].count("not written down yet") for log in runs]
+    assert sorted(told) == [0, 1]
 
 
 def test_a_child_does_not_keep_its_dead_parents_journal_open(tmp_path: Path) -> None:

@@ -81,9 +81,19 @@ def test_every_call_either_starts_it_or_says_that_it_runs() -> None:
         toy.stop()
 
 
-def test_a_fake_may_be_stopped_on_its_own_thread_while_another_thread_wants_to() -> None:
+def test_a_fake_may_be_stopped_on_its_own_thread_while_another_thread_does_so() -> None:
+    """The other one waits for that thread, which must not wait for the other one in turn."""
     toy = Toy().start()
-    toy.call(toy.stop)
-    assert not toy.runs
-    toy.stop()
+    other = threading.Thread(target=toy.stop)
+
+    def stop_here() -> None:
+        other.start()
+        other.join(0.1)  # it has its turn now, and waits
+        toy.stop()
+
+    done = threading.Thread(target=toy.call, args=(stop_here,), daemon=True)
+    done.start()
+    done.join(10)
+    other.join(10)
+    assert not (done.is_alive() or other.is_alive() or toy.runs)
     socket.create_server(("127.0.0.1", toy.port)).close()

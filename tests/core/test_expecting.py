@@ -82,6 +82,7 @@ def test_what_goes_over_the_wire_counts_behind_all_faults(toy: Toy, client: Clie
     lost, late = drop(role="confirm", nth=1), latency(0.02, role="confirm", nth=2)
     toy.faults.add(lost, late, duplicate(role="confirm", nth=3))
     client.say("put a", "put b", "put c")
+    toy.wait_for(role="confirm", tap=Tap.SENT, count=3)
     toy.expect(role="confirm", count=3)  # none, one, two
     toy.expect(role="confirm", count=3, tap=Tap.SAID)
     toy.check(timeout=2)
