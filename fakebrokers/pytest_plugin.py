@@ -112,14 +112,15 @@ def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Add what each fake saw to the report of a failure."""
-    if call.excinfo is None:
-        return (yield)
-    from fakebrokers.pytest_report import describe, hide_frames, replay_command
+    if call.excinfo is not None:
+        from fakebrokers.pytest_report import hide_frames
 
-    hide_frames()  # before pytest looks at the traceback
+        hide_frames()  # before pytest looks at the traceback
     report = yield
     settings = item.config.stash[SETTINGS]
     if report.failed and settings.journal_lines:
+        from fakebrokers.pytest_report import describe, replay_command
+
         for title, server in _fakes(item):
             seed = f"--fakebrokers-seed={server.engine.injector.seed}"
             replay = replay_command(item, (seed, *settings.replay))

@@ -198,6 +198,8 @@ class TcpListener:
             sock.bind((self.host, self.port))
         except OSError as error:
             sock.close()
+            if isinstance(error, socket.gaierror):  # it names the host itself
+                raise
             raise OSError(error.errno, error.strerror, f"{self.host}:{self.port}") from None
         sock.setblocking(False)
         self.port = sock.getsockname()[1]

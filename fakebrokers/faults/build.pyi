@@ -324,7 +324,7 @@ def fin(
 
     Attributes:
         pass_frame: Whether the frame that matched still leaves (the broker still hears it).
-        after_s: So many seconds later; until then all goes on.
+        after_s: By how many seconds it comes later; until then all goes on.
     """
 
 def half_open(
@@ -353,7 +353,7 @@ def half_open(
 
     Attributes:
         pass_frame: Whether the frame that matched still leaves (the broker still hears it).
-        after_s: So many seconds later; until then all goes on.
+        after_s: By how many seconds it comes later; until then all goes on.
     """
 
 def hold(
@@ -602,7 +602,7 @@ def rst(
 
     Attributes:
         pass_frame: Whether the frame that matched still leaves (the broker still hears it).
-        after_s: So many seconds later; until then all goes on.
+        after_s: By how many seconds it comes later; until then all goes on.
     """
 
 def shift_clock(

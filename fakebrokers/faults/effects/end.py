@@ -14,7 +14,7 @@ class EndOfConnection(Effect, frozen=True):
 
     Attributes:
         pass_frame: Whether that frame still leaves (the broker still hears it).
-        after_s: So many seconds later; until then all goes on.
+        after_s: By how many seconds it comes later; until then all goes on.
     """
 
     needs_frame = False
@@ -39,7 +39,7 @@ class Fin(EndOfConnection, frozen=True, tag="fin"):
 
     Attributes:
         pass_frame: Whether the frame that matched still leaves (the broker still hears it).
-        after_s: So many seconds later; until then all goes on.
+        after_s: By how many seconds it comes later; until then all goes on.
     """
 
     how = HangUp.FIN
@@ -50,7 +50,7 @@ class Rst(EndOfConnection, frozen=True, tag="rst"):
 
     Attributes:
         pass_frame: Whether the frame that matched still leaves (the broker still hears it).
-        after_s: So many seconds later; until then all goes on.
+        after_s: By how many seconds it comes later; until then all goes on.
     """
 
     how = HangUp.RST
@@ -61,7 +61,7 @@ class HalfOpen(EndOfConnection, frozen=True, tag="half-open"):
 
     Attributes:
         pass_frame: Whether the frame that matched still leaves (the broker still hears it).
-        after_s: So many seconds later; until then all goes on.
+        after_s: By how many seconds it comes later; until then all goes on.
     """
 
     how = HangUp.HALF_OPEN
