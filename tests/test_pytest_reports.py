@@ -189,6 +189,17 @@ def test_seed_faults_and_how_to_run_it_again(run, pytester: pytest.Pytester) -> 
     again.assert_outcomes(failed=1)
 
 
+def test_a_failure_without_an_exception_has_its_journal_too(run) -> None:
+    tests = """
+    @pytest.mark.xfail(strict=True)
+    def test_it(pzq):
+        talk(pzq, "put a")
+    """
+    result = run(tests)
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["*- fakebrokers journal: pzq -*", "* c1 -> Put *#a*"])
+
+
 def test_what_the_journal_had_no_room_for_counts_as_left_out(run) -> None:
     tests = """
     @pytest.mark.fakebrokers(journal_limit=10)
