@@ -25,7 +25,7 @@ from fakebrokers.core.connection import Connection, Recognise
 from fakebrokers.core.driver import Driver
 from fakebrokers.core.engine import Clock, Engine
 from fakebrokers.core.expecting import ON_THE_WIRE, Expectation, Expectations, Unit
-from fakebrokers.core.frames import Frame, kind_of
+from fakebrokers.core.frames import Frame
 from fakebrokers.core.host import Host
 from fakebrokers.core.life import Turns, runs, warn_of_drop
 from fakebrokers.core.listeners import Endpoint, Listener, Listeners
@@ -111,7 +111,8 @@ class FakeServer(ABC):
         if seed is not None:
             plan = Plan(seed=seed, faults=plan.faults)
         wires = self.wires
-        self.journal = Journal(frames_of(wires), limit=journal_limit, body_limit=body_limit)
+        frames = frames_of(wires)
+        self.journal = Journal(frames, limit=journal_limit, body_limit=body_limit)
         self.clock = Clock(time.time() - time.monotonic())
         self.broker = self.make_broker(self.clock)
         self.engine = Engine(
@@ -130,7 +131,7 @@ class FakeServer(ABC):
         self._journal_dir = None if journal_dir is None else Path(journal_dir)
         self._written: RunJournal | None = None
         self._waiter = Waiter(self.journal, self.call, self._post)
-        self.expectations = Expectations(self.journal, map(kind_of, frames_of(wires)))
+        self.expectations = Expectations(self.journal, frames)
         self._host = Host(self.engine, self.listeners, self)
         self._turns = Turns()
         self._is_foreign = False  #: it was running when this process was forked from its own

@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Literal
 
-from fakebrokers.core.frames import Role
+from fakebrokers.core.frames import FrameTable, Role, kind_of
 from fakebrokers.core.waiting import Waiter, Wanted
 from fakebrokers.errors import UsageError, WaitTimeout
 from fakebrokers.journal import Journal, Record, Tap
@@ -76,12 +76,12 @@ class Expectations:
 
     Args:
         journal: Where it has to appear.
-        kinds: The protocol's names of frames, to tell a wrong one.
+        frames: Of the protocol, to tell a wrong name of one.
     """
 
-    def __init__(self, journal: Journal, kinds: Iterable[str]) -> None:
+    def __init__(self, journal: Journal, frames: FrameTable) -> None:
         self._journal = journal
-        self._kinds = [*kinds, *State]
+        self._frames = frames
         self._items: list[Expectation] = []
 
     def add(
@@ -96,7 +96,7 @@ class Expectations:
         if count is not None and (at_least is not None or at_most is not None):
             raise UsageError("expected either count, or at_least and at_most, got both")
         self._check_word("role", wanted.role, list(Role), certain=True)
-        self._check_word("kind", wanted.kind, self._kinds, certain=False)
+        self._check_word("kind", wanted.kind, [*map(kind_of, self._frames), *State], certain=False)
         if count is not None:
             at_least = at_most = count
         elif at_least is None:
