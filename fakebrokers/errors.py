@@ -6,7 +6,8 @@ FakeBrokerError
 ├── PlanError          a fault plan that cannot be carried out
 ├── UsageError         the fake was asked for something it cannot do
 ├── JournalError       the journal could not be written down
-└── WaitTimeout        what a test waited for did not happen
+├── WaitTimeout        what a test waited for did not happen
+└── UnmetExpectation   what a test expected did not happen, or a fault did not take place
 """
 
 from __future__ import annotations
@@ -78,3 +79,7 @@ class JournalError(FakeBrokerError):
 
 class WaitTimeout(FakeBrokerError, TimeoutError):
     """What a test waited for did not happen in time; the text ends with the last journal lines."""
+
+
+class UnmetExpectation(FakeBrokerError, AssertionError):
+    """What a test expected did not happen; the text says what, where that is written, and what happened."""

@@ -14,6 +14,7 @@ import asyncio
 import os
 import socket as tcp
 import time
+import weakref
 from abc import ABC, abstractmethod
 
 import zmq
@@ -122,7 +123,9 @@ class ZmqListener(ABC):
         if self._socket is None:
             self.bind()
         assert self._socket is not None
-        self.driver.loop.add_reader(int(self._socket.getsockopt(zmq.FD)), self._drain)
+        # the loop holds the socket, and not the fake, which may go when nobody holds it
+        watched = int(self._socket.getsockopt(zmq.FD))
+        self.driver.loop.add_reader(watched, _drain, weakref.ref(self), self._socket)
         self.opened()
         self._later()
 
@@ -282,6 +285,11 @@ class ZmqListener(ABC):
         while socket.getsockopt(_RCVMORE):
             parts.append(socket.recv(NOBLOCK))
         return tuple(parts)
+
+
+def _drain(listener: weakref.ref[ZmqListener], socket: zmq.Socket[bytes]) -> None:
+    if (there := listener()) is not None:
+        there._drain()
 
 
 def _wait_until_free(host: str, port: int) -> None:
