@@ -25,9 +25,11 @@ const OPTIONS = {
   disable_balancer: "disableBalancer",
 }
 
-/** `transporter` of the broker: an address, or those of the nodes of the TCP transporter, found by address only. */
+const trueClock = Date.now
+
+/** `transporter` of the broker: addresses, or those of the nodes of the TCP transporter, found by address only. */
 function transporterOf(transporter, endpoints) {
-  const url = transporter ?? `nats://${endpoints[0]}`
+  const url = transporter ?? endpoints.map((endpoint) => `nats://${endpoint}`).join(",")
   if (!url.startsWith("tcp://")) return url
   return { type: "TCP", options: { udpDiscovery: false, urls: url.split(",") } }
 }
@@ -45,19 +47,25 @@ class Adapter extends AdapterBase {
     library_version: ServiceBroker.MOLECULER_VERSION,
     protocols: ["moleculer"],
     roles: ["caller", "service", "emitter", "listener"],
-    caps: "callback_raise callback_sleep disable_balancer streams",
+    caps: "callback_raise callback_sleep clock_offset disable_balancer endpoints reentrant streams",
     reconnects: true,
     restart: "per_scenario",
     transporters: ["nats", "redis", "mqtt", "tcp"],
     serializers: isOld ? SERIALIZERS : [...SERIALIZERS, "JSONExt"],
   }
 
+  callbacks = ["message", "error"] // over NATS the library tells of no loss
+
   ops = {
     connect: async ({ session, endpoints, options = {} }) => {
       const broker = new ServiceBroker(brokerOptions(options, endpoints))
       this.sessions.set(session, broker)
-      this.#watch(session, broker)
+      if (options.listen !== false) this.#watch(session, broker)
       await broker.start()
+    },
+
+    set_clock: ({ offset_ms }) => {
+      Date.now = () => trueClock() + offset_ms
     },
 
     state: ({ session }) => {
@@ -149,6 +157,10 @@ class Adapter extends AdapterBase {
     broker.localBus.on("$transporter.disconnected", ({ graceFul }) =>
       tell(graceFul ? "disconnected" : "connection_lost", ""),
     )
+    broker.localBus.on("$transit.error", ({ error }) => {
+      this.emit("error", { session, where: "decode", error: this.classify(error).report() })
+      this.trip("error")
+    })
   }
 
   /** The library's classes of errors; whatever else a node has said keeps its code and type. */
@@ -166,6 +178,7 @@ class Adapter extends AdapterBase {
   }
 
   async clear() {
+    Date.now = trueClock
     await Promise.all([...this.sessions.values()].map((broker) => broker.started && broker.stop()))
   }
 }

@@ -10,25 +10,27 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, ClassVar, cast
 
 import msgspec
 
 from conformance.adapter.base import Call
-from conformance.adapter.messages import Message, body_bytes, request_body
+from conformance.adapter.messages import Message, body_bytes, request_body, same_body
 from conformance.adapter.result import Result
 from conformance.suite.client import Body, as_body
 from conformance.suite.expect import Unsupported
 from fakebrokers import Moleculer
-from fakebrokers.faults import rewrite
+from fakebrokers.faults import delay, rewrite
 from fakebrokers.journal import Record, Tap
 from fakebrokers.moleculer.calls import RemoteError
 from fakebrokers.moleculer.faults import break_packet
 from fakebrokers.moleculer.node import Node
 from fakebrokers.moleculer.services import Context, Service
-from scenarios.moleculer._steps import withheld
+from scenarios._common import limit_s
+from scenarios.moleculer._steps import MQTT, NATS, REDIS, TCP, withheld
 from scenarios.subjects.base import Check, Subject
 from scenarios.subjects.facts import Op
 
@@ -41,6 +43,11 @@ MIB = 1 << 20
 #: Places in what the server says first (INFO, PONG, +OK, the peer's INFO); few, as a start takes 1.5 s.
 HANDSHAKE_CUTS = (1, 4, 16, 64, 160, 320, 480, 800)
 ALL_ROLES = ("caller", "service", "emitter", "listener")
+#: These run the base script, whose further ways need all roles.
+BASE_SCRIPT = ("1.01", "1.02", "1.03", "1.04", "1.05", "1.06", "1.10", "1.12", "4.03", "4.07")
+BEAT_S = 10.0  #: between two heartbeats of a node that is told nothing
+JITTER_S = 0.5  #: that real nodes add to it
+BEATS = 2.5
 
 
 class MoleculerSubject(Subject):
@@ -48,13 +55,20 @@ class MoleculerSubject(Subject):
 
     protocol = "moleculer"
     roles: ClassVar = {"publisher": "caller", "consumer": "listener"}
-    variants: ClassVar = {"nats": {"transporter": "nats"}}
+    variants: ClassVar = {"nats": NATS, "redis": REDIS, "mqtt": MQTT, "tcp": TCP}
     rows: ClassVar = {
-        "": {"ops": ("mol.call", "mol.registry")},
-        "NET-1": {"roles": ALL_ROLES},
-        "NET-3.01": {"roles": ("caller",)},
+        "": {"ops": ("mol.call", "mol.registry"), "variants": ("nats",)},
+        **{f"NET-{number}": {"roles": ALL_ROLES} for number in BASE_SCRIPT},
+        "NET-1.01": {"roles": ALL_ROLES, "variants": ("nats", "redis", "mqtt", "tcp")},
+        "NET-1.09": {"roles": ("caller",)},
+        "NET-2.02": {"roles": ("caller",), "variants": ("nats", "redis", "mqtt")},
+        **{f"NET-{number}": {"roles": ("caller",)} for number in ("2.03", "3.01", "3.05", "3.10")},
     }
-    phases: ClassVar = {"answer": ("publish", "Response"), "delivery": ("consume", "Event")}
+    phases: ClassVar = {
+        "link handshake": ("connect", "ServerInfo"),
+        "answer": ("publish", "Response"),
+        "delivery": ("consume", "Event"),
+    }
     publishing = "Request"
     confirm = "Response"
     delivery = "Event"
@@ -62,6 +76,9 @@ class MoleculerSubject(Subject):
     maintenance_code = 0  # there is none
     largest = 512 * 1024
     beyond = MIB + 1
+    crowd = 5
+    slow_options: ClassVar = {"heartbeat_s": 2, "heartbeat_timeout_s": 12}
+    connect_may_hang = True
 
     def __init__(self, *given: Any) -> None:
         super().__init__(*given)
@@ -69,6 +86,7 @@ class MoleculerSubject(Subject):
         self._listening: dict[str, tuple[str, str]] = {}
         self._sent: dict[str, int] = {}
         self._serving: set[str] = set()
+        self._beat_s = BEAT_S
 
     @property
     def fake(self) -> Moleculer:
@@ -92,6 +110,9 @@ class MoleculerSubject(Subject):
         return self.fake.node(PEER, [offer], heartbeat_s=1.0)
 
     # the fake's side
+
+    def settings(self, limit_s: float) -> dict[str, Any]:
+        return {"transporter": self.fake.transporter}
 
     def add_queue(self, name: str) -> None:
         self._texts.setdefault(name, [])
@@ -119,7 +140,9 @@ class MoleculerSubject(Subject):
         return HANDSHAKE_CUTS
 
     def refuse_publishes(self) -> None:
-        self.broker.faults.add(rewrite({"success": False, "data": None}, kind="Response", nth=1, scope="run"))
+        error = {"name": "MoleculerError", "message": "no", "code": 500, "type": "REFUSED", "nodeID": PEER}
+        fields = {"success": False, "data": None, "error": error}
+        self.broker.faults.add(rewrite(fields, kind="Response", nth=1, scope="run"))
 
     def malformed(self) -> bytes:
         return b"MSG nonsense\r\n"
@@ -127,13 +150,48 @@ class MoleculerSubject(Subject):
     def bad_delivery(self) -> None:
         self.broker.faults.add(break_packet("garbage", kind="Event", direction="out", nth=1, scope="run"))
 
+    def unknown_fields(self) -> Mapping[str, str]:
+        more = {"more": {"future": {"n": [1, None]}, "": 7}, "headers": {"future": "yes"}}
+        for kind in ("Request", "Response", "Event"):
+            self.broker.faults.add(rewrite(more, kind=kind, direction="out", name=kind))
+        return {kind: f"no {kind} was delivered" for kind in ("Request", "Response", "Event")}
+
+    def answer_nobody(self, count: int) -> None:
+        for _ in range(count):
+            id = self.peer.core.new_id()
+            self.peer.send("RES", _node("s1"), id=id, meta={}, success=True, data="x" * 900)
+
+    def confirm_later(self) -> None:
+        self.broker.faults.add(delay(0.5, kind="Response", direction="out"))
+
     # the client's side
+
+    @property
+    def publishes_in_time(self) -> bool:
+        """Each call has a time-out of its own."""
+        return True
+
+    def keeping_alive(self, limit_s: float) -> dict[str, Any]:
+        """Nodes look for silent peers once in each limit, so that it may take twice as long."""
+        return {"heartbeat_s": limit_s / 2, "heartbeat_timeout_s": limit_s}
+
+    def found_within_s(self, limit_s: float) -> float:
+        return super().found_within_s(2 * limit_s)
+
+    def identity(self, message: Message) -> Any:
+        return str(message.body)
+
+    def carries(self, message: Message, body: Body) -> bool:
+        """Of a long text the adapter tells the digest of its JSON."""
+        text = _text(body)
+        whole = json.dumps(text) if "sha256" in message.body else text
+        return same_body(message.body, whole.encode())
 
     def ops(self, queue: str, tag: str = "") -> list[Op]:
         args = {"action": PUT, "params": {"queue": queue, "body": f"pending {tag}"}}
         return [Op("call", "mol.call", self.publishing, self.confirm, args)]
 
-    def value_made_for(self, number: int) -> tuple[Op, Any] | None:
+    def value_made_for(self, number: int) -> tuple[Op, Any]:
         params = {"number": number}
         args = {"action": "p.echo", "params": params}
         return Op("call", "mol.call", self.publishing, self.confirm, args), params
@@ -142,7 +200,21 @@ class MoleculerSubject(Subject):
         return result.value["data"]
 
     async def heartbeats(self) -> None:
-        raise NotImplementedError("no scenario asks for it yet")
+        """Of each node that is on the bus; real ones draw the interval anew, up to half a second more."""
+        since, begun = self.broker.journal.last_seq, self._now
+        nodes = {self.fake.peer_of(name) for name in self.is_open()} - {""}
+        await asyncio.sleep(BEATS * self._beat_s)
+        beats = [(r.at, p.sender) for r, p in self.fake.packets("Heartbeat", since) if r.tap & Tap.RECEIVED]
+        for node in sorted(nodes):
+            times = [begun, *[at for at, sender in beats if sender == node], self._now]
+            gap = max(later - earlier for earlier, later in pairwise(times))
+            most = limit_s(self._beat_s) + JITTER_S
+            self.expect.within(gap, most, f"{node}: heartbeats keep their period", id="heartbeats")
+
+    @property
+    def _now(self) -> float:
+        """Seconds since the fake started, as in the journal."""
+        return self.broker.now - self.broker.journal.started_at
 
     def begin(self, op: Op, timeout: float, session: str = "s1") -> Call:
         """Calls have the deadline from the library itself."""
@@ -155,8 +227,15 @@ class MoleculerSubject(Subject):
         if offered and self.fake.transporter not in offered:
             raise Unsupported(f"the client has no transporter {self.fake.transporter}")
         assert self.peer.core.alive
-        more = {"transporter": self.fake.url, "node_id": _node(session)}
+        self._beat_s = options.get("heartbeat_s", BEAT_S)
+        more = {"node_id": _node(session)}
+        if len(options.get("endpoints", "")) < 2:
+            more["transporter"] = self._url
         return self.client.begin_connect(session, timeout=max(timeout, START_S), **more, **options)
+
+    @property
+    def _url(self) -> str:
+        return ",".join(self.fake.urls.values()) if self.fake.transporter == "tcp" else self.fake.url
 
     async def open(self, queue: str, session: str, check: Check, timeout: float) -> None:
         """A node finds its peers while it starts and afterwards: wait until it knows what is called."""
@@ -181,9 +260,7 @@ class MoleculerSubject(Subject):
         wait: bool = True,
     ) -> Call:
         """Call the peer's action that keeps a text."""
-        given = as_body(body)
-        assert isinstance(given, dict), "a text has one part"
-        params = {"queue": queue, "body": body_bytes(given).decode()}
+        params = {"queue": queue, "body": _text(body)}
         return self.begin(
             Op("call", "mol.call", "Request", "Response", {"action": PUT, "params": params}), timeout, session
         )
@@ -199,6 +276,12 @@ class MoleculerSubject(Subject):
         return self.client.begin(
             "mol.listen", timeout, session=session, sub=sub, event=queue, on_message={"mode": "event"}
         )
+
+    def subscribe_and_do(self, queue: str, inner: Sequence[Op]) -> Call:
+        self._listening["c1"] = (queue, _node("s1"))
+        ops = [{"op": op.op, "args": {"session": "s1", **op.args}, "timeout_ms": 5000} for op in inner]
+        plan = {"mode": "event", "do": ops}
+        return self.client.begin("mol.listen", session="s1", sub="c1", event=queue, on_message=plan)
 
     def _deliver(self, sub: str) -> None:
         queue, node = self._listening[sub]
@@ -275,6 +358,19 @@ def _digest(ctx: Context) -> Any:
     """What was uploaded, as bodies are reported."""
     data = b"" if ctx.stream is None else b"".join(ctx.stream.chunks)
     return {"sha256": hashlib.sha256(data).hexdigest(), "len": len(data)}
+
+
+def _text(body: Body) -> str:
+    """A body as a text of as many characters; bytes that are drawn become hexadecimal digits."""
+    given = as_body(body)
+    assert isinstance(given, dict), "a text has one part"
+    match given.get("gen"):
+        case "zero":
+            return "0" * int(given["len"])
+        case "rand":
+            length = int(given["len"])
+            return body_bytes({**given, "len": (length + 1) // 2}).hex()[:length]
+    return body_bytes(given).decode()
 
 
 def _node(session: str) -> str:
