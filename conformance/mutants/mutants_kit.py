@@ -13,9 +13,7 @@ STREAMS_OF_BYTES = ("rabbitmq-stream", "narconi")  #: libzmq connects for PZQ
 RECONNECTING = (*STREAMS_OF_BYTES, "moleculer")
 
 
-@mutant(
-    "tls-falls-back-to-plain", tag="life-cycle", breaks=["X5"], aims=["NET-1.14"], protocols=STREAMS_OF_BYTES
-)
+@mutant("tls-falls-back-to-plain", tag="life-cycle", breaks=["X5"], aims=["NET-1.14"], protocols=RECONNECTING)
 class TlsFallsBackToPlain(Network):
     """Connects without TLS when TLS does not work."""
 

@@ -1,13 +1,16 @@
-"""NET-1.12, 1.13 and 2.05 for Moleculer, whose nodes connect in the background and do not give up."""
+"""NET-1.12 to 1.14 and 2.05 for Moleculer, whose nodes connect in the background and do not give up."""
 
 from __future__ import annotations
 
 import asyncio
+from contextlib import closing
 from random import Random
 
 from conformance.suite import Client, Expect, scenario
+from fakebrokers.core.tls import Tls
 from fakebrokers.faults import fault
 from fakebrokers.faults.effects import Fin, Inject, Silent
+from fakebrokers.journal import Tap
 from scenarios._common import address, second_fake
 from scenarios._footprint import Footprint
 from scenarios.net.life_cycle import through_the_second
@@ -18,6 +21,8 @@ from scenarios.subjects.moleculer import MoleculerSubject
 BACK_S = 30.0
 COUNTED_S = 4.0  #: how long attempts are counted
 ATTEMPTS_PER_S = 20
+WATCHED_S = 15.0
+GARBAGE = ("Malformed", "Command")  #: what plain servers take a ClientHello for
 
 
 @scenario("NET-1.12", protocol="moleculer", timeout_s=90)
@@ -74,6 +79,33 @@ async def tls_on_a_plain_port(subject: MoleculerSubject, client: Client, expect:
     result = await connecting
     expect.that(not result.ok, "no connection is opened", str(result))
     expect.note(f"{attempts} attempts in {COUNTED_S:g} s")
+
+
+@scenario("NET-1.14", protocol="moleculer", timeout_s=60)
+async def tls_client_on_a_plain_port(subject: MoleculerSubject, client: Client, expect: Expect) -> None:
+    """TLS client on a plain port.
+
+    Fault: The fake listens without TLS and treats the ClientHello as the real server treats garbage (FIN).
+    moleculer: NATS, Redis and MQTT with TLS; the node stays unconnected, at most 30 attempts in 15 s
+    Pass: connect ends within 5 s with `connection` or `protocol`; never a fall-back to plain: no frame and no
+    credentials in clear on any connection
+    """
+    if subject.fake.transporter == "redis":  # a Redis server waits for the end of such a line
+        subject.faults.add(fault(Fin(after_s=0.5), on="accept", name="no answer to a ClientHello"))
+    with closing(Tls("localhost")) as authority:
+        trust = {"ca_file": str(authority.ca_file), "server_name": "localhost"}
+        connecting = subject.begin_connect("s1", timeout=WATCHED_S, tls=trust)
+        await asyncio.sleep(WATCHED_S)
+        attempts = len(subject.accepted())
+        expect.exercised(attempts, "nobody connected")
+        plain = [str(r) for r in subject.broker.journal.select(tap=Tap.RECEIVED) if r.kind not in GARBAGE]
+        expect.that(not plain, "no frame and no credentials in clear on any connection", plain[:3])
+        most = subject.attempts_in_15_s
+        expect.that(attempts <= most, f"at most {most} attempts in {WATCHED_S:g} s", attempts)
+        expect.ended(await client.begin("close", 5.0, session="s1"), "close ends by its deadline")
+    result = await connecting
+    expect.that(not result.ok, "the node stays unconnected", str(result))
+    expect.note(f"{attempts} attempts in {WATCHED_S:g} s")
 
 
 @scenario("NET-2.05", protocol="moleculer", roles=ROLES, timeout_s=60)

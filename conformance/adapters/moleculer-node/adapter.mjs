@@ -5,7 +5,7 @@
 // scenario gets a process of its own.
 
 import { createRequire } from "node:module"
-import { AdapterBase, Failure, Subscription, number, run } from "../_node/kit.mjs"
+import { AdapterBase, Failure, Subscription, number, run, tlsOptions } from "../_node/kit.mjs"
 import { behaviours } from "./behaviours.mjs"
 import { outgoing, taken } from "./streams.mjs"
 
@@ -27,16 +27,25 @@ const OPTIONS = {
 
 const trueClock = Date.now
 
+/** A server that is to be reached with TLS. */
+function secured(url, tls) {
+  const { protocol, hostname: host, port } = new URL(url)
+  if (protocol === "nats:") return { type: "NATS", options: { url, tls } }
+  if (protocol === "redis:") return { type: "Redis", options: { host, port: Number(port), tls } }
+  return { type: "MQTT", options: { protocol: "mqtts", host, port: Number(port), ...tls } }
+}
+
 /** `transporter` of the broker: addresses, or those of the nodes of the TCP transporter, found by address only. */
-function transporterOf(transporter, endpoints) {
+function transporterOf(transporter, endpoints, tls) {
   const url = transporter ?? endpoints.map((endpoint) => `nats://${endpoint}`).join(",")
+  if (tls) return secured(url, tls)
   if (!url.startsWith("tcp://")) return url
   return { type: "TCP", options: { udpDiscovery: false, urls: url.split(",") } }
 }
 
 const brokerOptions = ({ transporter, ...options }, endpoints) => ({
   logLevel: "warn",
-  transporter: transporterOf(transporter, endpoints),
+  transporter: transporterOf(transporter, endpoints, tlsOptions(options)),
   ...Object.fromEntries(Object.entries(OPTIONS).filter(([from]) => from in options).map(([from, to]) => [to, options[from]])),
 })
 
@@ -47,7 +56,7 @@ class Adapter extends AdapterBase {
     library_version: ServiceBroker.MOLECULER_VERSION,
     protocols: ["moleculer"],
     roles: ["caller", "service", "emitter", "listener"],
-    caps: "callback_raise callback_sleep clock_offset disable_balancer endpoints reentrant streams",
+    caps: "callback_raise callback_sleep clock_offset disable_balancer endpoints reentrant streams tls",
     reconnects: true,
     restart: "per_scenario",
     transporters: ["nats", "redis", "mqtt", "tcp"],

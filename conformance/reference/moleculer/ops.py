@@ -147,6 +147,6 @@ REFERENCE = Reference(
     ops=MoleculerOps,
     roles=("caller", "service", "emitter", "listener"),
     caps="auto_reconnect callback_raise callback_sleep cancel clock_offset disable_balancer"
-    " endpoints reentrant stats streams",
+    " endpoints reentrant stats streams tls",
     facts={"transporters": ["nats", "redis", "mqtt", "tcp"], "serializers": ["JSON"]},
 )

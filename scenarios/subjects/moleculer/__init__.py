@@ -61,6 +61,7 @@ class MoleculerSubject(Subject):
         **{f"NET-{number}": {"roles": ALL_ROLES} for number in BASE_SCRIPT},
         "NET-1.01": {"roles": ALL_ROLES, "variants": ("nats", "redis", "mqtt", "tcp")},
         "NET-1.09": {"roles": ("caller",)},
+        "NET-1.14": {"variants": ("nats", "redis", "mqtt")},
         "NET-2.02": {"roles": ("caller",), "variants": ("nats", "redis", "mqtt")},
         **{f"NET-{number}": {"roles": ("caller",)} for number in ("2.03", "3.01", "3.05", "3.10")},
     }
