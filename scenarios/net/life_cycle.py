@@ -179,7 +179,7 @@ async def close_under_traffic(subject: Subject, client: Client, expect: Expect) 
     expect.prepared(await subject.subscribe(subject.queue))
     subject.confirm_later()
     mark = subject.broker.journal.last_seq
-    calls = [subject.begin_publish(subject.queue, b"in flight %d" % n, timeout=4.0) for n in range(20)]
+    calls = [subject.begin_publish(subject.queue, b"in flight %d" % n, timeout=8.0) for n in range(20)]
     await expect.reached(subject.broker, "nothing was published", kind=subject.publishing, since=mark)
     bodies = subject.bodies(2000, "traffic")
     for start in range(0, 2000, 20):

@@ -163,7 +163,7 @@ class MoleculerSubject(Subject):
             self.peer.send("RES", _node("s1"), id=id, meta={}, success=True, data="x" * 900)
 
     def confirm_later(self) -> None:
-        self.broker.faults.add(delay(0.5, kind="Response", direction="out"))
+        self.broker.faults.add(delay(3.0, kind="Response", direction="out"))
 
     # the client's side
 
