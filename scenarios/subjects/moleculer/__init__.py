@@ -8,19 +8,15 @@ peer calls an action of the client, and the client emits an event to the peer.
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 from itertools import pairwise
 from typing import Any, ClassVar, cast
 
-import msgspec
-
 from conformance.adapter.base import Call
-from conformance.adapter.messages import Message, body_bytes, request_body, same_body
+from conformance.adapter.messages import Message, same_body
 from conformance.adapter.result import Result
-from conformance.suite.client import Body, as_body
+from conformance.suite.client import Body
 from conformance.suite.expect import Unsupported
 from fakebrokers import Moleculer
 from fakebrokers.faults import delay, rewrite
@@ -28,16 +24,13 @@ from fakebrokers.journal import Record, Tap
 from fakebrokers.moleculer.calls import RemoteError
 from fakebrokers.moleculer.faults import break_packet
 from fakebrokers.moleculer.node import Node
-from fakebrokers.moleculer.services import Context, Service
 from scenarios._common import limit_s
-from scenarios.moleculer._steps import MQTT, NATS, REDIS, TCP, withheld
+from scenarios.moleculer._steps import MQTT, NATS, REDIS, TCP
 from scenarios.subjects.base import Check, Subject
 from scenarios.subjects.facts import Op
+from scenarios.subjects.moleculer.keeper import ECHO, EMITTED, PEER, PUT, Keeper
+from scenarios.subjects.moleculer.texts import text_of, unwrapped
 
-PEER = "peer"
-PUT = "p.put"
-WAIT = "p.wait"  #: answered by the script
-EMITTED = "to.peer"
 START_S = 8.0  #: a node waits for others, half a second and more
 MIB = 1 << 20
 #: Places in what the server says first (INFO, PONG, +OK, the peer's INFO); few, as a start takes 1.5 s.
@@ -83,9 +76,7 @@ class MoleculerSubject(Subject):
 
     def __init__(self, *given: Any) -> None:
         super().__init__(*given)
-        self._texts: dict[str, list[str]] = {}
-        self._listening: dict[str, tuple[str, str]] = {}
-        self._sent: dict[str, int] = {}
+        self.keeper = Keeper(self.fake)
         self._serving: set[str] = set()
         self._beat_s = BEAT_S
 
@@ -93,22 +84,10 @@ class MoleculerSubject(Subject):
     def fake(self) -> Moleculer:
         return cast(Moleculer, self.broker)
 
-    @cached_property
+    @property
     def peer(self) -> Node:
-        """The other node, which is never silent for long."""
-
-        def put(ctx: Context) -> Any:
-            self._texts.setdefault(ctx.params["queue"], []).append(ctx.params["body"])
-            return ctx.params["body"]
-
-        actions: dict[str, Any] = {
-            "put": put,
-            "echo": lambda ctx: ctx.params,
-            "up": _digest,
-            "wait": withheld,
-        }
-        offer = Service("p", actions=actions, events={EMITTED: lambda ctx: None})
-        return self.fake.node(PEER, [offer], heartbeat_s=1.0)
+        """The other node."""
+        return self.keeper.node
 
     # the fake's side
 
@@ -116,16 +95,13 @@ class MoleculerSubject(Subject):
         return {"transporter": self.fake.transporter}
 
     def add_queue(self, name: str) -> None:
-        self._texts.setdefault(name, [])
+        self.keeper.add(name, [])
 
     def stored(self, name: str) -> list[bytes]:
-        return [text.encode() for text in self._texts.get(name, ())]
+        return [text.encode() for text in self.keeper.texts.get(name, ())]
 
     def put(self, name: str, bodies: Sequence[bytes]) -> None:
-        self._texts.setdefault(name, []).extend(body.decode() for body in bodies)
-        for sub, (queue, _) in self._listening.items():
-            if queue == name:
-                self._deliver(sub)
+        self.keeper.add(name, [body.decode() for body in bodies])
 
     def established(self, since: int) -> bool:
         """A node that is back subscribes again; nothing else tells of it."""
@@ -184,7 +160,7 @@ class MoleculerSubject(Subject):
 
     def carries(self, message: Message, body: Body) -> bool:
         """Of a long text the adapter tells the digest of its JSON."""
-        text = _text(body)
+        text = text_of(body)
         whole = json.dumps(text) if "sha256" in message.body else text
         return same_body(message.body, whole.encode())
 
@@ -194,7 +170,7 @@ class MoleculerSubject(Subject):
 
     def value_made_for(self, number: int) -> tuple[Op, Any]:
         params = {"number": number}
-        args = {"action": "p.echo", "params": params}
+        args = {"action": ECHO, "params": params}
         return Op("call", "mol.call", self.publishing, self.confirm, args), params
 
     def value_of(self, result: Result) -> Any:
@@ -230,7 +206,8 @@ class MoleculerSubject(Subject):
         assert self.peer.core.alive
         self._beat_s = options.get("heartbeat_s", BEAT_S)
         more = {"node_id": _node(session)}
-        if len(options.get("endpoints", "")) < 2:
+        servers = options.get("endpoints", ())
+        if isinstance(servers, str) or not servers:
             more["transporter"] = self._url
         return self.client.begin_connect(session, timeout=max(timeout, START_S), **more, **options)
 
@@ -261,7 +238,7 @@ class MoleculerSubject(Subject):
         wait: bool = True,
     ) -> Call:
         """Call the peer's action that keeps a text."""
-        params = {"queue": queue, "body": _text(body)}
+        params = {"queue": queue, "body": text_of(body)}
         return self.begin(
             Op("call", "mol.call", "Request", "Response", {"action": PUT, "params": params}), timeout, session
         )
@@ -273,33 +250,24 @@ class MoleculerSubject(Subject):
         self, queue: str, sub: str = "c1", session: str = "s1", timeout: float = 5.0, **options: Any
     ) -> Call:
         """Listen to the event; `wait_messages` lets the peer send what it has kept."""
-        self._listening[sub] = (queue, _node(session))
+        self.keeper.listens(sub, queue, _node(session))
         return self.client.begin(
             "mol.listen", timeout, session=session, sub=sub, event=queue, on_message={"mode": "event"}
         )
 
     def subscribe_and_do(self, queue: str, inner: Sequence[Op]) -> Call:
-        self._listening["c1"] = (queue, _node("s1"))
+        self.keeper.listens("c1", queue, _node("s1"))
         ops = [{"op": op.op, "args": {"session": "s1", **op.args}, "timeout_ms": 5000} for op in inner]
         plan = {"mode": "event", "do": ops}
         return self.client.begin("mol.listen", session="s1", sub="c1", event=queue, on_message=plan)
 
-    def _deliver(self, sub: str) -> None:
-        queue, node = self._listening[sub]
-        texts = self._texts.get(queue, [])
-        for number in range(self._sent.get(sub, 0), len(texts)):
-            self.peer.send(
-                "EVENT", node, id=f"{sub}-{number}", event=queue, data=texts[number], broadcast=True, meta={}
-            )
-        self._sent[sub] = len(texts)
-
     def messages(self, sub: str = "c1") -> list[Message]:
         """Events, with the text itself in place of its JSON."""
-        return [_unwrapped(message) for message in self.client.messages(sub)]
+        return [unwrapped(message) for message in self.client.messages(sub)]
 
     async def wait_messages(self, count: int, sub: str = "c1", within_s: float = 5.0) -> list[Message]:
-        self._deliver(sub)
-        return [_unwrapped(message) for message in await self.client.wait_messages(count, sub, within_s)]
+        self.keeper.tell(sub)
+        return [unwrapped(message) for message in await self.client.wait_messages(count, sub, within_s)]
 
     async def exchange(
         self,
@@ -342,53 +310,18 @@ class MoleculerSubject(Subject):
         except RemoteError as error:
             found = error
         self.demand(found == params, f"{prefix}the client answers a call", found, check)
-        before = self._emitted(session)
+        before = self.keeper.heard(_node(session))
         check(
             await self.client.op("mol.emit", timeout, session=session, event=EMITTED, data=params),
             "mol.emit works",
         )
-        came = await self.until(lambda: self._emitted(session) > before, timeout)
+        came = await self.until(lambda: self.keeper.heard(_node(session)) > before, timeout)
         self.demand(came, f"{prefix}the peer gets the client's event", "it does not", check)
         return 2
-
-    def _emitted(self, session: str) -> int:
-        return sum(event.event == EMITTED and event.sender == _node(session) for event in self.peer.events)
-
-
-def _digest(ctx: Context) -> Any:
-    """What was uploaded, as bodies are reported."""
-    data = b"" if ctx.stream is None else b"".join(ctx.stream.chunks)
-    return {"sha256": hashlib.sha256(data).hexdigest(), "len": len(data)}
-
-
-def _text(body: Body) -> str:
-    """A body as a text of as many characters; bytes that are drawn become hexadecimal digits."""
-    given = as_body(body)
-    assert isinstance(given, dict), "a text has one part"
-    match given.get("gen"):
-        case "zero":
-            return "0" * int(given["len"])
-        case "rand":
-            length = int(given["len"])
-            return body_bytes({**given, "len": (length + 1) // 2}).hex()[:length]
-    return body_bytes(given).decode()
 
 
 def _node(session: str) -> str:
     return f"node-{session}"
-
-
-def _unwrapped(message: Message) -> Message:
-    """A message whose body is a text in JSON, with just that text; anything else stays as it is."""
-    if "sha256" in message.body:
-        return message
-    try:
-        text = json.loads(body_bytes(message.body))
-    except ValueError:
-        return message
-    if not isinstance(text, str):
-        return message
-    return msgspec.structs.replace(message, body=request_body(text.encode()))
 
 
 SUBJECT = MoleculerSubject
