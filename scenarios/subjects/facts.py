@@ -84,6 +84,7 @@ class Facts(ABC):
         finds_losses: Whether the protocol lets a client find out that its server has vanished.
         bulk: Bytes of a message where many of them make up an amount.
         largest, beyond: Bytes of a message that is large and fine, and of one that is too large.
+        messages_wait: Whether what was published waits at the fake until a consumer has got it.
         confirms_by_order: Whether confirms name no message: a late one looks like the next one.
     """
 
@@ -120,6 +121,7 @@ class Facts(ABC):
     bulk = 65536
     largest = 1_000_000
     beyond = 1_048_577
+    messages_wait = True
     confirms_by_order = False
 
     def __init__(self, broker: FakeServer, client: Client, expect: Expect) -> None:
