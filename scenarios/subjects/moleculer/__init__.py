@@ -38,6 +38,9 @@ HANDSHAKE_CUTS = (1, 4, 16, 64, 160, 320, 480, 800)
 ALL_ROLES = ("caller", "service", "emitter", "listener")
 #: These run the base script, whose further ways need all roles.
 BASE_SCRIPT = ("1.01", "1.02", "1.03", "1.04", "1.05", "1.06", "1.10", "1.12", "4.03", "4.07")
+#: These depend on how the library of each server connects and closes.
+OVER_SERVERS = ("2.01", "2.06", "2.07", "3.09")
+SERVERS = ("nats", "redis", "mqtt")
 BEAT_S = 10.0  #: between two heartbeats of a node that is told nothing
 JITTER_S = 0.5  #: that real nodes add to it
 BEATS = 2.5
@@ -52,10 +55,11 @@ class MoleculerSubject(Subject):
     rows: ClassVar = {
         "": {"ops": ("mol.call", "mol.registry"), "variants": ("nats",)},
         **{f"NET-{number}": {"roles": ALL_ROLES} for number in BASE_SCRIPT},
-        "NET-1.01": {"roles": ALL_ROLES, "variants": ("nats", "redis", "mqtt", "tcp")},
+        "NET-1.01": {"roles": ALL_ROLES, "variants": (*SERVERS, "tcp")},
         "NET-1.09": {"roles": ("caller",)},
-        "NET-1.14": {"variants": ("nats", "redis", "mqtt")},
-        "NET-2.02": {"roles": ("caller",), "variants": ("nats", "redis", "mqtt")},
+        "NET-1.14": {"variants": SERVERS},
+        **{f"NET-{number}": {"variants": SERVERS} for number in OVER_SERVERS},
+        "NET-2.02": {"roles": ("caller",), "variants": SERVERS},
         **{f"NET-{number}": {"roles": ("caller",)} for number in ("2.03", "3.01", "3.05", "3.10", "4.06")},
     }
     phases: ClassVar = {
@@ -106,10 +110,11 @@ class MoleculerSubject(Subject):
 
     def established(self, since: int) -> bool:
         """A node that is back subscribes again; nothing else tells of it."""
-        return bool(self.broker.journal.select(kind="Sub", tap=Tap.RECEIVED, since=since))
+        return bool(self.subscriptions(since))
 
     def subscriptions(self, since: int) -> list[Record]:
-        return self.broker.journal.select(kind="Sub", tap=Tap.RECEIVED, since=since)
+        kind = "Sub" if self.fake.transporter == "nats" else "Subscribe"
+        return self.broker.journal.select(kind=kind, tap=Tap.RECEIVED, since=since)
 
     def ask_to_close(self, connection: str, code: int, reason: str) -> None:
         raise NotImplementedError("servers of Moleculer's buses have no goodbye")
