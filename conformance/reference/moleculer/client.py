@@ -88,7 +88,7 @@ class MoleculerClient:
             await retry(self.join, self.is_final)
 
     def is_final(self, error: ClientError) -> bool:
-        """Whether another attempt cannot work either."""
+        """Whether another attempt would end the same way."""
         return error.kind in ("auth", "refused", "protocol")
 
     async def join(self) -> None:
