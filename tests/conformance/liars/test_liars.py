@@ -64,6 +64,7 @@ SESSIONS = {
 NODES = {
     **dict.fromkeys(("MOL-1.01", "MOL-1.09"), "the node is real, and it is about its discovery only"),
     **dict.fromkeys(("MOL-2.01", "MOL-2.02"), "heartbeats are the node's, which is real"),
+    **dict.fromkeys(("NET-1.13", "NET-1.14", "NET-2.06"), OPENS),
 }
 
 #: What a liar may pass, and why that is right; for everything else it has to do what it says.
