@@ -26,7 +26,7 @@ from fakebrokers.rabbitmq_stream.stream import Message, Stream
 from fakebrokers.server import FakeServer
 
 if TYPE_CHECKING:
-    from fakebrokers.rabbitmq_stream.management import Management
+    from fakebrokers.rabbitmq_stream.management.api import Management
 
 
 class RabbitMQStream(FakeServer):
@@ -77,10 +77,11 @@ class RabbitMQStream(FakeServer):
         self._management = None if management is False else _management(self)
         self._management_port = 0 if management is True else int(management)
         self.tls: Tls | None = None
-        self._cluster = Cluster(
-            [Node(f"rabbit@node{number + 1}") for number in range(nodes)], load_balancer=load_balancer
-        )
+        self._cluster = Cluster([Node("rabbit") for _ in range(nodes)], load_balancer=load_balancer)
         super().__init__(profile=profile, **options)
+        for number, node in enumerate(self._cluster.nodes, start=1):
+            # as with a real server, the host part is what it advertises; several on one host have numbers
+            node.name = f"rabbit{'' if number == 1 else number}@{advertised_host or self.host}"
 
     def make_broker(self, clock: Clock) -> StreamBroker:
         """A broker whose timestamps follow `clock`; in memory there are no TCP segments to keep apart."""
@@ -249,7 +250,7 @@ class RabbitMQStream(FakeServer):
 
 
 def _management(server: RabbitMQStream) -> Management:
-    from fakebrokers.rabbitmq_stream.management import Management  # aiohttp takes its time to load
+    from fakebrokers.rabbitmq_stream.management.api import Management  # aiohttp takes its time to load
 
     return Management(server)
 
