@@ -1,4 +1,4 @@
-"""The command ``fakebrokers``: ``serve`` and ``doctor``, and what other packages add (see `commands`)."""
+"""The command ``fakebrokers``: ``serve``, ``ctl``, ``doctor``, and what others add (see `commands`)."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from click.core import ParameterSource
 
 from fakebrokers import __version__
 from fakebrokers.commands import ExitCode, ExtraCommands, extra_commands, missing_package
+from fakebrokers.control.ctl import ctl
 from fakebrokers.errors import FakeBrokerError, PlanError, UsageError
 from fakebrokers.protocol import Protocol, find_protocol, instead_of, protocols
 from fakebrokers.serving import flags, options_of, tell_defect
@@ -171,6 +172,9 @@ def serve(
     for warning in caught:
         click.echo(f"warning: {warning.message}", err=True)
     return _run(protocol, server, wanted, control)
+
+
+cli.add_command(ctl)
 
 
 @cli.command()

@@ -324,6 +324,16 @@ class StreamBroker(Broker):
         stream.lost(now)
         stream.elect(now)
 
+    def restart_stream(self, name: str, now: float, virtual_host: str = "/") -> None:
+        """Elect a leader again, the present one if it runs: as the death of its process makes a server do.
+
+        Raises:
+            UsageError: There is no such stream.
+        """
+        place = self.stream(name, virtual_host).membership
+        running = [node for node in place.members if node.up]  # the leader comes first
+        self.move_leader(name, next(iter(running), None), now, virtual_host)
+
     def stop_node(self, node: Node, now: float) -> None:
         """A node goes down: its connections end, the streams that it led get another leader, or none."""
         node.up = False

@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping
 
 import msgspec
 
+from fakebrokers.rabbitmq_stream.arguments import seconds_of
+
 #: Settings of a policy that the fake carries out; the others that servers know are refused.
 SETTINGS = ("max-age", "max-length-bytes")
 
@@ -33,6 +35,19 @@ class Policy(msgspec.Struct, frozen=True):
     priority: int = 0
     apply_to: str = "all"
 
+    def problem(self) -> tuple[str, str] | None:
+        """Where it makes no sense, and what was expected there; None: nowhere."""
+        try:
+            re.compile(self.pattern)
+        except (re.error, OverflowError, RecursionError) as error:
+            return "pattern", f"expected a regular expression, got {self.pattern[:100]!r}: {error}"
+        if self.apply_to not in TARGETS:
+            return "apply-to", f"expected one of {', '.join(TARGETS)}, got {self.apply_to[:100]!r}"
+        if not self.definition:
+            return "definition", f"expected at least one of {', '.join(SETTINGS)}, got none"
+        problems = (_problem_of(name, value) for name, value in self.definition.items())
+        return next((problem for problem in problems if problem is not None), None)
+
     def fits(self, virtual_host: str, stream: str) -> bool:
         """Whether it is for this stream."""
         return (
@@ -40,6 +55,18 @@ class Policy(msgspec.Struct, frozen=True):
             and self.apply_to in _STREAMS
             and re.search(self.pattern, stream) is not None
         )
+
+
+def _problem_of(name: str, value: object) -> tuple[str, str] | None:
+    """What is wrong with one setting."""
+    where = f"definition.{name[:100]}"
+    if name not in SETTINGS:
+        return where, f"expected one of {', '.join(SETTINGS)}, as the fake carries out no other"
+    if name == "max-age" and (not isinstance(value, str) or seconds_of(value) is None):
+        return where, f"expected an age such as '7D', got {str(value)[:100]!r}"
+    if name == "max-length-bytes" and (type(value) is not int or value < 0):
+        return where, f"expected a number of bytes, got {str(value)[:100]!r}"
+    return None
 
 
 class Policies:

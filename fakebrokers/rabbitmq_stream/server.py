@@ -217,6 +217,10 @@ class RabbitMQStream(FakeServer):
         target = None if node is None else self._node(node)
         self.call(lambda: self.broker.move_leader(name, target, self.engine.now))
 
+    def restart_stream(self, name: str, virtual_host: str = "/") -> None:
+        """Let the nodes of a stream elect a leader again; its users get a MetadataUpdate."""
+        self.call(lambda: self.broker.restart_stream(name, self.engine.now, virtual_host))
+
     def say_close(
         self, connection: str, code: int = Code.UNKNOWN_FRAME, reason: str = "unknown frame"
     ) -> None:
