@@ -71,7 +71,11 @@ class Management:
         app = web.Application(middlewares=[_told_as_json, refuse_foreign], client_max_size=_LARGEST)
         for route in ROUTES:
             # tools end a path with a slash or leave it out, as they like
-            app.router.add_route(route.method, f"/api{route.path}{{_:/?}}", partial(self._carry_out, route))
+            path, handler = f"/api{route.path}{{_:/?}}", partial(self._carry_out, route)
+            if route.method == "GET":
+                app.router.add_get(path, handler)  # and HEAD
+            else:
+                app.router.add_route(route.method, path, handler)
         return app
 
     async def _carry_out(self, route: Route, request: web.Request) -> web.Response:
