@@ -109,7 +109,7 @@ def test_super_streams_are_exchanges_with_bindings(broker: RabbitMQStream) -> No
 
 
 def test_a_super_stream_made_of_an_exchange_and_bindings(broker: RabbitMQStream) -> None:
-    """The order counts, as text or as a number; bindings without one come last, in the order of their making."""
+    """The order counts, as text or as a number; bindings without one come last."""
     exchange = {"type": "direct", "arguments": {"x-super-stream-enabled": "true"}}
     assert request(broker, "PUT", "/api/exchanges/%2F/all", exchange)[0] == 201
     assert request(broker, "PUT", "/api/exchanges/%2F/all", exchange)[0] == 204
@@ -158,7 +158,7 @@ def test_exchanges_and_bindings_that_are_refused(broker: RabbitMQStream) -> None
 
 
 def test_a_policy_limits_streams(broker: RabbitMQStream) -> None:
-    """Of a stream's own limit and the policy's, the smaller counts; of several policies, the most important."""
+    """Of a stream's own limit and the policy's, the smaller counts; of policies, the most important."""
     path = "/api/policies/%2F/short"
     policy = {"pattern": "^o", "definition": {"max-length-bytes": 2000}, "apply-to": "streams"}
     segments = {"x-queue-type": "stream", "x-stream-max-segment-size-bytes": 500}
