@@ -17,7 +17,7 @@ from click.core import ParameterSource
 from fakebrokers import __version__
 from fakebrokers.commands import ExitCode, ExtraCommands, extra_commands, missing_package
 from fakebrokers.control.ctl import ctl
-from fakebrokers.errors import FakeBrokerError, PlanError, UsageError
+from fakebrokers.errors import FakeBrokerError, PlanError, UsageError, shortage
 from fakebrokers.protocol import Protocol, find_protocol, instead_of, protocols
 from fakebrokers.serving import flags, options_of, tell_defect
 from fakebrokers.serving import run as _run
@@ -211,7 +211,9 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
         code = 128 + signal.SIGINT
     except Exception as error:
         code = ExitCode.HARNESS
-        if missing := missing_package(error):
+        if short := shortage(error):
+            click.echo(f"Error: {short}", err=True)
+        elif missing := missing_package(error):
             click.echo(
                 f"Error: {missing} is not installed; 'fakebrokers doctor' says how to get it", err=True
             )
