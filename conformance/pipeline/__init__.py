@@ -1,1 +1,6 @@
-"""Analysis of any number of runs on Spark: journals in, anomalies, latencies and a matrix out."""
+"""Any number of journals, judged and measured: on this machine's cores, or on Spark.
+
+`sources` finds the sealed files, `units` cuts the work into pieces that need nothing from each other, and
+judges one (by `conformance.columns`); `local` and `spark` spread them; `summary` is what one piece tells and
+how two become one; `analysis` writes it all down.
+"""

@@ -1,4 +1,4 @@
-"""The only place that builds a Spark session."""
+"""The only place that starts Spark."""
 
 from __future__ import annotations
 
@@ -6,114 +6,88 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from conformance.pipeline.archive import archive_folder, archive_options, start_training
 from conformance.pipeline.jars import installed_spark, spark_home
 from conformance.pipeline.java import find_java
+from conformance.pipeline.spark import ship
 from fakebrokers.errors import UsageError
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark import SparkContext
 
-Settings = dict[str, bool | float | int | str | None]
-
-#: Rows up to which the quick compiler is enough; beyond them the optimising one pays.
-SMALL = 500_000
-_QUICK = ("-Xmn300m", "-XX:TieredStopAtLevel=1", "-XX:MetaspaceSize=256m")
-
+#: The JVM only hands tasks out and takes bytes in, so its quick compiler is enough for any input.
+_QUICK = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:MetaspaceSize=256m")
 #: Spark's own jars are trusted: not to verify their bytecode saves a tenth of a short analysis.
 _UNVERIFIED = ("-XX:+UnlockDiagnosticVMOptions", "-XX:-BytecodeVerificationRemote")
 
 
 @contextmanager
-def spark_session(
-    master: str | None = None,
-    *,
-    java_home: Path | None = None,
-    rows: int = SMALL,
-    memory: str = "2g",
-    java_options: Sequence[str] = (),
-) -> Iterator[SparkSession]:
-    """A session for as long as the block lasts.
+def spark_context(
+    master: str | None = None, *, java_home: Path | None = None, memory: str = "1g"
+) -> Iterator[SparkContext]:
+    """A running Spark for as long as the block lasts.
 
     Args:
         master: Spark's master; None for ``local[*]``, or, under spark-submit, what that was told.
         java_home: Of the Java to use; see `java.find_java`.
-        rows: About how many rows will be read.
         memory: Heap of a local JVM.
-        java_options: More of them for a local JVM; it then verifies all classes, and uses no archive of them.
 
     Raises:
-        UsageError: PySpark or Java is missing.
+        UsageError: PySpark or Java is missing, or the master cannot be reached.
     """
     try:
-        from pyspark.sql import SparkSession
+        from pyspark import SparkConf, SparkContext
     except ImportError:
-        raise UsageError("analysis needs PySpark: pip install 'fakebrokers[spark]'") from None
+        raise UsageError(
+            "analysis on Spark needs PySpark: pip install 'fakebrokers[spark]'; or judge on this machine's "
+            "cores: --engine local"
+        ) from None
     before = dict(os.environ)
     scratch = Path(tempfile.mkdtemp(prefix="fakebrokers-spark-"))
-    archive = None
     submitted = "PYSPARK_GATEWAY_PORT" in os.environ
-    builder = SparkSession.builder.appName("fakebrokers analyze").config(map=_settings(rows))
+    conf = SparkConf().setAppName("fakebrokers analyze")
+    conf.set("spark.ui.enabled", "false").set("spark.ui.showConsoleProgress", "false")
     try:
         if not submitted:
-            java, spark = find_java(java_home, scratch), installed_spark()
-            os.environ["JAVA_HOME"] = str(java)
-            os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # else workers run python3 of the PATH
-            os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-            if (master or "local").startswith("local") and (spark / "jars").is_dir():
-                archive = archive_folder(java, spark)
-                home = archive / "home" if archive else spark_home(spark, scratch / "home")
-                os.environ["SPARK_HOME"] = str(home)
-            more = java_options or [*_UNVERIFIED, *archive_options(archive)]
-            builder = builder.config(map=_local(scratch, memory, [*_java_options(rows, memory), *more]))
+            _prepare(conf, master or "local[*]", java_home, scratch, memory)
         if master is not None or not submitted:
-            builder = builder.master(master or "local[*]")
-        session = builder.getOrCreate()
+            conf.setMaster(master or "local[*]")
+        context = SparkContext.getOrCreate(conf)
         try:
-            yield session
+            if not str(context.master).startswith("local"):
+                ship(context, scratch)
+            yield context
         finally:
-            session.stop()
+            context.stop()
     finally:
         os.environ.clear()
         os.environ.update(before)
         shutil.rmtree(scratch, ignore_errors=True)
-    if archive and not java_options:
-        start_training(archive, java_home)
 
 
-def _settings(rows: int) -> Settings:
-    """What holds on clusters too. Adaptive planning costs more than it gains on small inputs."""
-    cores = os.cpu_count() or 1
-    return {
-        "spark.python.sql.dataFrameDebugging.enabled": "false",  # else every column tells where it was made
-        "spark.sql.adaptive.enabled": str(rows > SMALL).lower(),
-        "spark.sql.requireAllClusterKeysForCoPartition": "false",  # rows that lie together by run may stay
-        "spark.sql.session.timeZone": "UTC",
-        "spark.sql.shuffle.partitions": str(1 + rows // 200_000 if rows <= SMALL else max(8, 4 * cores)),
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-    }
-
-
-def _java_options(rows: int, memory: str) -> list[str]:
+def _prepare(conf: object, master: str, java_home: Path | None, scratch: Path, memory: str) -> None:
+    """What only acts before the JVM starts. A cluster gets Spark's own defaults but for the log."""
     quiet = resources.files("conformance.pipeline") / "log4j2.properties"
-    # A heap of its full size from the start is not collected just to find out that it must grow.
-    options = [f"-Dlog4j2.configurationFile={quiet}", "-XX:+UseSerialGC", f"-Xms{memory}"]
-    return [*options, *_QUICK] if rows <= SMALL else options
-
-
-def _local(scratch: Path, memory: str, java_options: Sequence[str]) -> Settings:
-    """What only acts before the JVM starts."""
-    return {
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.memory": memory,
-        "spark.local.dir": str(scratch),
-        "spark.driver.extraJavaOptions": " ".join(f'"{option}"' for option in java_options),
-    }
+    options = [f"-Dlog4j2.configurationFile={quiet}", *_QUICK]
+    settings = {"spark.driver.memory": memory}
+    os.environ["JAVA_HOME"] = str(find_java(java_home, scratch))
+    if master.startswith("local"):
+        installed = installed_spark()
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # else workers run python3 of the PATH
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+        if (installed / "jars").is_dir():
+            os.environ["SPARK_HOME"] = str(spark_home(installed, scratch / "home"))
+        options += _UNVERIFIED
+        settings |= {
+            "spark.driver.bindAddress": "127.0.0.1",
+            "spark.driver.host": "127.0.0.1",
+            "spark.local.dir": str(scratch),
+        }
+    settings["spark.driver.extraJavaOptions"] = " ".join(f'"{option}"' for option in options)
+    for name, value in settings.items():
+        conf.set(name, value)  # type: ignore[attr-defined]

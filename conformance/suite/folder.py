@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
+
 from conformance import results as result_files
 from conformance.results import Results
 from conformance.suite.junit import junit
@@ -50,13 +52,15 @@ def write_folder(results: Results, folder: Path) -> None:
 
 
 def write_pages(results: Results, folder: Path) -> None:
-    """Write ``index.html`` and turn the journal into Parquet, where the extra ``suite`` is installed."""
+    """Analyse the journal and write ``index.html``, where the extra ``suite`` is installed."""
+    from conformance.cli_analyze import analyze_journals
     from conformance.report import write_report
-    from fakebrokers.journal.seal import seal
 
+    analysis = None
     if (folder / "journal").exists():
-        seal(folder / "journal")
-    write_report(folder, [results], note=incomplete_note(results))
+        analyze_journals((folder,), folder / "analysis", engine="local")
+        analysis = msgspec.json.decode((folder / "analysis" / "analysis.json").read_bytes())
+    write_report(folder, [results], analysis=analysis, note=incomplete_note(results))
 
 
 def _put(path: Path, data: bytes) -> None:

@@ -31,7 +31,7 @@ def crash(server: FakeServer, how: HangUp = HangUp.RST, keep_state: bool = True)
 
 
 def shift_clock(server: FakeServer, seconds: float) -> None:
-    """The broker's wall clock jumps by so many seconds, forth or back."""
+    """The broker's wall clock jumps by `seconds`, forth or back."""
     if not abs(seconds) <= _CENTURY:
         raise UsageError(f"expected seconds between -{_CENTURY} and {_CENTURY}, got {seconds}")
     server.call(server.engine.shift_clock, seconds, "")

@@ -14,7 +14,7 @@ class Problem(msgspec.Struct, frozen=True, omit_defaults=True):
             name or the port is taken, 422 the fake cannot do that (now).
         path: Where in the request: ``body.faults[0].effect.type``, ``query.since``, or the URL's path.
         problem: What was expected there, and what came.
-        journal: Of a wait that was in vain: the last lines of the journal.
+        journal: Of a wait that ended without a match: the last lines of the journal.
     """
 
     status: int

@@ -101,7 +101,7 @@ class Hold(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         match: Which ones.
         name: Of the fault that keeps them.
         behind: Everything behind them waits too.
-        for_s: Or until so many seconds have passed.
+        for_s: Or until this many seconds have passed.
     """
 
     match: dict[str, Any] = {}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import Any
 
 from fakebrokers.core.frames import Frame, FrameSpec, KeyType, unpack_keys
@@ -74,6 +73,9 @@ def row_keys(raw: Any, items: int, kind: str, *, batch: bool) -> RowKeys:
         kind: The `KeyType`; empty where the journal is too old to tell.
         batch: Frames of this kind have items.
     """
+    one = raw[0] if type(raw) is list and len(raw) == 1 else raw if items == 1 else None
+    if type(one) is int and 0 <= one <= U64_MAX and kind in ("", KeyType.U64):  # as most are
+        return one, 1, ()
     if isinstance(raw, bytes) and items == 0:
         return _unpacked(raw, kind or KeyType.U64)
     if isinstance(raw, list) and kind == KeyType.TUPLE and not batch:
@@ -106,4 +108,4 @@ def _numbers(numbers: Sequence[int]) -> RowKeys:
 
 def _consecutive(numbers: Sequence[int]) -> bool:
     first, count = numbers[0], len(numbers)
-    return numbers[-1] - first == count - 1 and all(b - a == 1 for a, b in pairwise(numbers))
+    return numbers[-1] - first == count - 1 and tuple(numbers) == tuple(range(first, first + count))

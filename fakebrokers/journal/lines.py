@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import mmap
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -156,9 +156,20 @@ def split(content: bytes | mmap.mmap, name: str) -> tuple[int, list[Line], bool]
     Raises:
         UsageError: It is no journal file, or one of a version that cannot be read.
     """
+    torn: list[bool] = []
+    lines = [line for block in blocks(content, name, lambda: torn.append(True)) for line in block]
+    return version_of_file(content, name), lines, bool(torn)
+
+
+def version_of_file(content: bytes | mmap.mmap, name: str) -> int:
+    """The version that wrote a file.
+
+    Raises:
+        UsageError: It is no journal file, or one of a version that cannot be read.
+    """
     head = content[: len(MAGIC)]
     if head != MAGIC and MAGIC.startswith(head.rstrip(b"\0")):
-        return SCHEMA_VERSION, [], True  # killed before the first line
+        return SCHEMA_VERSION  # killed before the first line
     if head[:-1] != MAGIC[:-1]:
         raise UsageError(f"{name}: expected a journal file, got bytes that begin with {head!r}")
     version = head[-1]
@@ -166,19 +177,38 @@ def split(content: bytes | mmap.mmap, name: str) -> tuple[int, list[Line], bool]
         raise UsageError(
             f"{name}: expected a journal of version 1 or {SCHEMA_VERSION}, got version {version}"
         )
-    lines: list[Line] = []
+    return version
+
+
+def blocks(content: bytes | mmap.mmap, name: str, torn: Callable[[], object]) -> Iterator[list[Line]]:
+    """The lines of a file, block by block.
+
+    Args:
+        torn: Called if the file ends torn.
+
+    Raises:
+        UsageError: See `version_of_file`.
+    """
+    version_of_file(content, name)
     at, size = len(MAGIC), len(content)
+    if size < at or content[at - 1] == 0:  # killed before the first line
+        torn()
+        return
     while at + LENGTH.size < size:
         length = LENGTH.unpack_from(content, at)[0]
         start = at + LENGTH.size
         if length == 0 or start + length > size:
-            return version, lines, True
+            torn()
+            return
         try:
-            lines += decode(content[start : start + length])
+            lines = decode(content[start : start + length])
         except msgspec.MsgspecError:
-            return version, lines, True
+            torn()
+            return
+        yield lines
         at = start + length
-    return version, lines, at < size
+    if at < size:
+        torn()
 
 
 def mended(raw: Any) -> Line | None:

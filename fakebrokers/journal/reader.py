@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import mmap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +30,8 @@ from fakebrokers.journal.lines import (
 from fakebrokers.journal.record import State, Tap
 from fakebrokers.journal.rows import MARK, FrameRow, MetricRow, OpRow, RunRow
 
-_TAPS = [(Tap(bits).label, Tap(bits).direction) for bits in range(Tap.STATE + 1)]
+#: Label and direction of each combination of taps.
+TAPS = [(Tap(bits).label, Tap(bits).direction) for bits in range(Tap.STATE + 1)]
 
 
 class RunLog(msgspec.Struct, frozen=True):
@@ -170,22 +171,34 @@ class _Rows:
 
     def log(self, *, torn: bool) -> RunLog:
         """All of it."""
-        known: dict[str, Any] = {"heartbeat_limit_ms": _longest(self._limits)}
-        notes: list[str] = []
-        for field in msgspec.structs.fields(RunRow):
-            if field.name in self._attributes:
-                value = self._attributes[field.name]
-                if fits(value, field.type) and (type(value) is not int or _signed("", value)[0] == value):
-                    known[field.name] = value
-                else:
-                    notes.append(unfit(field.name, value))
-        torn = torn or bool(known.get("torn"))
-        known |= {
-            "torn": torn,
-            "ended": not torn and bool(known.get("ended")),
-            "note": noted(known.get("note", ""), *notes),
-        }
-        return RunLog(RunRow(**known), self._frames, self._ops, self._metrics)
+        row = run_row(self._attributes, self._limits, torn=torn)
+        return RunLog(row, self._frames, self._ops, self._metrics)
+
+
+def run_row(attributes: Mapping[str, Any], limits: Sequence[str], *, torn: bool) -> RunRow:
+    """What is true of a whole run.
+
+    Args:
+        attributes: As its lines tell them.
+        limits: Notes of the states `State.SILENCE_LIMIT`.
+        torn: One of its files ends torn.
+    """
+    known: dict[str, Any] = {"heartbeat_limit_ms": _longest(limits)}
+    notes: list[str] = []
+    for field in msgspec.structs.fields(RunRow):
+        if field.name in attributes:
+            value = attributes[field.name]
+            if fits(value, field.type) and (type(value) is not int or signed("", value)[0] == value):
+                known[field.name] = value
+            else:
+                notes.append(unfit(field.name, value))
+    torn = torn or bool(known.get("torn"))
+    known |= {
+        "torn": torn,
+        "ended": not torn and bool(known.get("ended")),
+        "note": noted(known.get("note", ""), *notes),
+    }
+    return RunRow(**known)
 
 
 def _merged(wire: Sequence[Line], ops: Sequence[Line]) -> Iterator[Line]:
@@ -210,8 +223,8 @@ def _longest(limits: Sequence[str]) -> float | None:
 
 
 def _op_row(run: str, seq: int, t_ns: int, line: OpLine) -> OpRow:
-    offset, misfit = _unsigned("offset", line.offset)
-    op_id, other = _signed("op_id", line.op_id)
+    offset, misfit = unsigned("offset", line.offset)
+    op_id, other = signed("op_id", line.op_id)
     return OpRow(
         run,
         seq,
@@ -230,10 +243,10 @@ def _op_row(run: str, seq: int, t_ns: int, line: OpLine) -> OpRow:
 
 
 def _frame_row(run: str, seq: int, t_ns: int, line: FrameLine, kind: KindLine, peer: str) -> FrameRow:
-    tap, direction = _TAPS[line.tap]
+    tap, direction = TAPS[line.tap]
     role = line.role or (kind.role if isinstance(kind.role, str) else kind.role.get(direction, ""))
     key_first, items, keys = row_keys(line.key, line.items, kind.keys, batch=kind.batch)
-    status, note = _signed("status", line.status)
+    status, note = signed("status", line.status)
     return FrameRow(
         run,
         seq,
@@ -259,7 +272,7 @@ def _frame_row(run: str, seq: int, t_ns: int, line: FrameLine, kind: KindLine, p
     )
 
 
-def _signed(name: str, value: Any) -> tuple[int | None, str]:
+def signed(name: str, value: Any) -> tuple[int | None, str]:
     """A number of 64 bits, and a note if it is none."""
     try:
         number = None if value is None else int(value)
@@ -269,7 +282,7 @@ def _signed(name: str, value: Any) -> tuple[int | None, str]:
     return (number, "") if fits else (None, unfit(name, value))
 
 
-def _unsigned(name: str, value: int | None) -> tuple[int | None, str]:
+def unsigned(name: str, value: int | None) -> tuple[int | None, str]:
     """The same without a sign."""
     fits = value is None or 0 <= value <= U64_MAX
     return (value, "") if fits else (None, unfit(name, value))

@@ -8,7 +8,7 @@ broken off, and are removed by the next one. A run never spans two files. Needs 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Any, Union, get_args, get_origin, get_type_hints
@@ -18,8 +18,8 @@ import msgspec
 
 from fakebrokers.errors import UsageError
 from fakebrokers.journal.convert import upgraded_tables
-from fakebrokers.journal.lines import SCHEMA_VERSION
-from fakebrokers.journal.reader import RunLog, identity, read_run, runs_in, segments_of
+from fakebrokers.journal.lines import MAGIC, SCHEMA_VERSION, version_of_file
+from fakebrokers.journal.reader import identity, read_run, runs_in, segments_of
 from fakebrokers.journal.rows import TABLES, Unsigned
 from fakebrokers.journal.segment import is_being_written
 
@@ -50,9 +50,10 @@ def seal(folder: Path, progress: Callable[[str], None] | None = None) -> Sealed:
         OSError: The folder cannot be written.
     """
     try:
+        import numpy  # noqa: F401
         import pyarrow  # noqa: F401
-    except ImportError:
-        raise UsageError("sealing a journal needs pyarrow: pip install 'fakebrokers[suite]'") from None
+    except ImportError as error:
+        raise UsageError(f"sealing a journal needs {error.name}: pip install 'fakebrokers[suite]'") from None
     _tidy(folder)
     runs = runs_in(folder)
     busy = tuple(run for run in runs if any(map(is_being_written, segments_of(folder, run))))
@@ -64,7 +65,7 @@ def seal(folder: Path, progress: Callable[[str], None] | None = None) -> Sealed:
         if progress is not None:
             progress(run)
         batch = batch or _Batch(folder)
-        batch.add(run, read_run(folder, run))
+        batch.add(folder, run)
         done.runs += 1
         if batch.rows >= ROWS_PER_FILE:
             done.rows += batch.commit()
@@ -110,7 +111,8 @@ class _Batch:
         self._folder = folder
         self._name = uuid4().hex[:12]
         self._runs: list[str] = []
-        self._waiting: dict[str, list[tuple[Any, ...]]] = {table: [] for table in TABLES}
+        self._waiting: dict[str, list[pyarrow.Table]] = {table: [] for table in TABLES}
+        self._rows_waiting = dict.fromkeys(TABLES, 0)
         self.rows = 0
         self._writers = {
             table: pq.ParquetWriter(
@@ -123,21 +125,14 @@ class _Batch:
             for table in TABLES
         }
 
-    def add(self, stem: str, log: RunLog) -> None:
+    def add(self, folder: Path, stem: str) -> None:
         """Take in a run; `stem` is how its files are named."""
         self._runs.append(stem)
-        parts: dict[str, Iterable[msgspec.Struct]] = {
-            "runs": [log.run],
-            "frames": log.frames,
-            "ops": log.ops,
-            "metrics": log.metrics,
-        }
-        for table, rows in parts.items():
-            waiting = self._waiting[table]
-            before = len(waiting)
-            waiting.extend(map(msgspec.structs.astuple, rows))
-            self.rows += len(waiting) - before
-            if len(waiting) >= ROWS_PER_GROUP:
+        for table, rows in _tables(folder, stem):
+            self._waiting[table].append(rows)
+            self._rows_waiting[table] += len(rows)
+            self.rows += len(rows)
+            if self._rows_waiting[table] >= ROWS_PER_GROUP:
                 self._write(table)
 
     def commit(self) -> int:
@@ -151,12 +146,43 @@ class _Batch:
         return self.rows
 
     def _write(self, table: str) -> None:
+        import pyarrow as pa
+
         rows, self._waiting[table] = self._waiting[table], []
+        self._rows_waiting[table] = 0
         if rows:
-            self._writers[table].write_table(arrow_table(table, rows), ROWS_PER_GROUP)
+            self._writers[table].write_table(pa.concat_tables(rows), ROWS_PER_GROUP)
 
     def _path(self, table: str, suffix: str = "") -> Path:
         return self._folder / f"{table}-{self._name}.parquet{suffix}"
+
+
+def _tables(folder: Path, stem: str) -> Iterator[tuple[str, pyarrow.Table]]:
+    """The rows of a run, in tables of bounded size, and at last its row in ``runs``."""
+    if _is_of_this_version(folder, stem):
+        from fakebrokers.journal.stream import RunStream
+
+        stream = RunStream(folder, stem)
+        yield from stream
+        yield "runs", arrow_table("runs", [msgspec.structs.astuple(stream.row)])
+        return
+    log = read_run(folder, stem)
+    parts: dict[str, Sequence[msgspec.Struct]] = {
+        "frames": log.frames,
+        "ops": log.ops,
+        "metrics": log.metrics,
+    }
+    for table, rows in (parts | {"runs": [log.run]}).items():
+        yield table, arrow_table(table, [msgspec.structs.astuple(row) for row in rows])
+
+
+def _is_of_this_version(folder: Path, stem: str) -> bool:
+    """Whether nothing of a run has to be converted."""
+    for path in segments_of(folder, stem):
+        with path.open("rb") as file:
+            if version_of_file(file.read(len(MAGIC)), str(path)) != SCHEMA_VERSION:
+                return False
+    return True
 
 
 def _tidy(folder: Path) -> None:

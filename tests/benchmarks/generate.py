@@ -13,24 +13,24 @@ import pyarrow.parquet as pq
 from fakebrokers.journal.seal import arrow_schema
 
 BATCH = 10  #: messages per frame
-MESSAGES = 1000  #: per run; six records for each message but frames carry `BATCH` of them
+MESSAGES = 1000  #: per run, unless told; six records for each message but frames carry `BATCH` of them
 RUNS_PER_FILE = 300
 _CLIENTS = ("alpha", "beta", "gamma")
 
 
-def generate(folder: Path, records: int, seed: int = 1) -> int:
-    """Write about `records` records of ops and frames; returns how many exactly.
+def generate(folder: Path, records: int, seed: int = 1, *, messages: int = MESSAGES) -> int:
+    """Write about `records` records of ops and frames, `messages` of them to a run; returns how many exactly.
 
     One in a thousand acknowledged messages is never delivered, one in a thousand is delivered twice.
     """
     folder.mkdir(parents=True, exist_ok=True)
     random = np.random.default_rng(seed)
-    per_run = 3 * MESSAGES + 3 * MESSAGES // BATCH
+    per_run = 3 * messages + 3 * messages // BATCH
     runs = max(1, round(records / per_run))
     written = 0
     for first in range(0, runs, RUNS_PER_FILE):
         chunk = range(first, min(runs, first + RUNS_PER_FILE))
-        tables = [_run(number, random) for number in chunk]
+        tables = [_run(number, random, messages) for number in chunk]
         for table in ("ops", "frames"):
             whole = pa.concat_tables([part[table] for part in tables])
             written += len(whole)
@@ -60,10 +60,9 @@ def _runs(numbers: range) -> pa.Table:
     return _table("runs", rows)
 
 
-def _run(number: int, random: np.random.Generator) -> dict[str, pa.Table]:
+def _run(number: int, random: np.random.Generator, n: int) -> dict[str, pa.Table]:
     """Messages are sent one after another; each record is 10 microseconds behind the one before."""
     per_message = 4
-    n = MESSAGES
     message = np.arange(n)
     values = np.char.add(f"{number:08x}", np.char.mod("%08x", message))
     seq = 10 + per_message * message
@@ -117,9 +116,11 @@ def _run(number: int, random: np.random.Generator) -> dict[str, pa.Table]:
 
 
 def _columns(table: str, number: int, columns: dict[str, Any]) -> pa.Table:
-    """A table from some of its columns; -1 and empty text mean none."""
+    """A table from some of its columns, in the order of seq; -1 and empty text mean none."""
     schema = arrow_schema(table)
     length = len(columns["seq"])
+    order = np.argsort(columns["seq"], kind="stable")
+    columns = {name: column[order] for name, column in columns.items()}
     arrays = []
     for field in schema:
         if field.name == "run":

@@ -86,7 +86,7 @@ class MoleculerClient:
             await retry(self.join, self.is_final)
 
     def is_final(self, error: ClientError) -> bool:
-        """Whether another attempt is in vain."""
+        """Whether another attempt would end the same way."""
         return error.kind in ("auth", "refused", "protocol")
 
     async def join(self) -> None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import random
+from pathlib import Path
 from typing import Any
 
 from fakebrokers.core.frames import Frame, FrameSpec, FrameTable, Items, Role
 from fakebrokers.journal import Journal, RunJournal, Tap
-from fakebrokers.journal.reader import RunLog
+from fakebrokers.journal.reader import RunLog, read_run
 from fakebrokers.journal.record import State
 
 
@@ -77,10 +78,11 @@ FRAMES: FrameTable = {
 
 
 class Story:
-    """Writes a history; every call is one record, a hundredth of a second behind the one before."""
+    """Writes a history, in memory or into a folder; every call is one record, 10 ms behind the one before."""
 
-    def __init__(self, run: str = "r", **attributes: Any) -> None:
-        self.run = RunJournal(None, "story", run=run, **attributes)
+    def __init__(self, run: str = "r", *, folder: Path | None = None, **attributes: Any) -> None:
+        self.folder = folder
+        self.run = RunJournal(folder, "story", run=run, **attributes)
         self.journal = Journal(FRAMES)
         self.journal.sink = self.run
         self.now = 0.0
@@ -118,6 +120,13 @@ class Story:
 
     def log(self, *, ended: bool = True) -> RunLog:
         self.journal.flush()
+        if self.folder is not None:
+            if ended:
+                self.run.close()
+            else:
+                self.run._wire.close()
+                self.run._ops.close()
+            return read_run(self.folder, self.run.run)
         if ended:
             self.run.attributes(ended=True)
         return self.run.log()
@@ -140,11 +149,12 @@ ID_GROUPS = ((0,), (0, 1), (1, 7), ("a",), ((1 << 63) - 1, 1 << 63), ((1 << 64) 
 WIRE_KEYS = (None, "0", "1", "7", str(1 << 63), str((1 << 64) - 1))
 
 
-def generated(seed: int, run: str) -> RunLog:
+def generated(seed: int, run: str, folder: Path | None = None) -> RunLog:
     """A random history in which every anomaly turns up now and then."""
     dice = random.Random(seed)
     limit = dice.choice([None, 40.0, 100.0])
-    story = Story(run, contract=dice.choice(CONTRACTS), heartbeat_limit_ms=limit, seed=seed, client="c")
+    contract = dice.choice(CONTRACTS)
+    story = Story(run, folder=folder, contract=contract, heartbeat_limit_ms=limit, seed=seed, client="c")
     values = [f"v{n}" for n in range(dice.randint(1, 6))]
     keys = ["q", "other"]
     first = dice.choice(FIRST_OFFSETS)

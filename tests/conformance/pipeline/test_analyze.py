@@ -16,10 +16,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from conformance.cli_analyze import analyze_journals
-from conformance.pipeline.schema import files_of, journal_folder
+from conformance.pipeline.sources import journal_folder, sources_in
 from fakebrokers.errors import UsageError
 from fakebrokers.journal import RunJournal
-from fakebrokers.journal.seal import VERSION_KEY, arrow_schema, seal
+from fakebrokers.journal.seal import VERSION_KEY, seal
 
 ROOT = Path(__file__).parents[3]
 REQUIRED = "FAKEBROKERS_REQUIRE_SPARK"
@@ -110,7 +110,11 @@ def test_the_same_under_spark_submit(tmp_path: Path) -> None:
 
 def test_a_report_folder_holds_a_journal_and_an_empty_one_does_not(tmp_path: Path) -> None:
     journal(tmp_path / "journal")
-    assert journal_folder(tmp_path) == tmp_path / "journal" == journal_folder(tmp_path / "journal")
+    assert (
+        journal_folder(str(tmp_path))
+        == str(tmp_path / "journal")
+        == journal_folder(str(tmp_path / "journal"))
+    )
     (tmp_path / "empty").mkdir()
     with pytest.raises(UsageError, match="expected the folder of a journal"):
         analyze_journals((tmp_path / "empty",), tmp_path / "out")
@@ -127,12 +131,182 @@ def test_files_of_another_schema_are_refused(tmp_path: Path, damage: str) -> Non
         table = table.append_column("colour", pa.nulls(len(table), pa.string()))
     pq.write_table(table, path)
     with pytest.raises(UsageError, match="got version 3" if damage == "version" else "colour"):
-        files_of([tmp_path], tmp_path / "scratch")
+        sources_in([str(tmp_path)], str(tmp_path / "scratch"))
 
 
-def test_both_engines_know_the_same_columns() -> None:
+def both(folder: Path, out: Path) -> list[dict[str, Any]]:
+    """The documents of the engine without Spark and of Spark."""
     pytest.importorskip("pyspark", reason="missing: pyspark (pip install pyspark)")
-    from conformance.pipeline.schema import spark_schema
+    documents = []
+    for engine in ("local", "spark"):
+        try:
+            analyze_journals(
+                (folder,), out / engine, engine=engine, master="local[2]" if engine == "spark" else None
+            )
+        except UsageError as error:
+            if os.environ.get(REQUIRED):
+                raise
+            pytest.skip(str(error))
+        document = json.loads((out / engine / "analysis.json").read_text())
+        documents.append({name: value for name, value in document.items() if name not in ("seconds", "out")})
+    return documents
 
-    for table in ("runs", "frames", "ops", "metrics"):
-        assert spark_schema(table).names == arrow_schema(table).names
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+@pytest.mark.filterwarnings("ignore")  # PySpark leaves sockets to the garbage collector
+@pytest.mark.parametrize("pieces", ["one", "many"])
+def test_both_engines_write_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pieces: str) -> None:
+    from conformance.pipeline import units
+
+    if pieces == "many":  # one for each group of checks
+        monkeypatch.setattr(units, "SMALL", 0)
+    here, spark = both(journal(tmp_path / "journal"), tmp_path)
+    assert here == spark
+    assert here["anomalies"] == {"G1a": 1}
+    tables = [
+        {
+            path.relative_to(tmp_path / engine): pq.read_table(path)
+            for path in (tmp_path / engine).rglob("*.parquet")
+            if path.is_file()
+        }
+        for engine in ("local", "spark")
+    ]
+    assert tables[0] == tables[1]
+
+
+def analysed(folder: Path, out: Path) -> dict[str, Any]:
+    analyze_journals((folder,), out, engine="local")
+    document: dict[str, Any] = json.loads((out / "analysis.json").read_text())
+    return document
+
+
+def test_evidence_carries_what_is_known_of_the_run(tmp_path: Path) -> None:
+    document = analysed(journal(tmp_path / "journal"), tmp_path / "out")
+    (finding,) = document["findings"]
+    assert (finding["client"], finding["scenario"], finding["seed"], finding["allowed"]) == (
+        "c",
+        "S-1",
+        1,
+        False,
+    )
+    (row,) = document["matrix"]
+    assert (row["runs"], row["verdicts"], row["anomalies"]) == (2, {"fail": 1, "pass": 1}, 1)
+    overall, cell = sorted(
+        (row for row in document["latencies"] if row["measure"] == "publish-confirm"),
+        key=lambda r: r["scenario"],
+    )
+    assert (overall["scenario"], overall["messages"]) == ("", 1)
+    assert (cell["scenario"], cell["quantiles_ms"][0]) == ("S-1", pytest.approx(100))
+
+
+def test_what_a_contract_allows_is_marked(tmp_path: Path) -> None:
+    for name, contract in (("1", ""), ("2", "at-least-once")):
+        written = RunJournal(tmp_path / "j", name, run=name, client="c", contract=contract)
+        for at, (op, f, end) in enumerate(
+            [(1, "publish", "invoke"), (None, "deliver", "ok"), (None, "deliver", "ok")]
+        ):
+            written.op(float(at), "p", op, f, end, key="q", value="a")  # type: ignore[arg-type]
+        written.metric(1.0, "loop_lag_ms", 1.0)
+        written.metric(2.0, "loop_lag_ms", 3.0)
+        written.close(verdict="pass")
+    document = analysed(tmp_path / "j", tmp_path / "out")
+    assert (document["anomalies"]["duplicate"], document["allowed"]["duplicate"]) == (2, 1)
+    assert [row["allowed"] for row in document["findings"] if row["name"] == "duplicate"] == [False, True]
+    (row,) = document["matrix"]
+    assert row["anomalies"] == sum(not finding["allowed"] for finding in document["findings"])
+    assert document["harness"] == {"loop_lag_ms": 3.0}
+    (harness,) = pq.read_table(tmp_path / "out" / "harness.parquet").to_pylist()
+    assert (harness["samples"], harness["worst"], harness["mean"]) == (4, 3.0, 2.0)
+
+
+def test_a_second_analysis_judges_only_what_is_new(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from conformance.pipeline import units
+
+    judged: list[str] = []
+    check = units.FileSet.check
+    monkeypatch.setattr(
+        units.FileSet, "check", lambda self: (judged.append(self.paths["runs"]), check(self))[1]
+    )
+    folder, out = journal(tmp_path / "j"), tmp_path / "out"
+    first = analysed(folder, out)
+    assert len(judged) == 1
+    late = RunJournal(folder, "late", client="c", scenario="S-1")
+    late.op(1.0, "p", 1, "publish", "fail", key="q", value="a")
+    late.op(1.1, "c", None, "deliver", "ok", key="q", value="a")
+    late.close(verdict="fail")
+    second = analysed(folder, out)
+    assert len(judged) == 2
+    assert (second["runs"], second["anomalies"]) == (3, {"G1a": 2})
+    assert {**analysed(folder, out), "seconds": 0} == {**second, "seconds": 0}
+    assert {**analysed(folder, tmp_path / "fresh"), "seconds": 0, "out": ""} == {
+        **second,
+        "seconds": 0,
+        "out": "",
+    }
+    assert len(judged) == 4
+    for path in folder.glob("*.parquet"):  # what is gone is gone from the results too
+        if path.name.split("-", 1)[1] != Path(judged[0]).name.split("-", 1)[1]:
+            path.unlink()
+    assert {**analysed(folder, out), "seconds": 0} == {**first, "seconds": 0}
+    assert pq.read_table(out / "anomalies.parquet").num_rows == 1
+
+
+def test_a_part_that_was_lost_is_judged_again(tmp_path: Path) -> None:
+    folder, out = journal(tmp_path / "j"), tmp_path / "out"
+    before = analysed(folder, out)
+    for path in (out / "anomalies.parquet").iterdir():
+        path.unlink()
+    assert {**analysed(folder, out), "seconds": 0} == {**before, "seconds": 0}
+    for path in (out / "parts").iterdir():
+        path.write_bytes(b"torn")
+    assert {**analysed(folder, out), "seconds": 0} == {**before, "seconds": 0}
+
+
+def test_a_failed_analysis_leaves_no_older_summary(tmp_path: Path) -> None:
+    folder, out = journal(tmp_path / "j"), tmp_path / "out"
+    analysed(folder, out)
+    (path,) = folder.glob("ops-*.parquet")
+    table = pq.read_table(path)
+    pq.write_table(table.take(pa.array([0, 3, 1, 4, 2, 5])), path)
+    for part in (out / "parts").iterdir():
+        part.unlink()
+    with pytest.raises(UsageError, match="rows of each run together"):
+        analysed(folder, out)
+    assert not (out / "analysis.json").exists()
+
+
+@pytest.mark.parametrize(
+    "name", ["plain", "a[1]", "b{2}", "sp ace", "run=evil", "ключ", "back\\slash", "#?,%20"]
+)
+def test_folders_may_be_called_anything(tmp_path: Path, name: str) -> None:
+    assert analysed(journal(tmp_path / name / "journal"), tmp_path / name / "out")["anomalies"] == {"G1a": 1}
+
+
+def test_journals_and_results_may_be_uris(tmp_path: Path) -> None:
+    folder = journal(tmp_path / "journal")
+    with pytest.raises(UsageError, match="expected sealed files"):
+        analyze_journals((folder.as_uri(),), tmp_path.as_uri() + "/out", engine="local")
+    seal(folder)
+    summary = analyze_journals((folder.as_uri(),), tmp_path.as_uri() + "/out", engine="local")
+    assert (summary["anomalies"], summary["out"]) == ({"G1a": 1}, tmp_path.as_uri() + "/out")
+    assert json.loads((tmp_path / "out" / "analysis.json").read_text())["runs"] == 2
+
+
+@pytest.mark.parametrize("place", ["nosuch://bucket/x", "s3:"])
+def test_places_that_nobody_knows_are_refused(tmp_path: Path, place: str) -> None:
+    with pytest.raises(UsageError, match="expected"):
+        analyze_journals((place,), tmp_path / "out", engine="local")
+
+
+def test_no_run_at_all_is_no_anomaly(tmp_path: Path) -> None:
+    folder = journal(tmp_path / "j")
+    seal(folder)
+    from conformance.pipeline.analysis import run_analysis
+    from conformance.pipeline.local import judge_here
+
+    document = run_analysis(
+        [], str(tmp_path / "out"), lambda u, out, rows: judge_here(u, out, rows, lambda _: None)
+    )
+    assert (document["runs"], document["rows"], document["anomalies"], document["matrix"]) == (0, 0, {}, [])
+    assert pq.read_table(tmp_path / "out" / "anomalies.parquet").num_rows == 0

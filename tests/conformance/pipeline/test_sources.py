@@ -14,7 +14,8 @@ pytest.importorskip("pyarrow", reason="missing: pyarrow (pip install pyarrow)")
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from conformance.pipeline.schema import files_of
+from conformance.pipeline.sources import Source, sources_in
+from fakebrokers.journal.rows import TABLES
 from fakebrokers.journal.seal import arrow_schema, seal
 
 SEALED_BY_1 = Path(__file__).parents[2] / "journal" / "v1-sealed"
@@ -30,8 +31,15 @@ def write(folder: Path, name: str = "c@S-1", value: str = "a", run: str | None =
     return journal.run
 
 
-def counted(files: dict[str, list[str]]) -> dict[str, int]:
-    return {table: sum(pq.read_metadata(path).num_rows for path in paths) for table, paths in files.items()}
+def read(sources: list[Source], table: str) -> pa.Table:
+    return pa.concat_tables([pq.read_table(source.paths[table]) for source in sources])
+
+
+def counted(sources: list[Source]) -> dict[str, int]:
+    lengths = {table: len(read(sources, table)) for table in TABLES}
+    assert sum(source.runs for source in sources) == lengths["runs"]
+    assert sum(source.rows for source in sources) == sum(lengths.values()) - lengths["runs"]
+    return lengths
 
 
 @pytest.mark.parametrize("how", ["same folder", "by another path", "a copy"])
@@ -47,7 +55,7 @@ def test_a_run_that_is_given_twice_counts_once(tmp_path: Path, how: str) -> None
     (tmp_path / "x").mkdir()
     if how == "a copy":
         shutil.copytree(folder, other[how])
-    files = files_of([folder, other[how]], tmp_path / "scratch")
+    files = sources_in([str(folder), str(other[how])], str(tmp_path / "scratch"))
     assert counted(files) == {"runs": 1, "frames": 0, "ops": 3, "metrics": 0}
 
 
@@ -57,18 +65,17 @@ def test_of_files_that_share_some_runs_each_run_counts_once(tmp_path: Path) -> N
     other = write(tmp_path / "b", value="b")
     for folder in ("a", "b"):
         seal(tmp_path / folder)
-    files = files_of([tmp_path / "a", tmp_path / "b"], tmp_path / "scratch")
+    files = sources_in([str(tmp_path / "a"), str(tmp_path / "b")], str(tmp_path / "scratch"))
     assert counted(files) == {"runs": 2, "frames": 0, "ops": 6, "metrics": 0}
-    runs = [row for path in files["runs"] for row in pq.read_table(path)["run"].to_pylist()]
-    assert sorted(runs) == sorted([run, other])
+    assert sorted(read(files, "runs")["run"].to_pylist()) == sorted([run, other])
 
 
 def test_runs_of_two_hosts_stay_apart(tmp_path: Path) -> None:
     for host, value in (("h1", "a"), ("h2", "x")):
         write(tmp_path / host, value=value)
         seal(tmp_path / host)
-    files = files_of([tmp_path / "h1", tmp_path / "h2"], tmp_path / "scratch")
-    ops = pa.concat_tables([pq.read_table(path) for path in files["ops"]]).to_pylist()
+    files = sources_in([str(tmp_path / "h1"), str(tmp_path / "h2")], str(tmp_path / "scratch"))
+    ops = read(files, "ops").to_pylist()
     assert len({row["run"] for row in ops}) == 2
     assert {(row["run"], row["value"]) for row in ops} == {(row["run"], row["value"]) for row in ops[::3]}
 
@@ -77,10 +84,12 @@ def test_sealed_journals_of_both_versions_are_analysed_together(tmp_path: Path) 
     write(tmp_path / "new")
     seal(tmp_path / "new")
     shutil.copytree(SEALED_BY_1, tmp_path / "again")
-    files = files_of([SEALED_BY_1, tmp_path / "new", tmp_path / "again"], tmp_path / "scratch")
+    files = sources_in(
+        [str(SEALED_BY_1), str(tmp_path / "new"), str(tmp_path / "again")], str(tmp_path / "scratch")
+    )
     assert counted(files) == {"runs": 3, "frames": 6, "ops": 10, "metrics": 2}
-    for table, paths in files.items():
-        assert all(pq.read_schema(path).equals(arrow_schema(table)) for path in paths)
+    for source in files:
+        assert all(pq.read_schema(path).equals(arrow_schema(table)) for table, path in source.paths.items())
 
 
 @pytest.mark.parametrize("change", ["version", "column"])
@@ -94,4 +103,4 @@ def test_files_that_no_version_wrote_are_refused(tmp_path: Path, change: str) ->
         table = table.drop_columns(["note"])
     pq.write_table(table, path)
     with pytest.raises(UsageError, match="got version 99" if change == "version" else "expected the columns"):
-        files_of([tmp_path / "j"], tmp_path / "scratch")
+        sources_in([str(tmp_path / "j")], str(tmp_path / "scratch"))

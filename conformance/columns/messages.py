@@ -1,0 +1,184 @@
+"""What became of each message: `lost-write`, `unseen`, `duplicate`, `G1a`, and what the client waited.
+
+Twin of `conformance.checkers.data` and `conformance.checkers.history`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from conformance.columns.arrays import Codes, bounds, first, group, last, least, numbers, unsigned
+from conformance.columns.fileset import FileSet
+from conformance.columns.findings import Findings
+
+if TYPE_CHECKING:
+    from conformance.columns.arrays import Ints, Mask
+
+
+class _Ops:
+    """The columns of the table ``ops`` that tell of messages."""
+
+    def __init__(self, files: FileSet) -> None:
+        rows = files.read("ops", "run", "seq", "t_ns", "process", "f", "outcome", "key", "value", "offset")
+        self.run, self.process = Codes(rows["run"]), Codes(rows["process"], empty=True)
+        self.f, self.outcome = Codes(rows["f"]), Codes(rows["outcome"])
+        self.key, self.value = Codes(rows["key"], empty=True), Codes(rows["value"])
+        self.seq, self.t_ns = numbers(rows["seq"]), numbers(rows["t_ns"])
+        self.offset, self.has_offset = unsigned(rows["offset"])
+        self.ok = self.outcome.are("ok")
+        self.is_delivery = self.f.are("deliver")
+        #: The log of each row.
+        self.log = self.run.codes * len(self.key) + self.key.codes
+
+
+class _Fates:
+    """One element for each message of a log, as `conformance.checkers.history.Fate` has it."""
+
+    def __init__(self, ops: _Ops) -> None:
+        publishes = ops.f.are("publish")
+        self.ops = ops
+        self.rows = np.flatnonzero((publishes | ops.is_delivery) & (ops.value.codes >= 0))
+        self.codes, self.many = group(
+            ops.run.codes[self.rows], ops.key.codes[self.rows], ops.value.codes[self.rows]
+        )
+        sent, acked, failed, delivered = (
+            self._of(mask)
+            for mask in (
+                publishes & ops.outcome.are("invoke"),
+                publishes & ops.ok,
+                publishes & ops.outcome.are("fail"),
+                ops.is_delivery & ops.ok,
+            )
+        )
+        self.sent, self.acked, self.failed, self.delivered = (
+            np.bincount(codes, minlength=self.many) for codes, _ in (sent, acked, failed, delivered)
+        )
+        self.sent_seq, self.acked_seq, self.failed_seq, self.delivered_seq = (
+            first(self.many, codes, ops.seq[rows]) for codes, rows in (sent, acked, failed, delivered)
+        )
+        self.last_delivered_seq = last(self.many, delivered[0], ops.seq[delivered[1]])
+        self.sent_ns, self.acked_ns, self.delivered_ns = (
+            least(self.many, codes, ops.t_ns[rows]) for codes, rows in (sent, acked, delivered)
+        )
+        both = [np.concatenate(pair) for pair in zip(acked, delivered, strict=True)]
+        self.lowest, self.highest, self.placed = self._offsets(both[0], both[1])
+        _, self.acked_offset, self.has_acked_offset = self._offsets(*acked)
+        #: A row that names the message.
+        self.where = np.empty(self.many, np.int64)
+        self.where[self.codes] = self.rows
+
+    def _of(self, mask: Mask) -> tuple[Ints, Ints]:
+        """The messages and the rows where `mask` holds."""
+        hit = np.flatnonzero(mask[self.rows])
+        return self.codes[hit], self.rows[hit]
+
+    def _offsets(self, codes: Ints, rows: Ints) -> tuple[Ints, Ints, Mask]:
+        there = self.ops.has_offset[rows]
+        low, high, placed = bounds(self.many, codes[there], self.ops.offset[rows[there]])
+        return low, high, placed  # type: ignore[return-value]
+
+    def add(
+        self, findings: Findings, name: str, message: int, seqs: tuple[int, ...], detail: str, who: str = ""
+    ) -> None:
+        """A finding about one message."""
+        ops, row = self.ops, self.where[message]
+        findings.add(
+            name,
+            ops.run.text(row) or "",
+            key=ops.key.text(row) or "",
+            value=ops.value.text(row) or "",
+            process=who,
+            seqs=seqs,
+            detail=detail,
+        )
+
+
+class _Readers:
+    """One element for each reader of the logs in `logs`, ordered by log."""
+
+    def __init__(self, fates: _Fates, logs: Ints) -> None:
+        ops = fates.ops
+        rows = np.flatnonzero(ops.ok & (ops.is_delivery | ops.f.are("subscribe")))
+        rows = rows[np.isin(ops.log[rows], logs)]
+        codes, many = group(ops.log[rows], ops.process.codes[rows])
+        message = np.full(len(ops.seq), -1)
+        message[fates.rows] = fates.codes
+        got = ops.is_delivery[rows] & (message[rows] >= 0)
+        newest = np.zeros(many, np.int64)
+        np.maximum.at(newest, codes[got], np.maximum(fates.sent_seq[message[rows[got]]], 0))
+        got &= ops.has_offset[rows]
+        lowest, highest, placed = bounds(many, codes[got], ops.offset[rows[got]])
+        where = np.empty(many, np.int64)
+        where[codes] = rows
+        order = np.argsort(ops.log[where], kind="stable")
+        self.log = ops.log[where][order]
+        self.process = ops.process.codes[where][order]
+        self.first_seq = first(many, codes, ops.seq[rows])[order]
+        self.newest_sent = newest[order]
+        self.lowest, self.highest, self.placed = lowest[order], highest[order], placed[order]
+
+
+def judge(files: FileSet, findings: Findings) -> None:
+    """All checks of messages, and the latencies that the client saw."""
+    ops = _Ops(files)
+    fates = _Fates(ops)
+    runs, run = ops.run.names.to_pylist(), ops.run.codes[fates.where]
+    findings.time("publish-confirm", runs, run, fates.sent_ns, fates.acked_ns)
+    findings.time("publish-deliver", runs, run, fates.sent_ns, fates.delivered_ns)
+    _duplicates(fates, findings)
+    failed = (fates.delivered > 0) & (fates.failed > 0) & (fates.acked == 0) & (fates.failed >= fates.sent)
+    for i in np.flatnonzero(failed).tolist():
+        seqs = fates.failed_seq[i], fates.delivered_seq[i]
+        fates.add(findings, "G1a", i, seqs, "failed, yet delivered")
+    _missing(files, fates, findings)
+
+
+def _duplicates(fates: _Fates, findings: Findings) -> None:
+    twice = fates.placed & (fates.lowest < fates.highest)
+    often = ~fates.placed & (fates.sent > 0) & (fates.sent < fates.delivered)
+    for i in np.flatnonzero(twice | often).tolist():
+        detail = (
+            f"offsets {fates.lowest[i]} and {fates.highest[i]}"
+            if twice[i]
+            else f"sent {fates.sent[i]}, delivered {fates.delivered[i]}"
+        )
+        fates.add(findings, "duplicate", i, (fates.delivered_seq[i], fates.last_delivered_seq[i]), detail)
+
+
+def _missing(files: FileSet, fates: _Fates, findings: Findings) -> None:
+    """Those that were acknowledged and never delivered: lost, or not seen when the log was drained."""
+    ops = fates.ops
+    missing = np.flatnonzero((fates.acked > 0) & (fates.delivered == 0))
+    if not len(missing):
+        return
+    logs = ops.log[fates.where[missing]]
+    drains = np.flatnonzero(ops.ok & ops.f.are("drain"))
+    drained = dict(zip(ops.log[drains].tolist(), ops.seq[drains].tolist(), strict=True))
+    ordered = files.by_run(ops.run, lambda run: "ordered" in run["contract"].split(), default=False)
+    readers = _Readers(fates, np.unique(logs))
+    begin, end = np.searchsorted(readers.log, logs), np.searchsorted(readers.log, logs, "right")
+    for i, log, b, e in zip(missing.tolist(), logs.tolist(), begin, end, strict=True):
+        in_order = bool(ordered[ops.run.codes[fates.where[i]]])
+        witnesses = _witnesses(fates, readers, i, slice(b, e), in_order)
+        seqs = fates.sent_seq[i], fates.acked_seq[i]
+        late = drained.get(log, 0) > fates.acked_seq[i]
+        if len(witnesses) or (late and not in_order):
+            who = min((ops.process[code] for code in witnesses), default="")
+            fates.add(findings, "lost-write", i, seqs, "read past" if len(witnesses) else "drained", who)
+        if late:
+            fates.add(findings, "unseen", i, seqs, "drained")
+
+
+def _witnesses(fates: _Fates, readers: _Readers, i: int, among: slice, ordered: bool) -> Ints:
+    """The processes of readers that prove that a message is gone: they read around it, or past it."""
+    hit = np.zeros(among.stop - among.start, bool)
+    if ordered:
+        hit |= (readers.newest_sent[among] > fates.acked_seq[i]) & (
+            readers.first_seq[among] < max(fates.sent_seq[i], 0)
+        )
+    if fates.has_acked_offset[i]:
+        offset = fates.acked_offset[i]
+        hit |= readers.placed[among] & (readers.lowest[among] < offset) & (offset < readers.highest[among])
+    return readers.process[among][hit]

@@ -1,0 +1,93 @@
+"""Folders and files on this machine or by URI (``s3://``, ``gs://``, ``hdfs://``, ``file://``)."""
+
+from __future__ import annotations
+
+import posixpath
+from pathlib import Path
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+from fakebrokers.errors import UsageError
+
+if TYPE_CHECKING:
+    from pyarrow.fs import FileSystem
+
+
+def is_uri(place: str) -> bool:
+    """Whether it names its file system."""
+    return "://" in place
+
+
+def located(place: str) -> tuple[FileSystem, str]:
+    """The file system of a place, and its path there.
+
+    Raises:
+        UsageError: Nobody here knows such URIs.
+    """
+    import pyarrow as pa
+    from pyarrow import fs
+
+    if not is_uri(place):
+        return fs.LocalFileSystem(), str(Path(place).absolute())
+    try:
+        found: tuple[FileSystem, str] = fs.FileSystem.from_uri(place)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError, ImportError) as error:
+        raise UsageError(f"{place}: expected a folder, or a URI that pyarrow.fs can open: {error}") from None
+    return found
+
+
+def joined(place: str, *names: str) -> str:
+    """A place below another one."""
+    return posixpath.join(place, *names) if is_uri(place) else str(Path(place, *names))
+
+
+def names_in(place: str) -> list[str]:
+    """The files in a folder, sorted; none where there is no folder.
+
+    Raises:
+        UsageError: It cannot be read.
+    """
+    from pyarrow import fs
+
+    system, path = located(place)
+    try:
+        found = system.get_file_info(fs.FileSelector(path, allow_not_found=True))
+    except OSError as error:
+        raise UsageError(f"{place}: cannot be listed: {error}") from None
+    return sorted(info.base_name for info in found if info.type != fs.FileType.Directory)
+
+
+def read(place: str) -> bytes:
+    """All bytes of a file."""
+    system, path = located(place)
+    with system.open_input_stream(path) as file:
+        content: bytes = file.read()
+    return content
+
+
+def write(place: str, content: bytes) -> None:
+    """Let a file appear with all of its content at once, in a folder that need not exist."""
+    system, path = located(place)
+    system.create_dir(posixpath.dirname(path), recursive=True)
+    draft = f"{path}.{uuid4().hex[:8]}.tmp"
+    with system.open_output_stream(draft, compression=None) as file:
+        file.write(content)
+    system.move(draft, path)
+
+
+def remove(place: str) -> None:
+    """Remove a file; that it is not there is no error."""
+    from pyarrow import fs
+
+    system, path = located(place)
+    if system.get_file_info(path).type != fs.FileType.NotFound:
+        system.delete_file(path)
+
+
+def removed(place: str) -> None:
+    """Remove a folder with all that is in it; that it is not there is no error."""
+    from pyarrow import fs
+
+    system, path = located(place)
+    if system.get_file_info(path).type == fs.FileType.Directory:
+        system.delete_dir(path)

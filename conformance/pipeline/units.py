@@ -1,0 +1,182 @@
+"""The pieces of an analysis. Each is judged alone, and leaves its findings and its summary in the folder of
+results: whoever asks again takes them from there, so a second analysis of a growing folder does what is new.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from conformance.checkers.anomaly import allowed_names
+from conformance.columns import GROUPS, FileSet, Findings
+from conformance.pipeline.places import joined, located, names_in, read, write
+from conformance.pipeline.sources import Source
+from conformance.pipeline.summary import CELL, SHOWN, Samples, Summary, Tally, in_order, packed, unpacked
+from fakebrokers.errors import UsageError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+#: Raised when the checks change what they find: pieces of an older one are judged again.
+REVISION = 1
+#: Rows up to which it does not pay to judge a file set by several groups of checks at once.
+SMALL = 500_000
+#: File sets from which on there is enough to do for everybody.
+MANY = 64
+ANOMALIES, PARTS = "anomalies.parquet", "parts"
+_EVIDENCE = ("client", "client_version", "protocol", "variant", "scenario", "requirement", "seed")
+
+
+class Unit(msgspec.Struct, frozen=True):
+    """One file set, and groups of checks (`conformance.columns.GROUPS`) for it.
+
+    Attributes:
+        name: Of its files in the folder of results.
+        tells: It also tells about runs and metrics, which only one unit of a file set may.
+    """
+
+    name: str
+    paths: dict[str, str]
+    groups: tuple[str, ...]
+    tells: bool
+
+
+def planned(sources: Sequence[Source]) -> list[Unit]:
+    """The units of an analysis, the largest first."""
+    split = len(sources) < MANY
+    units = []
+    for source in sorted(sources, key=lambda each: -each.rows):
+        parts = [(name,) for name in GROUPS] if split and source.rows > SMALL else [tuple(GROUPS)]
+        units += [
+            Unit(f"{source.name}-{REVISION}-{'-'.join(part)}", source.paths, part, number == len(parts) - 1)
+            for number, part in enumerate(parts)
+        ]
+    return units
+
+
+def judged(unit: Unit, out: str) -> Summary:
+    """Judge a unit, or read what an earlier analysis found; see `PARTS` and `ANOMALIES` in `out`.
+
+    The summary appears last, so where there is one all of it is there. Content depends on the unit alone:
+    a unit that two workers judge at a time comes out the same.
+    """
+    import pyarrow as pa
+
+    pa.set_cpu_count(1)  # whoever spreads the work has a process for each core
+    place = joined(out, PARTS, f"{unit.name}.msgpack")
+    earlier = kept(unit, out)
+    if earlier is not None:
+        return earlier
+    system, _ = located(unit.paths["runs"])
+    files = FileSet({table: located(path)[1] for table, path in unit.paths.items()}, system)
+    findings, summary = Findings(), Summary()
+    try:
+        if unit.tells:
+            files.check()
+            _tell(files, summary)
+        for group in unit.groups:
+            for check in GROUPS[group]:
+                check(files, findings)
+    except (UsageError, OSError, pa.ArrowInvalid) as error:
+        return Summary(problems=[f"{unit.paths['runs']}: {error}"])
+    runs = {row["run"]: row for row in files.runs}
+    if findings.found:
+        table = _table(findings, runs)
+        _count(table, runs, summary)
+        _write_table(table, joined(out, ANOMALIES, f"part-{unit.name}.parquet"))
+    for (measure, run), histogram in findings.latencies.items():
+        part = Summary(latencies={(*_cell(runs[run]), measure): histogram})
+        summary.add(part)
+    write(place, packed(summary))
+    return summary
+
+
+def kept(unit: Unit, out: str) -> Summary | None:
+    """What an earlier analysis found, if it is all there."""
+    place = joined(out, PARTS, f"{unit.name}.msgpack")
+    try:
+        summary = unpacked(read(place))
+    except (OSError, msgspec.MsgspecError):
+        return None
+    part = f"part-{unit.name}.parquet"
+    return summary if not summary.counts or part in names_in(joined(out, ANOMALIES)) else None
+
+
+def anomalies_schema() -> pa.Schema:
+    """The columns of the anomalies: the finding, and what is known of its run."""
+    import pyarrow as pa
+
+    text = ("name", "run", "key", "value", "process")
+    known = [(name, pa.int64() if name == "seed" else pa.string()) for name in _EVIDENCE]
+    return pa.schema(
+        [
+            *((name, pa.string()) for name in text),
+            ("seqs", pa.list_(pa.int64())),
+            ("detail", pa.string()),
+            ("allowed", pa.bool_()),
+            *known,
+        ]
+    )
+
+
+def _tell(files: FileSet, summary: Summary) -> None:
+    """Runs and metrics."""
+    cells = {}
+    for row in files.runs:
+        cell = cells[row["run"]] = _cell(row)
+        verdict = {row["verdict"] or "": 1}
+        summary.matrix.setdefault(cell, Tally()).add(Tally(1, int(not row["ended"]), 0, verdict))
+    metrics = files.read("metrics", "run", "name", "value")
+    if len(metrics):
+        grouped = metrics.group_by(["run", "name"]).aggregate(
+            [("value", "count"), ("value", "max"), ("value", "sum")]
+        )
+        for row in grouped.to_pylist():
+            part = Samples(row["value_count"], row["value_max"], row["value_sum"])
+            summary.add(Summary(harness={(*cells[row["run"]], row["name"]): part}))
+
+
+def _cell(run: Mapping[str, Any]) -> tuple[str, ...]:
+    return tuple([run[name] or "" for name in CELL])
+
+
+def _table(findings: Findings, runs: Mapping[str, Mapping[str, Any]]) -> pa.Table:
+    """All findings, with what is known of their runs and whether the contracts allow them."""
+    import pyarrow as pa
+
+    schema = anomalies_schema()
+    columns: list[Any] = [list(column) for column in zip(*findings.found, strict=True)]
+    names, of = columns[0], columns[1]
+    may = {run: allowed_names(row["contract"] or "") for run, row in runs.items()}
+    columns.append([name in may[run] for name, run in zip(names, of, strict=True)])
+    columns += [[runs[run][name] for run in of] for name in _EVIDENCE]
+    return pa.table(
+        [pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)], schema=schema
+    )
+
+
+def _count(table: pa.Table, runs: Mapping[str, Mapping[str, Any]], summary: Summary) -> None:
+    """Counts by name and by cell, and the findings that are shown."""
+    import pyarrow.compute as pc
+
+    for name in table["name"].unique().to_pylist():
+        named = table.filter(pc.equal(table["name"], name))
+        summary.counts[name] = len(named)
+        summary.allowed[name] = pc.sum(named["allowed"]).as_py()
+        order = [(column, "ascending") for column in ("allowed", "run", "key", "value")]
+        summary.shown[name] = in_order(named.sort_by(order).slice(0, SHOWN).to_pylist())
+    bad = table.filter(pc.invert(table["allowed"])).group_by("run").aggregate([([], "count_all")])
+    for row in bad.to_pylist():
+        cell = _cell(runs[row["run"]])
+        summary.matrix.setdefault(cell, Tally()).add(Tally(anomalies=row["count_all"]))
+
+
+def _write_table(table: pa.Table, place: str) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    buffer = pa.BufferOutputStream()
+    pq.write_table(table, buffer)
+    write(place, buffer.getvalue().to_pybytes())

@@ -1,0 +1,217 @@
+"""The checks over columns find what the checkers over rows find."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conformance.checkers import check
+from conformance.checkers.anomaly import NAMES
+from fakebrokers.journal import Tap
+from fakebrokers.journal.reader import RunLog
+from tests.conformance.telltale import TELLTALE, logs_of
+
+_path = Path(__file__).parents[1] / "checkers" / "histories.py"
+_spec = importlib.util.spec_from_file_location("histories_for_columns", _path)
+assert _spec is not None and _spec.loader is not None
+h: Any = importlib.util.module_from_spec(_spec)
+sys.modules[_spec.name] = h
+_spec.loader.exec_module(h)
+
+
+def counted(findings: Any) -> Counter[tuple[Any, ...]]:
+    return Counter((*found[:5], tuple(found[5]), found[6]) for found in findings.found)
+
+
+def by_rows(logs: list[RunLog]) -> Counter[tuple[Any, ...]]:
+    return Counter(
+        (found.name, found.run, found.key, found.value, found.process, found.seqs, found.detail)
+        for log in logs
+        for found in check(log)
+    )
+
+
+@pytest.mark.parametrize("first", [0, 1000, 2000])
+def test_generated_histories_are_judged_alike(judged: Any, first: int) -> None:
+    logs = [h.generated(seed, f"run-{seed}") for seed in range(first, first + 1000)]
+    expected, found = by_rows(logs), counted(judged(logs))
+    assert sorted((found - expected).elements()) == []
+    assert sorted((expected - found).elements()) == []
+    often = Counter(name for name, *_ in expected.elements())
+    assert all(often[name] >= 10 for name in NAMES), f"the generator hardly makes some anomalies: {often}"
+
+
+EDGES = [(1 << 63) - 1, 1 << 63, (1 << 64) - 2, (1 << 64) - 1]
+
+
+def edge_stories() -> Iterator[Any]:
+    """What was found wrong with numbers near the ends of 63 and 64 bits, a run for each."""
+    contract = "exactly-once ordered"
+    for number in EDGES:
+        story = h.Story(f"frame {number}", contract=contract)
+        story.frame(h.Publish((number,)), Tap.IN)
+        story.publish("a", wire_key=str(number))
+        yield story
+        story = h.Story(f"across {number}", contract=contract)
+        story.frame(h.Publish((number - 1, number)), Tap.IN)
+        story.frame(h.Confirm((number - 1, number + 5)), Tap.OUT)
+        story.publish("a", wire_key=str(number - 1))
+        story.publish("b", wire_key=str(number))
+        yield story
+        story = h.Story(f"read {number}", contract=contract)
+        story.deliver("x", number)
+        story.publish("a", offset=3)
+        yield story
+        story = h.Story(f"lost {number}", contract=contract)
+        story.deliver("x", number - 2)
+        story.deliver("y", number)
+        story.publish("a", offset=number - 1)
+        yield story
+        story = h.Story(f"back {number}", contract=contract)
+        for offset in (number - 1, number, number - 1):
+            story.deliver(f"v{offset}", offset)
+        yield story
+        story = h.Story(f"twice {number}", contract=contract)
+        for offset in (number - 1, number):
+            story.subscribe()
+            story.deliver("a", offset)
+        yield story
+        story = h.Story(f"does not fit {number}", contract=contract)
+        for offset in (-1, 1 << 64, number):
+            story.deliver("a", offset)
+        yield story
+
+
+def test_numbers_at_the_ends_of_their_range_are_judged_alike(judged: Any) -> None:
+    logs = [story.log() for story in edge_stories()]
+    found = counted(judged(logs))
+    assert found == by_rows(logs)
+    names = {(run.split()[0], name) for name, run, *_ in found}
+    assert names == {
+        ("frame", "phantom-confirm"),
+        ("across", "phantom-confirm"),
+        ("lost", "lost-write"),
+        ("lost", "poll-skip"),
+        ("back", "nonmonotonic-poll"),
+        ("twice", "duplicate"),
+    }
+    assert found.total() == len(EDGES) * len(names)
+
+
+def test_numbers_beyond_64_bits_on_the_wire_count_as_text(judged: Any) -> None:
+    story = h.Story("beyond", contract="exactly-once ordered")
+    story.frame(h.Publish(((1 << 64) - 1, 1 << 64)), Tap.IN)
+    story.frame(h.Confirm(((1 << 64) - 1,)), Tap.OUT)
+    story.publish("a", wire_key=str((1 << 64) - 1))
+    story.publish("b", wire_key=str(1 << 64))
+    logs = [story.log()]
+    found = counted(judged(logs))
+    assert found == by_rows(logs)
+    assert [(name, value) for name, _, _, value, *_ in found] == [("phantom-confirm", str(1 << 64))]
+
+
+def odd_stories() -> Iterator[tuple[Any, str]]:
+    """Histories with odd texts, clocks and places, and what is wrong with each."""
+    contract = "exactly-once ordered"
+    for name, key, value in (
+        ("unicode", "ключ/\t\n'\"\\", "日本\0💥"),
+        ("half a surrogate", "q", "\ud800"),
+        ("no key", None, "a"),
+        ("blank", "", ""),
+    ):
+        story = h.Story(name, contract=contract)
+        story.publish(value, key=key)
+        for offset in (0, 1):
+            story.subscribe(key=key)
+            story.deliver(value, offset, key=key)
+        yield story, "duplicate"
+    story = h.Story("the clock goes back", contract=contract)
+    story.subscribe()
+    story.publish("a")
+    story.now -= 5
+    story.publish("b")
+    story.deliver("b", 1)
+    yield story, "lost-write"
+    story = h.Story("two publishers", contract=contract)
+    for connection in ("c1", "c2"):
+        story.frame(h.Publish((0,)), Tap.IN, connection)
+        story.frame(h.Confirm((0,)), Tap.OUT, "c1")
+    story.publish("a", wire_key="0")
+    story.publish("b", wire_key="0", by="p2")
+    yield story, "phantom-confirm"
+    story = h.Story("a refusal among confirms", contract=contract)
+    story.frame(h.Publish(("g1", "g2")), Tap.IN)
+    story.frame(h.Answers(("g1", "g2"), (0, 5), (0, 0)), Tap.OUT)
+    story.publish("a", wire_key="g1")
+    story.publish("b", wire_key="g2")
+    yield story, "phantom-confirm"
+
+
+def test_odd_histories_are_judged_alike(judged: Any) -> None:
+    stories = list(odd_stories())
+    logs = [story.log() for story, _ in stories]
+    found = counted(judged(logs))
+    assert found == by_rows(logs)
+    assert sorted((run, name) for name, run, *_ in found) == sorted(
+        (log.run.run, name) for log, (_, name) in zip(logs, stories, strict=True)
+    )
+
+
+@pytest.mark.slow
+def test_a_mutant_gives_itself_away_by_columns_too(judged: Any, tmp_path: Path) -> None:
+    logs = logs_of(tmp_path)
+    found = counted(judged(logs))
+    assert found == by_rows(logs)
+    clients = {log.run.run: (log.run.client, log.run.scenario) for log in logs}
+    told = {(*clients[run], name) for name, run, *_ in found}
+    assert told >= {(mutant, scenario, anomaly) for anomaly, scenario, _, mutant in TELLTALE}
+
+
+def test_latencies_are_exact(judged: Any) -> None:
+    story = h.Story("r")
+    for n in range(101):
+        story.run.op(1.0, "p", n, "publish", "invoke", key="q", value=f"v{n}")
+        story.run.op(1.0 + n / 1000, "p", n, "publish", "ok", key="q", value=f"v{n}")
+    story.deliver("v0")
+    story.run.op(0.5, "c", None, "deliver", "ok", key="q", value="never sent")
+    story.frame(h.Publish((1, 2)), Tap.IN)
+    story.tick(0.24)
+    story.frame(h.Confirm((2,)), Tap.OUT)
+    latencies = judged([story.log()]).latencies
+    assert set(latencies) == {("publish-confirm", "r"), ("wire-confirm", "r")}  # v0 came before it was sent
+    confirms = latencies["publish-confirm", "r"]
+    assert confirms.total == 101
+    assert confirms.quantiles_ms([0.0, 0.5, 0.99, 1.0]) == pytest.approx([0, 50, 99, 100])
+    assert latencies["wire-confirm", "r"].quantiles_ms([0.0]) == [pytest.approx(250)]
+
+
+def test_no_rows_no_findings(judged: Any) -> None:
+    findings = judged([])
+    assert (findings.found, findings.latencies) == ([], {})
+
+
+@pytest.mark.parametrize("damage", ["apart", "back"])
+def test_rows_that_are_not_as_sealing_promises_are_refused(files_of: Any, damage: str) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    from fakebrokers.errors import UsageError
+
+    logs = []
+    for run in ("a", "b"):
+        story = h.Story(run)
+        story.publish("v")
+        story.publish("w")
+        logs.append(story.log())
+    files = files_of(logs)
+    table = pq.read_table(files.paths["ops"])
+    order = [0, 4, 1, 2, 3, 5, 6, 7] if damage == "apart" else [1, 0, 2, 3, 4, 5, 6, 7]
+    pq.write_table(table.take(pa.array(order)), files.paths["ops"])
+    with pytest.raises(UsageError, match="rows of each run together and in the order of seq"):
+        files.check()
