@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import urllib.request
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from fakebrokers import RabbitMQStream
-from tests.rabbitmq_stream.http import reason, request
+from tests.rabbitmq_stream.http import login, reason, request
 
 STREAM = {"arguments": {"x-queue-type": "stream"}}
 
@@ -135,6 +136,20 @@ def test_a_super_stream_made_of_an_exchange_and_bindings(broker: RabbitMQStream)
     assert request(broker, "DELETE", "/api/exchanges/%2F/all") == (204, None)
     assert request(broker, "DELETE", "/api/exchanges/%2F/all")[0] == 404
     assert "all-2" in broker.stream_names
+
+
+def test_the_place_of_a_binding_is_told(broker: RabbitMQStream) -> None:
+    """Tools that keep what they made delete it by the header Location, below the path of the request."""
+    request(broker, "PUT", "/api/exchanges/%2F/all", {})
+    asked = urllib.request.Request(
+        f"{broker.urls['management']}/api/bindings/%2F/e/all/q/orders",
+        data=b'{"routing_key": "a/b c"}',
+        headers={"Authorization": login("guest", "guest")},
+    )
+    with urllib.request.urlopen(asked, timeout=5) as answer:
+        place = answer.headers["Location"]
+    assert place == "orders/a%252Fb%2Bc"
+    assert request(broker, "DELETE", f"/api/bindings/%2F/e/all/q/{place}") == (204, None)
 
 
 def test_exchanges_and_bindings_that_are_refused(broker: RabbitMQStream) -> None:

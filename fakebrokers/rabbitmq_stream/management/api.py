@@ -85,8 +85,9 @@ class Management:
         at = {name: text for name, text in request.match_info.items() if name != "_"}
         body = read_json(await request.read())
         asked = Asked(self._server, at, dict(request.query), user, body, self.port)
-        status, value = self._server.call(route.act, asked)
-        return web.Response(status=status) if value is None else _answer(value, status)
+        status, value, *places = self._server.call(route.act, asked)
+        headers = {"Location": places[0]} if places else None
+        return web.Response(status=status, headers=headers) if value is None else _answer(value, status)
 
     def _user(self, request: web.Request) -> User:
         """Who asks.

@@ -19,8 +19,8 @@ from fakebrokers.rabbitmq_stream.superstreams import SuperStream
 if TYPE_CHECKING:
     from fakebrokers.rabbitmq_stream.server import RabbitMQStream
 
-#: Status and what goes into the body; None: nothing.
-Answer = tuple[int, Any]
+#: Status and what goes into the body (None: nothing); perhaps where the thing is that was made.
+Answer = tuple[int, Any] | tuple[int, Any, str]
 S = TypeVar("S", bound=msgspec.Struct)
 
 CREATED: Answer = (201, None)
@@ -82,7 +82,7 @@ class Asked:
         return read_object(self.body, kind, "body")
 
     def virtual_host(self) -> str:
-        """The one in the path; `Failure` 404 if there is none, and if the user has no access 401."""
+        """The one in the path; `Failure` 404 if there is none."""
         name = self.at["vhost"]
         if name not in self.broker.access.virtual_hosts:
             raise not_found()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
-from urllib.parse import quote_plus
+from urllib.parse import quote, quote_plus
 
 import msgspec
 
@@ -255,14 +255,16 @@ def _bindings_between(asked: Asked) -> Answer:
 
 def _bind(asked: Asked) -> Answer:
     found, stream = _between(asked)
-    binding_from(asked.read(NewBinding), found, stream.name, "body")
-    return CREATED
+    made = binding_from(asked.read(NewBinding), found, stream.name, "body")
+    return 201, None, f"{quote(stream.name, safe='')}/{quote(properties_key(made), safe='')}"
 
 
-def binding_from(new: NewBinding, found: SuperStream, partition: str, where: str) -> None:
+def binding_from(new: NewBinding, found: SuperStream, partition: str, where: str) -> Binding:
     """Add a binding."""
     order = _order_of(new.arguments, f"{where}.arguments.{_ORDER}")
-    found.bind(Binding(partition, new.routing_key, order))
+    made = Binding(partition, new.routing_key, order)
+    found.bind(made)
+    return made
 
 
 def _order_of(arguments: Mapping[str, Any], where: str) -> int | None:
