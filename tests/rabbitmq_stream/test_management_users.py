@@ -65,7 +65,7 @@ def test_users(broker: RabbitMQStream) -> None:
     assert request(broker, "GET", path)[0] == 404
 
 
-def test_a_deleted_user_is_thrown_out(broker: RabbitMQStream) -> None:
+def test_a_deleted_user_loses_the_connections(broker: RabbitMQStream) -> None:
     client = Connection(broker.host, broker.port)
     request(broker, "PUT", "/api/users/bob", {"password": "x", "tags": "administrator"})
     bob = {"Authorization": login("bob", "x")}
