@@ -82,7 +82,7 @@ class StreamBroker(Broker):
     # --- start and end ------------------------------------------------------------------------
 
     def reset(self) -> None:
-        """Forget all streams, super streams and groups; nodes and users belong to the test and stay."""
+        """Forget all streams, super streams and groups; nodes, users and policies stay."""
         self.streams.clear()
         self.super_streams.clear()
         self.coordinator.clear()
