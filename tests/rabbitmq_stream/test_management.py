@@ -89,6 +89,23 @@ def test_what_belongs_to_one_connection_or_stream(broker: RabbitMQStream, client
     assert client.socket.recv(100) == b""
 
 
+def test_single_active_consumers_and_those_that_wait(broker: RabbitMQStream, client: Connection) -> None:
+    named = text("name") + text("app") + text("single-active-consumer") + text("true")
+    for number in (3, 4):
+        body = bytes([0, 0, 0, 8, number]) + text("orders") + b"\0\1\0\5" + bytes([0, 0, 0, 2]) + named
+        client.ask(frame(7, body))
+        if number == 3:
+            corr = client.read()[4:8]  # of ConsumerUpdate; the answer lets it read from the start
+            client.socket.sendall(frame(0x801A, corr + b"\0\1\0\1"))
+    while request(broker, "GET", "/api/consumers")[1][0]["activity_status"] != "single_active":
+        pass
+    _, rows = request(broker, "GET", "/api/consumers")
+    assert [(row["activity_status"], row["active"]) for row in rows] == [
+        ("single_active", True),
+        ("waiting", False),
+    ]
+
+
 def test_overview_and_nodes() -> None:
     with RabbitMQStream(management=True, nodes=2, advertised_host="localhost") as broker:
         broker.create_stream("orders")
