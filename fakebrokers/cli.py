@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 from click.core import ParameterSource
@@ -19,8 +19,15 @@ from fakebrokers.commands import ExitCode, ExtraCommands, extra_commands, missin
 from fakebrokers.control.ctl import ctl
 from fakebrokers.errors import FakeBrokerError, PlanError, UsageError, shortage
 from fakebrokers.protocol import Protocol, find_protocol, instead_of, protocols
-from fakebrokers.serving import flags, options_of, tell_defect
+from fakebrokers.proxying import proxy
+from fakebrokers.serving import FLAGS, flags, options_of, tell_defect
 from fakebrokers.serving import run as _run
+
+if TYPE_CHECKING:  # loaded when a fake is served, so that --help is quick
+    from fakebrokers.server import FakeServer
+
+#: The options of all fakes, which a replay has too.
+REPLAY_OPTIONS = ("host", "port", "faults", "seed", "journal_dir")
 
 
 class Commands(click.Group):
@@ -132,6 +139,12 @@ def cli() -> None:
     metavar="PORT|0",
     help="Serve the control API on this port of the loopback interface (0: any free one).",
 )
+@click.option(
+    "--replay",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Say what a real server has said: a recording of 'proxy --record FILE'.",
+)
 def serve(
     protocol: Protocol,
     host: str,
@@ -141,6 +154,7 @@ def serve(
     faults: Path | None,
     journal: Path | None,
     control: int | None,
+    replay: Path | None,
     **given: Any,
 ) -> int:
     """Run a fake broker until Ctrl-C or SIGTERM.
@@ -148,6 +162,8 @@ def serve(
     As soon as it accepts connections it prints one line: READY, the protocol, the url, and name=url for
     each further address.
     """
+    from fakebrokers.control.describe import BrokerOptions
+
     wanted = options_of(protocol, given)
     kind = protocol.load()
     options: dict[str, Any] = {"host": host, "profile": profile, "faults": faults}
@@ -168,12 +184,29 @@ def serve(
         options["journal_dir"] = journal
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        server = kind(**options)
+        if replay is None:
+            server = kind(**options)
+        else:
+            server, wanted = _replay(replay, protocol, options), BrokerOptions()
     for warning in caught:
         click.echo(f"warning: {warning.message}", err=True)
     return _run(protocol, server, wanted, control)
 
 
+def _replay(recording: Path, protocol: Protocol, options: dict[str, Any]) -> FakeServer:
+    """A fake that plays a recording; it takes no options of the protocol's own fake."""
+    from fakebrokers.proxy.replay import Replay
+
+    context = click.get_current_context()
+    for flag in ("--profile", "--transporter", *FLAGS):
+        name = flag.removeprefix("--").replace("-", "_")
+        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            raise click.BadOptionUsage(flag, f"--replay does not go with {flag}: no broker of ours answers")
+    wanted = {name: options[name] for name in REPLAY_OPTIONS if name in options}
+    return Replay(recording, protocol=protocol.name, **wanted)
+
+
+cli.add_command(proxy)
 cli.add_command(ctl)
 
 

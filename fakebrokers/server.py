@@ -19,7 +19,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from fakebrokers.core.connection import Connection
 from fakebrokers.core.driver import Driver
@@ -73,7 +73,7 @@ class FakeServer(ABC):
         tls: The certificates, if it listens for TLS.
     """
 
-    protocol: ClassVar[Protocol]
+    protocol: Protocol
     tls: Tls | None = None
 
     def __init__(

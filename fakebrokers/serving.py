@@ -129,15 +129,12 @@ def run(protocol: Protocol, server: FakeServer, options: BrokerOptions, control:
     """
     from fakebrokers.control.brokers import Brokers
 
-    asked_to_end = Event()
-    for name in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(name, lambda *_: asked_to_end.set())
+    asked_to_end = told_to_end()
     try:
         server.start()
     except OSError as error:
         raise click.ClickException(_cannot_listen(error, _taken(error, options))) from None
     brokers = Brokers(getattr(server, "host", "127.0.0.1"))
-    code = ExitCode.OK
     with ExitStack() as stack:
         stack.callback(brokers.close)
         brokers.adopt(protocol.name, server)
@@ -146,11 +143,9 @@ def run(protocol: Protocol, server: FakeServer, options: BrokerOptions, control:
         if getattr(server, "tls", None) is not None:
             extra.append(f"ca={server.tls.ca_file.as_uri()}")  # type: ignore[union-attr]
         if control is not None:
-            extra.append(f"control={_controlled(brokers, control, stack)}")
+            extra.append(f"control={controlled(brokers, control, stack)}")
         click.echo(" ".join(["READY", protocol.name, server.url, *extra]))
-        while not asked_to_end.wait(0.5):  # the time limit lets Ctrl-C through on Windows
-            if not _sound(brokers):
-                code = ExitCode.HARNESS
+        code = wait(asked_to_end, brokers)
     return code if _sound(brokers) else ExitCode.HARNESS
 
 
@@ -171,7 +166,24 @@ def _cannot_listen(error: OSError, flag: str) -> str:
     return told
 
 
-def _controlled(brokers: Brokers, port: int, stack: ExitStack) -> str:
+def told_to_end() -> Event:
+    """Set once somebody tells the process to end."""
+    asked_to_end = Event()
+    for name in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(name, lambda *_: asked_to_end.set())
+    return asked_to_end
+
+
+def wait(asked_to_end: Event, brokers: Brokers) -> int:
+    """Wait for that, and tell meanwhile what goes wrong inside the brokers; the exit code."""
+    code = ExitCode.OK
+    while not asked_to_end.wait(0.5):  # the time limit lets Ctrl-C through on Windows
+        if not _sound(brokers):
+            code = ExitCode.HARNESS
+    return code if _sound(brokers) else ExitCode.HARNESS
+
+
+def controlled(brokers: Brokers, port: int, stack: ExitStack) -> str:
     """Serve the control API until the stack unwinds; its URL."""
     from fakebrokers.control.api import ControlApi  # aiohttp takes its time to load
 

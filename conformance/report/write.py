@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import re
+import zlib
+from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,7 +16,7 @@ from markupsafe import Markup, escape
 
 from conformance.printing import plain
 from conformance.report.charts import milliseconds, quantile_name
-from conformance.report.model import ANOMALIES, LOOKS, Cell, Page, build
+from conformance.report.model import ANOMALIES, LOOKS, Cell, Page, Row, Section, build
 from conformance.results import Results, Verdict, reproducer_name
 
 _CODE = re.compile(r"`([^`]+)`")
@@ -72,10 +74,17 @@ def render(page: Page, note: str = "", out: Path | None = None) -> str:
     )
     environment.filters["words"] = words
     environment.filters["plain"] = plain
+
+    def packed(section: Section, row: Row) -> str:
+        """A scenario's page, for the script to unpack: nobody reads more than a few of them."""
+        inside = environment.get_template("page.html.j2").render(page=page, section=section, row=row)
+        return b64encode(zlib.compress(inside.encode("utf-8", "replace"), 9)).decode()
+
     environment.globals.update(
         anomaly_meanings=ANOMALIES,
         looks={verdict.value: LOOKS[verdict] for verdict in Verdict},
         milliseconds=milliseconds,
+        packed=packed,
         quantile_name=quantile_name,
         reproducer_path=reproducer_path,
     )

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from struct import error
+from struct import Struct, error
 
 from fakebrokers.blazingmq import control
 from fakebrokers.blazingmq.codes import Encoding, EventType
@@ -51,6 +51,9 @@ HEADER_SIZE = 8
 MAX_EVENT = 128 * 1024 * 1024
 _VERSION = 1 << 6
 _HEADER_WORDS = 2
+_SIZE = Struct(">I")
+#: size; version and kind; words of the header; encoding of a control message
+_HEADER = Struct(">IBBBx")
 _EXCERPT = 256  #: bytes of a malformed event that are kept
 
 _READERS: Mapping[int, Callable[[bytes], Frame]] = {
@@ -102,12 +105,11 @@ class BlazingCodec(Codec):
         buffer = self._buffer
         while len(buffer) - self._pos >= HEADER_SIZE:
             start = self._pos
-            size = int.from_bytes(buffer[start : start + 4])
+            (size,) = _SIZE.unpack_from(buffer, start)
             header = buffer[start + 5] * 4
-            problem = self._impossible(size, header)
-            if problem is not None:
+            if size > self.max_event or not HEADER_SIZE <= header <= size:
                 arrived = len(buffer) - start
-                yield self._give_up(problem), arrived
+                yield self._give_up(self._impossible(size, header)), arrived
                 return
             if size > len(buffer) - start:
                 break
@@ -116,14 +118,12 @@ class BlazingCodec(Codec):
         del buffer[: self._pos]
         self._pos = 0
 
-    def _impossible(self, size: int, header: int) -> tuple[WireError, str] | None:
+    def _impossible(self, size: int, header: int) -> tuple[WireError, str]:
         if size > self.max_event:
             return WireError(
                 f"an event of at most {self.max_event} bytes", f"a length of {size}", 0
             ), "too-large"
-        if not HEADER_SIZE <= header <= size:
-            return WireError("a header of 8 bytes or more", f"{header} of {size} bytes", 0), "framing"
-        return None
+        return WireError("a header of 8 bytes or more", f"{header} of {size} bytes", 0), "framing"
 
     def _give_up(self, problem: tuple[WireError, str]) -> Malformed:
         """Where the next event begins is unknown from here on."""
@@ -138,11 +138,11 @@ class BlazingCodec(Codec):
         kind = event[4] & 0x3F
         body = event[event[5] * 4 :]
         try:
-            if kind in (EventType.CONTROL, EventType.AUTHENTICATION):
-                return _read_control(kind, event[6] >> 5, body)
             read = _READERS.get(kind)
             if read is not None:
                 return read(body)
+            if kind in (EventType.CONTROL, EventType.AUTHENTICATION):
+                return _read_control(kind, event[6] >> 5, body)
         except WireError as problem:
             code = "event" if kind in _READERS else "control"
             return Malformed(event[:_EXCERPT], f"{_label(kind)}: {problem}", code)
@@ -192,9 +192,8 @@ class BlazingCodec(Codec):
 
 def event_bytes(kind: int, parts: list[bytes], special: int = 0) -> bytes:
     """An event with this body; `special` is the seventh byte of its header."""
-    size = HEADER_SIZE + sum(map(len, parts))
-    head = size.to_bytes(4) + bytes((_VERSION | kind, _HEADER_WORDS, special, 0))
-    return b"".join([head, *parts])
+    body = b"".join(parts)
+    return _HEADER.pack(HEADER_SIZE + len(body), _VERSION | kind, _HEADER_WORDS, special) + body
 
 
 def _read_control(kind: int, encoding: int, body: bytes) -> ControlFrame:

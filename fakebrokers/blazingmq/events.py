@@ -31,6 +31,7 @@ _WORDS = Struct(">II")
 _PUSH = Struct(">IIi16sHxx")
 #: status and correlation id; GUID; queue
 _ACK = Struct(">I16si")
+_ACK_WORDS = _ACK.size // _WORD
 #: queue; GUID; sub-queue
 _CONFIRM = Struct(">i16si")
 #: header words and words per message, four bits each; flags and reserved
@@ -110,16 +111,17 @@ def _sizes(body: bytes, at: int, least: int, empty_flag: int = 0) -> tuple[int, 
     return header_words, options, data, end
 
 
-def _header(body: bytes, at: int, options: int, whole: Struct) -> bytes:
-    """The known fields; those that an older header lacks are zero."""
-    if options - at >= whole.size:
-        return body[at : at + whole.size]
-    return body[at : min(options, at + whole.size)].ljust(whole.size, b"\0")
+def _filled(header: bytes, whole: Struct) -> bytes:
+    """An older header: the fields that it lacks are zero."""
+    return header.ljust(whole.size, b"\0")
 
 
 def _read_put_message(body: bytes, at: int) -> tuple[PutMessage, int]:
     header_words, options, data, end = _sizes(body, at, 8)
-    first, second, queue_id, guid, crc, schema_id = _PUT.unpack(_header(body, at, options, _PUT))
+    whole = options - at >= _PUT.size
+    first, second, queue_id, guid, crc, schema_id = (
+        _PUT.unpack_from(body, at) if whole else _PUT.unpack(_filled(body[at:options], _PUT))
+    )
     message = PutMessage(
         queue_id,
         guid,
@@ -136,7 +138,10 @@ def _read_put_message(body: bytes, at: int) -> tuple[PutMessage, int]:
 
 def _read_push_message(body: bytes, at: int) -> tuple[PushMessage, int]:
     header_words, options, data, end = _sizes(body, at, 7, _IMPLICIT_PAYLOAD)
-    first, second, queue_id, guid, schema_id = _PUSH.unpack(_header(body, at, options, _PUSH))
+    whole = options - at >= _PUSH.size
+    first, second, queue_id, guid, schema_id = (
+        _PUSH.unpack_from(body, at) if whole else _PUSH.unpack(_filled(body[at:options], _PUSH))
+    )
     message = PushMessage(
         queue_id,
         guid,
@@ -225,10 +230,12 @@ def _items(body: bytes, size: int) -> tuple[int, int, int]:
 
 def write_acks(event: Ack) -> list[bytes]:
     """The parts of an ACK event's body."""
-    parts = [_items_header(event.item_words)]
+    words = event.item_words
+    parts = [_items_header(words)]
     for message in event.messages:
         first = (message.status & 0xF) << 24 | message.correlation_id & 0xFFFFFF
-        parts.append(_sized(_ACK.pack(first, message.guid, message.queue_id), event.item_words))
+        item = _ACK.pack(first, message.guid, message.queue_id)
+        parts.append(item if words == _ACK_WORDS else _sized(item, words))
     parts.append(event.rest)
     return parts
 

@@ -50,6 +50,7 @@ class RedeliverNow(Effect, frozen=True, tag="redeliver-now"):
     """
 
     needs_frame = False
+    needs_broker = True
     once = True
     realism = Realism.LEGAL
     uri: str
@@ -67,6 +68,7 @@ class StopNode(Effect, frozen=True, tag="stop-node"):
     """
 
     needs_frame = False
+    needs_broker = True
     once = True
     realism = Realism.ENVIRONMENT
     node: int = 1
@@ -89,6 +91,7 @@ class ShutDown(Effect, frozen=True, tag="shut-down"):
     """
 
     needs_frame = False
+    needs_broker = True
     once = True
     realism = Realism.LEGAL
     node: int = 1

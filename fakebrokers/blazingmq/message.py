@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from fakebrokers.blazingmq.expressions import Properties
 from fakebrokers.blazingmq.options import UNLIMITED
 from fakebrokers.blazingmq.properties import Content, PropertyType, read_content
@@ -11,7 +13,7 @@ _POISONOUS = 0x40
 _MOST_ATTEMPTS = 63
 
 
-class Message:
+class Message(msgspec.Struct, eq=False, gc=False):
     """A message, and which apps still have to confirm it.
 
     Attributes:
@@ -22,32 +24,17 @@ class Message:
         waiting: The apps that have not confirmed it; nobody left: it is gone from the queue.
     """
 
-    # a queue may hold a million of them
-    __slots__ = (
-        "__weakref__",
-        "_attempts",
-        "_values",
-        "at",
-        "compression",
-        "data",
-        "guid",
-        "has_properties",
-        "schema_id",
-        "waiting",
-    )
+    # a queue may hold a million of them, and none holds what could hold it: the collector need not look
 
-    def __init__(
-        self, guid: bytes, data: bytes, has_properties: bool, schema_id: int, compression: int, at: float
-    ) -> None:
-        self.guid = guid
-        self.data = data
-        self.has_properties = has_properties
-        self.schema_id = schema_id
-        self.compression = compression
-        self.at = at
-        self.waiting: frozenset[str] = frozenset()
-        self._attempts: dict[str, int] | None = None
-        self._values: Properties | None = None
+    guid: bytes
+    data: bytes
+    has_properties: bool
+    schema_id: int
+    compression: int
+    at: float
+    waiting: frozenset[str] = frozenset()
+    _attempts: dict[str, int] | None = None
+    _values: Properties | None = None
 
     @property
     def size(self) -> int:

@@ -7,7 +7,7 @@ from fakebrokers.blazingmq.frames import FRAMES
 from fakebrokers.core.wire import Wire
 from fakebrokers.protocol import Protocol
 
-WIRE = Wire("events", FRAMES, port=30114)
+WIRE = Wire("events", FRAMES, port=30114, relay="fakebrokers.blazingmq.relay:BlazingRelay")
 
 PROTOCOL = Protocol(
     name="blazingmq",

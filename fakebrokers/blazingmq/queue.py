@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from fakebrokers.blazingmq.message import Message
     from fakebrokers.blazingmq.routing import Subscriber
 
+_SUCCESS = AckStatus.SUCCESS  #: by itself: looks into an enum cost, and this is asked of every message
+
 
 class Usage:
     """What all queues of a domain hold."""
@@ -104,11 +106,11 @@ class Queue:
         """Store a message and hand it out."""
         if self.domain.mode == "broadcast":
             self._broadcast(message)
-            return AckStatus.SUCCESS
+            return _SUCCESS
         if self._is_known(message) or not self._authorised:
-            return AckStatus.SUCCESS
-        status = self._room_for(message)
-        if status is AckStatus.SUCCESS:
+            return _SUCCESS
+        status = self._room_for(message) if self._limited else _SUCCESS
+        if status is _SUCCESS:
             self._store(message)
             self._hand_out(message)
         return status
@@ -124,8 +126,6 @@ class Queue:
         return message.guid in self._history
 
     def _room_for(self, message: Message) -> AckStatus:
-        if not self._limited:
-            return AckStatus.SUCCESS
         domain, usage = self.domain, self._usage
         stored = len(self.messages)
         for held, limit in ((stored, domain.queue_messages), (usage.messages, domain.domain_messages)):

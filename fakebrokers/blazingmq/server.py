@@ -80,7 +80,12 @@ class BlazingMQ(FakeServer):
     def endpoints(self) -> list[Endpoint]:
         """One per node; the first has the port that was asked for."""
         return [
-            Endpoint(WIRE, partial(self._new_session, node), 0 if number else self._wanted_port)
+            Endpoint(
+                WIRE,
+                partial(self._new_session, node),
+                0 if number else self._wanted_port,
+                quick_acks=True,  # the C++ SDK's send buffer holds 4608 bytes
+            )
             for number, node in enumerate(self._nodes)
         ]
 

@@ -82,6 +82,7 @@ class Connection:
         self._size_in = 0  #: of the frame that is being received
         self._buffer_full = False
         self._lane_full = False
+        self._input_end_waits = False  #: the client has sent FIN, and the session does not know yet
         session.link = self
 
     @property
@@ -141,6 +142,13 @@ class Connection:
         self._timers.clear()
         self.session.closed(now)
 
+    def input_ended(self, now: float) -> None:
+        """The client has sent FIN, and may still read; the session hears of it behind what came before."""
+        if self.alive and not self._send_path.shut:
+            self.journal.state(now, self.name, State.HALF_CLOSED, "by client")
+            self._input_end_waits = True
+            self._request_flush()
+
     def set_writable(self, writable: bool, now: float) -> None:
         """The transport's buffer is full (the client does not read), or has room again.
 
@@ -183,6 +191,12 @@ class Connection:
             return
         self._send_path.put(Parcel(end=how), self._owner.now)
         self._request_flush()
+
+    def end_output(self) -> None:
+        """FIN behind everything that was said; the client may go on sending."""
+        if not self._send_path.gone:
+            self._send_path.put(Parcel(end=HangUp.FIN, half=True), self._owner.now)
+            self._request_flush()
 
     def ready(self) -> None:
         """The client is set up."""
@@ -359,6 +373,8 @@ class Connection:
             self._read_on(now)
             self._send_path.drain(now)
             self._watch_lanes(now)
+        if self._input_end_waits:
+            self._pass_input_end(now)
         self._send_path.write()
         ended = self._send_path.ended
         if ended is not None:
@@ -371,6 +387,12 @@ class Connection:
         return (
             not (path.blocked or path.waiting or self._lane_full) and lanes["in"].idle and lanes["out"].idle
         )
+
+    def _pass_input_end(self, now: float) -> None:
+        """Tell the session that the client sends nothing more, once nothing waits that it sent before."""
+        if not (self._receive_path.waiting or self._send_path.gone) and self.pipe.lanes["in"].idle:
+            self._input_end_waits = False
+            self.session.input_ended(now)
 
     def end_now(self, how: HangUp, now: float) -> None:
         """Cut the connection past the pipe (crash, kill by a test)."""

@@ -124,6 +124,14 @@ class Engine:
         self._guarded(connection, connection.lost, now, how)
         self._forget(connection)
 
+    def input_ended(self, connection: Connection, now: float) -> bool:
+        """The client sends nothing more; whether the connection goes on in the other direction."""
+        if not connection.session.half_closes:
+            return False
+        self.now = now
+        self._guarded(connection, connection.input_ended, now)
+        return True
+
     def set_writable(self, connection: Connection, writable: bool, now: float) -> None:
         """The transport's buffer is full, or has room again."""
         self.now = now

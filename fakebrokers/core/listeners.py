@@ -27,12 +27,15 @@ class Endpoint(NamedTuple):
             ``get_extra_info`` (``peername``, ``peercert``).
         port: TCP port; 0 for any free one.
         tls: The server's side of TLS, if it is spoken there.
+        quick_acks: Whether the kernel acknowledges each read at once (Linux), for clients that keep so few
+            bytes in flight that each delayed acknowledgement stops them for 40 ms.
     """
 
     wire: Wire
     new_session: Callable[[Any], tuple[Session, Codec]]
     port: int = 0
     tls: ssl.SSLContext | None = None
+    quick_acks: bool = False
 
 
 class Listener(Protocol):

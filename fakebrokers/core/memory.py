@@ -214,6 +214,10 @@ class MemoryLink:
         self._to_client.append(lambda: self._end(how))
         self._loop.call_soon(self._deliver)
 
+    def _end_output(self) -> None:
+        self._to_client.append(lambda: self._end(HangUp.FIN))
+        self._loop.call_soon(self._deliver)
+
     def _deliver(self) -> None:
         while self._to_client and self._client_reads:
             self._to_client.popleft()()
@@ -246,6 +250,9 @@ class _BrokerEnd:
 
     def hang_up(self, how: HangUp) -> None:
         self._link._hang_up(how)
+
+    def end_output(self) -> None:
+        self._link._end_output()
 
     def stop_reading(self) -> None:
         self._link._set_broker_reads(False)

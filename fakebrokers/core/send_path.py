@@ -10,6 +10,7 @@ from fakebrokers.core.session import Codec, HangUp
 from fakebrokers.faults.parcel import Parcel
 from fakebrokers.faults.pipe import Pipe, unit_size
 from fakebrokers.journal import Journal, Tap
+from fakebrokers.journal.record import State
 
 #: Bytes that a step may collect before they are written; bounds what one read can set off.
 WRITE_AT = 256 * 1024
@@ -23,6 +24,9 @@ class Transport(Protocol):
 
     def hang_up(self, how: HangUp) -> None:
         """End it behind what was written."""
+
+    def end_output(self) -> None:
+        """Send FIN behind what was written, and read on."""
 
     def stop_reading(self) -> None:
         """Let the client's bytes pile up."""
@@ -38,6 +42,7 @@ class SendPath:
         mute: Nothing leaves any more: half-open, or the client has gone.
         gone: The connection was ended, by us or by the client.
         ended: How we ended it; the transport is to be told.
+        finished: Our direction has ended with FIN, the client's has not.
         said_bytes: Of all that the broker said.
         sent_bytes: Of all that left.
     """
@@ -54,6 +59,7 @@ class SendPath:
         self.mute = False
         self.gone = False
         self.ended: HangUp | None = None
+        self.finished = False
         self.said_bytes = 0
         self.sent_bytes = 0
         self._name = name
@@ -74,7 +80,7 @@ class SendPath:
         """The broker means to send a frame."""
         unit = self._codec.encode(frame)
         size = len(unit) if type(unit) is bytes else unit_size(unit)
-        if self.mute:
+        if self.mute or self.finished:
             self._journal.add(now, self._name, Tap.SAID, frame, size)
             return
         fired = None
@@ -102,10 +108,21 @@ class SendPath:
         for parcel in self._pipe.lanes["out"].take(now):
             if self.shut:
                 return
-            if parcel.end is not None:
+            if parcel.half:
+                self._finish(now)
+            elif parcel.end is not None:
                 self.end(parcel.end, parcel.fault, now)
                 return
-            self._put_out(parcel, now)
+            elif not self.finished:
+                self._put_out(parcel, now)
+
+    def _finish(self, now: float) -> None:
+        """End our direction, behind what has left."""
+        if not self.finished:
+            self._journal.state(now, self._name, State.HALF_CLOSED, "by broker")
+            self.finished = True
+            self.write()
+            self._transport.end_output()
 
     def _put_out(self, parcel: Parcel, now: float) -> None:
         """A unit leaves, after all faults."""

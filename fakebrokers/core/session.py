@@ -14,7 +14,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from enum import StrEnum
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from fakebrokers.core.frames import Frame
 from fakebrokers.core.timers import Timer, Timers
@@ -76,6 +76,9 @@ class Link(Protocol):
     def hang_up(self, how: HangUp = HangUp.FIN) -> None:
         """End the connection behind everything that was said."""
 
+    def end_output(self) -> None:
+        """Send FIN behind everything that was said, and read on. Nothing can be said after that."""
+
     def ready(self) -> None:
         """Tell that the client is set up (handshake done): the moment ``ready`` of fault plans."""
 
@@ -99,11 +102,14 @@ class Session(ABC):
     Attributes:
         silence_limit_s: Silence of the broker after which the client has to give up, once the client is set
             up; inf if none was agreed on, None where the protocol knows no such thing.
+        half_closes: Whether the connection goes on when the client has sent FIN (`input_ended`); else it
+            ends with it.
     """
 
     link: Link
     state: str = "new"
     silence_limit_s: float | None = None
+    half_closes: ClassVar[bool] = False
 
     def opened(self, now: float) -> None:  # noqa: B027 - optional hook
         """The connection was accepted."""
@@ -117,6 +123,9 @@ class Session(ABC):
 
     def writable(self, now: float) -> None:  # noqa: B027 - optional hook
         """The client reads again: push what was kept back."""
+
+    def input_ended(self, now: float) -> None:  # noqa: B027 - optional hook
+        """The client sends nothing more, and may still read. Only with `half_closes`."""
 
     def closed(self, now: float) -> None:  # noqa: B027 - optional hook
         """The connection is gone, for whatever reason. Called exactly once."""

@@ -37,6 +37,8 @@ class TcpTransport(asyncio.Protocol):
         self._connection: Connection | None = None
         self._socket: asyncio.Transport | None = None
         self._paused = False
+        self._has_answered = False
+        self._quick_acks = listener.endpoint.quick_acks and hasattr(socket, "TCP_QUICKACK")
 
     # asyncio.Protocol
 
@@ -70,9 +72,23 @@ class TcpTransport(asyncio.Protocol):
         if self._connection is not None:
             self._engine.receive(self._connection, data, self._driver.loop.time())
             self._driver.finish_step()
+            if self._quick_acks and not self._has_answered:
+                self._acknowledge()
+            self._has_answered = False
+
+    def _acknowledge(self) -> None:
+        """Have the kernel acknowledge what was read and not answered; it forgets such a wish by itself."""
+        sock = self.socket
+        if sock is not None:
+            with contextlib.suppress(OSError):
+                sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 1)
 
     def eof_received(self) -> bool:
-        return False
+        if self._connection is None:
+            return False
+        goes_on = self._engine.input_ended(self._connection, self._driver.loop.time())
+        self._driver.finish_step()
+        return goes_on
 
     def connection_lost(self, error: Exception | None) -> None:
         self._listener.transports.discard(self)
@@ -93,6 +109,7 @@ class TcpTransport(asyncio.Protocol):
     # send_path.Transport
 
     def write(self, units: list[Any]) -> None:
+        self._has_answered = True
         if self._socket is not None:
             self._socket.write(units[0] if len(units) == 1 else b"".join(units))
 
@@ -106,6 +123,10 @@ class TcpTransport(asyncio.Protocol):
             sock = self._socket.get_extra_info("socket")
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _LINGER_0)
         self._socket.abort()
+
+    def end_output(self) -> None:
+        if self._socket is not None and self._socket.can_write_eof():
+            self._socket.write_eof()
 
     def stop_reading(self) -> None:
         if self._socket is not None:

@@ -25,6 +25,9 @@ class Wire:
             bytes (ZeroMQ), and effects on bytes need a proxy in front.
         effects: Effects that exist on this wire only.
         port: TCP port of a real installation; 0 if there is no usual one.
+        relay: Where the `Relay` is that reads both directions of a connection: ``module:Class``; "" if the
+            protocol has none.
+        brokered: Whether there is a broker of ours behind it, on which effects can act; not in a proxy.
 
     Raises:
         ValueError: Two frames have the same kind.
@@ -38,12 +41,16 @@ class Wire:
         stream: bool = True,
         effects: Iterable[type[Effect]] = (),
         port: int = 0,
+        relay: str = "",
+        brokered: bool = True,
     ) -> None:
         self.name = name
         self.frames: FrameTable = frame_table(frames)
         self.stream = stream
         self.effects = tuple(effects)
         self.port = port
+        self.relay = relay
+        self.brokered = brokered
         self._kinds = {kind_of(each): each for each in self.frames}
 
     def __repr__(self) -> str:

@@ -171,6 +171,7 @@ class Effect(
         once: Whether it acts once, not on each of the frames that rules before it made of one.
         last: Whether it comes behind all others of its fault, once (an end of the connection).
         direction: The only direction in which it makes sense, or "" for both.
+        needs_broker: Whether it acts on what a fake's broker keeps, which a proxy does not have.
         realism: What it is unless the plan says otherwise.
     """
 
@@ -180,6 +181,7 @@ class Effect(
     once: ClassVar[bool] = False
     last: ClassVar[bool] = False
     direction: ClassVar[str] = ""
+    needs_broker: ClassVar[bool] = False
     realism: ClassVar[Realism] = Realism.ENVIRONMENT
 
     def apply(self, passage: Passage) -> None:
@@ -191,6 +193,9 @@ class Effect(
 
     def check_wire(self, wire: Wire, match: Match, path: str) -> None:
         """Raise `PlanError` where this wire, or the frames that match, cannot have it."""
+        if self.needs_broker and not wire.brokered:
+            problem = f'"{self.__struct_config__.tag}" acts on what a broker keeps, and here is only a proxy'
+            raise PlanError(path, problem)
         if self.needs_bytes and not wire.stream:
             raise PlanError(
                 path,

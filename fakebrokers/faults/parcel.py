@@ -20,6 +20,7 @@ class Parcel(msgspec.Struct, kw_only=True, eq=False):
         raw: A unit to be written as it is instead of the frame.
         complete: With `raw`: with these bytes all of `frame` has left.
         end: The connection ends here.
+        half: With `end`: only the fake's own direction does, with FIN; it reads on.
         items: Which items of the frame that came into the pipe are in this one; None if it is another.
         fault: Names of the faults that made or touched it, comma separated.
         final: No fault touches it any more.
@@ -38,6 +39,7 @@ class Parcel(msgspec.Struct, kw_only=True, eq=False):
     raw: Any = None
     complete: bool = False
     end: HangUp | None = None
+    half: bool = False
     items: tuple[int, ...] | None = None
     fault: str = ""
     final: bool = False

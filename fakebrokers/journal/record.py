@@ -43,6 +43,7 @@ class State(StrEnum):
     FIN = "fin", Meaning.END
     RST = "rst", Meaning.END | Meaning.CUT
     HALF_OPEN = "half-open", Meaning.CUT
+    HALF_CLOSED = "half-closed"  #: FIN in one direction, whose sender the note names; the other goes on
     LISTENING = "listening"
     REFUSING = "refusing", Meaning.CUT
     BLACK_HOLE = "black hole", Meaning.CUT

@@ -102,6 +102,7 @@ class PartitionBus(Effect, frozen=True, tag="partition-bus"):
     """
 
     needs_frame = False
+    needs_broker = True
     once = True
     realism = Realism.ENVIRONMENT
     senders: tuple[str, ...] = ()
@@ -122,6 +123,7 @@ class HealBus(Effect, frozen=True, tag="heal-bus"):
     """All partitions of the bus end."""
 
     needs_frame = False
+    needs_broker = True
     once = True
     realism = Realism.LEGAL
 
@@ -138,6 +140,7 @@ class DuplicateNode(Effect, frozen=True, tag="duplicate-node"):
     """
 
     needs_frame = False
+    needs_broker = True
     once = True
     realism = Realism.ENVIRONMENT
     node: str = ""

@@ -10,11 +10,11 @@ from fakebrokers.moleculer.redis.frames import FRAMES as REDIS_FRAMES
 from fakebrokers.moleculer.tcp.frames import FRAMES as TCP_FRAMES
 from fakebrokers.protocol import Protocol
 
-NATS = Wire("nats", NATS_FRAMES, port=4222)
-REDIS = Wire("redis", REDIS_FRAMES, port=6379)
-MQTT = Wire("mqtt", MQTT_FRAMES, port=1883)
+NATS = Wire("nats", NATS_FRAMES, port=4222, relay="fakebrokers.moleculer.relays:NatsRelay")
+REDIS = Wire("redis", REDIS_FRAMES, port=6379, relay="fakebrokers.moleculer.relays:RedisRelay")
+MQTT = Wire("mqtt", MQTT_FRAMES, port=1883, relay="fakebrokers.moleculer.relays:MqttRelay")
 #: Nodes take any free port unless they are told which.
-TCP = Wire("tcp", TCP_FRAMES)
+TCP = Wire("tcp", TCP_FRAMES, relay="fakebrokers.moleculer.relays:TcpRelay")
 
 PROTOCOL = Protocol(
     name="moleculer",

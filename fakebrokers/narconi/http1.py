@@ -117,6 +117,7 @@ class RequestReader:
         except _Bad as bad:
             self._events.append(BadRequest(bytes(self._buffer[:256]), str(bad)))
             self._buffer.clear()
+            self._size = 0
             self._step = self._ended
         events, self._events = self._events, []
         return events

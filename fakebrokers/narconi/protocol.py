@@ -8,7 +8,7 @@ from fakebrokers.narconi.frames import FRAMES
 from fakebrokers.protocol import Protocol
 
 #: One connection begins with HTTP requests and may become a WebSocket.
-WIRE = Wire("http", FRAMES, port=8080)
+WIRE = Wire("http", FRAMES, port=8080, relay="fakebrokers.narconi.relay:NarconiRelay")
 
 PROTOCOL = Protocol(
     name="narconi",

@@ -18,7 +18,8 @@ from aiohttp import web
 
 from fakebrokers.core.http_guard import refuse_foreign
 from fakebrokers.core.loop import loop_thread
-from fakebrokers.proxy.control import ApiError, ManagedProxy, Proxies
+from fakebrokers.proxy.control import ApiError, MakeProxy, ManagedProxy, Proxies
+from fakebrokers.proxy.server import Proxy
 
 #: The version of Toxiproxy whose API this is.
 VERSION = "2.12.0"
@@ -33,12 +34,15 @@ class ToxiproxyApi:
         host: Address to listen on.
         port: 0 takes a free one; Toxiproxy's own is 8474.
         seed: Of all random decisions (Toxiproxy does not keep its own).
+        make: Makes each proxy that a client of the API asks for.
     """
 
-    def __init__(self, *, host: str = "127.0.0.1", port: int = 0, seed: int = 0) -> None:
+    def __init__(
+        self, *, host: str = "127.0.0.1", port: int = 0, seed: int = 0, make: MakeProxy = Proxy
+    ) -> None:
         self.host = host
         self.port = port
-        self.proxies = Proxies(seed)
+        self.proxies = Proxies(seed, make)
         self._runner: web.AppRunner | None = None
 
     @property
@@ -49,6 +53,10 @@ class ToxiproxyApi:
     def proxy(self, name: str) -> ManagedProxy:
         """A proxy by name, to look at its journal or to add other faults. `ApiError` if there is none."""
         return self.proxies.find(name)
+
+    def add(self, name: str, listen: str, upstream: str, make: MakeProxy) -> ManagedProxy:
+        """A further proxy, of its own making; `ApiError` if it cannot listen. Any thread."""
+        return loop_thread().call(self.proxies.add, name, listen, upstream, make)
 
     def start(self) -> ToxiproxyApi:
         """Listen; returns once the port is open."""

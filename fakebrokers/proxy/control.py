@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -29,45 +30,59 @@ class ApiError(Exception):
         return {"error": str(self), "status": self.status, **self.more}
 
 
-class ManagedProxy:
-    """A proxy by name, with its toxics; can be switched off and on."""
+#: Makes a proxy for an upstream; gets ``host``, ``port`` and ``seed`` as keywords.
+MakeProxy = Callable[..., Proxy]
 
-    def __init__(self, name: str, listen: str, upstream: str, seed: int) -> None:
+
+class ManagedProxy:
+    """A proxy by name, with its toxics; can be switched off and on, and keeps its faults and its journal.
+
+    Args:
+        make: Makes the proxy when it is first switched on.
+    """
+
+    def __init__(self, name: str, listen: str, upstream: str, make: MakeProxy) -> None:
         self.name = name
         self.listen = listen
         self.upstream = upstream
         self.toxics: dict[str, Toxic] = {}
         self.proxy: Proxy | None = None
-        self._seed = seed
+        self._make = make
 
     @property
     def enabled(self) -> bool:
         """Whether it listens."""
-        return self.proxy is not None
+        return self.proxy is not None and self.proxy.runs
 
     def start(self) -> None:
         """Listen; all toxics act from the first connection on."""
-        if self.proxy is not None:
+        if self.enabled:
             return
         host, port = _listen_address(self.listen)
         try:
-            proxy = Proxy(self.upstream, host=host, port=port, seed=self._seed)
-            for toxic in self.toxics.values():
-                _add_faults(proxy, toxic)
-            proxy.start()
+            if self.proxy is None:
+                self.proxy = self._made(host, port)
+            else:
+                self.proxy.move(self.upstream, host, port)
+            self.proxy.start()
         except UsageError as error:
             raise ApiError(400, f"bad request body: {error}") from None
         except OSError as error:
             text = (error.strerror or str(error)).lower()
             raise ApiError(500, f"listen tcp {self.listen}: bind: {text}") from None
-        self.proxy = proxy
-        self.listen = proxy.address
+        self.listen = self.proxy.address
+
+    def _made(self, host: str, port: int) -> Proxy:
+        proxy = self._make(self.upstream, host=host, port=port)
+        for toxic in self.toxics.values():
+            _add_faults(proxy, toxic)
+        return proxy
 
     def stop(self) -> None:
         """Refuse new connections and cut the open ones."""
         if self.proxy is not None:
+            self.proxy.kill()
             self.proxy.stop()
-            self.proxy = None
 
     def update(self, listen: str, upstream: str, enabled: bool) -> None:
         """Set address, server, on or off; cuts open connections if an address changes."""
@@ -144,10 +159,11 @@ class Proxies:
 
     Args:
         seed: Of the random decisions of all toxics: same seed, same connections hit.
+        make: Makes each proxy.
     """
 
-    def __init__(self, seed: int = 0) -> None:
-        self.seed = seed
+    def __init__(self, seed: int = 0, make: MakeProxy = Proxy) -> None:
+        self._make = partial(make, seed=seed)
         self.by_name: dict[str, ManagedProxy] = {}
 
     def find(self, name: str) -> ManagedProxy:
@@ -165,14 +181,20 @@ class Proxies:
             raise ApiError(400, f"bad request body: expected a list of toxics, got {toxics!r:.100}")
         if wanted["name"] in self.by_name:
             raise ApiError(409, "proxy already exists")
-        managed = ManagedProxy(
-            wanted["name"], wanted.get("listen") or "127.0.0.1:0", wanted["upstream"], self.seed
-        )
+        listen = wanted.get("listen") or "127.0.0.1:0"
+        managed = ManagedProxy(wanted["name"], listen, wanted["upstream"], self._make)
         for row in toxics:
             managed.add(self._read_toxic(managed, row))
         if wanted.get("enabled", True):
             managed.start()
         self.by_name[managed.name] = managed
+        return managed
+
+    def add(self, name: str, listen: str, upstream: str, make: MakeProxy) -> ManagedProxy:
+        """A proxy of its own making, started."""
+        managed = ManagedProxy(name, listen, upstream, make)
+        managed.start()
+        self.by_name[name] = managed
         return managed
 
     def update(self, name: str, body: Mapping[str, Any]) -> ManagedProxy:

@@ -16,8 +16,11 @@ class Upstream(Protocol):
     def write(self, data: bytes) -> None:
         """Send to the server; `ProxySession.server_writable` tells when too much is waiting."""
 
+    def end_output(self) -> None:
+        """FIN to the server, behind what was written; its bytes still come."""
+
     def close(self) -> None:
-        """FIN to the server, behind what was written."""
+        """End the connection to the server, behind what was written."""
 
     def stop_reading(self) -> None:
         """Leave the server's bytes in its socket."""
@@ -44,23 +47,35 @@ class ProxyCodec(Codec):
 class ProxySession(Session):
     """Reads nothing from the client until the connection to the server stands.
 
+    The two directions end one by one: FIN of one side reaches the other side as FIN, and what that one still
+    has to say passes.
+
     Args:
         dial: Begins to connect to the server, and calls `connected` or `failed` later.
         linger: Gives the seconds by which the server's FIN reaches the client late; asked when it comes.
         name: Of the server, if there are several.
+
+    Attributes:
+        codec: Of this connection.
     """
 
+    half_closes = True
+
+    codec: Codec
+
     def __init__(
-        self, dial: Callable[[ProxySession], None], linger: Callable[[], float], name: str = ""
+        self, *, dial: Callable[[ProxySession], None], linger: Callable[[], float], name: str = ""
     ) -> None:
+        self.codec = ProxyCodec()
         self._dial = dial
+        self._input_over = self._server_over = False
         self._linger = linger
         self._name = name
         self._upstream: Upstream | None = None
         self._from_server = 0
 
     def opened(self, now: float) -> None:
-        self._end_timer = self.link.session_timer(self._end)
+        self._end_timer = self.link.session_timer(self._pass_servers_end)
         self.state = "connecting"
         self.link.stop_reading()
         self._dial(self)
@@ -88,6 +103,9 @@ class ProxySession(Session):
         """Pass bytes of the server on; stop reading from it while the client reads too slowly."""
         self.link.say(ServerBytes(self._from_server, data))
         self._from_server += len(data)
+        self._watch_client()
+
+    def _watch_client(self) -> None:
         if not self.link.writable and self._upstream is not None:
             self._upstream.stop_reading()
 
@@ -102,17 +120,32 @@ class ProxySession(Session):
         else:
             self.link.stop_reading()
 
-    def server_gone(self, how: HangUp, now: float) -> None:
-        """End the client's connection in the way the server did."""
-        self._upstream = None
-        linger = self._linger() if how is HangUp.FIN else 0.0
+    def input_ended(self, now: float) -> None:
+        self._input_over = True
+        if self._server_over:
+            self.link.hang_up()
+        elif self._upstream is not None:
+            self._upstream.end_output()
+
+    def server_ended(self, now: float) -> None:
+        """The server has sent FIN, and may still read."""
+        linger = self._linger()
         if linger:
             self._end_timer.set(now + linger)
         else:
-            self.link.hang_up(how)
+            self._pass_servers_end(now)
 
-    def _end(self, now: float) -> None:
-        self.link.hang_up()
+    def _pass_servers_end(self, now: float) -> None:
+        self._server_over = True
+        if self._input_over:
+            self.link.hang_up()
+        else:
+            self.link.end_output()
+
+    def server_gone(self, how: HangUp) -> None:
+        """The connection to the server has broken: end the client's in the same way."""
+        self._upstream = None
+        self.link.hang_up(how)
 
     def closed(self, now: float) -> None:
         self.state = "closed"

@@ -28,7 +28,8 @@ class UpstreamSocket(asyncio.Protocol):
         self._session = session
         self._connection = session.link
         self._socket: asyncio.Transport | None = None
-        self._closing: asyncio.TimerHandle | None = None
+        self._late_end: asyncio.TimerHandle | None = None
+        self._output_over = self._closing = False
 
     # asyncio.Protocol
 
@@ -43,13 +44,16 @@ class UpstreamSocket(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         self._step(lambda: self._session.from_server(data))
 
+    def eof_received(self) -> bool:
+        self._step(lambda: self._session.server_ended(self._driver.loop.time()))
+        return True  # the client may go on sending
+
     def connection_lost(self, error: Exception | None) -> None:
         self._socket = None
-        if self._closing is not None:
-            self._closing.cancel()
-        elif self._session.state != "closed":
+        self._forget_late_end()
+        if self._session.state != "closed":
             how = HangUp.RST if isinstance(error, ConnectionError) else HangUp.FIN
-            self._step(lambda: self._session.server_gone(how, self._driver.loop.time()))
+            self._step(lambda: self._session.server_gone(how))
 
     def pause_writing(self) -> None:
         self._step(lambda: self._session.server_writable(False))
@@ -67,19 +71,37 @@ class UpstreamSocket(asyncio.Protocol):
         if self._socket is not None:
             self._socket.write(data)
 
-    def close(self) -> None:
-        if self._socket is None:
-            return
+    def end_output(self) -> None:
         linger = self._linger()
         if linger:
-            self._closing = self._driver.loop.call_later(linger, self._socket.close)
+            self._late_end = self._driver.loop.call_later(linger, self._end)
         else:
+            self._end()
+
+    def close(self) -> None:
+        self._closing = True
+        if self._output_over:
+            self._end()
+        elif self._late_end is None:
+            self.end_output()
+
+    def _end(self) -> None:
+        """Send FIN; with `close` that is the end of the connection."""
+        self._late_end = None
+        self._output_over = True
+        if self._socket is not None and self._closing:
             self._socket.close()
+        elif self._socket is not None:
+            self._socket.write_eof()
+
+    def _forget_late_end(self) -> None:
+        if self._late_end is not None:
+            self._late_end.cancel()
+            self._late_end = None
 
     def drop(self) -> None:
         """Abort it at once; what was written and not sent is lost."""
-        if self._closing is not None:
-            self._closing.cancel()
+        self._forget_late_end()
         if self._socket is not None:
             self._socket.abort()
 

@@ -124,6 +124,7 @@ class ExpireNow(Effect, frozen=True, tag="expire-now"):
     """All deliveries expire at this moment, however young: the messages come again."""
 
     needs_frame = False
+    needs_broker = True
     realism = Realism.LEGAL
 
     def apply(self, passage: Passage) -> None:
@@ -140,6 +141,7 @@ class ChangeIdentity(Effect, frozen=True, tag="change-identity"):
     """
 
     needs_frame = False
+    needs_broker = True
     realism = Realism.ENVIRONMENT
     identity: str
 

@@ -219,6 +219,9 @@ class ZmqListener(ABC):
             self._serving = self.driver.loop.create_task(self.serve())
             self._serving.add_done_callback(self._served)
 
+    def end_output(self) -> None:  # noqa: B027 - there is nothing to do
+        """ZeroMQ has no half-closed connections."""
+
     def _served(self, task: asyncio.Task[None]) -> None:
         error = None if task.cancelled() else task.exception()
         if error is not None:

@@ -233,6 +233,9 @@ class MemorySocket:
         self._connection = None
         self._reconnect_later()
 
+    def end_output(self) -> None:
+        """ZeroMQ has no half-closed connections."""
+
     def stop_reading(self) -> None:
         self._reading = False
 

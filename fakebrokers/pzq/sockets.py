@@ -98,6 +98,7 @@ class _Peer:
         self._listener = listener
         self._routing_id = routing_id
         self.hang_up = listener.hang_up
+        self.end_output = listener.end_output
         self.stop_reading = listener.stop_reading
         self.resume_reading = listener.resume_reading
 

@@ -52,6 +52,7 @@ class MoveLeader(Effect, frozen=True, tag="move-leader"):
     """
 
     needs_frame = False
+    needs_broker = True
     once = True
     realism = Realism.LEGAL
     stream: str
@@ -74,6 +75,7 @@ class DeleteStream(Effect, frozen=True, tag="delete-stream"):
     """
 
     needs_frame = False
+    needs_broker = True
     once = True
     realism = Realism.LEGAL
     stream: str

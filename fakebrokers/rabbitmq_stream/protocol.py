@@ -7,7 +7,7 @@ from fakebrokers.protocol import Protocol
 from fakebrokers.rabbitmq_stream import faults
 from fakebrokers.rabbitmq_stream.frames import FRAMES
 
-WIRE = Wire("stream", FRAMES, port=5552)
+WIRE = Wire("stream", FRAMES, port=5552, relay="fakebrokers.rabbitmq_stream.relay:StreamRelay")
 
 PROTOCOL = Protocol(
     name="rabbitmq-stream",

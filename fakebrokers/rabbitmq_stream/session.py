@@ -51,6 +51,19 @@ _LISTED = (1, 2, 5, 6, 7, 9, 10, 11, 12, 13, 14, 15, 22, 23, 24, 25, 28, 29, 30,
 _TWO_VERSIONS = frozenset({Publish.KEY})
 
 
+def refusal_of(frame: Frame, code: int) -> Frame | None:
+    """The answer to a frame that carries the error `code`, in the shape that this frame's errors have."""
+    match frame:
+        case Publish():
+            return PublishError(frame.publisher_id, refuse_ids(frame.publishing_ids, code))
+        case Credit():
+            return CreditResponse(code, frame.subscription_id)
+        case Metadata():
+            rows = tuple([StreamMetadata(name, code, NO_LEADER, ()) for name in frame.streams])
+            return MetadataResponse(frame.correlation_id, (), rows)
+    return answer(frame, code)
+
+
 class StreamSession(SessionBase):
     """The state machine of one connection; also `broker.Client` for its broker.
 
@@ -160,16 +173,7 @@ class StreamSession(SessionBase):
     # --- what others ask ----------------------------------------------------------------------
 
     def refusal(self, frame: Frame, code: int, now: float) -> Frame | None:
-        """The answer to a frame that carries the error `code`, in the shape that this frame's errors have."""
-        match frame:
-            case Publish():
-                return PublishError(frame.publisher_id, refuse_ids(frame.publishing_ids, code))
-            case Credit():
-                return CreditResponse(code, frame.subscription_id)
-            case Metadata():
-                rows = tuple([StreamMetadata(name, code, NO_LEADER, ()) for name in frame.streams])
-                return MetadataResponse(frame.correlation_id, (), rows)
-        return answer(frame, code)
+        return refusal_of(frame, code)
 
     def unwatch_if_unused(self, stream: Stream) -> None:
         """Get no MetadataUpdate any more of a stream that has no publisher or subscription here."""

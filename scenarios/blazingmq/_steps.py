@@ -152,6 +152,13 @@ def posts(
     return [(r, message) for r in found if isinstance(r.frame, Put) for message in r.frame.messages]
 
 
+def acked_on_the_wire(broker: BlazingMQ, data: bytes, since: int = 0) -> bool:
+    """Whether a message with these data came since then, and its ACK left."""
+    keys = {message.key for _, message in posts(broker, since=since) if data in message.data}
+    told = [r.frame for r in sent(broker, "ACK", since=since)]
+    return any(each.key in keys for f in told if isinstance(f, Ack) for each in f.messages)
+
+
 def confirms(broker: BlazingMQ, *, since: int = 0, connection: str | None = None) -> list[ConfirmMessage]:
     """Each confirm that came."""
     found = received(broker, "CONFIRM", since=since, connection=connection)
@@ -370,8 +377,10 @@ async def still_works(
     broker: BlazingMQ, client: Client, expect: Expect, criterion: str, target: str = "q"
 ) -> None:
     """The next post is acknowledged, perhaps after the client came back."""
+    mark = broker.journal.last_seq
     result = await client.publish(target, b"the next one", timeout=10.0)
     expect.outcome(result, "acked", criterion)
+    expect.that(acked_on_the_wire(broker, b"the next one", mark), criterion, "no such post, or no ACK of it")
 
 
 async def survives(client: Client, expect: Expect, criterion: str = "the process survives it") -> None:

@@ -204,7 +204,7 @@ async def late_heartbeat(broker: BlazingMQ, client: Client, expect: Expect) -> N
     one_connection(broker, expect, "on one connection")
 
 
-@scenario("BMQ-5.08", roles=PUBLISHER)
+@scenario("BMQ-5.08", roles=PUBLISHER, revision=2)
 async def flood(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     """HEARTBEAT_REQ flood.
 
@@ -252,7 +252,7 @@ async def watchdog_off(broker: BlazingMQ, client: Client, expect: Expect) -> Non
     await still_works(broker, client, expect, "the post is acked")
 
 
-@scenario("BMQ-5.18", roles=PUBLISHER, server={"heartbeat_ms": 300, "max_missed": 2})
+@scenario("BMQ-5.18", roles=PUBLISHER, server={"heartbeat_ms": 300, "max_missed": 2}, revision=2)
 async def own_requests(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     """The client's own heartbeat requests are answered.
 
@@ -269,3 +269,4 @@ async def own_requests(broker: BlazingMQ, client: Client, expect: Expect) -> Non
     one_connection(broker, expect, "the connection is kept")
     expect.that(len(asked) <= 5.0 / 0.3 + 1, "at most one request per interval", len(asked))
     expect.ok(await open_queue(client), "the session is usable")
+    expect.that(sent(broker, "openQueueResponse"), "the session is usable", "no openQueue came")

@@ -27,6 +27,7 @@ from scenarios.blazingmq._steps import (
     Q,
     accepted,
     ack_for,
+    acked_on_the_wire,
     begin_open,
     broken_control,
     came,
@@ -44,11 +45,11 @@ from scenarios.blazingmq._steps import (
     ready,
     received,
     say_raw,
+    sent,
     survives,
     told,
 )
 from scenarios.blazingmq.negotiation import Nodes, connect_with
-from scenarios.blazingmq.outages import acked_on_the_wire
 from scenarios.blazingmq.queue_answers import answer_to, asked
 
 Json = dict[str, Any]
@@ -109,7 +110,7 @@ async def length_below_header(broker: BlazingMQ, client: Client, expect: Expect)
             expect.failed(result, LOST, "what waited ends as lost, or is repeated")
 
 
-@scenario("BMQ-7.02", roles=PUBLISHER)
+@scenario("BMQ-7.02", roles=PUBLISHER, revision=2)
 async def length_near_the_limit(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     """Length near the limit, then nothing.
 
@@ -126,8 +127,12 @@ async def length_near_the_limit(broker: BlazingMQ, client: Client, expect: Expec
     say_raw(broker, expect, LENGTH_MAX.to_bytes(4) + bytes((0x44, 2, 0, 0)) + bytes(8))
     left = await closes(broker, name)
     expect.tolerate(left, "the client closes the connection within 1 s")
+    mark = broker.journal.last_seq
     result = await open_queue(client, timeout=1.0)
     expect.ended(result, "an open ends by its deadline")
+    if result.ok:
+        there = sent(broker, "openQueueResponse", since=mark)
+        expect.that(there, "an open is ok only if the broker says so", "it has not")
     if not left:
         expect.that(not result.ok, "nothing is read as if a new event began", str(result))
     await asyncio.sleep(1.5)

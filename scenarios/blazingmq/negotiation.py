@@ -422,7 +422,7 @@ async def no_optional_features(broker: BlazingMQ, client: Client, expect: Expect
     expect.ok(await close_queue(client), "close works")
 
 
-@scenario("BMQ-1.15", roles=BOTH)
+@scenario("BMQ-1.15", roles=BOTH, revision=2)
 async def other_encoding(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     """Answers in the other advertised encoding.
 
@@ -438,5 +438,7 @@ async def other_encoding(broker: BlazingMQ, client: Client, expect: Expect) -> N
         raise Unsupported("the client lists one encoding only")
     expect.ok(result, "connect succeeds")
     expect.ok(await open_queue(client, flags=READ_WRITE), "open and configure succeed")
+    expect.that(received(broker, "openQueue"), "open and configure succeed", "no openQueue came")
     expect.ok(await close_queue(client), "close succeeds")
+    expect.that(received(broker, "closeQueue"), "close succeeds", "no closeQueue came")
     expect.ok(await client.close(), "stop succeeds")

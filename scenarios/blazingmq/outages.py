@@ -9,7 +9,7 @@ from conformance.adapter.base import Call
 from conformance.adapter.result import Result
 from conformance.suite import Client, Expect, scenario
 from fakebrokers import BlazingMQ
-from fakebrokers.blazingmq.frames import Ack, PutMessage
+from fakebrokers.blazingmq.frames import PutMessage
 from fakebrokers.core.session import HangUp
 from fakebrokers.faults import delay, drop
 from scenarios.blazingmq._steps import (
@@ -17,6 +17,7 @@ from scenarios.blazingmq._steps import (
     GRACE_S,
     LOST,
     PUBLISHER,
+    acked_on_the_wire,
     acknowledge,
     came,
     current,
@@ -30,13 +31,6 @@ from scenarios.blazingmq.publishing import acked_guid, body, has_guid, no_extra_
 
 LONG_S = 30.0
 FIRST = "no ACK on the first connection"
-
-
-def acked_on_the_wire(broker: BlazingMQ, data: bytes, since: int = 0) -> bool:
-    """Whether a message with these data came since then, and its ACK left."""
-    keys = {message.key for _, message in posts(broker, since=since) if data in message.data}
-    told = [r.frame for r in sent(broker, "ACK", since=since)]
-    return any(each.key in keys for f in told if isinstance(f, Ack) for each in f.messages)
 
 
 def times_out(expect: Expect, result: Result, timeout_s: float) -> None:

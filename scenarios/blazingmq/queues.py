@@ -202,7 +202,7 @@ async def close_repeats_the_handle(broker: BlazingMQ, client: Client, expect: Ex
     repeats(expect, writing, frame)
 
 
-@scenario("BMQ-2.12", roles=PUBLISHER)
+@scenario("BMQ-2.12", roles=PUBLISHER, revision=2)
 async def close_twice(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     """Close of an unknown or already closed queue.
 
@@ -211,6 +211,7 @@ async def close_twice(broker: BlazingMQ, client: Client, expect: Expect) -> None
     """
     await ready(client, expect)
     expect.ok(await close_queue(client), "the first close ends ok")
+    expect.that(sent(broker, "closeQueueResponse"), "the first close ends ok", "the broker was not asked")
     mark = broker.journal.last_seq
     again = await close_queue(client)
     if not again.ok:

@@ -43,7 +43,7 @@ def ends(broker: BlazingMQ, connection: str) -> list[Record]:
     return [r for r in records if r.kind in ("closed", "fin", "rst")]
 
 
-@scenario("BMQ-6.01", roles=BOTH)
+@scenario("BMQ-6.01", roles=BOTH, revision=2)
 async def graceful_stop(broker: BlazingMQ, client: Client, expect: Expect) -> None:
     """Graceful stop order.
 
@@ -55,6 +55,7 @@ async def graceful_stop(broker: BlazingMQ, client: Client, expect: Expect) -> No
     await client.connected()
     await opened(client, expect, "r", flags=READ)
     await opened(client, expect, "w")
+    expect.exercised(len(received(broker, "openQueue")) == 2, "two queues were not opened")
     broker.faults.add(latency(0.2, kind=GOODBYE, direction="out"))
     mark = broker.journal.last_seq
     expect.ok(await client.close(), "stop ends ok")

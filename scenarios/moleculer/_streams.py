@@ -36,8 +36,8 @@ def kibibytes(count: int) -> list[bytes]:
 
 
 def version_of(broker: Moleculer) -> Any:
-    """The protocol that the client speaks, by its first packet."""
-    return next(packet.ver for record, packet in broker.packets() if record.tap & Tap.RECEIVED)
+    """The protocol that the client speaks, by its first packet; None if it has sent none."""
+    return next((packet.ver for record, packet in broker.packets() if record.tap & Tap.RECEIVED), None)
 
 
 class Upload:

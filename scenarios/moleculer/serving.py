@@ -265,7 +265,7 @@ async def request_while_stopping(broker: Moleculer, client: Client, expect: Expe
         expect.that(fits, "the RESPONSE is the result, or 404", found[0])
 
 
-@scenario("MOL-3.18", roles=SERVICE)
+@scenario("MOL-3.18", roles=SERVICE, revision=2)
 async def in_flight_at_stop(broker: Moleculer, client: Client, expect: Expect) -> None:
     """In-flight at stop.
 
@@ -279,6 +279,8 @@ async def in_flight_at_stop(broker: Moleculer, client: Client, expect: Expect) -
     await serve(client, {"slow": {"sleep_ms": 1500}})
     id = request(node, "s.slow")
     await asyncio.sleep(0.1)
+    early = said(broker, "Response", where=lambda p: p.id == id)
+    expect.exercised(not early, "the request was answered before the close")
     closing = client.begin("close", 8.0, session="s1")
     expect.ok(await closing, "close completes")
     await asyncio.sleep(2.0)

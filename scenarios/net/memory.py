@@ -68,7 +68,7 @@ def _first_hang(results: list[Any]) -> str:
     return next((str(result) for result in results if result.hang), "")
 
 
-@scenario("NET-3.05", timeout_s=120, process=True)
+@scenario("NET-3.05", timeout_s=120, process=True, revision=2)
 async def orphan_answers(subject: Subject, client: Client, expect: Expect) -> None:
     """Orphan answers do not pile up.
 

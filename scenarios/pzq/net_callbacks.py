@@ -11,7 +11,7 @@ from scenarios.subjects import ROLES
 from scenarios.subjects.pzq import PzqSubject
 
 
-@scenario("NET-3.06", protocol="pzq", roles=ROLES, ops=("raise_next",), timeout_s=90)
+@scenario("NET-3.06", protocol="pzq", roles=ROLES, ops=("raise_next",), timeout_s=90, revision=2)
 async def callbacks_that_raise(subject: PzqSubject, client: Client, expect: Expect) -> None:
     """Exception in each callback kind.
 

@@ -218,7 +218,7 @@ async def _whole_on_the_wire(
         expect.equal(name, reference, f"{shown}: sent whole, never truncated")
 
 
-@scenario("RMQS-2.14", process=True, revision=2)
+@scenario("RMQS-2.14", process=True, revision=3)
 async def null_and_empty(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
     """Null and empty strings.
 

@@ -2,7 +2,7 @@
 
     python blazingmq_load.py tcp://HOST:PORT MESSAGES ROUNDS
 
-prints the seconds of each round, from the first post to the last ACK.
+prints the seconds of each round, from the first post to the last ACK, and its seconds of processor time.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ def main() -> None:
     for _ in range(rounds):
         answered = 0
         done.clear()
-        begun = time.perf_counter()
+        begun, worked = time.perf_counter(), time.process_time()
         for _ in range(messages):
             session.post(URI, BODY, on_ack=on_ack)
         assert done.wait(60)
-        seconds.append(time.perf_counter() - begun)
+        seconds.append((time.perf_counter() - begun, time.process_time() - worked))
     session.stop()
     print(json.dumps(seconds))
 

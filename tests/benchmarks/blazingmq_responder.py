@@ -2,8 +2,9 @@
 
     python blazingmq_responder.py
 
-prints its port. Control messages are answered with the bytes that were recorded, in order; each PUT event
-with an ACK event that repeats the GUIDs of its messages. Nothing is parsed, checked, stored or noted.
+prints its port, and for each line of its input the seconds of processor time so far. Control messages are
+answered with the bytes that were recorded, in order; each PUT event with an ACK event that repeats the GUIDs
+of its messages. Nothing is parsed, checked, stored or noted.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
+import time
 from pathlib import Path
 
 VECTORS = Path(__file__).parents[1] / "blazingmq" / "vectors" / "blazingmq.jsonl"
@@ -62,8 +64,13 @@ async def main() -> None:
     loop = asyncio.get_running_loop()
     server = await loop.create_server(Responder, "127.0.0.1", 0)
     print(server.sockets[0].getsockname()[1], flush=True)
-    await loop.run_in_executor(None, sys.stdin.read)
+    await loop.run_in_executor(None, tell_the_time)
     server.close()
+
+
+def tell_the_time() -> None:
+    for _ in sys.stdin:
+        print(time.process_time(), flush=True)
 
 
 if __name__ == "__main__":

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from fakebrokers.blazingmq.server import BlazingMQ
+from fakebrokers.server import FakeServer
 
 MISSING = "missing: the C++ SDK (pip install blazingmq==1.2.2)"
 PROGRAMS = Path(__file__).with_name("programs")
@@ -86,7 +87,7 @@ def need_sdk() -> None:
     pytest.importorskip("blazingmq", reason=MISSING)
 
 
-def start(broker: BlazingMQ, program: str, prepare: str = "client = Client()") -> subprocess.Popen[str]:
+def start(broker: FakeServer, program: str, prepare: str = "client = Client()") -> subprocess.Popen[str]:
     """Start a program with a client; it can `tell` something, and waits for a line in `go_on`."""
     source = f"{PRELUDE}\n{prepare}\n{dedent(program)}\n"
     return subprocess.Popen(
@@ -127,7 +128,7 @@ def finish(process: subprocess.Popen[str], timeout: float = 40) -> Done:
     return Done(process.returncode, json.loads(lines[-1]) if lines else {}, errors)
 
 
-def run(broker: BlazingMQ, program: str, prepare: str = "client = Client()") -> Done:
+def run(broker: FakeServer, program: str, prepare: str = "client = Client()") -> Done:
     """Run a program to its end, which must be a good one."""
     done = finish(start(broker, program, prepare))
     assert done.code == 0, done

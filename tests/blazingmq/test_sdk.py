@@ -366,6 +366,24 @@ def test_reversed_and_mixed_answers(broker: BlazingMQ) -> None:
     assert done.told["acks"] == ["LIMIT_MESSAGES"] * 3 + ["SUCCESS"] * 3
 
 
+def test_large_messages_do_not_wait_for_the_kernel(broker: BlazingMQ) -> None:
+    """Its send buffer is so small that the broker's delayed acknowledgements would stop it: 17 a second."""
+    done = run(
+        broker,
+        """
+        client.open(Q, write=True)
+        begun = time.monotonic()
+        for _ in range(80):
+            client.post(Q, bytes(65536))
+        client.wait(acks=80)
+        seconds = time.monotonic() - begun
+        client.stop()
+        tell(seconds=seconds)
+        """,
+    )
+    assert done.told["seconds"] < 2.0
+
+
 def test_it_negotiates_in_ber(broker: BlazingMQ) -> None:
     program = start(broker, "tell(ready=True)\ngo_on()\nclient.stop()")
     told(program)

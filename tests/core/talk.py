@@ -29,6 +29,9 @@ class Recorder:
     def hang_up(self, how: HangUp) -> None:
         self.ended = how
 
+    def end_output(self) -> None:
+        self.writes.append(b"<fin>")
+
     def stop_reading(self) -> None:
         self.reading = False
 

@@ -222,3 +222,43 @@ def test_what_silence_a_client_must_not_bear_stands_in_the_journal() -> None:
     talk.send(b"hello me")
     (record,) = talk.journal.select(kind="silence limit")
     assert (record.connection, record.note) == ("c1", "2500 ms")
+
+
+# ends of one direction
+
+
+def test_the_brokers_direction_ends_and_the_clients_goes_on() -> None:
+    talk = Talk(latency(1.0, direction="out", kind="Stored"))
+    talk.send(b"put a")
+    talk.link.end_output()
+    assert talk.at(0.5) == []
+    assert talk.at(1.0) == [b"stored a\n", b"<fin>"]
+    assert talk.send(b"put b") == []
+    assert talk.at(3.0) == []
+    assert set(talk.broker.values) == {"a", "b"}
+    assert talk.journal.select(kind="Stored")[-1].tap is Tap.SAID
+    assert [record.note for record in talk.journal.select(kind="half-closed")] == ["by broker"]
+    assert talk.wire.ended is None
+    talk.link.hang_up()
+    talk.at(3.0)
+    assert talk.wire.ended is HangUp.FIN
+
+
+def test_the_end_of_the_clients_direction_comes_behind_what_faults_made_late() -> None:
+    talk = Talk(latency(1.0, direction="in", kind="Put"))
+    ended: list[float] = []
+    talk.link.session.half_closes = True  # type: ignore[misc]
+    talk.link.session.input_ended = ended.append  # type: ignore[method-assign]
+    talk.send(b"put a")
+    assert talk.engine.input_ended(talk.link, 0.0)
+    talk.engine.flush(0.0)
+    assert ended == []
+    talk.at(2.0)
+    assert ended == [1.0]
+    assert talk.broker.values == {"a": ""}
+
+
+def test_without_half_closes_the_clients_end_is_that_of_the_connection() -> None:
+    talk = Talk()
+    assert not talk.engine.input_ended(talk.link, 0.0)
+    assert not talk.journal.select(kind="half-closed")

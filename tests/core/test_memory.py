@@ -224,3 +224,16 @@ def test_waiting_needs_the_async_twin() -> None:
 def test_memory_has_to_be_asked_for() -> None:
     with pytest.raises(UsageError, match="memory=True"):
         Toy().connect_memory(Client())
+
+
+def test_the_brokers_direction_ends_behind_what_it_said() -> None:
+    async def work(toy: Toy) -> None:
+        client = Client()
+        link = toy.connect_memory(client)
+        link.write(b"hello me\n")
+        await asyncio.sleep(0.1)
+        toy.call(toy.connection("c1").end_output)
+        await asyncio.sleep(0.1)
+        assert (client.heard, client.ended) == (b"welcome\n", "fin")
+
+    on(work)

@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from fakebrokers.faults import drop
+from fakebrokers.proxy.api import ToxiproxyApi
 from tests.proxy.control import Api, connect, talk
 from tests.toy import Toy
 
@@ -40,6 +42,23 @@ def test_off_and_on_again(api: Api, proxy: dict[str, Any], verb: str) -> None:
     assert api(verb, "/proxies/p", {"enabled": True})[1] == proxy
     with connect(proxy) as sock:
         assert talk(sock) == b"stored a\n"
+
+
+def test_off_and_on_keeps_the_journal_and_the_counts(
+    service: ToxiproxyApi, api: Api, proxy: dict[str, Any]
+) -> None:
+    managed = service.proxy("p").proxy
+    assert managed is not None
+    managed.faults.add(drop(direction="out", nth=1, scope="run", name="lost"))
+    for enabled in (False, True):
+        with connect(proxy) as sock:
+            sock.sendall(b"put a\n")
+            managed.wait_for(kind="ServerBytes", count=1 + enabled)
+            assert api("POST", "/proxies/p", {"enabled": False})[0] == 200
+            assert sock.recv(100) == (b"stored a\n" if enabled else b"")
+        api("POST", "/proxies/p", {"enabled": True})
+    assert managed.faults.fired("lost") == 1
+    assert [record.connection for record in managed.journal.select(kind="accepted")] == ["c1", "c2"]
 
 
 def test_another_server(api: Api, proxy: dict[str, Any]) -> None:

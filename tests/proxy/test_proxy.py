@@ -69,7 +69,9 @@ def test_bytes_both_ways() -> None:
         assert toy.broker.values == {"a": "x"}
         sent = proxy.journal.select(kind="ServerBytes")
         assert sum(record.size for record in sent) == 31
-        assert proxy.journal.select(kind="closed")
+        assert proxy.journal.select(kind="half-closed", connection="c1")  # the server's end
+        sock.close()
+        proxy.wait_for(kind="closed")
 
 
 def test_the_clients_end_reaches_the_server() -> None:

@@ -30,7 +30,8 @@ class Subscription:
 
     Attributes:
         handle: Whatever the library has for the subscription.
-        native: By ref, what the library needs to settle a message; the adapter removes what it has settled.
+        native: By ref, what the library needs to settle a message; kept, as scripts may settle twice, except
+            where `auto_settle` leaves the script nothing to settle.
     """
 
     def __init__(
@@ -117,6 +118,8 @@ class Subscription:
         for index, inner in enumerate(wanted):
             answer = await self._adapter.attempt(inner)
             self._adapter.emit("done", sub=self.sub, ref=ref, index=index, op=inner["op"], **answer)
+        if self._plan.get("auto_settle") == "ack":
+            self.native.pop(ref, None)
 
     def _raise_if_wanted(self, ordinal: int) -> None:
         if ordinal in self._plan.get("raise_on", ()):

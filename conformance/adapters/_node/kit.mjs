@@ -104,7 +104,7 @@ export class Subscription {
     this.sub = sub
     this.target = target
     this.handle = undefined // whatever the library has for the subscription
-    this.native = new Map() // by ref: what the library needs to settle a message
+    this.native = new Map() // by ref: what the library needs to settle a message; kept unless `auto_settle` does that
     this.#adapter = adapter
     this.#plan = onMessage ?? {}
   }
@@ -135,6 +135,7 @@ export class Subscription {
       const answer = await this.#adapter.attempt(inner)
       this.#adapter.emit("done", { sub: this.sub, ref, index, op: inner.op, ...answer })
     }
+    if (this.#plan.auto_settle === "ack") this.native.delete(ref)
   }
 
   /** Up to `max` buffered messages: at once if there are any, else as soon as one comes in `waitMs`. */

@@ -26,6 +26,7 @@ from fakebrokers.core.frames import Frame, Malformed
 HOURS_S = 10_000.0
 HASTE_S = 0.5
 CROWDED = 100  #: posts without an ACK
+LOSS_EVERY = 50
 PAUSE_S = 2.0
 
 
@@ -64,6 +65,24 @@ class CrowdedPostsAreALoss(Posts):
         super().send(queue, body, properties, zlib_wanted, number)
         if len(self.pending) > CROWDED:
             self.client.link_now().end(ClientError("connection", "the broker is too slow"))
+
+
+@mutant("one-in-fifty-is-lost", tag="data", breaks=["B10", "X9"], aims=["NET-4.06"])
+class OneInFiftyIsLost(Posts):
+    """Loses a message now and then, and takes it for stored."""
+
+    async def acked(
+        self, number: int, answer: asyncio.Future[dict[str, Any]], timeout: float
+    ) -> dict[str, Any]:
+        if number % LOSS_EVERY == 0 and not answer.done():
+            answer.set_result({"meta": {"guid": "", "correlation": number}})
+        return await super().acked(number, answer, timeout)
+
+    def send(
+        self, queue: Queue, body: bytes, properties: Mapping[str, Property], zlib_wanted: bool, number: int
+    ) -> None:
+        if number == 0 or number % LOSS_EVERY:
+            super().send(queue, body, properties, zlib_wanted, number)
 
 
 @mutant("half-a-second-for-answers", tag="life-cycle", breaks=["B8", "X1"])

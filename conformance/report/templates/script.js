@@ -12,13 +12,22 @@
     try { localStorage.setItem("fakebrokers-theme", root.dataset.theme); } catch { /* a file from disk may not */ }
   });
 
+  // A scenario's page is packed until somebody looks at it.
+  const unpack = async (page) => {
+    const bytes = Uint8Array.from(atob(page.dataset.packed), (letter) => letter.charCodeAt(0));
+    delete page.dataset.packed;
+    const content = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+    page.innerHTML = await new Response(content).text();
+  };
+
   // One scenario's page at a time, by the address behind the #.
-  const show = () => {
+  const show = async () => {
     const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
     const page = target && target.classList.contains("page") ? target : null;
     document.body.classList.toggle("on-page", Boolean(page));
     all(".page.current").forEach((other) => other.classList.remove("current"));
     if (page) {
+      if (page.dataset.packed) await unpack(page);
       page.classList.add("current");
       scrollTo(0, 0);
     } else if (target) {
@@ -73,9 +82,11 @@
       area.remove();
     }
   };
-  all(".copy").forEach((button) => button.addEventListener("click", async () => {
+  addEventListener("click", async (event) => {
+    const button = event.target.closest(".copy");
+    if (!button) return;
     await copy(button.parentElement.querySelector("code").textContent);
     button.textContent = "Copied";
     setTimeout(() => { button.textContent = "Copy"; }, 1500);
-  }));
+  });
 })();

@@ -24,7 +24,7 @@ class StreamSubject(Subject):
     """A queue is a stream; confirms are PublishConfirm, acknowledgements of deliveries do not exist."""
 
     protocol = "rabbitmq-stream"
-    rows: ClassVar = {"NET-2.11": {"revision": 2}, "NET-3.05": {"revision": 2}}
+    rows: ClassVar = {"NET-2.11": {"revision": 2}, "NET-3.05": {"revision": 3}}
     phases: ClassVar = {
         "handshake answer": ("connect", "SaslHandshakeResponse"),
         "open answer": ("open", "DeclarePublisherResponse"),

@@ -11,7 +11,7 @@ import pytest
 
 from conformance.adapter.base import AdapterFailed
 from conformance.adapter.inprocess import InProcessAdapter
-from conformance.adapter.kit import AdapterBase, Failure, op
+from conformance.adapter.kit import AdapterBase, Failure, body_bytes, op
 from conformance.adapter.messages import Kind
 from fakebrokers.core import virtual
 from fakebrokers.errors import UsageError
@@ -21,7 +21,7 @@ from .toy_adapter import Mute, Toy
 Script = Callable[[InProcessAdapter], Coroutine[Any, Any, None]]
 
 
-def with_toy(script: Script, make: type[Toy] = Toy) -> None:
+def with_toy(script: Script, make: Callable[[], Toy] = Toy) -> None:
     async def main() -> None:
         adapter = InProcessAdapter(make, "rabbitmq-stream")
         await adapter.start()
@@ -302,3 +302,38 @@ def test_acknowledgements_are_counted() -> None:
         assert adapter.violations == []
 
     with_counting(script)
+
+
+class Settling(Toy):
+    """Notes what it has settled."""
+
+    settles = "manual"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.settled: list[str] = []
+
+    @op("publish")
+    async def publish(self, session: str, target: str, body: dict[str, Any]) -> dict[str, Any]:
+        await self.subs["c"].deliver(body_bytes(body), native=target)
+        return {"outcome": "acked", "key": None}
+
+    @op("settle")
+    async def settle(self, sub: str, ref: str, how: str) -> None:
+        self.settled.append(self.subscription(sub).native[ref])
+
+
+@pytest.mark.parametrize(("auto_settle", "kept"), [("ack", 0), ("none", 3)])
+def test_what_the_kit_settles_itself_is_not_kept(auto_settle: str, kept: int) -> None:
+    made = Settling()
+
+    async def script(adapter: InProcessAdapter) -> None:
+        assert (await adapter.call("connect", {"session": "s"})).ok
+        plan = {"mode": "event", "auto_settle": auto_settle}
+        await adapter.call("subscribe", {"session": "s", "sub": "c", "target": "t", "on_message": plan})
+        for _ in range(3):
+            await adapter.call("publish", {"session": "s", "target": "t", "body": {"text": "x"}})
+        assert len(made.settled) == 3 - kept
+        assert len(made.subs["c"].native) == kept
+
+    with_toy(script, lambda: made)

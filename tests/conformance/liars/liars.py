@@ -29,6 +29,8 @@ OPENING: Mapping[str, frozenset[str]] = {
     "rabbitmq-stream": frozenset({"connect", "state", "close", "abort"}),
     "narconi": frozenset({"connect", "state", "close", "abort", "narc.ensure_queue"}),
     "pzq": frozenset({"connect", "state", "close", "abort", "subscribe"}),
+    "blazingmq": frozenset({"connect", "state", "close", "abort"}),
+    "moleculer": frozenset({"connect", "state", "close", "abort"}),
 }
 
 

@@ -22,7 +22,7 @@ from tests.conformance.liars.liars import liar
 
 PROGRAM = Path(__file__).with_name("liars.py")
 ROOT = Path(__file__).parents[3]
-PROTOCOLS = ("rabbitmq-stream", "narconi", "pzq")
+PROTOCOLS = ("rabbitmq-stream", "narconi", "pzq", "blazingmq", "moleculer")
 AT_ONCE = 8
 
 #: What is about the opening of a session only, which these two do for real.
@@ -45,6 +45,26 @@ ENSURES = dict.fromkeys(
     ("NARC-1.01", "NARC-1.07", "NARC-1.16"), "queues are made for real, and that is all it is about"
 )
 CONSUMES = dict.fromkeys(("PZQ-2.02", "PZQ-2.03", "PZQ-2.10", "PZQ-2.12", "PZQ-2.13", "PZQ-2.14"), LISTENS)
+SESSIONS = {
+    **dict.fromkeys(
+        (
+            *("BMQ-1.01", "BMQ-1.02", "BMQ-1.03", "BMQ-1.04", "BMQ-1.05", "BMQ-1.06", "BMQ-1.08", "BMQ-1.09"),
+            *("BMQ-1.11", "BMQ-1.12", "BMQ-1.13", "NET-1.13", "NET-2.06"),
+        ),
+        OPENS,
+    ),
+    "BMQ-1.10": "nobody listens, and the connect fails for real",
+    **dict.fromkeys(("BMQ-5.01", "BMQ-5.04", "BMQ-5.05"), "heartbeats are the connection's, which is real"),
+    **dict.fromkeys(("BMQ-5.10", "BMQ-5.12", "BMQ-5.15", "BMQ-5.16"), "so are its loss and its return"),
+    **dict.fromkeys(
+        ("BMQ-6.03", "BMQ-6.04", "BMQ-6.07", "BMQ-6.08", "BMQ-6.09"),
+        "starting and stopping are real, and that is all it is about",
+    ),
+}
+NODES = {
+    **dict.fromkeys(("MOL-1.01", "MOL-1.09"), "the node is real, and it is about its discovery only"),
+    **dict.fromkeys(("MOL-2.01", "MOL-2.02"), "heartbeats are the node's, which is real"),
+}
 
 #: What a liar may pass, and why that is right; for everything else it has to do what it says.
 MAY_PASS: Mapping[tuple[str, str], Mapping[str, str]] = {
@@ -60,6 +80,11 @@ MAY_PASS: Mapping[tuple[str, str], Mapping[str, str]] = {
         "PZQ-2.15": "settling ends either way: the broker is gone",
     },
     ("babbler", "pzq"): CONSUMES,
+    ("caller", "blazingmq"): {"BMQ-1.10": SESSIONS["BMQ-1.10"]},
+    ("greeter", "blazingmq"): SESSIONS,
+    ("babbler", "blazingmq"): SESSIONS,
+    ("greeter", "moleculer"): NODES,
+    ("babbler", "moleculer"): NODES,
 }
 KINDS = ("absent", "caller", "greeter", "refuser", "babbler")
 

@@ -140,10 +140,14 @@ def test_light_and_dark(page: Any) -> None:
 
 def test_a_command_is_copied(page: Any) -> None:
     page.goto(page.url.partition("#")[0] + "#s-RMQS-3.03--rabbitmq-stream")
+    button = page.locator("article.page.current .result.fail .copy").first
+    button.wait_for()  # the page is unpacked when somebody looks at it
     page.evaluate(
         """window.said = [];
         for (const button of document.querySelectorAll(".copy"))
           new MutationObserver(() => said.push(button.textContent)).observe(button, {childList: true});"""
     )
-    page.locator("article.page.current .result.fail .copy").first.click()
-    page.wait_for_function("said[0] === 'Copied'")
+    button.click()
+    while not page.evaluate("said.length"):
+        page.wait_for_timeout(20)
+    assert page.evaluate("said[0]") == "Copied"

@@ -6,6 +6,8 @@ import html
 import importlib.util
 import re
 import sys
+import zlib
+from base64 import b64decode
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -28,7 +30,13 @@ _spec.loader.exec_module(sample)
 
 
 def written(folder: Path, **arguments: Any) -> str:
-    return write_report(folder, arguments.pop("runs"), **arguments).read_text(encoding="utf-8")
+    """The whole report, the pages of the scenarios in their places, as the script unpacks them."""
+    text = write_report(folder, arguments.pop("runs"), **arguments).read_text(encoding="utf-8")
+    return re.sub(r' data-packed="([^"]+)">', lambda found: f">{unpacked(found[1])}", text)
+
+
+def unpacked(page: str) -> str:
+    return zlib.decompress(b64decode(page)).decode()
 
 
 @pytest.fixture(scope="module")
@@ -114,6 +122,13 @@ def test_a_scenario_has_its_page_with_everything(text: str) -> None:
     assert "lose the first confirm" in page and "rabbitmq_stream.url" in page
     assert page.count('<svg class="sequence"') == 3
     assert "revision 1" in page
+
+
+def test_the_pages_of_scenarios_are_packed(tmp_path: Path) -> None:
+    path = write_report(tmp_path, [sample.client("alpha", "1.0", 3, 1)])
+    text = path.read_text()
+    assert 'class="journal"' not in text and text.count('class="page"') == text.count("data-packed=") > 0
+    assert "<noscript>" in text
 
 
 def test_a_source_sentence_names_its_scenarios_and_their_mutants(text: str) -> None:
