@@ -7,7 +7,8 @@ FakeBrokerError
 ├── UsageError         the fake was asked for something it cannot do
 ├── JournalError       the journal could not be written down
 ├── ResourceError      the system lets the process have no more of something
-└── WaitTimeout        what a test waited for did not happen
+├── WaitTimeout        what a test waited for did not happen
+└── UnmetExpectation   what a test expected did not happen, or a fault did not take place
 """
 
 from __future__ import annotations
@@ -102,3 +103,7 @@ class JournalError(FakeBrokerError):
 
 class WaitTimeout(FakeBrokerError, TimeoutError):
     """What a test waited for did not happen in time; the text ends with the last journal lines."""
+
+
+class UnmetExpectation(FakeBrokerError, AssertionError):
+    """What a test expected did not happen; the text says what, where that is written, and what happened."""

@@ -10,23 +10,25 @@
         old, new = rabbitmq_stream_factory(), rabbitmq_stream_factory(profile="seed")
 
 pytest loads this module in every project where fakebrokers is installed, so it imports next to nothing;
-a server is loaded when a test asks for it.
+a server is loaded when a test asks for it. ``docs/pytest.md`` leads through all of it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import ExitStack
-from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from fakebrokers import __version__
-from fakebrokers.protocol import Protocol, find_protocol, fixture_name, known_name, protocol_names
+from fakebrokers.errors import FakeBrokerError
+from fakebrokers.protocol import Protocol, find_protocol, fixture_name, protocol_names
+from fakebrokers.pytest_settings import Settings, add_options, read_settings
 
 if TYPE_CHECKING:
+    from fakebrokers.pytest_real import RealBroker
     from fakebrokers.server import FakeServer
 
 MARKER = """\
@@ -48,65 +50,105 @@ CONFORMANCE_MARKERS = (
 FIXTURES = "fakebrokers_fixtures_of_"
 
 
-class Settings(NamedTuple):
-    """The options of the command line and the ini file.
-
-    Attributes:
-        seed: For the decisions of all faults; None leaves it to the plan.
-        profile: Which server the fakes resemble.
-        journal_lines: How much of a journal a failure report shows; 0 for none.
-    """
-
-    seed: int | None
-    profile: str
-    journal_lines: int
-
-
 SETTINGS = pytest.StashKey[Settings]()
 #: The fakes that a test has started: their titles in reports, and the fakes.
 STARTED = pytest.StashKey[list[tuple[str, "FakeServer"]]]()
-
-OPTIONS = (
-    ("seed", "N", "", "seed of the faults' random decisions (default: the one in the fault plan)"),
-    ("profile", "NAME", "real", "which server the fakes resemble (default: real)"),
-    ("journal-lines", "N", "30", "journal lines shown for a failed test (default: 30; 0: none)"),
-)
+#: The fakes of the whole session, by fixture.
+SHARED = pytest.StashKey[dict[str, "FakeServer"]]()
+#: What a failed test had expected of each fake and did not happen, by the title of the fake.
+UNMET = pytest.StashKey[dict[str, list[str]]]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    group = parser.getgroup("fakebrokers", "fake message brokers")
-    for name, metavar, default, text in OPTIONS:
-        group.addoption(f"--fakebrokers-{name}", metavar=metavar, help=text)
-        parser.addini(f"fakebrokers_{name.replace('-', '_')}", text, default=default)
+    add_options(parser)
 
 
 def pytest_configure(config: pytest.Config) -> None:
     for marker in (MARKER, *CONFORMANCE_MARKERS):
         config.addinivalue_line("markers", marker)
-    config.stash[SETTINGS] = Settings(
-        seed=_number(config, "seed"),
-        profile=_option(config, "profile"),
-        journal_lines=_number(config, "journal-lines") or 0,
-    )
+    config.stash[SETTINGS] = read_settings(config)
+    config.stash[SHARED] = {}
 
 
 def pytest_report_header(config: pytest.Config) -> str:
     settings = config.stash[SETTINGS]
     seed = "" if settings.seed is None else f", seed {settings.seed}"
-    return f"fakebrokers: {__version__}, profile {settings.profile}{seed}"
+    real = "".join(f", real {name} at {url}" for name, url in settings.urls.items())
+    return f"fakebrokers: {__version__}, profile {settings.profile}{seed}{real}"
+
+
+# what becomes of a test
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
+    """Check at the end of a test what it expected of its fakes: the test fails, rather than its teardown."""
+    try:
+        result = yield
+    except BaseException:
+        item.stash[UNMET] = {title: server.expectations.problems() for title, server in _fakes(item)}
+        raise
+    fail = item.config.stash[SETTINGS].unfired == "fail"
+    problems: list[str] = []
+    for _, server in _fakes(item):
+        problems += server.expectations.problems()
+        problems += _unfired(server) if fail else ()
+    if problems:
+        pytest.fail("\n".join(problems), pytrace=False)
+    for server in _shared(item).values():
+        server.check()
+    return result
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_teardown(item: pytest.Item) -> None:
+    """What is still expected now was told already, or the test did not get so far."""
+    for _, server in _fakes(item):
+        server.expectations.clear()
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(
-    item: pytest.Item,
+    item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Add what each fake saw to the report of a failure."""
+    if call.excinfo is not None:
+        from fakebrokers.pytest_report import hide_frames
+
+        hide_frames()  # before pytest looks at the traceback
     report = yield
-    lines = item.config.stash[SETTINGS].journal_lines
-    if report.failed and lines:
-        for title, server in item.stash.get(STARTED, []):
-            report.sections.append((f"fakebrokers journal: {title}", server.journal_excerpt(lines)))
+    settings = item.config.stash[SETTINGS]
+    if report.failed and settings.journal_lines:
+        from fakebrokers.pytest_report import describe, replay_command
+
+        for title, server in _fakes(item):
+            seed = f"--fakebrokers-seed={server.engine.injector.seed}"
+            replay = replay_command(item, (seed, *settings.replay))
+            unmet = item.stash.get(UNMET, {}).get(title, [])
+            text = describe(server, settings.journal_lines, replay, unmet)
+            report.sections.append((f"fakebrokers journal: {title}", text))
     return report
+
+
+def _fakes(item: pytest.Item) -> list[tuple[str, FakeServer]]:
+    """The fakes that a test has, with their titles."""
+    own = [*item.stash.get(STARTED, []), *_shared(item).items()]
+    also = [(f"{title}.{name}", each) for title, fake in own for name, each in fake.companions.items()]
+    return [*own, *also]
+
+
+def _shared(item: pytest.Item) -> dict[str, FakeServer]:
+    """The fakes of the session that a test uses, through other fixtures too."""
+    used = getattr(item, "fixturenames", ())
+    return {name: fake for name, fake in item.config.stash[SHARED].items() if name in used}
+
+
+def _unfired(server: FakeServer) -> list[str]:
+    try:
+        server.faults.check()
+    except FakeBrokerError as error:
+        return str(error).splitlines()
+    return []
 
 
 @pytest.fixture
@@ -115,59 +157,96 @@ def conformance_scenario(request: pytest.FixtureRequest) -> Any:
     return request.param.judged(request)
 
 
-def _option(config: pytest.Config, name: str) -> str:
-    given = config.getoption(f"--fakebrokers-{name}")
-    return str(config.getini(f"fakebrokers_{name.replace('-', '_')}") if given is None else given)
+# fixtures
 
 
-def _number(config: pytest.Config, name: str) -> int | None:
-    text = _option(config, name)
-    if not text:
-        return None
-    if not text.isdecimal():
-        raise pytest.UsageError(f"--fakebrokers-{name} or its ini twin: expected a number, got {text!r}")
-    return int(text)
+class Starter:
+    """Starts the fakes of one protocol for a test or a session, or hands out the real broker.
 
+    Args:
+        protocol: Which.
+        settings: See `Settings`.
+        options: What markers say.
+        stack: Stops the fakes, which raises the errors that they kept.
+        started: Called with each fake.
+    """
 
-def _marked_options(item: pytest.Item, protocol: Protocol) -> dict[str, Any]:
-    """The keywords of all markers that apply to a test, the closest last."""
-    options: dict[str, Any] = {}
-    for marker in reversed(list(item.iter_markers("fakebrokers"))):
-        if not marker.args or protocol.name in [known_name(name) for name in marker.args]:
-            options.update(marker.kwargs)
-    return options
+    def __init__(
+        self,
+        protocol: Protocol,
+        settings: Settings,
+        options: Mapping[str, Any],
+        stack: ExitStack,
+        started: Callable[[FakeServer], None],
+    ) -> None:
+        self._protocol = protocol
+        self._url = settings.urls.get(protocol.name)
+        self._defaults = {"profile": settings.profile, **options}
+        if settings.seed is not None:
+            self._defaults.setdefault("seed", settings.seed)
+        self._stack = stack
+        self._started = started
+        self._count = 0
+
+    def start(self, **options: Any) -> FakeServer | RealBroker:
+        """One more; keywords as for the server class."""
+        from fakebrokers.pytest_marks import check_keywords
+
+        check_keywords(options, self._protocol, self._protocol.fixture, may_name=False)
+        options = {**self._defaults, **options}
+        self._count += 1
+        if self._url is not None:
+            from fakebrokers.pytest_real import real_instead, skip
+
+            if self._count > 1:
+                skip("a second one", self._url)
+            return real_instead(self._protocol, self._url, options)
+        server = self._stack.enter_context(self._protocol.load()(**options))
+        self._started(server)
+        return server
 
 
 def _factory(request: pytest.FixtureRequest, name: str) -> Iterator[Callable[..., Any]]:
     """Yield a function that starts fakes; stop them afterwards, which raises the errors they kept."""
+    from fakebrokers.pytest_marks import marked_options, plan_of
+
     protocol = find_protocol(name)
     item: pytest.Item = request.node
-    settings = item.config.stash[SETTINGS]
-    defaults: dict[str, Any] = {"profile": settings.profile, **_marked_options(item, protocol)}
-    if settings.seed is not None:
-        defaults.setdefault("seed", settings.seed)
     started = item.stash.setdefault(STARTED, [])
     count = 0
 
-    def start(**options: Any) -> FakeServer:
+    def note(server: FakeServer) -> None:
         nonlocal count
-        options = {**defaults, **options}
-        faults = options.get("faults")
-        if isinstance(faults, str | Path):
-            options["faults"] = item.path.parent / faults
-        elif isinstance(faults, list | tuple):
-            options["faults"] = {"faults": faults}
-        server = stack.enter_context(protocol.load()(**options))
         count += 1
         started.append((protocol.fixture if count == 1 else f"{protocol.fixture} ({count})", server))
-        return server
 
+    def start(**options: Any) -> FakeServer | RealBroker:
+        if "faults" in options:
+            options["faults"] = plan_of(options["faults"], item.path.parent, protocol.fixture)
+        return starter.start(**options)
+
+    marked = marked_options(item, protocol)
+    if "faults" in marked:
+        marked["faults"] = plan_of(marked["faults"], item.path.parent, "marker fakebrokers")
     with ExitStack() as stack:
+        starter = Starter(protocol, item.config.stash[SETTINGS], marked, stack, note)
         yield start
 
 
+def _session(request: pytest.FixtureRequest, name: str) -> Iterator[FakeServer | RealBroker]:
+    """Yield the fake of the whole session."""
+    protocol = find_protocol(name)
+    config = request.config
+
+    def note(server: FakeServer) -> None:
+        config.stash[SHARED][f"{protocol.fixture}_session"] = server
+
+    with ExitStack() as stack:
+        yield Starter(protocol, config.stash[SETTINGS], {}, stack, note).start()
+
+
 def fixtures(protocol: str) -> ModuleType:
-    """The fixtures of one protocol, ``NAME`` and ``NAME_factory``, in a module that is a plugin."""
+    """The fixtures of a protocol, ``NAME``, ``NAME_factory`` and ``NAME_session``: a module, and a plugin."""
     name = fixture_name(protocol)
 
     def factory(request: pytest.FixtureRequest) -> Iterator[Callable[..., Any]]:
@@ -177,11 +256,16 @@ def fixtures(protocol: str) -> ModuleType:
         server: FakeServer = request.getfixturevalue(f"{name}_factory")()
         return server
 
+    def session(request: pytest.FixtureRequest) -> Iterator[FakeServer | RealBroker]:
+        yield from _session(request, protocol)
+
     factory.__doc__ = f"Starts as many {protocol} fakes as you call it; keywords as for the server class."
     fake.__doc__ = f"A fresh {protocol} fake."
+    session.__doc__ = f"One {protocol} fake for the whole session; its reset() makes it fresh again."
     module = ModuleType(f"{FIXTURES}{name}")
     vars(module)["factory"] = pytest.fixture(factory, name=f"{name}_factory")
     vars(module)["fake"] = pytest.fixture(fake, name=name)
+    vars(module)["session"] = pytest.fixture(session, name=f"{name}_session", scope="session")
     return module
 
 

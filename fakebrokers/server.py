@@ -21,20 +21,22 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from fakebrokers.core.connection import Connection
+from fakebrokers.core.connection import Connection, Recognise
 from fakebrokers.core.driver import Driver
 from fakebrokers.core.engine import Clock, Engine
+from fakebrokers.core.expecting import ON_THE_WIRE, Expectation, Expectations, Unit
 from fakebrokers.core.frames import Frame
 from fakebrokers.core.host import Host
+from fakebrokers.core.life import Turns, runs, warn_of_drop
 from fakebrokers.core.listeners import Endpoint, Listener, Listeners
-from fakebrokers.core.loop import InsideLoop, LoopHandle, loop_thread
+from fakebrokers.core.loop import InsideLoop, LoopHandle, LoopThread, loop_thread
 from fakebrokers.core.memory import MemoryLink, MemoryListener
 from fakebrokers.core.session import Broker, HangUp
 from fakebrokers.core.tcp import TcpListener
 from fakebrokers.core.virtual import VirtualLoop
 from fakebrokers.core.waiting import Waiter, Wanted
 from fakebrokers.core.wire import Wire, frames_of
-from fakebrokers.errors import UsageError
+from fakebrokers.errors import UnmetExpectation, UsageError
 from fakebrokers.faults.control import FaultControl
 from fakebrokers.faults.plan import Plan, load_plan
 from fakebrokers.journal import Journal, Record, RunJournal, Tap
@@ -63,6 +65,10 @@ class FakeServer(ABC):
         body_limit: Frames with message bodies above this many bytes are journalled without them.
         journal_dir: Folder in which everything is written down besides, from `start` to `stop`.
         memory: Listen on no socket at all; clients connect with `connect_memory` on the running loop.
+        peers: Tells by a client's frame who the client is, such as
+            ``lambda frame: getattr(frame, "properties", {}).get("connection_name")``; called until it does.
+            Faults with ``peer`` and ``scope = "peer"`` then go by that name, and do the same again when
+            several clients connect at once, in whatever order they come.
 
     Attributes:
         protocol: What it speaks.
@@ -70,11 +76,14 @@ class FakeServer(ABC):
         faults: Its faults.
         broker: The model of what all connections share; look, do not touch, from other threads.
         engine: The core; for tests of the core and for reports.
+        expectations: What `expect` was told and `check` has not looked at yet.
         tls: The certificates, if it listens for TLS.
+        is_companion: Another fake stops it, and nobody has to (see `companions`).
     """
 
     protocol: Protocol
     tls: Tls | None = None
+    is_companion: bool = False
 
     def __init__(
         self,
@@ -88,6 +97,7 @@ class FakeServer(ABC):
         body_limit: int = 1024,
         journal_dir: str | Path | None = None,
         memory: bool = False,
+        peers: Recognise | None = None,
     ) -> None:
         if not _is_loopback(host):
             warnings.warn(
@@ -101,7 +111,8 @@ class FakeServer(ABC):
         if seed is not None:
             plan = Plan(seed=seed, faults=plan.faults)
         wires = self.wires
-        self.journal = Journal(frames_of(wires), limit=journal_limit, body_limit=body_limit)
+        frames = frames_of(wires)
+        self.journal = Journal(frames, limit=journal_limit, body_limit=body_limit)
         self.clock = Clock(time.time() - time.monotonic())
         self.broker = self.make_broker(self.clock)
         self.engine = Engine(
@@ -113,13 +124,17 @@ class FakeServer(ABC):
             journal=self.journal,
             clock=self.clock,
         )
+        self.engine.recognise = peers
         self.listeners = Listeners(self.engine)
         self.faults = FaultControl(self)
         self._wanted_port = port
         self._journal_dir = None if journal_dir is None else Path(journal_dir)
         self._written: RunJournal | None = None
         self._waiter = Waiter(self.journal, self.call, self._post)
+        self.expectations = Expectations(self.journal, frames)
         self._host = Host(self.engine, self.listeners, self)
+        self._turns = Turns()
+        self._is_foreign = False  #: it was running when this process was forked from its own
         self._loop: LoopHandle | None = None
         self._driver: Driver | None = None
 
@@ -161,18 +176,38 @@ class FakeServer(ABC):
     def closed(self) -> None:  # noqa: B027 - optional hook
         """The listeners are gone; on the loop."""
 
+    def started(self) -> None:  # noqa: B027 - optional hook
+        """It runs. What this raises stops it again."""
+
+    def stopping(self) -> None:  # noqa: B027 - optional hook
+        """It is going to stop; it still runs."""
+
+    def stopped(self) -> None:  # noqa: B027 - optional hook
+        """It runs no more, or could not be started: give back what needs no loop."""
+
     # life
 
     def start(self) -> Self:
         """Listen. On return clients can connect."""
-        if self._loop is not None:
-            raise UsageError(f"this {self.protocol.name} fake runs already, at {self.url}")
+        with self._turns.one_at_a_time(self._loop):
+            if self._loop is not None:
+                raise UsageError(f"this {self.protocol.name} fake runs already, at {self.url}")
+            self._start()
+            try:
+                self.started()
+            except BaseException:
+                self.stop()
+                raise
+        return self
+
+    def _start(self) -> None:
         self._open_journal()
         loop = InsideLoop(asyncio.get_running_loop()) if self.in_memory else loop_thread()
         self._driver = driver = Driver(self.engine, loop.loop)
         if isinstance(loop.loop, VirtualLoop):
             self.clock.wall_at_zero = WALL_ON_VIRTUAL_TIME
         self.engine.start(loop.loop.time())
+        self._is_foreign = False
         try:
             self.listeners.bind(self.new_listeners(driver), loop.loop)
             self._loop = loop
@@ -181,15 +216,46 @@ class FakeServer(ABC):
         except BaseException:
             loop.call(self._close)
             self._loop = None
+            self.stopped()
             raise
-        return self
+        runs(self)
 
     def stop(self) -> None:
-        """End all connections and give the port back. Safe to call twice."""
-        if self._loop is not None:
-            self._loop.call(self._close)
-            self._loop.run(self.unserve())
+        """End all connections and give the port back. Safe to call twice, and from several threads."""
+        with self._turns.one_at_a_time(self._loop):
+            loop = self._loop
+            if loop is None:
+                return
+            self.stopping()
+            loop.call(self._close)
+            loop.run(self.unserve())
             self._loop = None
+            self.stopped()
+
+    def forked(self) -> None:
+        """This is a child process: the fake goes on in its parent, which keeps all that it has."""
+        self._loop = self._driver = self._written = None
+        self._is_foreign = True
+        self._turns.forked()
+        self.engine.connections.clear()
+        self.engine.errors.clear()
+        self.expectations.clear()
+        self.journal.abandon_sink()
+
+    def __del__(self) -> None:
+        loop = getattr(self, "_loop", None)
+        if isinstance(loop, LoopThread):
+            if not self.is_companion:
+                warn_of_drop(self, self.protocol.name)
+            loop.post(self._drop)
+
+    def _drop(self) -> None:
+        """Give everything back, on the loop."""
+        loop, self._loop = self._loop, None
+        if loop is not None:
+            self._close()
+            ending = loop.loop.create_task(self.unserve())
+            ending.add_done_callback(lambda _: self.stopped())
 
     def _close(self) -> None:
         self.listeners.close()
@@ -214,10 +280,22 @@ class FakeServer(ABC):
             )
             self.journal.sink = self._written
 
-    def check(self) -> None:
-        """Raise what went wrong inside the fake, if anything did."""
+    def check(self, timeout: float = 0.0) -> None:
+        """Raise what went wrong inside the fake, if anything did, and what was expected and did not happen.
+
+        Args:
+            timeout: Seconds to wait for what is still missing.
+
+        Raises:
+            UnmetExpectation: See `expect`; each expectation is checked once.
+        """
+        if timeout:
+            self.expectations.wait(self._waiter, timeout)
         if failure := self.journal.pop_failure():
             self.engine.errors.append(failure)
+        if problems := self.expectations.problems():
+            self.engine.errors.append(UnmetExpectation("\n".join(problems)))
+        self.expectations.clear()
         if self.engine.errors:
             errors, self.engine.errors = self.engine.errors, []
             if len(errors) == 1:
@@ -259,6 +337,8 @@ class FakeServer(ABC):
 
     def call(self, act: Callable[..., T], *arguments: Any) -> T:
         """Run `act` on the fake's own thread, then write what it made the fake say."""
+        if self._is_foreign:
+            raise UsageError(f"this {self.protocol.name} fake runs in the parent of this process")
         if self._loop is None or self._driver is None:
             result = act(*arguments)
             self.engine.flush(self.engine.now)
@@ -321,6 +401,11 @@ class FakeServer(ABC):
             raise UsageError("connect_memory needs a fake that was made with memory=True and started")
         return listener.connect(client)
 
+    @property
+    def companions(self) -> Mapping[str, FakeServer]:
+        """Other servers that stop with this one and have faults and a journal of their own, by attribute."""
+        return {}
+
     # waiting
 
     def wait_for(
@@ -363,6 +448,37 @@ class FakeServer(ABC):
         """`wait_for`, for async code."""
         wanted = Wanted(condition, kind, role, tap, connection, count, since)
         return await self._waiter.wait_async(wanted, timeout)
+
+    def expect(
+        self,
+        condition: Callable[[Record], bool] | None = None,
+        *,
+        kind: str | None = None,
+        role: str | None = None,
+        tap: Tap = ON_THE_WIRE,
+        connection: str | None = None,
+        count: int | None = None,
+        at_least: int | None = None,
+        at_most: int | None = None,
+        unit: Unit = "frame",
+        since: int = 0,
+    ) -> Expectation:
+        """Expect what the journal will hold when `check` is called: ``expect(role="publish", count=3)``.
+
+        `check` is called at the end of a ``with`` block, and of each test that has a fixture.
+
+        Args:
+            condition, kind, role, connection, since: As in `wait_for`.
+            tap: Where it has to be seen; left out: where it goes over the wire, behind all faults.
+            count: How many, exactly; 0 for none.
+            at_least, at_most: How many, instead; without any number at least one.
+            unit: Whether frames are counted, or the single messages (``item``) of batches.
+
+        Raises:
+            UsageError: The numbers contradict each other, or nothing is called that here.
+        """
+        wanted = Wanted(condition, kind, role, tap, connection, 1, since)
+        return self.expectations.add(wanted, count, at_least, at_most, unit)
 
     def journal_excerpt(self, lines: int = 20) -> str:
         """The last journal lines as text."""
@@ -452,7 +568,9 @@ class FakeServer(ABC):
             self._loop.run(self.listeners.reopen())
 
     def reset(self) -> None:
-        """As right after the start, on the same ports: no connections, no faults, nothing stored, no journal.
+        """As right after the start, on the same ports: no connections, no faults, nothing stored or
+        expected, no
+        journal.
 
         Users, virtual hosts, limits and the seed stay; the connections that come then go on counting.
         """
@@ -463,6 +581,7 @@ class FakeServer(ABC):
         def act() -> None:
             self.clock.shift_s = 0.0
             self.journal.forget()
+            self.expectations.clear()
 
         self.call(act)
 

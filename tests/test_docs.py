@@ -1,4 +1,4 @@
-"""What code cites from `docs/protocols` is there: document and section.
+"""What code cites from `docs/protocols` is there: document and section; what `docs/pytest.md` shows happens.
 
 A citation is a path and the sections, each a heading's number or its name in quotes, such as
 ``docs/protocols/pzq.md, "Producer" and "Consumer"`` or ``docs/protocols/rabbitmq-stream.md, 5 "Heartbeats"``.
@@ -6,7 +6,10 @@ A citation is a path and the sections, each a heading's number or its name in qu
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -95,3 +98,58 @@ def test_files_that_the_notes_name_exist(path: Path) -> None:
 def test_the_notes_come_along_with_the_source_distribution() -> None:
     project = tomllib.loads((TOP / "pyproject.toml").read_text(encoding="utf-8"))
     assert "/docs" in project["tool"]["hatch"]["build"]["targets"]["sdist"]["include"]
+
+
+# docs/pytest.md
+
+PYTEST_PAGE = (TOP / "docs" / "pytest.md").read_text(encoding="utf-8")
+FILES = re.findall(r"^```python\n# (\S+)\n(.*?)^```$", PYTEST_PAGE, re.MULTILINE | re.DOTALL)
+SHOWN = re.findall(r"^```console\n\$ pytest ([^\n]*)\n(.*?)^```$", PYTEST_PAGE, re.MULTILINE | re.DOTALL)
+
+
+@pytest.fixture
+def page_folder(tmp_path: Path) -> Path:
+    """All files of the page in one folder."""
+    pytest.importorskip("rstream", reason="missing: rstream (pip install rstream)")
+    for name, text in FILES:
+        (tmp_path / name).write_text(text)
+    return tmp_path
+
+
+def run_pytest(folder: Path, *arguments: str) -> str:
+    """What pytest prints, on a terminal of 80 columns."""
+    path = os.pathsep.join([str(TOP), str(folder)])
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", *arguments],
+        cwd=folder, env={"PATH": "/usr/bin", "COLUMNS": "80", "PYTHONPATH": path},
+        capture_output=True, text=True, check=False, timeout=55,
+    )  # fmt: skip
+    return done.stdout
+
+
+def test_every_block_of_the_page_on_pytest_is_tried() -> None:
+    blocks = re.findall(r"^```(\w+)$", PYTEST_PAGE, re.MULTILINE)
+    assert blocks.count("python") == len(FILES) == len({name for name, _ in FILES})
+    assert blocks.count("console") == len(SHOWN)
+    assert set(blocks) == {"python", "console"}
+
+
+def test_the_files_of_the_page_on_pytest_pass(page_folder: Path) -> None:
+    printed = run_pytest(page_folder, "-v")
+    passed = {line.partition("::")[0] for line in printed.splitlines() if " PASSED " in line}
+    assert passed == {name for name, _ in FILES if name.startswith("test_")}, printed
+    assert re.search(r"= \d+ passed in", printed), printed  # and nothing else
+
+
+@pytest.mark.parametrize(("arguments", "promised"), SHOWN, ids=[arguments[:12] for arguments, _ in SHOWN])
+def test_what_the_page_on_pytest_shows_is_printed(page_folder: Path, arguments: str, promised: str) -> None:
+    printed = run_pytest(page_folder, *arguments.split())
+    left = iter([without_numbers(line) for line in printed.splitlines()])
+    for line in promised.splitlines():
+        # `in` on an iterator reads on to the first match: the lines must come in this order
+        assert line == "..." or without_numbers(line) in left, f"not printed: {line}\n\n{printed}"
+
+
+def without_numbers(line: str) -> str:
+    """How many frames a client of another version says is its own affair."""
+    return re.sub(r"^\.\.\. \d+ ", "... n ", line)

@@ -10,11 +10,10 @@ from conformance.mutants.registry import mutant
 from conformance.reference.kit import Backoff, Callbacks, ClientError, Network, Wire
 
 STREAMS_OF_BYTES = ("rabbitmq-stream", "narconi")  #: libzmq connects for PZQ
+RECONNECTING = (*STREAMS_OF_BYTES, "moleculer")
 
 
-@mutant(
-    "tls-falls-back-to-plain", tag="life-cycle", breaks=["X5"], aims=["NET-1.14"], protocols=STREAMS_OF_BYTES
-)
+@mutant("tls-falls-back-to-plain", tag="life-cycle", breaks=["X5"], aims=["NET-1.14"], protocols=RECONNECTING)
 class TlsFallsBackToPlain(Network):
     """Connects without TLS when TLS does not work."""
 
@@ -38,7 +37,7 @@ class CertificatesUnchecked(Network):
         return context
 
 
-@mutant("reconnects-without-pause", tag="life-cycle", breaks=["X6"], protocols=STREAMS_OF_BYTES)
+@mutant("reconnects-without-pause", tag="life-cycle", breaks=["X6"], protocols=RECONNECTING)
 class ReconnectsWithoutPause(Backoff):
     """Tries to reconnect twenty times a second."""
 
@@ -46,7 +45,7 @@ class ReconnectsWithoutPause(Backoff):
         return 0.05
 
 
-@mutant("reconnects-in-step", tag="life-cycle", breaks=["X6"], protocols=STREAMS_OF_BYTES)
+@mutant("reconnects-in-step", tag="life-cycle", breaks=["X6"], protocols=RECONNECTING)
 class ReconnectsInStep(Backoff):
     """Waits equally long before a reconnect as every other client."""
 
@@ -54,7 +53,7 @@ class ReconnectsInStep(Backoff):
         return min(self.first_s * 2.0**self.failures, self.longest_s)
 
 
-@mutant("callback-errors-vanish", tag="life-cycle", breaks=["X10"], protocols=STREAMS_OF_BYTES)
+@mutant("callback-errors-vanish", tag="life-cycle", breaks=["X10"], protocols=RECONNECTING)
 class CallbackErrorsVanish(Callbacks):
     """Swallows what a callback raises without a trace."""
 

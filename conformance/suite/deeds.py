@@ -17,7 +17,8 @@ from fakebrokers.faults.plan import Plan
 #: What only looks, waits, or belongs to the life of the fake itself.
 _NOT_DONE = frozenset(
     {
-        *("call", "check", "start", "start_async", "stop", "stop_async"),
+        *("call", "check", "expect", "start", "start_async", "stop", "stop_async"),
+        *("started", "stopping", "stopped", "forked"),
         *("bound", "closed", "endpoints", "make_broker", "new_listeners", "released", "serve", "unserve"),
         *("connect_memory", "connect_memory_socket", "connection", "options_from_environ"),
         *("client_holds", "journal_excerpt", "messages", "stream_named", "unacked", "wait_for"),

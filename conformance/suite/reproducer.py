@@ -25,6 +25,7 @@ from conformance.suite.one_file import OneFile
 from conformance.suite.story import Asked, one_line, story, told
 from fakebrokers.core.frames import Role
 from fakebrokers.errors import UsageError
+from fakebrokers.faults.plan import PLAN_VERSION
 from fakebrokers.journal import Record, Tap
 from fakebrokers.protocol import find_protocol
 
@@ -302,7 +303,7 @@ def _first_faults(steps: list[Deed | Asked], seed: int) -> tuple[dict[str, Any],
         if step.plan:
             faults += step.plan["faults"]
             rest.remove(step)
-    return ({"version": 1, "seed": seed, "faults": faults} if faults else {}), rest
+    return ({"version": PLAN_VERSION, "seed": seed, "faults": faults} if faults else {}), rest
 
 
 def _broker_side(steps: Iterable[Deed | Asked], records: Iterable[Record]) -> Iterable[str]:

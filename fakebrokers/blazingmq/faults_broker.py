@@ -52,6 +52,7 @@ class RedeliverNow(Effect, frozen=True, tag="redeliver-now"):
     needs_frame = False
     needs_broker = True
     once = True
+    per_run = True
     realism = Realism.LEGAL
     uri: str
 
@@ -70,6 +71,7 @@ class StopNode(Effect, frozen=True, tag="stop-node"):
     needs_frame = False
     needs_broker = True
     once = True
+    per_run = True
     realism = Realism.ENVIRONMENT
     node: int = 1
 
@@ -93,6 +95,7 @@ class ShutDown(Effect, frozen=True, tag="shut-down"):
     needs_frame = False
     needs_broker = True
     once = True
+    per_run = True
     realism = Realism.LEGAL
     node: int = 1
     timeout_s: float = 5.0

@@ -32,11 +32,16 @@ OUT_LANE_LIMIT = 4 * 1024 * 1024
 FRAMES_PER_TURN = 256
 
 
+#: Tells by a client's frame who the client is; None or "" where that frame does not say.
+Recognise = Callable[[Frame], str | None]
+
+
 class Owner(Protocol):
     """Who keeps the time, the timers and the list of connections to flush (the `Engine`)."""
 
     now: float
     timers: Timers
+    recognise: Recognise | None
 
     def wake(self, connection: Connection) -> None:
         """Flush this connection at the end of the step."""
@@ -73,6 +78,7 @@ class Connection:
         self.opened_at = owner.now
         self.received_bytes = 0
         self._owner = owner
+        self._recognise = owner.recognise
         self._timers: list[Timer] = []
         self._turn = self.timer(self._next_turn)
         self._frames_left = FRAMES_PER_TURN
@@ -331,6 +337,8 @@ class Connection:
 
     def _incoming(self, frame: Frame, size: int, now: float) -> None:
         fired = None
+        if self._recognise is not None and not self.peer and (peer := self._recognise(frame)):
+            self.identify(peer)
         if not self.pipe.untouched("in", frame, now):
             self._size_in = size
             fired = self.pipe.push("in", frame, size, now)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import weakref
 
 from fakebrokers.core.engine import Engine
 
@@ -29,7 +30,7 @@ class Driver:
             if self._timer is not None:
                 self._timer.cancel()
             self._armed = deadline
-            self._timer = self.loop.call_at(deadline, self._wake)
+            self._timer = self.loop.call_at(deadline, _wake, weakref.ref(self))
 
     def _wake(self) -> None:
         self._armed = math.inf
@@ -47,3 +48,9 @@ class Driver:
             self._timer.cancel()
             self._timer = None
         self._armed = -math.inf
+
+
+def _wake(driver: weakref.ref[Driver]) -> None:
+    """A timer is due; it does not keep alive a fake that nobody holds."""
+    if (there := driver()) is not None:
+        there._wake()

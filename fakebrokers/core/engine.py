@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from fakebrokers.core.connection import Connection
+from fakebrokers.core.connection import Connection, Recognise
 from fakebrokers.core.send_path import Transport
 from fakebrokers.core.session import Broker, Codec, HangUp, Session
 from fakebrokers.core.timers import Timer
@@ -47,6 +47,7 @@ class Engine:
     Attributes:
         errors: What went wrong inside the fake; a test gets it from `FakeServer.check`.
         host: The fake's listeners and its server; None for an engine that nobody can connect to by itself.
+        recognise: Tells who a client is where the protocol does not; for connections from now on.
     """
 
     def __init__(
@@ -70,6 +71,7 @@ class Engine:
         self.dialled = 0
         self.errors: list[BaseException] = []
         self.host: Host | None = None
+        self.recognise: Recognise | None = None
         self.now = 0.0
         self._dirty: list[Connection] = []
         self._crash: tuple[HangUp, bool] | None = None

@@ -129,6 +129,8 @@ class FrameSpec(NamedTuple):
         scope: Name of the field in whose scope the key counts (a publisher's id), if that is not the
             whole connection.
         inside: For frames that carry a frame of another protocol.
+        named: Names of the fields that hold values by name (headers, properties, a URL with its query);
+            those of them that are credentials are never written to a journal.
     """
 
     role: Role | Mapping[str, Role]
@@ -140,6 +142,7 @@ class FrameSpec(NamedTuple):
     scope: str | None = None
     keys: KeyType = KeyType.U64
     inside: Inside | None = None
+    named: tuple[str, ...] = ()
 
     def role_in(self, direction: str) -> Role:
         """The frame's role in one direction, ``in`` or ``out``."""

@@ -91,6 +91,9 @@ class LoopThread:
                 future.set_exception(error)
 
         self.loop.call_soon_threadsafe(run)
+        error = future.exception()
+        if error is not None:  # raised here rather than inside `Future`: what users see is their own line
+            raise error
         return future.result()
 
     def post(self, act: Callable[[], Any]) -> None:

@@ -223,9 +223,9 @@ class TcpListener:
             sock.bind((self.host, self.port))
         except OSError as error:
             sock.close()
-            if error.errno is not None and error.errno > 0:  # not of a name's look-up
-                raise OSError(error.errno, f"{error.strerror}: {self.host}:{self.port}") from None
-            raise
+            if isinstance(error, socket.gaierror):  # it names the host itself
+                raise
+            raise OSError(error.errno, error.strerror, f"{self.host}:{self.port}") from None
         sock.setblocking(False)
         self.port = sock.getsockname()[1]
         self._socket = sock
@@ -242,8 +242,16 @@ class TcpListener:
             self._let_go_of_fillers()
             self.bind()
             assert self._socket is not None
-            self.driver.loop.add_reader(self._socket.fileno(), self._accept)
+            self._watch(self._socket)
             self.listening = True
+
+    def _watch(self, sock: socket.socket) -> None:
+        """Accept when somebody connects.
+
+        The loop holds the socket, and not the fake: a fake that nobody holds can go, and its socket is closed
+        where it is watched.
+        """
+        self.driver.loop.add_reader(sock.fileno(), _accept, weakref.ref(self), sock)
 
     def _accept(self) -> None:
         """Accept whoever connects. Done by hand, because an `asyncio.Server` loses the connections that it
@@ -276,7 +284,7 @@ class TcpListener:
 
         def resume() -> None:
             if self._socket is sock and self.listening:
-                self.driver.loop.add_reader(sock.fileno(), self._accept)
+                self._watch(sock)
 
         self.driver.loop.call_later(ACCEPT_PAUSE_S, resume)
 
@@ -348,6 +356,11 @@ class TcpListener:
         accepted = [transport.socket for transport in self.transports]
         own = [] if self._socket is None else [self._socket]
         return [*own, *self._fillers, *self._arriving, *(sock for sock in accepted if sock is not None)]
+
+
+def _accept(listener: weakref.ref[TcpListener], sock: socket.socket) -> None:
+    if (there := listener()) is not None:
+        there._accept()
 
 
 _at_fork: weakref.WeakSet[TcpListener] = weakref.WeakSet()

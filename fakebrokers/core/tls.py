@@ -5,8 +5,11 @@ Needs the extra ``tls`` (trustme, cryptography).
 
 from __future__ import annotations
 
+import os
+import shutil
 import ssl
 import tempfile
+import weakref
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from pathlib import Path
@@ -49,8 +52,9 @@ class Tls:
         self._host = host
         self._trustme = trustme
         self._authority = trustme.CA()
-        self._folder = tempfile.TemporaryDirectory(prefix="fakebrokers-tls-")
-        self.ca_file = Path(self._folder.name) / "ca.pem"
+        self._folder = Path(tempfile.mkdtemp(prefix="fakebrokers-tls-"))
+        self._remove = weakref.finalize(self, _remove_folder, self._folder, os.getpid())
+        self.ca_file = self._folder / "ca.pem"
         self._authority.cert_pem.write_to_path(self.ca_file)
         self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         if ask_client:
@@ -95,18 +99,24 @@ class Tls:
             not_valid_after=issued.not_valid_after_utc,
         ).add_extension(issued.extensions.get_extension_for_class(x509.SubjectAlternativeName).value, False)
         own = builder.sign(key, hashes.SHA256())  # type: ignore[arg-type] # trustme's keys can sign
-        file = Path(self._folder.name) / "self-signed.pem"
+        file = self._folder / "self-signed.pem"
         file.write_bytes(leaf.private_key_pem.bytes() + own.public_bytes(Encoding.PEM))
         self.context.load_cert_chain(file)
 
     def client_certificate(self, name: str) -> tuple[Path, Path]:
         """PEM files (certificate, key) of a client whose common name is `name`."""
         leaf = self._authority.issue_cert(common_name=name)
-        certificate, key = (Path(self._folder.name) / f"{name}.{kind}.pem" for kind in ("cert", "key"))
+        certificate, key = (self._folder / f"{name}.{kind}.pem" for kind in ("cert", "key"))
         leaf.cert_chain_pems[0].write_to_path(certificate)
         leaf.private_key_pem.write_to_path(key)
         return certificate, key
 
     def close(self) -> None:
         """Remove the files."""
-        self._folder.cleanup()
+        self._remove()
+
+
+def _remove_folder(folder: Path, owner: int) -> None:
+    """Remove it, unless this is a process that was forked from its owner."""
+    if os.getpid() == owner:
+        shutil.rmtree(folder, ignore_errors=True)

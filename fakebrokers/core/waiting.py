@@ -34,8 +34,13 @@ class Wanted(msgspec.Struct, frozen=True):
             and (self.condition is None or self.condition(record))
         )
 
+    @property
+    def what(self) -> str:
+        """What counts, in a word."""
+        return self.kind or self.role or "record"
+
     def __str__(self) -> str:
-        return f"{self.count} x {self.kind or self.role or 'record'}"
+        return f"{self.count} x {self.what}"
 
 
 class Wait:

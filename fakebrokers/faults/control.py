@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from fakebrokers.core.engine import Engine
-from fakebrokers.errors import PlanError
+from fakebrokers.errors import PlanError, UnmetExpectation
 from fakebrokers.faults.injector import Rule
 from fakebrokers.faults.plan import Fault, Plan, load_plan
 
@@ -99,6 +99,28 @@ class FaultControl:
     def unfired(self) -> tuple[str, ...]:
         """The faults that were ever added, those that were taken out too, and never took place."""
         return tuple(rule.name for rule in self._injector.ever if not rule.fired)
+
+    def check(self, *names: str) -> None:
+        """Make sure that faults have taken place: a test whose fault never did has tested nothing.
+
+        Args:
+            names: Which ones; none: all that were ever added, but for those that leave it to chance
+                (``probability``).
+
+        Raises:
+            UnmetExpectation: Some never did; with how many frames have fitted each.
+            PlanError: There never was a fault of that name.
+        """
+        rules = [self._injector.find_ever(name) for name in names] or [
+            rule for rule in self._injector.ever if not rule.by_chance
+        ]
+        if idle := [rule.idleness for rule in rules if not rule.fired]:
+            raise UnmetExpectation("\n".join(idle))
+
+    @property
+    def counts(self) -> list[str]:
+        """A line for each fault that was ever added: what it does, and how often it did."""
+        return [str(rule) for rule in self._injector.ever]
 
     @property
     def plan(self) -> Plan:

@@ -170,6 +170,8 @@ class Effect(
         takes_raw: Whether it can also act on what an effect before it has turned into bytes.
         once: Whether it acts once, not on each of the frames that rules before it made of one.
         last: Whether it comes behind all others of its fault, once (an end of the connection).
+        per_run: Whether ``nth`` and ``first`` count in the whole run unless the match says otherwise: after
+            the end of a connection the client's next one would set it off again, without end.
         direction: The only direction in which it makes sense, or "" for both.
         needs_broker: Whether it acts on what a fake's broker keeps, which a proxy does not have.
         realism: What it is unless the plan says otherwise.
@@ -180,6 +182,7 @@ class Effect(
     takes_raw: ClassVar[bool] = False
     once: ClassVar[bool] = False
     last: ClassVar[bool] = False
+    per_run: ClassVar[bool] = False
     direction: ClassVar[str] = ""
     needs_broker: ClassVar[bool] = False
     realism: ClassVar[Realism] = Realism.ENVIRONMENT

@@ -7,13 +7,16 @@ from hashlib import sha256
 from random import Random
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from fakebrokers.core.wire import Wire
 from fakebrokers.errors import PlanError
 from fakebrokers.faults.effect import Effect
 from fakebrokers.faults.match import OF_ITEMS
 from fakebrokers.faults.plan import Fault, Plan, made_up_name
 from fakebrokers.faults.read import one_of
-from fakebrokers.faults.registry import check_effect
+from fakebrokers.faults.registry import check_effect, effect_name
+from fakebrokers.faults.toml import inline
 
 if TYPE_CHECKING:
     from fakebrokers.faults.pipe import Pipe
@@ -44,6 +47,7 @@ class Rule:
         self.index = index
         self.name = fault.name or made_up_name(index)
         self.direction = fault.direction
+        self._scope = fault.scope
         self.seen = 0  #: how many frames, messages or moments fitted, chosen or not
         self.fired = 0
         self.added = added
@@ -52,7 +56,7 @@ class Rule:
 
     def state(self, connection: str, peer: str = "") -> RuleState:
         """The counters for this connection, for its peer, or for all, by the scope of the match."""
-        match self.fault.match.scope:
+        match self._scope:
             case "connection":
                 scope = connection
             case "peer":
@@ -68,7 +72,7 @@ class Rule:
         """Count one that fits and say whether the effect takes place."""
         match = self.fault.match
         if match.after_s is not None:
-            since = opened if match.scope == "connection" else self.added
+            since = opened if self._scope == "connection" else self.added
             if now - since < match.after_s:
                 return False
         return match.position_fits(self.count(state)) and self.draw(state)
@@ -92,6 +96,31 @@ class Rule:
     def forget(self, connection: str) -> None:
         """Drop the counters of a connection that has ended."""
         self._states.pop(connection, None)
+
+    @property
+    def by_chance(self) -> bool:
+        """Whether it may well not take place although all that it needs came."""
+        return self.fault.match.probability is not None
+
+    @property
+    def idleness(self) -> str:
+        """That it never took place, and how close it came."""
+        return f"the fault {self.name!r} never took place: {self._fitted} ({_match_text(self.fault)})"
+
+    @property
+    def _fitted(self) -> str:
+        return f"{self.seen} fitted it" if self.seen else "nothing fitted it"
+
+    def __str__(self) -> str:
+        acts = " + ".join(effect_name(effect) for effect in self.fault.effects)
+        times = f"took place {self.fired} x" if self.fired else "never took place"
+        return f"{self.name}: {acts} ({_match_text(self.fault)}); {times}, {self._fitted}"
+
+
+def _match_text(fault: Fault) -> str:
+    """What has to fit, as it stands in a plan."""
+    given = msgspec.to_builtins(fault.match)
+    return ", ".join(f"{name} = {inline(value)}" for name, value in given.items()) or "everything fits"
 
 
 class Injector:
@@ -138,7 +167,7 @@ class Injector:
         names = {rule.name for rule in self.rules}
         for number, rule in enumerate(rules):
             where = f"{path}[{number}]" if path else rule.name
-            self._check(rule.fault, where)
+            self.check(rule.fault, where)
             if rule.name in names:
                 raise PlanError(
                     f"{where}.name", f"expected a name of its own, got {rule.name!r} a second time"
@@ -155,7 +184,7 @@ class Injector:
         for rule in self.rules:
             rule.added = now
 
-    def _check(self, fault: Fault, path: str) -> None:
+    def check(self, fault: Fault, path: str) -> None:
         """Raise `PlanError` where no wire of this fake can have the fault: that of the first one."""
         fault.check(path)
         for effect, where in fault.placed_effects(path):
@@ -178,6 +207,10 @@ class Injector:
                 return rule
         names = ", ".join(r.name for r in self.rules) or "none"
         raise PlanError("name", f"expected a fault that is at work ({names}), got {name!r}")
+
+    def find_ever(self, name: str) -> Rule:
+        """The rule of that name, though it may have been taken out; the newest one."""
+        return next((rule for rule in reversed(self.ever) if rule.name == name), None) or self.find(name)
 
     def remove(self, name: str) -> None:
         """Take a fault out. What it holds back has to be released before."""

@@ -13,6 +13,7 @@ from fakebrokers.errors import PlanError
 from fakebrokers.faults.read import shown
 
 Direction = Literal["in", "out"]
+Scope = Literal["connection", "peer", "run"]
 
 #: Names in `Match.where` that mean something in every frame; a field of that name goes before (but ``key``).
 OF_ITEMS = ("key", "status", "scope")
@@ -44,14 +45,16 @@ class Match(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         nth: Only the n-th that fits, from 1.
         first: Only the first `first` that fit.
         every: Only each n-th that fits.
-        after_s: Only later than this; seconds since the connection (or, with scope ``run``, since the
-            fault was added). With ``on = "idle"``: for how long nothing happened.
+        after_s: Only later than this; seconds since the connection (or, with scope ``peer`` or ``run``, since
+            the fault was added). With ``on = "idle"``: for how long nothing happened.
         byte: Only the frame that contains this byte of the connection's stream in its direction, from 0
             (outwards: of what the broker says).
         probability: Of those that fit, this share (0..1), drawn from the plan's seed.
         per: Whether `probability` is drawn for each frame, or once for each connection.
         unit: What is counted: whole frames, or the single messages of a batch.
-        scope: Whether each connection counts for itself, all connections of one peer together, or all.
+        scope: Whether each ``connection`` counts for itself, all connections of one ``peer`` together, or all
+            of the ``run``. None leaves it to the effects, see `Fault.scope`: for the n-th frame of a
+            connection that is ``connection``, for what ends connections ``run``.
     """
 
     direction: Direction | None = None
@@ -69,7 +72,7 @@ class Match(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     probability: float | None = None
     per: Literal["frame", "connection"] = "frame"
     unit: Literal["frame", "item"] = "frame"
-    scope: Literal["connection", "peer", "run"] = "connection"
+    scope: Scope | None = None
 
     def check(self, path: str) -> None:
         """Raise `PlanError` where values make no sense."""

@@ -109,10 +109,7 @@ class PipePassage:
         parcel = self._another()
         if frame is not parcel.frame:
             parcel.items = self._pipe.same_items(frame, parcel.items)
-            parcel.unit = None
-            if type(frame) is type(parcel.envelope):  # one that was parked, envelope and all
-                parcel.envelope = None
-        parcel.frame = frame
+            _put_in(parcel, frame)
         parcel.raw = None
         parcel.size = parcel.size if self.direction == "in" else 0
         parcel.delay_s += delay
@@ -155,8 +152,7 @@ class PipePassage:
     def park(self, frame: Frame, seconds: float | None = None) -> None:
         parcel = self._another()
         if frame is not parcel.frame:
-            parcel.unit = None
-        parcel.frame = frame
+            _put_in(parcel, frame)
         parcel.frame, parcel.envelope = parcel.whole, None
         self._lane.park(self._rule.name, self._pipe.packed(self.direction, parcel), self._until(seconds))
 
@@ -213,3 +209,10 @@ class PipePassage:
 
     def mend(self, data: Any) -> Any:
         return self._pipe.end.mend(data)
+
+
+def _put_in(parcel: Parcel, frame: Frame) -> None:
+    """The parcel carries another frame; one that was parked has its envelope with it."""
+    if type(frame) is type(parcel.envelope):
+        parcel.envelope = None
+    parcel.frame, parcel.unit = frame, None

@@ -11,13 +11,15 @@ import msgspec
 
 from fakebrokers.errors import PlanError
 from fakebrokers.faults.effect import Effect, Realism
-from fakebrokers.faults.match import Match
+from fakebrokers.faults.match import Match, Scope
 from fakebrokers.faults.read import check_plain, convert, one_of, shown, struct_from
 from fakebrokers.faults.registry import effect_types, find_effect
 from fakebrokers.faults.toml import to_toml
 from fakebrokers.protocol import Protocol, find_protocol
 
-PLAN_VERSION = 1
+PLAN_VERSION = 2
+#: Versions that can be read. In version 1 all faults without a scope counted in each connection.
+READABLE = (1, PLAN_VERSION)
 
 
 class Fault(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,6 +43,15 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True):
         if self.match.direction is not None:
             return self.match.direction
         return next((e.direction for e in self.effects if e.direction), "")
+
+    @property
+    def scope(self) -> Scope:
+        """Where it counts: as stated; else in each connection, or with ``nth`` or ``first`` in the whole run
+        if one of its effects ends connections or acts on the fake as a whole (`Effect.per_run`)."""
+        if self.match.scope is not None:
+            return self.match.scope
+        counts = self.match.nth is not None or self.match.first is not None
+        return "run" if counts and any(effect.per_run for effect in self.effects) else "connection"
 
     @property
     def effective_realism(self) -> Realism:
@@ -164,8 +175,8 @@ def _plan_from(data: Any, protocol: Protocol | None) -> Plan:
         check_plain({name: value for name, value in data.items() if name != "faults"}, "")
     _only(data, ("version", "seed", "faults"), "plan")
     version = data.get("version", PLAN_VERSION)
-    if version != PLAN_VERSION:
-        raise PlanError("version", f"expected {PLAN_VERSION}, got {shown(version)}")
+    if version not in READABLE or isinstance(version, bool):
+        raise PlanError("version", f"expected {' or '.join(map(str, READABLE))}, got {shown(version)}")
     seed = data.get("seed", 0)
     if not isinstance(seed, int) or isinstance(seed, bool):
         raise PlanError("seed", f"expected a whole number, got {shown(seed)}")
@@ -173,7 +184,14 @@ def _plan_from(data: Any, protocol: Protocol | None) -> Plan:
     if not isinstance(rows, Sequence) or isinstance(rows, str):
         raise PlanError("faults", f"expected a list of faults, got {shown(rows)}")
     faults = [fault_from(row, f"faults[{i}]", protocol) for i, row in enumerate(rows)]
-    return Plan(seed=seed, faults=tuple(faults))
+    return Plan(seed=seed, faults=tuple(map(_of_version_1, faults) if version == 1 else faults))
+
+
+def _of_version_1(fault: Fault) -> Fault:
+    """What a fault of a plan of version 1 is today."""
+    if fault.match.scope is not None or fault.scope == "connection":
+        return fault
+    return msgspec.structs.replace(fault, match=msgspec.structs.replace(fault.match, scope="connection"))
 
 
 def fault_from(row: Any, path: str, protocol: Protocol | None = None) -> Fault:

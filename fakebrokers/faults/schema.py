@@ -12,7 +12,7 @@ import msgspec
 from fakebrokers.faults import effects
 from fakebrokers.faults.effect import Realism
 from fakebrokers.faults.match import Match
-from fakebrokers.faults.plan import PLAN_VERSION
+from fakebrokers.faults.plan import READABLE
 
 SCHEMA_FILE = Path(__file__).with_name("plan.schema.json")
 
@@ -43,7 +43,7 @@ def plan_schema() -> dict[str, Any]:
         "type": "object",
         "additionalProperties": False,
         "properties": {
-            "version": {"const": PLAN_VERSION},
+            "version": {"enum": list(READABLE)},
             "seed": {"type": "integer", "default": 0},
             "faults": {"type": "array", "items": {"$ref": "#/$defs/Fault"}},
         },

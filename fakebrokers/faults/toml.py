@@ -17,12 +17,12 @@ def to_toml(document: Mapping[str, Any]) -> str:
         if isinstance(value, list) and value and all(isinstance(each, Mapping) for each in value):
             sections += [f"\n[[{_key(name)}]]\n" + _lines(each) for each in value]
         elif value is not None:
-            plain.append(f"{_key(name)} = {_value(value)}\n")
+            plain.append(f"{_key(name)} = {inline(value)}\n")
     return "".join(plain + sections)
 
 
 def _lines(table: Mapping[str, Any]) -> str:
-    return "".join(f"{_key(name)} = {_value(value)}\n" for name, value in table.items() if value is not None)
+    return "".join(f"{_key(name)} = {inline(value)}\n" for name, value in table.items() if value is not None)
 
 
 def _key(name: str) -> str:
@@ -33,16 +33,17 @@ def _text(value: str) -> str:
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-def _value(value: Any) -> str:
+def inline(value: Any) -> str:
+    """A value as it stands behind an equals sign."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int | float):
         return repr(value)
     if isinstance(value, Mapping):
         inner = ", ".join(
-            f"{_key(name)} = {_value(each)}" for name, each in value.items() if each is not None
+            f"{_key(name)} = {inline(each)}" for name, each in value.items() if each is not None
         )
         return f"{{ {inner} }}" if inner else "{}"
     if isinstance(value, list | tuple):
-        return f"[{', '.join(map(_value, value))}]"
+        return f"[{', '.join(map(inline, value))}]"
     return _text(str(value))

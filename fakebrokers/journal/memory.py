@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import msgspec
@@ -22,13 +22,12 @@ from fakebrokers.core.frames import (
 from fakebrokers.journal.keys import expand, raw_keys
 from fakebrokers.journal.peers import Peers
 from fakebrokers.journal.record import Record, State, Tap
+from fakebrokers.journal.secrets import redacted
 
 #: (seq, at, connection, tap, frame class or state's name, frame, more, size, fault). More is the kind of a
 #: frame's envelope, the note of a state, and what is left of a frame that was too large to be kept. In a tape
 #: the frames are whole; what is kept has no secrets and no large bodies.
 Entry = tuple[int, float, str, Tap, Any, Frame | None, Any, int, str]
-
-REDACTED = "***"
 
 
 class Sink(Protocol):
@@ -71,13 +70,16 @@ class Journal:
         self._frames: dict[type[Frame], FrameSpec] = {Malformed: MALFORMED_SPEC, **frames}
         self._entries: deque[Entry] = deque(maxlen=limit)
         self._added = 0
+        self._forgotten = 0
         self._started: float | None = None  #: on the clock of `now`; the first record's time if not set
         self._body_limit = body_limit
         #: by class, with their kinds
         self._envelopes = {
             kind: kind_of(kind) for kind, spec in self._frames.items() if spec.inside is not None
         }
-        self._careful = {kind for kind, spec in self._frames.items() if spec.secret or spec.bulk}
+        self._careful = {
+            kind for kind, spec in self._frames.items() if spec.secret or spec.bulk or spec.named
+        }
         self._watchers: list[Callable[[Record], None]] = []
         self._peers = Peers()
         self._sink: Sink | None = None
@@ -133,8 +135,8 @@ class Journal:
             if envelope or (spec.items is not None and spec.items.mixed):
                 left = _Left(left, _parts(frame, spec, tap), envelope)
             return (seq, now, connection, tap, kind, None, left, size, fault)
-        if spec.secret:
-            shown = _redacted(frame, spec.secret)
+        if spec.secret or spec.named:
+            shown = redacted(frame, spec)
             return (seq, now, connection, tap, kind, shown, envelope, size, fault)
         return entry
 
@@ -170,6 +172,10 @@ class Journal:
         self._sink = sink
         self._tape = None if sink is None else []
 
+    def abandon_sink(self) -> None:
+        """Write nothing down any more, not even what waits: the sink is another process's."""
+        self._sink = self._tape = None
+
     def flush(self) -> None:
         """Hand the sink what came since the last flush; at the end of every turn of the loop."""
         tape = self._tape
@@ -195,6 +201,7 @@ class Journal:
     def forget(self) -> None:
         """Keep none of the records so far; their numbers are not given again."""
         self._entries.clear()
+        self._forgotten = self._added
 
     @property
     def _oldest(self) -> int:
@@ -214,7 +221,7 @@ class Journal:
     @property
     def dropped(self) -> int:
         """Records that were given up because of `limit`."""
-        return self._added - len(self._entries)
+        return self._added - self._forgotten - len(self._entries)
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -340,19 +347,6 @@ def _shared(parts: tuple[Part, ...], role: Role) -> tuple[Role, int | None]:
     """Role and status of a batch: those of its items, if all have the same; else its own, and none."""
     roles, codes = {part.role for part in parts}, {part.status for part in parts}
     return roles.pop() if len(roles) == 1 else role, codes.pop() if len(codes) == 1 else None
-
-
-def _redacted(frame: Frame, secret: tuple[str, ...]) -> Frame:
-    """A copy without credentials; what was null or empty still shows as such."""
-    return msgspec.structs.replace(frame, **{name: _mask(getattr(frame, name)) for name in secret})
-
-
-def _mask(value: Any) -> Any:
-    if not value:
-        return value
-    if isinstance(value, Mapping):
-        return dict.fromkeys(value, REDACTED)
-    return REDACTED.encode() if isinstance(value, bytes) else REDACTED
 
 
 def _body_size(frame: Frame, spec: FrameSpec) -> int:

@@ -22,11 +22,11 @@ from fakebrokers.journal.lines import EVENT, FRAME, KIND, METRIC, OP, RUN, STATE
 from fakebrokers.journal.memory import Entry
 from fakebrokers.journal.reader import RunLog, assemble, segments_of
 from fakebrokers.journal.rows import MARK, RunRow
+from fakebrokers.journal.secrets import REDACTED, without_secrets
 from fakebrokers.journal.segment import Segment
 
 Outcome = Literal["invoke", "ok", "fail", "info"]
 
-REDACTED = "***"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@+,=-]{0,199}")
 _ATTRIBUTES = frozenset(RunRow.__struct_fields__) - {"run", "name"}
 #: code, name of the key, what counts the items of a batch, name of the status, name of the scope
@@ -285,6 +285,8 @@ class RunJournal:
         fields = {name: getattr(frame, name) for name in frame.__struct_fields__}
         for name in spec.secret:
             fields[name] = REDACTED
+        for name in spec.named:
+            fields[name] = without_secrets(fields[name])
         if self._body_limit is not None:
             for name in spec.bulk:
                 fields[name] = _shortened(fields[name], self._body_limit)

@@ -104,6 +104,7 @@ class PartitionBus(Effect, frozen=True, tag="partition-bus"):
     needs_frame = False
     needs_broker = True
     once = True
+    per_run = True
     realism = Realism.ENVIRONMENT
     senders: tuple[str, ...] = ()
     receivers: tuple[str, ...] = ()
@@ -125,6 +126,7 @@ class HealBus(Effect, frozen=True, tag="heal-bus"):
     needs_frame = False
     needs_broker = True
     once = True
+    per_run = True
     realism = Realism.LEGAL
 
     def apply(self, passage: Passage) -> None:
@@ -142,6 +144,7 @@ class DuplicateNode(Effect, frozen=True, tag="duplicate-node"):
     needs_frame = False
     needs_broker = True
     once = True
+    per_run = True
     realism = Realism.ENVIRONMENT
     node: str = ""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterable, Mapping, Sequence
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -143,18 +144,21 @@ class Moleculer(FakeServer):
         if self._monitor is not None:
             await self._monitor.stop()
 
-    def stop(self) -> None:
-        """Stop, and the servers of other transporters that were asked for."""
+    def stopping(self) -> None:
+        """Stop the servers of other transporters that were asked for."""
         siblings, self._siblings = self._siblings, {}
         for sibling in siblings.values():
             sibling.stop()
-        super().stop()
 
-    def check(self) -> None:
+    @property
+    def companions(self) -> Mapping[str, FakeServer]:
+        return self._siblings
+
+    def check(self, timeout: float = 0.0) -> None:
         """Raise what went wrong inside, in the servers of other transporters too."""
         for sibling in self._siblings.values():
-            sibling.check()
-        super().check()
+            sibling.check(timeout)
+        super().check(timeout)
 
     def _transport(self, name: str) -> Moleculer:
         """The server of a transporter: this one, or one more that stops with it."""
@@ -167,6 +171,7 @@ class Moleculer(FakeServer):
                 )
             known = {key: value for key, value in self._own_options.items() if key in _SHARED}
             self._siblings[name] = Moleculer(transporter=name, profile=self.profile, **known).start()
+            self._siblings[name].is_companion = True
         return self._siblings[name]
 
     @property
@@ -375,7 +380,7 @@ class Moleculer(FakeServer):
 def _monitor(server: Moleculer) -> Monitor:
     from fakebrokers.moleculer.nats.monitor import Monitor  # aiohttp takes its time to load
 
-    return Monitor(server)
+    return Monitor(weakref.proxy(server))  # or it would keep alive a fake that nobody holds
 
 
 def _names(nodes: Iterable[str]) -> str:

@@ -236,6 +236,7 @@ class BreakBackend(Effect, frozen=True, tag="break-backend"):
 
     needs_frame = False
     needs_broker = True
+    per_run = True
     down_s: float = 0.0
     pass_frame: bool = True
 

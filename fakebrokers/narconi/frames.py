@@ -18,6 +18,9 @@ from fakebrokers.core.frames import Frame, FrameSpec, KeyType, Role, frame_table
 #: Names and values in wire order.
 Headers = tuple[tuple[str, str], ...]
 
+#: Fields of requests in which clients send credentials of their own, for a proxy in front of the server, say.
+NAMED = ("headers", "target")
+
 DEFAULT_CONTENT_TYPE = "application/octet-stream"
 
 
@@ -57,37 +60,37 @@ class HttpRequest(Frame, frozen=True, gc=False):
 class EnsureQueue(HttpRequest, frozen=True, gc=False):
     """``PUT /v2/:project/queues/:queue``"""
 
-    spec = FrameSpec(Role.OPEN, key="number")
+    spec = FrameSpec(Role.OPEN, key="number", named=NAMED)
 
 
 class DeleteQueue(HttpRequest, frozen=True, gc=False):
     """``DELETE /v2/:project/queues/:queue``"""
 
-    spec = FrameSpec(Role.SHUT, key="number")
+    spec = FrameSpec(Role.SHUT, key="number", named=NAMED)
 
 
 class HttpPublish(HttpRequest, frozen=True, gc=False):
     """``POST /v2/:project/queues/:queue/messages``"""
 
-    spec = FrameSpec(Role.PUBLISH, key="number", bulk=("body",))
+    spec = FrameSpec(Role.PUBLISH, key="number", bulk=("body",), named=NAMED)
 
 
 class HttpConsume(HttpRequest, frozen=True, gc=False):
     """``DELETE /v2/:project/queues/:queue/messages``"""
 
-    spec = FrameSpec(Role.REQUEST, key="number")
+    spec = FrameSpec(Role.REQUEST, key="number", named=NAMED)
 
 
 class WsUpgrade(HttpRequest, frozen=True, gc=False):
     """``GET /v2/:project/queues/:queue/messages`` with an upgrade to WebSocket."""
 
-    spec = FrameSpec(Role.HANDSHAKE, key="number")
+    spec = FrameSpec(Role.HANDSHAKE, key="number", named=NAMED)
 
 
 class OtherRequest(HttpRequest, frozen=True, gc=False):
     """Any other request: unknown paths, other methods, OPTIONS."""
 
-    spec = FrameSpec(Role.REQUEST, key="number", bulk=("body",))
+    spec = FrameSpec(Role.REQUEST, key="number", bulk=("body",), named=NAMED)
 
 
 class Expectation(Frame, frozen=True, gc=False):

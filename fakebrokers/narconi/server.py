@@ -75,9 +75,8 @@ class Narconi(FakeServer):
         self.tls = Tls(self.host, show=self._wants_tls)
         return [plain, Endpoint(WIRE, self._new_session, 0, self.tls.context)]
 
-    def stop(self) -> None:
-        """End all connections, give the ports back, remove the certificates."""
-        super().stop()
+    def stopped(self) -> None:
+        """Remove the certificates."""
         if self.tls is not None:
             self.tls.close()
 

@@ -74,7 +74,8 @@ class Proxy(FakeServer):
         advertised_host: By which name they are told it; the host listened on if not given.
         record: Write down what the server hears and says, in this file; see `recording`. Needs a protocol.
         connect_timeout: Seconds that the server has to accept.
-        options: Those of `FakeServer`.
+        options: Those of `FakeServer`. What passes may hold credentials, which the proxy cannot tell from
+            the rest: with ``body_limit=0`` its journal keeps sizes and no bytes.
     """
 
     protocol = PROTOCOL

@@ -11,6 +11,7 @@ from fakebrokers.core.session import HangUp
 from fakebrokers.faults import Fault, fault
 from fakebrokers.faults.effect import Effect, Passage
 from fakebrokers.faults.effects import Drop, Fin, Hold, Latency, Rst, Throttle
+from fakebrokers.faults.match import Direction
 
 
 class Slicer(Effect, frozen=True, tag="toxiproxy-slicer"):
@@ -163,7 +164,7 @@ TOXICS: Mapping[str, type[Attributes]] = {
 }
 
 #: ``upstream`` is client to server.
-DIRECTIONS = {"upstream": "in", "downstream": "out"}
+DIRECTIONS: Mapping[str, Direction] = {"upstream": "in", "downstream": "out"}
 
 
 class Toxic(msgspec.Struct):
@@ -181,7 +182,7 @@ class Toxic(msgspec.Struct):
     toxicity: float = 1.0
 
     @property
-    def direction(self) -> str:
+    def direction(self) -> Direction:
         """In the terms of faults: ``in`` (Toxiproxy's ``upstream``) or ``out``."""
         return DIRECTIONS[self.stream.lower()]
 

@@ -125,6 +125,7 @@ class ExpireNow(Effect, frozen=True, tag="expire-now"):
 
     needs_frame = False
     needs_broker = True
+    per_run = True
     realism = Realism.LEGAL
 
     def apply(self, passage: Passage) -> None:
@@ -142,6 +143,7 @@ class ChangeIdentity(Effect, frozen=True, tag="change-identity"):
 
     needs_frame = False
     needs_broker = True
+    per_run = True
     realism = Realism.ENVIRONMENT
     identity: str
 

@@ -17,6 +17,7 @@ import os
 import socket as tcp
 import stat
 import time
+import weakref
 from abc import ABC, abstractmethod
 
 import zmq
@@ -155,7 +156,9 @@ class ZmqListener(ABC):
         if self._socket is None:
             self.bind()
         assert self._socket is not None
-        self.driver.loop.add_reader(int(self._socket.getsockopt(zmq.FD)), self._drain)
+        # the loop holds the socket, and not the fake, which may go when nobody holds it
+        watched = int(self._socket.getsockopt(zmq.FD))
+        self.driver.loop.add_reader(watched, _drain, weakref.ref(self), self._socket)
         self.opened()
         self._later()
 
@@ -333,6 +336,11 @@ def _check_descriptors() -> None:
     finally:
         for each in taken:
             os.close(each)
+
+
+def _drain(listener: weakref.ref[ZmqListener], socket: zmq.Socket[bytes]) -> None:
+    if (there := listener()) is not None:
+        there._drain()
 
 
 def _wait_until_free(host: str, port: int) -> None:

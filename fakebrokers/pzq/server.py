@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, Literal, NamedTuple
 
 from fakebrokers.core.driver import Driver
 from fakebrokers.core.engine import Clock
@@ -106,27 +106,26 @@ class PZQ(FakeServer):
         self._monitor = monitor or usual
         super().__init__(port=port, profile=profile, **options)
 
-    def start(self) -> Self:
+    def bound(self) -> None:
         self.proxy = None
-        super().start()
-        if self._proxied and not self.in_memory:
-            proxy = Proxy(self.urls, host=self.host, seed=self.faults.plan.seed)
-            try:
-                self.proxy = proxy.start()
-            except BaseException:
-                self.stop()
-                raise
-        return self
 
-    def stop(self) -> None:
+    def started(self) -> None:
+        if self._proxied and not self.in_memory:
+            self.proxy = Proxy(self.urls, host=self.host, seed=self.faults.plan.seed).start()
+            self.proxy.is_companion = True
+
+    def stopping(self) -> None:
         if self.proxy is not None:
             self.proxy.stop()
-        super().stop()
 
-    def check(self) -> None:
+    @property
+    def companions(self) -> Mapping[str, FakeServer]:
+        return {} if self.proxy is None else {"proxy": self.proxy}
+
+    def check(self, timeout: float = 0.0) -> None:
         if self.proxy is not None:
-            self.proxy.check()
-        super().check()
+            self.proxy.check(timeout)
+        super().check(timeout)
 
     def make_broker(self, clock: Clock) -> PzqBroker:
         store = Store() if self._database is None else SqliteStore(self._database)

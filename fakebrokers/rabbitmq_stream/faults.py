@@ -54,6 +54,7 @@ class MoveLeader(Effect, frozen=True, tag="move-leader"):
     needs_frame = False
     needs_broker = True
     once = True
+    per_run = True
     realism = Realism.LEGAL
     stream: str
     node: int | None = None
@@ -77,6 +78,7 @@ class DeleteStream(Effect, frozen=True, tag="delete-stream"):
     needs_frame = False
     needs_broker = True
     once = True
+    per_run = True
     realism = Realism.LEGAL
     stream: str
 

@@ -26,7 +26,7 @@ from fakebrokers.rabbitmq_stream.wiretypes import (
 class PeerProperties(Request, frozen=True):
     """The first frame of a client: what it is."""
 
-    spec = FrameSpec(Role.HANDSHAKE, key="correlation_id")
+    spec = FrameSpec(Role.HANDSHAKE, key="correlation_id", named=("properties",))
     KEY: ClassVar = 0x0011
     properties: Map
 

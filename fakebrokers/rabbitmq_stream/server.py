@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -124,9 +125,8 @@ class RabbitMQStream(FakeServer):
         if self._management is not None:
             await self._management.stop()
 
-    def stop(self) -> None:
-        """End all connections, give the ports back, remove the certificates."""
-        super().stop()
+    def stopped(self) -> None:
+        """Remove the certificates."""
         if self.tls is not None:
             self.tls.close()
 
@@ -256,7 +256,7 @@ class RabbitMQStream(FakeServer):
 def _management(server: RabbitMQStream) -> Management:
     from fakebrokers.rabbitmq_stream.management.api import Management  # aiohttp takes its time to load
 
-    return Management(server)
+    return Management(weakref.proxy(server))  # or it would keep alive a fake that nobody holds
 
 
 def _switched(

@@ -158,8 +158,9 @@ async def own_packets_echoed(broker: Moleculer, client: Client, expect: Expect) 
     balancer off)
     """
     node = peer(broker)
-    own = {"direction": "out", "where": {"sender": NODE}}
-    broker.faults.add(*[duplicate(kind=kind, name=kind, **own) for kind in ("Discover", "Info", "Heartbeat")])
+    own = {"sender": NODE}
+    kinds = ("Discover", "Info", "Heartbeat")
+    broker.faults.add(*[duplicate(kind=kind, name=kind, direction="out", where=own) for kind in kinds])
     await joined(broker, client, heartbeat_s=1)
     await serve(client, {"echo": "echo"})
     await met(broker, node, "s.echo")

@@ -7,7 +7,8 @@ import random
 from conformance.suite import Client, Expect, scenario
 from scenarios.moleculer._steps import asked, respond
 from scenarios.subjects import PUBLISHER
-from scenarios.subjects.moleculer import WAIT, MoleculerSubject
+from scenarios.subjects.moleculer import MoleculerSubject
+from scenarios.subjects.moleculer.keeper import WAIT
 
 CALLS = 100
 

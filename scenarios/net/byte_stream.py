@@ -8,7 +8,6 @@ from functools import partial
 from random import Random
 from typing import Any
 
-from conformance.adapter.messages import body_bytes, same_body
 from conformance.suite import Client, Expect, scenario
 from conformance.suite.expect import Violated
 from fakebrokers.faults import coalesce, latency, slice_, throttle
@@ -161,7 +160,7 @@ async def little_bandwidth(subject: Subject, client: Client, expect: Expect) -> 
     Pass: Both bodies equal by SHA-256; no loss event and no reconnect; after it the client's heartbeats, if
     it owes any, keep their period
     """
-    await subject.ready()
+    await subject.ready(**subject.slow_options)
     large: dict[str, Any] = {"gen": "rand", "seed": 111, "len": subject.large}
     expect.prepared(await subject.subscribe(subject.queue))
     await subject.wait_messages(1)
@@ -176,7 +175,7 @@ async def little_bandwidth(subject: Subject, client: Client, expect: Expect) -> 
     slow = asyncio.get_running_loop().time() - begun
     expect.exercised(slow > 2 / 3 * 2 * subject.large / 8192, f"it took {slow:.1f} s only")
     expect.that(len(got) == 2, "the large message is surfaced once", len(got))
-    expect.that(same_body(got[1].body, body_bytes(large)), "equal by SHA-256", got[1].body)
+    expect.that(subject.carries(got[1], large), "equal by SHA-256", got[1].body)
     trouble = client.events[mark:]
     expect.that(not subject.troubles(mark), "no loss event", [str(event) for event in trouble][:2])
     expect.equal(subject.is_open(), connections, "no reconnect")

@@ -35,16 +35,16 @@ async def endpoint_list(subject: Subject, client: Client, expect: Expect) -> Non
     with second_fake(subject.broker) as first:
         both = [address(first), address(subject.broker)]
         first.refuse()
-        await _through_the_second(subject, "(a) the first refuses", both, 10.0)
+        await through_the_second(subject, "(a) the first refuses", both, 10.0)
         first.restart()
         first.faults.add(silent(on="accept"))
         deadline = client.deadline_s("connect", 5.0)
-        await _through_the_second(subject, "(b) the first is silent", both, deadline + 10.0)
+        await through_the_second(subject, "(b) the first is silent", both, deadline + 10.0)
         published = [r for r in first.journal.select(tap=Tap.RECEIVED) if r.kind == subject.publishing]
         expect.that(not published, "the client follows the address that the second one advertises", published)
 
 
-async def _through_the_second(subject: Subject, case: str, both: Sequence[str], limit_s: float) -> None:
+async def through_the_second(subject: Subject, case: str, both: Sequence[str], limit_s: float) -> None:
     client, expect = subject.client, subject.expect
     begun = asyncio.get_running_loop().time()
     session = case[:3]
@@ -89,7 +89,9 @@ async def close_while_connecting(subject: Subject, client: Client, expect: Expec
         await expect.socket_closed(subject.wire, record.connection, criterion, within_s=2.65)
     kinds = ("closed", "connection", "cancelled", "timeout")
     result = await connecting
-    if not subject.connects_later:
+    if subject.connect_may_hang and result.hang:
+        expect.tolerate(False, "connect ends by its deadline", str(result))
+    elif not subject.connects_later:
         criterion = "connect ends as closed, connection, cancelled or timeout, by its deadline"
         expect.failed(result, kinds, criterion)
     left = QUIET_S - (asyncio.get_running_loop().time() - closed_ns / 1e9)
@@ -177,7 +179,7 @@ async def close_under_traffic(subject: Subject, client: Client, expect: Expect) 
     expect.prepared(await subject.subscribe(subject.queue))
     subject.confirm_later()
     mark = subject.broker.journal.last_seq
-    calls = [subject.begin_publish(subject.queue, b"in flight %d" % n, timeout=4.0) for n in range(20)]
+    calls = [subject.begin_publish(subject.queue, b"in flight %d" % n, timeout=8.0) for n in range(20)]
     await expect.reached(subject.broker, "nothing was published", kind=subject.publishing, since=mark)
     bodies = subject.bodies(2000, "traffic")
     for start in range(0, 2000, 20):

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
 
-from conformance.adapter.messages import Message
+from conformance.adapter.messages import Message, body_bytes, same_body
 from conformance.adapter.result import Result
 from conformance.suite import Client, Expect
+from conformance.suite.client import Body, as_body
 from fakebrokers.faults import drop, reorder
 from scenarios._common import LOSSES
 
@@ -74,13 +75,16 @@ class Facts(ABC):
         large: Bytes of a message that takes long where bandwidth is little.
         connects_later: Whether a connect ends well without a server.
         connect_retries: Whether a connect may go on trying until its time-out.
+        connect_may_hang: Whether a connect may never end once the session was closed; never a strict pass.
         linger_s: How long what was sent may keep a connection after a close.
         retries_steadily: Whether its clients come back at intervals that need not grow.
         attempts_in_15_s: How often a client may connect in that time for a connection that fails.
         slow_s: Deadline of ops while bytes come slowly, far beyond what they need.
+        slow_options: Options of a connect whose client has to bear silence of some seconds.
         finds_losses: Whether the protocol lets a client find out that its server has vanished.
         bulk: Bytes of a message where many of them make up an amount.
         largest, beyond: Bytes of a message that is large and fine, and of one that is too large.
+        messages_wait: Whether what was published waits at the fake until a consumer has got it.
         confirms_by_order: Whether confirms name no message: a late one looks like the next one.
     """
 
@@ -107,14 +111,17 @@ class Facts(ABC):
     large = 48 * 1024
     connects_later = False
     connect_retries = False
+    connect_may_hang = False
     linger_s = 0.0
     retries_steadily = False
     attempts_in_15_s = 30
     slow_s = 10.0
+    slow_options: ClassVar[Mapping[str, Any]] = {}
     finds_losses = True
     bulk = 65536
     largest = 1_000_000
     beyond = 1_048_577
+    messages_wait = True
     confirms_by_order = False
 
     def __init__(self, broker: FakeServer, client: Client, expect: Expect) -> None:
@@ -300,6 +307,11 @@ class Facts(ABC):
         publish = Op("publish", "publish", self.publishing, self.confirm, args)
         made = self.value_made_for(1)
         return [(publish, None), *([] if made is None else [made])]
+
+    def carries(self, message: Message, body: Body) -> bool:
+        """Whether a message that was surfaced has this body."""
+        given = as_body(body)
+        return isinstance(given, dict) and same_body(message.body, body_bytes(given))
 
     def identity(self, message: Message) -> Any:
         """What tells a message of the long run from all others."""

@@ -24,6 +24,7 @@ SHIPPED = [each for each in protocols() if each.server.startswith("fakebrokers."
 #: Public names of the classes that mean something inside the process only, or have a path of their own.
 INSIDE = {
     *("start", "stop", "start_async", "stop_async", "check", "call", "say", "wait_for", "wait_for_async"),
+    *("started", "stopping", "stopped", "forked", "companions", "is_companion", "expect"),
     *(
         "journal_excerpt",
         "connection",

@@ -230,3 +230,8 @@ def test_an_error_at_the_end_of_a_step(monkeypatch: pytest.MonkeyPatch) -> None:
         assert caught.value.__notes__ == ["in the fake, at the end of a step"]
     finally:
         toy.stop()
+
+
+def test_a_port_in_use_is_named() -> None:
+    with Toy() as toy, pytest.raises(OSError, match=rf"Address already in use: '127\.0\.0\.1:{toy.port}'$"):
+        Toy(port=toy.port).start()

@@ -133,7 +133,8 @@ def test_what_is_refused_and_why(row: Any, message: str) -> None:
     [
         ({"seed": "x"}, "seed: expected a whole number, got 'x'"),
         ({"seed": True}, "seed: expected a whole number"),
-        ({"version": 2}, "version: expected 1, got 2"),
+        ({"version": 3}, "version: expected 1 or 2, got 3"),
+        ({"version": True}, "version: expected 1 or 2, got True"),
         ({"faults": {}}, "faults: expected a list of faults"),
         ({"fault": []}, r"plan\.fault: .*did you mean 'faults'"),
     ],
@@ -223,7 +224,7 @@ def test_plans_are_read_back_as_they_were(plan: Plan) -> None:
 def test_only_what_differs_from_the_default_is_printed() -> None:
     text = Plan(seed=1, faults=(crash(role="confirm", nth=2, keep_state=False),)).to_toml()
     assert text == (
-        'version = 1\nseed = 1\n\n[[faults]]\nmatch = { role = "confirm", nth = 2 }\n'
+        'version = 2\nseed = 1\n\n[[faults]]\nmatch = { role = "confirm", nth = 2 }\n'
         'effect = { type = "crash", keep_state = false }\n'
     )
 
@@ -245,7 +246,7 @@ def test_schema_agrees_with_the_reader() -> None:
         {"faults": [{"effect": {"type": "latency"}}]},
         {"faults": [{"effect": {"type": "drop", "x": 1}}]},
         {"faults": [{"match": {}}]},
-        {"version": 2},
+        {"version": 3},
     ):
         assert not validator.is_valid(bad)
         with pytest.raises(PlanError):
@@ -260,3 +261,4 @@ def test_a_plan_of_version_1_still_works() -> None:
     assert len(plan.faults) == 9
     assert plan.faults[0].match.where == {"key": {"in": ["a", "b"]}}
     assert load_plan(plan.to_dict()) == plan
+    assert plan.faults[3].match.scope == "connection"  # what no scope meant then, for an RST

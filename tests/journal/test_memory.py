@@ -47,6 +47,15 @@ def test_the_oldest_go_first_and_numbers_stay() -> None:
     assert journal.records(since=99) == []
 
 
+def test_what_was_forgotten_on_purpose_was_not_given_up() -> None:
+    journal = filled(10, limit=4)
+    journal.forget()
+    assert (len(journal), journal.dropped, journal.last_seq) == (0, 0, 10)
+    for number in range(5):
+        journal.add(20.0, "c1", Tap.IN, Get(str(number)), 6)
+    assert (len(journal), journal.dropped, journal.last_seq) == (4, 1, 15)
+
+
 def test_select() -> None:
     journal = filled(2)
     journal.add(20.0, "c2", Tap.SAID, Stored(("a",)), 9)

@@ -9,7 +9,7 @@ import pytest
 
 from fakebrokers.core.session import HangUp
 from fakebrokers.errors import PlanError, UsageError
-from fakebrokers.faults import Fault, Plan, fault, inject, load_plan, reply, rst
+from fakebrokers.faults import Fault, Plan, fault, inject, load_plan, reorder, reply, rst
 from fakebrokers.moleculer.faults import (
     EFFECTS,
     BreakPacket,
@@ -86,6 +86,18 @@ def test_chunks_of_a_stream(name: str) -> None:
     bench.advance(1.0)
     heard += peer.heard()
     assert [packet["seq"] for _, packet in heard] == expected
+
+
+@pytest.mark.parametrize("window", [2, 3, 5])
+def test_answers_change_places(window: int) -> None:
+    bench = Bench("nats", reorder(window, kind="Response", direction="out"))
+    bench.fake.node("fake", {"s": {"a": lambda ctx: ctx.params}})
+    peer = Peer(bench)
+    numbers = range(window)
+    heard = [peer.say("MOL.REQ.fake", id=f"{n}", action="s.a", params=n) for n in numbers]
+    assert heard[:-1] == [[]] * (window - 1)
+    assert [packet["data"] for _, packet in heard[-1]] == [*reversed(numbers)]
+    assert not bench.engine.errors
 
 
 def test_an_orphan_response() -> None:

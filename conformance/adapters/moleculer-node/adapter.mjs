@@ -5,7 +5,7 @@
 // scenario gets a process of its own.
 
 import { createRequire } from "node:module"
-import { AdapterBase, Failure, Subscription, number, run } from "../_node/kit.mjs"
+import { AdapterBase, Failure, Subscription, number, run, tlsOptions } from "../_node/kit.mjs"
 import { behaviours } from "./behaviours.mjs"
 import { outgoing, taken } from "./streams.mjs"
 
@@ -25,16 +25,27 @@ const OPTIONS = {
   disable_balancer: "disableBalancer",
 }
 
-/** `transporter` of the broker: an address, or those of the nodes of the TCP transporter, found by address only. */
-function transporterOf(transporter, endpoints) {
-  const url = transporter ?? `nats://${endpoints[0]}`
+const trueClock = Date.now
+
+/** A server that is to be reached with TLS. */
+function secured(url, tls) {
+  const { protocol, hostname: host, port } = new URL(url)
+  if (protocol === "nats:") return { type: "NATS", options: { url, tls } }
+  if (protocol === "redis:") return { type: "Redis", options: { host, port: Number(port), tls } }
+  return { type: "MQTT", options: { protocol: "mqtts", host, port: Number(port), ...tls } }
+}
+
+/** `transporter` of the broker: addresses, or those of the nodes of the TCP transporter, found by address only. */
+function transporterOf(transporter, endpoints, tls) {
+  const url = transporter ?? endpoints.map((endpoint) => `nats://${endpoint}`).join(",")
+  if (tls) return secured(url, tls)
   if (!url.startsWith("tcp://")) return url
   return { type: "TCP", options: { udpDiscovery: false, urls: url.split(",") } }
 }
 
 const brokerOptions = ({ transporter, ...options }, endpoints) => ({
   logLevel: "warn",
-  transporter: transporterOf(transporter, endpoints),
+  transporter: transporterOf(transporter, endpoints, tlsOptions(options)),
   ...Object.fromEntries(Object.entries(OPTIONS).filter(([from]) => from in options).map(([from, to]) => [to, options[from]])),
 })
 
@@ -45,19 +56,25 @@ class Adapter extends AdapterBase {
     library_version: ServiceBroker.MOLECULER_VERSION,
     protocols: ["moleculer"],
     roles: ["caller", "service", "emitter", "listener"],
-    caps: "callback_raise callback_sleep disable_balancer streams",
+    caps: "callback_raise callback_sleep clock_offset disable_balancer endpoints reentrant streams tls",
     reconnects: true,
     restart: "per_scenario",
     transporters: ["nats", "redis", "mqtt", "tcp"],
     serializers: isOld ? SERIALIZERS : [...SERIALIZERS, "JSONExt"],
   }
 
+  callbacks = ["message", "error"] // over NATS the library tells of no loss
+
   ops = {
     connect: async ({ session, endpoints, options = {} }) => {
       const broker = new ServiceBroker(brokerOptions(options, endpoints))
       this.sessions.set(session, broker)
-      this.#watch(session, broker)
+      if (options.listen !== false) this.#watch(session, broker)
       await broker.start()
+    },
+
+    set_clock: ({ offset_ms }) => {
+      Date.now = () => trueClock() + offset_ms
     },
 
     state: ({ session }) => {
@@ -149,6 +166,10 @@ class Adapter extends AdapterBase {
     broker.localBus.on("$transporter.disconnected", ({ graceFul }) =>
       tell(graceFul ? "disconnected" : "connection_lost", ""),
     )
+    broker.localBus.on("$transit.error", ({ error }) => {
+      this.emit("error", { session, where: "decode", error: this.classify(error).report() })
+      this.trip("error")
+    })
   }
 
   /** The library's classes of errors; whatever else a node has said keeps its code and type. */
@@ -166,6 +187,7 @@ class Adapter extends AdapterBase {
   }
 
   async clear() {
+    Date.now = trueClock
     await Promise.all([...this.sessions.values()].map((broker) => broker.started && broker.stop()))
   }
 }

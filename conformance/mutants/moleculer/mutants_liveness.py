@@ -32,7 +32,7 @@ class WaitsForTheDead(Registry):
         return []
 
 
-@mutant("impatient", tag="life-cycle", breaks=["M4"])
+@mutant("impatient", tag="life-cycle", breaks=["M4", "X3"])
 class Impatient(MoleculerClient):
     """Gives a peer up after half the time."""
 

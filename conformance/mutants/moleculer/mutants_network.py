@@ -6,19 +6,30 @@ import asyncio
 from typing import Any
 
 from conformance.mutants.registry import mutant
+from conformance.reference.moleculer.bus import Bus
 from conformance.reference.moleculer.caller import Caller, Pending
 from conformance.reference.moleculer.client import MoleculerClient
 from conformance.reference.moleculer.codecs import Came, Message, NatsCodec
+from conformance.reference.moleculer.mesh import FrameReader
 from conformance.reference.moleculer.post import Post
 
 HASTE_S = 0.5
 
 
 @mutant("segments-are-messages", tag="wire", breaks=["X1"])
-class SegmentsAreMessages(NatsCodec):
+class SegmentsAreMessages(Bus):
     """Forgets the part of a message that is still incomplete at the end of a read."""
 
-    def feed(self, data: bytes) -> list[Came]:
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        self.codec._buffer.clear()  # type: ignore[attr-defined]  # all codecs have one
+
+
+@mutant("segments-are-frames", tag="wire", breaks=["X1"])
+class SegmentsAreFrames(FrameReader):
+    """Forgets the part of a frame of the TCP transporter that is incomplete at the end of a read."""
+
+    def feed(self, data: bytes) -> list[tuple[int, bytes]]:
         found = super().feed(data)
         self._buffer.clear()
         return found
@@ -59,7 +70,7 @@ class NextAnswerForTheNextCall(Caller):
         return None if name is None else self.pending.pop(name)
 
 
-@mutant("calls-without-deadline", tag="life-cycle", breaks=["X5", "X8"])
+@mutant("calls-without-deadline", tag="life-cycle", breaks=["X2", "X5", "X8"])
 class CallsWithoutDeadline(Caller):
     """Waits for an answer that cannot be read, whatever the time-out says."""
 

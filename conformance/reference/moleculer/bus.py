@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 
 from conformance.reference.kit import ClientError, Runtime, Wire
 from conformance.reference.moleculer.codecs import CODECS, Codec, Granted, Message, Ready, Write
@@ -41,9 +42,17 @@ class Bus(asyncio.Protocol):
 
     async def open(self) -> None:
         """Connect and be taken in. Raises `ClientError`, `OSError`."""
-        self._wire = await self._runtime.network.dial(self._settings.endpoint, lambda: self)
+        self._wire = await self._dial()
         self._wire.write(self.codec.hello())
         await self._until(lambda: self.is_open)
+
+    async def _dial(self) -> Wire:
+        """To the first server of the list that can be reached. Raises `OSError`."""
+        *others, last = self._settings.endpoints
+        for endpoint in others:
+            with suppress(OSError):
+                return await self._runtime.network.dial(endpoint, lambda: self)
+        return await self._runtime.network.dial(last, lambda: self)
 
     async def _until(self, condition: Callable[[], bool]) -> None:
         while not condition():

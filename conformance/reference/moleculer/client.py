@@ -6,6 +6,7 @@ import asyncio
 import os
 import platform
 from collections.abc import Callable
+from math import inf
 from typing import Any
 
 from conformance.reference.kit import DEFAULT_TIMEOUT_S, ClientError, Runtime
@@ -60,9 +61,10 @@ class MoleculerClient:
     # life
 
     async def connect(self, timeout: float | None = None) -> None:
-        """Join; a server that is not there yet is waited for."""
+        """Join; a server that is not there yet is waited for. `abort` ends that."""
+        deadline = inf if timeout is None else self.runtime.clock.now() + timeout
         try:
-            await self.runtime.tasks.within(timeout, self._start())
+            await self.runtime.tasks.join(self.runtime.tasks.spawn(self._start()), deadline)
         except BaseException:
             self.abort()
             raise
@@ -255,7 +257,7 @@ class MoleculerClient:
             if handler is not None:
                 handler(packet)
         except ClientError as error:
-            self.runtime.callbacks.note(f"dropped: {error}")
+            self.runtime.callbacks.trouble("decode", error)
         except (TypeError, ValueError, KeyError, AttributeError) as error:
             self.runtime.callbacks.trouble("decode", ClientError("protocol", f"{topic}: {error!r}"))
 

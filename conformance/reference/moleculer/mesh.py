@@ -67,7 +67,7 @@ class Heard(asyncio.Protocol):
 
     def __init__(self, mesh: Mesh) -> None:
         self._mesh = mesh
-        self._reader = FrameReader()
+        self._reader = mesh.runtime.part(FrameReader)()
         self._wire: asyncio.BaseTransport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -133,7 +133,7 @@ class Mesh:
         self.codec = NoCodec()
         self.incoming: set[Any] = set()
         self.is_open = False
-        self._runtime = runtime
+        self.runtime = runtime
         self._settings = settings
         self._heard = heard
         self._info = info
@@ -141,7 +141,7 @@ class Mesh:
         self._lines: dict[str, tuple[Wire, Spoken]] = {}
         self._seqs: dict[str, int] = {}  #: of the nodes that are online
         self._server: asyncio.Server | None = None
-        for url in settings.endpoint.split(","):
+        for url in settings.endpoints:
             place, _, id = url.removeprefix("tcp://").partition("/")
             self._addresses[id] = place
 
@@ -150,7 +150,7 @@ class Mesh:
         loop = asyncio.get_running_loop()
         self._server = await loop.create_server(lambda: Heard(self), "127.0.0.1", 0)
         self.is_open = True
-        self._runtime.tasks.spawn(self._rounds())
+        self.runtime.tasks.spawn(self._rounds())
 
     async def subscribe(self, topics: list[tuple[str, str]]) -> None:
         """Everything that comes is for this node."""
@@ -175,7 +175,7 @@ class Mesh:
         elif target in self._lines:
             self._lines[target][0].write(frame(NUMBERS[command], payload))
         else:
-            self._runtime.tasks.spawn(self._dial_and_send(target, frame(NUMBERS[command], payload)))
+            self.runtime.tasks.spawn(self._dial_and_send(target, frame(NUMBERS[command], payload)))
 
     async def _dial_and_send(self, peer: str, data: bytes) -> None:
         try:
@@ -186,7 +186,7 @@ class Mesh:
     async def _line(self, peer: str) -> Wire:
         if peer not in self._lines:
             line = Spoken(self, peer)
-            wire = await self._runtime.network.dial(self._addresses[peer], lambda: line)
+            wire = await self.runtime.network.dial(self._addresses[peer], lambda: line)
             if peer in self._lines:  # somebody was quicker
                 wire.close()
                 return self._lines[peer][0]
@@ -227,7 +227,7 @@ class Mesh:
             handler = {"GOSSIP_HELLO": self._hello, "GOSSIP_REQ": self._asked, "GOSSIP_RES": self._learn}
             handler[command](packet)
         except (ValueError, TypeError, KeyError, AttributeError) as error:
-            self._runtime.callbacks.trouble("decode", ClientError("protocol", f"{command}: {error!r}"))
+            self.runtime.callbacks.trouble("decode", ClientError("protocol", f"{command}: {error!r}"))
 
     def _hello(self, packet: Json) -> None:
         self._addresses[packet["sender"]] = f"127.0.0.1:{packet['port']}"
@@ -239,7 +239,7 @@ class Mesh:
         if is_gone or not isinstance(row, list) or row[0] < own["seq"]:
             told = {self._settings.node_id: [{**own, "port": self.port}, 1, 0]}
             answer = self._packet("GOSSIP_RES", {"online": told})
-            self._runtime.tasks.spawn(self._dial_and_send(packet["sender"], answer))
+            self.runtime.tasks.spawn(self._dial_and_send(packet["sender"], answer))
 
     def _learn(self, packet: Json) -> None:
         for id, row in (packet.get("online") or {}).items():

@@ -14,7 +14,7 @@ from conformance.reference.moleculer.caller import Upload
 from conformance.reference.moleculer.client import MoleculerClient
 from conformance.reference.moleculer.context import Context
 from conformance.reference.moleculer.serving import Handler, Service
-from conformance.reference.moleculer.settings import Settings, address
+from conformance.reference.moleculer.settings import Settings, addresses
 
 Json = dict[str, Any]
 
@@ -27,10 +27,10 @@ class MoleculerOps:
         self._listeners = 0
 
     def client(self, runtime: Runtime, endpoints: Any, options: Mapping[str, Any]) -> MoleculerClient:
-        transporter, endpoint = address(str(options.get("transporter") or endpoints[0]))
+        transporter, servers = addresses(str(options.get("transporter") or ",".join(endpoints)))
         settings = Settings(
             transporter=transporter,
-            endpoint=endpoint,
+            endpoints=servers,
             node_id=options.get("node_id", "reference"),
             namespace=options.get("namespace", ""),
             heartbeat_s=options.get("heartbeat_s", 10.0),
@@ -146,6 +146,7 @@ REFERENCE = Reference(
     protocol="moleculer",
     ops=MoleculerOps,
     roles=("caller", "service", "emitter", "listener"),
-    caps="auto_reconnect callback_raise callback_sleep cancel disable_balancer stats streams",
+    caps="auto_reconnect callback_raise callback_sleep cancel clock_offset disable_balancer"
+    " endpoints reentrant stats streams tls",
     facts={"transporters": ["nats", "redis", "mqtt", "tcp"], "serializers": ["JSON"]},
 )

@@ -19,12 +19,12 @@ class Settings:
 
     Attributes:
         transporter: ``nats``, ``redis``, ``mqtt`` or ``tcp``.
-        endpoint: ``host:port``; for ``tcp`` the addresses of nodes.
+        endpoints: ``host:port`` of each server; for ``tcp`` the URLs of nodes.
         timeout_s: Of calls that are given none; 0 for none.
     """
 
     transporter: str
-    endpoint: str
+    endpoints: tuple[str, ...]
     node_id: str = "reference"
     namespace: str = ""
     heartbeat_s: float = 10.0
@@ -38,9 +38,10 @@ class Settings:
         return f"MOL-{self.namespace}" if self.namespace else "MOL"
 
 
-def address(url: str) -> tuple[str, str]:
-    """Transporter and ``host:port`` of a URL."""
-    if url.startswith("tcp://"):
-        return "tcp", url  # those of several nodes, with their ids
-    parts = urlsplit(url if "://" in url else f"nats://{url}")
-    return parts.scheme, parts.netloc.rpartition("@")[2]
+def addresses(text: str) -> tuple[str, tuple[str, ...]]:
+    """Transporter and ``host:port`` of the servers, whose URLs have commas between them."""
+    urls = text.split(",")
+    if text.startswith("tcp://"):
+        return "tcp", tuple(urls)  # of several nodes, with their ids
+    parts = [urlsplit(url if "://" in url else f"nats://{url}") for url in urls]
+    return parts[0].scheme, tuple(part.netloc.rpartition("@")[2] for part in parts)

@@ -14,11 +14,12 @@ class EndOfConnection(Effect, frozen=True):
 
     Attributes:
         pass_frame: Whether that frame still leaves (the broker still hears it).
-        after_s: So many seconds later; until then all goes on.
+        after_s: By how many seconds it comes later; until then all goes on.
     """
 
     needs_frame = False
     last = True
+    per_run = True
     how: ClassVar[HangUp]
     pass_frame: bool = True
     after_s: float = 0.0
@@ -38,7 +39,7 @@ class Fin(EndOfConnection, frozen=True, tag="fin"):
 
     Attributes:
         pass_frame: Whether the frame that matched still leaves (the broker still hears it).
-        after_s: So many seconds later; until then all goes on.
+        after_s: By how many seconds it comes later; until then all goes on.
     """
 
     how = HangUp.FIN
@@ -49,7 +50,7 @@ class Rst(EndOfConnection, frozen=True, tag="rst"):
 
     Attributes:
         pass_frame: Whether the frame that matched still leaves (the broker still hears it).
-        after_s: So many seconds later; until then all goes on.
+        after_s: By how many seconds it comes later; until then all goes on.
     """
 
     how = HangUp.RST
@@ -60,7 +61,7 @@ class HalfOpen(EndOfConnection, frozen=True, tag="half-open"):
 
     Attributes:
         pass_frame: Whether the frame that matched still leaves (the broker still hears it).
-        after_s: So many seconds later; until then all goes on.
+        after_s: By how many seconds it comes later; until then all goes on.
     """
 
     how = HangUp.HALF_OPEN

@@ -59,6 +59,7 @@ class Refuse(Effect, frozen=True, tag="refuse"):
 
     needs_frame = False
     once = True
+    per_run = True
     for_s: float | None = None
 
     def apply(self, passage: Passage) -> None:
@@ -75,6 +76,7 @@ class BlackHole(Effect, frozen=True, tag="black-hole"):
 
     needs_frame = False
     once = True
+    per_run = True
     for_s: float | None = None
 
     def apply(self, passage: Passage) -> None:
@@ -94,6 +96,7 @@ class Crash(Effect, frozen=True, tag="crash"):
 
     needs_frame = False
     last = True
+    per_run = True
     how: Literal["rst", "fin"] = "rst"
     restart_s: float | None = 0.0
     keep_state: bool = True
@@ -115,6 +118,7 @@ class ShiftClock(Effect, frozen=True, tag="shift-clock"):
 
     needs_frame = False
     once = True
+    per_run = True
     seconds: float
 
     def apply(self, passage: Passage) -> None:

@@ -8,39 +8,42 @@ peer calls an action of the client, and the client emits an event to the peer.
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import json
-from collections.abc import Sequence
-from functools import cached_property
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any, ClassVar, cast
 
-import msgspec
-
 from conformance.adapter.base import Call
-from conformance.adapter.messages import Message, body_bytes, request_body
+from conformance.adapter.messages import Message, same_body
 from conformance.adapter.result import Result
-from conformance.suite.client import Body, as_body
+from conformance.suite.client import Body
 from conformance.suite.expect import Unsupported
 from fakebrokers import Moleculer
-from fakebrokers.faults import rewrite
+from fakebrokers.faults import delay, rewrite
 from fakebrokers.journal import Record, Tap
 from fakebrokers.moleculer.calls import RemoteError
 from fakebrokers.moleculer.faults import break_packet
 from fakebrokers.moleculer.node import Node
-from fakebrokers.moleculer.services import Context, Service
-from scenarios.moleculer._steps import withheld
+from scenarios._common import limit_s
+from scenarios.moleculer._steps import MQTT, NATS, REDIS, TCP
 from scenarios.subjects.base import Check, Subject
 from scenarios.subjects.facts import Op
+from scenarios.subjects.moleculer.keeper import ECHO, EMITTED, PEER, PUT, Keeper
+from scenarios.subjects.moleculer.texts import text_of, unwrapped
 
-PEER = "peer"
-PUT = "p.put"
-WAIT = "p.wait"  #: answered by the script
-EMITTED = "to.peer"
 START_S = 8.0  #: a node waits for others, half a second and more
 MIB = 1 << 20
 #: Places in what the server says first (INFO, PONG, +OK, the peer's INFO); few, as a start takes 1.5 s.
 HANDSHAKE_CUTS = (1, 4, 16, 64, 160, 320, 480, 800)
 ALL_ROLES = ("caller", "service", "emitter", "listener")
+#: These run the base script, whose further ways need all roles.
+BASE_SCRIPT = ("1.01", "1.02", "1.03", "1.04", "1.05", "1.06", "1.10", "1.12", "4.03", "4.07")
+#: These depend on how the library of each server connects and closes.
+OVER_SERVERS = ("2.01", "2.06", "2.07", "3.09")
+SERVERS = ("nats", "redis", "mqtt")
+BEAT_S = 10.0  #: between two heartbeats of a node that is told nothing
+JITTER_S = 0.5  #: that real nodes add to it
+BEATS = 2.5
 
 
 class MoleculerSubject(Subject):
@@ -48,13 +51,22 @@ class MoleculerSubject(Subject):
 
     protocol = "moleculer"
     roles: ClassVar = {"publisher": "caller", "consumer": "listener"}
-    variants: ClassVar = {"nats": {"transporter": "nats"}}
+    variants: ClassVar = {"nats": NATS, "redis": REDIS, "mqtt": MQTT, "tcp": TCP}
     rows: ClassVar = {
-        "": {"ops": ("mol.call", "mol.registry")},
-        "NET-1": {"roles": ALL_ROLES},
-        "NET-3.01": {"roles": ("caller",)},
+        "": {"ops": ("mol.call", "mol.registry"), "variants": ("nats",)},
+        **{f"NET-{number}": {"roles": ALL_ROLES} for number in BASE_SCRIPT},
+        "NET-1.01": {"roles": ALL_ROLES, "variants": (*SERVERS, "tcp")},
+        "NET-1.09": {"roles": ("caller",)},
+        "NET-1.14": {"variants": SERVERS},
+        **{f"NET-{number}": {"variants": SERVERS} for number in OVER_SERVERS},
+        "NET-2.02": {"roles": ("caller",), "variants": SERVERS},
+        **{f"NET-{number}": {"roles": ("caller",)} for number in ("2.03", "3.01", "3.05", "3.10", "4.06")},
     }
-    phases: ClassVar = {"answer": ("publish", "Response"), "delivery": ("consume", "Event")}
+    phases: ClassVar = {
+        "link handshake": ("connect", "ServerInfo"),
+        "answer": ("publish", "Response"),
+        "delivery": ("consume", "Event"),
+    }
     publishing = "Request"
     confirm = "Response"
     delivery = "Event"
@@ -62,55 +74,47 @@ class MoleculerSubject(Subject):
     maintenance_code = 0  # there is none
     largest = 512 * 1024
     beyond = MIB + 1
+    crowd = 5
+    slow_options: ClassVar = {"heartbeat_s": 2, "heartbeat_timeout_s": 12}
+    connect_may_hang = True
+    messages_wait = False
 
     def __init__(self, *given: Any) -> None:
         super().__init__(*given)
-        self._texts: dict[str, list[str]] = {}
-        self._listening: dict[str, tuple[str, str]] = {}
-        self._sent: dict[str, int] = {}
+        self.keeper = Keeper(self.fake)
         self._serving: set[str] = set()
+        self._beat_s = BEAT_S
 
     @property
     def fake(self) -> Moleculer:
         return cast(Moleculer, self.broker)
 
-    @cached_property
+    @property
     def peer(self) -> Node:
-        """The other node, which is never silent for long."""
-
-        def put(ctx: Context) -> Any:
-            self._texts.setdefault(ctx.params["queue"], []).append(ctx.params["body"])
-            return ctx.params["body"]
-
-        actions: dict[str, Any] = {
-            "put": put,
-            "echo": lambda ctx: ctx.params,
-            "up": _digest,
-            "wait": withheld,
-        }
-        offer = Service("p", actions=actions, events={EMITTED: lambda ctx: None})
-        return self.fake.node(PEER, [offer], heartbeat_s=1.0)
+        """The other node."""
+        return self.keeper.node
 
     # the fake's side
 
+    def settings(self, limit_s: float) -> dict[str, Any]:
+        return {"transporter": self.fake.transporter}
+
     def add_queue(self, name: str) -> None:
-        self._texts.setdefault(name, [])
+        self.keeper.add(name, [])
 
     def stored(self, name: str) -> list[bytes]:
-        return [text.encode() for text in self._texts.get(name, ())]
+        return [text.encode() for text in self.keeper.texts.get(name, ())]
 
     def put(self, name: str, bodies: Sequence[bytes]) -> None:
-        self._texts.setdefault(name, []).extend(body.decode() for body in bodies)
-        for sub, (queue, _) in self._listening.items():
-            if queue == name:
-                self._deliver(sub)
+        self.keeper.add(name, [body.decode() for body in bodies])
 
     def established(self, since: int) -> bool:
         """A node that is back subscribes again; nothing else tells of it."""
-        return bool(self.broker.journal.select(kind="Sub", tap=Tap.RECEIVED, since=since))
+        return bool(self.subscriptions(since))
 
     def subscriptions(self, since: int) -> list[Record]:
-        return self.broker.journal.select(kind="Sub", tap=Tap.RECEIVED, since=since)
+        kind = "Sub" if self.fake.transporter == "nats" else "Subscribe"
+        return self.broker.journal.select(kind=kind, tap=Tap.RECEIVED, since=since)
 
     def ask_to_close(self, connection: str, code: int, reason: str) -> None:
         raise NotImplementedError("servers of Moleculer's buses have no goodbye")
@@ -119,7 +123,9 @@ class MoleculerSubject(Subject):
         return HANDSHAKE_CUTS
 
     def refuse_publishes(self) -> None:
-        self.broker.faults.add(rewrite({"success": False, "data": None}, kind="Response", nth=1, scope="run"))
+        error = {"name": "MoleculerError", "message": "no", "code": 500, "type": "REFUSED", "nodeID": PEER}
+        fields = {"success": False, "data": None, "error": error}
+        self.broker.faults.add(rewrite(fields, kind="Response", nth=1, scope="run"))
 
     def malformed(self) -> bytes:
         return b"MSG nonsense\r\n"
@@ -127,22 +133,68 @@ class MoleculerSubject(Subject):
     def bad_delivery(self) -> None:
         self.broker.faults.add(break_packet("garbage", kind="Event", direction="out", nth=1, scope="run"))
 
+    def unknown_fields(self) -> Mapping[str, str]:
+        more = {"more": {"future": {"n": [1, None]}, "": 7}, "headers": {"future": "yes"}}
+        for kind in ("Request", "Response", "Event"):
+            self.broker.faults.add(rewrite(more, kind=kind, direction="out", name=kind))
+        return {kind: f"no {kind} was delivered" for kind in ("Request", "Response", "Event")}
+
+    def answer_nobody(self, count: int) -> None:
+        for _ in range(count):
+            id = self.peer.core.new_id()
+            self.peer.send("RES", _node("s1"), id=id, meta={}, success=True, data="x" * 900)
+
+    def confirm_later(self) -> None:
+        self.broker.faults.add(delay(3.0, kind="Response", direction="out"))
+
     # the client's side
+
+    @property
+    def publishes_in_time(self) -> bool:
+        """Each call has a time-out of its own."""
+        return True
+
+    def keeping_alive(self, limit_s: float) -> dict[str, Any]:
+        """Nodes look for silent peers once in each limit, so that it may take twice as long."""
+        return {"heartbeat_s": limit_s / 2, "heartbeat_timeout_s": limit_s}
+
+    def found_within_s(self, limit_s: float) -> float:
+        return super().found_within_s(2 * limit_s)
+
+    def carries(self, message: Message, body: Body) -> bool:
+        """Of a long text the adapter tells the digest of its JSON."""
+        text = text_of(body)
+        whole = json.dumps(text) if "sha256" in message.body else text
+        return same_body(message.body, whole.encode())
 
     def ops(self, queue: str, tag: str = "") -> list[Op]:
         args = {"action": PUT, "params": {"queue": queue, "body": f"pending {tag}"}}
         return [Op("call", "mol.call", self.publishing, self.confirm, args)]
 
-    def value_made_for(self, number: int) -> tuple[Op, Any] | None:
+    def value_made_for(self, number: int) -> tuple[Op, Any]:
         params = {"number": number}
-        args = {"action": "p.echo", "params": params}
+        args = {"action": ECHO, "params": params}
         return Op("call", "mol.call", self.publishing, self.confirm, args), params
 
     def value_of(self, result: Result) -> Any:
         return result.value["data"]
 
     async def heartbeats(self) -> None:
-        raise NotImplementedError("no scenario asks for it yet")
+        """Of each node that is on the bus; real ones draw the interval anew, up to half a second more."""
+        since, begun = self.broker.journal.last_seq, self._now
+        nodes = {self.fake.peer_of(name) for name in self.is_open()} - {""}
+        await asyncio.sleep(BEATS * self._beat_s)
+        beats = [(r.at, p.sender) for r, p in self.fake.packets("Heartbeat", since) if r.tap & Tap.RECEIVED]
+        for node in sorted(nodes):
+            times = [begun, *[at for at, sender in beats if sender == node], self._now]
+            gap = max(later - earlier for earlier, later in pairwise(times))
+            most = limit_s(self._beat_s) + JITTER_S
+            self.expect.within(gap, most, f"{node}: heartbeats keep their period", id="heartbeats")
+
+    @property
+    def _now(self) -> float:
+        """Seconds since the fake started, as in the journal."""
+        return self.broker.now - self.broker.journal.started_at
 
     def begin(self, op: Op, timeout: float, session: str = "s1") -> Call:
         """Calls have the deadline from the library itself."""
@@ -155,8 +207,21 @@ class MoleculerSubject(Subject):
         if offered and self.fake.transporter not in offered:
             raise Unsupported(f"the client has no transporter {self.fake.transporter}")
         assert self.peer.core.alive
-        more = {"transporter": self.fake.url, "node_id": _node(session)}
+        self._beat_s = options.get("heartbeat_s", BEAT_S)
+        more = {"node_id": _node(session)}
+        servers = options.get("endpoints", ())
+        if isinstance(servers, str) or not servers:
+            more["transporter"] = self._url
         return self.client.begin_connect(session, timeout=max(timeout, START_S), **more, **options)
+
+    @property
+    def _url(self) -> str:
+        return ",".join(self.fake.urls.values()) if self.fake.transporter == "tcp" else self.fake.url
+
+    async def rehearse(self, **more: Any) -> None:
+        """The same; what it leaves on its way may not meet the faults."""
+        await super().rehearse(**more)
+        await self.until(lambda: not self.is_open(), 2.0)
 
     async def open(self, queue: str, session: str, check: Check, timeout: float) -> None:
         """A node finds its peers while it starts and afterwards: wait until it knows what is called."""
@@ -181,9 +246,7 @@ class MoleculerSubject(Subject):
         wait: bool = True,
     ) -> Call:
         """Call the peer's action that keeps a text."""
-        given = as_body(body)
-        assert isinstance(given, dict), "a text has one part"
-        params = {"queue": queue, "body": body_bytes(given).decode()}
+        params = {"queue": queue, "body": text_of(body)}
         return self.begin(
             Op("call", "mol.call", "Request", "Response", {"action": PUT, "params": params}), timeout, session
         )
@@ -195,27 +258,24 @@ class MoleculerSubject(Subject):
         self, queue: str, sub: str = "c1", session: str = "s1", timeout: float = 5.0, **options: Any
     ) -> Call:
         """Listen to the event; `wait_messages` lets the peer send what it has kept."""
-        self._listening[sub] = (queue, _node(session))
+        self.keeper.listens(sub, queue, _node(session))
         return self.client.begin(
             "mol.listen", timeout, session=session, sub=sub, event=queue, on_message={"mode": "event"}
         )
 
-    def _deliver(self, sub: str) -> None:
-        queue, node = self._listening[sub]
-        texts = self._texts.get(queue, [])
-        for number in range(self._sent.get(sub, 0), len(texts)):
-            self.peer.send(
-                "EVENT", node, id=f"{sub}-{number}", event=queue, data=texts[number], broadcast=True, meta={}
-            )
-        self._sent[sub] = len(texts)
+    def subscribe_and_do(self, queue: str, inner: Sequence[Op]) -> Call:
+        self.keeper.listens("c1", queue, _node("s1"))
+        ops = [{"op": op.op, "args": {"session": "s1", **op.args}, "timeout_ms": 5000} for op in inner]
+        plan = {"mode": "event", "do": ops}
+        return self.client.begin("mol.listen", session="s1", sub="c1", event=queue, on_message=plan)
 
     def messages(self, sub: str = "c1") -> list[Message]:
         """Events, with the text itself in place of its JSON."""
-        return [_unwrapped(message) for message in self.client.messages(sub)]
+        return [unwrapped(message) for message in self.client.messages(sub)]
 
     async def wait_messages(self, count: int, sub: str = "c1", within_s: float = 5.0) -> list[Message]:
-        self._deliver(sub)
-        return [_unwrapped(message) for message in await self.client.wait_messages(count, sub, within_s)]
+        self.keeper.tell(sub)
+        return [unwrapped(message) for message in await self.client.wait_messages(count, sub, within_s)]
 
     async def exchange(
         self,
@@ -258,40 +318,18 @@ class MoleculerSubject(Subject):
         except RemoteError as error:
             found = error
         self.demand(found == params, f"{prefix}the client answers a call", found, check)
-        before = self._emitted(session)
+        before = self.keeper.heard(_node(session))
         check(
             await self.client.op("mol.emit", timeout, session=session, event=EMITTED, data=params),
             "mol.emit works",
         )
-        came = await self.until(lambda: self._emitted(session) > before, timeout)
+        came = await self.until(lambda: self.keeper.heard(_node(session)) > before, timeout)
         self.demand(came, f"{prefix}the peer gets the client's event", "it does not", check)
         return 2
-
-    def _emitted(self, session: str) -> int:
-        return sum(event.event == EMITTED and event.sender == _node(session) for event in self.peer.events)
-
-
-def _digest(ctx: Context) -> Any:
-    """What was uploaded, as bodies are reported."""
-    data = b"" if ctx.stream is None else b"".join(ctx.stream.chunks)
-    return {"sha256": hashlib.sha256(data).hexdigest(), "len": len(data)}
 
 
 def _node(session: str) -> str:
     return f"node-{session}"
-
-
-def _unwrapped(message: Message) -> Message:
-    """A message whose body is a text in JSON, with just that text; anything else stays as it is."""
-    if "sha256" in message.body:
-        return message
-    try:
-        text = json.loads(body_bytes(message.body))
-    except ValueError:
-        return message
-    if not isinstance(text, str):
-        return message
-    return msgspec.structs.replace(message, body=request_body(text.encode()))
 
 
 SUBJECT = MoleculerSubject

@@ -13,6 +13,7 @@ from typing import Any, ClassVar, cast
 import fakebrokers
 from conformance.adapter.base import Call
 from conformance.adapter.messages import Message, same_body
+from fakebrokers.core.frames import Role
 from fakebrokers.faults import fault, latency
 from fakebrokers.journal import Record, Tap
 from fakebrokers.pzq.faults import CorruptPart, ExtraHeaders, WithoutDelimiter, refuse_message
@@ -134,7 +135,7 @@ class PzqSubject(Subject):
         self.broker.faults.add(fault(WithoutDelimiter(), kind="Delivery", nth=1, scope="run"))
 
     def unknown_fields(self) -> Mapping[str, str]:
-        roles = ("confirm", "deliver")
+        roles = (Role.CONFIRM, Role.DELIVER)
         for role in roles:
             self.broker.faults.add(fault(ExtraHeaders(headers=("future", "1")), role=role, name=role))
         return {role: f"nothing came with more parts: {role}" for role in roles}

@@ -16,7 +16,7 @@ class ConnectOptions(session.ConnectOptions, frozen=True):
     """Settings of the node; what is left out is the library's default.
 
     Attributes:
-        transporter: Addresses with scheme; without it NATS at the endpoint.
+        transporter: Addresses with scheme; without it NATS at the endpoints.
     """
 
     transporter: str | UnsetType = UNSET

@@ -9,6 +9,7 @@ import pytest
 
 from conformance.reference.kit import ClientError
 from conformance.reference.moleculer.registry import Registry, fits
+from conformance.reference.moleculer.settings import addresses
 from conformance.reference.moleculer.streams import Incoming, cut, limit_of, remote
 
 Json = dict[str, Any]
@@ -122,3 +123,17 @@ def test_nodes_take_turns() -> None:
     for id in ("p", "q"):
         registry.info({**info(1, "a"), "sender": id}, 0.0)
     assert sorted(str(registry.choose("a.x")) for _ in range(4)) == ["p", "p", "q", "q"]
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("127.0.0.1:4222", ("nats", ("127.0.0.1:4222",))),
+        ("redis://user:secret@[::1]:6379", ("redis", ("[::1]:6379",))),
+        ("nats://a:1,nats://b:2", ("nats", ("a:1", "b:2"))),
+        ("a:1,b:2", ("nats", ("a:1", "b:2"))),
+        ("tcp://a:1/x,tcp://b:2/y", ("tcp", ("tcp://a:1/x", "tcp://b:2/y"))),
+    ],
+)
+def test_addresses(text: str, wanted: Any) -> None:
+    assert addresses(text) == wanted

@@ -1,0 +1,89 @@
+"""What a marker or a factory was told, checked before a fake is made of it."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fakebrokers.errors import UsageError
+from fakebrokers.protocol import Protocol, known_name
+
+if TYPE_CHECKING:
+    import pytest
+
+#: Keywords that say nothing of the broker itself: a real one does without.
+INCIDENTAL = frozenset({"profile", "seed", "journal_limit", "body_limit"})
+
+
+def marked_options(item: pytest.Item, protocol: Protocol) -> dict[str, Any]:
+    """The keywords of all markers that apply to a test, the closest last.
+
+    Raises:
+        UsageError: One of them makes no sense for this protocol.
+    """
+    options: dict[str, Any] = {}
+    for marker in reversed(list(item.iter_markers("fakebrokers"))):
+        _check_names(marker.args)
+        if not marker.args or protocol.name in marker.args:
+            check_keywords(marker.kwargs, protocol, "marker fakebrokers", may_name=not marker.args)
+            options.update(marker.kwargs)
+    return options
+
+
+def _check_names(names: Sequence[Any]) -> None:
+    for name in names:
+        if not isinstance(name, str):
+            raise UsageError(
+                "marker fakebrokers: expected names of protocols by position and everything else by "
+                f"keyword, such as faults=[...]; got {name!r}"
+            )
+        known_name(name)
+
+
+def check_keywords(options: Mapping[str, Any], protocol: Protocol, where: str, *, may_name: bool) -> None:
+    """Raise `UsageError` for keywords that this protocol's fakes do not have.
+
+    Args:
+        may_name: Whether the message recommends to name the protocol that is meant.
+    """
+    known = keywords(protocol)
+    for name in options:
+        if name not in known:
+            close = get_close_matches(name, known, n=1)
+            hint = f"; did you mean {close[0]!r}?" if close else "."
+            if may_name and not close:
+                hint = "; if it is for another fake of this test, name that one's protocol first."
+            raise UsageError(
+                f"{where}: {protocol.server_name} has no {name!r}{hint} It has: {', '.join(known)}"
+            )
+
+
+def keywords(protocol: Protocol) -> list[str]:
+    """What the server class of a protocol can be told."""
+    names: dict[str, None] = {}
+    for kind in protocol.load().__mro__:
+        if "__init__" in vars(kind) and kind is not object:
+            parameters = inspect.signature(vars(kind)["__init__"]).parameters.values()
+            names.update(dict.fromkeys(p.name for p in parameters if p.kind is p.KEYWORD_ONLY))
+            if not any(p.kind is p.VAR_KEYWORD for p in parameters):
+                break
+    return list(names)
+
+
+def plan_of(faults: Any, folder: Path, where: str) -> Any:
+    """What a server class takes for faults, from a list, a plan, or a path in `folder`."""
+    from fakebrokers.faults import Fault, Plan
+
+    if isinstance(faults, str | Path):
+        return folder / faults
+    if isinstance(faults, list | tuple):
+        return {"faults": faults}
+    if faults is None or isinstance(faults, Plan | Mapping):
+        return faults
+    wanted = f"faults=[{faults.name or 'it'}]" if isinstance(faults, Fault) else "faults=[drop(...)]"
+    raise UsageError(
+        f"{where}: expected a list of faults, a plan or a plan's path, such as {wanted}; got {faults!r}"
+    )

@@ -1,0 +1,105 @@
+"""The plugin's options, on the command line and in the ini file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import pytest
+
+from fakebrokers.errors import UsageError
+
+
+class Settings(NamedTuple):
+    """The options of the command line and the ini file.
+
+    Attributes:
+        seed: For the decisions of all faults; None leaves it to the plan.
+        profile: Which server the fakes resemble.
+        journal_lines: How much of a journal a failure report shows; 0 for none.
+        unfired: What a fault that never took place means: ``report`` or ``fail``.
+        urls: Real brokers to use instead of fakes, by protocol.
+        replay: Options that make another run decide the same.
+    """
+
+    seed: int | None
+    profile: str
+    journal_lines: int
+    unfired: str
+    urls: Mapping[str, str]
+    replay: tuple[str, ...]
+
+
+OPTIONS = (
+    ("seed", "N", "", "seed of the faults' random decisions (default: the one in the fault plan)"),
+    ("profile", "NAME", "real", "which server the fakes resemble (default: real)"),
+    ("journal-lines", "N", "30", "journal lines shown for a failed test (default: 30; 0: none)"),
+    (
+        "unfired",
+        "report|fail",
+        "report",
+        "what becomes of a test that passes although a fault of its never took place (default: report, "
+        "in the reports of failed tests only; fail: it fails)",
+    ),
+)
+URL_HELP = "use a real broker instead of the fake in tests that need no faults; may be given several times"
+
+
+def add_options(parser: pytest.Parser) -> None:
+    """Tell pytest which options there are."""
+    group = parser.getgroup("fakebrokers", "fake message brokers")
+    for name, metavar, default, text in OPTIONS:
+        group.addoption(f"--fakebrokers-{name}", metavar=metavar, help=text)
+        parser.addini(f"fakebrokers_{name.replace('-', '_')}", text, default=default)
+    group.addoption("--fakebrokers-url", metavar="[PROTOCOL=]URL", action="append", default=[], help=URL_HELP)
+
+
+def read_settings(config: pytest.Config) -> Settings:
+    """What was said.
+
+    Raises:
+        pytest.UsageError: Something of it makes no sense.
+    """
+    profile = config.getoption("--fakebrokers-profile")
+    return Settings(
+        seed=_number(config, "seed"),
+        profile=_option(config, "profile"),
+        journal_lines=_number(config, "journal-lines") or 0,
+        unfired=_word(config, "unfired", ("report", "fail")),
+        urls=_urls(config),
+        replay=() if profile is None else (f"--fakebrokers-profile={profile}",),
+    )
+
+
+def _option(config: pytest.Config, name: str) -> str:
+    given = config.getoption(f"--fakebrokers-{name}")
+    return str(config.getini(f"fakebrokers_{name.replace('-', '_')}") if given is None else given)
+
+
+def _number(config: pytest.Config, name: str) -> int | None:
+    text = _option(config, name)
+    if not text:
+        return None
+    if not text.isdecimal():
+        raise pytest.UsageError(f"--fakebrokers-{name} or its ini twin: expected a number, got {text!r}")
+    return int(text)
+
+
+def _word(config: pytest.Config, name: str, words: tuple[str, ...]) -> str:
+    text = _option(config, name)
+    if text not in words:
+        expected = " or ".join(words)
+        raise pytest.UsageError(f"--fakebrokers-{name} or its ini twin: expected {expected}, got {text!r}")
+    return text
+
+
+def _urls(config: pytest.Config) -> Mapping[str, str]:
+    given = config.getoption("--fakebrokers-url")
+    if not given:
+        return {}
+    from fakebrokers.pytest_real import real_brokers
+
+    try:
+        return real_brokers(given)
+    except UsageError as error:
+        raise pytest.UsageError(f"--fakebrokers-url: {error}") from None

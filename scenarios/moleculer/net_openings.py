@@ -1,0 +1,123 @@
+"""NET-1.12 to 1.14 and 2.05 for Moleculer, whose nodes connect in the background and do not give up."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import closing
+from random import Random
+
+from conformance.suite import Client, Expect, scenario
+from fakebrokers.core.tls import Tls
+from fakebrokers.faults import fault
+from fakebrokers.faults.effects import Fin, Inject, Silent
+from fakebrokers.journal import Tap
+from scenarios._common import address, second_fake
+from scenarios._footprint import Footprint
+from scenarios.net.life_cycle import through_the_second
+from scenarios.net.openings import TLS_ALERT
+from scenarios.subjects import ROLES
+from scenarios.subjects.moleculer import MoleculerSubject
+
+BACK_S = 30.0
+COUNTED_S = 4.0  #: how long attempts are counted
+ATTEMPTS_PER_S = 20
+WATCHED_S = 15.0
+GARBAGE = ("Malformed", "Command")  #: what plain servers take a ClientHello for
+
+
+@scenario("NET-1.12", protocol="moleculer", timeout_s=90)
+async def garbage_first(subject: MoleculerSubject, client: Client, expect: Expect) -> None:
+    """Garbage before the first frame.
+
+    Fault: The first connection gets 64 bytes (fixed seed, first byte 0x7F: a huge length field) and stays
+    open; later connections are clean. moleculer: first bytes of the link; fin after 1 s; nodes retry by
+    themselves
+    Pass: connect ends by its deadline with `protocol`, `connection` or `timeout`; or, for clients that retry
+    by themselves, the clean connection works within 30 s. Until then CPU under 50 % of a core, RSS growth
+    under 32 MiB, nothing surfaced, process alive
+    """
+    garbage = b"\x7f" + Random(112).randbytes(63)
+    acts = (Inject(hex=garbage.hex()), Silent(), Fin(after_s=1.0))
+    subject.faults.add(fault(*acts, on="accept", nth=1, scope="run", name="garbage"))
+    footprint = Footprint(client)
+    result = await subject.begin_connect("s1", timeout=BACK_S)
+    expect.exercised(subject.faults.fired("garbage"), "nobody connected")
+    expect.ended(result, "connect ends by its deadline")
+    footprint.judge(expect, rss_mib=32, cpu_share=0.5)
+    if result.ok:
+        subject.add_queue(subject.queue)
+        await subject.open(subject.queue, "s1", expect.ok, 5.0)
+        again = await subject.publish(subject.queue, b"on a clean connection")
+        expect.outcome(again, "acked", "the clean connection works within 30 s")
+    else:
+        expect.failed(result, ("protocol", "connection"), "connect ends as protocol or connection, or works")
+    surfaced = [event for event in client.events if event.event == "message"]
+    expect.that(not surfaced, "nothing is surfaced", surfaced[:1])
+    await subject.run("clean", case="clean connection afterwards")
+
+
+@scenario("NET-1.13", protocol="moleculer", timeout_s=60)
+async def tls_on_a_plain_port(subject: MoleculerSubject, client: Client, expect: Expect) -> None:
+    """TLS bytes on a plain port.
+
+    Fault: A client without TLS gets a TLS alert (15 03 03 00 02 02 28), then fin, on every connection.
+    moleculer: nodes connect in the background
+    Pass: connect ends within 5 s or by its deadline, if that is later, with `protocol` or `connection`, or,
+    where clients connect in the background, there are at most 20 attempts/s and close works; RSS growth under
+    32 MiB
+    """
+    subject.faults.add(fault(Inject(hex=TLS_ALERT), Fin(), on="accept", name="alert"))
+    footprint = Footprint(client)
+    connecting = subject.begin_connect("s1", timeout=5.0)
+    await asyncio.sleep(COUNTED_S)
+    attempts = len(subject.accepted())
+    expect.exercised(attempts, "nobody connected")
+    most = ATTEMPTS_PER_S * COUNTED_S
+    expect.that(attempts <= most, f"at most {ATTEMPTS_PER_S} attempts/s", f"{attempts} in {COUNTED_S:g} s")
+    footprint.judge(expect, rss_mib=32)
+    expect.ended(await client.begin("close", 5.0, session="s1"), "close works")
+    result = await connecting
+    expect.that(not result.ok, "no connection is opened", str(result))
+    expect.note(f"{attempts} attempts in {COUNTED_S:g} s")
+
+
+@scenario("NET-1.14", protocol="moleculer", timeout_s=60)
+async def tls_client_on_a_plain_port(subject: MoleculerSubject, client: Client, expect: Expect) -> None:
+    """TLS client on a plain port.
+
+    Fault: The fake listens without TLS and treats the ClientHello as the real server treats garbage (FIN).
+    moleculer: NATS, Redis and MQTT with TLS; the node stays unconnected, at most 30 attempts in 15 s
+    Pass: connect ends within 5 s with `connection` or `protocol`; never a fall-back to plain: no frame and no
+    credentials in clear on any connection
+    """
+    if subject.fake.transporter == "redis":  # a Redis server waits for the end of such a line
+        subject.faults.add(fault(Fin(after_s=0.5), on="accept", name="no answer to a ClientHello"))
+    with closing(Tls("localhost")) as authority:
+        trust = {"ca_file": str(authority.ca_file), "server_name": "localhost"}
+        connecting = subject.begin_connect("s1", timeout=WATCHED_S, tls=trust)
+        await asyncio.sleep(WATCHED_S)
+        attempts = len(subject.accepted())
+        expect.exercised(attempts, "nobody connected")
+        plain = [str(r) for r in subject.broker.journal.select(tap=Tap.RECEIVED) if r.kind not in GARBAGE]
+        expect.that(not plain, "no frame and no credentials in clear on any connection", plain[:3])
+        most = subject.attempts_in_15_s
+        expect.that(attempts <= most, f"at most {most} attempts in {WATCHED_S:g} s", attempts)
+        expect.ended(await client.begin("close", 5.0, session="s1"), "close ends by its deadline")
+    result = await connecting
+    expect.that(not result.ok, "the node stays unconnected", str(result))
+    expect.note(f"{attempts} attempts in {WATCHED_S:g} s")
+
+
+@scenario("NET-2.05", protocol="moleculer", roles=ROLES, timeout_s=60)
+async def endpoint_list(subject: MoleculerSubject, client: Client, expect: Expect) -> None:
+    """Endpoint list.
+
+    Fault: First endpoint (a) refuses, (b) accepts and stays silent; second works. moleculer: the server list
+    of NATS, without (b): nats.js waits 20 s
+    Pass: (a) base script works through the second within 10 s, (b) within the connect deadline + 10 s; where
+    servers advertise an address, the client then follows that of the second fake
+    """
+    with second_fake(subject.broker, **subject.settings(BACK_S)) as first:
+        first.refuse()
+        both = [address(first), address(subject.broker)]
+        await through_the_second(subject, "(a) the first refuses", both, 10.0)
