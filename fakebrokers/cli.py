@@ -1,4 +1,4 @@
-"""The command ``fakebrokers``: ``serve`` and ``doctor``, and what other packages add (see `commands`)."""
+"""The command ``fakebrokers``: ``serve``, ``ctl``, ``doctor``, and what others add (see `commands`)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from click.core import ParameterSource
 
 from fakebrokers import __version__
 from fakebrokers.commands import ExitCode, ExtraCommands, extra_commands, missing_package
-from fakebrokers.errors import FakeBrokerError, PlanError, UsageError
+from fakebrokers.control.ctl import ctl
+from fakebrokers.errors import FakeBrokerError, PlanError, UsageError, shortage
 from fakebrokers.protocol import Protocol, find_protocol, instead_of, protocols
 from fakebrokers.proxying import proxy
 from fakebrokers.serving import FLAGS, flags, options_of, tell_defect
@@ -206,6 +207,7 @@ def _replay(recording: Path, protocol: Protocol, options: dict[str, Any]) -> Fak
 
 
 cli.add_command(proxy)
+cli.add_command(ctl)
 
 
 @cli.command()
@@ -242,7 +244,9 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
         code = 128 + signal.SIGINT
     except Exception as error:
         code = ExitCode.HARNESS
-        if missing := missing_package(error):
+        if short := shortage(error):
+            click.echo(f"Error: {short}", err=True)
+        elif missing := missing_package(error):
             click.echo(
                 f"Error: {missing} is not installed; 'fakebrokers doctor' says how to get it", err=True
             )

@@ -6,11 +6,15 @@ FakeBrokerError
 ├── PlanError          a fault plan that cannot be carried out
 ├── UsageError         the fake was asked for something it cannot do
 ├── JournalError       the journal could not be written down
+├── ResourceError      the system lets the process have no more of something
 ├── WaitTimeout        what a test waited for did not happen
 └── UnmetExpectation   what a test expected did not happen, or a fault did not take place
 """
 
 from __future__ import annotations
+
+import errno
+import os
 
 
 class FakeBrokerError(Exception):
@@ -59,6 +63,26 @@ class PlanError(FakeBrokerError):
 
 class UsageError(FakeBrokerError):
     """The fake was asked for something that it cannot do; the text says what to do instead."""
+
+
+class ResourceError(FakeBrokerError):
+    """The system lets this process have no more files, sockets or memory; no defect of the fake."""
+
+
+#: What to do about it, by the system's number.
+_SHORTAGES = {
+    errno.EMFILE: "this process may open no more files and sockets; 'ulimit -n' allows more",
+    errno.ENFILE: "the system can open no more files and sockets",
+    errno.ENOBUFS: "the system has no memory left for sockets",
+    errno.ENOMEM: "the system has no memory left",
+}
+
+
+def shortage(error: BaseException) -> ResourceError | None:
+    """What the system has run out of, if that is what an error says."""
+    if not isinstance(error, OSError) or error.errno not in _SHORTAGES:
+        return None
+    return ResourceError(f"{os.strerror(error.errno)}: {_SHORTAGES[error.errno]}")
 
 
 class JournalError(FakeBrokerError):

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import signal
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
+from socket import gaierror
 from threading import Event
 from traceback import format_exc
 from typing import TYPE_CHECKING, Any
@@ -14,7 +16,7 @@ import click
 from fakebrokers import __version__
 from fakebrokers.commands import ExitCode
 from fakebrokers.core.tls import Certificate
-from fakebrokers.errors import JournalError
+from fakebrokers.errors import JournalError, ResourceError, shortage
 from fakebrokers.protocol import Protocol
 
 if TYPE_CHECKING:  # loaded when a fake is served, so that --help is quick
@@ -131,7 +133,7 @@ def run(protocol: Protocol, server: FakeServer, options: BrokerOptions, control:
     try:
         server.start()
     except OSError as error:
-        raise click.ClickException(f"cannot listen: {error}. --port 0 takes any free port") from None
+        raise click.ClickException(_cannot_listen(error, _taken(error, options))) from None
     brokers = Brokers(getattr(server, "host", "127.0.0.1"))
     with ExitStack() as stack:
         stack.callback(brokers.close)
@@ -145,6 +147,23 @@ def run(protocol: Protocol, server: FakeServer, options: BrokerOptions, control:
         click.echo(" ".join(["READY", protocol.name, server.url, *extra]))
         code = wait(asked_to_end, brokers)
     return code if _sound(brokers) else ExitCode.HARNESS
+
+
+def _taken(error: OSError, options: BrokerOptions) -> str:
+    """The flag whose port an error is about."""
+    management = getattr(options, "management", False)
+    asked_for = not isinstance(management, bool) and str(management) in str(error)
+    return "--management" if asked_for else "--port"
+
+
+def _cannot_listen(error: OSError, flag: str) -> str:
+    """Why the fake does not listen, and what helps where that is known."""
+    told = f"cannot listen: {shortage(error) or error}"
+    if error.errno == errno.EADDRINUSE:
+        told += f". {flag} 0 takes any free port"
+    elif error.errno == errno.EADDRNOTAVAIL or isinstance(error, gaierror):
+        told += ". --host has to be an address of this machine"
+    return told
 
 
 def told_to_end() -> Event:
@@ -171,20 +190,28 @@ def controlled(brokers: Brokers, port: int, stack: ExitStack) -> str:
     try:
         return stack.enter_context(ControlApi(brokers, port=port)).url
     except OSError as error:
-        raise click.ClickException(f"cannot listen: {error}. --control 0 takes any free port") from None
+        raise click.ClickException(_cannot_listen(error, "--control")) from None
 
 
 def _sound(brokers: Brokers) -> bool:
     """Whether nothing went wrong inside the fakes since the last look; tells what did."""
     try:
         brokers.check()
-    except JournalError as error:
-        click.echo(f"Error: {error}", err=True)
-        return False
-    except Exception:
-        tell_defect()
+    except Exception as error:
+        expected = [each for each in _single(error) if isinstance(each, JournalError | ResourceError)]
+        for each in expected:
+            click.echo(f"Error: {each}", err=True)
+        if len(expected) < len(_single(error)):
+            tell_defect()
         return False
     return True
+
+
+def _single(error: BaseException) -> list[BaseException]:
+    """The errors in a group, or the one that is none."""
+    if not isinstance(error, BaseExceptionGroup):
+        return [error]
+    return [single for each in error.exceptions for single in _single(each)]
 
 
 def tell_defect() -> None:

@@ -159,7 +159,10 @@ def test_serve_with_what_a_stock_client_needs(start: Start) -> None:
     login = {"Authorization": "Basic " + base64.b64encode(b"bob:secret").decode()}
     request = urllib.request.Request(urls["management"] + "/api/nodes", headers=login)
     with urllib.request.urlopen(request, timeout=5) as answer:
-        assert [node["name"] for node in json.loads(answer.read())] == ["rabbit@node1", "rabbit@node2"]
+        assert [node["name"] for node in json.loads(answer.read())] == [
+            "rabbit@localhost",
+            "rabbit2@localhost",
+        ]
     hosts = asked(f"{urls['control']}/brokers/rabbitmq-stream/nodes")
     assert [row["host"] for row in hosts] == ["localhost", "localhost"]  # type: ignore[attr-defined]
     assert end(process, signal.SIGTERM) == ("", "", ExitCode.OK)

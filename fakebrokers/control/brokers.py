@@ -11,7 +11,7 @@ from fakebrokers.control.common import COMMON
 from fakebrokers.control.describe import BoundOperation, BrokerOptions
 from fakebrokers.control.problems import Refusal
 from fakebrokers.control.values import read
-from fakebrokers.errors import PlanError, UsageError
+from fakebrokers.errors import PlanError, UsageError, shortage
 from fakebrokers.faults.plan import load_plan
 from fakebrokers.protocol import Protocol, find_protocol
 from fakebrokers.server import FakeServer
@@ -91,6 +91,8 @@ class Brokers:
         except UsageError as error:
             raise Refusal(422, "body.options", str(error)) from None
         except OSError as error:
+            if short := shortage(error):
+                raise Refusal(422, "body", f"cannot listen: {short}") from None
             raise Refusal(409, "body.options.port", f"cannot listen: {error}") from None
         try:
             options.prepare(server)

@@ -16,11 +16,14 @@ from fakebrokers.core.connection import Connection
 from fakebrokers.core.driver import Driver
 from fakebrokers.core.listeners import Endpoint
 from fakebrokers.core.session import HangUp
+from fakebrokers.errors import shortage
 
 #: Bytes in a connection's write buffer from which the fake stops reading and pushing.
 WRITE_BUFFER_LIMIT = 4 * 1024 * 1024
 #: Seconds without accepting when the system has no descriptor left.
 ACCEPT_PAUSE_S = 0.1
+#: Seconds until that is told again.
+_SHORTAGE_AGAIN_S = 60.0
 _LINGER_0 = struct.pack("ii", 1, 0)
 
 
@@ -199,6 +202,7 @@ class TcpListener:
         self.port = endpoint.port
         self.transports: set[TcpTransport] = set()
         self.listening = False
+        self._tell_shortage_at = 0.0
         self._socket: socket.socket | None = None
         self._fillers: list[socket.socket] = []
         self._arriving: set[socket.socket] = set()  # accepted, not set up yet
@@ -258,7 +262,7 @@ class TcpListener:
             except (BlockingIOError, InterruptedError, ConnectionAbortedError):
                 return
             except OSError as error:  # no descriptors left, say: the client waits in the queue
-                self.driver.engine.keep_error(error, f"at the listener of {self.host}:{self.port}")
+                self._keep(error)
                 self._pause(self._socket)
                 return
             accepted.setblocking(False)
@@ -266,6 +270,13 @@ class TcpListener:
             task = self.driver.loop.create_task(self._set_up(accepted))
             self._tasks.add(task)
             task.add_done_callback(partial(self._is_set_up, accepted))
+
+    def _keep(self, error: OSError) -> None:
+        """Keep the error for the test; that the system is short of something only now and then."""
+        known, now = shortage(error), self.driver.loop.time()
+        if known is None or now >= self._tell_shortage_at:
+            self.driver.engine.keep_error(known or error, f"at the listener of {self.host}:{self.port}")
+            self._tell_shortage_at = now + _SHORTAGE_AGAIN_S
 
     def _pause(self, sock: socket.socket) -> None:
         """Try again a little later."""

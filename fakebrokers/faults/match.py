@@ -10,6 +10,7 @@ import msgspec
 
 from fakebrokers.core.frames import Frame, Role
 from fakebrokers.errors import PlanError
+from fakebrokers.faults.read import shown
 
 Direction = Literal["in", "out"]
 Scope = Literal["connection", "peer", "run"]
@@ -127,7 +128,7 @@ def _check_predicate(wanted: Any, path: str) -> None:
             if name not in _COMPARE:
                 raise PlanError(path, f"expected one of {', '.join(_COMPARE)}; got {name!r}")
             if name == "in" and not isinstance(other, list | tuple | str):
-                raise PlanError(f"{path}.in", f"expected a list of values, got {other!r}")
+                raise PlanError(f"{path}.in", f"expected a list of values, got {shown(other)}")
 
 
 def field_fits(value: Any, wanted: Any) -> bool:

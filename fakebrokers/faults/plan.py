@@ -12,7 +12,7 @@ import msgspec
 from fakebrokers.errors import PlanError
 from fakebrokers.faults.effect import Effect, Realism
 from fakebrokers.faults.match import Match, Scope
-from fakebrokers.faults.read import convert, one_of, struct_from
+from fakebrokers.faults.read import check_plain, convert, one_of, shown, struct_from
 from fakebrokers.faults.registry import effect_types, find_effect
 from fakebrokers.faults.toml import to_toml
 from fakebrokers.protocol import Protocol, find_protocol
@@ -160,7 +160,9 @@ def load_plan(source: Plan | Mapping[str, Any] | str | Path, protocol: Protocol 
         data = msgspec.json.decode(text) if path.suffix == ".json" else tomllib.loads(text)
     except OSError as error:
         raise PlanError(str(path), f"cannot be read: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, msgspec.DecodeError, UnicodeDecodeError) as error:
+    except RecursionError:
+        raise PlanError(str(path), "expected a TOML or JSON file, got one that is nested too deep") from None
+    except ValueError as error:  # of either reader, of UTF-8, or of a number with thousands of digits
         raise PlanError(str(path), f"expected a TOML or JSON file, got: {error}") from None
     try:
         return _plan_from(data, protocol)
@@ -169,16 +171,18 @@ def load_plan(source: Plan | Mapping[str, Any] | str | Path, protocol: Protocol 
 
 
 def _plan_from(data: Any, protocol: Protocol | None) -> Plan:
+    if isinstance(data, Mapping):
+        check_plain({name: value for name, value in data.items() if name != "faults"}, "")
     _only(data, ("version", "seed", "faults"), "plan")
     version = data.get("version", PLAN_VERSION)
     if version not in READABLE or isinstance(version, bool):
-        raise PlanError("version", f"expected {' or '.join(map(str, READABLE))}, got {version!r}")
+        raise PlanError("version", f"expected {' or '.join(map(str, READABLE))}, got {shown(version)}")
     seed = data.get("seed", 0)
     if not isinstance(seed, int) or isinstance(seed, bool):
-        raise PlanError("seed", f"expected a whole number, got {seed!r}")
+        raise PlanError("seed", f"expected a whole number, got {shown(seed)}")
     rows = data.get("faults", [])
     if not isinstance(rows, Sequence) or isinstance(rows, str):
-        raise PlanError("faults", f"expected a list of faults, got {rows!r}")
+        raise PlanError("faults", f"expected a list of faults, got {shown(rows)}")
     faults = [fault_from(row, f"faults[{i}]", protocol) for i, row in enumerate(rows)]
     return Plan(seed=seed, faults=tuple(map(_of_version_1, faults) if version == 1 else faults))
 
@@ -194,6 +198,8 @@ def fault_from(row: Any, path: str, protocol: Protocol | None = None) -> Fault:
     """A fault from its plain values; see `load_plan`."""
     if isinstance(row, Fault):
         return row
+    if isinstance(row, Mapping):
+        check_plain(row, path)
     _only(row, ("name", "match", "effect", "realism"), path)
     effects = row.get("effect", [])
     listed = isinstance(effects, Sequence) and not isinstance(effects, str)
@@ -220,7 +226,9 @@ def effect_from(value: Any, path: str, protocol: Protocol | None = None) -> Effe
         return value
     if not isinstance(value, Mapping) or "type" not in value:
         types = effect_types(protocol.own_effects if protocol is not None else ())
-        raise PlanError(path, f'expected a table with a "type", one of {", ".join(types)}; got {value!r}')
+        raise PlanError(
+            path, f'expected a table with a "type", one of {", ".join(types)}; got {shown(value)}'
+        )
     kind = find_effect(value["type"], protocol, f"{path}.type")
     settings = {name: each for name, each in value.items() if name != "type"}
     effect: Effect = struct_from(settings, kind, path)
@@ -229,7 +237,7 @@ def effect_from(value: Any, path: str, protocol: Protocol | None = None) -> Effe
 
 def _only(value: Any, names: Sequence[str], path: str) -> None:
     if not isinstance(value, Mapping):
-        raise PlanError(path, f"expected a table, got {value!r}")
+        raise PlanError(path, f"expected a table, got {shown(value)}")
     for name in value:
         if name not in names:
             raise PlanError(f"{path}.{name}", f"expected {one_of(names, name)}")

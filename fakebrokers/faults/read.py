@@ -21,11 +21,54 @@ _WORDS = {
 }
 
 
+#: Levels of tables and lists in a plan, above which it is refused: whoever writes it down goes as deep.
+_DEEPEST = 100
+#: The largest whole number, either way; Python writes no number of some thousand digits.
+_LARGEST = 1 << 256
+#: Characters of a value that an error shows.
+_SHOWN = 200
+
+
+def check_plain(value: Any, path: str) -> None:
+    """Check that a plan's values are of a size that everything can handle that will read them.
+
+    Raises:
+        PlanError: Nested too deep (or in a circle), or a whole number of more than 256 bits.
+    """
+    rest: list[tuple[Any, str, int]] = [(value, path, 0)]
+    while rest:
+        each, where, depth = rest.pop()
+        if isinstance(each, int) and not -_LARGEST <= each <= _LARGEST:
+            raise PlanError(where, "expected a whole number of at most 256 bits, got a larger one")
+        if isinstance(each, Mapping):
+            for name in each:
+                if not isinstance(name, str):
+                    raise PlanError(where, f"expected names that are text, got {shown(name)}")
+            rest += [
+                (part, f"{where}.{name}" if where else str(name), depth + 1) for name, part in each.items()
+            ]
+        elif isinstance(each, list | tuple):
+            rest += [(part, f"{where}[{number}]", depth + 1) for number, part in enumerate(each)]
+        if depth > _DEEPEST:
+            raise PlanError(
+                where[:_SHOWN], f"expected at most {_DEEPEST} levels of tables and lists, got more"
+            )
+
+
+def shown(value: Any) -> str:
+    """A value as an error shows it, whatever its size."""
+    try:
+        text = repr(value)
+    except (RecursionError, ValueError):  # a circle; a number with more digits than Python turns into text
+        return f"a value of type {type(value).__name__} that is too large to show"
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}... ({len(text)} characters)"
+
+
 def struct_from(value: Any, kind: Any, path: str) -> Any:
     """A struct from a table; each field is read for itself, so that the path is exact."""
     fields = {field.name: field for field in msgspec.structs.fields(kind)}
     if not isinstance(value, Mapping):
-        raise PlanError(path, f"expected a table, got {value!r}")
+        raise PlanError(path, f"expected a table, got {shown(value)}")
     for name in value:
         if name not in fields:
             raise PlanError(f"{path}.{name}", f"expected {one_of(list(fields) or ['nothing'], name)}")
@@ -39,9 +82,9 @@ def convert(value: Any, kind: Any, path: str) -> Any:
     """A value of that type."""
     try:
         return msgspec.convert(value, kind)
-    except msgspec.ValidationError:
+    except (msgspec.ValidationError, OverflowError):
         words = _choices(kind)
-        expected = one_of(words, value) if words else f"{_describe(kind)}, got {value!r}"
+        expected = one_of(words, value) if words else f"{_describe(kind)}, got {shown(value)}"
         raise PlanError(path, f"expected {expected}") from None
 
 
@@ -68,9 +111,9 @@ def _encoded(value: Any) -> Any:
 
 def one_of(names: Sequence[str], got: Any) -> str:
     """What was expected instead of `got`, with the closest."""
-    close = get_close_matches(str(got).lower(), names, n=1)
+    close = get_close_matches(shown(got).strip("'").lower(), names, n=1)
     hint = f" (did you mean {close[0]!r}?)" if close else ""
-    return f"one of {', '.join(names)}; got {got!r}{hint}"
+    return f"one of {', '.join(names)}; got {shown(got)}{hint}"
 
 
 def _describe(kind: Any) -> str:

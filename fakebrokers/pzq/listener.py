@@ -11,8 +11,11 @@ connection was meant, the socket is bound again at once: ZeroMQ clients come bac
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import errno
 import os
 import socket as tcp
+import stat
 import time
 import weakref
 from abc import ABC, abstractmethod
@@ -28,6 +31,7 @@ from fakebrokers.pzq.frames import Parts
 
 LINGER_MS = 1000  #: how long messages that were sent outlive their socket
 _BATCH = 64  #: messages in a row before other work of the loop gets its turn
+_NEEDED = 16  #: descriptors that a context and a socket take, with room to spare
 _RETRY_S = 0.1  #: until a socket is looked at again that could not be read at all
 _FREE_WITHIN_S = 1.0  #: libzmq gives a port back in the background; it takes about a tenth of a millisecond
 
@@ -94,18 +98,47 @@ class ZmqListener(ABC):
         """Take the endpoint. Any thread; `OSError` if it is in use."""
         socket = self._open()
         try:
+            self._check_path()
             socket.bind(self.endpoint.removesuffix(":0") + ":*" if self._any_port else self.endpoint)
         except zmq.ZMQError as error:
             socket.close(linger=0)
             raise OSError(error.errno, f"{error.strerror}: {self.endpoint}") from None
+        except OSError:
+            socket.close(linger=0)
+            raise
         self.endpoint = bytes(socket.getsockopt(zmq.LAST_ENDPOINT)).rstrip(b"\0").decode()
         self._socket = socket
+
+    @property
+    def _path(self) -> str:
+        """The file of an ``ipc`` endpoint; "" for TCP, and for a name without a file."""
+        path = self.endpoint.removeprefix("ipc://")
+        return "" if path == self.endpoint or path.startswith("@") else path
+
+    def _check_path(self) -> None:
+        """libzmq replaces whatever lies where it binds; only a socket that nobody listens at may go.
+
+        Raises:
+            OSError: Something else is there, or somebody listens.
+        """
+        path = self._path
+        if not path or not os.path.lexists(path):
+            return
+        if not stat.S_ISSOCK(os.lstat(path).st_mode):
+            raise FileExistsError(errno.EEXIST, f"a file that is no socket lies there: {self.endpoint}")
+        with tcp.socket(tcp.AF_UNIX, tcp.SOCK_STREAM) as probe:
+            try:
+                probe.connect(path)
+            except ConnectionRefusedError:
+                return  # left behind by a process that is gone
+        raise OSError(errno.EADDRINUSE, f"{os.strerror(errno.EADDRINUSE)}: {self.endpoint}")
 
     @property
     def _any_port(self) -> bool:
         return self.endpoint.startswith("tcp:") and self.endpoint.endswith(":0")
 
     def _open(self) -> zmq.Socket[bytes]:
+        _check_descriptors()
         socket = _context().socket(self.kind)
         if self.kind == zmq.ROUTER:
             socket.router_mandatory = True  # tells what it drops
@@ -173,6 +206,9 @@ class ZmqListener(ABC):
             self.driver.loop.remove_reader(int(self._socket.getsockopt(zmq.FD)))
             self._socket.close()
             self._socket = None
+            if self._path:
+                with contextlib.suppress(OSError):
+                    os.unlink(self._path)  # libzmq leaves it behind
             if self.port:
                 _wait_until_free(self._host, self.port)
         self._reading = True
@@ -285,6 +321,21 @@ class ZmqListener(ABC):
         while socket.getsockopt(_RCVMORE):
             parts.append(socket.recv(NOBLOCK))
         return tuple(parts)
+
+
+def _check_descriptors() -> None:
+    """Check that libzmq gets what it needs: without, it ends the whole process.
+
+    Raises:
+        OSError: There are not as many.
+    """
+    taken: list[int] = []
+    try:
+        for _ in range(_NEEDED):
+            taken.append(os.open(os.devnull, os.O_RDONLY))
+    finally:
+        for each in taken:
+            os.close(each)
 
 
 def _drain(listener: weakref.ref[ZmqListener], socket: zmq.Socket[bytes]) -> None:

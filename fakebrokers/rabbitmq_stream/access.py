@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Literal
 
 from fakebrokers.rabbitmq_stream.codes import Code
 from fakebrokers.rabbitmq_stream.refusals import Refused
 
 Right = Literal["configure", "write", "read"]
+
+#: Who has one of these may use the management API; only the first may change users, rights and virtual hosts.
+MANAGEMENT_TAGS = ("administrator", "monitoring", "policymaker", "management")
 
 
 class Permission:
@@ -32,7 +36,8 @@ class User:
 
     Attributes:
         name: As in SASL.
-        password: In clear; this is a test double.
+        password: In clear; this is a test double. Empty: no login with a password.
+        tags: What the management API lets the user do; see `MANAGEMENT_TAGS`.
         permissions: By virtual host; no entry: no access to it.
         loopback_only: May log in from the same machine only (code 11 otherwise).
         max_connections: None: any number.
@@ -44,11 +49,13 @@ class User:
         password: str,
         *,
         permissions: dict[str, Permission] | None = None,
+        tags: Sequence[str] = ("administrator",),
         loopback_only: bool = False,
         max_connections: int | None = None,
     ) -> None:
         self.name = name
         self.password = password
+        self.tags = tuple(tags)
         self.permissions = {"/": Permission()} if permissions is None else permissions
         self.loopback_only = loopback_only
         self.max_connections = max_connections

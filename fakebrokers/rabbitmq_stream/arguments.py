@@ -59,8 +59,30 @@ class StreamArguments(msgspec.Struct, frozen=True):
     @property
     def max_age_s(self) -> int | None:
         """`max_age` in seconds; None: unlimited. A year has 365 days, a month 30."""
-        match = _AGE.fullmatch(self.max_age or "")
-        return int(match[1]) * _SECONDS[match[2]] if match else None
+        return seconds_of(self.max_age or "")
+
+    def limited(self, settings: Mapping[str, int | str]) -> StreamArguments:
+        """The same with the limits of a policy: of two sizes or ages the smaller counts."""
+        max_length, max_age = settings.get("max-length-bytes"), settings.get("max-age")
+        if max_length is None or (self.max_length is not None and 0 <= self.max_length <= int(max_length)):
+            max_length = self.max_length
+        if max_age is None or _or_endless(self.max_age_s) <= _or_endless(seconds_of(str(max_age))):
+            max_age = self.max_age
+        return msgspec.structs.replace(
+            self,
+            max_length=None if max_length is None else int(max_length),
+            max_age=None if max_age is None else str(max_age),
+        )
+
+
+def _or_endless(seconds: int | None) -> float:
+    return float("inf") if seconds is None else seconds
+
+
+def seconds_of(age: str) -> int | None:
+    """An age such as ``7D`` in seconds; None: it is no age. A year has 365 days, a month 30."""
+    match = _AGE.fullmatch(age)
+    return int(match[1]) * _SECONDS[match[2]] if match else None
 
 
 def parse_arguments(given: Mapping[str, str], profile: Profile) -> StreamArguments:

@@ -17,6 +17,7 @@ from fakebrokers.rabbitmq_stream.chunking import Chunking, Doubling
 from fakebrokers.rabbitmq_stream.cluster import Cluster, Node
 from fakebrokers.rabbitmq_stream.codes import Code
 from fakebrokers.rabbitmq_stream.groups import Coordinator
+from fakebrokers.rabbitmq_stream.policies import Policies
 from fakebrokers.rabbitmq_stream.profile import V4_3, Profile
 from fakebrokers.rabbitmq_stream.refusals import Refused
 from fakebrokers.rabbitmq_stream.stream import Stream, Watcher
@@ -53,6 +54,7 @@ class StreamBroker(Broker):
         super_streams: By virtual host and name.
         coordinator: The groups of single active consumers.
         clients: All connections that are open or opening.
+        policies: Limits by the streams' names; call `apply_policies` after a change.
         disk_alarm: Publishers are refused (code 17).
         new_chunking: Makes the chunk rule of each new stream.
     """
@@ -73,13 +75,14 @@ class StreamBroker(Broker):
         self.super_streams: dict[tuple[str, str], SuperStream] = {}
         self.coordinator = Coordinator()
         self.clients: dict[Client, None] = {}
+        self.policies = Policies()
         self.disk_alarm = False
         self.new_chunking = new_chunking
 
     # --- start and end ------------------------------------------------------------------------
 
     def reset(self) -> None:
-        """Forget all streams, super streams and groups; nodes and users belong to the test and stay."""
+        """Forget all streams, super streams and groups; nodes, users and policies stay."""
         self.streams.clear()
         self.super_streams.clear()
         self.coordinator.clear()
@@ -133,6 +136,7 @@ class StreamBroker(Broker):
         led = (stream.membership.leader for stream in self.streams.values())  # looked at only if it matters
         membership = self.cluster.place(parsed, node, led)
         stream = Stream(*key, parsed, membership, self.wall, self.new_chunking(), self.timers)
+        stream.limit(self.policies.of(*key))
         self.streams[key] = stream
         return stream
 
@@ -187,6 +191,38 @@ class StreamBroker(Broker):
         if not stream.membership.has_member_on(node):
             raise Refused(Code.STREAM_NOT_AVAILABLE)
         return stream
+
+    # --- policies, users and virtual hosts ----------------------------------------------------
+
+    def apply_policies(self) -> None:
+        """Let the policies count, as they are now, for all streams."""
+        for key, stream in self.streams.items():
+            stream.limit(self.policies.of(*key))
+
+    def delete_user(self, name: str, now: float) -> bool:
+        """Delete a user; the connections that logged in as that user end. Whether there was one."""
+        user = self.access.users.pop(name, None)
+        self._kick(now, lambda client: client.user is not None and client.user.name == name)
+        return user is not None
+
+    def delete_virtual_host(self, name: str, now: float) -> bool:
+        """Delete a virtual host with all that is in it; its connections end. Whether there was one."""
+        if name not in self.access.virtual_hosts:
+            return False
+        del self.access.virtual_hosts[name]
+        self._kick(now, lambda client: client.virtual_host == name)
+        for key in [key for key in self.super_streams if key[0] == name]:
+            del self.super_streams[key]
+        for key in [key for key in self.streams if key[0] == name]:
+            self.delete(key[1], now, name)
+        self.policies.forget(name)
+        for user in self.access.users.values():
+            user.permissions.pop(name, None)
+        return True
+
+    def _kick(self, now: float, wanted: Callable[[Client], bool]) -> None:
+        for client in [client for client in self.clients if wanted(client)]:
+            client.kick(now)
 
     # --- super streams ------------------------------------------------------------------------
 
@@ -288,11 +324,20 @@ class StreamBroker(Broker):
         stream.lost(now)
         stream.elect(now)
 
+    def restart_stream(self, name: str, now: float, virtual_host: str = "/") -> None:
+        """Elect a leader again, the present one if it runs: as the death of its process makes a server do.
+
+        Raises:
+            UsageError: There is no such stream.
+        """
+        place = self.stream(name, virtual_host).membership
+        running = [node for node in place.members if node.up]  # the leader comes first
+        self.move_leader(name, next(iter(running), None), now, virtual_host)
+
     def stop_node(self, node: Node, now: float) -> None:
         """A node goes down: its connections end, the streams that it led get another leader, or none."""
         node.up = False
-        for client in [client for client in self.clients if client.node is node]:
-            client.kick(now)
+        self._kick(now, lambda client: client.node is node)
         for stream in list(self.streams.values()):
             if stream.membership.leader is node:
                 candidates = [member for member in stream.membership.replicas if member.up]

@@ -17,7 +17,7 @@ class Node:
     """One broker of the cluster.
 
     Attributes:
-        name: Such as ``rabbit@node1``.
+        name: Such as ``rabbit@localhost``.
         host: Advertised host name.
         port: Advertised TCP port.
         tls_port: The one that is advertised to clients which came over TLS.

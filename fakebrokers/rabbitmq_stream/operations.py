@@ -10,7 +10,8 @@ from msgspec import Meta
 
 from fakebrokers.control.describe import BrokerOptions, Control, Count, Operation, Switch, TlsOption
 from fakebrokers.errors import UsageError
-from fakebrokers.rabbitmq_stream.access import Permission, User
+from fakebrokers.rabbitmq_stream import operations_access as access
+from fakebrokers.rabbitmq_stream import operations_listed as listed
 from fakebrokers.rabbitmq_stream.codes import Code
 from fakebrokers.rabbitmq_stream.server import RabbitMQStream
 from fakebrokers.rabbitmq_stream.stream import Message
@@ -50,7 +51,7 @@ class RabbitMQStreamOptions(BrokerOptions, frozen=True, kw_only=True):
             name, colon, password = user.partition(":")
             if not (name and colon):
                 raise UsageError(f"expected a user as NAME:PASSWORD, got {user!r}")
-            add_user(server, name, password)
+            access.add_user(server, name, password)
 
 
 class StreamRow(msgspec.Struct, frozen=True):
@@ -80,23 +81,6 @@ class NodeRow(msgspec.Struct, frozen=True):
     host: str
     port: int
     up: bool
-
-
-class PermissionRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a user may do in a virtual host: regular expressions; the empty one allows nothing."""
-
-    configure: str = ".*"
-    write: str = ".*"
-    read: str = ".*"
-
-
-class UserRow(msgspec.Struct, frozen=True):
-    """A user with his rights, by virtual host."""
-
-    name: str
-    permissions: dict[str, PermissionRow]
-    loopback_only: bool
-    max_connections: int | None
 
 
 def messages(server: RabbitMQStream, name: str) -> list[Message]:
@@ -178,112 +162,9 @@ def say_close(
     server.say_close(connection, code, reason)
 
 
-# users and rights
-
-
-def users(server: RabbitMQStream) -> list[UserRow]:
-    """All users; without passwords."""
-    return server.call(lambda: [_user_row(user) for user in server.broker.access.users.values()])
-
-
-def _user_row(user: User) -> UserRow:
-    rights = {host: PermissionRow(p.configure, p.write, p.read) for host, p in user.permissions.items()}
-    return UserRow(user.name, rights, user.loopback_only, user.max_connections)
-
-
-def add_user(
-    server: RabbitMQStream,
-    name: str,
-    password: str,
-    permissions: dict[str, PermissionRow] | None = None,
-    loopback_only: bool = False,
-    max_connections: Count | None = None,
-) -> None:
-    """Add or replace a user, who may do everything in the virtual host "/" unless told otherwise."""
-    rights = None
-    if permissions is not None:
-        rights = {host: _permission(row) for host, row in permissions.items()}
-    user = User(
-        name, password, permissions=rights, loopback_only=loopback_only, max_connections=max_connections
-    )
-    server.call(lambda: server.broker.access.add_user(user))
-
-
-def delete_user(server: RabbitMQStream, name: str) -> None:
-    """Delete a user; his connections go on."""
-    server.call(lambda: server.broker.access.users.pop(_user(server, name).name))
-
-
-def set_permissions(
-    server: RabbitMQStream,
-    user: str,
-    virtual_host: str = "/",
-    configure: str = ".*",
-    write: str = ".*",
-    read: str = ".*",
-) -> None:
-    """What a user may do in a virtual host: regular expressions; the empty one allows nothing."""
-    permission = _permission(PermissionRow(configure, write, read))
-
-    def act() -> None:
-        _virtual_host(server, virtual_host)
-        _user(server, user).permissions[virtual_host] = permission
-
-    server.call(act)
-
-
-def clear_permissions(server: RabbitMQStream, user: str, virtual_host: str = "/") -> None:
-    """Take from a user all access to a virtual host."""
-    server.call(lambda: _user(server, user).permissions.pop(virtual_host, None))
-
-
-def virtual_hosts(server: RabbitMQStream) -> dict[str, int | None]:
-    """The virtual hosts, each with the largest number of connections; None for any number."""
-    return server.call(lambda: dict(server.broker.access.virtual_hosts))
-
-
-def add_virtual_host(server: RabbitMQStream, name: str, max_connections: Count | None = None) -> None:
-    """Add a virtual host, or change how many connections it takes; nobody has rights there yet."""
-    server.call(lambda: server.broker.access.virtual_hosts.__setitem__(name, max_connections))
-
-
-def delete_virtual_host(server: RabbitMQStream, name: str) -> None:
-    """Delete a virtual host; no connection can open it any more."""
-
-    def act() -> None:
-        _virtual_host(server, name)
-        del server.broker.access.virtual_hosts[name]
-
-    server.call(act)
-
-
 def set_disk_alarm(server: RabbitMQStream, on: bool = True) -> None:
     """Whether publishers are refused because the disk is full."""
     server.call(lambda: setattr(server.broker, "disk_alarm", on))
-
-
-def _permission(row: PermissionRow) -> Permission:
-    import re
-
-    for name in ("configure", "write", "read"):
-        try:
-            re.compile(getattr(row, name))
-        except (re.error, OverflowError, RecursionError) as error:
-            raise UsageError(f"{name}: expected a regular expression: {error}") from None
-    return Permission(row.configure, row.write, row.read)
-
-
-def _user(server: RabbitMQStream, name: str) -> User:
-    found = server.broker.access.users.get(name)
-    if found is None:
-        raise UsageError(f"no user {name!r}; there are: {', '.join(server.broker.access.users) or 'none'}")
-    return found
-
-
-def _virtual_host(server: RabbitMQStream, name: str) -> None:
-    there = server.broker.access.virtual_hosts
-    if name not in there:
-        raise UsageError(f"no virtual host {name!r}; there are: {', '.join(there) or 'none'}")
 
 
 CONTROL = Control(
@@ -300,18 +181,13 @@ CONTROL = Control(
         Operation(store_offset),
         Operation(store_sequence),
         Operation("move_leader"),
+        Operation("restart_stream"),
         Operation(nodes, reads=True),
         Operation("stop_node"),
         Operation("start_node"),
         Operation(say_close),
-        Operation(users, reads=True),
-        Operation(add_user),
-        Operation(delete_user),
-        Operation(set_permissions),
-        Operation(clear_permissions),
-        Operation(virtual_hosts, reads=True),
-        Operation(add_virtual_host),
-        Operation(delete_virtual_host),
         Operation(set_disk_alarm),
+        *access.OPERATIONS,
+        *listed.OPERATIONS,
     ),
 )

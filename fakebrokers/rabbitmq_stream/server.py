@@ -27,7 +27,7 @@ from fakebrokers.rabbitmq_stream.stream import Message, Stream
 from fakebrokers.server import FakeServer
 
 if TYPE_CHECKING:
-    from fakebrokers.rabbitmq_stream.management import Management
+    from fakebrokers.rabbitmq_stream.management.api import Management
 
 
 class RabbitMQStream(FakeServer):
@@ -78,10 +78,11 @@ class RabbitMQStream(FakeServer):
         self._management = None if management is False else _management(self)
         self._management_port = 0 if management is True else int(management)
         self.tls: Tls | None = None
-        self._cluster = Cluster(
-            [Node(f"rabbit@node{number + 1}") for number in range(nodes)], load_balancer=load_balancer
-        )
+        self._cluster = Cluster([Node("rabbit") for _ in range(nodes)], load_balancer=load_balancer)
         super().__init__(profile=profile, **options)
+        for number, node in enumerate(self._cluster.nodes, start=1):
+            # as with a real server, the host part is what it advertises; several on one host have numbers
+            node.name = f"rabbit{'' if number == 1 else number}@{advertised_host or self.host}"
 
     def make_broker(self, clock: Clock) -> StreamBroker:
         """A broker whose timestamps follow `clock`; in memory there are no TCP segments to keep apart."""
@@ -216,6 +217,10 @@ class RabbitMQStream(FakeServer):
         target = None if node is None else self._node(node)
         self.call(lambda: self.broker.move_leader(name, target, self.engine.now))
 
+    def restart_stream(self, name: str, virtual_host: str = "/") -> None:
+        """Let the nodes of a stream elect a leader again; its users get a MetadataUpdate."""
+        self.call(lambda: self.broker.restart_stream(name, self.engine.now, virtual_host))
+
     def say_close(
         self, connection: str, code: int = Code.UNKNOWN_FRAME, reason: str = "unknown frame"
     ) -> None:
@@ -249,7 +254,7 @@ class RabbitMQStream(FakeServer):
 
 
 def _management(server: RabbitMQStream) -> Management:
-    from fakebrokers.rabbitmq_stream.management import Management  # aiohttp takes its time to load
+    from fakebrokers.rabbitmq_stream.management.api import Management  # aiohttp takes its time to load
 
     return Management(weakref.proxy(server))  # or it would keep alive a fake that nobody holds
 

@@ -18,6 +18,7 @@ from fakebrokers.rabbitmq_stream.cluster import Membership
 from fakebrokers.rabbitmq_stream.codes import OffsetType
 from fakebrokers.rabbitmq_stream.entries import messages, simple_entries
 from fakebrokers.rabbitmq_stream.log import Log
+from fakebrokers.rabbitmq_stream.policies import Policy
 from fakebrokers.rabbitmq_stream.subscription import Subscription
 from fakebrokers.rabbitmq_stream.tracking import Tracking
 from fakebrokers.rabbitmq_stream.writer import Batch, Confirm, Wall, Writer
@@ -199,6 +200,11 @@ class Stream:
         self._commits = True
         unconfirmed, self._unconfirmed = self._unconfirmed, []
         self._commit(unconfirmed, now)
+
+    def limit(self, policy: Policy | None) -> None:
+        """Keep no more than its arguments and a policy allow; the next new segment shows it."""
+        settings = {} if policy is None else policy.definition
+        self.writer.limit(self.arguments.limited(settings))
 
     def expire(self, now: float) -> None:
         """Close the newest segment and apply the retention rules at once."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import msgspec
@@ -17,12 +18,24 @@ class Binding(msgspec.Struct, frozen=True):
     Attributes:
         partition: The stream.
         key: The routing key.
-        order: Its place among all that were declared; it stays when others are deleted.
+        order: Its place among all that were declared; it stays when others are deleted. None: the binding
+            was made without one, as the management API allows.
     """
 
     partition: str
     key: str
-    order: int
+    order: int | None
+
+    @property
+    def index(self) -> int | None:
+        """The place that consumers of the partition have; None: none is known.
+
+        A server without the argument takes the number behind the last hyphen of the stream's name.
+        """
+        if self.order is not None:
+            return self.order
+        number = re.fullmatch(r".*-(\d{1,9})", self.partition, re.ASCII | re.DOTALL)
+        return None if number is None else int(number[1])
 
 
 class SuperStream:
@@ -32,12 +45,14 @@ class SuperStream:
         virtual_host: The one it belongs to.
         name: Its name.
         bindings: In the order of the partitions.
+        arguments: Of its exchange, as the management API shows them.
     """
 
     def __init__(self, virtual_host: str, name: str, bindings: Sequence[Binding]) -> None:
         self.virtual_host = virtual_host
         self.name = name
         self.bindings = list(bindings)
+        self.arguments: dict[str, object] = {"x-super-stream": True}
 
     @property
     def partitions(self) -> list[str]:
@@ -50,11 +65,21 @@ class SuperStream:
 
     def index(self, partition: str) -> int | None:
         """Place with which a partition was declared; None: it is none of this super stream."""
-        return next((binding.order for binding in self.bindings if binding.partition == partition), None)
+        return next((binding.index for binding in self.bindings if binding.partition == partition), None)
 
-    def unbind(self, partition: str) -> None:
-        """Remove the bindings of a partition that was deleted."""
-        self.bindings = [binding for binding in self.bindings if binding.partition != partition]
+    def bind(self, binding: Binding) -> None:
+        """Add a binding at its place; those without an order come last. One that is there already stays."""
+        if any((one.partition, one.key) == (binding.partition, binding.key) for one in self.bindings):
+            return
+        self.bindings.append(binding)
+        self.bindings.sort(key=lambda one: (one.order is None, one.order or 0))
+
+    def unbind(self, partition: str, key: str | None = None) -> bool:
+        """Remove the bindings of a partition, or only that with this key; whether there was one."""
+        kept = [one for one in self.bindings if one.partition != partition or key not in (None, one.key)]
+        found = len(kept) < len(self.bindings)
+        self.bindings = kept
+        return found
 
 
 def parse_bindings(partitions: Sequence[str], keys: Sequence[str]) -> list[Binding]:

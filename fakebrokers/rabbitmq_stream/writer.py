@@ -113,6 +113,10 @@ class Writer:
         self._open: list[tuple[Batch, Confirm]] = []
         self._timer = timers.new(self._flush)
 
+    def limit(self, arguments: StreamArguments) -> None:
+        """Keep what these arguments say from now on."""
+        self._arguments = arguments
+
     def publish(self, batch: Batch, reference: str, confirm: Confirm, now: float) -> None:
         """Write a batch; `confirm` is called for each chunk that it goes into, and for duplicates.
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import socket
 from random import Random
+from typing import Any
 
 import pytest
 
@@ -18,6 +20,9 @@ from fakebrokers.faults.match import Match
 from fakebrokers.faults.registry import effect_types
 from fakebrokers.protocol import Protocol, protocols
 from fakebrokers.proxy.api import ToxiproxyApi
+from fakebrokers.rabbitmq_stream.access import Permission, User
+from fakebrokers.rabbitmq_stream.management.api import ROUTES as MANAGEMENT_ROUTES
+from fakebrokers.rabbitmq_stream.superstreams import SuperStream
 from fakebrokers.server import FakeServer
 from tests.control.hostile import METHODS, Asked, ask, body, broken, defects, fields, name, value
 
@@ -125,35 +130,96 @@ def test_the_control_api(brokers: Brokers, api: ControlApi, protocol: Protocol) 
     brokers.check()
 
 
-MANAGEMENT = [
-    *("/api/connections", "/api/queues", "/api/exchanges", "/api/bindings", "/api/stream/connections"),
-    *("/api/stream/publishers", "/api/users", "/api/overview", "/api/nodes", "/api/../api", "//api", "/"),
-]
+MANAGEMENT = ["/api/../api", "//api", "/", "/api", "/api/", "/api/nothing", "/api/queues/%2F/x/y/z"]
 ARGUMENTS = [
     *("x-max-age", "x-max-length-bytes", "x-stream-max-segment-size-bytes", "x-initial-cluster-size"),
-    *("x-stream-filter-size-bytes", "x-queue-leader-locator", "z"),
+    *("x-stream-filter-size-bytes", "x-queue-leader-locator", "x-stream-partition-order", "z"),
 ]
+#: Fields of the bodies that the management API reads.
+FIELDS = (
+    *(
+        "arguments",
+        "type",
+        "durable",
+        "routing_key",
+        "tags",
+        "password",
+        "password_hash",
+        "configure",
+        "write",
+    ),
+    *("read", "value", "users", "vhosts", "permissions", "policies", "queues", "exchanges", "bindings"),
+    *("pattern", "definition", "priority", "apply-to", "name", "vhost", "source", "destination", "user"),
+)
+#: What each name in a path is when it is there.
+THERE = {
+    **{"vhost": "%2F", "name": "orders", "user": "guest", "limit": "max-connections", "connection": "c1"},
+    **{"source": "all", "destination": "orders", "properties": "0", "port": "5552", "protocol": "stream"},
+}
+QUERIES = ("", "", "?page=1", "?page=x", "?page=1&page_size=-1", "?columns=name,,", "?page=2", "?%ff=%ff")
 
 
 def management(random: Random) -> Asked:
-    """A request to the management API."""
-    if random.random() < 0.5:
-        given = value(random, ("arguments", "x-queue-type"))
-        if random.random() < 0.7:
-            given = {"arguments": {"x-queue-type": "stream", random.choice(ARGUMENTS): value(random)}}
-        path = f"/api/queues/{random.choice(('%2F', '%2f', 'x'))}/{name(random)}"
-        return Asked("PUT", path, body(given) if random.random() < 0.9 else broken(random))
-    path = random.choice(MANAGEMENT) + "".join(f"/{name(random)}" for _ in range(random.randrange(3)))
-    return Asked(random.choice(METHODS), path, body(value(random)))
+    """A request to the management API: one of its routes, or something beside them."""
+    if random.random() < 0.1:
+        return Asked(random.choice(METHODS), random.choice(MANAGEMENT), body(value(random)))
+    route = random.choice(MANAGEMENT_ROUTES)
+    path = re.sub(r"\{(\w+)[^}]*\}", lambda found: _place(random, found[1]), f"/api{route.path}")
+    given = fields_of(random) if random.random() < 0.8 else value(random, FIELDS)
+    if route.act.__name__ == "_create" and isinstance(given, dict):
+        given["arguments"] = {"x-queue-type": "stream", random.choice(ARGUMENTS): value(random)}
+    asked = Asked(route.method, path + random.choice(QUERIES), body(given))
+    return asked._replace(body=broken(random)) if random.random() < 0.05 else asked
+
+
+def _place(random: Random, name_: str) -> str:
+    return THERE.get(name_, "x") if random.random() < 0.7 else name(random)
+
+
+def fields_of(random: Random) -> dict[str, Any]:
+    """An object with some of the fields, a few of them of the right type."""
+    right = {
+        **{"tags": "", "password": "x", "configure": ".*", "write": "", "read": "(", "value": 5},
+        **{"users": ["guest"], "pattern": "^o", "definition": {"max-age": "1h"}, "durable": "true"},
+        **{"arguments": {"x-stream-partition-order": "0"}, "routing_key": "k", "queues": [{"name": "a"}]},
+        **{"vhosts": [{"name": "v"}], "permissions": [{"user": "guest"}], "policies": [{"pattern": "x"}]},
+    }
+    return {
+        each: right[each] if each in right and random.random() < 0.6 else value(random)
+        for each in FIELDS
+        if random.random() < 0.5
+    }
+
+
+#: The answer to a health check that found something is 503, as a real server's is.
+UNHEALTHY = b'{"status":"failed","reason":'
 
 
 def test_the_management_api() -> None:
+    """500 never comes, and whatever is refused says why."""
     with RabbitMQStream(management=True) as broker:
         port = int(broker.urls["management"].rpartition(":")[2])
-        assert defects(ask(port, management, 3, 800, GUEST)) == []
+
+        def prepared(random: Random) -> Asked:
+            access = broker.broker.access
+            access.users.setdefault("guest", User("guest", "guest"))
+            access.users["guest"].password, access.users["guest"].tags = "guest", ("administrator",)
+            access.virtual_hosts.setdefault("/", None)
+            access.users["guest"].permissions.setdefault("/", Permission())
+            if ("/", "orders") not in broker.broker.streams:
+                broker.create_stream("orders")
+            broker.broker.super_streams.setdefault(("/", "all"), SuperStream("/", "all", []))
+            return management(random)
+
+        told = ask(port, prepared, 3, 2000, GUEST)
+        assert defects([each for each in told if not each.body.startswith(UNHEALTHY)]) == []
+        refused = [json.loads(each.body) for each in told if 400 <= each.status < 500 and each.body]
+        assert len(refused) > 500 and all(each.keys() >= {"error", "reason"} for each in refused)
+        assert sum(1 for each in told if each.status < 300) > 500
+        prepared(Random(0))
         for header in ("Basic", "Basic !!", "Basic /w==", "Bearer x", "Basic " + "x" * 5000):
-            (told,) = ask(port, lambda random: Asked("GET", "/api/queues"), 1, 1, {"Authorization": header})
-            assert told.status == 401
+            (told_,) = ask(port, lambda random: Asked("GET", "/api/queues"), 1, 1, {"Authorization": header})
+            assert told_.status == 401
 
 
 TOXICS = [

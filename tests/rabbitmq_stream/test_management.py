@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import base64
-import json
 import socket
-import urllib.request
 from collections.abc import Iterator
-from typing import Any
-from urllib.error import HTTPError
 from urllib.parse import quote
 
 import pytest
 
 from fakebrokers import RabbitMQStream
 from tests.benchmarks.stream_load import Connection, frame, text
-
-GUEST = base64.b64encode(b"guest:guest").decode()
+from tests.rabbitmq_stream.http import login, reason, request
 
 
 @pytest.fixture
@@ -31,21 +25,6 @@ def client(broker: RabbitMQStream) -> Iterator[Connection]:
     connection = Connection(broker.host, broker.port)
     yield connection
     connection.close()
-
-
-def request(
-    broker: RabbitMQStream, method: str, path: str, body: Any = None, **headers: str
-) -> tuple[int, Any]:
-    data = None if body is None else json.dumps(body).encode()
-    wanted = {"Authorization": f"Basic {GUEST}", **headers}
-    asked = urllib.request.Request(broker.urls["management"] + path, method=method, data=data, headers=wanted)
-    try:
-        with urllib.request.urlopen(asked, timeout=5) as answer:
-            text = answer.read()
-            return answer.status, json.loads(text) if text else None
-    except HTTPError as error:
-        with error:
-            return error.code, error.read()
 
 
 def test_connections_are_listed_and_cut(broker: RabbitMQStream, client: Connection) -> None:
@@ -69,37 +48,141 @@ def test_publishers_and_consumers(broker: RabbitMQStream, client: Connection) ->
     )
     _, (consumer,) = request(broker, "GET", "/api/stream/consumers")
     assert (consumer["subscription_id"], consumer["credits"]) == (3, 5)
-    assert request(broker, "GET", "/api/stream/consumers/other") == (200, [])
+    assert request(broker, "GET", "/api/stream/consumers/other")[0] == 404
 
 
-def test_streams_are_queues(broker: RabbitMQStream) -> None:
-    broker.publish("orders", [b"1", b"2"])
-    status, row = request(broker, "GET", "/api/queues/%2F/orders")
-    assert (status, row["type"], row["messages"]) == (200, "stream", 2)
-    stream = {"arguments": {"x-queue-type": "stream", "x-max-age": "1h"}}
-    assert request(broker, "PUT", "/api/queues/%2F/bills", stream)[0] == 201
-    assert request(broker, "PUT", "/api/queues/%2F/bills", stream)[0] == 204
-    assert broker.stream_names == ["orders", "bills"]
-    assert request(broker, "DELETE", "/api/queues/%2F/bills")[0] == 204
-    assert request(broker, "DELETE", "/api/queues/%2F/bills")[0] == 404
-    assert request(broker, "PUT", "/api/queues/%2F/classic", {})[0] == 400
-
-
-def test_super_streams_are_exchanges_with_bindings(broker: RabbitMQStream) -> None:
-    node = broker.nodes[0]
-    broker.call(
-        lambda: broker.broker.create_super_stream("/", "invoices", ["i-0", "i-1"], ["a", "b"], {}, node)
+def test_what_belongs_to_one_connection_or_stream(broker: RabbitMQStream, client: Connection) -> None:
+    broker.create_stream("other")
+    client.ask(frame(1, bytes([0, 0, 0, 6, 7]) + text("ref") + text("orders")))
+    properties = b"\0\0\0\1" + text("identifier") + text("me")
+    client.ask(frame(7, bytes([0, 0, 0, 8, 3]) + text("orders") + b"\0\1\0\5" + properties))
+    (row,) = request(broker, "GET", "/api/connections")[1]
+    name = quote(row["name"], safe="")
+    for path in (
+        "/api/stream/publishers/%2F/orders",
+        f"/api/stream/connections/%2F/{name}/publishers/",
+        "/api/stream/publishers/",
+    ):
+        assert [each["reference"] for each in request(broker, "GET", path)[1]] == ["ref"]
+    for path in ("/api/stream/consumers/%2F/", f"/api/stream/connections/%2F/{name}/consumers"):
+        (consumer,) = request(broker, "GET", path)[1]
+        assert (consumer["properties"], consumer["connection_details"]["name"]) == (
+            {"identifier": "me"},
+            row["name"],
+        )
+    for path in ("/api/stream/publishers/%2F/other", "/api/stream/consumers/%2F/other", "/api/channels"):
+        assert request(broker, "GET", path) == (200, [])
+    for path in ("/api/stream/publishers/%2F/none", "/api/stream/connections/%2F/none/consumers"):
+        assert request(broker, "GET", path)[0] == 404
+    (consumer,) = request(broker, "GET", "/api/consumers/%2F")[1]
+    assert (consumer["consumer_tag"], consumer["activity_status"], consumer["arguments"]) == (
+        "stream.subid-3",
+        "up",
+        {"identifier": "me"},
     )
-    assert request(broker, "GET", "/api/exchanges/%2F/invoices")[1]["arguments"] == {"x-super-stream": True}
-    _, rows = request(broker, "GET", "/api/exchanges/%2F/invoices/bindings/source")
-    assert [(row["routing_key"], row["destination"]) for row in rows] == [("a", "i-0"), ("b", "i-1")]
-    assert len(request(broker, "GET", "/api/bindings")[1]) == 2
+    assert consumer["channel_details"]["connection_name"] == row["name"]
+    (again,) = request(broker, "GET", "/api/queues/%2F/orders")[1]["consumer_details"]
+    assert again == consumer
+    assert request(broker, "GET", f"/api/connections/{name}")[1]["name"] == row["name"]
+    assert request(broker, "GET", "/api/connections/username/guest")[1][0]["user"] == "guest"
+    assert request(broker, "DELETE", "/api/connections/username/guest") == (204, None)
+    assert client.socket.recv(100) == b""
+
+
+def test_single_active_consumers_and_those_that_wait(broker: RabbitMQStream, client: Connection) -> None:
+    named = text("name") + text("app") + text("single-active-consumer") + text("true")
+    for number in (3, 4):
+        body = bytes([0, 0, 0, 8, number]) + text("orders") + b"\0\1\0\5" + bytes([0, 0, 0, 2]) + named
+        client.ask(frame(7, body))
+        if number == 3:
+            corr = client.read()[4:8]  # of ConsumerUpdate; the answer lets it read from the start
+            client.socket.sendall(frame(0x801A, corr + b"\0\1\0\1"))
+    while request(broker, "GET", "/api/consumers")[1][0]["activity_status"] != "single_active":
+        pass
+    _, rows = request(broker, "GET", "/api/consumers")
+    assert [(row["activity_status"], row["active"]) for row in rows] == [
+        ("single_active", True),
+        ("waiting", False),
+    ]
+
+
+def test_overview_and_nodes() -> None:
+    with RabbitMQStream(management=True, nodes=2, advertised_host="localhost") as broker:
+        broker.create_stream("orders")
+        _, overview = request(broker, "GET", "/api/overview")
+        assert overview["object_totals"]["queues"] == 1
+        assert (overview["node"], overview["product_name"]) == ("rabbit@localhost", "RabbitMQ")
+        assert overview["rabbitmq_version"] == broker.broker.profile.version
+        broker.stop_node(2)
+        _, rows = request(broker, "GET", "/api/nodes/")
+        assert [(row["name"], row["running"]) for row in rows] == [
+            ("rabbit@localhost", True),
+            ("rabbit2@localhost", False),
+        ]
+        assert request(broker, "GET", "/api/nodes/rabbit2@localhost")[1]["running"] is False
+        assert request(broker, "GET", "/api/nodes/other")[0] == 404
+        assert request(broker, "GET", "/api/healthchecks/node/rabbit2@localhost")[0] == 503
+
+
+def test_health_checks(broker: RabbitMQStream, client: Connection) -> None:
+    port = broker.port
+    healthy = ["alarms", "local-alarms", "virtual-hosts", "is-in-service", "ready-to-serve-clients"]
+    healthy += ["below-node-connection-limit", f"port-listener/{port}", "protocol-listener/stream"]
+    for check in healthy:
+        status, told = request(broker, "GET", f"/api/health/checks/{check}")
+        assert (status, told["status"]) == (200, "ok"), check
+    assert request(broker, "GET", "/api/health/checks/port-listener/1")[1]["missing"] == 1
+    assert request(broker, "GET", "/api/health/checks/protocol-listener/amqp")[0] == 503
+    assert "expected a port" in reason(request(broker, "GET", "/api/health/checks/port-listener/x"))
+    broker.call(lambda: setattr(broker.broker, "disk_alarm", True))
+    broker.call(lambda: setattr(broker.broker.access, "max_connections", 1))
+    assert request(broker, "GET", "/api/health/checks/alarms")[1]["alarms"][0]["resource"] == "disk"
+    for check in ("local-alarms", "below-node-connection-limit", "ready-to-serve-clients"):
+        assert request(broker, "GET", f"/api/health/checks/{check}")[0] == 503
+    broker.stop_node(1)
+    assert request(broker, "GET", "/api/health/checks/is-in-service")[0] == 503
+    assert request(broker, "GET", "/api/aliveness-test/%2F")[0] == 200
+    assert request(broker, "GET", "/api/aliveness-test/none")[0] == 404
+
+
+def test_the_node_that_streams_need() -> None:
+    with RabbitMQStream(management=True, nodes=3) as broker:
+        broker.create_stream("orders")
+        path = "/api/health/checks/node-is-quorum-critical"
+        assert request(broker, "GET", path) == (200, {"status": "ok"})
+        broker.stop_node(2)
+        status, told = request(broker, "GET", path)
+        assert (status, [row["name"] for row in told["queues"]]) == (503, ["orders"])
+
+
+def test_pages_and_columns(broker: RabbitMQStream) -> None:
+    for name in ("bills", "tea", "teapots"):
+        broker.create_stream(name)
+    _, page = request(broker, "GET", "/api/queues?page=2&page_size=3&columns=name")
+    assert page["items"] == [{"name": "teapots"}]
+    assert (page["total_count"], page["page_count"], page["item_count"]) == (4, 2, 1)
+    _, page = request(broker, "GET", "/api/queues/%2F?page=1&name=tea&columns=name")
+    assert page["items"] == [{"name": "tea"}, {"name": "teapots"}]
+    assert page["filtered_count"] == 2
+    assert request(broker, "GET", "/api/queues?page=7")[1]["error"] == "page_out_of_range"
+    assert (
+        reason(request(broker, "GET", "/api/queues?page=x"))
+        == "query.page: expected a number from 1, got 'x'"
+    )
+
+
+def test_what_is_not_there(broker: RabbitMQStream) -> None:
+    nothing = {"error": "Object Not Found", "reason": "Not Found"}
+    for path in ("/api/nothing", "/api/queues/none", "/api/queues/%2F/none", "/api/connections/none"):
+        assert request(broker, "GET", path) == (404, nothing)
+    status, told = request(broker, "POST", "/api/overview", {})
+    assert (status, told["reason"]) == (405, "expected GET or HEAD, got POST")
 
 
 @pytest.mark.parametrize(
     ("headers", "status"),
     [
-        ({"Authorization": "Basic " + base64.b64encode(b"guest:wrong").decode()}, 401),
+        ({"Authorization": login("guest", "wrong")}, 401),
         ({"Authorization": "nonsense"}, 401),
         ({"Origin": "http://evil.example"}, 403),
         ({"Host": "evil.example:80"}, 403),
