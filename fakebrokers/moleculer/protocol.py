@@ -10,9 +10,9 @@ from fakebrokers.moleculer.redis.frames import FRAMES as REDIS_FRAMES
 from fakebrokers.moleculer.tcp.frames import FRAMES as TCP_FRAMES
 from fakebrokers.protocol import Protocol
 
-NATS = Wire("nats", NATS_FRAMES, port=4222)
-REDIS = Wire("redis", REDIS_FRAMES, port=6379)
-MQTT = Wire("mqtt", MQTT_FRAMES, port=1883)
+NATS = Wire("nats", NATS_FRAMES, port=4222, dialect="fakebrokers.moleculer.nats.dialect:NATS")
+REDIS = Wire("redis", REDIS_FRAMES, port=6379, dialect="fakebrokers.moleculer.redis.dialect:REDIS")
+MQTT = Wire("mqtt", MQTT_FRAMES, port=1883, dialect="fakebrokers.moleculer.mqtt.dialect:MQTT")
 #: Nodes take any free port unless they are told which.
 TCP = Wire("tcp", TCP_FRAMES)
 

@@ -87,6 +87,11 @@ class MqttCodec(Codec):
         """Bytes of a frame that has not arrived whole."""
         return len(self._rest)
 
+    @property
+    def begun(self) -> int:
+        """The type of the packet that has not arrived whole; 0 if there is none."""
+        return self._rest[0] >> 4 if self._rest else 0
+
     def feed(self, unit: bytes) -> Iterator[tuple[Frame, int]]:
         """Frames and their sizes; see `Codec.feed`."""
         if self._lost:
@@ -182,10 +187,10 @@ def _read(head: int, body: bytes) -> Frame:
     if found is None:
         raise _Bad(f"expected a packet type from 1 to 14, got {kind}")
     expected, read = found
-    if flags != expected:
+    if flags != expected and kind not in _ANY_FLAGS:
         raise _Bad(f"expected flags {expected} of packet type {kind}, got {flags}")
     frame = read(reader)
-    if reader.more:
+    if reader.more and not 4 <= kind <= 7:  # behind the id of PUBACK and the like mosquitto looks no further
         raise _Bad(f"expected {reader.at} bytes in a {kind_of(frame)}, got {len(body)}")
     return frame
 
@@ -249,14 +254,16 @@ def _read_pingreq(reader: _Reader) -> Frame:
     return f.Pingreq()
 
 
+#: Types of whose flags mosquitto takes no notice: PUBACK, PUBREC, PUBCOMP, PINGREQ.
+_ANY_FLAGS = (4, 5, 7, 12)
 #: By the packet's type: its flags, and what reads it.
 _READERS: Mapping[int, tuple[int, Callable[[_Reader], Frame]]] = {
     1: (0, _read_connect),
     2: (0, _read_connack),
-    4: (0, lambda reader: f.Puback(reader.u16())),
-    5: (0, lambda reader: f.Pubrec(reader.u16())),
-    6: (2, lambda reader: f.Pubrel(reader.u16())),
-    7: (0, lambda reader: f.Pubcomp(reader.u16())),
+    4: (0, lambda reader: f.Puback(reader.identifier())),
+    5: (0, lambda reader: f.Pubrec(reader.identifier())),
+    6: (2, lambda reader: f.Pubrel(reader.identifier())),
+    7: (0, lambda reader: f.Pubcomp(reader.identifier())),
     8: (2, _read_subscribe),
     9: (0, _read_suback),
     10: (2, _read_unsubscribe),

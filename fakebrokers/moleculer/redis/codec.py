@@ -86,7 +86,7 @@ class RedisCodec(Codec):
         and how many bytes are needed before another look is worth it."""
         if not self._missing:
             stop = unit.find(b"\n", at)
-            if stop < 0:
+            if stop < 0 or unit.find(b"\0", at, stop) >= 0:  # Redis looks for the end of a C string
                 if len(unit) - at > MAX_INLINE:
                     raise resp.Garbage(
                         "too big mbulk count string"
@@ -96,7 +96,8 @@ class RedisCodec(Codec):
                 return None, at, len(unit) - at + 1
             line = unit[at:stop].removesuffix(b"\r")
             if line[:1] == b"*":
-                self._missing = max(0, _length(line[1:], MAX_WORDS, "invalid multibulk length", least=-1))
+                count = _length(line[1:], MAX_WORDS, "invalid multibulk length", least=-MAX_WORDS)
+                self._missing = max(0, count)
                 return (None if self._missing else _NOTHING), stop + 1, 0
             words = split_words(line)
             return (frame_of(words) if words else _NOTHING), stop + 1, 0
@@ -148,6 +149,8 @@ class RedisCodec(Codec):
             return frame.data
         if isinstance(frame, f.Reply):
             return resp.write(frame.value, resp3=self.resp3)
+        if isinstance(frame, f.Blank):
+            return b"\r\n"
         if isinstance(frame, f.RedisError):
             return b"-%b\r\n" % resp.raw(frame.text)
         if isinstance(frame, f.Subscribed):
@@ -172,13 +175,13 @@ class RedisCodec(Codec):
         return resp.write(resp.Push(values), resp3=self.resp3)
 
 
-#: A line without words; it is no command, and there is no answer.
-_NOTHING = f.Command("")
+_NOTHING = f.Blank()
 
 
 def _length(line: bytes, most: int, complaint: str, least: int = 0) -> int:
     digits = line[1:] if line[:1] == b"-" else line
-    if not digits.isdigit() or len(digits) > 18 or not least <= int(line) <= most:
+    plain = digits.isdigit() and len(digits) <= 18 and (digits[:1] != b"0" or line == b"0")
+    if not plain or not least <= int(line) <= most:
         raise resp.Garbage(complaint)
     return int(line)
 
