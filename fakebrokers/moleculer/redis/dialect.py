@@ -129,7 +129,7 @@ _RAW: tuple[bytes, ...] = (
     b"Host: x\r\n",
     b"$4\r\nPING\r\n",
     b"\x00\r\n",
-    b"x" * 70000,
+    b"x" * 100_000,
 )
 
 
