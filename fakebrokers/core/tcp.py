@@ -24,7 +24,7 @@ ACCEPT_PAUSE_S = 0.1
 _LINGER_0 = struct.pack("ii", 1, 0)
 
 
-class TcpTransport(asyncio.Protocol):
+class TcpTransport(asyncio.BufferedProtocol):
     """One socket, accepted or dialled; implements `send_path.Transport`."""
 
     def __init__(self, listener: TcpListener | TcpDialler) -> None:
@@ -35,7 +35,7 @@ class TcpTransport(asyncio.Protocol):
         self._socket: asyncio.Transport | None = None
         self._paused = False
 
-    # asyncio.Protocol
+    # asyncio.BufferedProtocol
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
@@ -63,8 +63,12 @@ class TcpTransport(asyncio.Protocol):
             return
         self._driver.finish_step()
 
-    def data_received(self, data: bytes) -> None:
+    def get_buffer(self, sizehint: int) -> bytearray:
+        return self._driver.read_buffer
+
+    def buffer_updated(self, nbytes: int) -> None:
         if self._connection is not None:
+            data = bytes(self._driver.read_view[:nbytes])
             self._engine.receive(self._connection, data, self._driver.loop.time())
             self._driver.finish_step()
 

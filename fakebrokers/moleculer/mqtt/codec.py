@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache
 from typing import Any
 
 from fakebrokers.core.frames import Frame, Malformed, kind_of
@@ -11,6 +12,8 @@ from fakebrokers.core.session import Codec
 from fakebrokers.errors import WireError
 from fakebrokers.moleculer.mqtt import frames as f
 
+#: PUBLISH without flags.
+_QOS_0 = 0x30
 _EXCERPT = 256
 _U16 = struct.Struct(">H")
 
@@ -165,6 +168,7 @@ class MqttCodec(Codec):
         return unit[:1] + length_bytes(len(unit) - body) + unit[body:] if body else unit
 
 
+@lru_cache(maxsize=4096)
 def length_bytes(size: int) -> bytes:
     """A length, seven bits in each byte, the low ones first."""
     found = bytearray()
@@ -179,6 +183,8 @@ def length_bytes(size: int) -> bytes:
 
 
 def _read(head: int, body: bytes) -> Frame:
+    if head == _QOS_0 and (plain := _read_plain_publish(body)) is not None:
+        return plain
     kind, flags = head >> 4, head & 0x0F
     reader = _Reader(body, flags)
     if kind == 3:
@@ -193,6 +199,16 @@ def _read(head: int, body: bytes) -> Frame:
     if reader.more and not 4 <= kind <= 7:  # behind the id of PUBACK and the like mosquitto looks no further
         raise _Bad(f"expected {reader.at} bytes in a {kind_of(frame)}, got {len(body)}")
     return frame
+
+
+def _read_plain_publish(body: bytes) -> Frame | None:
+    """A PUBLISH with QoS 0, nearly everything that nodes say; None: the long way says what is wrong."""
+    last = 2 + int.from_bytes(body[:2], "big")
+    try:
+        topic = body[2:last].decode()
+    except UnicodeDecodeError:
+        return None
+    return f.Publish(topic, body[last:]) if 2 <= last <= len(body) and "\0" not in topic else None
 
 
 def _read_publish(reader: _Reader) -> Frame:
