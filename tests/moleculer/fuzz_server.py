@@ -86,6 +86,11 @@ class Neighbour:
                 pass
         self.longest_wait = max(self.longest_wait, time.perf_counter() - began)
 
+    def close(self) -> None:
+        """Hang up."""
+        if self._speaker is not None:
+            self._socket.close()
+
     def _hear(self) -> bool:
         assert self._speaker is not None
         data = self._socket.recv(1 << 16)
@@ -173,6 +178,7 @@ def run(transporter: str, count: int, folder: Path, seed: int = 0) -> Outcome:
                     _look(process)
                     memory = [*memory, _resident(process.pid)] if number > warm else [_resident(process.pid)]
             mouth.close()
+            neighbour.close()
         found = log.read_text(errors="replace")
     assert process.returncode == 0, found
     return Outcome(mouth.connections, memory[-1] - memory[0], neighbour.longest_wait, found)
