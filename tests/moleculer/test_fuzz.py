@@ -19,5 +19,5 @@ def test_mutated_recordings_break_nothing(transporter: str) -> None:
 @pytest.mark.parametrize("transporter", TRANSPORTERS)
 def test_a_running_server_serves_others_meanwhile(transporter: str, tmp_path: Path) -> None:
     found = fuzz_server.run(transporter, 3000, tmp_path)
-    assert found.connections > 60
+    assert found.connections >= 60
     assert found.stderr == ""
