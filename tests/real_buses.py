@@ -49,8 +49,7 @@ def required(transporter: str) -> None:
 @contextmanager
 def real_bus(transporter: str) -> Iterator[str]:
     """The URL of a fresh server; stopped afterwards."""
-    with socket.create_server((HOST, 0)) as probe:
-        port = int(probe.getsockname()[1])
+    port = free_port()
     with tempfile.TemporaryDirectory(prefix=f"{transporter}-") as folder:
         command = SERVERS[transporter](port, Path(folder))
         with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
@@ -59,6 +58,12 @@ def real_bus(transporter: str) -> Iterator[str]:
                 yield f"{transporter}://{HOST}:{port}"
             finally:
                 process.terminate()
+
+
+def free_port() -> int:
+    """One that nobody listens on at present."""
+    with socket.create_server((HOST, 0)) as probe:
+        return int(probe.getsockname()[1])
 
 
 def _wait_for(port: int, program: str) -> None:
