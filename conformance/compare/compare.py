@@ -86,7 +86,7 @@ def fake_for(protocol: Protocol, target: Target, profile: str) -> FakeServer:
     options: dict[str, Any] = {"profile": profile}
     if protocol.variants:
         options["transporter"] = target.wire
-    if target.login.user:
+    if any(target.login):
         options |= {"user": target.login.user, "password": target.login.password}
     return protocol.load()(**options)
 

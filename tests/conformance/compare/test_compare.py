@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from random import Random
 
 import pytest
 from click.testing import CliRunner
 
 from conformance.cli_compare import compare_command
-from conformance.compare.compare import Comparer, Difference, target_of
+from conformance.compare.compare import Comparer, Difference, fake_for, target_of
 from fakebrokers import Moleculer
 from fakebrokers.core.dialect import MARK, Command, Known, Login
 from fakebrokers.errors import UsageError
@@ -92,6 +93,24 @@ def test_targets() -> None:
     for url in ("http://localhost", "nats", "nats://localhost:x"):
         with pytest.raises(UsageError, match="expected"):
             target_of(PROTOCOL, url)
+
+
+def test_the_fake_lets_the_same_clients_in() -> None:
+    target = target_of(PROTOCOL, "redis://:secret@127.0.0.1")
+    with fake_for(PROTOCOL, target, "real") as one, fake_for(PROTOCOL, target, "real") as two:
+        dialect = PROTOCOL.wire("redis").load_dialect()
+        addresses = ((one.host, one.port), (two.host, two.port))
+        assert Comparer(dialect, *addresses, target.login).run([1, 2]).differences == []
+        assert (
+            Comparer(dialect, *addresses, Login()).differences(1, dialect.sequence(Random(1), Login())) == []
+        )
+        assert {record.kind for record in one.journal} >= {"Auth", "RedisError"}
+
+
+def test_a_wire_without_a_dialect() -> None:
+    words = ["--protocol", "pzq", "--target", "pzq://127.0.0.1"]
+    with pytest.raises(UsageError, match="cannot be compared"):
+        CliRunner().invoke(compare_command, words, standalone_mode=False, catch_exceptions=False)
 
 
 def run(*words: str) -> tuple[int, str]:
