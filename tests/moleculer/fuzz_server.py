@@ -26,7 +26,7 @@ from tests.moleculer.fuzz import mutated, recorded
 
 #: Pieces on one connection, and between two looks at the server.
 PER_CONNECTION, PER_LOOK = 50, 500
-#: Pieces between two questions of the neighbour; behind its answer the connection shows whether it has ended.
+#: Pieces between two questions of the second client; behind the answer a connection shows whether it has ended.
 PER_QUESTION = 4
 #: Pieces before memory is looked at for the first time: until then caches and the journal fill.
 WARM_UP = 0.2
@@ -59,7 +59,7 @@ class Outcome(NamedTuple):
     stderr: str
 
 
-class Neighbour:
+class SecondClient:
     """A client that behaves and wants its answers."""
 
     def __init__(self, transporter: str, port: int) -> None:
@@ -71,7 +71,7 @@ class Neighbour:
         self._speaker = PROTOCOL.wire(transporter).load_dialect().speaker(Login())
         self._socket = socket.create_connection(self._address, timeout=30)
         if transporter == "mqtt":
-            self._socket.sendall(MqttCodec().encode(mqtt.Connect("neighbour", 0)))
+            self._socket.sendall(MqttCodec().encode(mqtt.Connect("second", 0)))
             while not self._speaker.question():
                 self._hear()
 
@@ -94,11 +94,11 @@ class Neighbour:
     def _hear(self) -> bool:
         assert self._speaker is not None
         data = self._socket.recv(1 << 16)
-        assert data, "the neighbour was cut off"
+        assert data, "the second client was cut off"
         return any([self._speaker.is_answer(frame) for frame, _ in self._speaker.codec.feed(data)])
 
 
-class Mouth:
+class Sender:
     """Connections that say what comes, and do not care how they end."""
 
     def __init__(self, port: int, opening: bytes) -> None:
@@ -167,21 +167,21 @@ def run(transporter: str, count: int, folder: Path, seed: int = 0) -> Outcome:
     with log.open("w+b") as stderr:
         with serving(transporter, stderr) as (process, port):
             opening = pieces[0] if transporter == "mqtt" else b""  # without CONNECT nothing else counts
-            mouth, neighbour = Mouth(port, opening), Neighbour(transporter, port)
+            sender, second = Sender(port, opening), SecondClient(transporter, port)
             for number in range(count):
                 piece = random.choice(pieces)
-                mouth.say(piece if random.random() < 0.5 else mutated(piece, random))
+                sender.say(piece if random.random() < 0.5 else mutated(piece, random))
                 if number % PER_QUESTION == 0:
-                    neighbour.ask()
-                    mouth.listen()
+                    second.ask()
+                    sender.listen()
                 if number % PER_LOOK == 0:
                     _look(process)
                     memory = [*memory, _resident(process.pid)] if number > warm else [_resident(process.pid)]
-            mouth.close()
-            neighbour.close()
+            sender.close()
+            second.close()
         found = log.read_text(errors="replace")
     assert process.returncode == 0, found
-    return Outcome(mouth.connections, memory[-1] - memory[0], neighbour.longest_wait, found)
+    return Outcome(sender.connections, memory[-1] - memory[0], second.longest_wait, found)
 
 
 def _look(process: subprocess.Popen[str]) -> None:
@@ -209,7 +209,7 @@ def main() -> None:
     seconds = time.perf_counter() - began
     print(
         f"{transporter}: {count} pieces, {found.connections} connections, {seconds:.0f} s, "
-        f"grown by {found.grown} KiB, longest wait of the neighbour {found.longest_wait * 1e3:.0f} ms"
+        f"grown by {found.grown} KiB, longest wait of the second client {found.longest_wait * 1e3:.0f} ms"
     )
     assert found.stderr == "", found.stderr
     assert found.grown < 16 * 1024, "memory is not flat"
