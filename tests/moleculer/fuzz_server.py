@@ -26,7 +26,7 @@ from tests.moleculer.fuzz import mutated, recorded
 
 #: Pieces on one connection, and between two looks at the server.
 PER_CONNECTION, PER_LOOK = 50, 500
-#: Pieces between two questions of the second client; behind the answer a connection shows whether it has ended.
+#: Pieces between two questions of the second client; behind an answer a connection shows that it has ended.
 PER_QUESTION = 4
 #: Pieces before memory is looked at for the first time: until then caches and the journal fill.
 WARM_UP = 0.2

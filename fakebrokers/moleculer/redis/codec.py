@@ -66,10 +66,11 @@ class RedisCodec(Codec):
             unit = bytes(self._rest)
             self._rest.clear()
         at = 0
-        take = self._take if self._side == "server" else self._take_reply
+        serves = self._side == "server"
+        take = self._take if serves else self._take_reply
         try:
             while at < len(unit):
-                found = None if self._missing else _PUBLISH.match(unit, at)
+                found = _PUBLISH.match(unit, at) if serves and not self._missing else None
                 if found is not None and (publish := _publish_in(unit, found)) is not None:
                     begins, at = at, publish[1]
                     yield publish[0], at - begins

@@ -134,6 +134,12 @@ def test_quotes_end_with_the_word(line: bytes) -> None:
         split_words(line)
 
 
+def test_what_a_server_answers_is_no_command() -> None:
+    answer = f.Reply((b"publish", b"a", b"x"))
+    [(frame, _)] = RedisCodec("client").feed(RedisCodec().encode(answer))
+    assert frame == answer
+
+
 def test_a_packet_needs_a_message_around_it() -> None:
     with pytest.raises(WireError, match="expected a frame of Redis, got Discover"):
         RedisCodec().encode(Discover(sender="a"))
