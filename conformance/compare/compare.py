@@ -138,6 +138,7 @@ class Comparer:
         if not known:
             commands = self._shrunk(list(commands))
             found = self._differ(commands, Patience(REPEATS[1])) or found
+            known = self._known(found)
         texts = [f"{each.client}: {each.text}" for each in commands[: found.at + 1]]
         return [Difference(seed, texts, found.fake, found.real, known)]
 

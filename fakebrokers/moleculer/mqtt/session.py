@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import msgspec
+
 from fakebrokers.core.frames import Frame, Malformed
 from fakebrokers.moleculer.bus import MAX_PENDING, BusSession
 from fakebrokers.moleculer.mqtt import frames as f
@@ -168,6 +170,9 @@ class MqttSession(BusSession):
         if not is_topic(frame.topic):
             self._end()
             return
+        waiting = self._received.get(frame.packet_id) if frame.qos else None
+        if waiting is not None and msgspec.structs.replace(waiting, dup=frame.dup) != frame:
+            del self._received[frame.packet_id]  # the id is used for another message: the first one is lost
         if frame.qos == 2:
             self._received.setdefault(frame.packet_id, frame)
             self.link.say(f.Pubrec(frame.packet_id))

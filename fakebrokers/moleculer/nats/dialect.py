@@ -104,6 +104,18 @@ class NatsDialect(Dialect):
         ),
         Known(
             "(?i)pub",
+            "(nothing|version)$",
+            "-ERR 'Invalid Publish Subject'$",
+            "The real server complains of a subject before the payload has come whole.",
+        ),
+        Known(
+            "-ERR",
+            "",
+            "",
+            "The real server carries out what comes in one segment behind -ERR, and then hangs up.",
+        ),
+        Known(
+            "(?i)pub",
             "Invalid Publish Subject",
             "Invalid Publish Subject', -ERR 'Invalid Publish Subject",
             "The real server looks at the line once more when the payload comes in a second segment.",

@@ -151,6 +151,7 @@ class RedisDialect(Dialect):
 
     known = (
         Known("(?i)COMMAND COUNT", "", "a number", "The fake counts the commands that it has."),
+        Known("GET /", "unknown command 'GET'", "for 'get' command", "The fake has no GET."),
         Known(
             "(?i)host: |post /",
             "end$",
