@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from conformance.cli_adapter import adapter, clients
 from conformance.cli_analyze import analyze
+from conformance.cli_compare import compare_command
 from conformance.cli_gate import gate_command
 from conformance.cli_mutants import mutants_command
 from conformance.cli_suite import conform_command, explain_command, list_command
@@ -12,6 +13,7 @@ commands = [
     adapter,
     analyze,
     clients,
+    compare_command,
     conform_command,
     explain_command,
     gate_command,

@@ -8,15 +8,26 @@ import weakref
 
 from fakebrokers.core.engine import Engine
 
+#: Bytes that one read takes at most.
+READ_SIZE = 256 * 1024
+
 
 class Driver:
-    """Keeps an engine's timers on an asyncio loop."""
+    """Keeps an engine's timers on an asyncio loop.
+
+    Attributes:
+        read_buffer: What all sockets are read into, one after another; new memory for each read would cost
+            more than the read.
+        read_view: The same.
+    """
 
     def __init__(self, engine: Engine, loop: asyncio.AbstractEventLoop) -> None:
         self.engine = engine
         self.loop = loop
         self._timer: asyncio.TimerHandle | None = None
         self._armed = math.inf
+        self.read_buffer = bytearray(READ_SIZE)
+        self.read_view = memoryview(self.read_buffer)
 
     def finish_step(self) -> None:
         """End a step: write what is due, take it down, set the timer."""

@@ -27,7 +27,7 @@ _SHORTAGE_AGAIN_S = 60.0
 _LINGER_0 = struct.pack("ii", 1, 0)
 
 
-class TcpTransport(asyncio.Protocol):
+class TcpTransport(asyncio.BufferedProtocol):
     """One socket, accepted or dialled; implements `send_path.Transport`."""
 
     def __init__(self, listener: TcpListener | TcpDialler) -> None:
@@ -40,7 +40,7 @@ class TcpTransport(asyncio.Protocol):
         self._has_answered = False
         self._quick_acks = listener.endpoint.quick_acks and hasattr(socket, "TCP_QUICKACK")
 
-    # asyncio.Protocol
+    # asyncio.BufferedProtocol
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
@@ -68,8 +68,12 @@ class TcpTransport(asyncio.Protocol):
             return
         self._driver.finish_step()
 
-    def data_received(self, data: bytes) -> None:
+    def get_buffer(self, sizehint: int) -> bytearray:
+        return self._driver.read_buffer
+
+    def buffer_updated(self, nbytes: int) -> None:
         if self._connection is not None:
+            data = bytes(self._driver.read_view[:nbytes])
             self._engine.receive(self._connection, data, self._driver.loop.time())
             self._driver.finish_step()
             if self._quick_acks and not self._has_answered:

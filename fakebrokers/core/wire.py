@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from fakebrokers.core.frames import Frame, FrameTable, Role, frame_table, kind_of
-from fakebrokers.errors import PlanError
+from fakebrokers.errors import PlanError, UsageError
 from fakebrokers.faults.read import field_value, one_of
 
 if TYPE_CHECKING:
+    from fakebrokers.core.dialect import Dialect
     from fakebrokers.faults.effect import Effect
 
 
@@ -28,6 +30,7 @@ class Wire:
         relay: Where the `Relay` is that reads both directions of a connection: ``module:Class``; "" if the
             protocol has none.
         brokered: Whether there is a broker of ours behind it, on which effects can act; not in a proxy.
+        dialect: How it is compared with a real server: ``module:NAME`` of a `Dialect`; "" if it is not.
 
     Raises:
         ValueError: Two frames have the same kind.
@@ -43,6 +46,7 @@ class Wire:
         port: int = 0,
         relay: str = "",
         brokered: bool = True,
+        dialect: str = "",
     ) -> None:
         self.name = name
         self.frames: FrameTable = frame_table(frames)
@@ -51,10 +55,23 @@ class Wire:
         self.port = port
         self.relay = relay
         self.brokered = brokered
+        self._dialect = dialect
         self._kinds = {kind_of(each): each for each in self.frames}
 
     def __repr__(self) -> str:
         return f"Wire({self.name!r}, {len(self.frames)} frames)"
+
+    def load_dialect(self) -> Dialect:
+        """How this wire is compared with a real server.
+
+        Raises:
+            UsageError: It is not.
+        """
+        if not self._dialect:
+            raise UsageError(f"the wire {self.name!r} cannot be compared with a real server yet")
+        module, _, name = self._dialect.partition(":")
+        found: Dialect = getattr(import_module(module), name)
+        return found
 
     def fields_of(self, kind: str | None, role: Role | None, path: str) -> frozenset[str]:
         """The fields of all frames of that kind and role.

@@ -114,15 +114,15 @@ class Journal:
         if self._watchers:
             self._tell(entry)
         if kind in self._envelopes and not envelope:
-            self._add_inside(entry, frame)
+            if entry[5] is frame and self._tape is None and not self._watchers:
+                self._added = seq + 1  # while nobody looks, a place for what is inside
+                self._entries.append((seq + 1, now, connection, tap, _Closed, frame, [], size, fault))
+            else:
+                self._add_inside(entry, frame)
 
     def _add_inside(self, entry: Entry, frame: Frame) -> None:
-        """What is inside the frame of the newest entry, or, while nobody looks, a place for it."""
-        _, now, connection, tap, kind, kept, _, size, fault = entry
-        if kept is frame and self._tape is None and not self._watchers:
-            self._added += 1
-            self._entries.append((self._added, now, connection, tap, _Closed, frame, [], size, fault))
-            return
+        """What is inside the frame of the newest entry."""
+        _, now, connection, tap, kind, _, _, size, fault = entry
         inner = _opened(frame)
         if inner is not None:
             self.add(now, connection, tap, inner, size, fault, self._envelopes[kind])

@@ -10,9 +10,27 @@ from fakebrokers.moleculer.redis.frames import FRAMES as REDIS_FRAMES
 from fakebrokers.moleculer.tcp.frames import FRAMES as TCP_FRAMES
 from fakebrokers.protocol import Protocol
 
-NATS = Wire("nats", NATS_FRAMES, port=4222, relay="fakebrokers.moleculer.relays:NatsRelay")
-REDIS = Wire("redis", REDIS_FRAMES, port=6379, relay="fakebrokers.moleculer.relays:RedisRelay")
-MQTT = Wire("mqtt", MQTT_FRAMES, port=1883, relay="fakebrokers.moleculer.relays:MqttRelay")
+NATS = Wire(
+    "nats",
+    NATS_FRAMES,
+    port=4222,
+    relay="fakebrokers.moleculer.relays:NatsRelay",
+    dialect="fakebrokers.moleculer.nats.dialect:NATS",
+)
+REDIS = Wire(
+    "redis",
+    REDIS_FRAMES,
+    port=6379,
+    relay="fakebrokers.moleculer.relays:RedisRelay",
+    dialect="fakebrokers.moleculer.redis.dialect:REDIS",
+)
+MQTT = Wire(
+    "mqtt",
+    MQTT_FRAMES,
+    port=1883,
+    relay="fakebrokers.moleculer.relays:MqttRelay",
+    dialect="fakebrokers.moleculer.mqtt.dialect:MQTT",
+)
 #: Nodes take any free port unless they are told which.
 TCP = Wire("tcp", TCP_FRAMES, relay="fakebrokers.moleculer.relays:TcpRelay")
 

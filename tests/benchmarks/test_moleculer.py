@@ -7,19 +7,19 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import socket
 import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from fakebrokers import Moleculer
+from tests.real_buses import real_bus, required
 
 pytestmark = [pytest.mark.benchmark, pytest.mark.timeout(300)]
 
@@ -34,36 +34,6 @@ bus = Moleculer(transporter=sys.argv[1]).start()
 print(bus.port, flush=True)
 sys.stdin.read()
 """
-
-Command = Callable[[int], Sequence[str]]
-SERVERS: dict[str, Command] = {
-    "nats": lambda port: ["nats-server", "-a", "127.0.0.1", "-p", str(port)],
-    "redis": lambda port: ["redis-server", "--port", str(port), "--save", ""],
-    "mqtt": lambda port: ["mosquitto", "-p", str(port)],
-}
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        return int(probe.getsockname()[1])
-
-
-@contextmanager
-def real(transporter: str) -> Iterator[str]:
-    """The URL of the real server."""
-    port = free_port()
-    command = SERVERS[transporter](port)
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
-        deadline = time.monotonic() + 10
-        while True:
-            try:
-                socket.create_connection(("127.0.0.1", port)).close()
-                break
-            except OSError:
-                assert time.monotonic() < deadline, f"{command[0]} does not listen"
-                time.sleep(0.05)
-        yield f"{transporter}://127.0.0.1:{port}"
-        process.terminate()
 
 
 @contextmanager
@@ -96,23 +66,21 @@ def test_calls_beside_the_real_server(
 
     The journal is on.
     """
-    program = SERVERS[transporter](0)[0]
-    if shutil.which(program) is None:
-        pytest.skip(f"missing: {program} (apt-get install {program})")
+    required(transporter)
     if not (PACKAGES / PACKAGE / "package.json").is_file():
         pytest.skip(f"missing: npm packages (npm ci in {PACKAGES.parent})")
     ours: dict[str, list[float]] = {"1": [], "32": []}
     theirs: dict[str, list[float]] = {"1": [], "32": []}
-    with real(transporter) as far, fake(transporter) as near:
+    with real_bus(transporter) as far, fake(transporter) as near:
         for _ in range(2):
             for url, rates in ((far, theirs), (near, ours)):
-                for flying, found in load(url).items():
-                    rates[flying] += found
+                for in_flight, found in load(url).items():
+                    rates[in_flight] += found
     ratios = {n: statistics.median(ours[n]) / statistics.median(theirs[n]) for n in ("1", "32")}
     parts = []
-    for flying, ratio in ratios.items():
-        rate, of = statistics.median(ours[flying]), statistics.median(theirs[flying])
-        parts.append(f"{flying} in flight: {rate:.0f} of {of:.0f} calls/s = {ratio:.2f}")
+    for in_flight, ratio in ratios.items():
+        rate, of = statistics.median(ours[in_flight]), statistics.median(theirs[in_flight])
+        parts.append(f"{in_flight} in flight: {rate:.0f} of {of:.0f} calls/s = {ratio:.2f}")
     text = ", ".join(parts)
     record_property("calls", text)
     print(f"{transporter}: {text}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache
 from typing import Any
 
 from fakebrokers.core.frames import Frame, Malformed, kind_of
@@ -11,6 +12,8 @@ from fakebrokers.core.session import Codec
 from fakebrokers.errors import WireError
 from fakebrokers.moleculer.mqtt import frames as f
 
+#: PUBLISH without flags.
+_QOS_0 = 0x30
 _EXCERPT = 256
 _U16 = struct.Struct(">H")
 
@@ -87,6 +90,11 @@ class MqttCodec(Codec):
         """Bytes of a frame that has not arrived whole."""
         return len(self._rest)
 
+    @property
+    def begun(self) -> int:
+        """The type of the packet that has not arrived whole; 0 if there is none."""
+        return self._rest[0] >> 4 if self._rest else 0
+
     def feed(self, unit: bytes) -> Iterator[tuple[Frame, int]]:
         """Frames and their sizes; see `Codec.feed`."""
         if self._lost:
@@ -160,6 +168,7 @@ class MqttCodec(Codec):
         return unit[:1] + length_bytes(len(unit) - body) + unit[body:] if body else unit
 
 
+@lru_cache(maxsize=4096)
 def length_bytes(size: int) -> bytes:
     """A length, seven bits in each byte, the low ones first."""
     found = bytearray()
@@ -174,6 +183,8 @@ def length_bytes(size: int) -> bytes:
 
 
 def _read(head: int, body: bytes) -> Frame:
+    if head == _QOS_0 and (plain := _read_plain_publish(body)) is not None:
+        return plain
     kind, flags = head >> 4, head & 0x0F
     reader = _Reader(body, flags)
     if kind == 3:
@@ -182,12 +193,22 @@ def _read(head: int, body: bytes) -> Frame:
     if found is None:
         raise _Bad(f"expected a packet type from 1 to 14, got {kind}")
     expected, read = found
-    if flags != expected:
+    if flags != expected and kind not in _ANY_FLAGS:
         raise _Bad(f"expected flags {expected} of packet type {kind}, got {flags}")
     frame = read(reader)
-    if reader.more:
+    if reader.more and not 4 <= kind <= 7:  # behind the id of PUBACK and the like mosquitto looks no further
         raise _Bad(f"expected {reader.at} bytes in a {kind_of(frame)}, got {len(body)}")
     return frame
+
+
+def _read_plain_publish(body: bytes) -> Frame | None:
+    """A PUBLISH with QoS 0, nearly everything that nodes say; None: the long way says what is wrong."""
+    last = 2 + int.from_bytes(body[:2], "big")
+    try:
+        topic = body[2:last].decode()
+    except UnicodeDecodeError:
+        return None
+    return f.Publish(topic, body[last:]) if 2 <= last <= len(body) and "\0" not in topic else None
 
 
 def _read_publish(reader: _Reader) -> Frame:
@@ -249,14 +270,16 @@ def _read_pingreq(reader: _Reader) -> Frame:
     return f.Pingreq()
 
 
+#: Types of whose flags mosquitto takes no notice: PUBACK, PUBREC, PUBCOMP, PINGREQ.
+_ANY_FLAGS = (4, 5, 7, 12)
 #: By the packet's type: its flags, and what reads it.
 _READERS: Mapping[int, tuple[int, Callable[[_Reader], Frame]]] = {
     1: (0, _read_connect),
     2: (0, _read_connack),
-    4: (0, lambda reader: f.Puback(reader.u16())),
-    5: (0, lambda reader: f.Pubrec(reader.u16())),
-    6: (2, lambda reader: f.Pubrel(reader.u16())),
-    7: (0, lambda reader: f.Pubcomp(reader.u16())),
+    4: (0, lambda reader: f.Puback(reader.identifier())),
+    5: (0, lambda reader: f.Pubrec(reader.identifier())),
+    6: (2, lambda reader: f.Pubrel(reader.identifier())),
+    7: (0, lambda reader: f.Pubcomp(reader.identifier())),
     8: (2, _read_subscribe),
     9: (0, _read_suback),
     10: (2, _read_unsubscribe),

@@ -2,13 +2,15 @@
 
     connecting -> open -> ended
 
-QoS 2 is taken from clients; to them the broker grants 1 at most, which the standard allows.
+Where the standard leaves a choice it is that of mosquitto 2.0.11.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import Any
+
+import msgspec
 
 from fakebrokers.core.frames import Frame, Malformed
 from fakebrokers.moleculer.bus import MAX_PENDING, BusSession
@@ -21,9 +23,10 @@ from fakebrokers.moleculer.topics import listener_of
 
 #: Reasons of CONNACK.
 BAD_PROTOCOL, BAD_CLIENT_ID, NOT_AUTHORIZED = 1, 2, 5
+#: Type of the first packet.
+CONNECT = 1
 #: SUBACK for a filter that is none.
 FAILURE = 0x80
-GRANTED = 1
 #: The broker gives up a client that is silent for this many keep-alives.
 PATIENCE = 1.5
 #: How long a client may take for its CONNECT.
@@ -35,6 +38,7 @@ class MqttSession(BusSession):
     """The state machine of one connection."""
 
     bus: MqttBus
+    codec: MqttCodec
 
     def __init__(self, bus: MqttBus, codec: MqttCodec) -> None:
         super().__init__(bus, codec)
@@ -42,7 +46,8 @@ class MqttSession(BusSession):
         self.state = "connecting"
         self.client_id = ""
         self.subscriptions: dict[str, Subscription] = {}
-        self.unacknowledged: dict[int, f.Publish] = {}
+        self.unacknowledged: dict[int, f.Publish] = {}  # by packet id; QoS 2 until PUBCOMP
+        self._recorded: set[int] = set()  # ids of those with PUBREC
         self._will: f.Will | None = None
         self._received: dict[int, f.Publish] = {}  # messages with QoS 2 that are not released
         self._last_id = 0
@@ -50,12 +55,14 @@ class MqttSession(BusSession):
         self._pending = 0
         self._handlers: Mapping[type[Frame], Callable[[Any], None]] = {
             f.Publish: self._publish,
-            f.Puback: lambda frame: self._acknowledged(frame.packet_id),
+            f.Puback: lambda frame: self._acknowledged(frame.packet_id, 1),
+            f.Pubrec: self._received_there,
             f.Pubrel: self._release,
+            f.Pubcomp: lambda frame: self._acknowledged(frame.packet_id, 2),
             f.Subscribe: self._subscribe,
             f.Unsubscribe: self._unsubscribe,
             f.Pingreq: lambda frame: self.link.say(f.Pingresp()),
-            f.MqttDisconnect: self._disconnect,
+            f.MqttDisconnect: lambda frame: self._disconnect(),
         }
 
     # life
@@ -101,7 +108,13 @@ class MqttSession(BusSession):
         handler = self._handlers.get(frame.__class__)
         if handler is not None:
             handler(frame)
-        elif isinstance(frame, f.Connect | f.Connack | Malformed):  # a second CONNECT is a violation (3.1)
+        elif isinstance(frame, f.Connect):  # a violation (3.1); mosquitto forgets the will
+            self._disconnect()
+        elif isinstance(frame, f.Connack | Malformed):
+            self._end()
+
+    def unfinished(self, size: int, now: float) -> None:
+        if self.state == "connecting" and self.codec.begun != CONNECT:
             self._end()
 
     def _connect(self, frame: f.Connect) -> None:
@@ -133,7 +146,11 @@ class MqttSession(BusSession):
             return None
         if (frame.protocol, frame.level) not in known:
             return BAD_PROTOCOL
-        if not frame.client_id and not frame.clean:
+        if frame.password is not None and frame.user is None:  # [MQTT-3.1.2-22]
+            return None
+        if frame.will is not None and not is_topic(frame.will.topic):
+            return None
+        if not frame.client_id and (not frame.clean or frame.level == 3):
             return BAD_CLIENT_ID
         options = self.bus.options
         shown = (frame.user or "", (frame.password or b"").decode(errors="replace"))
@@ -145,7 +162,7 @@ class MqttSession(BusSession):
         """Another client came with the same id."""
         self._end()
 
-    def _disconnect(self, frame: f.MqttDisconnect) -> None:
+    def _disconnect(self) -> None:
         self._will = None
         self._end()
 
@@ -153,6 +170,9 @@ class MqttSession(BusSession):
         if not is_topic(frame.topic):
             self._end()
             return
+        waiting = self._received.get(frame.packet_id) if frame.qos else None
+        if waiting is not None and msgspec.structs.replace(waiting, dup=frame.dup) != frame:
+            del self._received[frame.packet_id]  # the id is used for another message: the first one is lost
         if frame.qos == 2:
             self._received.setdefault(frame.packet_id, frame)
             self.link.say(f.Pubrec(frame.packet_id))
@@ -172,20 +192,35 @@ class MqttSession(BusSession):
             self._say_to_all(message)
         self.link.say(f.Pubcomp(frame.packet_id))
 
-    def _acknowledged(self, number: int) -> None:
+    def _acknowledged(self, number: int, qos: int) -> None:
+        """PUBACK or PUBCOMP; one that does not fit the message is a violation, one of no message is not."""
+        message = self.unacknowledged.get(number)
+        if message is not None and (message.qos != qos or (qos == 2 and number not in self._recorded)):
+            self._end()
+            return
         self.unacknowledged.pop(number, None)
+        self._recorded.discard(number)
+
+    def _received_there(self, frame: f.Pubrec) -> None:
+        message = self.unacknowledged.get(frame.packet_id)
+        if message is not None and message.qos != 2:
+            self._end()
+            return
+        if message is not None:
+            self._recorded.add(frame.packet_id)
+        self.link.say(f.Pubrel(frame.packet_id))
 
     def _subscribe(self, frame: f.Subscribe) -> None:
         if not all(is_filter(name) for name, _ in frame.filters):
             self._end()
             return
-        self.link.say(f.Suback(frame.packet_id, tuple([min(qos, GRANTED) for _, qos in frame.filters])))
+        self.link.say(f.Suback(frame.packet_id, tuple([qos for _, qos in frame.filters])))
         for name, qos in frame.filters:
             known = self.subscriptions.get(name)
             if known is None:
                 known = self.subscriptions[name] = Subscription(name, self, 0)
                 self.bus.subscriptions.add(known)
-            known.key = min(qos, GRANTED)
+            known.key = qos
             for topic, payload, kept in self.bus.kept_for(name):
                 self._say(topic, payload, min(kept, known.key), retain=True)
             node = listener_of(name)
@@ -193,6 +228,9 @@ class MqttSession(BusSession):
                 self.knows(node, name)
 
     def _unsubscribe(self, frame: f.Unsubscribe) -> None:
+        if not all(map(is_filter, frame.filters)):
+            self._end()
+            return
         for name in frame.filters:
             subscription = self.subscriptions.pop(name, None)
             if subscription is not None:
@@ -246,7 +284,7 @@ class MqttSession(BusSession):
 
 def is_topic(name: str) -> bool:
     """Whether one may publish there."""
-    return bool(name) and not set(name) & set("+#")
+    return bool(name) and "+" not in name and "#" not in name
 
 
 def is_filter(name: str) -> bool:

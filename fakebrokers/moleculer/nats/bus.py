@@ -15,11 +15,18 @@ def _nobody(topic: str, payload: bytes, now: float) -> None:
     """What a sender hears of its own message."""
 
 
+class Subjects(Subscriptions):
+    """Nobody hears what is published on a subject with an empty token."""
+
+    def _look_up(self, topic: str) -> Matches:
+        return super()._look_up(topic) if "" not in topic.split(self.separator) else Matches((), ())
+
+
 class NatsBus(Bus):
     """Subjects, queue groups and the sessions of clients."""
 
     def __init__(self, options: BusOptions, server_id: str) -> None:
-        super().__init__(options, Subscriptions())
+        super().__init__(options, Subjects())
         self.server_id = server_id
         self.connected = 0  #: clients so far
         self.sessions: dict[int, Any] = {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Literal, NamedTuple
 
@@ -22,6 +23,12 @@ MAX_PAYLOAD = 1024 * 1024
 SECRETS = ("user", "pass", "auth_token", "jwt", "nkey", "sig")
 #: Digits of a size or a limit; the real server takes no longer ones.
 _MAX_DIGITS = 10
+
+#: PING, PONG and +OK end where the line does, whatever else it says; behind the others is a space.
+_VERB = re.compile(
+    rb"PING|PONG|\+OK|(?:CONNECT|(?:UN)?SUB|H?PUB|H?MSG|INFO)(?=[ \t\r]|\Z)|-ERR(?=[ \t]|\Z)", re.IGNORECASE
+)
+_LONGEST_VERB = 7
 
 _EXCERPT = 256
 _CRLF = b"\r\n"
@@ -96,13 +103,18 @@ class NatsCodec(Codec):
         try:
             while at < end:
                 stop = unit.find(b"\n", at)
-                if (end if stop < 0 else stop) - at > MAX_CONTROL_LINE + 1:
-                    raise _Bad(f"expected a line of at most {MAX_CONTROL_LINE} bytes", "control-line")
                 if stop < 0:
+                    self._check_line(unit, at, end)
                     self._keep(unit, at, end - at + 1)
                     return
                 words = unit[at:stop].split()
-                if len(words) == 3 and words[0] == b"PUB" and words[2].isdigit() and len(words[2]) < 7:
+                if (
+                    len(words) == 3
+                    and unit.startswith(b"PUB ", at)
+                    and words[2].isdigit()
+                    and len(words[2]) < 7
+                    and stop - at < MAX_CONTROL_LINE
+                ):
                     # nearly everything that nodes say; the long way comes to the same
                     last = stop + 1 + int(words[2])
                     if unit[last : last + 2] == _CRLF and not 0 < self.max_payload < last - stop - 1:
@@ -110,6 +122,7 @@ class NatsCodec(Codec):
                         at += size
                         yield f.Pub(_text(words[1]), unit[stop + 1 : last]), size
                         continue
+                self._check_line(unit, at, stop)
                 found, size = self._read_line(words, unit[at:stop]), stop + 1 - at
                 if isinstance(found, _Head):
                     last = stop + 1 + found.size
@@ -135,12 +148,22 @@ class NatsCodec(Codec):
         self._rest += unit[at:]
         self._needed = needed
 
+    def _check_line(self, unit: bytes, at: int, stop: int) -> None:
+        """Raise `_Bad` for a line, or the beginning of one, that no command begins with or that is too long.
+
+        The real server looks at one byte after another, so it does not wait for the end of a line.
+        """
+        head = unit[at : min(stop, at + _LONGEST_VERB)].upper()
+        if _VERB.match(unit, at, stop) is None and not any(verb.startswith(head) for verb in self._readers):
+            raise _Bad(f"expected one of {_verbs(self._readers)}; got {unit[at:stop][:20]!r}", "unknown")
+        if stop - at > MAX_CONTROL_LINE + 1:
+            raise _Bad(f"expected a line of at most {MAX_CONTROL_LINE} bytes", "control-line")
+
     def _read_line(self, words: list[bytes], line: bytes) -> Frame | _Head:
-        if not words:
-            raise _Bad("expected a command, got an empty line", "unknown")
-        reader = self._readers.get(words[0]) or self._readers.get(words[0].upper())
+        verb = _VERB.match(line)
+        reader = self._readers.get(verb[0].upper()) if verb is not None else None
         if reader is None:
-            raise _Bad(f"expected one of {_verbs(self._readers)}; got {words[0][:20]!r}", "unknown")
+            raise _Bad(f"expected one of {_verbs(self._readers)}; got {line[:20]!r}", "unknown")
         found = reader(words, line)
         if type(found) is _Head and 0 < self.max_payload < found.size:
             raise _Bad(f"expected a payload of at most {self.max_payload} bytes, got {found.size}", "payload")

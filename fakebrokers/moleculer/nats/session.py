@@ -62,8 +62,7 @@ class NatsSession(BusSession):
         self.subscriptions: dict[str, Subscription] = {}
         self.in_msgs = self.out_msgs = self.in_bytes = self.out_bytes = 0
         self.opened_at = self.heard_at = 0.0
-        self._verbose = True
-        self._pedantic = False
+        self._verbose = self._pedantic = True  # until CONNECT says otherwise
         self._headers = False
         self._no_responders = False
         self._pending = 0
@@ -169,12 +168,12 @@ class NatsSession(BusSession):
             if name in options and type(options[name]) is not kind:
                 self._end()
                 return
-        self.client = options
-        self._verbose = options.get("verbose", True)
-        self._pedantic = options.get("pedantic", False)
-        self.echo = options.get("echo", True)
-        self._headers = options.get("headers", False)
-        self._no_responders = options.get("no_responders", False)
+        self.client = {**self.client, **options}  # what a second CONNECT does not say stays as it was
+        self._verbose = options.get("verbose", self._verbose)
+        self._pedantic = options.get("pedantic", self._pedantic)
+        self.echo = options.get("echo", self.echo)
+        self._headers = options.get("headers", self._headers)
+        self._no_responders = options.get("no_responders", self._no_responders)
         if not self._may_enter(frame.credentials):
             self._end("Authorization Violation")
         elif options.get("protocol", 0) not in (0, 1):
@@ -221,13 +220,15 @@ class NatsSession(BusSession):
                 return
 
     def _subscribe(self, frame: f.Sub) -> None:
+        if frame.sid in self.subscriptions:  # a second one with the same sid is none, whatever it says
+            self._ok()
+            return
         if not is_pattern(frame.subject):
             self.link.say(f.Err("Invalid Subject"))
             return
-        if frame.sid not in self.subscriptions:  # a second one with the same sid is none
-            subscription = Subscription(frame.subject, self, frame.sid, frame.queue)
-            self.subscriptions[frame.sid] = subscription
-            self.bus.subscriptions.add(subscription)
+        subscription = Subscription(frame.subject, self, frame.sid, frame.queue)
+        self.subscriptions[frame.sid] = subscription
+        self.bus.subscriptions.add(subscription)
         self._ok()
         node = listener_of(frame.subject)
         if node and is_literal(frame.subject):

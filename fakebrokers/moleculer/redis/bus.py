@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from fakebrokers.moleculer.bus import Bus, BusOptions, Listening
+from fakebrokers.moleculer.redis.resp import raw
 from fakebrokers.moleculer.redis.words import pattern_of
 from fakebrokers.moleculer.subscriptions import Matches, Subscription, Subscriptions
 
@@ -56,7 +57,8 @@ class Channels(Subscriptions):
         self._known.clear()
 
     def _look_up(self, topic: str) -> Matches:
-        fitting = [each for each in self.patterns if pattern_of(each.pattern).fullmatch(topic)]
+        name = raw(topic)
+        fitting = [each for each in self.patterns if pattern_of(raw(each.pattern)).fullmatch(name)]
         return Matches((*self.channels.get(topic, ()), *fitting), ())
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Literal
 
@@ -15,9 +16,13 @@ from fakebrokers.moleculer.redis.words import split_words
 Side = Literal["server", "client"]
 
 MAX_INLINE = 64 * 1024
+_READ_SIZE = 16 * 1024  # of Redis, which looks how long a line has become after each read
 MAX_BULK = 512 * 1024 * 1024
 MAX_WORDS = 2**31 - 1
 _EXCERPT = 256
+#: A PUBLISH up to its channel, and between channel and payload.
+_PUBLISH = re.compile(rb"\*3\r\n\$7\r\n(publish)\r\n\$([1-9][0-9]{0,4})\r\n", re.IGNORECASE)
+_LAST = re.compile(rb"\r\n\$(0|[1-9][0-9]{0,7})\r\n")
 
 
 class RedisCodec(Codec):
@@ -61,9 +66,15 @@ class RedisCodec(Codec):
             unit = bytes(self._rest)
             self._rest.clear()
         at = 0
-        take = self._take if self._side == "server" else self._take_reply
+        serves = self._side == "server"
+        take = self._take if serves else self._take_reply
         try:
             while at < len(unit):
+                found = _PUBLISH.match(unit, at) if serves and not self._missing else None
+                if found is not None and (publish := _publish_in(unit, found)) is not None:
+                    begins, at = at, publish[1]
+                    yield publish[0], at - begins
+                    continue
                 frame, end, needed = take(unit, at)
                 if end == at:
                     self._rest += unit[at:]
@@ -86,17 +97,14 @@ class RedisCodec(Codec):
         and how many bytes are needed before another look is worth it."""
         if not self._missing:
             stop = unit.find(b"\n", at)
-            if stop < 0:
-                if len(unit) - at > MAX_INLINE:
-                    raise resp.Garbage(
-                        "too big mbulk count string"
-                        if unit[at : at + 1] == b"*"
-                        else "too big inline request"
-                    )
+            if stop < 0 or unit.find(b"\0", at, stop) >= 0:  # Redis looks for the end of a C string
+                _check_line(unit, at, len(unit), MAX_INLINE)
                 return None, at, len(unit) - at + 1
+            _check_line(unit, at, stop, MAX_INLINE + _READ_SIZE)
             line = unit[at:stop].removesuffix(b"\r")
             if line[:1] == b"*":
-                self._missing = max(0, _length(line[1:], MAX_WORDS, "invalid multibulk length", least=-1))
+                count = _length(line[1:], MAX_WORDS, "invalid multibulk length", least=-MAX_WORDS)
+                self._missing = max(0, count)
                 return (None if self._missing else _NOTHING), stop + 1, 0
             words = split_words(line)
             return (frame_of(words) if words else _NOTHING), stop + 1, 0
@@ -141,13 +149,16 @@ class RedisCodec(Codec):
         kind = type(frame)
         if kind is f.Message:
             return self._message(frame)  # type: ignore[arg-type]
+        if kind is f.Reply:
+            value = frame.value  # type: ignore[attr-defined]
+            return b":%d\r\n" % value if value.__class__ is int else resp.write(value, resp3=self.resp3)
         writer = _WRITERS.get(kind)
         if writer is not None:
             return resp.command(writer(frame))
         if isinstance(frame, Malformed):
             return frame.data
-        if isinstance(frame, f.Reply):
-            return resp.write(frame.value, resp3=self.resp3)
+        if isinstance(frame, f.Blank):
+            return b"\r\n"
         if isinstance(frame, f.RedisError):
             return b"-%b\r\n" % resp.raw(frame.text)
         if isinstance(frame, f.Subscribed):
@@ -172,13 +183,31 @@ class RedisCodec(Codec):
         return resp.write(resp.Push(values), resp3=self.resp3)
 
 
-#: A line without words; it is no command, and there is no answer.
-_NOTHING = f.Command("")
+_NOTHING = f.Blank()
+
+
+def _publish_in(unit: bytes, begins: re.Match[bytes]) -> tuple[Frame, int] | None:
+    """A whole PUBLISH and where it ends: nearly everything that nodes say; the long way comes to the same."""
+    at, last = begins.end(), begins.end() + int(begins[2])
+    middle = _LAST.match(unit, last)
+    if middle is None:
+        return None
+    end = middle.end() + int(middle[1])
+    if unit[end : end + 2] != b"\r\n":
+        return None
+    return f.Publish(resp.text(unit[at:last]), unit[middle.end() : end], begins[1].decode()), end + 2
+
+
+def _check_line(unit: bytes, at: int, end: int, limit: int) -> None:
+    if end - at > limit:
+        many = unit[at : at + 1] == b"*"
+        raise resp.Garbage("too big mbulk count string" if many else "too big inline request")
 
 
 def _length(line: bytes, most: int, complaint: str, least: int = 0) -> int:
     digits = line[1:] if line[:1] == b"-" else line
-    if not digits.isdigit() or len(digits) > 18 or not least <= int(line) <= most:
+    plain = digits.isdigit() and len(digits) <= 18 and (digits[:1] != b"0" or line == b"0")
+    if not plain or not least <= int(line) <= most:
         raise resp.Garbage(complaint)
     return int(line)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 Words = Sequence[bytes]
 Act = Callable[["RedisSession", Words], None]
 
+#: How Redis writes numbers.
+_INTEGER = re.compile(rb"0|-?[1-9][0-9]{0,9}")
 #: Databases that SELECT knows.
 DATABASES = 16
 
@@ -46,7 +49,7 @@ class Command(NamedTuple):
         name = frame.verb.lower()
         if not self.least <= len(frame.arguments) <= self.most:
             raise wrong_number(name)
-        if not self.subcommands:
+        if not self.subcommands or not frame.arguments:
             return name
         word = resp.text(frame.arguments[0])
         found = self.subcommands.get(word.upper())
@@ -59,7 +62,11 @@ class Command(NamedTuple):
 
 def unknown_command(frame: f.Command) -> Complaint:
     """What is said about a command that there is not."""
-    words = "".join([f"'{resp.text(word)[:128]}' " for word in frame.arguments])[:128]
+    words = ""
+    for word in frame.arguments:
+        if len(words) >= 128:
+            break
+        words += f"'{resp.text(word)[: 128 - len(words)]}' "
     return Complaint(f"ERR unknown command '{frame.verb[:128]}', with args beginning with: {words}")
 
 
@@ -83,6 +90,11 @@ def _echo(session: RedisSession, words: Words) -> None:
     session.link.say(f.Reply(words[0]))
 
 
+def _refuse_browser(session: RedisSession, words: Words) -> None:
+    """Redis takes this for a browser that somebody has sent here, and hangs up."""
+    session.end()
+
+
 def _quit(session: RedisSession, words: Words) -> None:
     session.link.say(f.Reply("OK"))
     session.end()
@@ -94,9 +106,9 @@ def _reset(session: RedisSession, words: Words) -> None:
 
 
 def _select(session: RedisSession, words: Words) -> None:
-    if not words[0].isdigit():
+    if not _INTEGER.fullmatch(words[0]):
         raise Complaint("ERR value is not an integer or out of range")
-    if int(words[0]) >= DATABASES:
+    if not 0 <= int(words[0]) < DATABASES:
         raise Complaint("ERR DB index is out of range")
     session.database = int(words[0])
     session.link.say(f.Reply("OK"))
@@ -167,6 +179,12 @@ def _set_name(session: RedisSession, words: Words) -> None:
     session.link.say(f.Reply("OK"))
 
 
+def _no_evict(session: RedisSession, words: Words) -> None:
+    if words[1].lower() not in (b"on", b"off"):
+        raise Complaint("ERR syntax error")
+    session.link.say(f.Reply("OK"))
+
+
 def _kill(session: RedisSession, words: Words) -> None:
     """By address, or by ID and ADDR; the client itself is left alone unless SKIPME says no."""
     if len(words) == 2:
@@ -206,8 +224,11 @@ def _shard_channels(session: RedisSession, words: Words) -> None:
 
 
 def _list_channels(session: RedisSession, channels: Channels, words: Words) -> None:
-    fits = pattern_of(resp.text(words[1]) if len(words) > 1 else "*")
-    found = [resp.raw(name) for name in channels.channels if fits.fullmatch(name)]
+    if len(words) > 2:
+        word = resp.text(words[0])
+        raise Complaint(f"ERR unknown subcommand or wrong number of arguments for '{word}'. Try PUBSUB HELP.")
+    fits = pattern_of(words[1] if len(words) > 1 else b"*")
+    found = [name for name in map(resp.raw, channels.channels) if fits.fullmatch(name)]
     session.link.say(f.Reply(tuple(found)))
 
 
@@ -237,41 +258,37 @@ _CLIENT: Mapping[str, Command] = {
     "SETNAME": Command(1, 1, _set_name),
     "LIST": Command(0, _MANY, _client_list),
     "INFO": Command(0, 0, _client_info),
-    "NO-EVICT": Command(1, 1, _say("OK")),
+    "NO-EVICT": Command(1, 1, _no_evict),
     "KILL": Command(1, _MANY, _kill),
 }
 _PUBSUB: Mapping[str, Command] = {
-    "SHARDCHANNELS": Command(0, 1, _shard_channels),
+    "SHARDCHANNELS": Command(0, _MANY, _shard_channels),
     "SHARDNUMSUB": Command(0, _MANY, _shard_numsub),
-    "CHANNELS": Command(0, 1, _channels),
+    "CHANNELS": Command(0, _MANY, _channels),
     "NUMSUB": Command(0, _MANY, _numsub),
     "NUMPAT": Command(0, 0, _numpat),
 }
 _COMMAND: Mapping[str, Command] = {
-    "COUNT": Command(0, 0, _say(0)),
+    "COUNT": Command(0, 0, lambda session, words: session.link.say(f.Reply(len(COMMANDS)))),
     "DOCS": Command(0, _MANY, _say({})),
     "INFO": Command(0, _MANY, _say(())),
 }
 
 
-def _command(session: RedisSession, words: Words) -> None:
-    """Redis has a family of commands here, and a plain one."""
-    found = _COMMAND.get(resp.text(words[0]).upper()) if words else None
-    act = found.act if found is not None else _say(())
-    assert act is not None
-    act(session, words)
+def _family(subcommands: Mapping[str, Command], alone: Act | None = None) -> Command:
+    """Commands whose first argument says which; `alone` is what there is without one."""
 
-
-def _family(subcommands: Mapping[str, Command]) -> Command:
     def act(session: RedisSession, words: Words) -> None:
-        chosen = subcommands[resp.text(words[0]).upper()].act
+        chosen = subcommands[resp.text(words[0]).upper()].act if words else alone
         assert chosen is not None
         chosen(session, words)
 
-    return Command(1, _MANY, act, subcommands=subcommands)
+    return Command(0 if alone else 1, _MANY, act, subcommands=subcommands)
 
 
 COMMANDS: Mapping[str, Command] = {
+    "POST": Command(0, _MANY, _refuse_browser, before_login=True, while_listening=True),
+    "HOST:": Command(0, _MANY, _refuse_browser, before_login=True, while_listening=True),
     "PING": Command(0, 1, _ping, while_listening=True),
     "ECHO": Command(1, 1, _echo),
     "QUIT": Command(0, _MANY, _quit, before_login=True, while_listening=True),
@@ -280,7 +297,7 @@ COMMANDS: Mapping[str, Command] = {
     "INFO": Command(0, _MANY, _info),
     "CLIENT": _family(_CLIENT),
     "PUBSUB": _family(_PUBSUB),
-    "COMMAND": Command(0, _MANY, _command),
+    "COMMAND": _family(_COMMAND, _say(())),
     "CONFIG": Command(1, _MANY, _say(())),
     "FLUSHDB": Command(0, 1, _say("OK")),
     "FLUSHALL": Command(0, 1, _say("OK")),

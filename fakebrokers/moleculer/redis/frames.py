@@ -22,6 +22,12 @@ class Command(Frame, frozen=True):
     arguments: tuple[bytes, ...] = ()
 
 
+class Blank(Frame, frozen=True):
+    """A line or an array without words; no command, and there is no answer."""
+
+    spec = FrameSpec(Role.HANDSHAKE)
+
+
 class Auth(Frame, frozen=True):
     """AUTH: a password, or a user and a password."""
 

@@ -82,6 +82,7 @@ class RedisSession(BusSession):
             f.Auth: self._auth,
             f.Hello: self._hello,
             f.Command: self._command,
+            f.Blank: lambda frame: None,
         }
 
     # life
@@ -142,7 +143,8 @@ class RedisSession(BusSession):
         if self.state == "connected":
             self.state = "ready"
             self.link.ready()
-        self._last = frame
+        if frame.__class__ is not f.Blank:
+            self._last = frame
         try:
             if frame.__class__ is not f.Publish or not self._entered or self.listening:
                 self._check(frame)
@@ -157,10 +159,13 @@ class RedisSession(BusSession):
 
     def _check(self, frame: Any) -> None:
         """Raise `Complaint` where the client may not say this now."""
-        if isinstance(frame, f.Command):
-            if frame.verb:
-                self._check_command(frame)
+        if isinstance(frame, f.Blank):
             return
+        if isinstance(frame, f.Command):
+            self._check_command(frame)
+            return
+        if isinstance(frame, f.Auth) and not frame.arguments:
+            raise wrong_number("auth")
         if not self._entered and not isinstance(frame, f.Auth | f.Hello):
             raise Complaint(_NOAUTH)
         allowed = isinstance(frame, _LISTENING)
@@ -224,8 +229,6 @@ class RedisSession(BusSession):
 
     def _auth(self, frame: f.Auth) -> None:
         words = frame.arguments
-        if not words:
-            raise wrong_number("auth")
         if len(words) > 2:
             raise Complaint("ERR syntax error")
         if len(words) == 1 and not self.bus.options.needs_login:

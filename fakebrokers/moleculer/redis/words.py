@@ -7,8 +7,10 @@ from functools import lru_cache
 
 from fakebrokers.moleculer.redis.resp import Garbage
 
+_WORD_BEGINS = re.compile(rb"\S")
+#: Behind a closing quote the word has to end.
 _WORD = re.compile(
-    rb"""\s*(?: "((?:[^"\\]|\\.)*)"(?=\s|$) | '((?:[^'\\]|\\.)*)'(?=\s|$) | ([^\s"']\S*) )""",
+    rb"""([^\s"']*) (?: "((?:[^"\\]|\\.)*)" | '((?:[^'\\]|\\'|\\(?!'))*)' )? (?=\s|\Z)""",
     re.VERBOSE | re.DOTALL,
 )
 _ESCAPED = {b"n": b"\n", b"r": b"\r", b"t": b"\t", b"b": b"\b", b"a": b"\a"}
@@ -21,12 +23,12 @@ def split_words(line: bytes) -> list[bytes]:
         Garbage: A quote does not end.
     """
     words, at = [], 0
-    while line[at:].strip():
-        found = _WORD.match(line, at)
+    while (begins := _WORD_BEGINS.search(line, at)) is not None:
+        found = _WORD.match(line, begins.start())
         if found is None:
             raise Garbage("unbalanced quotes in request")
-        double, single, plain = found.groups()
-        words.append(plain if plain is not None else _unescaped(single if double is None else double))
+        plain, double, single = found.groups()
+        words.append(plain + _unescaped(double or b"") + (single or b"").replace(b"\\'", b"'"))
         at = found.end()
     return words
 
@@ -40,43 +42,43 @@ def _unescaped(word: bytes) -> bytes:
 
 
 @lru_cache(maxsize=512)
-def pattern_of(glob: str) -> re.Pattern[str]:
-    """What fits a pattern: ``*`` anything, ``?`` one character, ``[a-c]`` one of them, backslash escapes."""
+def pattern_of(glob: bytes) -> re.Pattern[bytes]:
+    """What fits a pattern: ``*`` anything, ``?`` one byte, ``[a-c]`` one of them, backslash escapes."""
     found, at = [], 0
     while at < len(glob):
-        letter = glob[at]
+        letter = glob[at : at + 1]
         at += 1
-        if letter == "*":
-            found.append(".*")
-        elif letter == "?":
-            found.append(".")
-        elif letter == "[":
+        if letter == b"*":
+            found.append(b".*")
+        elif letter == b"?":
+            found.append(b".")
+        elif letter == b"[":
             at, piece = _one_of(glob, at)
             found.append(piece)
-        elif letter == "\\" and at < len(glob):
-            found.append(re.escape(glob[at]))
+        elif letter == b"\\" and at < len(glob):
+            found.append(re.escape(glob[at : at + 1]))
             at += 1
         else:
             found.append(re.escape(letter))
-    return re.compile("".join(found), re.DOTALL)
+    return re.compile(b"".join(found), re.DOTALL)
 
 
-def _one_of(glob: str, at: int) -> tuple[int, str]:
+def _one_of(glob: bytes, at: int) -> tuple[int, bytes]:
     """The letters up to the closing bracket; where it ends, and a regular expression."""
-    negated = glob[at : at + 1] == "^"
+    negated = glob[at : at + 1] == b"^"
     at += negated
     letters = []
-    while at < len(glob) and glob[at] != "]":
-        if glob[at] == "\\" and at + 1 < len(glob):
+    while at < len(glob) and glob[at : at + 1] != b"]":
+        if glob[at : at + 1] == b"\\" and at + 1 < len(glob):
             at += 1
-            letters.append(re.escape(glob[at]))
-        elif glob[at + 1 : at + 2] == "-" and at + 2 < len(glob):
-            first, last = sorted((glob[at], glob[at + 2]))
-            letters.append(f"{re.escape(first)}-{re.escape(last)}")
+            letters.append(re.escape(glob[at : at + 1]))
+        elif glob[at + 1 : at + 2] == b"-" and at + 2 < len(glob):
+            first, last = sorted((glob[at : at + 1], glob[at + 2 : at + 3]))
+            letters.append(re.escape(first) + b"-" + re.escape(last))
             at += 2
         else:
-            letters.append(re.escape(glob[at]))
+            letters.append(re.escape(glob[at : at + 1]))
         at += 1
     if not letters:
-        return at + 1, "." if negated else "(?!)"
-    return at + 1, f"[{'^' if negated else ''}{''.join(letters)}]"
+        return at + 1, b"." if negated else b"(?!)"
+    return at + 1, b"[%b%b]" % (b"^" if negated else b"", b"".join(letters))

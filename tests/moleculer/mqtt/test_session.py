@@ -67,7 +67,19 @@ def test_a_message_with_qos_2_comes_once_and_when_it_is_released() -> None:
     client = enter(bench)
     say(client, f.Subscribe(1, (("a", 2),)))
     assert say(client, f.Publish("a", b"x", 2, 5), f.Publish("a", b"x", 2, 5, dup=True)) == [f.Pubrec(5)] * 2
-    assert say(client, f.Pubrel(5)) == [f.Publish("a", b"x", 1, 1), f.Pubcomp(5)]
+    assert say(client, f.Pubrel(5)) == [f.Publish("a", b"x", 2, 1), f.Pubcomp(5)]
+    assert say(client, f.Pubrec(1)) == [f.Pubrel(1)]
+    assert client.session.unacknowledged
+    assert say(client, f.Pubcomp(1)) == []
+    assert not client.session.unacknowledged
+
+
+def test_an_id_that_is_used_for_another_message_loses_the_first() -> None:
+    bench = Bench("mqtt")
+    client = enter(bench)
+    say(client, f.Subscribe(1, (("a", 0),)))
+    assert say(client, f.Publish("a", b"x", 2, 5), f.Publish("b", b"y", 1, 5)) == [f.Pubrec(5), f.Puback(5)]
+    assert say(client, f.Pubrel(5)) == [f.Pubcomp(5)]
 
 
 def test_ids_are_used_again_when_they_are_acknowledged() -> None:

@@ -89,6 +89,22 @@ MEASURED = {
         CONNECT + b"SUB a 1\r\n" + b"PUB a 1\r\nx\r\n" * 2 + b"UNSUB 1 2\r\nPUB a" + X + b"PING\r\n",
         b"MSG a 1 1\r\nx\r\n" * 2 + b"PONG\r\n",
     ),
+    "anything may stand behind PING": (CONNECT + b"PINGX y\r\nPONG z\r\n", b"PONG\r\n"),
+    "a wrong letter, before the line ends": (CONNECT + b"PIX", UNKNOWN),
+    "a long line that is no command": (CONNECT + b"x" * 5000 + b"\r\n", UNKNOWN),
+    "a blank in front": (CONNECT + b" PING\r\n", UNKNOWN),
+    "nothing behind -ERR": (CONNECT + b"-ERR\r\n", UNKNOWN),
+    "pedantic before CONNECT": (b"PUB a.*" + X, b"-ERR 'Invalid Publish Subject'\r\n+OK\r\n"),
+    "what a second CONNECT does not say stays": (
+        b'CONNECT {"verbose":false,"headers":true}\r\nCONNECT {"pedantic":false}\r\n'
+        b"SUB a 1\r\nHPUB a 12 14\r\nNATS/1.0\r\n\r\nhi\r\n",
+        b"HMSG a 1 12 14\r\nNATS/1.0\r\n\r\nhi\r\n",
+    ),
+    "an empty token is heard by nobody": (
+        CONNECT + b"SUB a.*.b 1\r\nSUB a.> 2\r\nPUB a..b" + X + b"PUB a." + X + b"PING\r\n",
+        b"PONG\r\n",
+    ),
+    "a known sid with a bad subject": (LOUD + b"SUB a 1\r\nSUB a..b 1\r\n", b"+OK\r\n" * 3),
     "a second SUB with the same sid": (
         CONNECT + b"SUB a 1\r\nSUB b 1\r\nPUB a 1\r\nx\r\nPUB b 1\r\ny\r\nPING\r\n",
         b"MSG a 1 1\r\nx\r\nPONG\r\n",

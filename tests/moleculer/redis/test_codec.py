@@ -11,7 +11,7 @@ from fakebrokers.errors import WireError
 from fakebrokers.moleculer.packets import Discover
 from fakebrokers.moleculer.redis import frames as f
 from fakebrokers.moleculer.redis.codec import RedisCodec, Side
-from fakebrokers.moleculer.redis.resp import Garbage
+from fakebrokers.moleculer.redis.resp import Garbage, raw
 from fakebrokers.moleculer.redis.words import pattern_of, split_words
 from tests.moleculer.golden import Talk, talks
 
@@ -83,7 +83,7 @@ def test_every_frame_comes_back_however_it_is_cut(
 
 def test_all_frames_are_tried() -> None:
     tried = {f.Publish, f.Subscribe, f.Psubscribe, f.Unsubscribe, f.Punsubscribe, f.Auth, f.Hello, f.Command}
-    tried |= {f.Spublish, f.Ssubscribe, f.Sunsubscribe, f.Smessage}
+    tried |= {f.Blank, f.Spublish, f.Ssubscribe, f.Sunsubscribe, f.Smessage}
     tried |= {f.Message, f.Pmessage, f.Subscribed, f.RedisError, f.Reply}
     assert {kind for kind in f.FRAMES if kind.__module__ == f.__name__} == tried
 
@@ -115,18 +115,29 @@ def test_no_bytes_make_it_fail(segments: list[bytes]) -> None:
     ],
 )
 def test_patterns(pattern: str, fits: list[str], fails: list[str]) -> None:
-    assert [name for name in (*fits, *fails) if pattern_of(pattern).fullmatch(name)] == fits
+    assert [name for name in (*fits, *fails) if pattern_of(raw(pattern)).fullmatch(raw(name))] == fits
 
 
 @given(st.text(max_size=12))
 def test_every_pattern_is_one(pattern: str) -> None:
-    pattern_of(pattern)
+    pattern_of(raw(pattern))
 
 
 def test_lines_of_words() -> None:
-    assert split_words(rb"""SET "a\x41\n" 'it is' x"y""") == [b"SET", b"aA\n", b"it is", b'x"y']
+    assert split_words(rb"""  SET "a\x41\n"  'it\'s\n' x"y z" """) == [b"SET", b"aA\n", rb"it's\n", b"xy z"]
+    assert split_words(b" ") == []
+
+
+@pytest.mark.parametrize("line", [b'SET "a', b'ECHO x"y', b'ECHO "x"y', b"ECHO 'x"])
+def test_quotes_end_with_the_word(line: bytes) -> None:
     with pytest.raises(Garbage, match="unbalanced quotes"):
-        split_words(b'SET "a')
+        split_words(line)
+
+
+def test_what_a_server_answers_is_no_command() -> None:
+    answer = f.Reply((b"publish", b"a", b"x"))
+    [(frame, _)] = RedisCodec("client").feed(RedisCodec().encode(answer))
+    assert frame == answer
 
 
 def test_a_packet_needs_a_message_around_it() -> None:
