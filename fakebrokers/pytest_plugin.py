@@ -143,7 +143,7 @@ def _factory(request: pytest.FixtureRequest, name: str) -> Iterator[Callable[...
     protocol = find_protocol(name)
     item: pytest.Item = request.node
     settings = item.config.stash[SETTINGS]
-    defaults: dict[str, Any] = {"profile": settings.profile, **_marked_options(item, protocol)}
+    defaults: dict[str, Any] = {"profile": settings.profile, "exact": True, **_marked_options(item, protocol)}
     if settings.seed is not None:
         defaults.setdefault("seed", settings.seed)
     started = item.stash.setdefault(STARTED, [])

@@ -63,6 +63,7 @@ class FakeServer(ABC):
         body_limit: Frames with message bodies above this many bytes are journalled without them.
         journal_dir: Folder in which everything is written down besides, from `start` to `stop`.
         memory: Listen on no socket at all; clients connect with `connect_memory` on the running loop.
+        exact: See the attribute; in memory it is always so.
 
     Attributes:
         protocol: What it speaks.
@@ -71,6 +72,9 @@ class FakeServer(ABC):
         broker: The model of what all connections share; look, do not touch, from other threads.
         engine: The core; for tests of the core and for reports.
         tls: The certificates, if it listens for TLS.
+        exact: Each frame has its own effect and its own answer, so that what can be counted follows from what
+            clients send and not from how TCP cuts it. Otherwise this holds only while there are faults, and
+            what one read brings may be answered together, as real brokers do.
     """
 
     protocol: ClassVar[Protocol]
@@ -88,6 +92,7 @@ class FakeServer(ABC):
         body_limit: int = 1024,
         journal_dir: str | Path | None = None,
         memory: bool = False,
+        exact: bool = False,
     ) -> None:
         if not _is_loopback(host):
             warnings.warn(
@@ -97,6 +102,7 @@ class FakeServer(ABC):
         self.host = host
         self.profile = profile
         self.in_memory = memory
+        self._always_exact = exact or memory
         plan = load_plan(faults, self.protocol) if faults is not None else Plan()
         if seed is not None:
             plan = Plan(seed=seed, faults=plan.faults)
@@ -249,6 +255,11 @@ class FakeServer(ABC):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.__exit__(kind, error, trace)
+
+    @property
+    def exact(self) -> bool:
+        """See the class."""
+        return self._always_exact or bool(self.engine.injector.rules)
 
     # on the fake's own thread
 

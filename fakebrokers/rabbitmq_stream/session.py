@@ -205,6 +205,8 @@ class StreamSession(SessionBase):
     # --- frames on an open connection ---------------------------------------------------------
 
     def _handle_open(self, frame: Frame, now: float) -> None:
+        if type(frame) is not Publish:  # what came in front of it is stored and confirmed first
+            self.broker.step_ended(now)
         if isinstance(frame, Malformed):
             self._handle_malformed(frame, now)
             return
