@@ -71,8 +71,8 @@ class PerStep(Doubling):
     it took, and half as many when it found the mailbox empty. Only a Publish that is longer than that is cut.
 
     Args:
-        is_exact: Asked for each Publish: whether each is to have chunks of its own all the same, as with
-            `Doubling`.
+        is_exact: Asked when a chunk begins: whether each Publish is to have chunks of its own all the same,
+            as with `Doubling`.
     """
 
     linger_s: float | None = None
@@ -83,8 +83,7 @@ class PerStep(Doubling):
         self._filled = 0  # entries of the chunk that is open
 
     def cut(self, count: int) -> list[int]:
-        if self._is_exact():
-            self._filled = 0
+        if not self._filled and self._is_exact():
             return super().cut(count)
         sizes = []
         if count > self._size:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import chain, zip_longest
-from struct import Struct, error
+from struct import Struct, error, iter_unpack
 
 from fakebrokers.rabbitmq_stream.binary import NULL_STRING, Reader, pack_ids, pack_string
 from fakebrokers.rabbitmq_stream.entries import simple_entries
@@ -23,6 +23,8 @@ _U32 = Struct(">I")
 
 _BATCH_BIT = 0x80000000
 _BATCH_HEADER = 11
+#: bytes of an id and of an empty simple entry
+_LEAST = 12
 
 
 class DamagedEntries(Crash):
@@ -62,6 +64,10 @@ def read_publish_v1(body: bytes) -> Publish:
     """
     publisher_id, claimed = _read_head(body)
     pos, end = _HEAD.size, len(body)
+    if end > pos and (alike := _split_alike(body)) is not None:
+        count, packed_ids, packed_entries = alike
+        own_claim = None if claimed == count else claimed
+        return Publish(publisher_id, count, packed_ids, packed_entries, count, (), 1, 0, own_claim)
     ids: list[bytes] = []
     entries: list[bytes] = []
     batches = inner_records = 0
@@ -137,9 +143,34 @@ def read_publish_v2(body: bytes) -> Publish:
     )
 
 
+def _split_alike(body: bytes) -> tuple[int, bytes, bytes] | None:
+    """Count, ids and entries of a Publish whose entries are simple and have all the same size.
+
+    Most Publishes are such, a single message above all. None for any other, which are read entry by entry.
+    """
+    pos, end = _HEAD.size, len(body)
+    if end - pos < _LEAST:
+        return None
+    size_field = body[pos + 8 : pos + 12]
+    step = _LEAST + int.from_bytes(size_field, "big")
+    count, rest = divmod(end - pos, step)
+    if rest or size_field[0] & 0x80:
+        return None
+    if count == 1:
+        return 1, body[pos : pos + 8], body[pos + 8 :]
+    for at, byte in enumerate(size_field, pos + 8):
+        if body[at::step].count(byte) != count:
+            return None
+    ids, entries = zip(*iter_unpack(f"8s{step - 8}s", memoryview(body)[pos:]), strict=True)
+    return count, b"".join(ids), b"".join(entries)
+
+
 def _read_head(body: bytes) -> tuple[int, int]:
     """The publisher id, and the count that follows it, which is not trusted."""
-    reader = Reader(body, 4)
+    if len(body) >= _HEAD.size:
+        _, _, publisher_id, claimed = _HEAD.unpack_from(body)
+        return publisher_id, claimed
+    reader = Reader(body, 4)  # says what is missing
     return reader.u8(), reader.u32()
 
 

@@ -131,7 +131,8 @@ class Writer:
             confirm: Called with packed publishing ids, once they are stored on a majority.
             now: Monotonic seconds.
         """
-        self.close_chunk(now)
+        if self.flush_at is not None:
+            self.close_chunk(now)
         if reference:
             batch = self._deduplicate(batch, reference, confirm, now)
         if not batch.count:
@@ -140,11 +141,12 @@ class Writer:
         sizes = self.chunking.cut(batch.count)
         if batch.count > MAX_ENTRIES:
             sizes = [part for size in sizes for part in _limited(size)]
-        *pieces, last = (batch,) if len(sizes) == 1 else batch.pieces(sizes)
-        for piece in pieces:
-            self._put(piece, reference, confirm, now)
-            self._flush(now)
-        self._put(last, reference, confirm, now)
+        if len(sizes) > 1:
+            *pieces, batch = batch.pieces(sizes)
+            for piece in pieces:
+                self._put(piece, reference, confirm, now)
+                self._flush(now)
+        self._put(batch, reference, confirm, now)
         if not self.chunking.leave_open():
             self._flush(now)
         elif self.chunking.linger_s is None:
