@@ -9,6 +9,7 @@ from fakebrokers.core.session import HangUp
 from fakebrokers.faults import crash, fault, latency, shift_clock
 from fakebrokers.faults.effects import Crash
 from tests.core.talk import Talk
+from tests.toy import Put
 
 
 def test_connections_are_named_in_the_order_in_which_they_come() -> None:
@@ -64,6 +65,28 @@ def test_timers_of_the_broker() -> None:
     assert talk.engine.next_deadline() == 0.3
     talk.at(0.5)
     assert called == [0.3]
+
+
+def test_the_broker_is_told_when_a_step_ends_before_anything_is_written() -> None:
+    talk = Talk()
+    told: list[tuple[float, int]] = []
+    talk.broker.step_ended = lambda now: told.append((now, len(talk.wire.writes)))  # type: ignore[method-assign]
+    talk.now = 1.5
+    assert talk.send(b"put a") == [b"stored a\n"]
+    assert told[0] == (1.5, 0)
+
+
+def test_what_the_broker_says_at_the_end_of_a_step_leaves_with_it() -> None:
+    talk = Talk()
+    said: list[float] = []
+
+    def act(now: float) -> None:
+        if not said:
+            said.append(now)
+            talk.link.session.handle(Put(("b",)), now)
+
+    talk.broker.step_ended = act  # type: ignore[method-assign]
+    assert talk.send(b"put a") == [b"stored a\nstored b\n"]
 
 
 def test_an_error_at_a_timer_of_the_broker_is_kept() -> None:

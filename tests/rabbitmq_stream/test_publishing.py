@@ -5,6 +5,7 @@ from __future__ import annotations
 from struct import pack
 
 import pytest
+from msgspec.structs import replace
 
 from fakebrokers.errors import UsageError
 from fakebrokers.rabbitmq_stream.batches import MAX_UNCOMPRESSED, batch_entry, batch_problem, first_bad
@@ -75,6 +76,25 @@ def test_rule_for_batch_headers(header: tuple[int, int, int, int], problem: str 
 def test_only_two_compressions_are_built_in() -> None:
     with pytest.raises(UsageError, match="SNAPPY"):
         batch_entry([b"a"], Compression.SNAPPY)
+
+
+@pytest.mark.parametrize(
+    "sizes",
+    [(), (0,), (5,), (3, 3), (3, 3, 3, 4), (4, 3, 3, 3), (0, 0, 0), (256, 0), (1, 256), (100,) * 50, (16, 4)],
+)
+def test_entries_that_are_alike_and_others_are_read_the_same(sizes: tuple[int, ...]) -> None:
+    """Whatever the sizes, also those that look alike by their sum or by one byte of their size field."""
+    bodies = [bytes([65 + number % 26]) * size for number, size in enumerate(sizes)]
+    frame = publish(7, [(2**40 + number, body) for number, body in enumerate(bodies)])
+    ((came, size),) = StreamCodec().feed(StreamCodec("client").encode(frame))
+    assert came == frame
+    assert size == 13 + sum(12 + each for each in sizes)
+
+
+def test_a_count_that_is_wrong_is_kept_but_not_believed() -> None:
+    frame = replace(publish(7, [(1, b"a"), (2, b"b")]), claimed=5)
+    ((came, _),) = StreamCodec().feed(StreamCodec("client").encode(frame))
+    assert came == frame
 
 
 def test_ids() -> None:
