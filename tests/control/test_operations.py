@@ -42,6 +42,7 @@ INSIDE = {
         "released",
         "wires",
         "now",
+        "exact",
     ),
     *(
         "runs",
