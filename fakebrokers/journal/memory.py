@@ -78,6 +78,7 @@ class Journal:
             kind: kind_of(kind) for kind, spec in self._frames.items() if spec.inside is not None
         }
         self._careful = {kind for kind, spec in self._frames.items() if spec.secret or spec.bulk}
+        self._secretive = {kind for kind, spec in self._frames.items() if spec.secret}
         self._watchers: list[Callable[[Record], None]] = []
         self._peers = Peers()
         self._sink: Sink | None = None
@@ -106,7 +107,7 @@ class Journal:
         entry: Entry = (seq, now, connection, tap, kind, frame, envelope, size, fault)
         if self._tape is not None:
             self._tape.append(entry)
-        if kind in self._careful:
+        if kind in self._careful and (kind in self._secretive or not 0 < size <= self._body_limit):
             entry = self._censored(frame, self._frames[kind], entry)
         self._entries.append(entry)
         if self._watchers:

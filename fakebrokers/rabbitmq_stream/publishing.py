@@ -18,6 +18,8 @@ from fakebrokers.rabbitmq_stream.frames_messages import Publish
 from fakebrokers.rabbitmq_stream.wiretypes import Crash
 
 _HEAD = Struct(">HHBI")
+#: a Publish of one simple entry, up to its body
+_ONE = Struct(">4xBI8sI")
 _U16 = Struct(">H")
 _U32 = Struct(">I")
 
@@ -62,9 +64,15 @@ def read_publish_v1(body: bytes) -> Publish:
         WireError: The fixed part is incomplete: the server calls the frame unknown.
         DamagedEntries: An entry runs past the frame.
     """
-    publisher_id, claimed = _read_head(body)
     pos, end = _HEAD.size, len(body)
-    if end > pos and (alike := _split_alike(body)) is not None:
+    if end >= _ONE.size:
+        publisher_id, claimed, packed_id, size = _ONE.unpack_from(body)
+        if size == end - _ONE.size:  # one simple entry, as most applications send
+            return Publish(
+                publisher_id, 1, packed_id, body[pos + 8 :], 1, (), 1, 0, None if claimed == 1 else claimed
+            )
+    publisher_id, claimed = _read_head(body)
+    if (alike := _split_alike(body)) is not None:
         count, packed_ids, packed_entries = alike
         own_claim = None if claimed == count else claimed
         return Publish(publisher_id, count, packed_ids, packed_entries, count, (), 1, 0, own_claim)
@@ -146,7 +154,7 @@ def read_publish_v2(body: bytes) -> Publish:
 def _split_alike(body: bytes) -> tuple[int, bytes, bytes] | None:
     """Count, ids and entries of a Publish whose entries are simple and have all the same size.
 
-    Most Publishes are such, a single message above all. None for any other, which are read entry by entry.
+    None for any other, which are read entry by entry.
     """
     pos, end = _HEAD.size, len(body)
     if end - pos < _LEAST:
@@ -156,8 +164,6 @@ def _split_alike(body: bytes) -> tuple[int, bytes, bytes] | None:
     count, rest = divmod(end - pos, step)
     if rest or size_field[0] & 0x80:
         return None
-    if count == 1:
-        return 1, body[pos : pos + 8], body[pos + 8 :]
     for at, byte in enumerate(size_field, pos + 8):
         if body[at::step].count(byte) != count:
             return None
@@ -167,10 +173,7 @@ def _split_alike(body: bytes) -> tuple[int, bytes, bytes] | None:
 
 def _read_head(body: bytes) -> tuple[int, int]:
     """The publisher id, and the count that follows it, which is not trusted."""
-    if len(body) >= _HEAD.size:
-        _, _, publisher_id, claimed = _HEAD.unpack_from(body)
-        return publisher_id, claimed
-    reader = Reader(body, 4)  # says what is missing
+    reader = Reader(body, 4)
     return reader.u8(), reader.u32()
 
 
