@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import math
+import weakref
 
 from fakebrokers.core.engine import Clock
 from fakebrokers.core.session import HangUp
@@ -56,6 +58,20 @@ def test_timers_of_connections_that_have_gone_do_nothing() -> None:
     talk.engine.flush(10.0)
     assert talk.wire.writes == []
     assert talk.engine.next_deadline() == math.inf
+
+
+def test_nothing_holds_on_to_a_connection_that_has_gone() -> None:
+    """Neither its timers, some of which are far away, nor the list of those to be flushed."""
+    talk = Talk(latency(5.0, role="confirm"))
+    talk.send(b"put a")
+    gone = weakref.ref(talk.links.pop())
+    connection = gone()
+    assert connection is not None
+    talk.engine.lost(connection, 0.5)
+    talk.engine.flush(0.5)
+    del connection
+    gc.collect()
+    assert gone() is None
 
 
 def test_timers_of_the_broker() -> None:
