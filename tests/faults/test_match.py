@@ -235,6 +235,16 @@ def test_idle_comes_once_for_each_time_of_silence() -> None:
     assert [round(r.at, 3) for r in talk.records("fault")] == [0.4, 1.4]
 
 
+def test_a_while_counts_from_when_the_connection_was_accepted() -> None:
+    talk = Talk(drop(role="confirm", after_s=1.0))
+    talk.now = 5.0  # nothing has moved since the first connection came
+    talk.connect()
+    talk.at(5.9)
+    assert talk.send(b"put a") == [b"stored a\n"]
+    talk.at(6.0)
+    assert talk.send(b"put b") == []
+
+
 def test_two_waits_for_the_same_silence() -> None:
     first = fault(Inject(hex="2e"), on="idle", after_s=0.2)
     second = fault(Inject(hex="2d"), on="idle", after_s=0.4)
