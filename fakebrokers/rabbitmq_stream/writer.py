@@ -246,8 +246,9 @@ class Writer:
         return parts
 
     def _write_messages(self, parts: list[Batch], trailer: bytes, now: float) -> None:
-        values = [value for part in parts for value in part.filter_values or (None,)]
-        found = chunk_filter(values)
+        found = None
+        if any([part.filter_values for part in parts]):
+            found = chunk_filter([value for part in parts for value in part.filter_values or (None,)])
         chunk = Chunk.build(
             parts[0].entries if len(parts) == 1 else b"".join([part.entries for part in parts]),
             entries=sum(part.count for part in parts),
