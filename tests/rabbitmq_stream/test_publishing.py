@@ -7,6 +7,7 @@ from struct import pack
 import pytest
 from msgspec.structs import replace
 
+from fakebrokers.core.frames import Malformed
 from fakebrokers.errors import UsageError
 from fakebrokers.rabbitmq_stream.batches import MAX_UNCOMPRESSED, batch_entry, batch_problem, first_bad
 from fakebrokers.rabbitmq_stream.binary import pack_ids, unpack_ids
@@ -101,3 +102,22 @@ def test_ids() -> None:
     ids = (0, 1, 2**64 - 1)
     assert unpack_ids(pack_ids(ids)) == ids
     assert pack_ids([258]) == b"\0\0\0\0\0\0\1\2"
+
+
+@pytest.mark.parametrize("filter_values", [(), ("a", "b")])
+def test_a_damaged_entry_is_told_with_its_place(filter_values: tuple[str, ...]) -> None:
+    """The first entry is whole; the second one ends in its length, or in its body."""
+    codec = StreamCodec()
+    unit = StreamCodec("client").encode(publish(7, [(1, b"one"), (2, b"second")], filter_values))
+    body = unit[4:]
+    first = 9 + 8 + (3 if filter_values else 0) + 4 + 3
+    for left, problem in (
+        (first + 5, f"expected a whole entry at byte {first}, got 5 bytes"),
+        (len(body) - 2, f"expected a whole entry at byte {len(body) - 2}, got 2 bytes too few"),
+    ):
+        malformed = codec.decode(body[:left])
+        assert isinstance(malformed, Malformed)
+        assert malformed.problem.endswith(problem)
+        assert codec.damaged is not None
+        whole = codec.damaged[1]
+        assert (whole.count, whole.entries) == (1, simple_entries([b"one"]))
