@@ -8,10 +8,10 @@ import weakref
 
 from fakebrokers.core.engine import Clock
 from fakebrokers.core.session import HangUp
-from fakebrokers.faults import crash, fault, latency, shift_clock
+from fakebrokers.faults import crash, delay, fault, latency, shift_clock
 from fakebrokers.faults.effects import Crash
 from tests.core.talk import Talk
-from tests.toy import Put
+from tests.toy import Put, Stored
 
 
 def test_connections_are_named_in_the_order_in_which_they_come() -> None:
@@ -58,6 +58,18 @@ def test_timers_of_connections_that_have_gone_do_nothing() -> None:
     talk.engine.flush(10.0)
     assert talk.wire.writes == []
     assert talk.engine.next_deadline() == math.inf
+
+
+def test_what_an_end_makes_the_broker_say_to_others_is_said_at_that_time() -> None:
+    talk = Talk(delay(0.5, kind="Stored"))
+    talk.connect()
+    leaving, staying = talk.links
+    leaving.session.closed = lambda now: staying.say(Stored(("x",)))  # type: ignore[method-assign]
+    talk.engine.lost(leaving, 0.4)
+    talk.engine.flush(0.4)
+    assert [record.at for record in talk.records("Stored")] == [0.4]
+    assert talk.at(0.89) == []
+    assert talk.at(0.9) == [b"stored x\n"]
 
 
 def test_nothing_holds_on_to_a_connection_that_has_gone() -> None:
