@@ -294,11 +294,7 @@ class Connection:
         """Handle frames one by one, as long as nothing says stop."""
         for frame, size in frames:
             self.received_bytes += size
-            if self.pipe.untouched("in", frame, now):
-                self.journal.add(now, self.name, Tap.IN, frame, size)
-                self.session.handle(frame, now)
-            else:
-                self._push_in(frame, size, now)
+            self._incoming(frame, size, now)
             if self._send_path.gone:
                 return
             self._frames_left -= 1
@@ -319,10 +315,11 @@ class Connection:
         while path.waiting and not (path.blocked or self._send_path.shut):
             self._read(path.waiting.popleft(), now)
 
-    def _push_in(self, frame: Frame, size: int, now: float) -> None:
-        """Send a frame through the pipe, and handle what comes out at once."""
-        self._size_in = size
-        fired = self.pipe.push("in", frame, size, now)
+    def _incoming(self, frame: Frame, size: int, now: float) -> None:
+        fired = None
+        if not self.pipe.untouched("in", frame, now):
+            self._size_in = size
+            fired = self.pipe.push("in", frame, size, now)
         if fired is None:
             self.journal.add(now, self.name, Tap.IN, frame, size)
             self.session.handle(frame, now)
