@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import pytest
 
 #: Keywords that say nothing of the broker itself: a real one does without.
-INCIDENTAL = frozenset({"profile", "seed", "journal_limit", "body_limit"})
+INCIDENTAL = frozenset({"profile", "exact", "seed", "journal_limit", "body_limit"})
 
 
 def marked_options(item: pytest.Item, protocol: Protocol) -> dict[str, Any]:

@@ -181,7 +181,7 @@ class Starter:
     ) -> None:
         self._protocol = protocol
         self._url = settings.urls.get(protocol.name)
-        self._defaults = {"profile": settings.profile, **options}
+        self._defaults = {"profile": settings.profile, "exact": True, **options}
         if settings.seed is not None:
             self._defaults.setdefault("seed", settings.seed)
         self._stack = stack

@@ -69,6 +69,7 @@ class FakeServer(ABC):
             ``lambda frame: getattr(frame, "properties", {}).get("connection_name")``; called until it does.
             Faults with ``peer`` and ``scope = "peer"`` then go by that name, and do the same again when
             several clients connect at once, in whatever order they come.
+        exact: See the attribute; in memory it is always so.
 
     Attributes:
         protocol: What it speaks.
@@ -79,6 +80,9 @@ class FakeServer(ABC):
         expectations: What `expect` was told and `check` has not looked at yet.
         tls: The certificates, if it listens for TLS.
         is_companion: Another fake stops it, and nobody has to (see `companions`).
+        exact: Each frame has its own effect and its own answer, so that what can be counted follows from what
+            clients send and not from how TCP cuts it. Otherwise this holds only while there are faults, and
+            what one read brings may be answered together, as real brokers do.
     """
 
     protocol: Protocol
@@ -98,6 +102,7 @@ class FakeServer(ABC):
         journal_dir: str | Path | None = None,
         memory: bool = False,
         peers: Recognise | None = None,
+        exact: bool = False,
     ) -> None:
         if not _is_loopback(host):
             warnings.warn(
@@ -107,6 +112,7 @@ class FakeServer(ABC):
         self.host = host
         self.profile = profile
         self.in_memory = memory
+        self._always_exact = exact or memory
         plan = load_plan(faults, self.protocol) if faults is not None else Plan()
         if seed is not None:
             plan = Plan(seed=seed, faults=plan.faults)
@@ -327,6 +333,11 @@ class FakeServer(ABC):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.__exit__(kind, error, trace)
+
+    @property
+    def exact(self) -> bool:
+        """See the class."""
+        return self._always_exact or bool(self.engine.injector.rules)
 
     # on the fake's own thread
 

@@ -157,3 +157,12 @@ def test_a_protocol_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_an_attribute_that_is_not_there() -> None:
     with pytest.raises(AttributeError, match="has no attribute 'Pigeon'"):
         _ = fakebrokers.Pigeon
+
+
+def test_a_wire_without_a_usual_port_takes_any() -> None:
+    assert find_protocol("moleculer").wire("tcp").port == 0
+    assert [find_protocol("moleculer").wire(name).port for name in ("nats", "redis", "mqtt")] == [
+        4222,
+        6379,
+        1883,
+    ]

@@ -11,10 +11,13 @@ from fakebrokers.server import FakeServer
 
 
 def fake_for(seed: int = 0, memory: bool = False, **settings: Any) -> Callable[[Scenario], FakeServer]:
-    """A maker of fakes: the scenario's own settings win over `settings`."""
+    """A maker of fakes: the scenario's own settings win over `settings`.
+
+    They are exact: what a scenario counts must not depend on how TCP cuts what the client sends.
+    """
 
     def make(item: Scenario) -> FakeServer:
-        options: dict[str, Any] = {"seed": seed, "memory": memory, **settings, **item.server}
+        options: dict[str, Any] = {"seed": seed, "memory": memory, "exact": True, **settings, **item.server}
         return find_protocol(item.protocol).load()(**options)
 
     return make

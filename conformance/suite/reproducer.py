@@ -242,7 +242,8 @@ def _ascii(text: str) -> str:
 
 
 def _settings(judgement: Judgement, source: Source, **more: Any) -> str:
-    settings = {"seed": judgement.plan.get("seed", 0), **judgement.scenario.server, **more}
+    seed = judgement.plan.get("seed", 0)
+    settings = {"seed": seed, "exact": True, **judgement.scenario.server, **more}  # as in the run
     return ", ".join(f"{key}={source.of(value)}" for key, value in settings.items())
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import StrEnum
+from functools import lru_cache
 from struct import Struct, iter_unpack, pack
 from typing import NamedTuple
 
@@ -38,6 +39,11 @@ class SubscriptionInfo(NamedTuple):
 
 def write_options(infos: Sequence[SubscriptionInfo], form: PushOption = PushOption.IDS) -> bytes:
     """The options area for these subscriptions."""
+    return _written(tuple(infos), form)
+
+
+@lru_cache(maxsize=256)  # a consumer has few subscriptions and gets many messages
+def _written(infos: tuple[SubscriptionInfo, ...], form: PushOption) -> bytes:
     if form is PushOption.IDS:
         return pack(f">I{len(infos)}I", _OLD_IDS << 26 | len(infos) + 1, *[info.number for info in infos])
     if form is PushOption.PACKED and len(infos) == 1 and infos[0].number == 0:

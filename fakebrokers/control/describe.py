@@ -55,6 +55,8 @@ class BrokerOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
         seed: Of the random decisions of its faults; goes before that of the plan.
         journal_limit: Records that the journal keeps.
         body_limit: Frames with bodies above this many bytes are journalled without them.
+        exact: Each frame has an answer of its own, as while there are faults; else what one read brings may
+            be answered together.
     """
 
     port: Port = 0
@@ -63,6 +65,7 @@ class BrokerOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     seed: int | None = None
     journal_limit: Annotated[int, Meta(ge=1, le=100_000_000)] = 100_000
     body_limit: Annotated[int, Meta(ge=0, le=1 << 40)] | None = None
+    exact: bool = False
 
     def keywords(self) -> dict[str, Any]:
         """The keywords for the server class: those that are not the default."""

@@ -164,11 +164,13 @@ class Engine:
             self._finish_crash(now)
 
     def _flush_dirty(self, now: float) -> None:
+        self.broker.step_ended(now)
         while self._dirty:
             connection = self._dirty.pop()
             self._guarded(connection, connection.flush, now)
             if not connection.alive:
                 self._forget(connection)
+            self.broker.step_ended(now)  # the flush may have read on
 
     def _forget(self, connection: Connection) -> None:
         if self.connections.pop(connection.name, None) is not None:

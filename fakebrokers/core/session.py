@@ -155,5 +155,11 @@ class Broker(ABC):
     def reset(self) -> None:
         """Forget everything: the state of a fresh start (a crash that lost its disk)."""
 
+    def step_ended(self, now: float) -> None:  # noqa: B027 - optional hook
+        """What one unit brought was handled: do what was put off until nothing more could come with it.
+
+        Called often, also where nothing has happened.
+        """
+
     def restarted(self, now: float) -> None:  # noqa: B027 - optional hook
         """The broker came back with its state: what a restart changes (epochs, in-flight marks)."""

@@ -73,6 +73,10 @@ class Journal:
         self._forgotten = 0
         self._started: float | None = None  #: on the clock of `now`; the first record's time if not set
         self._body_limit = body_limit
+        #: those of which nothing has to be left out while they are small
+        self._bulky = {
+            kind for kind, spec in self._frames.items() if spec.bulk and not spec.secret and not spec.named
+        }
         #: by class, with their kinds
         self._envelopes = {
             kind: kind_of(kind) for kind, spec in self._frames.items() if spec.inside is not None
@@ -108,7 +112,7 @@ class Journal:
         entry: Entry = (seq, now, connection, tap, kind, frame, envelope, size, fault)
         if self._tape is not None:
             self._tape.append(entry)
-        if kind in self._careful:
+        if kind in self._careful and not (kind in self._bulky and 0 < size <= self._body_limit):
             entry = self._censored(frame, self._frames[kind], entry)
         self._entries.append(entry)
         if self._watchers:

@@ -55,7 +55,8 @@ def read_metadata(
 def _from_object(
     value: dict[str, Any], data: bytes, profile: Profile, limit: int
 ) -> tuple[dict[str, Any], bytes | None] | Malformed:
-    if _depth(value) > DEPTH_LIMIT:
+    brackets = data.count(b"[") + data.count(b"{")  # there are no more levels than these
+    if brackets > DEPTH_LIMIT and _depth(value) > DEPTH_LIMIT:
         problem = f"expected at most {DEPTH_LIMIT} levels of lists and objects, got more"
         return Malformed(data[:_SHOWN], problem, "not-json")
     metadata = {key: _as_js(item) for key, item in value.items() if key != "message"}

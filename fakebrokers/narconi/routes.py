@@ -72,6 +72,8 @@ def find_route(target: str) -> Route | None:
 
 def js_number(text: str) -> float:
     """Text as JavaScript's ``Number(text)``: empty is 0, what is no number is NaN."""
+    if text.isascii() and text.isdigit():
+        return float(text)
     text = text.strip()
     if not text:
         return 0.0

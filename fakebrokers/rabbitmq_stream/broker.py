@@ -22,7 +22,7 @@ from fakebrokers.rabbitmq_stream.profile import V4_3, Profile
 from fakebrokers.rabbitmq_stream.refusals import Refused
 from fakebrokers.rabbitmq_stream.stream import Stream, Watcher
 from fakebrokers.rabbitmq_stream.superstreams import SuperStream, parse_bindings
-from fakebrokers.rabbitmq_stream.writer import Wall
+from fakebrokers.rabbitmq_stream.writer import Wall, Writer
 
 
 class Client(Watcher, Protocol):
@@ -72,6 +72,7 @@ class StreamBroker(Broker):
         self.cluster = cluster or Cluster([Node("rabbit@localhost")])
         self.access = Access()
         self.streams: dict[tuple[str, str], Stream] = {}
+        self._open_writers: dict[Writer, None] = {}
         self.super_streams: dict[tuple[str, str], SuperStream] = {}
         self.coordinator = Coordinator()
         self.clients: dict[Client, None] = {}
@@ -84,9 +85,15 @@ class StreamBroker(Broker):
     def reset(self) -> None:
         """Forget all streams, super streams and groups; nodes, users and policies stay."""
         self.streams.clear()
+        self._open_writers.clear()
         self.super_streams.clear()
         self.coordinator.clear()
         self.disk_alarm = False
+
+    def step_ended(self, now: float) -> None:
+        """Write the chunks that were left open for what else the step might bring."""
+        while self._open_writers:
+            next(iter(self._open_writers)).end_step(now)
 
     def restarted(self, now: float) -> None:
         """The broker came back with its disk: no connections, and each stream in a new epoch."""
@@ -135,7 +142,9 @@ class StreamBroker(Broker):
             raise Refused(Code.STREAM_ALREADY_EXISTS if same else Code.PRECONDITION_FAILED)
         led = (stream.membership.leader for stream in self.streams.values())  # looked at only if it matters
         membership = self.cluster.place(parsed, node, led)
-        stream = Stream(*key, parsed, membership, self.wall, self.new_chunking(), self.timers)
+        stream = Stream(
+            *key, parsed, membership, self.wall, self.new_chunking(), self.timers, self._open_writers
+        )
         stream.limit(self.policies.of(*key))
         self.streams[key] = stream
         return stream

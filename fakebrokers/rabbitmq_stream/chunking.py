@@ -7,6 +7,7 @@ choose.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from random import Random
 from typing import Protocol
 
@@ -15,10 +16,10 @@ class Chunking(Protocol):
     """A rule for chunk boundaries.
 
     Attributes:
-        linger_s: How long a chunk that was left open waits for more, in seconds.
+        linger_s: How long a chunk that was left open waits for more, in seconds; None: until the step ends.
     """
 
-    linger_s: float
+    linger_s: float | None
 
     def cut(self, count: int) -> list[int]:
         """How many entries of a Publish with `count` go into each chunk; adds up to `count`."""
@@ -26,17 +27,23 @@ class Chunking(Protocol):
     def leave_open(self) -> bool:
         """Whether the last of them waits for the next Publish."""
 
+    def step_ended(self) -> None:
+        """A chunk waited until the end of a step, and is written now."""
+
 
 class PerPublish:
     """One chunk per Publish."""
 
-    linger_s = 0.0
+    linger_s: float | None = 0.0
 
     def cut(self, count: int) -> list[int]:
         return [count]
 
     def leave_open(self) -> bool:
         return False
+
+    def step_ended(self) -> None:
+        """Nothing ever waits."""
 
 
 class Doubling(PerPublish):
@@ -57,6 +64,52 @@ class Doubling(PerPublish):
         return [*sizes, count]
 
 
+class PerStep(Doubling):
+    """What a step brings goes together, up to a size that adapts itself as that of a real writer.
+
+    A writer takes 32 messages at once from its mailbox, twice as many (up to 8192) whenever it got as many as
+    it took, and half as many when it found the mailbox empty. Only a Publish that is longer than that is cut.
+
+    Args:
+        is_exact: Asked when a chunk begins: whether each Publish is to have chunks of its own all the same,
+            as with `Doubling`.
+    """
+
+    linger_s: float | None = None
+
+    def __init__(self, is_exact: Callable[[], bool] = lambda: False) -> None:
+        self._is_exact = is_exact
+        self._size = self.first
+        self._filled = 0  # entries of the chunk that is open
+
+    def cut(self, count: int) -> list[int]:
+        if not self._filled and self._is_exact():
+            return super().cut(count)
+        sizes = []
+        if count > self._size:
+            room = self._size - self._filled
+            while count >= room:
+                sizes.append(room)
+                count -= room
+                self._size = room = min(2 * self._size, self.longest)
+            self._filled = 0
+            if not count:
+                return sizes
+        self._filled += count
+        if self._filled >= self._size:
+            self._size = min(2 * self._size, self.longest)
+            self._filled = 0
+        return [*sizes, count]
+
+    def leave_open(self) -> bool:
+        """Until it is as long as it may be."""
+        return self._filled > 0
+
+    def step_ended(self) -> None:
+        self._size = max(self._size // 2, self.first)
+        self._filled = 0
+
+
 class PerMessage(PerPublish):
     """One chunk per entry."""
 
@@ -68,7 +121,7 @@ class Seeded:
     """Splits and merges at random, the same way for the same seed and the same order of Publishes."""
 
     def __init__(self, seed: int, longest: int = 8, linger_s: float = 0.01) -> None:
-        self.linger_s = linger_s
+        self.linger_s: float | None = linger_s
         self._longest = longest
         self._random = Random(seed)
 
@@ -84,3 +137,15 @@ class Seeded:
     def leave_open(self) -> bool:
         """Every other time."""
         return self._random.random() < 0.5
+
+    def step_ended(self) -> None:
+        """Its chunks wait for a time, not for the end of a step."""
+
+
+#: What ``chunking=`` may be.
+RULES: Mapping[str, Callable[[], Chunking]] = {
+    "publish": Doubling,
+    "step": PerStep,
+    "whole": PerPublish,
+    "message": PerMessage,
+}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
@@ -30,6 +30,7 @@ class RabbitMQStreamOptions(BrokerOptions, frozen=True, kw_only=True):
         tls: Listen for TLS too: true, or which bad certificate to show.
         management: Serve the management API: true, or at which port.
         real_delays: Hold back the answer to a failed login as the real one does.
+        chunking: Where chunks end, by hand.
         users: Besides guest, as NAME:PASSWORD; they may do everything in the virtual host "/".
     """
 
@@ -41,6 +42,7 @@ class RabbitMQStreamOptions(BrokerOptions, frozen=True, kw_only=True):
     tls: TlsOption = False
     management: Switch = False
     real_delays: bool = False
+    chunking: Literal["publish", "step", "whole", "message"] | None = None
     users: tuple[str, ...] = ()
 
     def keywords(self) -> dict[str, Any]:

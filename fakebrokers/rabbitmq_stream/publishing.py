@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import chain, zip_longest
-from struct import Struct, error
+from struct import Struct, error, iter_unpack
 
 from fakebrokers.rabbitmq_stream.binary import NULL_STRING, Reader, pack_ids, pack_string
 from fakebrokers.rabbitmq_stream.entries import simple_entries
@@ -18,11 +18,15 @@ from fakebrokers.rabbitmq_stream.frames_messages import Publish
 from fakebrokers.rabbitmq_stream.wiretypes import Crash
 
 _HEAD = Struct(">HHBI")
+#: a Publish of one simple entry, up to its body
+_ONE = Struct(">4xBI8sI")
 _U16 = Struct(">H")
 _U32 = Struct(">I")
 
 _BATCH_BIT = 0x80000000
 _BATCH_HEADER = 11
+#: bytes of an id and of an empty simple entry
+_LEAST = 12
 
 
 class DamagedEntries(Crash):
@@ -60,8 +64,18 @@ def read_publish_v1(body: bytes) -> Publish:
         WireError: The fixed part is incomplete: the server calls the frame unknown.
         DamagedEntries: An entry runs past the frame.
     """
-    publisher_id, claimed = _read_head(body)
     pos, end = _HEAD.size, len(body)
+    if end >= _ONE.size:
+        publisher_id, claimed, packed_id, size = _ONE.unpack_from(body)
+        if size == end - _ONE.size:  # one simple entry, as most applications send
+            return Publish(
+                publisher_id, 1, packed_id, body[pos + 8 :], 1, (), 1, 0, None if claimed == 1 else claimed
+            )
+    publisher_id, claimed = _read_head(body)
+    if (alike := _split_alike(body)) is not None:
+        count, packed_ids, packed_entries = alike
+        own_claim = None if claimed == count else claimed
+        return Publish(publisher_id, count, packed_ids, packed_entries, count, (), 1, 0, own_claim)
     ids: list[bytes] = []
     entries: list[bytes] = []
     batches = inner_records = 0
@@ -135,6 +149,26 @@ def read_publish_v2(body: bytes) -> Publish:
         version=2,
         claimed=None if claimed == len(ids) else claimed,
     )
+
+
+def _split_alike(body: bytes) -> tuple[int, bytes, bytes] | None:
+    """Count, ids and entries of a Publish whose entries are simple and have all the same size.
+
+    None for any other, which are read entry by entry.
+    """
+    pos, end = _HEAD.size, len(body)
+    if end - pos < _LEAST:
+        return None
+    size_field = body[pos + 8 : pos + 12]
+    step = _LEAST + int.from_bytes(size_field, "big")
+    count, rest = divmod(end - pos, step)
+    if rest or size_field[0] & 0x80:
+        return None
+    for at, byte in enumerate(size_field, pos + 8):
+        if body[at::step].count(byte) != count:
+            return None
+    ids, entries = zip(*iter_unpack(f"8s{step - 8}s", memoryview(body)[pos:]), strict=True)
+    return count, b"".join(ids), b"".join(entries)
 
 
 def _read_head(body: bytes) -> tuple[int, int]:

@@ -15,7 +15,9 @@ from fakebrokers.core.profiles import find_profile
 from fakebrokers.core.session import Codec, Session
 from fakebrokers.core.tls import Tls
 from fakebrokers.errors import UsageError
+from fakebrokers.faults.read import one_of
 from fakebrokers.rabbitmq_stream.broker import StreamBroker
+from fakebrokers.rabbitmq_stream.chunking import RULES, Chunking, PerStep
 from fakebrokers.rabbitmq_stream.cluster import Cluster, Node
 from fakebrokers.rabbitmq_stream.codec import StreamCodec
 from fakebrokers.rabbitmq_stream.codec_seed import codec_for
@@ -48,6 +50,8 @@ class RabbitMQStream(FakeServer):
             name of `Certificate`, such as ``expired``: with that one.
         management: Serve a management HTTP API in RabbitMQ's shape, at `management_url`; a number: there.
         real_delays: Hold back the answer to a failed login for 3 s, as 4.x does.
+        chunking: Where chunks end, by hand: a name in `chunking.RULES`. None: ``publish`` while the fake is
+            `exact`, else ``step``.
         switches: Further fields of `Profile` to change, such as ``{"request_timeout_s": 1.0}``.
         options: Those of `FakeServer`.
     """
@@ -67,12 +71,16 @@ class RabbitMQStream(FakeServer):
         tls: bool | str = False,
         management: bool | int = False,
         real_delays: bool = False,
+        chunking: str | None = None,
         switches: Mapping[str, Any] | None = None,
         **options: Any,
     ) -> None:
         if nodes < 1:
             raise UsageError(f"expected 1 node or more, got {nodes}")
         self.switches = _switched(profile, heartbeat_s, frame_max, real_delays, switches or {})
+        if chunking is not None and chunking not in RULES:
+            raise UsageError(f"expected chunking {one_of(list(RULES), chunking)}")
+        self._chunking = chunking
         self._advertised_host = advertised_host
         self._wants_tls = tls
         self._management = None if management is False else _management(self)
@@ -89,7 +97,10 @@ class RabbitMQStream(FakeServer):
         profile = self.switches
         if self.in_memory:
             profile = msgspec.structs.replace(profile, first_delivery_delay_s=0.0)
-        return StreamBroker(profile, wall=clock.wall, cluster=self._cluster)
+        return StreamBroker(profile, wall=clock.wall, cluster=self._cluster, new_chunking=self._new_chunking)
+
+    def _new_chunking(self) -> Chunking:
+        return PerStep(lambda: self.exact) if self._chunking is None else RULES[self._chunking]()
 
     def endpoints(self) -> list[Endpoint]:
         """One per node, and one more for TLS; the first has the port that was asked for."""
@@ -106,7 +117,9 @@ class RabbitMQStream(FakeServer):
         ]
 
     def bound(self) -> None:
-        """Tell each node its address."""
+        """Tell each node its address, and the journal how chunks were chosen by hand."""
+        if self._chunking is not None:
+            self.journal.state(self.engine.now, "", "chunking", self._chunking)
         nodes = self._cluster.nodes
         for number, node in enumerate(nodes):
             node.host = self._advertised_host or self.host

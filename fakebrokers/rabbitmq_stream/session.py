@@ -88,6 +88,7 @@ class StreamSession(SessionBase):
         }
         if self.profile.reauthentication:
             self._handlers = {**self._handlers, SaslAuthenticate: self.handshake.authenticate_again}
+        self._handlers = {kind: handler for kind, handler in self._handlers.items() if self._knows(kind)}
 
     # --- what the connection reports ----------------------------------------------------------
 
@@ -104,11 +105,12 @@ class StreamSession(SessionBase):
     def handle(self, frame: Frame, now: float) -> None:
         if self.heartbeats is not None:
             self.heartbeats.received()
+        if self.state is State.OPEN:  # the one state that reads commands; it has most of the frames
+            self._handle_open(frame, now)
+            return
         row = STATES[self.state]
         reads, due = row.reads, row.due
-        if reads is Reads.COMMANDS:
-            self._handle_open(frame, now)
-        elif reads is Reads.HANDSHAKE:
+        if reads is Reads.HANDSHAKE:
             self.handshake.handle(frame, now)
         elif reads is Reads.CLOSE_RESPONSE and type(frame) is due:
             self.end()
@@ -209,11 +211,14 @@ class StreamSession(SessionBase):
     # --- frames on an open connection ---------------------------------------------------------
 
     def _handle_open(self, frame: Frame, now: float) -> None:
-        if isinstance(frame, Malformed):
-            self._handle_malformed(frame, now)
-            return
-        handler = self._handlers.get(type(frame))
-        if handler is None or not self._knows(frame):
+        kind = type(frame)
+        if kind is not Publish:
+            self.broker.step_ended(now)  # what came in front of it is stored and confirmed first
+            if isinstance(frame, Malformed):
+                self._handle_malformed(frame, now)
+                return
+        handler = self._handlers.get(kind)
+        if handler is None:
             self.close_unknown(now)
             return
         try:
@@ -235,11 +240,9 @@ class StreamSession(SessionBase):
         else:
             self.end()
 
-    def _knows(self, frame: Frame) -> bool:
+    def _knows(self, kind: type[Frame]) -> bool:
         """Whether a server of this profile has the command."""
-        if isinstance(frame, Publish) and frame.version == 2:
-            return self.profile.filters
-        return isinstance(frame, StreamFrame) and self.profile.last_command >= frame.KEY & ~RESPONSE_BIT
+        return issubclass(kind, StreamFrame) and self.profile.last_command >= kind.KEY & ~RESPONSE_BIT
 
     def _exchange_versions(self, frame: ExchangeCommandVersions, now: float) -> None:
         if not all(1 <= row.key <= self.profile.last_command for row in frame.commands):

@@ -102,7 +102,7 @@ class SessionBase(Session):
 
     def say(self, frame: Frame) -> None:
         """Send a frame, unless the connection is ending (see `states.STATES`)."""
-        if not STATES[self.state].says:
+        if self.state is not State.OPEN and not STATES[self.state].says:
             return
         if self.heartbeats is not None:
             self.heartbeats.sent()

@@ -79,6 +79,9 @@ class Publishing:
         session.answer(frame)
 
     def _publish(self, frame: Publish, now: float) -> None:
+        if frame.version == 2 and not self._session.profile.filters:
+            self._session.close_unknown(now)
+            return
         publisher = self.publishers.get(frame.publisher_id)
         if publisher is None:
             # one PublishError with code 18 for all ids of the frame, also if there are none

@@ -113,6 +113,7 @@ class Stream:
         wall: Wall,
         chunking: Chunking,
         timers: Timers,
+        open_until_step_ends: dict[Writer, None] | None = None,
     ) -> None:
         self.virtual_host = virtual_host
         self.name = name
@@ -121,7 +122,15 @@ class Stream:
         self.log = Log(arguments.segment_size)
         self.tracking = Tracking()
         self.writer = Writer(
-            self.log, self.tracking, arguments, wall, chunking, self._written, self._dropped, timers
+            self.log,
+            self.tracking,
+            arguments,
+            wall,
+            chunking,
+            self._written,
+            self._dropped,
+            timers,
+            {} if open_until_step_ends is None else open_until_step_ends,
         )
         self.publishers: list[Publisher] = []
         self.subscriptions: list[Subscription] = []
@@ -161,10 +170,11 @@ class Stream:
                     yield Message(chunk.first_offset + index, body, chunk.timestamp_ms)
 
     def publish(self, bodies: Sequence[bytes], now: float, filter_values: Sequence[str | None] = ()) -> None:
-        """Write messages from the test's side, as one Publish without reference."""
+        """Write messages from the test's side, as one Publish without reference; it is a step of its own."""
         count = len(bodies)
         batch = Batch(bytes(8 * count), simple_entries(bodies), count, count, tuple(filter_values))
         self.writer.publish(batch, "", _ignore, now)
+        self.writer.end_step(now)
 
     def resolve(self, kind: OffsetType, value: int, now: float) -> int:
         """Where a reader attaches for an offset specification (docs/protocols/rabbitmq-stream.md, 8)."""

@@ -3,6 +3,7 @@
 It knows two kinds of time: `now` (monotonic seconds) says what is due, the wall clock stamps the chunks.
 What comes at the same `now` goes into the same chunk: a stored offset goes into the trailer of a Publish
 that follows it at that time; otherwise it becomes a tracking chunk of its own and takes an offset.
+A chunk may also be left open until the step ends that its messages came in (see `chunking.PerStep`).
 
 A segment that is full is closed by the next chunk. Where something is tracked that is a snapshot, which is
 written as soon as the writer has anything to do, and answering a question is enough (see `Writer.touch`).
@@ -12,6 +13,8 @@ Retention is applied behind the chunks that a new segment begins with, and count
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import groupby
+from operator import itemgetter
 from struct import pack
 
 import msgspec
@@ -88,6 +91,9 @@ class Writer:
         epoch: Goes into every chunk.
         flush_at: When pending tracking data, or a chunk that was left open, has to be written; None if there
             is nothing of the kind.
+
+    Args:
+        open_until_step_ends: The writers whose `end_step` is to be called when the step ends; it adds itself.
     """
 
     def __init__(
@@ -100,6 +106,7 @@ class Writer:
         written: Callable[[list[tuple[Confirm, bytes]], float], None],
         dropped: Callable[[Log], None],
         timers: Timers,
+        open_until_step_ends: dict[Writer, None],
     ) -> None:
         self.chunking = chunking
         self.epoch = 1
@@ -111,6 +118,8 @@ class Writer:
         self._written = written
         self._dropped = dropped
         self._open: list[tuple[Batch, Confirm]] = []
+        self._open_entries = 0
+        self._open_until_step_ends = open_until_step_ends
         self._timer = timers.new(self._flush)
 
     def limit(self, arguments: StreamArguments) -> None:
@@ -126,25 +135,38 @@ class Writer:
             confirm: Called with packed publishing ids, once they are stored on a majority.
             now: Monotonic seconds.
         """
-        self.close_chunk(now)
+        if self.flush_at is not None:
+            self.close_chunk(now)
         if reference:
             batch = self._deduplicate(batch, reference, confirm, now)
         if not batch.count:
             self.touch(now)
             return
-        sizes = [part for size in self.chunking.cut(batch.count) for part in _limited(size)]
-        pieces = list(batch.pieces(sizes))
-        for piece in pieces:
-            if self._open and sum(part.count for part, _ in self._open) + piece.count > MAX_ENTRIES:
+        sizes = self.chunking.cut(batch.count)
+        if batch.count > MAX_ENTRIES:
+            sizes = [part for size in sizes for part in _limited(size)]
+        if len(sizes) > 1:
+            *pieces, batch = batch.pieces(sizes)
+            for piece in pieces:
+                self._put(piece, reference, confirm, now)
                 self._flush(now)
-            if reference:
-                sequence = int.from_bytes(piece.publishing_ids[-8:], "big")
-                self._tracking.put_sequence(reference, sequence, self._log.next_offset)
-            self._open.append((piece, confirm))
-            if piece is pieces[-1] and self.chunking.leave_open():
-                self._flush_later(now + self.chunking.linger_s)
-            else:
-                self._flush(now)
+        self._put(batch, reference, confirm, now)
+        if not self.chunking.leave_open():
+            self._flush(now)
+        elif self.chunking.linger_s is None:
+            self._open_until_step_ends[self] = None
+        else:
+            self._flush_later(now + self.chunking.linger_s)
+
+    def _put(self, piece: Batch, reference: str, confirm: Confirm, now: float) -> None:
+        """Into the chunk that is open, or into another if it does not fit."""
+        if self._open_entries + piece.count > MAX_ENTRIES:
+            self._flush(now)
+        if reference:
+            sequence = int.from_bytes(piece.publishing_ids[-8:], "big")
+            self._tracking.put_sequence(reference, sequence, self._log.next_offset)
+        self._open.append((piece, confirm))
+        self._open_entries += piece.count
 
     def store_offset(self, reference: str, offset: int, now: float) -> None:
         """Store a consumer's offset; it can be read back at once and is written with the next chunk."""
@@ -175,6 +197,12 @@ class Writer:
         if self.flush_at is not None and self.flush_at < now:
             self._flush(now)
 
+    def end_step(self, now: float) -> None:
+        """Write the chunk that was left open for what else the step may bring."""
+        if self in self._open_until_step_ends:
+            self.chunking.step_ended()
+            self._flush(now)
+
     def _flush_later(self, at: float | None) -> None:
         self.flush_at = at
         self._timer.set(at)
@@ -187,7 +215,7 @@ class Writer:
     def crashed(self) -> None:
         """Lose what was not written; the epoch rises by one at each leader election or restart."""
         self._flush_later(None)
-        self._open.clear()
+        self._take_open()
         self._tracking.forget_pending()
         self.epoch += 1
 
@@ -205,7 +233,7 @@ class Writer:
             first = self._log.first_offset
             snapshot = self._tracking.snapshot(0 if first is None else first)
             self._write_tracking(snapshot, ChunkType.TRACKING_SNAPSHOT, now)
-        parts, self._open = self._open, []
+        parts = self._take_open()
         tracked = self._tracking.take()
         if parts:
             self._write_messages([batch for batch, _ in parts], tracked, now)
@@ -213,11 +241,18 @@ class Writer:
             self._write_tracking(tracked, ChunkType.TRACKING_DELTA, now)
         if self._log.segments_begun > segments:
             self._retain(now)
-        self._written([(confirm, batch.publishing_ids) for batch, confirm in parts], now)
+        self._written(_joined([(confirm, batch.publishing_ids) for batch, confirm in parts]), now)
+
+    def _take_open(self) -> list[tuple[Batch, Confirm]]:
+        self._open_until_step_ends.pop(self, None)
+        parts, self._open = self._open, []
+        self._open_entries = 0
+        return parts
 
     def _write_messages(self, parts: list[Batch], trailer: bytes, now: float) -> None:
-        values = [value for part in parts for value in part.filter_values or (None,)]
-        found = chunk_filter(values)
+        found = None
+        if any([part.filter_values for part in parts]):
+            found = chunk_filter([value for part in parts for value in part.filter_values or (None,)])
         chunk = Chunk.build(
             parts[0].entries if len(parts) == 1 else b"".join([part.entries for part in parts]),
             entries=sum(part.count for part in parts),
@@ -258,6 +293,16 @@ class Writer:
 
     def _wall_ms(self, now: float) -> int:
         return int(self._wall(now) * 1000)
+
+
+def _joined(confirms: list[tuple[Confirm, bytes]]) -> list[tuple[Confirm, bytes]]:
+    """What follows each other for one publisher, as one."""
+    if len(confirms) < 2:
+        return confirms
+    return [
+        (confirm, b"".join([publishing_ids for _, publishing_ids in group]))
+        for confirm, group in groupby(confirms, key=itemgetter(0))
+    ]
 
 
 def _limited(size: int) -> list[int]:

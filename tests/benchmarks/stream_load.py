@@ -1,8 +1,10 @@
 """A load generator for the stream protocol: publishes batches, reads confirms, then consumes them all.
 
-    python stream_load.py HOST PORT MESSAGES
+    python stream_load.py HOST PORT MESSAGES [BATCH [FRAMES]]
 
-prints {"publish_confirm": messages/s, "consume": messages/s}.
+with BATCH messages per Publish and FRAMES of those per write, prints
+
+    {"publish_confirm": messages/s, "consume": messages/s}
 
 Frames are made before the clock starts and answers are only counted, so that the server is measured.
 """
@@ -18,7 +20,7 @@ import time
 
 BATCH = 500
 BODY = b"x" * 100
-WINDOW = 40 * BATCH
+WINDOW = 20_000
 CREDIT = 200
 
 
@@ -59,16 +61,17 @@ class Connection:
         return self._file.read(size)
 
 
-def publish_all(connection: Connection, messages: int) -> float:
+def publish_all(connection: Connection, messages: int, batch: int = BATCH, per_write: int = 1) -> float:
     """Seconds from the first Publish to the last confirm."""
     frames = [
         frame(
             2,
-            struct.pack(">BI", 0, BATCH)
-            + b"".join(struct.pack(">QI", first + n, len(BODY)) + BODY for n in range(BATCH)),
+            struct.pack(">BI", 0, batch)
+            + b"".join(struct.pack(">QI", first + n, len(BODY)) + BODY for n in range(batch)),
         )
-        for first in range(0, messages, BATCH)
+        for first in range(0, messages, batch)
     ]
+    writes = [b"".join(frames[at : at + per_write]) for at in range(0, len(frames), per_write)]
     confirmed = 0
     room = threading.Condition()
 
@@ -84,9 +87,9 @@ def publish_all(connection: Connection, messages: int) -> float:
     reader = threading.Thread(target=count)
     begun = time.perf_counter()
     reader.start()
-    for number, each in enumerate(frames):
+    for number, each in enumerate(writes):
         with room:
-            room.wait_for(lambda sent=number * BATCH: sent - confirmed < WINDOW)
+            room.wait_for(lambda sent=number * batch * per_write: sent - confirmed < WINDOW)
         connection.socket.sendall(each)
     reader.join()
     return time.perf_counter() - begun
@@ -111,11 +114,12 @@ def consume_all(connection: Connection, stream: str, messages: int) -> float:
 
 def main() -> None:
     host, port, messages = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+    shape = [int(each) for each in sys.argv[4:]]
     stream = f"load-{time.time_ns()}"
     connection = Connection(host, port)
     connection.ask(frame(13, struct.pack(">I", 5) + text(stream) + bytes(4)))
     connection.ask(frame(1, struct.pack(">IB", 6, 0) + text("") + text(stream)))
-    publishing = publish_all(connection, messages)
+    publishing = publish_all(connection, messages, *shape)
     consuming = consume_all(connection, stream, messages)
     connection.ask(frame(14, struct.pack(">I", 10) + text(stream)))
     print(json.dumps({"publish_confirm": messages / publishing, "consume": messages / consuming}))

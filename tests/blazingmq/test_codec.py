@@ -120,6 +120,8 @@ def test_behind_an_impossible_header_nothing_is_read(data: str, code: str) -> No
     ((frame, _),) = codec.feed(bytes.fromhex(data) + codec.encode(HeartbeatRequest()))
     assert isinstance(frame, Malformed)
     assert frame.code == code
+    assert frame.problem.startswith("expected a")
+    assert codec.partial == 0  # what is thrown away is no beginning of an event
     assert list(codec.feed(codec.encode(HeartbeatRequest()))) == []
 
 

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from fakebrokers.blazingmq.cluster import Node
 from fakebrokers.blazingmq.codes import Category, Encoding
+from fakebrokers.blazingmq.domains import Domain
 from fakebrokers.blazingmq.frames import (
     AdminCommand,
     AdminCommandResponse,
@@ -350,3 +351,20 @@ def test_refusals_that_faults_ask_for(category: Category) -> None:
     assert refusal(CloseQueueResponse(1)) is None
     (ack,) = session.refusal(Put((put(b"x"),)), 2, 0.0).messages  # type: ignore[union-attr]
     assert (ack.status, ack.guid) == (2, put(b"x").guid)
+
+
+def test_what_an_admin_is_told_of_a_domain() -> None:
+    bench = Bench(domains={"bmq.test.mem.priority": Domain(domain_messages=10, domain_bytes=1000)})
+    admin = bench.start(ADMIN)
+
+    def meter() -> dict[str, object]:
+        answer = admin.ask(AdminCommand, "ENCODING JSON_COMPACT DOMAINS DOMAIN bmq.test.mem.priority INFOS")
+        assert isinstance(answer, AdminCommandResponse)
+        found = json.loads(answer.text)["domainInfo"]["capacityMeter"]
+        return {name: found[name] for name in found if name.startswith(("num", "message", "byte"))}
+
+    empty = {"numMessages": 0, "messageCapacity": 0, "numBytes": 0, "byteCapacity": 0}
+    assert meter() == empty  # no queue knows the limits yet
+    client = bench.start().open(write=True)
+    client.post(b"12345")
+    assert meter() == {"numMessages": 1, "messageCapacity": 10, "numBytes": 5, "byteCapacity": 1000}

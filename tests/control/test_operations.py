@@ -43,6 +43,7 @@ INSIDE = {
         "released",
         "wires",
         "now",
+        "exact",
     ),
     *(
         "runs",

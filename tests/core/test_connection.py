@@ -9,11 +9,11 @@ import pytest
 from fakebrokers.core.connection import IN_LANE_LIMIT, OUT_LANE_LIMIT
 from fakebrokers.core.frames import Frame
 from fakebrokers.core.send_path import WRITE_AT
-from fakebrokers.core.session import HangUp
-from fakebrokers.faults import drop, duplicate, hold, latency
+from fakebrokers.core.session import Codec, HangUp
+from fakebrokers.faults import drop, duplicate, hold, latency, rst
 from fakebrokers.journal import Tap
 from tests.core.talk import Talk
-from tests.toy import Stored, ToySession, Value
+from tests.toy import Put, Stored, ToySession, Value
 
 
 def test_a_step_is_one_write() -> None:
@@ -222,6 +222,20 @@ def test_what_silence_a_client_must_not_bear_stands_in_the_journal() -> None:
     talk.send(b"hello me")
     (record,) = talk.journal.select(kind="silence limit")
     assert (record.connection, record.note) == ("c1", "2500 ms")
+
+
+def test_a_codec_of_whole_units_never_waits_for_the_rest_of_one() -> None:
+    class Whole(Codec):
+        def feed(self, unit: bytes) -> list[tuple[Frame, int]]:
+            return [(Put((unit.decode(),)), len(unit))]
+
+        def encode(self, frame: Frame) -> bytes:
+            return b"."
+
+    talk = Talk(rst(on="partial"), hello=False)
+    talk.link.codec = Whole()
+    talk.feed(b"a")
+    assert talk.wire.ended is None
 
 
 # ends of one direction

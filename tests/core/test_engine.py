@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import gc
 import math
+import weakref
 
 from fakebrokers.core.engine import Clock
 from fakebrokers.core.session import HangUp
-from fakebrokers.faults import crash, fault, latency, shift_clock
+from fakebrokers.faults import crash, delay, fault, latency, shift_clock
 from fakebrokers.faults.effects import Crash
 from tests.core.talk import Talk
+from tests.toy import Put, Stored
 
 
 def test_connections_are_named_in_the_order_in_which_they_come() -> None:
@@ -57,6 +60,32 @@ def test_timers_of_connections_that_have_gone_do_nothing() -> None:
     assert talk.engine.next_deadline() == math.inf
 
 
+def test_what_an_end_makes_the_broker_say_to_others_is_said_at_that_time() -> None:
+    talk = Talk(delay(0.5, kind="Stored"))
+    talk.connect()
+    leaving, staying = talk.links
+    leaving.session.closed = lambda now: staying.say(Stored(("x",)))  # type: ignore[method-assign]
+    talk.engine.lost(leaving, 0.4)
+    talk.engine.flush(0.4)
+    assert [record.at for record in talk.records("Stored")] == [0.4]
+    assert talk.at(0.89) == []
+    assert talk.at(0.9) == [b"stored x\n"]
+
+
+def test_nothing_holds_on_to_a_connection_that_has_gone() -> None:
+    """Neither its timers, some of which are far away, nor the list of those to be flushed."""
+    talk = Talk(latency(5.0, role="confirm"))
+    talk.send(b"put a")
+    gone = weakref.ref(talk.links.pop())
+    connection = gone()
+    assert connection is not None
+    talk.engine.lost(connection, 0.5)
+    talk.engine.flush(0.5)
+    del connection
+    gc.collect()
+    assert gone() is None
+
+
 def test_timers_of_the_broker() -> None:
     talk = Talk()
     called: list[float] = []
@@ -64,6 +93,28 @@ def test_timers_of_the_broker() -> None:
     assert talk.engine.next_deadline() == 0.3
     talk.at(0.5)
     assert called == [0.3]
+
+
+def test_the_broker_is_told_when_a_step_ends_before_anything_is_written() -> None:
+    talk = Talk()
+    told: list[tuple[float, int]] = []
+    talk.broker.step_ended = lambda now: told.append((now, len(talk.wire.writes)))  # type: ignore[method-assign]
+    talk.now = 1.5
+    assert talk.send(b"put a") == [b"stored a\n"]
+    assert told[0] == (1.5, 0)
+
+
+def test_what_the_broker_says_at_the_end_of_a_step_leaves_with_it() -> None:
+    talk = Talk()
+    said: list[float] = []
+
+    def act(now: float) -> None:
+        if not said:
+            said.append(now)
+            talk.link.session.handle(Put(("b",)), now)
+
+    talk.broker.step_ended = act  # type: ignore[method-assign]
+    assert talk.send(b"put a") == [b"stored a\nstored b\n"]
 
 
 def test_an_error_at_a_timer_of_the_broker_is_kept() -> None:

@@ -235,6 +235,48 @@ def test_idle_comes_once_for_each_time_of_silence() -> None:
     assert [round(r.at, 3) for r in talk.records("fault")] == [0.4, 1.4]
 
 
+def test_a_while_counts_from_when_the_connection_was_accepted() -> None:
+    talk = Talk(drop(role="confirm", after_s=1.0))
+    talk.now = 5.0  # nothing has moved since the first connection came
+    talk.connect()
+    talk.at(5.9)
+    assert talk.send(b"put a") == [b"stored a\n"]
+    talk.at(6.0)
+    assert talk.send(b"put b") == []
+
+
+def test_two_waits_for_the_same_silence() -> None:
+    first = fault(Inject(hex="2e"), on="idle", after_s=0.2)
+    second = fault(Inject(hex="2d"), on="idle", after_s=0.4)
+    talk = Talk(first, second)
+    assert talk.at(0.3) == [b"."]
+    assert talk.at(0.5) == [b"-"]
+
+
+def test_a_fault_that_is_added_while_nothing_moves_sees_the_silence() -> None:
+    talk = Talk()
+    assert talk.at(0.1) == []
+    talk.engine.injector.add([fault(Inject(hex="2e"), on="idle", after_s=0.4)], talk.now)
+    assert talk.at(0.39) == []
+    assert talk.at(0.5) == [b"."]
+
+
+def test_a_fault_that_is_taken_out_while_nothing_moves_sees_none() -> None:
+    talk = Talk(fault(Inject(hex="2e"), on="idle", after_s=0.4, name="dot"))
+    assert talk.at(0.3) == []
+    talk.engine.injector.remove("dot")
+    assert talk.at(0.9) == []
+
+
+def test_a_plan_that_changes_counts_for_kinds_that_came_before() -> None:
+    talk = Talk(drop(kind="Value"))
+    assert talk.send(b"put a") == [b"stored a\n"]
+    talk.engine.injector.add([drop(role="confirm", name="lost")], talk.now)
+    assert talk.send(b"put b") == []
+    talk.engine.injector.remove("lost")
+    assert talk.send(b"put c") == [b"stored c\n"]
+
+
 def test_moments_are_no_frames() -> None:
     with pytest.raises(PlanError, match=r"match\.role: expected none"):
         fin(on="accept", role="confirm")

@@ -205,7 +205,7 @@ def test_ttl_follows_the_configuration() -> None:
 
 
 def test_javascript_numbers() -> None:
-    assert [js_number(text) for text in ("", " 7 ", "0x10", "1e2", "-1")] == [0, 7, 16, 100, -1]
+    assert [js_number(text) for text in ("", "42", " 7 ", "0x10", "1e2", "-1")] == [0, 42, 7, 16, 100, -1]
     assert all(js_number(text) != js_number(text) for text in ("abc", "1_0", "nan", "inf", "1,2"))
 
 

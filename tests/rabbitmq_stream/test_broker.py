@@ -12,6 +12,7 @@ from fakebrokers.rabbitmq_stream.profile import PROFILES, V3_10, V4_3
 from fakebrokers.rabbitmq_stream.refusals import Crashed, Refused
 from fakebrokers.rabbitmq_stream.server import RabbitMQStream
 from tests.rabbitmq_stream.brokers import Watching, create, create_super, new_broker, refusal
+from tests.rabbitmq_stream.writing import Writing, reading
 
 # --- creating and deleting --------------------------------------------------------------------
 
@@ -187,6 +188,22 @@ def test_a_restart_keeps_the_disk_and_raises_the_epoch() -> None:
     assert watching.lost == []
     assert (stream.epoch, stream.committed_offset, broker.timers.next_due) == (2, 2, math.inf)
     assert [message.body for message in stream.messages()] == [b"x", b"y"]
+
+
+def test_a_restart_abandons_the_old_users_of_a_stream() -> None:
+    broker = new_broker()
+    stream = create(broker)
+    watching, writing, reader = Watching(stream), Writing(stream), reading(stream)
+    stream.publishers.append(writing.publisher)
+    stream.subscriptions.append(reader)
+    stream.hold_commits()
+    writing.publish(1)
+    broker.restarted(1.0)
+    assert (stream.publishers, stream.subscriptions) == ([], [])
+    stream.release_commits(2.0)
+    assert writing.confirms == []  # what was not confirmed before the crash never is
+    broker.delete("s", 3.0)
+    assert watching.lost == []
 
 
 def test_a_reset_forgets_streams_but_not_users_and_nodes() -> None:

@@ -194,6 +194,19 @@ def test_strangers_and_web_pages_are_kept_out(
     assert request(broker, "GET", "/api/overview", None, **headers)[0] == status
 
 
+def test_overview(broker: RabbitMQStream, client: Connection) -> None:
+    """What client libraries and their tests read of it: which server it is, and how much there is."""
+    status, overview = request(broker, "GET", "/api/overview")
+    assert (status, overview["product_name"], overview["rabbitmq_version"]) == (200, "RabbitMQ", "4.3.6")
+    assert overview["node"] == overview["cluster_name"] == "rabbit@node1"
+    assert (overview["object_totals"]["connections"], overview["object_totals"]["queues"]) == (1, 1)
+    client.close()
+    broker.create_stream("bills")
+    broker.wait_for(kind="closed")
+    totals = request(broker, "GET", "/api/overview")[1]["object_totals"]
+    assert (totals["connections"], totals["queues"]) == (0, 2)
+
+
 def test_it_goes_with_the_fake() -> None:
     with RabbitMQStream(management=True) as broker:
         port = int(broker.urls["management"].rpartition(":")[2])

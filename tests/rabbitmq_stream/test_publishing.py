@@ -5,7 +5,9 @@ from __future__ import annotations
 from struct import pack
 
 import pytest
+from msgspec.structs import replace
 
+from fakebrokers.core.frames import Malformed
 from fakebrokers.errors import UsageError
 from fakebrokers.rabbitmq_stream.batches import MAX_UNCOMPRESSED, batch_entry, batch_problem, first_bad
 from fakebrokers.rabbitmq_stream.binary import pack_ids, unpack_ids
@@ -77,7 +79,45 @@ def test_only_two_compressions_are_built_in() -> None:
         batch_entry([b"a"], Compression.SNAPPY)
 
 
+@pytest.mark.parametrize(
+    "sizes",
+    [(), (0,), (5,), (3, 3), (3, 3, 3, 4), (4, 3, 3, 3), (0, 0, 0), (256, 0), (1, 256), (100,) * 50, (16, 4)],
+)
+def test_entries_that_are_alike_and_others_are_read_the_same(sizes: tuple[int, ...]) -> None:
+    """Whatever the sizes, also those that look alike by their sum or by one byte of their size field."""
+    bodies = [bytes([65 + number % 26]) * size for number, size in enumerate(sizes)]
+    frame = publish(7, [(2**40 + number, body) for number, body in enumerate(bodies)])
+    ((came, size),) = StreamCodec().feed(StreamCodec("client").encode(frame))
+    assert came == frame
+    assert size == 13 + sum(12 + each for each in sizes)
+
+
+def test_a_count_that_is_wrong_is_kept_but_not_believed() -> None:
+    frame = replace(publish(7, [(1, b"a"), (2, b"b")]), claimed=5)
+    ((came, _),) = StreamCodec().feed(StreamCodec("client").encode(frame))
+    assert came == frame
+
+
 def test_ids() -> None:
     ids = (0, 1, 2**64 - 1)
     assert unpack_ids(pack_ids(ids)) == ids
     assert pack_ids([258]) == b"\0\0\0\0\0\0\1\2"
+
+
+@pytest.mark.parametrize("filter_values", [(), ("a", "b")])
+def test_a_damaged_entry_is_told_with_its_place(filter_values: tuple[str, ...]) -> None:
+    """The first entry is whole; the second one ends in its length, or in its body."""
+    codec = StreamCodec()
+    unit = StreamCodec("client").encode(publish(7, [(1, b"one"), (2, b"second")], filter_values))
+    body = unit[4:]
+    first = 9 + 8 + (3 if filter_values else 0) + 4 + 3
+    for left, problem in (
+        (first + 5, f"expected a whole entry at byte {first}, got 5 bytes"),
+        (len(body) - 2, f"expected a whole entry at byte {len(body) - 2}, got 2 bytes too few"),
+    ):
+        malformed = codec.decode(body[:left])
+        assert isinstance(malformed, Malformed)
+        assert malformed.problem.endswith(problem)
+        assert codec.damaged is not None
+        whole = codec.damaged[1]
+        assert (whole.count, whole.entries) == (1, simple_entries([b"one"]))

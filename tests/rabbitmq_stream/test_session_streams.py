@@ -9,6 +9,7 @@ from fakebrokers.rabbitmq_stream.cluster import Cluster, Node
 from fakebrokers.rabbitmq_stream.codes import NO_LEADER
 from fakebrokers.rabbitmq_stream.frames import (
     Create,
+    CreateResponse,
     CreateSuperStream,
     DeclarePublisher,
     DeclarePublisherResponse,
@@ -166,3 +167,7 @@ def test_a_node_that_dies_takes_its_connections_along() -> None:
     assert first.ended
     assert second.frames() == [MetadataUpdate(6, "a")]
     assert bench.connect(n0).ended
+    bench.broker.start_node(n0, bench.now)
+    again = bench.connect(n0).handshake("open")
+    again.send(Create(6, "b", {}))
+    assert again.frames() == [CreateResponse(6, 1)]

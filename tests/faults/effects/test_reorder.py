@@ -24,6 +24,13 @@ def test_reorder() -> None:
     assert talk.at(0.5) == [b"stored d\n"]
 
 
+def test_frames_that_waited_for_others_that_never_came_go_on_as_they_came() -> None:
+    talk = Talk(reorder(4, role="confirm", within_s=0.5))
+    assert talk.send(b"put a", b"put b", b"put c") == []
+    assert talk.at(0.49) == []
+    assert talk.at(0.5) == [b"stored a\nstored b\nstored c\n"]
+
+
 def test_reorder_shuffles_by_seed() -> None:
     def order(seed: int) -> list[bytes]:
         talk = Talk(reorder(window=8, order="shuffle", role="confirm"), seed=seed)

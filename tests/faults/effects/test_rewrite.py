@@ -52,6 +52,10 @@ def test_corrupt_draws_its_place_from_the_seed() -> None:
     assert all(place(seed).startswith(b"stor") for seed in range(10))
 
 
+def test_corrupt_has_one_place_in_one_byte() -> None:
+    assert Talk(truncate(1, kind="Stored"), corrupt(xor=0x20, kind="Stored")).send(b"put a") == [b"S"]
+
+
 def test_truncate() -> None:
     assert Talk(truncate(3, kind="Stored")).send(b"put a") == [b"sto"]
     assert Talk(truncate(keep=-2, kind="Stored")).send(b"put a") == [b"stored "]

@@ -36,6 +36,12 @@ def test_slice_once_in_the_frame_or_in_the_stream() -> None:
     assert talk.send(b"put a", b"put b") == [b"stored a\n", b"sto", b"red b\n"]
 
 
+def test_one_cut_delays_nothing_behind_the_frame() -> None:
+    talk = Talk(slice_(at=2, gap_s=0.1, kind="Stored", nth=1))
+    assert talk.send(b"put a", b"put b") == [b"st"]
+    assert b"".join(talk.at(0.1)) == b"ored a\nstored b\n"
+
+
 def test_slice_walks_through_the_frames_of_a_kind() -> None:
     talk = Talk(slice_(walk=True, gap_s=0, direction="out"))
     assert talk.send(b"put a", b"put b", b"get a", b"put c") == [
