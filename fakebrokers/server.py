@@ -33,6 +33,7 @@ from fakebrokers.core.session import Broker, HangUp
 from fakebrokers.core.tcp import TcpListener
 from fakebrokers.core.virtual import VirtualLoop
 from fakebrokers.core.waiting import Waiter, Wanted
+from fakebrokers.core.watch import Watcher
 from fakebrokers.core.wire import Wire, frames_of
 from fakebrokers.errors import UsageError
 from fakebrokers.faults.control import FaultControl
@@ -71,10 +72,13 @@ class FakeServer(ABC):
         broker: The model of what all connections share; look, do not touch, from other threads.
         engine: The core; for tests of the core and for reports.
         tls: The certificates, if it listens for TLS.
+        watcher: Is told what clients are handed and what they write, byte for byte, behind all faults. Set
+            it before `start`; so far only connections in memory tell.
     """
 
     protocol: ClassVar[Protocol]
     tls: Tls | None = None
+    watcher: Watcher | None = None
 
     def __init__(
         self,
@@ -169,7 +173,7 @@ class FakeServer(ABC):
             raise UsageError(f"this {self.protocol.name} fake runs already, at {self.url}")
         self._open_journal()
         loop = InsideLoop(asyncio.get_running_loop()) if self.in_memory else loop_thread()
-        self._driver = driver = Driver(self.engine, loop.loop)
+        self._driver = driver = Driver(self.engine, loop.loop, self.watcher)
         if isinstance(loop.loop, VirtualLoop):
             self.clock.wall_at_zero = WALL_ON_VIRTUAL_TIME
         self.engine.start(loop.loop.time())

@@ -6,14 +6,22 @@ import asyncio
 import math
 
 from fakebrokers.core.engine import Engine
+from fakebrokers.core.watch import Watcher
 
 
 class Driver:
-    """Keeps an engine's timers on an asyncio loop."""
+    """Keeps an engine's timers on an asyncio loop.
 
-    def __init__(self, engine: Engine, loop: asyncio.AbstractEventLoop) -> None:
+    Attributes:
+        watcher: Is told what passes between the connections of this engine and their clients.
+    """
+
+    def __init__(
+        self, engine: Engine, loop: asyncio.AbstractEventLoop, watcher: Watcher | None = None
+    ) -> None:
         self.engine = engine
         self.loop = loop
+        self.watcher = watcher
         self._timer: asyncio.TimerHandle | None = None
         self._armed = math.inf
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from copy import deepcopy
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from .bodies import body_bytes, report_body
 from .failure import CallbackError, Failure
@@ -37,6 +37,14 @@ LEFT_OUT: Json = {
     "subentry": None,
     "wait": True,
 }
+
+
+class _Takes(NamedTuple):
+    """The parameters of an op's method: all, those without a default, and whether it is ``async``."""
+
+    names: tuple[str, ...]
+    needed: tuple[str, ...]
+    is_async: bool
 
 
 class AdapterBase:
@@ -68,6 +76,7 @@ class AdapterBase:
         self.subs: dict[str, Subscription] = {}
         self.stopping = asyncio.Event()
         self._armed: dict[str, int] = {}
+        self._signatures: dict[str, _Takes] = {}
         self._running: dict[int, asyncio.Task[None]] = {}
         self._cancelled: set[int] = set()
         self._harness: set[asyncio.Task[Any]] | None = None
@@ -173,17 +182,30 @@ class AdapterBase:
         method = self.ops[name]
         args = request.get("args") or {}
         context = {"args": args, "timeout_ms": request.get("timeout_ms"), "request_id": request.get("id")}
-        given = {**deepcopy(LEFT_OUT), **args, **context}
-        parameters = inspect.signature(method).parameters
-        taken = {key: value for key, value in given.items() if key in parameters}
-        missing = [key for key, p in parameters.items() if key not in taken and p.default is p.empty]
+        takes = self._takes(name)
+        given = {**args, **context}
+        taken = {key: given[key] for key in takes.names if key in given}
+        for key in takes.names:
+            if key not in given and key in LEFT_OUT:
+                taken[key] = deepcopy(LEFT_OUT[key])
+        missing = [key for key in takes.needed if key not in taken]
         if missing:
             raise Failure("invalid", f"{name} needs {', '.join(missing)}")
-        if inspect.iscoroutinefunction(method):
+        if takes.is_async:
             return await method(**taken)
         if self._threads is None:
             self._threads = ThreadPoolExecutor(THREADS_MAX)
         return await self.loop.run_in_executor(self._threads, partial(method, **taken))
+
+    def _takes(self, name: str) -> _Takes:
+        """What the method of an op takes; looked up once."""
+        if name not in self._signatures:
+            method = self.ops[name]
+            parameters = inspect.signature(method).parameters
+            needed = tuple(key for key, p in parameters.items() if p.default is p.empty)
+            is_async = inspect.iscoroutinefunction(method)
+            self._signatures[name] = _Takes(tuple(parameters), needed, is_async)
+        return self._signatures[name]
 
     def _write(self, line: Json) -> None:
         with self._lock:
