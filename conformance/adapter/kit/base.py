@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from copy import deepcopy
-from functools import partial
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 from .bodies import body_bytes, report_body
@@ -47,6 +47,14 @@ class _Takes(NamedTuple):
     is_async: bool
 
 
+@cache
+def _takes(function: Callable[..., Any]) -> _Takes:
+    """What the function of an op takes besides its ``self``; looked up once."""
+    parameters = {key: p for key, p in inspect.signature(function).parameters.items() if key != "self"}
+    needed = tuple(key for key, p in parameters.items() if p.default is p.empty)
+    return _Takes(tuple(parameters), needed, inspect.iscoroutinefunction(function))
+
+
 class AdapterBase:
     """Subclass it, fill in the facts, add methods marked with `op`."""
 
@@ -76,7 +84,6 @@ class AdapterBase:
         self.subs: dict[str, Subscription] = {}
         self.stopping = asyncio.Event()
         self._armed: dict[str, int] = {}
-        self._signatures: dict[str, _Takes] = {}
         self._running: dict[int, asyncio.Task[None]] = {}
         self._cancelled: set[int] = set()
         self._harness: set[asyncio.Task[Any]] | None = None
@@ -182,7 +189,7 @@ class AdapterBase:
         method = self.ops[name]
         args = request.get("args") or {}
         context = {"args": args, "timeout_ms": request.get("timeout_ms"), "request_id": request.get("id")}
-        takes = self._takes(name)
+        takes = _takes(getattr(method, "__func__", method))
         given = {**args, **context}
         taken = {key: given[key] for key in takes.names if key in given}
         for key in takes.names:
@@ -196,16 +203,6 @@ class AdapterBase:
         if self._threads is None:
             self._threads = ThreadPoolExecutor(THREADS_MAX)
         return await self.loop.run_in_executor(self._threads, partial(method, **taken))
-
-    def _takes(self, name: str) -> _Takes:
-        """What the method of an op takes; looked up once."""
-        if name not in self._signatures:
-            method = self.ops[name]
-            parameters = inspect.signature(method).parameters
-            needed = tuple(key for key, p in parameters.items() if p.default is p.empty)
-            is_async = inspect.iscoroutinefunction(method)
-            self._signatures[name] = _Takes(tuple(parameters), needed, is_async)
-        return self._signatures[name]
 
     def _write(self, line: Json) -> None:
         with self._lock:

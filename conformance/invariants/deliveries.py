@@ -1,0 +1,145 @@
+"""The application gets what the client was delivered: everything, once, in order, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from conformance.adapter.messages import body_bytes
+from conformance.invariants.recovery import subscriptions
+from conformance.invariants.registry import Violation, invariant
+from conformance.sweep.bases import Done
+from conformance.sweep.case import Case
+from conformance.sweep.facts import Record, Window
+from conformance.sweep.tape import Moment
+from conformance.sweep.told import Heard
+
+DUE_S = 0.5  #: what a client may take to hand a message over, besides the callbacks in front of it
+
+
+class _Log:
+    """A subscription to a log, held against its lives on the wire, one after the other."""
+
+    def __init__(self, case: Case, done: Done, windows: list[Window]) -> None:
+        self.case = case
+        self.done = done
+        self.windows = windows
+        self.got = [heard for heard in case.heard("message") if heard["sub"] == done.args["sub"]]
+        self.next = 0  #: of `got`
+        self.position: int | None = None  #: behind the last message that was due, or skipped with right
+        self.last: int | None = None  #: of the last message that the application got
+
+    def check(self) -> Iterator[Violation]:
+        for number, window in enumerate(self.windows):
+            until = self.windows[number + 1].asked if number + 1 < len(self.windows) else None
+            yield from self._resumes(window)
+            yield from self._life(window, until)
+        if self.next < len(self.got):
+            heard = self.got[self.next]
+            yield f"{heard['position']} was surfaced unasked, again, or out of order", heard.at
+
+    def _resumes(self, window: Window) -> Iterator[Violation]:
+        """A later life begins where the application stands, or at the message that it is at."""
+        if self.position is None:
+            return
+        start = window.start
+        low = self.position if self.last is None else self.last
+        if start["type"] != "offset" or not low <= start["value"] <= self.position:
+            yield f"asks for {start}, the application stands at {self.position}", window.asked
+
+    def _life(self, window: Window, until: Moment | None) -> Iterator[Violation]:
+        floor = window.start["value"] if window.start["type"] == "offset" else None
+        wanted: list[tuple[Moment, Record]] = []
+        ends: list[tuple[int, int]] = []
+        for arrival in window.arrivals:
+            wanted += [
+                (arrival.at, record)
+                for record in arrival.records
+                if floor is None or record.position >= floor
+            ]
+            if arrival.behind is not None:
+                floor = max(floor or 0, arrival.behind)
+                ends.append((len(wanted), floor))
+        count = 0
+        while count < len(wanted) and self.next < len(self.got):
+            heard, (at, record) = self.got[self.next], wanted[count]
+            if not _same(heard, record) or heard.at < at or (until is not None and heard.at > until):
+                break
+            if record.ts is not None and str(heard["ts"]) != str(record.ts):
+                yield f"{record.position} was surfaced with time {heard['ts']}, it is {record.ts}", heard.at
+            self.last = record.position
+            self.position = record.position + 1
+            self.next += 1
+            count += 1
+        for places, behind in ends:
+            if places <= count:
+                self.position = max(self.position or 0, behind)
+        if count < len(wanted):
+            yield from self._missing(window, wanted[count], until)
+
+    def _missing(
+        self, window: Window, due: tuple[Moment, Record], until: Moment | None
+    ) -> Iterator[Violation]:
+        """Not all came: the life has to have ended before it could."""
+        at, record = due
+        slow = (self.done.args.get("on_message") or {}).get("sleep_ms", 0) / 1000
+        former = self.got[self.next - 1].at.t if self.next else 0.0
+        latest = max(at.t, former) + slow + DUE_S
+        closing = self.case.mark("close")
+        ends = (window.closed, window.conn.ended, window.conn.garbage, until, closing)
+        if all(end is None or latest < end.t for end in ends) and latest < self.case.ended_s:
+            yield f"{record.position} came to the client and was not surfaced", at
+
+
+def _same(heard: Heard, record: Record) -> bool:
+    body: Any = heard["body"]
+    if "sha256" in body:
+        return bool(int(heard["position"]) == record.position and body["len"] == len(record.body))
+    return bool(int(heard["position"]) == record.position and body_bytes(body) == record.body)
+
+
+@invariant("delivers-what-came")
+def delivers_what_came(case: Case) -> Iterator[Violation]:
+    """The application gets every message that was delivered to the client, once, in order, and no other."""
+    if not case.model.is_log:
+        return
+    for done, windows in subscriptions(case):
+        yield from _Log(case, done, windows).check()
+
+
+@invariant("no-delivery-behind-the-end")
+def none_behind_the_end(case: Case) -> Iterator[Violation]:
+    """A subscription that the application has ended surfaces nothing more."""
+    for done in case.done("unsubscribe"):
+        if done.result is None or not done.result.ok or done.ended is None:
+            continue
+        again = [
+            d.begun
+            for d in case.done("subscribe")
+            if d.args["sub"] == done.args["sub"] and d.begun > done.begun
+        ]
+        for heard in case.heard("message"):
+            if (
+                heard["sub"] == done.args["sub"]
+                and heard.at > done.ended
+                and not any(b < heard.at for b in again)
+            ):
+                yield f"{heard['position']} was surfaced behind the end of {heard['sub']}", heard.at
+
+
+@invariant("stores-by-order")
+def stores_by_order(case: Case) -> Iterator[Violation]:
+    """A position is stored with the broker only because the application said so, as it said it."""
+    if case.notes.get("commits-by-itself"):
+        return
+    ordered = {
+        (done.args["target"], done.args["name"], str(done.args["offset"]))
+        for done in case.ops
+        if done.op in case.model.storing
+    }
+    for noted in case.facts.noted:
+        if (noted.target, noted.name, str(noted.position)) not in ordered:
+            yield (
+                f"position {noted.position} of {noted.target} was stored for {noted.name!r} unasked",
+                noted.at,
+            )

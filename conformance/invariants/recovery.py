@@ -1,0 +1,142 @@
+"""After a disturbance the client is as before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from conformance.invariants.registry import Violation, invariant
+from conformance.sweep.case import Case
+from conformance.sweep.facts import Window
+
+
+def _was_told_gone(case: Case) -> bool:
+    """Whether the application knows that something of its own is gone."""
+    return bool(case.session_events("disconnected", "target_closed"))
+
+
+def _was_refused(case: Case) -> bool:
+    """Whether the server has refused to open something: it may have meant that for good."""
+    return any(
+        one.accepted is False and case.model.is_opening(one.frame) for one in case.facts.questions
+    ) or any(conn.turned_away is not None for conn in case.conns.values())
+
+
+@invariant("comes-back")
+def comes_back(case: Case) -> Iterator[Violation]:
+    """Once nothing disturbs it any more, a session that reconnects works again."""
+    if not case.reconnects or not case.is_clear or _was_told_gone(case):
+        return
+    for done in case.ops:
+        if done.phase == "probe" and done.op != "state" and done.result is not None:
+            result = done.result
+            if not case.is_connected or result.ok or result.hang or result.word == "refused":
+                return
+            if not _was_refused(case):
+                yield f"{done.op} in a calm sea: {result}", done.begun, done.ended
+            return
+    connects = [done for done in case.done("connect") if done.result is not None]
+    calm = case.mark("calm")
+    for done in connects[-1:]:
+        assert done.result is not None
+        if calm is not None and done.begun > calm and not done.result.ok and not _was_refused(case):
+            yield f"connect in a calm sea: {done.result}", done.begun
+
+
+def _alive(case: Case) -> list[Window] | None:
+    """The windows that are open when the base says that all subscriptions should be; None if it does not."""
+    at = case.mark("subscribed")
+    if at is None:
+        return None
+    return [
+        window
+        for window in case.facts.windows
+        if window.opened is not None
+        and window.opened < at
+        and (window.closed is None or window.closed > at)
+        and window.conn.stands(at)
+    ]
+
+
+def _wanted(case: Case) -> int:
+    """How many subscriptions the application has at that time."""
+    at = case.mark("subscribed")
+    assert at is not None
+    opened = {
+        done.args["sub"]
+        for done in case.done("subscribe")
+        if done.result and done.result.ok and done.begun < at
+    }
+    ended = {done.args["sub"] for done in case.done("unsubscribe") if done.begun < at}
+    return len(opened - ended)
+
+
+@invariant("one-subscription-each")
+def one_subscription_each(case: Case) -> Iterator[Violation]:
+    """A subscription of the application is one on the wire."""
+    alive = _alive(case)
+    if alive is None or _was_told_gone(case) or not case.is_clear:
+        return
+    if len(alive) > _wanted(case):
+        yield f"{len(alive)} subscriptions on the wire, {_wanted(case)} are wanted", alive[-1].opened
+
+
+@invariant("comes-back")
+def subscriptions_come_back(case: Case) -> Iterator[Violation]:
+    """Once nothing disturbs it any more, every subscription is on the wire again."""
+    alive = _alive(case)
+    if (
+        alive is None
+        or _was_told_gone(case)
+        or not case.is_clear
+        or not case.reconnects
+        or _was_refused(case)
+    ):
+        return
+    if len(alive) < _wanted(case):
+        yield f"{len(alive)} subscriptions on the wire, {_wanted(case)} are wanted", case.mark("subscribed")
+
+
+@invariant("asks-what-was-ordered")
+def asks_what_was_ordered(case: Case) -> Iterator[Violation]:
+    """A subscription first asks for what was ordered; its settings stay the same in all its lives."""
+    for done, windows in subscriptions(case):
+        options: dict[str, Any] = done.args.get("options") or {}
+        for number, window in enumerate(windows):
+            start = options.get("offset")
+            if number == 0 and start is not None and not _same_start(start, window.start):
+                yield f"asks for {window.start}, ordered was {start}", window.asked
+            ordered = case.model.settings(options)
+            for name, value in ordered.items():
+                if name in window.settings and window.settings[name] != value:
+                    yield f"asks with {name} {window.settings[name]!r}, ordered was {value!r}", window.asked
+
+
+def _same_start(ordered: Any, asked: Any) -> bool:
+    value = ordered.get("value")
+    return bool(ordered["type"] == asked["type"] and (value is None or int(value) == asked["value"]))
+
+
+def subscriptions(case: Case) -> Iterator[tuple[Any, list[Window]]]:
+    """The ops that subscribe, each with its lives on the wire, where it can be told whose they are."""
+    ops = [done for done in case.done("subscribe") if done.result is not None]
+    for done in ops:
+        target, sub = done.args["target"], done.args["sub"]
+        if sum(1 for other in ops if other.args["sub"] == sub) > 1:
+            continue
+        until = [
+            d.begun for d in case.done("unsubscribe") if d.args.get("sub") == sub and d.begun > done.begun
+        ]
+        end = min(until, default=None)
+        rivals = [
+            other for other in ops
+            if other is not done and other.args["target"] == target and (end is None or other.begun < end)
+            and not any(d.begun < done.begun for d in case.done("unsubscribe")
+                        if d.args.get("sub") == other.args["sub"])
+        ]  # fmt: skip
+        if rivals:
+            continue
+        yield done, [
+            window for window in case.facts.windows
+            if window.target == target and window.asked > done.begun and (end is None or window.asked < end)
+        ]  # fmt: skip

@@ -1,0 +1,144 @@
+"""Requests end as they were answered, and end with their connection."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from conformance.invariants.registry import Violation, invariant
+from conformance.sweep.bases import Done
+from conformance.sweep.case import Case
+from conformance.sweep.facts import Question
+from conformance.sweep.model import Asks
+
+SLACK_S = 0.005
+AT_ONCE_S = 0.3
+
+
+def _asked(case: Case) -> Iterator[tuple[Done, Asks, list[Question]]]:
+    """Ops that ask one question each, with the questions that fit and were asked meanwhile."""
+    for done in case.ops:
+        asks = case.model.ops.get(done.op)
+        if asks is None or done.result is None:
+            continue
+        end = done.ended
+        yield (
+            done,
+            asks,
+            [
+                question
+                for question in case.facts.questions
+                if type(question.frame) is asks.kind
+                and question.asked > done.begun
+                and (end is None or question.asked < end)
+                and asks.fits(done.args, question.frame)
+            ],
+        )
+
+
+def _come(done: Done, questions: Sequence[Question]) -> list[Question]:
+    """Those whose answer the client had when the op ended."""
+    return [one for one in questions if one.answered is not None and done.ended and one.answered < done.ended]
+
+
+@invariant("ok-needs-answer")
+def ok_needs_answer(case: Case) -> Iterator[Violation]:
+    """An op that asks the broker works out only behind an answer that says yes."""
+    for done, _, questions in _asked(case):
+        assert done.result is not None
+        if done.result.ok and not any(one.accepted for one in _come(done, questions)):
+            yield f"{done.op} was ok without an answer that says so", done.ended
+    for done in case.done("subscribe"):
+        if done.result is not None and done.result.ok and done.ended is not None:
+            opened = [w for w in case.facts.windows if w.opened and done.begun < w.opened < done.ended]
+            if not opened and case.facts.windows:
+                yield "subscribe was ok without an answer that says so", done.ended
+    for done in case.done("connect"):
+        if done.result is None or not done.result.ok or done.ended is None:
+            continue
+        if not any(conn.ready and conn.ready < done.ended for conn in case.conns.values()):
+            yield "connect was ok before a handshake was done", done.ended
+
+
+@invariant("refused-needs-answer")
+def refused_needs_answer(case: Case) -> Iterator[Violation]:
+    """An op is called refused only behind an answer with this code."""
+    for done, _, questions in _asked(case):
+        assert done.result is not None
+        if done.result.word == "refused":
+            codes = [one.code for one in _come(done, questions)]
+            if done.result.code not in codes:
+                yield f"{done.op} was refused with {done.result.code}; what came was {codes}", done.ended
+
+
+@invariant("answer-value")
+def answer_value(case: Case) -> Iterator[Violation]:
+    """What an op returns is what the answer said."""
+    for done, asks, questions in _asked(case):
+        assert done.result is not None
+        if not done.result.ok or asks.value is None:
+            continue
+        wanted = [asks.value(one.answer) for one in _come(done, questions) if one.accepted]
+        got = done.result.value
+        if wanted and not any(all(str(got.get(k)) == str(v) for k, v in each.items()) for each in wanted):
+            yield f"{done.op} returned {dict(got)}, and the answer said {wanted}", done.ended
+
+
+@invariant("answer-counts")
+def request_answer_counts(case: Case) -> Iterator[Violation]:
+    """An intact answer before the deadline is the end of its op."""
+    for done, asks, questions in _asked(case):
+        assert done.result is not None
+        if len(questions) != 1 or done.ended is None or done.result.word in ("cancelled", "hang"):
+            continue
+        [one] = questions
+        if one.answered is None or not one.conn.serves(one.answered):
+            continue
+        if asks.apt is not None and not asks.apt(done.args, one.answer):
+            continue
+        if one.answered.t > done.begun.t + done.timeout_s - SLACK_S or _has_twin(case, done):
+            continue
+        late_s = done.ended.t - one.answered.t
+        if one.answered < done.ended and done.result.word != ("ok" if one.accepted else "refused"):
+            yield f"{done.op} ended {done.result.word}, and was answered", one.answered, done.ended
+        elif late_s > AT_ONCE_S:
+            yield f"{done.op} went on for {late_s:.1f} s behind its answer", one.answered
+
+
+def _has_twin(case: Case, done: Done) -> bool:
+    """Whether another op asked the same while this one was open: which question is whose cannot be told."""
+    for other in case.ops:
+        if other is done or other.op != done.op or other.args != done.args:
+            continue
+        ended = other.ended
+        if other.begun < (done.ended or other.begun) and (ended is None or ended > done.begun):
+            return True
+    return False
+
+
+@invariant("loss-ends-requests")
+def loss_ends_requests(case: Case) -> Iterator[Violation]:
+    """The end of a connection ends at once what was asked on it."""
+    for done, _, questions in _asked(case):
+        if len(questions) != 1 or done.ended is None or _has_twin(case, done):
+            continue
+        [one] = questions
+        lost = one.conn.ended
+        if lost is None or lost < one.asked or (one.answered is not None and one.answered < lost):
+            continue
+        if done.ended.t > lost.t + AT_ONCE_S:
+            yield f"{done.op} ended {done.ended.t - lost.t:.1f} s behind its connection", lost, done.ended
+
+
+@invariant("fails-fast")
+def fails_fast(case: Case) -> Iterator[Violation]:
+    """Without a connection, and with nobody who makes one, an op fails at once."""
+    if case.reconnects:
+        return
+    needy = {*case.model.ops, "publish", "publish_many", "subscribe"}
+    for done in case.ops:
+        if done.op not in needy or done.ended is None or done.result is None or done.result.hang:
+            continue
+        if any(conn.stands(done.begun) for conn in case.conns.values()):
+            continue
+        if done.ended.t - done.begun.t > AT_ONCE_S:
+            yield f"{done.op} took {done.ended.t - done.begun.t:.1f} s without a connection", done.begun

@@ -1,0 +1,134 @@
+"""All specs of a protocol: every act at every frame of every base, and a second fault behind a loss."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from conformance.adapter.kit import AdapterBase
+from conformance.sweep.acts import ACTS, Place
+from conformance.sweep.case import Case
+from conformance.sweep.room import room_of
+from conformance.sweep.run import client_of, run
+from conformance.sweep.specs import Bend, Spec
+from fakebrokers.core.frames import kind_of
+
+
+class Item(NamedTuple):
+    """A spec, and the group that it is drawn from."""
+
+    group: tuple[str, ...]
+    spec: Spec
+
+
+def places(case: Case) -> list[Place]:
+    """The frames of a run, as the places at which acts can take place."""
+    found = []
+    kinds: Counter[tuple[str, str]] = Counter()
+    for conn in case.conns.values():
+        encode = case.model.codec("client").encode
+        counts: Counter[str] = Counter()
+        for seen in conn.frames:
+            kind = kind_of(seen.frame)
+            counts[seen.direction] += 1
+            kinds[seen.direction, kind] += 1
+            found.append(
+                Place(
+                    conn.name,
+                    seen.direction,
+                    counts[seen.direction],
+                    seen.frame,
+                    seen.size,
+                    kinds[seen.direction, kind],
+                    encode(seen.frame) if seen.direction == "out" else b"",
+                )
+            )
+    return found
+
+
+def singles(case: Case) -> Iterator[Item]:
+    """Every act at every frame of a run without faults."""
+    spec = case.spec
+    for place in places(case):
+        kind = kind_of(place.frame)
+        for act in ACTS.values():
+            for group, param in act.params(place, case.model):
+                bend = Bend(place.connection, place.direction, place.nth, act.name, param)
+                yield Item(
+                    (act.name, kind if act.by_kind else "", group), Spec(spec.protocol, spec.base, (bend,))
+                )
+
+
+#: What is done as a second fault: act, parameter, and the direction of the frame.
+SECOND: Sequence[tuple[str, object, str]] = (
+    ("rst", None, "in"),
+    ("rst-before", None, "in"),
+    ("goodbye", "fin", "in"),
+    ("rst", None, "out"),
+    ("lost", None, "out"),
+    ("cut", 6, "out"),
+    ("late", None, "out"),
+    ("goodbye", "stays", "out"),
+    ("twice", None, "out"),
+    ("fin", None, "out"),
+    ("contradict", "instead", "out"),
+)
+POSITIONS = {"early": 0.0, "half": 0.5, "late": 0.75}
+
+
+def seconds(client: type[AdapterBase], case: Case) -> Iterator[Item]:
+    """A loss at three places of the first connection, then a fault at each frame of the next one."""
+    spec = case.spec
+    first = next(iter(case.conns.values()), None)
+    if first is None or not case.reconnects:
+        return
+    for word, loss in losses(case):
+        one = run(client, Spec(spec.protocol, spec.base, loss))
+        known = set(case.conns) if not loss else {first.name}
+        later = [name for name in one.conns if name not in known] if loss else list(one.conns)[1:]
+        for place in places(one):
+            if not later or place.connection != later[0]:
+                continue
+            happens = [("happens", [name, ""], "out") for name in case.model.happenings]
+            for act, param, direction in (*SECOND, *happens):
+                if direction != place.direction:
+                    continue
+                if act == "contradict" and case.model.opposite(place.frame) is None:
+                    continue
+                bend = Bend(place.connection, place.direction, place.nth, act, param)
+                group = ("second", act, word, kind_of(place.frame))
+                yield Item(group, Spec(spec.protocol, spec.base, (*loss, bend)))
+
+
+def losses(case: Case) -> Iterator[tuple[str, tuple[Bend, ...]]]:
+    """The first faults; none where the base itself loses its connections."""
+    if case.touched:
+        yield "own", ()
+        return
+    first = next(iter(case.conns.values()))
+    frames = list(first.of("out"))
+    ready = first.ready
+    start = sum(1 for seen in frames if ready is not None and seen.at <= ready)
+    for word, share in POSITIONS.items():
+        nth = start + int((len(frames) - start) * share)
+        if 0 < nth <= len(frames):
+            yield word, (Bend(first.name, "out", nth, "rst"),)
+
+
+def universe(protocol: str, client: type[AdapterBase] | None = None) -> list[Item]:
+    """Everything, base by base.
+
+    Args:
+        client: Whose frames are disturbed; the reference client by default.
+    """
+    chosen = client or client_of(protocol)
+    found: list[Item] = []
+    for name, base in room_of(protocol).bases.items():
+        plain = Spec(protocol, name)
+        found.append(Item(("plain", "costly" if base.costly else name), plain))
+        if base.bends:
+            case = run(chosen, plain)
+            found += singles(case)
+            found += seconds(chosen, case)
+    return found
