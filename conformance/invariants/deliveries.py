@@ -14,6 +14,8 @@ from conformance.sweep.facts import Record, Window
 from conformance.sweep.tape import Moment
 from conformance.sweep.told import Heard
 
+DAMAGE_S = 1.0
+LOOK_BACK_S = 5.0  #: what has come by then was processed
 DUE_S = 0.5  #: what a client may take to hand a message over, besides the callbacks in front of it
 
 
@@ -142,4 +144,61 @@ def stores_by_order(case: Case) -> Iterator[Violation]:
             yield (
                 f"position {noted.position} of {noted.target} was stored for {noted.name!r} unasked",
                 noted.at,
+            )
+
+
+@invariant("damage-is-told")
+def damage_is_told(case: Case) -> Iterator[Violation]:
+    """What cannot be read of a delivery is reported to the application."""
+    told = [heard.at for heard in case.heard("error")]
+    for window in case.facts.windows:
+        for arrival in window.arrivals:
+            over = window.closed is not None and window.closed.t < arrival.at.t + DAMAGE_S
+            if arrival.damaged and not over and not any(at > arrival.at for at in told):
+                yield "a delivery was damaged, and no error was told", arrival.at
+
+
+@invariant("credit-overrun")
+def credit_overrun(case: Case) -> Iterator[Violation]:
+    """The client allows no more deliveries at a time than were ordered."""
+    if any(case.done(*case.model.crediting)):
+        return
+    for window in case.facts.windows:
+        arrived = [arrival.at for arrival in window.arrivals]
+        granted = 0
+        for at, count in window.granted:
+            granted += count
+            came = sum(1 for one in arrived if one < at)
+            if granted > came and window.closed is None:
+                yield f"{granted} deliveries were allowed again, {came} had come", at
+                break
+
+
+@invariant("credit-leak")
+def credit_leak(case: Case) -> Iterator[Violation]:
+    """A subscription that rests is allowed as many deliveries as at first."""
+    at = case.mark("subscribed")
+    if at is None or any(case.done(*case.model.crediting)):
+        return
+    for window in case.facts.windows:
+        open_then = window.opened is not None and (window.closed is None or window.closed > at)
+        if not open_then or not window.conn.stands(at) or "credit" not in window.settings:
+            continue
+        arrived = sum(1 for arrival in window.arrivals if arrival.at.t < at.t - LOOK_BACK_S)
+        granted = sum(count for moment, count in window.granted if moment < at)
+        if granted < arrived:
+            yield f"{arrived} deliveries came and only {granted} were allowed again", at
+
+
+@invariant("close-is-prompt")
+def close_is_prompt(case: Case) -> Iterator[Violation]:
+    """A close lets the callbacks that run end, and begins no others."""
+    closes = [done for done in case.done("close") if done.phase == "close" and done.ended is not None]
+    if not closes or case.model.drains_on_close or "sessions" in case.notes:
+        return
+    for heard in case.heard("message"):
+        if closes[-1].begun.t + DUE_S < heard.at.t and heard.at < closes[-1].ended:  # type: ignore[operator]
+            yield (
+                f"{heard['position']} was surfaced {heard.at.t - closes[-1].begun.t:.1f} s into a close",
+                heard.at,
             )

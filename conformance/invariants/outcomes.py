@@ -7,7 +7,8 @@ from collections.abc import Hashable, Iterator
 
 from conformance.invariants.registry import Violation, invariant
 from conformance.sweep.case import Case
-from conformance.sweep.facts import Settled
+from conformance.sweep.facts import Settled, Written
+from conformance.sweep.told import Told
 
 SLACK_S = 0.005  #: what comes this close to a deadline may be late
 
@@ -141,3 +142,34 @@ def written_once(case: Case) -> Iterator[Violation]:
         if key in seen:
             yield f"{one.body[:20]!r} was written again", one.at
         seen[key] = one
+
+
+@invariant("fails-for-a-reason")
+def unknown_for_a_reason(case: Case) -> Iterator[Violation]:
+    """What is given up before its deadline has lost its connection or its counterpart, or was called off."""
+    for told in case.told:
+        if told.word != "unknown" or told.place is None or told.at is None or told.done.result is None:
+            continue
+        if (
+            told.done.result.word in ("cancelled", "hang", "crashed")
+            or told.at.t >= told.deadline_s - SLACK_S
+        ):
+            continue
+        written = [one for one in case.facts.written if one.place == told.place and one.at < told.at]
+        if written and not any(_has_ended(case, one, told) for one in written):
+            yield f"{told} after {told.at.t - told.done.begun.t:.2f} s, and nothing was lost", told.at
+
+
+def _has_ended(case: Case, written: Written, told: Told) -> bool:
+    assert told.at is not None
+    conn = written.conn
+    ends = (conn.ended, conn.goodbye, conn.garbage, conn.parting)
+    if any(end is not None and end < told.at for end in ends):
+        return True
+    target = told.done.args["target"]
+    if any(one.conn is conn and one.target == target and one.at < told.at for one in case.facts.dropped):
+        return True
+    if any(not one.stored and one.conn is conn and one.place[0] == target for one in case.facts.settled):
+        return True  # a refusal may say that the broker does not know the producer
+    called_off = (*case.model.dropping, "close", "abort")
+    return any(done.begun < told.at for done in case.done(*called_off) if done.begun > written.at)

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
 from conformance.invariants.registry import Violation, invariant
 from conformance.sweep.case import Case
-from conformance.sweep.facts import Window
+from conformance.sweep.facts import Question, Window
+from fakebrokers.core.frames import kind_of
+
+MANY = 6  #: refusals of one kind
+MANY_S = 1.0
 
 
-def _was_told_gone(case: Case) -> bool:
-    """Whether the application knows that something of its own is gone."""
-    return bool(case.session_events("disconnected", "target_closed"))
+def _was_told_gone(case: Case, target: Any) -> bool:
+    """Whether the application knows that what it has of a target is gone."""
+    if case.session_events("disconnected"):
+        return True
+    gone = [heard["targets"] for heard in case.session_events("target_closed")]
+    return any(not targets or target in targets for targets in gone)
 
 
 def _was_refused(case: Case) -> bool:
@@ -25,14 +33,14 @@ def _was_refused(case: Case) -> bool:
 @invariant("comes-back")
 def comes_back(case: Case) -> Iterator[Violation]:
     """Once nothing disturbs it any more, a session that reconnects works again."""
-    if not case.reconnects or not case.is_clear or _was_told_gone(case):
+    if not case.reconnects or not case.is_clear or case.session_events("disconnected"):
         return
     for done in case.ops:
         if done.phase == "probe" and done.op != "state" and done.result is not None:
             result = done.result
             if not case.is_connected or result.ok or result.hang or result.word == "refused":
                 return
-            if not _was_refused(case):
+            if not _was_refused(case) and not _was_told_gone(case, done.args.get("target")):
                 yield f"{done.op} in a calm sea: {result}", done.begun, done.ended
             return
     connects = [done for done in case.done("connect") if done.result is not None]
@@ -58,43 +66,64 @@ def _alive(case: Case) -> list[Window] | None:
     ]
 
 
-def _wanted(case: Case) -> int:
-    """How many subscriptions the application has at that time."""
+def _wanted(case: Case) -> Counter[str]:
+    """How many subscriptions of each target the application has at that time."""
     at = case.mark("subscribed")
     assert at is not None
-    opened = {
-        done.args["sub"]
-        for done in case.done("subscribe")
-        if done.result and done.result.ok and done.begun < at
-    }
     ended = {done.args["sub"] for done in case.done("unsubscribe") if done.begun < at}
-    return len(opened - ended)
+    found: Counter[str] = Counter()
+    for done in case.done("subscribe"):
+        if done.result is not None and done.result.ok and done.begun < at and done.args["sub"] not in ended:
+            found[done.args["target"]] += 1
+    return found
 
 
 @invariant("one-subscription-each")
 def one_subscription_each(case: Case) -> Iterator[Violation]:
     """A subscription of the application is one on the wire."""
     alive = _alive(case)
-    if alive is None or _was_told_gone(case) or not case.is_clear:
+    if alive is None or not case.is_clear:
         return
-    if len(alive) > _wanted(case):
-        yield f"{len(alive)} subscriptions on the wire, {_wanted(case)} are wanted", alive[-1].opened
+    wanted, there = _wanted(case), Counter(window.target for window in alive)
+    for target, count in there.items():
+        if count > wanted[target] and not _was_told_gone(case, target):
+            yield (
+                f"{count} subscriptions of {target} on the wire, {wanted[target]} are wanted",
+                alive[-1].opened,
+            )
 
 
 @invariant("comes-back")
 def subscriptions_come_back(case: Case) -> Iterator[Violation]:
     """Once nothing disturbs it any more, every subscription is on the wire again."""
     alive = _alive(case)
-    if (
-        alive is None
-        or _was_told_gone(case)
-        or not case.is_clear
-        or not case.reconnects
-        or _was_refused(case)
-    ):
+    if alive is None or not case.is_clear or not case.reconnects or _was_refused(case):
         return
-    if len(alive) < _wanted(case):
-        yield f"{len(alive)} subscriptions on the wire, {_wanted(case)} are wanted", case.mark("subscribed")
+    there = Counter(window.target for window in alive)
+    for target, count in _wanted(case).items():
+        if there[target] < count and not _was_told_gone(case, target):
+            mark = case.mark("subscribed")
+            yield f"{there[target]} subscriptions of {target} on the wire, {count} are wanted", mark
+
+
+@invariant("pauses-between-attempts")
+def pauses_between_attempts(case: Case) -> Iterator[Violation]:
+    """What the server has refused is not asked again and again without a pause."""
+    by_kind: dict[tuple[Any, ...], list[Question]] = {}
+    for question in case.facts.questions:
+        if question.accepted is False:
+            key = type(question.frame), getattr(question.frame, "stream", None), question.code
+            by_kind.setdefault(key, []).append(question)
+    ops = len(case.ops)
+    for asked in by_kind.values():
+        for first, last in zip(asked, asked[MANY - 1 :], strict=False):
+            own = sum(1 for done in case.ops if first.asked.t - 1.0 <= done.begun.t <= last.asked.t)
+            if last.asked.t - first.asked.t < MANY_S and own < MANY <= ops:
+                yield (
+                    f"{MANY} times {kind_of(first.frame)} within {MANY_S:g} s, all refused",
+                    first.asked,
+                    last.asked,
+                )
 
 
 @invariant("asks-what-was-ordered")

@@ -142,3 +142,47 @@ def fails_fast(case: Case) -> Iterator[Violation]:
             continue
         if done.ended.t - done.begun.t > AT_ONCE_S:
             yield f"{done.op} took {done.ended.t - done.begun.t:.1f} s without a connection", done.begun
+
+
+@invariant("fails-for-a-reason")
+def gives_up_for_a_reason(case: Case) -> Iterator[Violation]:
+    """A question is given up before its deadline only if its connection is lost, or it was called off."""
+    closes = [done.begun for done in case.done("close", "abort", "connect")]
+    for done, asks, questions in _asked(case):
+        result = done.result
+        if result is None or done.ended is None or result.ok or not questions:
+            continue
+        if result.word in ("refused", "cancelled", "hang", "crashed"):
+            continue
+        if done.ended.t >= done.begun.t + done.timeout_s - SLACK_S:
+            continue
+        if any(done.begun < close < done.ended for close in closes):
+            continue
+        if any(
+            one.answer is not None and asks.apt and not asks.apt(done.args, one.answer) for one in questions
+        ):
+            continue
+        if all(_stood(one, done) for one in questions):
+            yield f"{done.op} was given up ({result}), and nothing was lost", done.ended
+
+
+def _stood(question: Question, done: Done) -> bool:
+    """Whether a question's connection was sound until its op ended."""
+    conn = question.conn
+    marks = (conn.ended, conn.goodbye, conn.garbage, conn.parting)
+    return all(mark is None or (done.ended is not None and mark > done.ended) for mark in marks)
+
+
+@invariant("loss-ends-requests")
+def loss_ends_connect(case: Case) -> Iterator[Violation]:
+    """A connect whose only connection is over, or was turned away, ends at once."""
+    for done in case.done("connect"):
+        if done.ended is None or len(done.args["endpoints"]) != 1 or done.result is None or done.result.ok:
+            continue
+        conns = [conn for conn in case.conns.values() if done.begun < conn.accepted < done.ended]
+        if len(conns) != 1:
+            continue
+        turned = conns[0].turned_away[0] if conns[0].turned_away is not None else None
+        over = min((mark for mark in (conns[0].lost(), turned) if mark is not None), default=None)
+        if over is not None and done.ended.t > over.t + AT_ONCE_S:
+            yield f"connect went on for {done.ended.t - over.t:.1f} s behind its connection", over, done.ended

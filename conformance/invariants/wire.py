@@ -81,3 +81,10 @@ def answers_questions(case: Case) -> Iterator[Violation]:
         for seen in conn.of("in"):
             if type(seen.frame) in answers and (conn.name, id(seen.frame)) not in known:
                 yield f"{kind_of(seen.frame)} answers nothing that was asked", seen.at
+
+
+@invariant("uses-what-it-has")
+def uses_what_it_has(case: Case) -> Iterator[Violation]:
+    """The client says nothing about a producer or a subscription that it has not, or has ended itself."""
+    for at, what in case.facts.misused:
+        yield what, at

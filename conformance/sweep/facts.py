@@ -98,11 +98,25 @@ class Record(NamedTuple):
 
 
 class Arrival(NamedTuple):
-    """A frame with messages for a subscription. `behind`: the position that follows it, in a log."""
+    """A frame with messages for a subscription.
+
+    Attributes:
+        behind: The position that follows it, in a log.
+        damaged: Something of it cannot be read, and the application has to be told.
+    """
 
     at: Moment
     records: tuple[Record, ...]
     behind: int | None = None
+    damaged: bool = False
+
+
+class Dropped(NamedTuple):
+    """The server has dropped what a connection had of a target."""
+
+    conn: Conn
+    at: Moment
+    target: str
 
 
 @dataclass(slots=True)
@@ -116,7 +130,7 @@ class Window:
         opened: When the server said yes.
         closed: When the server or the client ended it, or the connection did.
         settings: What else was asked for, to compare with what was ordered.
-        credit: Deliveries that were allowed, one by one, with their moments.
+        granted: How many further deliveries the client has allowed, and when.
     """
 
     conn: Conn
@@ -130,6 +144,7 @@ class Window:
     unsubscribed: Moment | None = None
     refused: Any = None
     arrivals: list[Arrival] = field(default_factory=list)
+    granted: list[tuple[Moment, int]] = field(default_factory=list)
 
 
 class Noted(NamedTuple):
@@ -148,12 +163,15 @@ class Facts:
     Attributes:
         questions: Those of the client.
         asked_back: Those of the server.
+        misused: Frames of the client for something that it does not have; with a sentence.
     """
 
     questions: list[Question] = field(default_factory=list)
     asked_back: list[Question] = field(default_factory=list)
+    misused: list[tuple[Moment, str]] = field(default_factory=list)
     written: list[Written] = field(default_factory=list)
     settled: list[Settled] = field(default_factory=list)
     ids: list[IdUse] = field(default_factory=list)
     windows: list[Window] = field(default_factory=list)
     noted: list[Noted] = field(default_factory=list)
+    dropped: list[Dropped] = field(default_factory=list)

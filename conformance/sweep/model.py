@@ -48,10 +48,14 @@ class Model(ABC):
         unasked: Further frames of the server that nobody asks for, by name: for ids that nobody has.
         noise: Units that are no frames, by name.
         is_log: Whether targets are logs with positions in order.
+        crediting: The ops by which the application itself allows deliveries.
+        dropping: The ops that end a producer.
         storing: The ops that store a position with the broker.
         size_field: Bytes of a frame that a limit of its size does not count.
         answer_within_s: What a client may take to answer the server.
         ok, refusal: Codes of answers: yes, and a no that any answer can have.
+        refusals: Further codes that answers are given: known ones, and such as nobody knows.
+        drains_on_close: Whether a close surfaces first all that has come.
     """
 
     protocol: ClassVar[str]
@@ -64,11 +68,15 @@ class Model(ABC):
     unasked: ClassVar[Mapping[str, Frame]] = {}
     noise: ClassVar[Mapping[str, Any]] = {}
     is_log: ClassVar[bool] = False
+    crediting: ClassVar[tuple[str, ...]] = ()
+    dropping: ClassVar[tuple[str, ...]] = ()
     storing: ClassVar[tuple[str, ...]] = ()
     size_field: ClassVar[int] = 0
     answer_within_s: ClassVar[float] = 1.0
     ok: ClassVar[Any] = 0
     refusal: ClassVar[Any] = 1
+    refusals: ClassVar[Sequence[Any]] = ()
+    drains_on_close: ClassVar[bool] = False
 
     @abstractmethod
     def codec(self, side: str) -> Codec:
@@ -117,12 +125,16 @@ class Model(ABC):
         status = type(frame).spec.status
         return status is None or getattr(frame, status) == self.ok
 
-    def opposite(self, frame: Any) -> Frame | None:
-        """The same answer with the contrary meaning; None if there is none."""
+    def opposite(self, frame: Any, code: Any) -> Frame | None:
+        """The same answer with the contrary meaning; None if there is none.
+
+        Args:
+            code: Of `refusals`, what a refusal says; None: `refusal`.
+        """
         status = type(frame).spec.status
         if status is None:
             return None
-        other = self.refusal if self.accepts(frame) else self.ok
+        other = (self.refusal if code is None else code) if self.accepts(frame) else self.ok
         opposite: Frame = msgspec.structs.replace(frame, **{status: other})
         return opposite
 

@@ -67,6 +67,7 @@ def outcomes(
     for one in written:
         if one.body is not None:
             by_body.setdefault((*one.place[:-1], one.body), set()).add(one.place)
+    by_place: dict[tuple[Hashable, ...] | None, bytes | None] = {one.place: one.body for one in written}
     by_op: dict[int, list[Heard]] = {}
     for heard in events:
         if heard.what == "outcome":
@@ -99,7 +100,7 @@ def outcomes(
         else:
             for heard in by_op.get(done.call.id, ()):
                 where = place(done.args, heard["key"], None)
-                yield Told(done, heard["outcome"], heard["code"], where, heard.at, None)
+                yield Told(done, heard["outcome"], heard["code"], where, heard.at, by_place.get(where))
 
 
 def bodies_of(done: Done) -> list[bytes]:

@@ -72,7 +72,7 @@ SECOND: Sequence[tuple[str, object, str]] = (
     ("goodbye", "stays", "out"),
     ("twice", None, "out"),
     ("fin", None, "out"),
-    ("contradict", "instead", "out"),
+    ("contradict", ["instead", None], "out"),
 )
 POSITIONS = {"early": 0.0, "half": 0.5, "late": 0.75}
 
@@ -94,7 +94,7 @@ def seconds(client: type[AdapterBase], case: Case) -> Iterator[Item]:
             for act, param, direction in (*SECOND, *happens):
                 if direction != place.direction:
                     continue
-                if act == "contradict" and case.model.opposite(place.frame) is None:
+                if act == "contradict" and case.model.opposite(place.frame, None) is None:
                     continue
                 bend = Bend(place.connection, place.direction, place.nth, act, param)
                 group = ("second", act, word, kind_of(place.frame))

@@ -12,26 +12,34 @@ from conformance.sweep.model import Model
 from fakebrokers.core.frames import Frame
 from fakebrokers.faults.effect import Passage
 
-#: Numbers that a field may have instead; what does not fit into a field is left out.
-NUMBERS = (0, 1, 2, 3, 99, 0xFF, 0xFFFF, 2**31, 2**32 - 1, 2**53 + 1, 2**64 - 1)
+#: Numbers that a field may have instead, by class; what does not fit into a field is left out.
+NUMBERS: Mapping[str, tuple[int, ...]] = {
+    "zero": (0,),
+    "small": (1, 2, 3, 99),
+    "byte": (0xFF, 0xFFFF),
+    "large": (2**31, 2**32 - 1, 2**53 + 1, 2**64 - 1),
+}
 #: What may be added to the value that is there.
 STEPS = (1, -1, 5)
-#: Texts; the third is no UTF-8 on the wire.
-TEXTS = ("", "x" * 300, "\udcff\udcfe", "äöü€")
+#: Texts by class; "foreign" is no UTF-8 on the wire.
+TEXTS: Mapping[str, str] = {"blank": "", "long": "x" * 300, "foreign": "\udcff\udcfe", "umlauts": "äöü€"}
 FEW_ITEMS = 2  #: of an array
 
 Path = tuple[str | int, ...]
+MORE = 40  #: entries that an array or a map may have besides its own
 
 
 def paths_of(value: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
-    """Every number and text in a frame, with its path."""
+    """Every number, text, array and map in a frame, with its path."""
     if isinstance(value, msgspec.Struct):
         for name in type(value).__struct_fields__:
             yield from paths_of(getattr(value, name), (*path, name))
     elif isinstance(value, tuple | list):
+        yield path, value
         for index, item in enumerate(value[:FEW_ITEMS]):
             yield from paths_of(item, (*path, index))
     elif isinstance(value, Mapping):
+        yield path, value
         for name in list(value)[:FEW_ITEMS]:
             yield from paths_of(value[name], (*path, name))
     elif isinstance(value, int | str) and not isinstance(value, bool):
@@ -41,9 +49,7 @@ def paths_of(value: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
 def replaced(value: Any, path: Path, new: Any) -> Any:
     """A copy of a frame with another value at a path. Raises LookupError where there is no such path."""
     if not path:
-        if isinstance(new, Mapping):
-            return value + new["add"]
-        return new
+        return _changed(value, new)
     name, rest = path[0], path[1:]
     if isinstance(value, msgspec.Struct):
         if name not in type(value).__struct_fields__:
@@ -58,6 +64,17 @@ def replaced(value: Any, path: Path, new: Any) -> Any:
     return type(value)(items)
 
 
+def _changed(value: Any, new: Any) -> Any:
+    """The value with a step added, or an array or map with more entries or none."""
+    if new == "many entries" and isinstance(value, Mapping):
+        return {**value, **{f"more{number}": "x" for number in range(MORE)}}
+    if new == "many entries":
+        return type(value)([*value, *value[:1] * MORE])
+    if new == "no entries":
+        return {} if isinstance(value, Mapping) else type(value)()
+    return value + new["add"] if isinstance(new, Mapping) else new
+
+
 def bent(frame: Frame, param: Any) -> Frame:
     """The frame with the change of a parameter: a path and a value. Raises LookupError, TypeError."""
     path, new = param
@@ -65,13 +82,17 @@ def bent(frame: Frame, param: Any) -> Frame:
     return changed
 
 
-def other_values(value: Any) -> Iterator[Any]:
-    """What may stand in place of a value."""
+def other_values(value: Any) -> Iterator[tuple[str, Any]]:
+    """What may stand in place of a value, each with its class."""
     if isinstance(value, str):
-        yield from (text for text in TEXTS if text != value)
-        return
-    yield from (number for number in NUMBERS if number != value)
-    yield from ({"add": step} for step in STEPS)
+        yield from ((word, text) for word, text in TEXTS.items() if text != value)
+    elif isinstance(value, int):
+        yield from (
+            (word, number) for word, numbers in NUMBERS.items() for number in numbers if number != value
+        )
+        yield from (("step", {"add": step}) for step in STEPS)
+    elif not hasattr(value, "_make"):
+        yield from ((word, word) for word in ("many entries", "no entries"))
 
 
 def fields(place: Place, model: Model) -> Iterable[Param]:
@@ -79,17 +100,21 @@ def fields(place: Place, model: Model) -> Iterable[Param]:
     if place.direction != "out" or place.ordinal > 2:
         return
     codec = model.codec("server")
-    seen = {bytes(place.data) if isinstance(place.data, bytes | bytearray) else repr(place.data)}
+    seen = {_bytes(place.data)}
     for path, value in paths_of(place.frame):
-        for new in other_values(value):
+        where = ".".join(part for part in path[:FEW_ITEMS] if isinstance(part, str))
+        for word, new in other_values(value):
             try:
-                data = codec.encode(bent(place.frame, (path, new)))
+                data = _bytes(codec.encode(bent(place.frame, (path, new))))
             except Exception:
                 continue
-            key = bytes(data) if isinstance(data, bytes | bytearray) else repr(data)
-            if key not in seen:
-                seen.add(key)
-                yield ".".join(str(part) for part in path if isinstance(part, str)), [list(path), new]
+            if data not in seen:
+                seen.add(data)
+                yield f"{where} {word}", [list(path), new]
+
+
+def _bytes(data: Any) -> bytes:
+    return bytes(data) if isinstance(data, bytes | bytearray) else repr(data).encode()
 
 
 @act("field", fields, lies=True)

@@ -18,25 +18,29 @@ MOST = {1: 0xFF, 2: 0xFFFF, 4: 0xFFFFFFFF}
 
 
 def answers(place: Place, model: Model) -> Iterable[Param]:
-    """Where an answer has an opposite."""
-    if place.direction == "out" and model.opposite(place.frame) is not None:
-        yield from ((where, where) for where in WHERE)
+    """Where an answer has an opposite; with every class of codes where it takes the place of the answer."""
+    if place.direction != "out" or model.opposite(place.frame, None) is None:
+        return
+    yield from ((where, [where, None]) for where in WHERE)
+    if place.ordinal <= 2 and model.accepts(place.frame):
+        yield from (("code", ["instead", code]) for code in model.refusals)
 
 
 @act("contradict", answers, lies=True)
-def contradict(passage: Passage, param: str, model: Model) -> None:
+def contradict(passage: Passage, param: Any, model: Model) -> None:
     """The opposite answer comes: instead of the answer, before it, or behind it."""
-    other = model.opposite(passage.frame) if passage.frame is not None else None
+    where, code = param
+    other = model.opposite(passage.frame, code) if passage.frame is not None else None
     if other is None:
         passage.pass_through()
         return
-    if param == "before":
+    if where == "before":
         passage.answer(other)
-    if param == "instead":
+    if where == "instead":
         passage.pass_on(other)
         return
     passage.pass_through()
-    if param == "after":
+    if where == "after":
         passage.answer(other)
 
 

@@ -1,4 +1,4 @@
-"""What the sweep has to know of RabbitMQ Stream (docs/protocols/rabbitmq-stream.md)."""
+"""What the sweep has to know of RabbitMQ Stream (docs/protocols/rabbitmq-stream.md, 2 to 8)."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from fakebrokers.rabbitmq_stream.frames import (
     ConsumerUpdateResponse,
     Create,
     CreateResponse,
+    CreditResponse,
     DeclarePublisher,
     DeclarePublisherResponse,
     Delete,
@@ -62,6 +63,22 @@ NOBODY = 77  #: an id that no publisher and no subscription has
 LEFT_TO_BROKER = (MetadataUpdate, Close, Heartbeat)
 
 
+def whereabouts(answer: MetadataResponse) -> dict[str, Any]:
+    """What the op returns for an answer to Metadata."""
+    nodes = {broker.reference: f"{broker.host}:{broker.port}" for broker in answer.brokers}
+    streams = [
+        {
+            "name": entry.stream,
+            "exists": entry.code == Code.OK,
+            "code": entry.code,
+            "leader": nodes.get(entry.leader),
+            "replicas": [nodes.get(reference) for reference in entry.replicas],
+        }
+        for entry in answer.streams
+    ]
+    return {"streams": streams}
+
+
 ANSWERS: Mapping[type[Frame], type[Frame]] = {
     PeerProperties: PeerPropertiesResponse,
     SaslHandshake: SaslHandshakeResponse,
@@ -88,6 +105,7 @@ OPS = {
     "rmqs.metadata": Asks(
         Metadata,
         lambda args, frame: list(frame.streams) == list(args["targets"]),
+        whereabouts,
         apt=lambda args, answer: set(args["targets"]) <= {entry.stream for entry in answer.streams},
     ),
     "rmqs.query_offset": Asks(
@@ -111,6 +129,7 @@ UNASKED: Mapping[str, Frame] = {
     "confirm of others": PublishConfirm(1, pack_ids([900, 901])),
     "refusal for nobody": PublishError(NOBODY, ((1, Code.PUBLISHER_DOES_NOT_EXIST),)),
     "refusal of others": PublishError(1, ((900, Code.INTERNAL_ERROR),)),
+    "credit refused": CreditResponse(Code.PRECONDITION_FAILED, 1),
     "Heartbeat": Heartbeat(),
 }
 
@@ -121,7 +140,16 @@ NOISE = {
     "unknown key": b"\0\0\0\x08\x7f\x01\0\1\0\0\0\1",
 }
 
-HAPPENINGS = {"leader moves": lambda broker: broker.move_leader("S", 1)}
+
+def _move(broker: Any, stream: str) -> None:
+    if stream in broker.stream_names:
+        broker.move_leader(stream, 1)
+
+
+HAPPENINGS = {
+    "leader moves": lambda broker: _move(broker, "S"),
+    "another leader moves": lambda broker: _move(broker, "S2"),
+}
 
 
 class StreamModel(Model):
@@ -129,9 +157,12 @@ class StreamModel(Model):
 
     protocol = "rabbitmq-stream"
     is_log = True
+    crediting = ("rmqs.credit",)
+    dropping = ("rmqs.delete_publisher",)
     storing = ("rmqs.store_offset",)
     size_field = 4
     ok, refusal = Code.OK, Code.STREAM_DOES_NOT_EXIST
+    refusals = (0, Code.STREAM_NOT_AVAILABLE, Code.ACCESS_REFUSED, Code.PRECONDITION_FAILED, 99, 0xFFFF)
     answers = ANSWERS
     questions = QUESTIONS
     ops = OPS
@@ -159,8 +190,10 @@ class StreamModel(Model):
         ]
 
     def other_versions(self, data: bytes) -> dict[str, bytes]:
-        """Version 1 and 7 behind the frame's own, in its shape and with four bytes more in front."""
+        """Versions 1 and 6 above its own, in its shape and with four bytes more; the key of its question."""
         found = {}
+        key = int.from_bytes(data[4:6]) ^ 0x8000
+        found["other direction"] = data[:4] + key.to_bytes(2) + data[6:]
         for name, step in (("next", 1), ("far", 6)):
             head = data[4:6] + (int.from_bytes(data[6:8]) + step).to_bytes(2)
             for shape, inserted in (("", b""), (" moved", b"\0\0\0\7")):
@@ -171,14 +204,15 @@ class StreamModel(Model):
     def goodbye(self) -> Frame:
         return Close(99, Code.OK, "bye")
 
-    def opposite(self, frame: Any) -> Frame | None:
+    def opposite(self, frame: Any, code: Any) -> Frame | None:
         if isinstance(frame, PublishConfirm):
             ids = unpack_ids(frame.publishing_ids)
-            return PublishError(frame.publisher_id, tuple((one, Code.NO_OFFSET) for one in ids))
+            said = Code.INTERNAL_ERROR if code is None else code
+            return PublishError(frame.publisher_id, tuple((one, said) for one in ids))
         if isinstance(frame, PublishError):
             return PublishConfirm(frame.publisher_id, pack_ids([one for one, _ in frame.errors]))
         if type(frame) in self.answers.values():
-            return super().opposite(frame)
+            return super().opposite(frame, code)
         return None
 
     def track(self, conn: Conn, facts: Facts) -> None:

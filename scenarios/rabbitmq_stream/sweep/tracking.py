@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from conformance.sweep.facts import Arrival, Facts, IdUse, Noted, Question, Settled, Window, Written
+from conformance.sweep.facts import Arrival, Dropped, Facts, IdUse, Noted, Question, Settled, Window, Written
 from conformance.sweep.model import Model, Pairing
 from conformance.sweep.tape import Moment
 from conformance.sweep.view import Agreed, Conn
@@ -15,6 +15,7 @@ from fakebrokers.rabbitmq_stream.codes import Code, OffsetType
 from fakebrokers.rabbitmq_stream.entries import SIMPLE_HEADER, spans
 from fakebrokers.rabbitmq_stream.frames import (
     Close,
+    Credit,
     DeclarePublisher,
     DeletePublisher,
     Deliver,
@@ -50,13 +51,15 @@ class Tracking:
         self._pairing = Pairing(model, conn, facts)
         self._names: dict[int, tuple[str, str]] = {}  #: publisher id to stream and reference
         self._dropped: set[int] = set()  #: publishers that the server has dropped
+        self._deleted: set[int] = set()  #: publishers that the client has deleted
         self._ids: dict[tuple[str, int], IdUse] = {}
         self._windows: dict[int, Window] = {}
         self._asked: dict[int, Window] = {}  #: by correlation id
         self._steps: dict[type, Callable[[Any, Moment], None]] = {
             Close: self._close,
+            Credit: self._credit,
             DeclarePublisher: self._declare,
-            DeletePublisher: lambda frame, at: self._free(PUBLISHER, frame.publisher_id, at),
+            DeletePublisher: self._delete,
             Deliver: self._deliver,
             ExchangeCommandVersions: self._exchange,
             MetadataUpdate: self._moved,
@@ -124,6 +127,7 @@ class Tracking:
 
     def _moved(self, frame: MetadataUpdate, at: Moment) -> None:
         """The server has dropped all that this connection had of the stream."""
+        self.facts.dropped.append(Dropped(self.conn, at, frame.stream))
         for number, (stream, _) in self._names.items():
             if stream == frame.stream:
                 self._dropped.add(number)
@@ -138,12 +142,19 @@ class Tracking:
     def _declare(self, frame: DeclarePublisher, at: Moment) -> None:
         self._names[frame.publisher_id] = frame.stream, frame.reference
         self._dropped.discard(frame.publisher_id)
+        self._deleted.discard(frame.publisher_id)
         self._take(PUBLISHER, frame.publisher_id, at, f"{frame.stream} {frame.reference!r}")
+
+    def _delete(self, frame: DeletePublisher, at: Moment) -> None:
+        self._deleted.add(frame.publisher_id)
+        self._free(PUBLISHER, frame.publisher_id, at)
 
     def _place(self, publisher_id: int, publishing_id: int) -> tuple[str, str, int]:
         return (*self._names.get(publisher_id, ("", "")), publishing_id)
 
     def _publish(self, frame: Publish, at: Moment) -> None:
+        if frame.publisher_id not in self._names or frame.publisher_id in self._deleted:
+            self.facts.misused.append((at, f"messages of publisher {frame.publisher_id}, which is not there"))
         is_named = bool(self._names.get(frame.publisher_id, ("", ""))[1])
         ids = unpack_ids(frame.publishing_ids)
         for one, span in zip(ids, spans(frame.entries), strict=False):
@@ -194,8 +205,18 @@ class Tracking:
             return  # for nobody; or behind the server's Close, which ends everything
         if window.closed is None or window.unsubscribed is not None:
             chunk = frame.chunk
+            records, damaged = records_of(chunk)
             behind = chunk.next_offset if chunk.magic == MAGIC else None
-            window.arrivals.append(Arrival(at, records_of(chunk), behind))
+            window.arrivals.append(Arrival(at, records, behind, damaged))
+
+    def _credit(self, frame: Credit, at: Moment) -> None:
+        window = self._windows.get(frame.subscription_id)
+        if window is None or window.unsubscribed is not None:
+            self.facts.misused.append(
+                (at, f"credit for subscription {frame.subscription_id}, which is not there")
+            )
+        else:
+            window.granted.append((at, frame.credit))
 
     def _store(self, frame: StoreOffset, at: Moment) -> None:
         self.facts.noted.append(Noted(at, frame.stream, frame.reference, frame.offset))

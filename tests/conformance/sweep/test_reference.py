@@ -19,7 +19,9 @@ SPECS = 600
 def test_the_correct_client_violates_nothing(protocol: str) -> None:
     sweep = Sweep(client_of(protocol))
     sweep.go(itertools.islice(Order(universe(protocol)), SPECS), seconds=120.0)
-    found = [f"{failure.spec}: {finding}" for failure in sweep.failures.values() for finding in failure.findings]
+    found = [
+        f"{failure.spec}: {finding}" for failure in sweep.failures.values() for finding in failure.findings
+    ]
     assert not found, "\n".join(found)
     assert sweep.runs == SPECS
 
