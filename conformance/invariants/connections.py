@@ -17,8 +17,9 @@ QUIET_ROLES = (Role.HANDSHAKE, Role.HEARTBEAT, Role.CLOSE, Role.MALFORMED)
 
 def _works(conn: Conn, until: Moment) -> bool:
     """Whether the client has used a connection for anything but itself."""
-    return any(
-        seen.at < until and type(seen.frame).spec.role_in("in") not in QUIET_ROLES for seen in conn.of("in")
+    return conn.ready is not None and any(
+        conn.ready < seen.at < until and type(seen.frame).spec.role_in("in") not in QUIET_ROLES
+        for seen in conn.of("in")
     )
 
 

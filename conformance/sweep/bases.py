@@ -44,6 +44,8 @@ class Base(NamedTuple):
         role: Of the adapter protocol; clients that lack it are not asked.
         needs: Capabilities without which it makes no sense.
         server: Options of the fake.
+        handshake: Whether faults are swept over the set-up of its first connection too. It is the same in
+            most bases, so a few will do.
         bends: Whether faults are swept over it; some bases need none to show what they are for.
         costly: It runs for more than a tenth of a second: few specs, and not the first ones.
     """
@@ -53,6 +55,7 @@ class Base(NamedTuple):
     role: str = ""
     needs: tuple[str, ...] = ()
     server: Mapping[str, Any] = {}
+    handshake: bool = False
     bends: bool = True
     costly: bool = False
 
@@ -67,6 +70,7 @@ def base(
     role: str = "",
     needs: Iterable[str] = (),
     server: Mapping[str, Any] | None = None,
+    handshake: bool = False,
     bends: bool = True,
     costly: bool = False,
     name: str = "",
@@ -75,7 +79,7 @@ def base(
 
     def make(script: Script) -> Base:
         own = name or script.__name__.replace("_", "-")
-        return Base(own, script, role, tuple(needs), server or {}, bends, costly)
+        return Base(own, script, role, tuple(needs), server or {}, handshake, bends, costly)
 
     return make
 

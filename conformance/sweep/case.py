@@ -68,6 +68,7 @@ class Case:
         conns, facts = read_tape(self.rows, self.model), Facts()
         for conn in conns.values():
             self.model.track(conn, facts)
+        facts.sort()
         return conns, facts
 
     @property

@@ -175,3 +175,13 @@ class Facts:
     windows: list[Window] = field(default_factory=list)
     noted: list[Noted] = field(default_factory=list)
     dropped: list[Dropped] = field(default_factory=list)
+
+    def sort(self) -> None:
+        """Put everything into the order in which it happened, across connections."""
+        for questions in (self.questions, self.asked_back):
+            questions.sort(key=lambda one: one.asked)
+        self.windows.sort(key=lambda one: one.asked)
+        self.ids.sort(key=lambda one: one.taken)
+        self.written.sort(key=lambda one: one.at)
+        self.settled.sort(key=lambda one: one.at)
+        self.noted.sort(key=lambda one: one.at)

@@ -12,6 +12,7 @@ from conformance.sweep.case import Case
 from conformance.sweep.room import room_of
 from conformance.sweep.run import client_of, run
 from conformance.sweep.specs import Bend, Spec
+from conformance.sweep.view import Conn
 from fakebrokers.core.frames import kind_of
 
 
@@ -50,7 +51,11 @@ def places(case: Case) -> list[Place]:
 def singles(case: Case) -> Iterator[Item]:
     """Every act at every frame of a run without faults."""
     spec = case.spec
+    first = next(iter(case.conns.values()), None)
+    ready = 0 if case.room.bases[spec.base].handshake or first is None else _set_up(first)
     for place in places(case):
+        if first is not None and place.connection == first.name and place.nth < ready:
+            continue
         kind = kind_of(place.frame)
         for act in ACTS.values():
             for group, param in act.params(place, case.model):
@@ -74,7 +79,7 @@ SECOND: Sequence[tuple[str, object, str]] = (
     ("fin", None, "out"),
     ("contradict", ["instead", None], "out"),
 )
-POSITIONS = {"early": 0.0, "half": 0.5, "late": 0.75}
+POSITIONS = (0.0, 0.5, 0.75)  #: of the first connection, behind its set-up
 
 
 def seconds(client: type[AdapterBase], case: Case) -> Iterator[Item]:
@@ -83,7 +88,7 @@ def seconds(client: type[AdapterBase], case: Case) -> Iterator[Item]:
     first = next(iter(case.conns.values()), None)
     if first is None or not case.reconnects:
         return
-    for word, loss in losses(case):
+    for loss in losses(case):
         one = run(client, Spec(spec.protocol, spec.base, loss))
         known = set(case.conns) if not loss else {first.name}
         later = [name for name in one.conns if name not in known] if loss else list(one.conns)[1:]
@@ -97,23 +102,27 @@ def seconds(client: type[AdapterBase], case: Case) -> Iterator[Item]:
                 if act == "contradict" and case.model.opposite(place.frame, None) is None:
                     continue
                 bend = Bend(place.connection, place.direction, place.nth, act, param)
-                group = ("second", act, word, kind_of(place.frame))
+                group = ("second", act, kind_of(place.frame))
                 yield Item(group, Spec(spec.protocol, spec.base, (*loss, bend)))
 
 
-def losses(case: Case) -> Iterator[tuple[str, tuple[Bend, ...]]]:
+def losses(case: Case) -> Iterator[tuple[Bend, ...]]:
     """The first faults; none where the base itself loses its connections."""
     if case.touched:
-        yield "own", ()
+        yield ()
         return
     first = next(iter(case.conns.values()))
     frames = list(first.of("out"))
-    ready = first.ready
-    start = sum(1 for seen in frames if ready is not None and seen.at <= ready)
-    for word, share in POSITIONS.items():
+    start = _set_up(first)
+    for share in POSITIONS:
         nth = start + int((len(frames) - start) * share)
         if 0 < nth <= len(frames):
-            yield word, (Bend(first.name, "out", nth, "rst"),)
+            yield (Bend(first.name, "out", nth, "rst"),)
+
+
+def _set_up(conn: Conn) -> int:
+    """How many frames the server says until a connection is ready; as many as the client does, or more."""
+    return sum(1 for seen in conn.of("out") if conn.ready is not None and seen.at <= conn.ready)
 
 
 def universe(protocol: str, client: type[AdapterBase] | None = None) -> list[Item]:

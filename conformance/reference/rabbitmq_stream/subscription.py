@@ -115,7 +115,9 @@ class Subscription:
     # chunks
 
     def deliver(self, chunk: Chunk) -> None:
-        """A chunk came."""
+        """A chunk came. Behind the end nothing more is taken in: the server may not know of it yet."""
+        if self.is_closed:
+            return
         self.owed += 1
         self.feed.put(Arrival(chunk, self.generation))
 

@@ -9,7 +9,7 @@ from fakebrokers.faults import silent
 from scenarios.rabbitmq_stream.sweep._shared import ASK, EVENTS, PROBE, PUBLISH, put, watched
 
 
-@base(role="publisher")
+@base(role="publisher", handshake=True)
 async def plain(stage: Stage) -> None:
     """Without reconnecting: state and ops behind a loss."""
     stage.broker.create_stream("S")
@@ -59,7 +59,7 @@ async def outage(stage: Stage) -> None:
     await stage.sleep(60)
 
 
-@base(role="publisher")
+@base(role="publisher", handshake=True)
 async def turned_away(stage: Stage) -> None:
     """Logins that are refused, then one that is not."""
     stage.broker.create_stream("S")
@@ -95,7 +95,7 @@ async def two_sessions(stage: Stage) -> None:
     await stage.finale("publish", **PROBE)
 
 
-@base(role="publisher", server={"profile": "3.10"})
+@base(role="publisher", server={"profile": "3.10"}, handshake=True)
 async def older(stage: Stage) -> None:
     """A server of an older version, which does not know all commands."""
     stage.broker.create_stream("S")

@@ -30,7 +30,7 @@ async def publishing(stage: Stage, name: str | None) -> None:
     await stage.finale("publish", **{**PROBE, "name": name})
 
 
-@base(role="publisher")
+@base(role="publisher", handshake=True)
 async def publish(stage: Stage) -> None:
     """Publishes without a name: what has no confirm is not repeated."""
     await publishing(stage, None)
