@@ -151,7 +151,7 @@ class Pairing:
         self._model = model
         self._facts = facts
         self._tables = {"in": (model.answers, facts.questions), "out": (model.questions, facts.asked_back)}
-        self._open: dict[tuple[str, Hashable], Question] = {}
+        self._open: dict[tuple[str, Hashable], list[Question]] = {}
 
     def see(self, seen: Seen) -> Question | None:
         """Take a frame; returns the question that it asks or answers first."""
@@ -159,17 +159,17 @@ class Pairing:
         table, found = self._tables[direction]
         if type(frame) in table:
             question = Question(self._conn, frame, key_of(frame), seen.at)
-            self._open[direction, question.key] = question
+            self._open.setdefault((direction, question.key), []).append(question)
             found.append(question)
             return question
         other = "in" if direction == "out" else "out"
         key = key_of(frame)
-        asked = self._open.get((other, key)) if key is not None else None
+        waiting = self._open.get((other, key), []) if key is not None else []
+        answered = (one for one in waiting if self._tables[other][0][type(one.frame)] is type(frame))
+        asked = next(answered, None)
         if asked is None:
             return None
-        if self._tables[other][0][type(asked.frame)] is not type(frame):
-            return None
-        del self._open[other, key]
+        waiting.remove(asked)
         asked.answer, asked.answered = frame, seen.at
         asked.accepted = self._model.accepts(frame)
         status = type(frame).spec.status

@@ -14,14 +14,16 @@ from conformance.adapter.profile import missing_ops
 from conformance.reference.kit import ClientError, Memory, Network, Runtime
 from conformance.reference.rabbitmq_stream.client import StreamClient
 from conformance.reference.rabbitmq_stream.settings import Settings
+from conformance.reference.rabbitmq_stream.subscription import Message
 from conformance.reference.registry import command, reference, without_sockets
 from fakebrokers import RabbitMQStream
 from fakebrokers.core import virtual
 from fakebrokers.core.session import HangUp
-from fakebrokers.faults import drop, rst
+from fakebrokers.faults import drop, rst, slice_
 from fakebrokers.journal import Tap
 from fakebrokers.rabbitmq_stream.binary import pack_ids
 from fakebrokers.rabbitmq_stream.chunk import Chunk
+from fakebrokers.rabbitmq_stream.entries import simple_entries
 from fakebrokers.rabbitmq_stream.frames import CreditResponse, DeleteResponse, Deliver, PublishConfirm
 from tests.conformance.reference.rabbitmq_stream.happy_path import walk
 
@@ -231,6 +233,70 @@ def test_it_is_open_while_any_connection_carries_messages() -> None:
             await asyncio.sleep(0.01)
             assert not client.is_open
             client.abort()
+
+    virtual.run(work())
+
+
+def test_a_frame_that_never_gets_whole_ends_the_connection() -> None:
+    async def work() -> None:
+        async with RabbitMQStream(memory=True, heartbeat_s=2) as broker:
+            broker.create_stream("orders")
+            client, told = await _connected(broker)
+            broker.say_raw("c1", bytes.fromhex("00001000 0017 0001"))  # its size field is wrong
+            await asyncio.sleep(7.5)
+            assert told == ["connected"]  # heartbeats come, and may be the rest of a large frame
+            await asyncio.sleep(2.0)
+            assert told == ["connected", "connection_lost", "reconnecting", "reconnected"]
+            [receipt] = await client.publishing.publish("orders", [b"1"], timeout=5.0)
+            await receipt.confirmed()
+            await client.close()
+
+    virtual.run(work())
+
+
+def test_a_large_frame_may_take_its_time() -> None:
+    async def work() -> None:
+        async with RabbitMQStream(memory=True, heartbeat_s=2) as broker:
+            broker.create_stream("orders")
+            client, told = await _connected(broker)
+            broker.faults.add(slice_(size=10, gap_s=0.5, kind="Deliver", nth=1))
+            broker.publish("orders", [b"x" * 50])
+            got: list[bytes] = []
+
+            async def on_message(message: Message) -> None:
+                got.append(message.body)
+
+            await client.consuming.subscribe("orders", on_message)
+            await asyncio.sleep(20.0)
+            assert got == [b"x" * 50]
+            assert told == ["connected"]
+            await client.close()
+
+    virtual.run(work())
+
+
+def test_a_chunk_that_comes_while_it_closes_is_not_surfaced() -> None:
+    async def work() -> None:
+        async with RabbitMQStream(memory=True) as broker:
+            broker.create_stream("orders")
+            client, _ = await _connected(broker)
+            got: list[bytes] = []
+
+            async def on_message(message: Message) -> None:
+                got.append(message.body)
+
+            subscription = await client.consuming.subscribe("orders", on_message)
+            link = client.links.control
+            closing = asyncio.create_task(client.close())
+            while not subscription.is_closed:
+                await asyncio.sleep(0)
+            assert link is not None
+            assert link.is_open
+            data = simple_entries([b"late"])
+            chunk = Chunk.build(data, entries=1, records=1, first_offset=0, timestamp_ms=0)
+            link.data_received(link.core.codec.encode(Deliver(subscription.subscription_id, chunk)))
+            await closing
+            assert got == []
 
     virtual.run(work())
 
