@@ -7,7 +7,7 @@ from conformance.cli_analyze import analyze
 from conformance.cli_gate import gate_command
 from conformance.cli_mutants import mutants_command
 from conformance.cli_suite import conform_command, explain_command, list_command
-from conformance.cli_sweep import sweep_command
+from conformance.cli_sweep import replay_command, shrink_command, sweep_command
 
 commands = [
     adapter,
@@ -18,5 +18,7 @@ commands = [
     gate_command,
     list_command,
     mutants_command,
+    replay_command,
+    shrink_command,
     sweep_command,
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 from rich.console import Console
@@ -14,11 +14,9 @@ from fakebrokers.errors import UsageError
 from fakebrokers.protocol import protocol_names
 
 if TYPE_CHECKING:
-    from conformance.sweep.sweep import Failure, Sweep
+    from conformance.sweep.campaign import Campaign
 
 REFERENCE = "reference"
-FOLDER = Path(".fakebrokers") / "sweep"
-LEDGER = "ledger.json"
 
 
 @click.command("sweep")
@@ -51,10 +49,7 @@ def sweep_command(
 
     Exit code 1: a rule was violated.
     """
-    from conformance.sweep.order import Ledger, Order
-    from conformance.sweep.run import client_of
-    from conformance.sweep.sweep import Sweep
-    from conformance.sweep.universe import universe
+    from conformance.sweep.campaign import Campaign
 
     if (client is None) == (adapter is None):
         raise UsageError("say which client: --client NAME or --adapter CMD")
@@ -62,38 +57,74 @@ def sweep_command(
         raise UsageError("only `--client reference` can be swept so far")
     if protocol is None:
         raise UsageError("say with --protocol what the client speaks")
-    name = f"{REFERENCE}-{protocol}" + (f"-{mutant}" if mutant else "")
-    folder = report or FOLDER / name
-    folder.mkdir(parents=True, exist_ok=True)
-    items = universe(protocol)
-    ledger = Ledger({}, len(items)) if again else Ledger.load(folder / LEDGER, len(items))
-    sweep = Sweep(client_of(protocol, mutant or ""))
-    seconds = sweep.go(Order(items, seed, ledger), minutes * 60)
-    ledger.save(folder / LEDGER)
-    rows = [_row(failure) for failure in sweep.failures.values()]
+    campaign = Campaign(protocol, client, mutant or "", report, seed=seed, again=again)
+    campaign.go(minutes * 60)
     if as_json:
-        click.echo(json.dumps({"runs": sweep.runs, "failed": rows, "seconds": round(seconds, 1)}, indent=1))
+        click.echo(json.dumps(campaign.document(), indent=1))
     else:
-        _show(sweep, seconds)
-    return ExitCode.FAILED if rows else 0
+        _show(campaign)
+    return ExitCode.FAILED if campaign.failures else 0
 
 
-def _row(failure: Failure) -> dict[str, Any]:
-    return {
-        "base": failure.spec.base,
-        "invariants": failure.names,
-        "replay": "",
-        "faults": len(failure.spec.bends) + len(failure.spec.changes),
-    }
+@click.command("replay")
+@click.argument("path", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE")
+@click.option("--client", metavar="NAME", help="Another client than the file names.")
+@click.option("--mutant", metavar="NAME", help="The reference client with this defect.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
+def replay_command(path: Path, client: str | None, mutant: str | None, as_json: bool) -> int:
+    """Run what a sweep has written down, exactly.
 
+    Exit code 1: it fails again; 0: it does not; 2: the run was another one.
+    """
+    from conformance.sweep.replay import load, replay
+    from conformance.sweep.run import client_of
 
-def _show(sweep: Sweep, seconds: float) -> None:
-    console = Console(highlight=False, soft_wrap=True)
-    for failure in sweep.failures.values():
-        console.print(f"{failure.spec}", markup=False)
-        for finding in failure.findings:
+    found = load(path)
+    asked = client or found.client
+    if asked != REFERENCE:
+        raise UsageError(f"only `--client {REFERENCE}` can be replayed so far, the file names {asked!r}")
+    own = client is None and mutant is None
+    again = replay(found, client_of(found.spec.protocol, found.mutant if own else mutant or ""))
+    if as_json:
+        rows = [{"invariant": one.name, "detail": one.detail} for one in again.findings]
+        click.echo(json.dumps({"fails": again.fails, "same": again.same, "findings": rows}, indent=1))
+    else:
+        console = Console(highlight=False, soft_wrap=True)
+        console.print(found.about, markup=False)
+        for finding in again.findings:
             console.print(f"    {finding}", markup=False)
-    rate = sweep.runs / seconds if seconds else 0.0
-    console.print(
-        f"{sweep.runs} runs in {seconds:.0f} s ({rate:.0f} a second), {len(sweep.failures)} kinds of failures"
-    )
+        console.print("fails again" if again.fails else "does not fail", markup=False)
+    if again.fails:
+        return ExitCode.FAILED
+    return 0 if again.same or not own else ExitCode.INCONCLUSIVE
+
+
+@click.command("shrink")
+@click.argument("path", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE")
+def shrink_command(path: Path) -> int:
+    """Find the smallest spec that still fails as a replay file does, and write it beside the file."""
+    from conformance.sweep.campaign import shrunk
+    from conformance.sweep.replay import load
+
+    found = load(path)
+    if found.client != REFERENCE:
+        raise UsageError(f"only `--client {REFERENCE}` can be shrunk so far, the file names {found.client!r}")
+    smaller, runs = shrunk(found)
+    console = Console(highlight=False, soft_wrap=True)
+    if smaller is None:
+        console.print("it does not fail any more", markup=False)
+        return ExitCode.INCONCLUSIVE
+    console.print(f"{smaller.about} after {runs} runs: {smaller.write(path.parent)}", markup=False)
+    return 0
+
+
+def _show(campaign: Campaign) -> None:
+    console = Console(highlight=False, soft_wrap=True)
+    for failure in campaign.failures:
+        console.print(failure.replay.about, markup=False)
+        for name, detail in failure.replay.invariants.items():
+            console.print(f"    {name}: {detail}", markup=False)
+        console.print(f"    fakebrokers replay {failure.path}", markup=False)
+    rate = campaign.runs / campaign.seconds if campaign.seconds else 0.0
+    kinds = len(campaign.failures)
+    console.print(f"{campaign.runs} runs in {campaign.seconds:.0f} s ({rate:.0f} a second), {kinds} failures")

@@ -11,6 +11,7 @@ from conformance.sweep.view import Conn
 from fakebrokers.core.frames import Role, kind_of
 
 SLACK_S = 0.01
+GIVE_UP_S = 2.0
 STORM = 9  #: connections within a second that no back-off makes
 QUIET_ROLES = (Role.HANDSHAKE, Role.HEARTBEAT, Role.CLOSE, Role.MALFORMED)
 
@@ -147,3 +148,17 @@ def refusal_ends(case: Case) -> Iterator[Violation]:
             ):  # fmt: skip
                 yield f"{kind_of(seen.frame)} behind a refusal with code {conn.turned_away[1]}", seen.at
                 break
+
+
+@invariant("garbage-ends")
+def garbage_ends(case: Case) -> Iterator[Violation]:
+    """A connection on which the client cannot tell any more where frames begin is given up."""
+    for conn in case.conns.values():
+        if conn.garbage is None:
+            continue
+        end_s = case.ended_s if conn.ended is None else conn.ended.t
+        if end_s > conn.garbage.t + GIVE_UP_S:
+            yield (
+                f"{conn.name} went on for {end_s - conn.garbage.t:.1f} s behind what nobody can read",
+                conn.garbage,
+            )

@@ -35,7 +35,7 @@ def comes_back(case: Case) -> Iterator[Violation]:
     """Once nothing disturbs it any more, a session that reconnects works again."""
     if not case.reconnects or not case.is_clear or case.session_events("disconnected"):
         return
-    for done in case.ops:
+    for done in reversed(case.ops):
         if done.phase == "probe" and done.op != "state" and done.result is not None:
             result = done.result
             if not case.is_connected or result.ok or result.hang or result.word == "refused":

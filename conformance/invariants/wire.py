@@ -67,7 +67,7 @@ def answers_questions(case: Case) -> Iterator[Violation]:
     """Every question of the server is answered, with its own id, while the connection stands."""
     for question in case.facts.asked_back:
         conn = question.conn
-        if question.answered is None and not conn.is_clear:
+        if question.answered is None and (conn.garbage is not None or conn.partial):
             continue
         ended = conn.ended
         left_s = (case.ended_s if ended is None else ended.t) - question.asked.t

@@ -92,6 +92,10 @@ def bases_in(module: ModuleType) -> dict[str, Base]:
     return {each.name: each for each in found}
 
 
+class Enough(Exception):
+    """A base was cut short, because the spec says so."""
+
+
 class Done:
     """An op of a run.
 
@@ -131,7 +135,14 @@ class Stage:
         killed: Connections that the base itself has ended.
     """
 
-    def __init__(self, broker: Any, adapter: Adapter, tape: Tape, changes: Iterable[Change] = ()) -> None:
+    def __init__(
+        self,
+        broker: Any,
+        adapter: Adapter,
+        tape: Tape,
+        changes: Iterable[Change] = (),
+        most: int | None = None,
+    ) -> None:
         self.broker = broker
         self.adapter = adapter
         self.tape = tape
@@ -140,6 +151,7 @@ class Stage:
         self.phase = ""
         self.notes: dict[str, Any] = {}
         self.killed: set[str] = set()
+        self._most = most
         self._changes: dict[int, list[Change]] = {}
         for change in changes:
             self._changes.setdefault(change.op, []).append(change)
@@ -147,7 +159,13 @@ class Stage:
     # ops
 
     def begin(self, op: str, timeout: float = OP_S, **args: Any) -> Call:
-        """Begin an op; `session` is ``s1`` if it takes one and the script names none."""
+        """Begin an op; `session` is ``s1`` if it takes one and the script names none.
+
+        Raises:
+            Enough: The spec wants no more of the base.
+        """
+        if self._most is not None and len(self.ops) >= self._most and not self.phase:
+            raise Enough
         if op not in WITHOUT_SESSION:
             args = {"session": "s1", **args}
         for change in self._changes.get(len(self.ops) + 1, ()):
@@ -225,7 +243,9 @@ class Stage:
         await self.op("state")
         if probe:
             self.mark("probe")
-            await self.op(probe, PROBE_S, **args)
+            result = await self.op(probe, PROBE_S, **args)
+            if not result.ok and result.word in ("connection", "protocol"):
+                await self.op(probe, PROBE_S, **args)  # it was under way when the client gave up a connection
             await self.sleep(AFTER_PROBE_S)
             await self.op("state")
         await self.close()

@@ -103,9 +103,9 @@ class Case:
 
     @cached_property
     def is_clear(self) -> bool:
-        """Whether the client could read to the end all that it was handed: a client that waits for the rest
-        of a frame, as the length field told it to, does nothing wrong."""
-        return all(conn.is_clear for conn in self.conns.values())
+        """Whether no connection that stands waits for the rest of a frame: a client that does so, because
+        the length field told it to, does nothing wrong."""
+        return all(not conn.partial or conn.ended is not None for conn in self.conns.values())
 
     def done(self, *ops: str) -> Iterator[Done]:
         """The ops of these names."""

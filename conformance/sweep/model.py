@@ -112,6 +112,10 @@ class Model(ABC):
     def said_by_server(self) -> Sequence[type[Frame]]:
         """The kinds of frames that acts may make up for the client."""
 
+    def payload_at(self, frame: Frame) -> int | None:
+        """Where the messages begin in the bytes of a frame that carries some; None if it carries none."""
+        return None
+
     def other_versions(self, data: bytes) -> dict[str, bytes]:
         """A frame in versions that do not exist, by name; empty where the wire has no versions."""
         return {}

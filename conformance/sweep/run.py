@@ -15,7 +15,7 @@ from typing import Any
 from conformance.adapter.inprocess import InProcessAdapter
 from conformance.adapter.kit import AdapterBase
 from conformance.sweep.acts import ACTS, Bent
-from conformance.sweep.bases import Done, Stage
+from conformance.sweep.bases import Base, Done, Enough, Stage
 from conformance.sweep.case import Case
 from conformance.sweep.room import Room, room_of
 from conformance.sweep.specs import Bend, Spec
@@ -114,11 +114,11 @@ async def _play(client: type[AdapterBase], spec: Spec, room: Room, tape: Tape) -
     tape.rows.clear()
     broker.start()
     try:
-        stage = Stage(broker, adapter, tape, spec.changes)
+        stage = Stage(broker, adapter, tape, spec.changes, spec.ops)
         for bend in spec.bends:
             broker.faults.add(fault_of(bend, room, touched))
         try:
-            await asyncio.wait_for(base.script(stage), LONGEST_S)
+            await asyncio.wait_for(_through(base, stage), LONGEST_S)
             for done in stage.ops:
                 done.result = await done.call
         except Exception as error:
@@ -141,6 +141,13 @@ async def _play(client: type[AdapterBase], spec: Spec, room: Room, tape: Tape) -
         case.harness = f"the fake: {error!r}"
     _place(case, stage.ops)
     return case
+
+
+async def _through(base: Base, stage: Stage) -> None:
+    try:
+        await base.script(stage)
+    except Enough:
+        await stage.finale()
 
 
 def _place(case: Case, ops: list[Done]) -> None:

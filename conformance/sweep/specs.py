@@ -38,16 +38,23 @@ class Change(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Spec(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One run. Equal specs run alike, byte for byte."""
+    """One run. Equal specs run alike, byte for byte.
+
+    Attributes:
+        ops: How many ops the base begins before it goes on to a plain end; None: all.
+    """
 
     protocol: str
     base: str
     bends: tuple[Bend, ...] = ()
     changes: tuple[Change, ...] = ()
+    ops: int | None = None
 
     def __str__(self) -> str:
         said = [str(bend) for bend in self.bends]
         said += [f"op {change.op} with {change.path} = {change.value!r}" for change in self.changes]
+        if self.ops is not None:
+            said.append(f"its first {self.ops} ops")
         return f"{self.base}: {', '.join(said) or 'no fault'}"
 
 

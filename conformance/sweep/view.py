@@ -80,11 +80,6 @@ class Conn:
         """The frames of one direction."""
         return (seen for seen in self.frames if seen.direction == direction)
 
-    @property
-    def is_clear(self) -> bool:
-        """Whether the client could read everything that it was handed."""
-        return self.garbage is None and not self.partial
-
     def lost(self) -> Moment | None:
         """When the client can have known first that it is over; None if it has ended it by itself."""
         marks = [self.goodbye, self.garbage, self.ended if self.ended_by == "broker" else None]

@@ -127,3 +127,30 @@ def field(passage: Passage, param: Any, model: Model) -> None:
         passage.pass_through()
         return
     passage.pass_raw(data)
+
+
+PAYLOAD_HEAD = 16  #: bytes at the beginning of messages that are changed one by one
+PAYLOAD_FRAMES = 4
+
+
+def payload(place: Place, model: Model) -> Iterable[Param]:
+    """The first bytes of the messages in a frame, and some further on."""
+    start = model.payload_at(place.frame) if place.direction == "out" else None
+    if start is None or place.ordinal > PAYLOAD_FRAMES:
+        return
+    further = range(PAYLOAD_HEAD, place.size - start, max(1, (place.size - start) // 4))
+    for offset in (*range(min(PAYLOAD_HEAD, place.size - start)), *further):
+        yield from ((f"{min(offset, PAYLOAD_HEAD)}", [offset, change]) for change in (1, 0x80))
+
+
+@act("payload", payload, lies=True)
+def change_payload(passage: Passage, param: Any, model: Model) -> None:
+    """A byte of the messages in a frame is another one; sizes and checksums are mended."""
+    offset, change = param
+    start = model.payload_at(passage.frame) if passage.frame is not None else None
+    data = bytearray(passage.data)
+    if start is None or start + offset >= len(data):
+        passage.pass_through()
+        return
+    data[start + offset] ^= change
+    passage.pass_raw(passage.mend(bytes(data)))

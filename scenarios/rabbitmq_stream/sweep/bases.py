@@ -28,6 +28,7 @@ from scenarios.rabbitmq_stream.sweep.publishing import (
     publish,
     publish_named,
     refused,
+    stalled,
     wraps,
 )
 
@@ -62,6 +63,7 @@ __all__ = [
     "several",
     "single_active",
     "slow",
+    "stalled",
     "turned_away",
     "two_sessions",
     "wraps",

@@ -11,7 +11,7 @@ from conformance.sweep.view import Conn
 from fakebrokers.core.frames import Frame, Malformed
 from fakebrokers.core.session import Codec
 from fakebrokers.rabbitmq_stream.binary import pack_ids, unpack_ids
-from fakebrokers.rabbitmq_stream.chunk import Chunk
+from fakebrokers.rabbitmq_stream.chunk import HEADER_SIZE, Chunk
 from fakebrokers.rabbitmq_stream.codec import StreamCodec
 from fakebrokers.rabbitmq_stream.codes import Code
 from fakebrokers.rabbitmq_stream.frames import (
@@ -59,6 +59,7 @@ from fakebrokers.rabbitmq_stream.frames import (
 from scenarios.rabbitmq_stream.sweep.tracking import Tracking
 
 LARGEST = 64 << 20  #: bytes of a frame that a correct client lets in
+DELIVER_HEAD = 9  #: bytes of a Deliver in front of its chunk
 NOBODY = 77  #: an id that no publisher and no subscription has
 LEFT_TO_BROKER = (MetadataUpdate, Close, Heartbeat)
 
@@ -188,6 +189,9 @@ class StreamModel(Model):
             and kind.SENDER in ("server", "both")
             and kind not in LEFT_TO_BROKER
         ]
+
+    def payload_at(self, frame: Frame) -> int | None:
+        return DELIVER_HEAD + HEADER_SIZE if isinstance(frame, Deliver) and frame.version == 1 else None
 
     def other_versions(self, data: bytes) -> dict[str, bytes]:
         """Versions 1 and 6 above its own, in its shape and with four bytes more; the key of its question."""

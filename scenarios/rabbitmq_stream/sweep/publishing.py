@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from conformance.sweep.bases import Stage, base, text
-from fakebrokers.faults import latency
+from fakebrokers.faults import latency, stall
 from scenarios.rabbitmq_stream.sweep._shared import PROBE, PUBLISH
 
 
@@ -109,6 +109,25 @@ HEAD = (
     9 + 8 + 4
 )  #: bytes of a Publish with one message, besides its body (docs/protocols/rabbitmq-stream.md, 6)
 PER_MESSAGE = 12
+
+
+@base(role="publisher", bends=False)
+async def stalled(stage: Stage) -> None:
+    """The server reads nothing for a while, and more is published than fits on the way."""
+    stage.broker.create_stream("S")
+    await stage.connect()
+    await stage.op("publish", body=text("first"), **PUBLISH)
+    name = stage.broker.faults.add(stall(direction="in", role="publish", nth=1))
+    calls = []
+    for number in range(12):
+        many = [{"body": text(f"{number}-{i}-".ljust(60_000, "x"))} for i in range(2)]
+        calls.append(stage.begin("publish_many", 20.0, messages=many, **PUBLISH))
+        calls.append(stage.begin("publish", 20.0, body=text(f"small{number}"), **PUBLISH))
+        await stage.sleep(0.05)
+    await stage.sleep(3)
+    stage.broker.faults.remove(name)
+    await stage.ended(calls)
+    await stage.finale("publish", **PROBE)
 
 
 @base(role="publisher", bends=False)

@@ -51,6 +51,7 @@ class Tracking:
         self._pairing = Pairing(model, conn, facts)
         self._names: dict[int, tuple[str, str]] = {}  #: publisher id to stream and reference
         self._dropped: set[int] = set()  #: publishers that the server has dropped
+        self._declared: set[int] = set()  #: publishers that the server has accepted
         self._deleted: set[int] = set()  #: publishers that the client has deleted
         self._ids: dict[tuple[str, int], IdUse] = {}
         self._windows: dict[int, Window] = {}
@@ -106,8 +107,11 @@ class Tracking:
                 self.conn.ready = at
             elif not question.accepted and code != Code.SASL_CHALLENGE:
                 self.conn.turned_away = self.conn.turned_away or (at, code)
-        elif isinstance(asked, DeclarePublisher) and not question.accepted:
-            self._free(PUBLISHER, asked.publisher_id, at)
+        elif isinstance(asked, DeclarePublisher):
+            if question.accepted:
+                self._declared.add(asked.publisher_id)
+            else:
+                self._free(PUBLISHER, asked.publisher_id, at)
         elif isinstance(asked, Subscribe):
             window = self._asked[asked.correlation_id]
             if question.accepted:
@@ -126,14 +130,14 @@ class Tracking:
             use.freed = at
 
     def _moved(self, frame: MetadataUpdate, at: Moment) -> None:
-        """The server has dropped all that this connection had of the stream."""
+        """The server has dropped all that this connection had of the stream; what it opens later stays."""
         self.facts.dropped.append(Dropped(self.conn, at, frame.stream))
         for number, (stream, _) in self._names.items():
-            if stream == frame.stream:
+            if stream == frame.stream and number in self._declared:
                 self._dropped.add(number)
                 self._free(PUBLISHER, number, at)
         for number, window in self._windows.items():
-            if window.target == frame.stream:
+            if window.target == frame.stream and window.opened is not None:
                 window.closed = window.closed or at
                 self._free(SUBSCRIPTION, number, at)
 
@@ -143,6 +147,7 @@ class Tracking:
         self._names[frame.publisher_id] = frame.stream, frame.reference
         self._dropped.discard(frame.publisher_id)
         self._deleted.discard(frame.publisher_id)
+        self._declared.discard(frame.publisher_id)
         self._take(PUBLISHER, frame.publisher_id, at, f"{frame.stream} {frame.reference!r}")
 
     def _delete(self, frame: DeletePublisher, at: Moment) -> None:
