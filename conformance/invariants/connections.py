@@ -78,8 +78,10 @@ def unprovoked_end(case: Case) -> Iterator[Violation]:
     """The client ends no connection that works, unless it says goodbye first."""
     closing = case.mark("close")
     for conn in case.conns.values():
-        if conn.ended is None or conn.ended_by != "client" or conn.name in case.touched:
+        if conn.ended is None or conn.ended_by != "client":
             continue
+        if conn.name in case.touched and not case.is_truthful:
+            continue  # what the client makes of lies is its own affair
         if (closing is not None and conn.ended > closing) or conn.goodbye or conn.garbage or conn.turned_away:
             continue
         if conn.parting is not None:
@@ -88,9 +90,24 @@ def unprovoked_end(case: Case) -> Iterator[Violation]:
         beat = conn.agreed.heartbeat_s
         if beat and quiet_s >= 2 * beat - SLACK_S:
             continue
-        if conn.ready is None and (quiet_s > 1.0 or "abandons" in case.notes):
-            continue
+        if conn.ready is None and (conn.ended.t - conn.accepted.t > 1.0 or "abandons" in case.notes):
+            continue  # a handshake has a deadline
         yield f"{conn.name} was ended by the client; it was quiet for {quiet_s:.1f} s", conn.ended
+
+
+@invariant("handshake-first")
+def handshake_first(case: Case) -> Iterator[Violation]:
+    """Until a connection is ready the client says only what makes it ready, or ends it."""
+    answers = set(case.model.questions.values())
+    for conn in case.conns.values():
+        for seen in conn.of("in"):
+            if conn.ready is not None and seen.at > conn.ready:
+                break
+            role = type(seen.frame).spec.role_in("in")
+            beats = role is Role.HEARTBEAT and conn.agreed.at is not None and conn.agreed.at < seen.at
+            if role in (Role.HANDSHAKE, Role.CLOSE, Role.MALFORMED) or beats or type(seen.frame) in answers:
+                continue
+            yield f"{kind_of(seen.frame)} before the handshake was done", seen.at
 
 
 @invariant("beats")

@@ -169,3 +169,18 @@ def subscriptions(case: Case) -> Iterator[tuple[Any, list[Window]]]:
             window for window in case.facts.windows
             if window.target == target and window.asked > done.begun and (end is None or window.asked < end)
         ]  # fmt: skip
+
+
+@invariant("gone-for-a-reason")
+def gone_for_a_reason(case: Case) -> Iterator[Violation]:
+    """A client that reconnects gives up what it has of a target only if the server says no to that."""
+    if not case.reconnects:
+        return
+    for heard in case.session_events("target_closed"):
+        targets = heard["targets"] or []
+        reasons = [one for one in case.facts.refused if one.at < heard.at and one.target in targets]
+        if not reasons:
+            yield (
+                f"{', '.join(targets) or 'a target'} was given up, and the server had refused nothing",
+                heard.at,
+            )

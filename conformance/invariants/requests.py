@@ -186,3 +186,17 @@ def loss_ends_connect(case: Case) -> Iterator[Violation]:
         over = min((mark for mark in (conns[0].lost(), turned) if mark is not None), default=None)
         if over is not None and done.ended.t > over.t + AT_ONCE_S:
             yield f"connect went on for {done.ended.t - over.t:.1f} s behind its connection", over, done.ended
+
+
+@invariant("answer-counts")
+def connect_answer_counts(case: Case) -> Iterator[Violation]:
+    """A connect whose handshake was done in time, on a connection that stands, works."""
+    for done in case.done("connect"):
+        if done.ended is None or done.result is None or done.result.ok or done.result.word == "cancelled":
+            continue
+        deadline_s = done.begun.t + done.timeout_s - SLACK_S
+        for conn in case.conns.values():
+            if not done.begun < conn.accepted < done.ended or conn.ready is None or conn.ready > done.ended:
+                continue
+            if conn.ready.t < deadline_s and conn.lost() is None and conn.turned_away is None:
+                yield f"connect ended {done.result.word}, and its handshake was done", conn.ready, done.ended

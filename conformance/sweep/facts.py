@@ -111,6 +111,14 @@ class Arrival(NamedTuple):
     damaged: bool = False
 
 
+class Refused(NamedTuple):
+    """The server has said of a target that it cannot be used."""
+
+    at: Moment
+    target: str
+    code: Any
+
+
 class Dropped(NamedTuple):
     """The server has dropped what a connection had of a target."""
 
@@ -175,6 +183,7 @@ class Facts:
     windows: list[Window] = field(default_factory=list)
     noted: list[Noted] = field(default_factory=list)
     dropped: list[Dropped] = field(default_factory=list)
+    refused: list[Refused] = field(default_factory=list)
 
     def sort(self) -> None:
         """Put everything into the order in which it happened, across connections."""

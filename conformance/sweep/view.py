@@ -23,10 +23,11 @@ class Seen(NamedTuple):
 
 
 class Agreed(NamedTuple):
-    """What the two sides have settled at the start; 0 is none, or no limit."""
+    """What the two sides have settled at the start, and when; 0 is none, or no limit."""
 
     heartbeat_s: float = 0.0
     frame_max: int = 0
+    at: Moment | None = None
 
 
 class Conn:

@@ -116,7 +116,8 @@ def numbers(place: Place, model: Model) -> Iterable[Param]:
     for offset in OFFSETS:
         for width in (2, 4):
             if offset + width <= place.size:
-                yield from ((str(offset), [offset, width, value]) for value in (0, {"add": 1}, MOST[width]))
+                for word, value in (("zero", 0), ("step", {"add": 1}), ("most", MOST[width])):
+                    yield f"{offset} {word}", [offset, width, value]
 
 
 @act("number", numbers, lies=True, by_kind=False)

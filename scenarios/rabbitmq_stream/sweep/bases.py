@@ -17,6 +17,7 @@ from scenarios.rabbitmq_stream.sweep.lives import (
     two_sessions,
 )
 from scenarios.rabbitmq_stream.sweep.publishing import (
+    UNLIMITED,
     bodies,
     bulk,
     crowd,
@@ -36,6 +37,7 @@ __all__ = [
     "BEATING",
     "LATE_ENDS",
     "RAISING",
+    "UNLIMITED",
     "ask",
     "bodies",
     "both",

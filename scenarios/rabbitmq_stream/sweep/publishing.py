@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from conformance.sweep.bases import Stage, base, text
+from conformance.sweep.bases import Base, Stage, base, text
 from fakebrokers.faults import latency, stall
 from scenarios.rabbitmq_stream.sweep._shared import PROBE, PUBLISH
 
@@ -242,3 +242,24 @@ async def wraps(stage: Stage) -> None:
                 await stage.op("publish", body=text(f"{which}{value}{number}"), **PUBLISH)
                 await stage.op("rmqs.query_sequence", target="S", name="nobody")
     await stage.finale("publish", **PROBE)
+
+
+def unlimited(server: int, client: int | None) -> Base:
+    """One side, or both, want no limit of frames."""
+
+    async def script(stage: Stage) -> None:
+        stage.broker.create_stream("S")
+        wanted: dict[str, Any] = {} if client is None else {"frame_max": client}
+        await stage.connect(**wanted)
+        limit = client or 1 << 20
+        fits = stage.notes["fits"] = []
+        for size in (100, 5000, FRAME_MAX - HEAD, limit - HEAD, limit - HEAD + 1):
+            fits.append((len(stage.ops), client == 0 or size <= limit - HEAD))
+            await stage.op("publish", body={"gen": "rand", "seed": size, "len": size}, **PUBLISH)
+        await stage.finale("publish", **PROBE)
+
+    name = f"unlimited-{server}-{client}"
+    return base(role="publisher", server={"frame_max": server}, bends=False, name=name)(script)
+
+
+UNLIMITED = [unlimited(0, None), unlimited(0, 0), unlimited(1 << 22, FRAME_MAX), unlimited(0, FRAME_MAX)]

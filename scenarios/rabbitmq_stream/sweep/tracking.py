@@ -5,7 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from conformance.sweep.facts import Arrival, Dropped, Facts, IdUse, Noted, Question, Settled, Window, Written
+from conformance.sweep.facts import (
+    Arrival,
+    Dropped,
+    Facts,
+    IdUse,
+    Noted,
+    Question,
+    Refused,
+    Settled,
+    Window,
+    Written,
+)
 from conformance.sweep.model import Model, Pairing
 from conformance.sweep.tape import Moment
 from conformance.sweep.view import Agreed, Conn
@@ -20,6 +31,7 @@ from fakebrokers.rabbitmq_stream.frames import (
     DeletePublisher,
     Deliver,
     ExchangeCommandVersions,
+    MetadataResponse,
     MetadataUpdate,
     Open,
     PeerProperties,
@@ -83,7 +95,7 @@ class Tracking:
                 self._close(frame, seen.at, seen.direction)
             elif isinstance(frame, Tune):
                 if seen.direction == "in":
-                    self.conn.agreed = Agreed(frame.heartbeat, frame.frame_max)
+                    self.conn.agreed = Agreed(frame.heartbeat, frame.frame_max, seen.at)
             elif type(frame) in self._steps:
                 self._steps[type(frame)](frame, seen.at)
         for window in self._windows.values():
@@ -102,6 +114,12 @@ class Tracking:
 
     def _answered(self, question: Question, at: Moment) -> None:
         asked, code = question.frame, question.code
+        if isinstance(question.answer, MetadataResponse):
+            rows = question.answer.streams
+            bad = [Refused(at, entry.stream, entry.code) for entry in rows if entry.code != Code.OK]
+            self.facts.refused += bad
+        elif not question.accepted and isinstance(stream := getattr(asked, "stream", None), str):
+            self.facts.refused.append(Refused(at, stream, code))
         if isinstance(asked, HANDSHAKE):
             if isinstance(asked, ExchangeCommandVersions) or (isinstance(asked, Open) and question.accepted):
                 self.conn.ready = at
