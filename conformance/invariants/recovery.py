@@ -178,9 +178,10 @@ def gone_for_a_reason(case: Case) -> Iterator[Violation]:
         return
     for heard in case.session_events("target_closed"):
         targets = heard["targets"] or []
+        what = ", ".join(targets) or "a target"
         reasons = [one for one in case.facts.refused if one.at < heard.at and one.target in targets]
         if not reasons:
             yield (
-                f"{', '.join(targets) or 'a target'} was given up, and the server had refused nothing",
+                f"{what} was given up, and the server had refused nothing",
                 heard.at,
             )
