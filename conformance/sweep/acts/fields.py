@@ -36,7 +36,7 @@ def paths_of(value: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
             yield from paths_of(getattr(value, name), (*path, name))
     elif isinstance(value, tuple | list):
         yield path, value
-        for index, item in enumerate(value[:FEW_ITEMS]):
+        for index, item in enumerate(value if hasattr(value, "_make") else value[:FEW_ITEMS]):
             yield from paths_of(item, (*path, index))
     elif isinstance(value, Mapping):
         yield path, value
@@ -139,8 +139,9 @@ def payload(place: Place, model: Model) -> Iterable[Param]:
     if start is None or place.ordinal > PAYLOAD_FRAMES:
         return
     further = range(PAYLOAD_HEAD, place.size - start, max(1, (place.size - start) // 4))
+    kind = place.data[start] >> 4 if start < place.size else 0  # the first bits say what follows
     for offset in (*range(min(PAYLOAD_HEAD, place.size - start)), *further):
-        yield from ((f"{min(offset, PAYLOAD_HEAD)}", [offset, change]) for change in (1, 0x80))
+        yield from ((f"{kind:x} {min(offset, PAYLOAD_HEAD)}", [offset, change]) for change in (1, 0x80))
 
 
 @act("payload", payload, lies=True)

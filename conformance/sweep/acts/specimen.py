@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import types
 import typing
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -14,23 +15,24 @@ from fakebrokers.core.frames import Frame, kind_of
 
 def specimen(kind: type[Frame], model: Model, key: Any = None) -> Frame | None:
     """A frame of that kind, as empty as its types allow, with that correlation key; None if there is none."""
-    if kind in model.specimens:
-        made = model.specimens[kind]
-    else:
-        hints = typing.get_type_hints(kind)
-        values = {}
-        for one in msgspec.structs.fields(kind):
-            if one.required:
-                values[one.name] = _blank(hints[one.name])
-        if kind.spec.status in values:
-            values[kind.spec.status] = model.ok
-        made = kind(**values)
+    made = _made(kind, model)
     name = kind.spec.key
     if key is None or name is None or name not in kind.__struct_fields__:
         return made
     if type(key) is not type(getattr(made, name)):
         return None
     return msgspec.structs.replace(made, **{name: key})
+
+
+@cache
+def _made(kind: type[Frame], model: Model) -> Frame:
+    if kind in model.specimens:
+        return model.specimens[kind]
+    hints = typing.get_type_hints(kind)
+    values = {one.name: _blank(hints[one.name]) for one in msgspec.structs.fields(kind) if one.required}
+    if kind.spec.status in values:
+        values[kind.spec.status] = model.ok
+    return kind(**values)
 
 
 def kind_named(name: str, model: Model) -> type[Frame]:
