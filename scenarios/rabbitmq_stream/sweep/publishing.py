@@ -169,6 +169,10 @@ async def numbers(stage: Stage) -> None:
         options = {"offset": {"type": "next"}, "credit": 1}
         await stage.op("subscribe", sub="c", target="S", options=options, on_message={"mode": "event"})
         await stage.op("unsubscribe", sub="c")
+    options = {"offset": {"type": "first"}, "credit": 2}
+    await stage.op("subscribe", sub="last", target="S", options=options, on_message={"mode": "event"})
+    await stage.op("publish", body=text("for the last one"), **PUBLISH)
+    await stage.sleep(1)
     await stage.finale("publish", **PROBE)
 
 
