@@ -73,7 +73,7 @@ class FakeServer(ABC):
         engine: The core; for tests of the core and for reports.
         tls: The certificates, if it listens for TLS.
         watcher: Is told what clients are handed and what they write, byte for byte, behind all faults. Set
-            it before `start`; so far only connections in memory tell.
+            it before `start`. Connections in memory and over TCP tell.
     """
 
     protocol: ClassVar[Protocol]

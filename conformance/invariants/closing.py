@@ -50,5 +50,5 @@ def loss_ends_close(case: Case) -> Iterator[Violation]:
         return
     begun = max(last, done.begun)
     busy = any(heard.what == "message" and begun.t - 1.0 < heard.at.t for heard in case.events)
-    if done.ended.t > begun.t + AT_ONCE_S and not busy:
+    if done.ended.t > begun.t + AT_ONCE_S + case.slack_s and not busy:
         yield f"close went on for {done.ended.t - begun.t:.1f} s without a connection", last, done.ended

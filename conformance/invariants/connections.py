@@ -160,7 +160,7 @@ def refusal_ends(case: Case) -> Iterator[Violation]:
         if conn.turned_away is None:
             continue
         for seen in conn.of("in"):
-            if seen.at > conn.turned_away[0] and type(seen.frame).spec.role_in("in") not in (
+            if case.before(conn.turned_away[0], seen.at) and type(seen.frame).spec.role_in("in") not in (
                 Role.CLOSE, Role.HEARTBEAT,
             ):  # fmt: skip
                 yield f"{kind_of(seen.frame)} behind a refusal with code {conn.turned_away[1]}", seen.at

@@ -65,7 +65,7 @@ class _Log:
         count = 0
         while count < len(wanted) and self.next < len(self.got):
             heard, (at, record) = self.got[self.next], wanted[count]
-            if not _same(heard, record) or heard.at < at or (until is not None and heard.at > until):
+            if not _same(heard, record) or heard.at < at or self._is_over(heard.at, until):
                 break
             if record.ts is not None and str(heard["ts"]) != str(record.ts):
                 yield f"{record.position} was surfaced with time {heard['ts']}, it is {record.ts}", heard.at
@@ -79,6 +79,10 @@ class _Log:
         if count < len(wanted):
             yield from self._missing(window, wanted[count], until)
 
+    def _is_over(self, at: Moment, until: Moment | None) -> bool:
+        """Whether a later life of the subscription has begun by then."""
+        return until is not None and not self.case.slack_s and at > until
+
     def _missing(
         self, window: Window, due: tuple[Moment, Record], until: Moment | None
     ) -> Iterator[Violation]:
@@ -86,7 +90,7 @@ class _Log:
         at, record = due
         slow = (self.done.args.get("on_message") or {}).get("sleep_ms", 0) / 1000
         former = self.got[self.next - 1].at.t if self.next else 0.0
-        latest = max(at.t, former) + slow + DUE_S
+        latest = max(at.t, former) + slow + DUE_S + self.case.slack_s
         closing = self.case.mark("close")
         ends = (window.closed, window.conn.ended, window.conn.garbage, until, closing)
         if all(end is None or latest < end.t for end in ends) and latest < self.case.ended_s:
@@ -197,7 +201,7 @@ def close_is_prompt(case: Case) -> Iterator[Violation]:
     if not closes or case.model.drains_on_close or "sessions" in case.notes:
         return
     for heard in case.heard("message"):
-        if closes[-1].begun.t + DUE_S < heard.at.t and heard.at < closes[-1].ended:  # type: ignore[operator]
+        if closes[-1].begun.t + DUE_S + case.slack_s < heard.at.t and heard.at < closes[-1].ended:  # type: ignore[operator]
             yield (
                 f"{heard['position']} was surfaced {heard.at.t - closes[-1].begun.t:.1f} s into a close",
                 heard.at,

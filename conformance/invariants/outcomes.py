@@ -82,7 +82,8 @@ def answer_counts(case: Case) -> Iterator[Violation]:
         if not words or not words[0].is_open or not words[0].conn.serves(words[0].at):
             continue
         first = words[0]
-        if first.at > told.at or first.at.t > told.deadline_s - SLACK_S or first.at < told.done.begun:
+        late = first.at.t > told.deadline_s - SLACK_S - case.slack_s
+        if not case.before(first.at, told.at) or late or first.at < told.done.begun:
             continue
         wanted = "acked" if first.stored else "nacked"
         if told.word not in (wanted, "sent"):
@@ -152,7 +153,7 @@ def unknown_for_a_reason(case: Case) -> Iterator[Violation]:
             continue
         if (
             told.done.result.word in ("cancelled", "hang", "crashed")
-            or told.at.t >= told.deadline_s - SLACK_S
+            or told.at.t >= told.deadline_s - SLACK_S - case.slack_s
         ):
             continue
         written = [one for one in case.facts.written if one.place == told.place and one.at < told.at]

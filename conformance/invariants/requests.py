@@ -95,12 +95,14 @@ def request_answer_counts(case: Case) -> Iterator[Violation]:
             continue
         if asks.apt is not None and not asks.apt(done.args, one.answer):
             continue
-        if one.answered.t > done.begun.t + done.timeout_s - SLACK_S or _has_twin(case, done):
+        if one.answered.t > done.begun.t + done.timeout_s - SLACK_S - case.slack_s or _has_twin(case, done):
             continue
         late_s = done.ended.t - one.answered.t
-        if one.answered < done.ended and done.result.word != ("ok" if one.accepted else "refused"):
+        if case.before(one.answered, done.ended) and done.result.word != (
+            "ok" if one.accepted else "refused"
+        ):
             yield f"{done.op} ended {done.result.word}, and was answered", one.answered, done.ended
-        elif late_s > AT_ONCE_S:
+        elif late_s > AT_ONCE_S + case.slack_s:
             yield f"{done.op} went on for {late_s:.1f} s behind its answer", one.answered
 
 
@@ -125,7 +127,7 @@ def loss_ends_requests(case: Case) -> Iterator[Violation]:
         lost = one.conn.ended
         if lost is None or lost < one.asked or (one.answered is not None and one.answered < lost):
             continue
-        if done.ended.t > lost.t + AT_ONCE_S:
+        if done.ended.t > lost.t + AT_ONCE_S + case.slack_s:
             yield f"{done.op} ended {done.ended.t - lost.t:.1f} s behind its connection", lost, done.ended
 
 
@@ -140,7 +142,7 @@ def fails_fast(case: Case) -> Iterator[Violation]:
             continue
         if any(conn.stands(done.begun) for conn in case.conns.values()):
             continue
-        if done.ended.t - done.begun.t > AT_ONCE_S:
+        if done.ended.t - done.begun.t > AT_ONCE_S + case.slack_s:
             yield f"{done.op} took {done.ended.t - done.begun.t:.1f} s without a connection", done.begun
 
 
@@ -154,7 +156,7 @@ def gives_up_for_a_reason(case: Case) -> Iterator[Violation]:
             continue
         if result.word in ("refused", "cancelled", "hang", "crashed"):
             continue
-        if done.ended.t >= done.begun.t + done.timeout_s - SLACK_S:
+        if done.ended.t >= done.begun.t + done.timeout_s - SLACK_S - case.slack_s:
             continue
         if any(done.begun < close < done.ended for close in closes):
             continue
@@ -184,7 +186,7 @@ def loss_ends_connect(case: Case) -> Iterator[Violation]:
             continue
         turned = conns[0].turned_away[0] if conns[0].turned_away is not None else None
         over = min((mark for mark in (conns[0].lost(), turned) if mark is not None), default=None)
-        if over is not None and done.ended.t > over.t + AT_ONCE_S:
+        if over is not None and done.ended.t > over.t + AT_ONCE_S + case.slack_s:
             yield f"connect went on for {done.ended.t - over.t:.1f} s behind its connection", over, done.ended
 
 
@@ -194,7 +196,7 @@ def connect_answer_counts(case: Case) -> Iterator[Violation]:
     for done in case.done("connect"):
         if done.ended is None or done.result is None or done.result.ok or done.result.word == "cancelled":
             continue
-        deadline_s = done.begun.t + done.timeout_s - SLACK_S
+        deadline_s = done.begun.t + done.timeout_s - SLACK_S - case.slack_s
         for conn in case.conns.values():
             if not done.begun < conn.accepted < done.ended or conn.ready is None or conn.ready > done.ended:
                 continue

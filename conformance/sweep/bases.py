@@ -17,6 +17,7 @@ Ops never raise for what the client does. What the base does not wait for is wai
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -142,6 +143,7 @@ class Stage:
         tape: Tape,
         changes: Iterable[Change] = (),
         most: int | None = None,
+        longest_s: float = math.inf,
     ) -> None:
         self.broker = broker
         self.adapter = adapter
@@ -152,6 +154,7 @@ class Stage:
         self.notes: dict[str, Any] = {}
         self.killed: set[str] = set()
         self._most = most
+        self._longest_s = longest_s  #: pauses and probes take no longer where time is real
         self._changes: dict[int, list[Change]] = {}
         for change in changes:
             self._changes.setdefault(change.op, []).append(change)
@@ -193,7 +196,7 @@ class Stage:
 
     async def sleep(self, seconds: float) -> None:
         """Let time pass."""
-        await asyncio.sleep(seconds)
+        await asyncio.sleep(min(seconds, self._longest_s))
 
     def mark(self, phase: str) -> Moment:
         """A new phase begins: ops from here on belong to it."""
@@ -243,9 +246,12 @@ class Stage:
         await self.op("state")
         if probe:
             self.mark("probe")
-            result = await self.op(probe, PROBE_S, **args)
+            patience_s = min(PROBE_S, 3 * self._longest_s)
+            result = await self.op(probe, patience_s, **args)
             if not result.ok and result.word in ("connection", "protocol"):
-                await self.op(probe, PROBE_S, **args)  # it was under way when the client gave up a connection
+                await self.op(
+                    probe, patience_s, **args
+                )  # it was under way when the client gave up a connection
             await self.sleep(AFTER_PROBE_S)
             await self.op("state")
         await self.close()

@@ -34,6 +34,8 @@ class Case:
         error: Why the run has no end: the client did not let the base go on.
         harness: What went wrong besides the client.
         ended_s: When the run ended, seconds.
+        slack_s: What may lie between the moment at which a client is handed something and that at which it
+            has it, and between its word and the row of it: 0 in memory.
     """
 
     def __init__(self, spec: Spec, room: Room, rows: list[Row], ops: list[Done], events: Any) -> None:
@@ -52,6 +54,11 @@ class Case:
         self.error = ""
         self.harness = ""
         self.ended_s = 0.0
+        self.slack_s = 0.0
+
+    def before(self, first: Moment, second: Moment) -> bool:
+        """Whether the client has certainly seen the first when it did the second."""
+        return first < second and (not self.slack_s or second.t - first.t > self.slack_s)
 
     @property
     def model(self) -> Model:

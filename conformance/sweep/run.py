@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import io
+import math
 import signal
 import traceback
 from collections.abc import Iterator, Mapping
@@ -12,6 +13,7 @@ from functools import cache
 from types import FrameType
 from typing import Any
 
+from conformance.adapter.base import Adapter
 from conformance.adapter.inprocess import InProcessAdapter
 from conformance.adapter.kit import AdapterBase
 from conformance.sweep.acts import ACTS, Bent
@@ -69,8 +71,8 @@ def run(client: type[AdapterBase], spec: Spec) -> Case:
         loop.set_exception_handler(
             lambda _, context: _complain(complaints, context["message"], context.get("exception"))
         )
-        tape._clock = loop.time
-        found.append(await _play(client, spec, room, tape))
+        tape.clock = loop.time
+        found.append(await play(Taped(client, spec.protocol, tape), spec, tape))
 
     limit = COSTLY_STUCK_S if base.costly else STUCK_S
     try:
@@ -103,18 +105,27 @@ def _alarm_after(seconds: float) -> Iterator[None]:
         signal.signal(signal.SIGALRM, former)
 
 
-async def _play(client: type[AdapterBase], spec: Spec, room: Room, tape: Tape) -> Case:
+async def play(
+    adapter: Adapter, spec: Spec, tape: Tape, *, in_memory: bool = True, longest_s: float = math.inf
+) -> Case:
+    """Run a spec on the running loop.
+
+    Args:
+        adapter: Not started; it is killed at the end.
+        in_memory: Whether the fake is reached through memory.
+        longest_s: What a pause of the base takes at most.
+    """
+    room = room_of(spec.protocol)
     base = room.bases[spec.base]
-    adapter = Taped(client, spec.protocol, tape)
-    broker = find_protocol(spec.protocol).load()(memory=True, **base.server)
+    broker = find_protocol(spec.protocol).load()(memory=in_memory, **base.server)
     broker.watcher = tape
     touched: list[str] = []
-    case = Case(spec, room, tape.rows, [], adapter.events)
+    case = Case(spec, room, tape.rows, [], ())
     await adapter.start()
     tape.rows.clear()
     broker.start()
     try:
-        stage = Stage(broker, adapter, tape, spec.changes, spec.ops)
+        stage = Stage(broker, adapter, tape, spec.changes, spec.ops, longest_s)
         for bend in spec.bends:
             broker.faults.add(fault_of(bend, room, touched))
         try:

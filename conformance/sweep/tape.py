@@ -8,6 +8,7 @@ says "before" needs no clock.
 from __future__ import annotations
 
 from collections.abc import Callable
+from threading import Lock
 from typing import Any, Literal, NamedTuple
 
 from fakebrokers.core.watch import End
@@ -58,14 +59,16 @@ class Tape:
     """
 
     def __init__(self, clock: Callable[[], float]) -> None:
-        self._clock = clock
+        self.clock = clock
+        self._lock = Lock()  # a fake with sockets has a thread of its own
         self.rows: list[Row] = []
 
     def note(self, what: What, data: Any = None, connection: str = "") -> Moment:
         """Take down what happens now."""
-        now = self._clock()
-        self.rows.append(Row(now, what, connection, data))
-        return Moment(len(self.rows) - 1, 0, now)
+        with self._lock:
+            now = self.clock()
+            self.rows.append(Row(now, what, connection, data))
+            return Moment(len(self.rows) - 1, 0, now)
 
     def accepted(self, connection: str) -> None:
         self.note("accept", None, connection)

@@ -12,7 +12,10 @@ End = Literal["client", "broker"]
 
 
 class Watcher(Protocol):
-    """Called on the fake's own loop, in the order in which things happen."""
+    """Called on the fake's own loop, in the order in which things happen.
+
+    Over a socket a client is handed what is written into it: when it reads that, nobody can tell.
+    """
 
     def accepted(self, connection: str) -> None:
         """A client has connected."""
