@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,9 +15,7 @@ from fakebrokers.errors import UsageError
 from fakebrokers.protocol import protocol_names
 
 if TYPE_CHECKING:
-    from conformance.sweep.campaign import Campaign
-
-REFERENCE = "reference"
+    from conformance.sweep.campaign import Campaign, Subject
 
 
 @click.command("sweep")
@@ -26,6 +25,12 @@ REFERENCE = "reference"
 @click.option("--mutant", metavar="NAME", help="The reference client with this defect.")
 @click.option("--minutes", type=click.FloatRange(0.01, 10_000), default=1.0, show_default=True)
 @click.option("--seed", type=int, default=0, show_default=True, help="Of the order in which specs are drawn.")
+@click.option(
+    "--expect",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="What it is known to violate.",
+)
 @click.option("--again", is_flag=True, help="Begin anew instead of where the last sweep has stopped.")
 @click.option(
     "--report",
@@ -41,6 +46,7 @@ def sweep_command(
     mutant: str | None,
     minutes: float,
     seed: int,
+    expect: Path | None,
     again: bool,
     report: Path | None,
     as_json: bool,
@@ -50,14 +56,13 @@ def sweep_command(
     Exit code 1: a rule was violated.
     """
     from conformance.sweep.campaign import Campaign
+    from conformance.sweep.expected import load_expected
 
     if (client is None) == (adapter is None):
         raise UsageError("say which client: --client NAME or --adapter CMD")
-    if client != REFERENCE:
-        raise UsageError("only `--client reference` can be swept so far")
-    if protocol is None:
-        raise UsageError("say with --protocol what the client speaks")
-    campaign = Campaign(protocol, client, mutant or "", report, seed=seed, again=again)
+    subject = _subject(client, adapter, protocol, mutant)
+    known = load_expected(expect) if expect is not None else None
+    campaign = Campaign(subject, report, expected=known, seed=seed, again=again)
     campaign.go(minutes * 60)
     if as_json:
         click.echo(json.dumps(campaign.document(), indent=1))
@@ -66,25 +71,45 @@ def sweep_command(
     return ExitCode.FAILED if campaign.failures else 0
 
 
+def _subject(client: str | None, adapter: str | None, protocol: str | None, mutant: str | None) -> Subject:
+    """The client that is asked for."""
+    from conformance.adapters import registry
+    from conformance.sweep.campaign import REFERENCE, Subject
+
+    if client is not None and protocol is None and client != REFERENCE:
+        spoken = registry.find(client).protocols
+        protocol = spoken[0] if len(spoken) == 1 else None
+    if protocol is None:
+        raise UsageError("say with --protocol what the client speaks")
+    command = shlex.split(adapter) if adapter is not None else None
+    subject = Subject(protocol, client or "", mutant or "", command)
+    if mutant and subject.made is None:
+        raise UsageError(f"only `--client {REFERENCE}` has mutants")
+    return subject
+
+
 @click.command("replay")
 @click.argument("path", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE")
 @click.option("--client", metavar="NAME", help="Another client than the file names.")
+@click.option("--adapter", metavar="CMD", help="The command of your own adapter.")
 @click.option("--mutant", metavar="NAME", help="The reference client with this defect.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
-def replay_command(path: Path, client: str | None, mutant: str | None, as_json: bool) -> int:
+def replay_command(
+    path: Path, client: str | None, adapter: str | None, mutant: str | None, as_json: bool
+) -> int:
     """Run what a sweep has written down, exactly.
 
     Exit code 1: it fails again; 0: it does not; 2: the run was another one.
     """
     from conformance.sweep.replay import load, replay
-    from conformance.sweep.run import client_of
 
     found = load(path)
-    asked = client or found.client
-    if asked != REFERENCE:
-        raise UsageError(f"only `--client {REFERENCE}` can be replayed so far, the file names {asked!r}")
-    own = client is None and mutant is None
-    again = replay(found, client_of(found.spec.protocol, found.mutant if own else mutant or ""))
+    own = client is None and adapter is None and mutant is None
+    if own and not found.client:
+        raise UsageError("the file names no client: say which with --client NAME or --adapter CMD")
+    name = client or (found.client if adapter is None else None)
+    subject = _subject(name, adapter, found.spec.protocol, found.mutant if own else mutant)
+    again = replay(found, subject.run)
     if as_json:
         rows = [{"invariant": one.name, "detail": one.detail} for one in again.findings]
         click.echo(json.dumps({"fails": again.fails, "same": again.same, "findings": rows}, indent=1))
@@ -107,8 +132,8 @@ def shrink_command(path: Path) -> int:
     from conformance.sweep.replay import load
 
     found = load(path)
-    if found.client != REFERENCE:
-        raise UsageError(f"only `--client {REFERENCE}` can be shrunk so far, the file names {found.client!r}")
+    if not found.client:
+        raise UsageError("the file names no client, so it cannot be run")
     smaller, runs = shrunk(found)
     console = Console(highlight=False, soft_wrap=True)
     if smaller is None:

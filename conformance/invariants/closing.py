@@ -33,7 +33,8 @@ def close_ends(case: Case) -> Iterator[Violation]:
             yield f"an event {heard.what} behind the close", heard.at
     for stats in case.done("stats"):
         if stats.begun > done.ended and stats.result is not None and stats.result.ok:
-            left = {name: n for name, n in stats.result.value.items() if name in LEFT and n}
+            now = stats.result.value
+            left = {name: now[name] for name in LEFT if (now.get(name) or 0) > (case.rest.get(name) or 0)}
             if left:
                 yield f"left behind the close: {left}", stats.ended
 

@@ -68,7 +68,7 @@ def one_loss_event(case: Case) -> Iterator[Violation]:
     ]  # fmt: skip
     if len(told) > len(lost) + len(closing_too):
         yield f"{len(told)} losses were told, there were {len(lost)}", told[-1].at
-    sure = [conn for conn in lost if conn.ended is not None and _works(conn, conn.ended)]
+    sure = [conn for conn in lost if conn.ended and conn.lost() and _works(conn, conn.ended)]
     if len(told) < len(sure):
         yield f"{len(told)} losses were told, there were {len(sure)}", sure[-1].ended
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from conformance.invariants.registry import Violation, invariant
 from conformance.sweep.bases import Done
@@ -79,8 +80,18 @@ def answer_value(case: Case) -> Iterator[Violation]:
             continue
         wanted = [asks.value(one.answer) for one in _come(done, questions) if one.accepted]
         got = done.result.value
-        if wanted and not any(all(str(got.get(k)) == str(v) for k, v in each.items()) for each in wanted):
+        if wanted and not any(_agree(got, each) for each in wanted):
             yield f"{done.op} returned {dict(got)}, and the answer said {wanted}", done.ended
+
+
+def _agree(got: Any, said: Any) -> bool:
+    """Whether what an op returned agrees with an answer in all that it says."""
+    if isinstance(said, Mapping):
+        return isinstance(got, Mapping) and all(_agree(got[name], said[name]) for name in said if name in got)
+    if isinstance(said, list):
+        pairs = list(zip(got, said, strict=False)) if isinstance(got, list) else []
+        return isinstance(got, list) and len(got) == len(said) and all(_agree(*pair) for pair in pairs)
+    return str(got) == str(said)
 
 
 @invariant("answer-counts")

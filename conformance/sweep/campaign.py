@@ -2,25 +2,36 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from conformance.adapter.kit import AdapterBase
-from conformance.invariants import Finding, judge
+from conformance.adapters import registry
+from conformance.invariants import judge
+from conformance.sweep.case import Case
+from conformance.sweep.children import Child
+from conformance.sweep.expected import Expected
 from conformance.sweep.order import Ledger, Order
 from conformance.sweep.replay import Replay, replay_of
 from conformance.sweep.run import client_of, run
-from conformance.sweep.shrink import Shrinking
+from conformance.sweep.shrink import EVALUATIONS_MAX, Shrinking
 from conformance.sweep.specs import Spec, to_json
 from conformance.sweep.sweep import Sweep
 from conformance.sweep.universe import universe
 
 FOLDER = Path(".fakebrokers") / "sweep"
 LEDGER = "ledger.json"
+REFERENCE = "reference"  #: the name of the reference client of whatever protocol, in this process
 SHRUNK_MAX = 20  #: kinds of failures that are shrunk; more of them are one defect seen from many sides
+CHILD_SHRINKS_MAX = 4  #: kinds of failures of a child process that are shrunk, and
+CHILD_EVALUATIONS_MAX = 4  #: how many runs each may cost: they take real time
+
+Run = Callable[[Spec], Case]
 
 
 class Failed(msgspec.Struct):
@@ -37,33 +48,65 @@ class Failed(msgspec.Struct):
     count: int
 
 
+class Subject:
+    """A client to be swept.
+
+    Attributes:
+        name: As ``--client`` takes it; "" for an adapter of somebody's own.
+        made: The class that is run in this process, or None.
+        child: How it is run in a process of its own, or None.
+    """
+
+    def __init__(self, protocol: str, name: str, mutant: str = "", command: list[str] | None = None) -> None:
+        self.protocol = protocol
+        self.name = name
+        self.mutant = mutant
+        self.made: type[AdapterBase] | None = None
+        self.child: Child | None = None
+        if name in (REFERENCE, f"{REFERENCE}-{protocol}"):
+            self.made = client_of(protocol, mutant)
+        elif command is not None:
+            self.child = Child.of(protocol, command)
+        else:
+            found = registry.find(name)
+            self.child = Child.of(protocol, found.command, found.env)
+
+    def run(self, spec: Spec) -> Case:
+        """Run one spec. Blocks."""
+        if self.made is not None:
+            return run(self.made, spec)
+        assert self.child is not None
+        return asyncio.run(self.child.run(spec))
+
+    def violated(self, spec: Spec) -> set[str]:
+        """The invariants that a run of a spec violates."""
+        return {finding.name for finding in judge(self.run(spec))}
+
+
 class Campaign:
     """One sweep of one client.
 
     Args:
-        protocol: What is spoken.
-        client: Its name, for replay files.
-        mutant: The defect of the reference client; "" for none.
         folder: For the ledger and the replay files; by default one of this client below the working
             directory.
+        expected: What it is known to violate.
         seed: Of the order in which specs are drawn.
         again: Begin anew instead of where the last sweep has stopped.
     """
 
     def __init__(
         self,
-        protocol: str,
-        client: str,
-        mutant: str = "",
+        subject: Subject,
         folder: Path | None = None,
         *,
+        expected: Expected | None = None,
         seed: int = 0,
         again: bool = False,
     ) -> None:
-        self.protocol = protocol
-        self.client = client
-        self.mutant = mutant
-        self.folder = folder or FOLDER / "-".join(part for part in (client, protocol, mutant) if part)
+        self.subject = subject
+        parts = (subject.name or "adapter", subject.protocol, subject.mutant)
+        self.folder = folder or FOLDER / "-".join(part for part in parts if part)
+        self.expected = expected or Expected(version=1, client=subject.name)
         self.seed = seed
         self.again = again
         self.runs = 0
@@ -73,31 +116,59 @@ class Campaign:
     def go(self, seconds: float) -> None:
         """Sweep for so long, then shrink what failed."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        made = client_of(self.protocol, self.mutant)
         begun = time.monotonic()
-        items = universe(self.protocol)
-        ledger = Ledger({}, len(items)) if self.again else Ledger.load(self.folder / LEDGER, len(items))
-        sweep = Sweep(made)
-        sweep.go(Order(items, self.seed, ledger), seconds)
-        ledger.save(self.folder / LEDGER)
+        sweep = Sweep(self.subject.run, self.expected)
+        if self.subject.made is not None:
+            self._in_memory(sweep, seconds)
+        else:
+            asyncio.run(self._side_by_side(sweep, seconds))
         self.runs = sweep.runs
-        self._write_down(sweep, made)
+        self._write_down(sweep)
         self.seconds = time.monotonic() - begun
 
-    def _write_down(self, sweep: Sweep, made: type[AdapterBase]) -> None:
+    def _in_memory(self, sweep: Sweep, seconds: float) -> None:
+        items = universe(self.subject.protocol)
+        ledger = self._ledger(len(items))
+        sweep.go(Order(items, self.seed, ledger), seconds)
+        ledger.save(self.folder / LEDGER)
+
+    async def _side_by_side(self, sweep: Sweep, seconds: float) -> None:
+        """First the bases without faults, which tell what there is to disturb; then as many faults as fit."""
+        assert self.subject.child is not None
+        begun = time.monotonic()
+        items = await self.subject.child.universe(sweep.take)
+        ledger = self._ledger(len(items))
+        left = seconds - (time.monotonic() - begun)
+        await self.subject.child.run_all(iter(Order(items, self.seed, ledger)), left, sweep.take)
+        ledger.save(self.folder / LEDGER)
+
+    def _ledger(self, size: int) -> Ledger:
+        return Ledger({}, size) if self.again else Ledger.load(self.folder / LEDGER, size)
+
+    def _write_down(self, sweep: Sweep) -> None:
         """One file for each invariant and smallest spec."""
+        is_child = self.subject.made is None
         seen: set[str] = set()
-        for failure in list(sweep.failures.values())[:SHRUNK_MAX]:
+        most = CHILD_SHRINKS_MAX if is_child else SHRUNK_MAX
+        for number, failure in enumerate(sweep.failures.values()):
             name = failure.findings[0].name
-            smallest = Shrinking(lambda spec, name=name: name in _violated(made, spec)).smallest(failure.spec)  # type: ignore[misc]
+            smallest, steady = failure.spec, False
+            if number < most:
+                smallest, steady = self._shrunk(name, failure.spec)
             key = f"{name} {to_json(smallest)}"
             if key in seen:
                 continue
             seen.add(key)
-            case = run(made, smallest)
-            written = replay_of(self.client, self.mutant, case, judge(case))
-            steady = all(name in _violated(made, smallest) for _ in range(2))
-            self.failures.append(Failed(written, written.write(self.folder), steady, failure.count))
+            case = failure.case if smallest == failure.spec else self.subject.run(smallest)
+            written = replay_of(self.subject.name, self.subject.mutant, case, judge(case))
+            if name in written.invariants:
+                self.failures.append(Failed(written, written.write(self.folder), steady, failure.count))
+
+    def _shrunk(self, name: str, spec: Spec) -> tuple[Spec, bool]:
+        """The smallest spec that violates an invariant, and whether it does so twice more."""
+        most = EVALUATIONS_MAX if self.subject.made is not None else CHILD_EVALUATIONS_MAX
+        smallest = Shrinking(lambda one: name in self.subject.violated(one), most).smallest(spec)
+        return smallest, all(name in self.subject.violated(smallest) for _ in range(2))
 
     def document(self) -> dict[str, Any]:
         """What ``fakebrokers sweep --json`` prints."""
@@ -115,18 +186,12 @@ class Campaign:
         return {"runs": self.runs, "failed": rows, "seconds": round(self.seconds, 1)}
 
 
-def _violated(made: type[AdapterBase], spec: Spec) -> set[str]:
-    return {finding.name for finding in judge(run(made, spec))}
-
-
 def shrunk(found: Replay) -> tuple[Replay | None, int]:
     """The smallest replay that fails as this one does (None: it fails no more), and what it took, in runs."""
-    made = client_of(found.spec.protocol, found.mutant)
+    subject = Subject(found.spec.protocol, found.client, found.mutant)
     name = next(iter(found.invariants))
-    if name not in _violated(made, found.spec):
+    if name not in subject.violated(found.spec):
         return None, 1
-    search = Shrinking(lambda spec: name in _violated(made, spec))
-    smallest = search.smallest(found.spec)
-    case = run(made, smallest)
-    findings: list[Finding] = judge(case)
-    return replay_of(found.client, found.mutant, case, findings), search.runs
+    search = Shrinking(lambda spec: name in subject.violated(spec))
+    case = subject.run(search.smallest(found.spec))
+    return replay_of(found.client, found.mutant, case, judge(case)), search.runs

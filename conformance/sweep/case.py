@@ -33,6 +33,7 @@ class Case:
         violations: How the adapter broke its protocol.
         error: Why the run has no end: the client did not let the base go on.
         harness: What went wrong besides the client.
+        rest: What ``stats`` told before anything began.
         ended_s: When the run ended, seconds.
         slack_s: What may lie between the moment at which a client is handed something and that at which it
             has it, and between its word and the row of it: 0 in memory.
@@ -53,6 +54,7 @@ class Case:
         self.violations: list[str] = []
         self.error = ""
         self.harness = ""
+        self.rest: dict[str, Any] = {}
         self.ended_s = 0.0
         self.slack_s = 0.0
 

@@ -89,7 +89,7 @@ class Child:
         return case
 
     async def run_all(
-        self, specs: Iterator[Spec], seconds: float, on_case: Callable[[Case, list[Finding]], None]
+        self, specs: Iterator[Spec], seconds: float, on_case: Callable[[Case, list[Finding]], object]
     ) -> None:
         """Run specs side by side until the time is over or there are no more."""
         end = time.monotonic() + seconds
@@ -103,7 +103,7 @@ class Child:
 
         await asyncio.gather(*(worker() for _ in range(SIDE_BY_SIDE)))
 
-    async def universe(self, on_case: Callable[[Case, list[Finding]], None]) -> list[Item]:
+    async def universe(self, on_case: Callable[[Case, list[Finding]], object]) -> list[Item]:
         """What can be swept: the bases that this client can play, and every act at every frame of them."""
         bases = [base for base in room_of(self.protocol).bases.values() if base.bends]
         found: list[Item] = []

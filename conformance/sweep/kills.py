@@ -15,7 +15,7 @@ import msgspec
 from conformance.invariants import judge
 from conformance.mutants.registry import Mutant, mutants_of
 from conformance.sweep.order import Order
-from conformance.sweep.run import client_of, run
+from conformance.sweep.run import runner
 from conformance.sweep.specs import Spec
 from conformance.sweep.sweep import Sweep
 from conformance.sweep.universe import Item, universe
@@ -82,7 +82,8 @@ def kills(
 
 def kill(protocol: str, name: str, tag: str, seconds: float, parent: int = 0) -> Kill:
     """Sweep one mutant. A run that the correct client fails as well is no kill."""
-    sweep = Sweep(client_of(protocol, name))
+    sweep = Sweep(runner(protocol, name))
+    correct = runner(protocol)
     begun = time.process_time()
     for spec in Order(_items(protocol)):
         if time.process_time() - begun > seconds or (parent and os.getppid() != parent):
@@ -90,7 +91,7 @@ def kill(protocol: str, name: str, tag: str, seconds: float, parent: int = 0) ->
         findings = sweep.try_one(spec)
         if not findings:
             continue
-        excused = {finding.name for finding in judge(run(client_of(protocol), spec))}
+        excused = {finding.name for finding in judge(correct(spec))}
         own = [finding for finding in findings if finding.name not in excused]
         if own:
             names = [finding.name for finding in own]

@@ -7,9 +7,9 @@ import io
 import math
 import signal
 import traceback
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, redirect_stderr
-from functools import cache
+from functools import cache, partial
 from types import FrameType
 from typing import Any
 
@@ -122,6 +122,8 @@ async def play(
     touched: list[str] = []
     case = Case(spec, room, tape.rows, [], ())
     await adapter.start()
+    looked = await adapter.call("stats")
+    case.rest = looked.value if looked.ok else {}
     tape.rows.clear()
     broker.start()
     try:
@@ -184,6 +186,11 @@ def fault_of(bend: Bend, room: Room, touched: list[str]) -> Fault:
     )
     effect = Bent(act=bend.act, param=bend.param, model=room.model, nth=bend.nth, hit=touched.append)
     return Fault(match=match, effects=(effect,))
+
+
+def runner(protocol: str, mutant: str = "") -> Callable[[Spec], Case]:
+    """Runs specs against the reference client, or a mutant of it."""
+    return partial(run, client_of(protocol, mutant))
 
 
 @cache

@@ -5,26 +5,28 @@ from __future__ import annotations
 import gc
 import time
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 
-import msgspec
-
-from conformance.adapter.kit import AdapterBase
 from conformance.invariants import Finding, judge
-from conformance.sweep.run import run
+from conformance.sweep.case import Case
+from conformance.sweep.expected import Expected
 from conformance.sweep.specs import Spec
 
 COLLECT_EVERY = 100  #: runs between two collections of garbage; between them it would cost a tenth
 
 
-class Failure(msgspec.Struct):
+@dataclass
+class Failure:
     """A spec whose run violates invariants, the first one of its kind.
 
     Attributes:
+        case: The run.
         count: How many runs have violated the same invariant by the same act.
     """
 
     spec: Spec
     findings: list[Finding]
+    case: Case
     count: int = 1
 
     @property
@@ -34,27 +36,39 @@ class Failure(msgspec.Struct):
 
 
 class Sweep:
-    """Runs specs against one client in memory.
+    """Runs specs and keeps what fails.
+
+    Args:
+        run: Runs one.
+        expected: What the client is known to violate.
 
     Attributes:
         runs: How many so far.
         failures: By invariant and act, in the order in which they were found.
     """
 
-    def __init__(self, client: type[AdapterBase]) -> None:
-        self.client = client
+    def __init__(self, run: Callable[[Spec], Case], expected: Expected | None = None) -> None:
+        self.run = run
+        self.expected = expected
         self.runs = 0
         self.failures: dict[tuple[str, str], Failure] = {}
 
     def try_one(self, spec: Spec) -> list[Finding]:
         """Run a spec and keep what it violates."""
-        findings = judge(run(self.client, spec))
+        case = self.run(spec)
+        return self.take(case, judge(case))
+
+    def take(self, case: Case, findings: list[Finding]) -> list[Finding]:
+        """Keep what a run has violated, but for what is known already. Returns what is new."""
         self.runs += 1
+        spec = case.spec
+        if self.expected is not None:
+            findings = self.expected.news(findings, spec)
         act = ",".join(bend.act for bend in spec.bends) or "plain"
         for finding in findings:
             known = self.failures.get((finding.name, act))
             if known is None:
-                self.failures[finding.name, act] = Failure(spec, findings)
+                self.failures[finding.name, act] = Failure(spec, findings, case)
             else:
                 known.count += 1
         return findings

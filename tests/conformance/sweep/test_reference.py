@@ -7,7 +7,7 @@ import itertools
 import pytest
 
 from conformance.sweep.order import Order
-from conformance.sweep.run import client_of
+from conformance.sweep.run import runner
 from conformance.sweep.sweep import Sweep
 from conformance.sweep.universe import universe
 
@@ -17,7 +17,7 @@ SPECS = 600
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_the_correct_client_violates_nothing(protocol: str) -> None:
-    sweep = Sweep(client_of(protocol))
+    sweep = Sweep(runner(protocol))
     sweep.go(itertools.islice(Order(universe(protocol)), SPECS), seconds=120.0)
     found = [
         f"{failure.spec}: {finding}" for failure in sweep.failures.values() for finding in failure.findings
@@ -32,7 +32,7 @@ def test_the_correct_client_violates_nothing(protocol: str) -> None:
 )
 def test_a_defect_is_found_by_the_rule_that_it_breaks(mutant: str, invariant: str) -> None:
     protocol = "rabbitmq-stream"
-    sweep = Sweep(client_of(protocol, mutant))
+    sweep = Sweep(runner(protocol, mutant))
     sweep.go(
         Order(universe(protocol)), 30.0, until=lambda findings: invariant in [one.name for one in findings]
     )

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from conformance.invariants import judge
-from conformance.sweep.campaign import Campaign, shrunk
+from conformance.sweep.campaign import Campaign, Subject, shrunk
 from conformance.sweep.replay import Replay, fingerprint, load, replay, replay_of
-from conformance.sweep.run import client_of, run
+from conformance.sweep.run import runner
 from conformance.sweep.specs import Bend, Spec
 from fakebrokers.cli import main
 from fakebrokers.errors import UsageError
@@ -23,25 +23,25 @@ SPEC = Spec(PROTOCOL, "publish", (Bend("c1", "out", 11, "lost"), Bend("c1", "in"
 
 @pytest.fixture
 def found() -> Replay:
-    case = run(client_of(PROTOCOL, MUTANT), SPEC)
+    case = runner(PROTOCOL, MUTANT)(SPEC)
     return replay_of("reference", MUTANT, case, judge(case))
 
 
 def test_a_spec_runs_the_same_way_twice() -> None:
-    assert fingerprint(run(client_of(PROTOCOL), SPEC)) == fingerprint(run(client_of(PROTOCOL), SPEC))
+    assert fingerprint(runner(PROTOCOL)(SPEC)) == fingerprint(runner(PROTOCOL)(SPEC))
 
 
 def test_a_file_fails_again_with_its_client_and_not_with_a_correct_one(found: Replay, tmp_path: Path) -> None:
     back = load(found.write(tmp_path))
     assert back == found
-    again = replay(back, client_of(PROTOCOL, MUTANT))
+    again = replay(back, runner(PROTOCOL, MUTANT))
     assert again.fails
     assert again.same
-    assert not replay(back, client_of(PROTOCOL)).fails
+    assert not replay(back, runner(PROTOCOL)).fails
 
 
 def test_a_run_that_differs_is_told(found: Replay) -> None:
-    assert not replay(found, client_of(PROTOCOL)).same
+    assert not replay(found, runner(PROTOCOL)).same
 
 
 def test_it_is_shrunk_to_the_fault_that_matters(found: Replay) -> None:
@@ -74,7 +74,7 @@ def test_another_version_is_refused(found: Replay, tmp_path: Path) -> None:
 
 
 def test_a_campaign_writes_down_what_it_finds(tmp_path: Path) -> None:
-    campaign = Campaign(PROTOCOL, "reference", BLATANT, tmp_path)
+    campaign = Campaign(Subject(PROTOCOL, "reference", BLATANT), tmp_path)
     campaign.go(2.0)
     assert campaign.failures
     for failure in campaign.failures:
