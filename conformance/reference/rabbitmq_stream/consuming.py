@@ -44,6 +44,7 @@ class Consuming:
         timeout: float | None = None,
     ) -> Subscription:
         """Let messages come, one at a time. Raises `ClientError`."""
+        start.check()
         deadline = self.runtime.clock.deadline(timeout)
         subscription = self.runtime.part(Subscription)(stream, start, credit, dict(properties or {}))
         feed = Feed[Arrival](self.runtime, lambda arrival: self.surface(subscription, arrival, on_message))

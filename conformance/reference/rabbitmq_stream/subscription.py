@@ -20,11 +20,21 @@ _BATCH = Struct(">BHII")
 _GZIP = 31  #: window bits: a gzip header, largest window
 
 
+#: What the value of an offset type may be (docs/protocols/rabbitmq-stream.md, 8).
+RANGES = {OffsetType.OFFSET: range(1 << 64), OffsetType.TIMESTAMP: range(-(1 << 63), 1 << 63)}
+
+
 class Start(NamedTuple):
     """Where to begin: the offset type, and its value for types 4 (offset) and 5 (milliseconds since 1970)."""
 
     type: int
     value: int | None = None
+
+    def check(self) -> None:
+        """Raise `ClientError` (invalid) where the value has no place on the wire."""
+        allowed = RANGES.get(self.type)
+        if self.value is not None and allowed is not None and self.value not in allowed:
+            raise ClientError("invalid", f"a position of {self.value} does not fit into 8 bytes")
 
 
 class Message(NamedTuple):

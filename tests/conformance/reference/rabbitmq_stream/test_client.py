@@ -14,7 +14,7 @@ from conformance.adapter.profile import missing_ops
 from conformance.reference.kit import ClientError, Memory, Network, Runtime
 from conformance.reference.rabbitmq_stream.client import StreamClient
 from conformance.reference.rabbitmq_stream.settings import Settings
-from conformance.reference.rabbitmq_stream.subscription import Message
+from conformance.reference.rabbitmq_stream.subscription import Message, Start
 from conformance.reference.registry import command, reference, without_sockets
 from fakebrokers import RabbitMQStream
 from fakebrokers.core import virtual
@@ -23,6 +23,7 @@ from fakebrokers.faults import drop, rst, slice_
 from fakebrokers.journal import Tap
 from fakebrokers.rabbitmq_stream.binary import pack_ids
 from fakebrokers.rabbitmq_stream.chunk import Chunk
+from fakebrokers.rabbitmq_stream.codes import OffsetType
 from fakebrokers.rabbitmq_stream.entries import simple_entries
 from fakebrokers.rabbitmq_stream.frames import CreditResponse, DeleteResponse, Deliver, PublishConfirm
 from tests.conformance.reference.rabbitmq_stream.happy_path import walk
@@ -297,6 +298,33 @@ def test_a_chunk_that_comes_while_it_closes_is_not_surfaced() -> None:
             link.data_received(link.core.codec.encode(Deliver(subscription.subscription_id, chunk)))
             await closing
             assert got == []
+
+    virtual.run(work())
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [
+        (OffsetType.OFFSET, 1 << 64),
+        (OffsetType.OFFSET, -1),
+        (OffsetType.TIMESTAMP, 1 << 63),
+        (OffsetType.TIMESTAMP, -(1 << 63) - 1),
+    ],
+)
+def test_a_position_that_does_not_fit_is_refused_before_it_is_sent(kind: OffsetType, value: int) -> None:
+    async def work() -> None:
+        async with RabbitMQStream(memory=True) as broker:
+            broker.create_stream("orders")
+            client, _ = await _connected(broker)
+
+            async def on_message(message: Message) -> None:
+                """Nothing comes."""
+
+            with pytest.raises(ClientError) as caught:
+                await client.consuming.subscribe("orders", on_message, start=Start(kind, value))
+            assert caught.value.kind == "invalid"
+            assert not broker.journal.select(kind="Subscribe")
+            await client.close()
 
     virtual.run(work())
 
