@@ -21,7 +21,10 @@ _GZIP = 31  #: window bits: a gzip header, largest window
 
 
 #: What the value of an offset type may be (docs/protocols/rabbitmq-stream.md, 8).
-RANGES = {OffsetType.OFFSET: range(1 << 64), OffsetType.TIMESTAMP: range(-(1 << 63), 1 << 63)}
+RANGES: dict[int, range] = {
+    OffsetType.OFFSET: range(1 << 64),
+    OffsetType.TIMESTAMP: range(-(1 << 63), 1 << 63),
+}
 
 
 class Start(NamedTuple):
