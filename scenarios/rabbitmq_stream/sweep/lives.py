@@ -271,3 +271,14 @@ async def rounds(stage: Stage) -> None:
         await stage.sleep(10)
     await watched(stage, "m")
     await stage.finale("publish", **PROBE)
+
+
+@base(role="publisher", server={"heartbeat_s": 2}, handshake=True)
+async def brisk(stage: Stage) -> None:
+    """Short heartbeats: whatever takes its time takes several of them."""
+    stage.broker.create_stream("S")
+    await stage.connect()
+    await stage.ended([stage.begin("publish", body=text(f"a{i}"), **PUBLISH) for i in range(3)])
+    await stage.sleep(9)
+    await stage.op("publish", body=text("b"), **PUBLISH)
+    await stage.finale("publish", **PROBE)
