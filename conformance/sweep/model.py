@@ -94,6 +94,10 @@ class Model(ABC):
         """Whether a question declares something that has to be there again behind a loss."""
         return type(frame).spec.role_in("in") is Role.OPEN
 
+    def located(self, answer: Frame) -> Mapping[str, bool]:
+        """Which targets an answer speaks of, and whether each can be used; most answers speak of none."""
+        return {}
+
     def settings(self, options: Args) -> dict[str, Any]:
         """What a subscription with these options asks for besides its start, as in `Window.settings`."""
         return {}

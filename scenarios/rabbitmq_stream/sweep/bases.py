@@ -8,6 +8,7 @@ from scenarios.rabbitmq_stream.sweep.lives import (
     RAISING,
     brisk,
     closing,
+    elsewhere,
     in_the_turn,
     nodes,
     older,
@@ -16,6 +17,7 @@ from scenarios.rabbitmq_stream.sweep.lives import (
     rounds,
     turned_away,
     two_sessions,
+    wrong_clock,
 )
 from scenarios.rabbitmq_stream.sweep.publishing import (
     UNLIMITED,
@@ -48,6 +50,7 @@ __all__ = [
     "closing",
     "consume",
     "crowd",
+    "elsewhere",
     "given_up",
     "in_the_turn",
     "large_answers",
@@ -71,4 +74,5 @@ __all__ = [
     "turned_away",
     "two_sessions",
     "wraps",
+    "wrong_clock",
 ]
