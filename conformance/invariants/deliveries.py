@@ -32,6 +32,10 @@ class _Log:
         self.last: int | None = None  #: of the last message that the application got
 
     def check(self) -> Iterator[Violation]:
+        last = self.case.model.last_position
+        records = (one for window in self.windows for arrival in window.arrivals for one in arrival.records)
+        if any(record.position >= last for record in records):
+            return
         for number, window in enumerate(self.windows):
             until = self.windows[number + 1].asked if number + 1 < len(self.windows) else None
             yield from self._resumes(window)
