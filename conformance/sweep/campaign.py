@@ -17,6 +17,7 @@ from conformance.sweep.case import Case
 from conformance.sweep.children import Child
 from conformance.sweep.expected import Expected
 from conformance.sweep.order import Ledger, Order
+from conformance.sweep.page import write_page
 from conformance.sweep.replay import Replay, replay_of
 from conformance.sweep.run import client_of, run
 from conformance.sweep.shrink import EVALUATIONS_MAX, Shrinking
@@ -160,9 +161,12 @@ class Campaign:
                 continue
             seen.add(key)
             case = failure.case if smallest == failure.spec else self.subject.run(smallest)
-            written = replay_of(self.subject.name, self.subject.mutant, case, judge(case))
+            findings = judge(case)
+            written = replay_of(self.subject.name, self.subject.mutant, case, findings)
             if name in written.invariants:
-                self.failures.append(Failed(written, written.write(self.folder), steady, failure.count))
+                path = written.write(self.folder)
+                write_page(case, findings, path)
+                self.failures.append(Failed(written, path, steady, failure.count))
 
     def _shrunk(self, name: str, spec: Spec) -> tuple[Spec, bool]:
         """The smallest spec that violates an invariant, and whether it does so twice more."""
