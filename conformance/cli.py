@@ -8,6 +8,7 @@ from conformance.cli_compare import compare_command
 from conformance.cli_gate import gate_command
 from conformance.cli_mutants import mutants_command
 from conformance.cli_suite import conform_command, explain_command, list_command
+from conformance.cli_sweep import replay_command, shrink_command, sweep_command
 
 commands = [
     adapter,
@@ -19,4 +20,7 @@ commands = [
     gate_command,
     list_command,
     mutants_command,
+    replay_command,
+    shrink_command,
+    sweep_command,
 ]

@@ -7,6 +7,7 @@ import time
 from typing import TYPE_CHECKING
 
 import click
+from msgspec import to_builtins
 from rich.console import Console
 from rich.progress import Progress
 
@@ -29,6 +30,11 @@ EVERY_S = 10.0  #: between two lines of progress where there is no terminal
 @with_folders
 @click.option("--write", is_flag=True, help="Put what was found into conformance/mutants/kills.json.")
 @click.option("-n", "processes", type=click.IntRange(1, 64), default=2, show_default=True, help="Processes.")
+@click.option("--sweep", "by_sweep", is_flag=True, help="By generated faults alone, without scenarios.")
+@click.option(
+    "--seconds", type=click.FloatRange(1, 3600), default=60.0, help="With --sweep: for each mutant."
+)
+@click.option("--sample", type=click.IntRange(0), default=0, help="With --sweep: this many, at random.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
 @click.argument("ids", nargs=-1, metavar="[ID ...]")
 def mutants_command(
@@ -38,6 +44,9 @@ def mutants_command(
     why: bool,
     write: bool,
     processes: int,
+    by_sweep: bool,
+    seconds: float,
+    sample: int,
     as_json: bool,
     ids: tuple[str, ...],
 ) -> int:
@@ -47,6 +56,8 @@ def mutants_command(
 
     Exit code 1: a scenario catches none, the correct client fails it, or nobody catches a mutant.
     """
+    if by_sweep:
+        return _sweep(protocol, only, seconds, sample, processes, as_json)
     from conformance.mutants.kills import write_kills
     from conformance.mutants.matrix import matrix
     from conformance.mutants.registry import find_mutant
@@ -79,6 +90,31 @@ def mutants_command(
     else:
         _show(console, found, why)
     return 0 if found.is_proven else 1
+
+
+def _sweep(
+    protocol: str | None, only: tuple[str, ...], seconds: float, count: int, processes: int, as_json: bool
+) -> int:
+    """Which mutants generated faults find by themselves. Exit code 1: not all of them."""
+    from conformance.sweep.kills import Kill, kills
+    from conformance.sweep.kills import sample as chosen_of
+
+    if protocol is None:
+        raise UsageError("--sweep needs --protocol")
+    console = Console(stderr=as_json, highlight=False)
+
+    def show(one: Kill) -> None:
+        said = f"{', '.join(one.by)} ({one.spec})" if one.by else "NOT FOUND"
+        console.print(
+            f"{one.name:<40} {one.tag:<10} {one.runs:>5} runs  {said}", markup=False, soft_wrap=True
+        )
+
+    found = kills(chosen_of(protocol, count, only=only), seconds, processes, show)
+    caught = sum(1 for one in found if one.by)
+    if as_json:
+        click.echo(json.dumps({"killed": caught, "of": len(found), "mutants": to_builtins(found)}, indent=1))
+    console.print(f"{caught} of {len(found)} mutants are found by the sweep alone", markup=False)
+    return 0 if caught == len(found) else 1
 
 
 class _Shown:

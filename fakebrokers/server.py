@@ -35,6 +35,7 @@ from fakebrokers.core.session import Broker, HangUp
 from fakebrokers.core.tcp import TcpListener
 from fakebrokers.core.virtual import VirtualLoop
 from fakebrokers.core.waiting import Waiter, Wanted
+from fakebrokers.core.watch import Watcher
 from fakebrokers.core.wire import Wire, frames_of
 from fakebrokers.errors import UnmetExpectation, UsageError
 from fakebrokers.faults.control import FaultControl
@@ -83,11 +84,14 @@ class FakeServer(ABC):
         exact: Each frame has its own effect and its own answer, so that what can be counted follows from what
             clients send and not from how TCP cuts it. Otherwise this holds only while there are faults, and
             what one read brings may be answered together, as real brokers do.
+        watcher: Is told what clients are handed and what they write, byte for byte, behind all faults. Set
+            it before `start`. Connections in memory and over TCP tell.
     """
 
     protocol: Protocol
     tls: Tls | None = None
     is_companion: bool = False
+    watcher: Watcher | None = None
 
     def __init__(
         self,
@@ -209,7 +213,7 @@ class FakeServer(ABC):
     def _start(self) -> None:
         self._open_journal()
         loop = InsideLoop(asyncio.get_running_loop()) if self.in_memory else loop_thread()
-        self._driver = driver = Driver(self.engine, loop.loop)
+        self._driver = driver = Driver(self.engine, loop.loop, self.watcher)
         if isinstance(loop.loop, VirtualLoop):
             self.clock.wall_at_zero = WALL_ON_VIRTUAL_TIME
         self.engine.start(loop.loop.time())

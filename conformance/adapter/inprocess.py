@@ -29,9 +29,13 @@ class InProcessAdapter(Adapter):
         loop = asyncio.get_running_loop()
 
         def write(line: Mapping[str, Any]) -> None:
+            self._written(line)
             loop.call_soon_threadsafe(self._receive, line)
 
         self._adapter.start(write)
+
+    def _written(self, line: Mapping[str, Any]) -> None:
+        """The client has written a line, now; on its own thread."""
 
     def _send(self, request: Request) -> None:
         assert self._adapter is not None

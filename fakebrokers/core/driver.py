@@ -7,6 +7,7 @@ import math
 import weakref
 
 from fakebrokers.core.engine import Engine
+from fakebrokers.core.watch import Watcher
 
 #: Bytes that one read takes at most.
 READ_SIZE = 256 * 1024
@@ -16,14 +17,18 @@ class Driver:
     """Keeps an engine's timers on an asyncio loop.
 
     Attributes:
+        watcher: Is told what passes between the connections of this engine and their clients.
         read_buffer: What all sockets are read into, one after another; new memory for each read would cost
             more than the read.
         read_view: The same.
     """
 
-    def __init__(self, engine: Engine, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(
+        self, engine: Engine, loop: asyncio.AbstractEventLoop, watcher: Watcher | None = None
+    ) -> None:
         self.engine = engine
         self.loop = loop
+        self.watcher = watcher
         self._timer: asyncio.TimerHandle | None = None
         self._armed = math.inf
         self.read_buffer = bytearray(READ_SIZE)

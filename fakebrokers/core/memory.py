@@ -126,6 +126,8 @@ class MemoryLink:
         end = _BrokerEnd(self)
         self._connection = self._engine.accept(endpoint.wire, session, codec, end, now, "memory")
         self.name = self._connection.name
+        if driver.watcher is not None:
+            driver.watcher.accepted(self.name)
         self._driver.finish_step()
 
     # the client's end
@@ -133,6 +135,8 @@ class MemoryLink:
     def write(self, data: bytes) -> None:
         """Client to broker."""
         if self._client_open:
+            if self._driver.watcher is not None:
+                self._driver.watcher.written(self.name, data)
             self._to_broker.append(bytes(data))
             self._backlog += len(data)
             self._loop.call_soon(self._arrive)
@@ -143,6 +147,8 @@ class MemoryLink:
     def close(self) -> None:
         """The client ends the connection."""
         if self._client_open:
+            if self._driver.watcher is not None:
+                self._driver.watcher.ended(self.name, "client", "")
             self._client_open = False
             self._loop.call_soon(self._gone, "closed by client")
             self._loop.call_soon(self._client.connection_lost, None)
@@ -229,11 +235,15 @@ class MemoryLink:
     def _hand_over(self, data: bytes) -> None:
         self._unread -= len(data)
         if self._client_open:
+            if self._driver.watcher is not None:
+                self._driver.watcher.handed_over(self.name, data)
             self._client.data_received(data)
 
     def _end(self, how: HangUp) -> None:
         if not self._client_open:
             return
+        if self._driver.watcher is not None:
+            self._driver.watcher.ended(self.name, "broker", how)
         if how is HangUp.RST:
             self._client_open = False
             self._client.connection_lost(ConnectionResetError("reset by the broker"))

@@ -62,6 +62,8 @@ class TcpTransport(asyncio.BufferedProtocol):
             self._connection = self._engine.accept(
                 endpoint.wire, session, codec, self, now, f"{host}:{port}", dialled=self._listener.dials
             )
+            if self._driver.watcher is not None:
+                self._driver.watcher.accepted(self._connection.name)
         except Exception as error:
             self._engine.keep_error(error, f"while it accepted {host}:{port}")
             transport.abort()
@@ -74,6 +76,8 @@ class TcpTransport(asyncio.BufferedProtocol):
     def buffer_updated(self, nbytes: int) -> None:
         if self._connection is not None:
             data = bytes(self._driver.read_view[:nbytes])
+            if self._driver.watcher is not None:
+                self._driver.watcher.written(self._connection.name, data)
             self._engine.receive(self._connection, data, self._driver.loop.time())
             self._driver.finish_step()
             if self._quick_acks and not self._has_answered:
@@ -97,6 +101,8 @@ class TcpTransport(asyncio.BufferedProtocol):
     def connection_lost(self, error: Exception | None) -> None:
         self._listener.transports.discard(self)
         if self._connection is not None:
+            if self._driver.watcher is not None:
+                self._driver.watcher.ended(self._connection.name, "client", "")
             how = "reset by client" if isinstance(error, ConnectionError) else "closed by client"
             self._engine.lost(self._connection, self._driver.loop.time(), how)
             self._driver.finish_step()
@@ -115,11 +121,16 @@ class TcpTransport(asyncio.BufferedProtocol):
     def write(self, units: list[Any]) -> None:
         self._has_answered = True
         if self._socket is not None:
-            self._socket.write(units[0] if len(units) == 1 else b"".join(units))
+            data = units[0] if len(units) == 1 else b"".join(units)
+            if self._driver.watcher is not None and self._connection is not None:
+                self._driver.watcher.handed_over(self._connection.name, bytes(data))
+            self._socket.write(data)
 
     def hang_up(self, how: HangUp) -> None:
         if self._socket is None:
             return
+        if self._driver.watcher is not None and self._connection is not None and how is not HangUp.HALF_OPEN:
+            self._driver.watcher.ended(self._connection.name, "broker", how)
         if how is HangUp.FIN:
             self._socket.close()
             return

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -121,5 +122,6 @@ def frames_of(wires: Iterable[Wire]) -> FrameTable:
     return {kind: spec for wire in wires for kind, spec in wire.frames.items()}
 
 
+@cache
 def _properties(kind: type[Frame]) -> list[str]:
     return [name for name in dir(kind) if isinstance(getattr(kind, name), property)]

@@ -10,8 +10,8 @@ import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from copy import deepcopy
-from functools import partial
-from typing import Any
+from functools import cache, partial
+from typing import Any, NamedTuple
 
 from .bodies import body_bytes, report_body
 from .failure import CallbackError, Failure
@@ -37,6 +37,22 @@ LEFT_OUT: Json = {
     "subentry": None,
     "wait": True,
 }
+
+
+class _Takes(NamedTuple):
+    """The parameters of an op's method: all, those without a default, and whether it is ``async``."""
+
+    names: tuple[str, ...]
+    needed: tuple[str, ...]
+    is_async: bool
+
+
+@cache
+def _takes(function: Callable[..., Any]) -> _Takes:
+    """What the function of an op takes besides its ``self``; looked up once."""
+    parameters = {key: p for key, p in inspect.signature(function).parameters.items() if key != "self"}
+    needed = tuple(key for key, p in parameters.items() if p.default is p.empty)
+    return _Takes(tuple(parameters), needed, inspect.iscoroutinefunction(function))
 
 
 class AdapterBase:
@@ -173,13 +189,16 @@ class AdapterBase:
         method = self.ops[name]
         args = request.get("args") or {}
         context = {"args": args, "timeout_ms": request.get("timeout_ms"), "request_id": request.get("id")}
-        given = {**deepcopy(LEFT_OUT), **args, **context}
-        parameters = inspect.signature(method).parameters
-        taken = {key: value for key, value in given.items() if key in parameters}
-        missing = [key for key, p in parameters.items() if key not in taken and p.default is p.empty]
+        takes = _takes(getattr(method, "__func__", method))
+        given = {**args, **context}
+        taken = {key: given[key] for key in takes.names if key in given}
+        for key in takes.names:
+            if key not in given and key in LEFT_OUT:
+                taken[key] = deepcopy(LEFT_OUT[key])
+        missing = [key for key in takes.needed if key not in taken]
         if missing:
             raise Failure("invalid", f"{name} needs {', '.join(missing)}")
-        if inspect.iscoroutinefunction(method):
+        if takes.is_async:
             return await method(**taken)
         if self._threads is None:
             self._threads = ThreadPoolExecutor(THREADS_MAX)

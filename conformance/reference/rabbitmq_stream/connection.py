@@ -34,6 +34,9 @@ if TYPE_CHECKING:
     from conformance.reference.rabbitmq_stream.subscription import Subscription
 
 
+WHOLE_BEATS = 4  #: heartbeat intervals that a frame may take from its first byte to its last
+
+
 class Owner(Protocol):
     """Whom a connection tells what happens."""
 
@@ -70,6 +73,7 @@ class Connection:
         advertised: ``host:port`` under which the server wants to be known; empty if it said nothing.
         publishers, subscriptions: Those that live here, by their ids on the wire.
         last_sent, last_received: When bytes went and came.
+        begun: Since when a frame has begun and is not whole; None while none has.
         closing: Close was sent.
     """
 
@@ -96,6 +100,7 @@ class Connection:
         self.now = 0.0
         self.last_sent = 0.0
         self.last_received = 0.0
+        self.begun: float | None = None
         self.publishers: dict[int, Publisher] = {}
         self.subscriptions: dict[int, Subscription] = {}
         self._next_publisher_id = 0
@@ -131,7 +136,12 @@ class Connection:
         for frame, _ in self.codec.feed(data):
             if self.state == "ended":
                 return
+            self.begun = None
             self.handle(frame)
+        if not self.codec.partial:
+            self.begun = None
+        elif self.begun is None:
+            self.begun = now
 
     def handle(self, frame: Frame) -> None:
         """A frame came."""
@@ -144,7 +154,7 @@ class Connection:
 
     def next_deadline(self) -> float | None:
         """When `handle_timer` wants to be called."""
-        times = [self.requests.deadline(), self.heartbeat_due(), self.silence_limit()]
+        times = [self.requests.deadline(), self.heartbeat_due(), self.silence_limit(), self.whole_limit()]
         return min([time for time in times if time is not None], default=None)
 
     def handle_timer(self, now: float) -> None:
@@ -154,6 +164,9 @@ class Connection:
         due, limit = self.heartbeat_due(), self.silence_limit()
         if limit is not None and limit <= now:
             self.end(ClientError("connection", f"nothing came for {2 * self.heartbeat_s} s"))
+        elif (whole := self.whole_limit()) is not None and whole <= now:
+            text = f"a frame has begun and was not whole within {WHOLE_BEATS * self.heartbeat_s} s"
+            self.end(ClientError("protocol", text))
         elif due is not None and due <= now:
             self.send(Heartbeat())
 
@@ -170,6 +183,15 @@ class Connection:
     def silence_limit(self) -> float | None:
         """When a silent server counts as dead."""
         return self.last_received + 2 * self.heartbeat_s if self.is_beating() else None
+
+    def whole_limit(self) -> float | None:
+        """When a frame that has begun has to be whole.
+
+        Its size may be wrong: then all that comes, heartbeats too, is taken for the rest of it.
+        """
+        if self.begun is None or not self.is_beating():
+            return None
+        return self.begun + WHOLE_BEATS * self.heartbeat_s
 
     def is_beating(self) -> bool:
         """Whether heartbeats are exchanged."""

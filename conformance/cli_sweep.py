@@ -1,0 +1,155 @@
+"""``fakebrokers sweep``: generated faults at every position of base scripts, judged by invariants alone."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+from rich.console import Console
+
+from fakebrokers.commands import ExitCode
+from fakebrokers.errors import UsageError
+from fakebrokers.protocol import protocol_names
+
+if TYPE_CHECKING:
+    from conformance.sweep.campaign import Campaign, Subject
+
+
+@click.command("sweep")
+@click.option("--client", metavar="NAME", help="A bundled client, or `reference`.")
+@click.option("--adapter", metavar="CMD", help="The command of your own adapter.")
+@click.option("--protocol", type=click.Choice(protocol_names()), help="Needed if the client speaks several.")
+@click.option("--mutant", metavar="NAME", help="The reference client with this defect.")
+@click.option("--minutes", type=click.FloatRange(0.01, 10_000), default=1.0, show_default=True)
+@click.option("--seed", type=int, default=0, show_default=True, help="Of the order in which specs are drawn.")
+@click.option(
+    "--expect",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="What it is known to violate.",
+)
+@click.option("--again", is_flag=True, help="Begin anew instead of where the last sweep has stopped.")
+@click.option(
+    "--report",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Write replay files here.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
+def sweep_command(
+    client: str | None,
+    adapter: str | None,
+    protocol: str | None,
+    mutant: str | None,
+    minutes: float,
+    seed: int,
+    expect: Path | None,
+    again: bool,
+    report: Path | None,
+    as_json: bool,
+) -> int:
+    """Disturb a client at every position and judge what it does by rules that always hold.
+
+    Exit code 1: a rule was violated.
+    """
+    from conformance.sweep.campaign import Campaign
+    from conformance.sweep.expected import load_expected
+
+    if (client is None) == (adapter is None):
+        raise UsageError("say which client: --client NAME or --adapter CMD")
+    subject = _subject(client, adapter, protocol, mutant)
+    known = load_expected(expect) if expect is not None else None
+    campaign = Campaign(subject, report, expected=known, seed=seed, again=again)
+    campaign.go(minutes * 60)
+    if as_json:
+        click.echo(json.dumps(campaign.document(), indent=1))
+    else:
+        _show(campaign)
+    return ExitCode.FAILED if campaign.failures else 0
+
+
+def _subject(client: str | None, adapter: str | None, protocol: str | None, mutant: str | None) -> Subject:
+    """The client that is asked for."""
+    from conformance.adapters import registry
+    from conformance.sweep.campaign import REFERENCE, Subject
+
+    if client is not None and protocol is None and client != REFERENCE:
+        spoken = registry.find(client).protocols
+        protocol = spoken[0] if len(spoken) == 1 else None
+    if protocol is None:
+        raise UsageError("say with --protocol what the client speaks")
+    command = shlex.split(adapter) if adapter is not None else None
+    subject = Subject(protocol, client or "", mutant or "", command)
+    if mutant and subject.made is None:
+        raise UsageError(f"only `--client {REFERENCE}` has mutants")
+    return subject
+
+
+@click.command("replay")
+@click.argument("path", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE")
+@click.option("--client", metavar="NAME", help="Another client than the file names.")
+@click.option("--adapter", metavar="CMD", help="The command of your own adapter.")
+@click.option("--mutant", metavar="NAME", help="The reference client with this defect.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
+def replay_command(
+    path: Path, client: str | None, adapter: str | None, mutant: str | None, as_json: bool
+) -> int:
+    """Run what a sweep has written down, exactly.
+
+    Exit code 1: it fails again; 0: it does not; 2: the run was another one.
+    """
+    from conformance.sweep.replay import load, replay
+
+    found = load(path)
+    own = client is None and adapter is None and mutant is None
+    if own and not found.client:
+        raise UsageError("the file names no client: say which with --client NAME or --adapter CMD")
+    name = client or (found.client if adapter is None else None)
+    subject = _subject(name, adapter, found.spec.protocol, found.mutant if own else mutant)
+    again = replay(found, subject.run)
+    if as_json:
+        rows = [{"invariant": one.name, "detail": one.detail} for one in again.findings]
+        click.echo(json.dumps({"fails": again.fails, "same": again.same, "findings": rows}, indent=1))
+    else:
+        console = Console(highlight=False, soft_wrap=True)
+        console.print(found.about, markup=False)
+        for finding in again.findings:
+            console.print(f"    {finding}", markup=False)
+        console.print("fails again" if again.fails else "does not fail", markup=False)
+    if again.fails:
+        return ExitCode.FAILED
+    return 0 if again.same or not own else ExitCode.INCONCLUSIVE
+
+
+@click.command("shrink")
+@click.argument("path", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE")
+def shrink_command(path: Path) -> int:
+    """Find the smallest spec that still fails as a replay file does, and write it beside the file."""
+    from conformance.sweep.campaign import shrunk
+    from conformance.sweep.replay import load
+
+    found = load(path)
+    if not found.client:
+        raise UsageError("the file names no client, so it cannot be run")
+    smaller, runs = shrunk(found)
+    console = Console(highlight=False, soft_wrap=True)
+    if smaller is None:
+        console.print("it does not fail any more", markup=False)
+        return ExitCode.INCONCLUSIVE
+    console.print(f"{smaller.about} after {runs} runs: {smaller.write(path.parent)}", markup=False)
+    return 0
+
+
+def _show(campaign: Campaign) -> None:
+    console = Console(highlight=False, soft_wrap=True)
+    for failure in campaign.failures:
+        console.print(failure.replay.about, markup=False)
+        for name, detail in failure.replay.invariants.items():
+            console.print(f"    {name}: {detail}", markup=False)
+        console.print(f"    fakebrokers replay {failure.path}", markup=False)
+    rate = campaign.runs / campaign.seconds if campaign.seconds else 0.0
+    kinds = len(campaign.failures)
+    console.print(f"{campaign.runs} runs in {campaign.seconds:.0f} s ({rate:.0f} a second), {kinds} failures")

@@ -1,0 +1,33 @@
+"""Rules that hold in every run, whatever faults there were. See `conformance.sweep` for how to write one.
+
+Each is a pure function over a `Case`: the tape, what its frames mean, ops, events. It speaks of roles and
+facts, never of a protocol. What faults excuse is excused by what stands on the tape.
+"""
+
+from conformance.invariants import (
+    closing,
+    connections,
+    deliveries,
+    life,
+    outcomes,
+    recovery,
+    requests,
+    wire,
+)
+from conformance.invariants.registry import INVARIANTS, Finding, Invariant, invariant, judge
+
+__all__ = [
+    "INVARIANTS",
+    "Finding",
+    "Invariant",
+    "closing",
+    "connections",
+    "deliveries",
+    "invariant",
+    "judge",
+    "life",
+    "outcomes",
+    "recovery",
+    "requests",
+    "wire",
+]

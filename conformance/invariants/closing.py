@@ -1,0 +1,55 @@
+"""The end of a session."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from conformance.invariants.registry import Violation, invariant
+from conformance.sweep.bases import Done
+from conformance.sweep.case import Case
+
+AT_ONCE_S = 0.3
+LEFT = ("tasks", "timers", "pending", "buffered_bytes")
+
+
+def _close(case: Case) -> Done | None:
+    closes = [done for done in case.done("close") if done.phase == "close" and done.result is not None]
+    return closes[-1] if closes and "sessions" not in case.notes else None
+
+
+@invariant("close-ends")
+def close_ends(case: Case) -> Iterator[Violation]:
+    """Behind a close there is no connection, no event, and nothing left."""
+    done = _close(case)
+    if done is None or done.ended is None:
+        return
+    for conn in case.conns.values():
+        if conn.accepted > done.ended:
+            yield f"{conn.name} was opened behind the close", conn.accepted
+        elif conn.ended is None:
+            yield f"{conn.name} is open behind the close", conn.accepted
+    for heard in case.events:
+        if heard.at > done.ended and heard.what in ("message", "session", "outcome"):
+            yield f"an event {heard.what} behind the close", heard.at
+    for stats in case.done("stats"):
+        if stats.begun > done.ended and stats.result is not None and stats.result.ok:
+            now = stats.result.value
+            left = {name: now[name] for name in LEFT if (now.get(name) or 0) > (case.rest.get(name) or 0)}
+            if left:
+                yield f"left behind the close: {left}", stats.ended
+
+
+@invariant("loss-ends-close")
+def loss_ends_close(case: Case) -> Iterator[Violation]:
+    """A close has nothing to wait for once all connections are gone."""
+    done = _close(case)
+    if done is None or done.ended is None or not case.conns:
+        return
+    ends = [conn.ended for conn in case.conns.values()]
+    last = max((end for end in ends if end is not None), default=None)
+    if last is None or any(end is None for end in ends):
+        return
+    begun = max(last, done.begun)
+    busy = any(heard.what == "message" and begun.t - 1.0 < heard.at.t for heard in case.events)
+    if done.ended.t > begun.t + AT_ONCE_S + case.slack_s and not busy:
+        yield f"close went on for {done.ended.t - begun.t:.1f} s without a connection", last, done.ended

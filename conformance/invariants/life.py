@@ -1,0 +1,101 @@
+"""The client lives, and speaks as an adapter has to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+from conformance.invariants.registry import Violation, invariant
+from conformance.sweep.case import Case
+from conformance.sweep.tape import Moment
+
+OWN_S = 12.0  #: what a client may wait for an answer that no op waits for
+ROUNDS = 4
+
+
+@invariant("lives")
+def lives(case: Case) -> Iterator[Violation]:
+    """The client goes on, whatever comes."""
+    if case.error:
+        yield (case.error.strip().splitlines()[-1],)
+    for done in case.ops:
+        if done.result is not None and done.result.crashed:
+            yield f"the client ended in {done.op}", done.begun
+
+
+@invariant("no-unhandled")
+def no_unhandled(case: Case) -> Iterator[Violation]:
+    """No exception gets lost outside the client's own code."""
+    lines = case.complaints.strip().splitlines()
+    if lines:
+        yield (lines[-1],)
+
+
+@invariant("adapter-protocol")
+def adapter_protocol(case: Case) -> Iterator[Violation]:
+    """The adapter says what its protocol allows."""
+    for problem in case.violations:
+        yield (problem,)
+
+
+@invariant("op-ends")
+def op_ends(case: Case) -> Iterator[Violation]:
+    """Every op ends by its deadline."""
+    for done in case.ops:
+        if done.result is not None and done.result.hang:
+            yield f"{done.op} gave no answer within {done.timeout_s:g} s", done.begun
+
+
+@invariant("pending-is-true")
+def pending_is_true(case: Case) -> Iterator[Violation]:
+    """Nothing is pending while no op is open and every message has its outcome."""
+    for done in case.done("state"):
+        result = done.result
+        if result is None or not result.ok or not result.value.get("pending"):
+            continue
+        begun = done.begun
+        if any(
+            one is not done and one.begun < begun and (one.ended is None or one.ended > begun)
+            for one in case.ops
+        ):
+            continue
+        if any(told.at is None or told.at > begun for told in case.told if told.done.begun < begun):
+            continue
+        if _has_late(case, begun):
+            continue
+        yield f"{result.value['pending']} are pending, and no op is open", done.ended
+
+
+def _has_late(case: Case, at: Moment) -> bool:
+    """Whether the client may wait for answers to questions of its own: recovery, or taking something back."""
+    return any(
+        one.asked < at and (one.answered is None or one.answered > at) and one.asked.t > at.t - OWN_S
+        for one in case.facts.questions
+        if one.conn.stands(at)
+    )
+
+
+@invariant("no-growth")
+def no_growth(case: Case) -> Iterator[Violation]:
+    """What a client holds does not grow with every loss that it has recovered from."""
+    looks = [done.result for done in case.done("stats") if done.phase == "rounds"]
+    rows = [look.value for look in looks if look is not None and look.ok]
+    if len(rows) < ROUNDS:
+        return
+    for name in ("tasks", "timers", "pending", "buffered_bytes", "threads"):
+        values = [row.get(name) for row in rows]
+        if all(isinstance(value, int) for value in values):
+            steps = [later - former for former, later in pairwise(values)]
+            if sum(1 for step in steps if step > 0) >= len(steps) - 1 and values[-1] > values[0]:
+                yield f"{name} grows with every round: {values}", None
+
+
+@invariant("limit-exact")
+def limit_exact(case: Case) -> Iterator[Violation]:
+    """What fits the agreed limits is sent, what does not is refused before it is."""
+    if case.hits:
+        return
+    for number, fits in case.notes.get("fits", ()):
+        done = case.ops[number]
+        if done.result is not None and done.result.ok is not fits:
+            yield f"{done.result}, and the message {'fits' if fits else 'does not fit'}", done.begun

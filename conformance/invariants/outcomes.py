@@ -1,0 +1,176 @@
+"""What is told of messages is what the broker said of them, neither more nor less."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Iterator
+
+from conformance.invariants.registry import Violation, invariant
+from conformance.sweep.case import Case
+from conformance.sweep.facts import Settled, Written
+from conformance.sweep.told import Told
+
+SLACK_S = 0.005  #: what comes this close to a deadline may be late
+
+
+def _settled(case: Case) -> dict[tuple[Hashable, ...], list[Settled]]:
+    found = defaultdict(list)
+    for one in case.facts.settled:
+        found[one.place].append(one)
+    return found
+
+
+@invariant("one-outcome")
+def one_outcome(case: Case) -> Iterator[Violation]:
+    """Every message gets exactly one outcome."""
+    told: Counter[tuple[int, str]] = Counter()
+    for heard in case.heard("outcome"):
+        told[heard["id"], str(heard["key"])] += 1
+        if told[heard["id"], str(heard["key"])] > 1 and heard["key"] is not None:
+            yield f"message {heard['key']} got a second outcome, {heard['outcome']}", heard.at
+    for done in case.done("publish_many"):
+        result = done.result
+        if result is None or not result.ok:
+            continue
+        wanted = len(done.args["messages"])
+        if done.args.get("wait", True):
+            if len(result.value["outcomes"]) != wanted:
+                yield f"{len(result.value['outcomes'])} outcomes of {wanted} messages", done.ended
+        elif not done.args.get("subentry"):
+            got = sum(1 for heard in case.heard("outcome") if heard["id"] == done.call.id)
+            if got != wanted:
+                yield f"{got} outcomes of {wanted} messages", done.ended
+
+
+@invariant("ack-needs-confirm")
+def ack_needs_confirm(case: Case) -> Iterator[Violation]:
+    """A message is acknowledged to the application only behind its confirm."""
+    settled = _settled(case)
+    for told in case.told:
+        if told.word != "acked" or told.place is None or told.at is None:
+            continue
+        if not any(one.stored and one.at < told.at for one in settled.get(told.place, ())):
+            yield f"{told}, and no confirm for {told.place} had come", told.at
+
+
+@invariant("nack-needs-error")
+def nack_needs_error(case: Case) -> Iterator[Violation]:
+    """A message is refused with a code only behind a refusal with this code."""
+    settled = _settled(case)
+    for told in case.told:
+        if told.word != "nacked" or told.code is None or told.place is None or told.at is None:
+            continue
+        codes = [one.code for one in settled.get(told.place, ()) if not one.stored and one.at < told.at]
+        if told.code not in codes:
+            yield f"{told}, and no such refusal of {told.place} had come", told.at
+
+
+@invariant("answer-counts")
+def answer_counts(case: Case) -> Iterator[Violation]:
+    """The first intact word of the broker on a message, in time, is the message's outcome."""
+    settled = _settled(case)
+    writings = defaultdict(list)
+    for one in case.facts.written:
+        writings[one.place].append(one)
+    for told in case.told:
+        if told.place is None or told.at is None or len(writings[told.place]) != 1:
+            continue  # which of several copies an answer is for, is not for us to say
+        [written] = writings[told.place]
+        words = [
+            one for one in settled.get(told.place, ()) if one.conn is written.conn and one.at > written.at
+        ]
+        if not words or not words[0].is_open or not words[0].conn.serves(words[0].at):
+            continue
+        first = words[0]
+        late = first.at.t > told.deadline_s - SLACK_S - case.slack_s
+        if not case.before(first.at, told.at) or late or first.at < told.done.begun:
+            continue
+        wanted = "acked" if first.stored else "nacked"
+        if told.word not in (wanted, "sent"):
+            yield f"{told}, and the broker had said {wanted} of {told.place}", first.at, told.at
+
+
+@invariant("failed-yet-stored")
+def failed_yet_stored(case: Case) -> Iterator[Violation]:
+    """What the application was told to have failed for sure is not in the log."""
+    settled = _settled(case)
+    stored = {target: Counter(body for _, body in rows) for target, rows in case.stored.items()}
+    told_well = Counter(told.body for told in case.told if told.word != "nacked")
+    for told in case.told:
+        if told.word != "nacked" or told.body is None:
+            continue
+        refused = told.place is not None and any(not one.stored for one in settled.get(told.place, ()))
+        there = stored.get(told.done.args["target"], Counter())[told.body]
+        if there and not refused and not told_well[told.body]:
+            yield f"{told}, and it is stored", told.at
+
+
+@invariant("acked-not-stored")
+def acked_not_stored(case: Case) -> Iterator[Violation]:
+    """What the application was told to be stored is in the log, where the broker told the truth."""
+    if not case.is_truthful or "forgets" in case.notes:
+        return
+    for told in case.told:
+        target = told.done.args["target"]
+        if told.word != "acked" or told.body is None or target not in case.stored:
+            continue
+        if told.body not in {body for _, body in case.stored[target]}:
+            yield f"{told}, and it is not stored", told.at
+
+
+@invariant("stored-twice")
+def stored_twice(case: Case) -> Iterator[Violation]:
+    """A message is in the log once, if the producer has a name to tell copies by, or was not told unknown."""
+    stored = {target: Counter(body for _, body in rows) for target, rows in case.stored.items()}
+    published = Counter((told.done.args["target"], told.body) for told in case.told)
+    for told in case.told:
+        target = told.done.args["target"]
+        if told.body is None or published[target, told.body] > 1:
+            continue
+        if stored.get(target, Counter())[told.body] > 1:
+            yield f"{told}, and it is stored twice", told.at
+
+
+@invariant("written-once")
+def written_once(case: Case) -> Iterator[Violation]:
+    """A message that the broker cannot tell from a copy is written once."""
+    published = Counter(told.body for told in case.told)
+    seen: dict[tuple[object, ...], object] = {}
+    for one in case.facts.written:
+        if one.body is None or one.is_deduplicated or published[one.body] > 1:
+            continue
+        key = (*one.place[:-1], one.body)
+        if key in seen:
+            yield f"{one.body[:20]!r} was written again", one.at
+        seen[key] = one
+
+
+@invariant("fails-for-a-reason")
+def unknown_for_a_reason(case: Case) -> Iterator[Violation]:
+    """What is given up before its deadline has lost its connection or its counterpart, or was called off."""
+    for told in case.told:
+        if told.word != "unknown" or told.place is None or told.at is None or told.done.result is None:
+            continue
+        if (
+            told.done.result.word in ("cancelled", "hang", "crashed")
+            or told.at.t >= told.deadline_s - SLACK_S - case.slack_s
+        ):
+            continue
+        written = [one for one in case.facts.written if one.place == told.place and one.at < told.at]
+        if written and not any(_has_ended(case, one, told) for one in written):
+            yield f"{told} after {told.at.t - told.done.begun.t:.2f} s, and nothing was lost", told.at
+
+
+def _has_ended(case: Case, written: Written, told: Told) -> bool:
+    assert told.at is not None
+    conn = written.conn
+    ends = (conn.ended, conn.goodbye, conn.garbage, conn.parting)
+    if any(end is not None and end < told.at for end in ends):
+        return True
+    target = told.done.args["target"]
+    if any(one.conn is conn and one.target == target and one.at < told.at for one in case.facts.dropped):
+        return True
+    if any(not one.stored and one.conn is conn and one.place[0] == target for one in case.facts.settled):
+        return True  # a refusal may say that the broker does not know the producer
+    called_off = (*case.model.dropping, "close", "abort")
+    return any(done.begun < told.at for done in case.done(*called_off) if done.begun > written.at)

@@ -1,0 +1,216 @@
+"""After a disturbance the client is as before."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+from conformance.invariants.registry import Violation, invariant
+from conformance.sweep.case import Case
+from conformance.sweep.facts import Question, Window
+from conformance.sweep.tape import Moment
+from fakebrokers.core.frames import kind_of
+
+MANY = 6  #: refusals of one kind
+MANY_S = 1.0
+
+
+def _was_told_gone(case: Case, target: Any) -> bool:
+    """Whether the application knows that what it has of a target is gone."""
+    if case.session_events("disconnected"):
+        return True
+    gone = [heard["targets"] for heard in case.session_events("target_closed")]
+    return any(not targets or target in targets for targets in gone)
+
+
+def _was_refused(case: Case) -> bool:
+    """Whether the server has refused to open something: it may have meant that for good."""
+    if any(one.accepted is False and case.model.is_opening(one.frame) for one in case.facts.questions):
+        return True
+    limits = [conn.agreed.frame_max for conn in case.conns.values()]
+    if any(0 < limit < case.model.least_limit for limit in limits):
+        return True  # which is a way to say no
+    return any(conn.turned_away is not None for conn in case.conns.values())
+
+
+@invariant("comes-back")
+def comes_back(case: Case) -> Iterator[Violation]:
+    """Once nothing disturbs it any more, a session that reconnects works again."""
+    if not case.reconnects or not case.is_clear or case.session_events("disconnected"):
+        return
+    for done in reversed(case.ops):
+        if done.phase == "probe" and done.op != "state" and done.result is not None:
+            result = done.result
+            if not case.is_connected or result.ok or result.word in ("hang", "refused", "unsupported"):
+                return
+            if not _was_refused(case) and not _was_told_gone(case, done.args.get("target")):
+                yield f"{done.op} in a calm sea: {result}", done.begun, done.ended
+            return
+    connects = [done for done in case.done("connect") if done.result is not None]
+    calm = case.mark("calm")
+    for done in connects[-1:]:
+        assert done.result is not None
+        if calm is not None and done.begun > calm and not done.result.ok and not _was_refused(case):
+            yield f"connect in a calm sea: {done.result}", done.begun
+
+
+def _alive(case: Case) -> list[Window] | None:
+    """The windows that are open when the base says that all subscriptions should be; None if it does not."""
+    at = case.mark("subscribed")
+    if at is None:
+        return None
+    return [
+        window
+        for window in case.facts.windows
+        if window.opened is not None
+        and window.opened < at
+        and (window.closed is None or window.closed > at)
+        and window.conn.stands(at)
+    ]
+
+
+def _wanted(case: Case) -> Counter[str]:
+    """How many subscriptions of each target the application has at that time."""
+    at = case.mark("subscribed")
+    assert at is not None
+    ended = {done.args["sub"] for done in case.done("unsubscribe") if done.begun < at}
+    found: Counter[str] = Counter()
+    for done in case.done("subscribe"):
+        if done.result is not None and done.result.ok and done.begun < at and done.args["sub"] not in ended:
+            found[done.args["target"]] += 1
+    return found
+
+
+@invariant("one-subscription-each")
+def one_subscription_each(case: Case) -> Iterator[Violation]:
+    """A subscription of the application is one on the wire."""
+    alive = _alive(case)
+    if alive is None or not case.is_clear:
+        return
+    wanted, there = _wanted(case), Counter(window.target for window in alive)
+    for target, count in there.items():
+        if count > wanted[target] and not _was_told_gone(case, target):
+            yield (
+                f"{count} subscriptions of {target} on the wire, {wanted[target]} are wanted",
+                alive[-1].opened,
+            )
+
+
+@invariant("comes-back")
+def subscriptions_come_back(case: Case) -> Iterator[Violation]:
+    """Once nothing disturbs it any more, every subscription is on the wire again."""
+    alive = _alive(case)
+    if alive is None or not case.is_clear or not case.reconnects or _was_refused(case):
+        return
+    there = Counter(window.target for window in alive)
+    for target, count in _wanted(case).items():
+        if there[target] < count and not _was_told_gone(case, target):
+            mark = case.mark("subscribed")
+            yield f"{there[target]} subscriptions of {target} on the wire, {count} are wanted", mark
+
+
+@invariant("pauses-between-attempts")
+def pauses_between_attempts(case: Case) -> Iterator[Violation]:
+    """What the server has refused is not asked again and again without a pause."""
+    by_kind: dict[tuple[Any, ...], list[Question]] = {}
+    for question in case.facts.questions:
+        if question.accepted is False:
+            key = type(question.frame), getattr(question.frame, "stream", None), question.code
+            by_kind.setdefault(key, []).append(question)
+    ops = len(case.ops)
+    for asked in by_kind.values():
+        for first, last in zip(asked, asked[MANY - 1 :], strict=False):
+            own = sum(1 for done in case.ops if first.asked.t - 1.0 <= done.begun.t <= last.asked.t)
+            if last.asked.t - first.asked.t < MANY_S and own < MANY <= ops:
+                yield (
+                    f"{MANY} times {kind_of(first.frame)} within {MANY_S:g} s, all refused",
+                    first.asked,
+                    last.asked,
+                )
+
+
+@invariant("asks-what-was-ordered")
+def asks_what_was_ordered(case: Case) -> Iterator[Violation]:
+    """A subscription first asks for what was ordered; its settings stay the same in all its lives."""
+    for done, windows in subscriptions(case):
+        options: dict[str, Any] = done.args.get("options") or {}
+        for number, window in enumerate(windows):
+            start = options.get("offset")
+            if number == 0 and start is not None and not _same_start(start, window.start):
+                yield f"asks for {window.start}, ordered was {start}", window.asked
+            ordered = case.model.settings(options)
+            for name, value in ordered.items():
+                if name in window.settings and not _holds(window.settings[name], value):
+                    yield f"asks with {name} {window.settings[name]!r}, ordered was {value!r}", window.asked
+
+
+def _holds(asked: Any, ordered: Any) -> bool:
+    """Whether what is asked is what was ordered; a map may have entries of the client's own besides."""
+    if isinstance(ordered, dict):
+        return all(asked.get(name) == value for name, value in ordered.items())
+    return bool(asked == ordered)
+
+
+def _same_start(ordered: Any, asked: Any) -> bool:
+    value = ordered.get("value")
+    return bool(ordered["type"] == asked["type"] and (value is None or int(value) == asked["value"]))
+
+
+def subscriptions(case: Case) -> Iterator[tuple[Any, list[Window]]]:
+    """The ops that subscribe, each with its lives on the wire, where it can be told whose they are."""
+    ops = [done for done in case.done("subscribe") if done.result is not None]
+    for done in ops:
+        target, sub = done.args["target"], done.args["sub"]
+        if sum(1 for other in ops if other.args["sub"] == sub) > 1:
+            continue
+        until = [
+            d.begun for d in case.done("unsubscribe") if d.args.get("sub") == sub and d.begun > done.begun
+        ]
+        end = min(until, default=None)
+        rivals = [
+            other for other in ops
+            if other is not done and other.args["target"] == target and (end is None or other.begun < end)
+            and not any(d.begun < done.begun for d in case.done("unsubscribe")
+                        if d.args.get("sub") == other.args["sub"])
+        ]  # fmt: skip
+        if rivals:
+            continue
+        yield done, [
+            window for window in case.facts.windows
+            if window.target == target and window.asked > done.begun and (end is None or window.asked < end)
+        ]  # fmt: skip
+
+
+@invariant("gone-for-a-reason")
+def gone_for_a_reason(case: Case) -> Iterator[Violation]:
+    """A client that reconnects gives up what it has of a target only if the server says no to that."""
+    if not case.reconnects:
+        return
+    for heard in case.session_events("target_closed"):
+        targets = heard["targets"] or []
+        what = ", ".join(targets) or "a target"
+        reasons = [one for one in case.facts.refused if one.at < heard.at and one.target in targets]
+        if not reasons:
+            yield (
+                f"{what} was given up, and the server had refused nothing",
+                heard.at,
+            )
+
+
+@invariant("goes-no-further")
+def goes_no_further(case: Case) -> Iterator[Violation]:
+    """Nothing is opened on a target of which the server has just said that it cannot be used."""
+    said: list[tuple[Moment, str, bool]] = []
+    for question in case.facts.questions:
+        if question.answer is not None and question.answered is not None:
+            rows = case.model.located(question.answer)
+            said += [(question.answered, target, is_good) for target, is_good in rows.items()]
+    said.sort()
+    for question in case.facts.questions:
+        target = getattr(question.frame, "stream", None)
+        if not case.model.is_opening(question.frame):
+            continue
+        last = [row for row in said if row[1] == target and case.before(row[0], question.asked)]
+        if last and not last[-1][2]:
+            yield f"{kind_of(question.frame)} of {target}, which cannot be used", last[-1][0], question.asked

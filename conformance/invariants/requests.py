@@ -1,0 +1,233 @@
+"""Requests end as they were answered, and end with their connection."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from conformance.invariants.registry import Violation, invariant
+from conformance.sweep.bases import Done
+from conformance.sweep.case import Case
+from conformance.sweep.facts import Question
+from conformance.sweep.model import Asks
+
+SLACK_S = 0.005
+AT_ONCE_S = 0.3
+LOCAL = ("invalid", "internal", "protocol", "timeout")  #: ways to fail without the server
+
+
+def _asked(case: Case) -> Iterator[tuple[Done, Asks, list[Question]]]:
+    """Ops that ask one question each, with the questions that fit and were asked meanwhile."""
+    for done in case.ops:
+        asks = case.model.ops.get(done.op)
+        if asks is None or done.result is None:
+            continue
+        end = done.ended
+        yield (
+            done,
+            asks,
+            [
+                question
+                for question in case.facts.questions
+                if type(question.frame) is asks.kind
+                and question.asked > done.begun
+                and (end is None or question.asked < end)
+                and asks.fits(done.args, question.frame)
+            ],
+        )
+
+
+def _come(done: Done, questions: Sequence[Question]) -> list[Question]:
+    """Those whose answer the client had when the op ended."""
+    return [one for one in questions if one.answered is not None and done.ended and one.answered < done.ended]
+
+
+@invariant("ok-needs-answer")
+def ok_needs_answer(case: Case) -> Iterator[Violation]:
+    """An op that asks the broker works out only behind an answer that says yes."""
+    for done, _, questions in _asked(case):
+        assert done.result is not None
+        if done.result.ok and not any(one.accepted for one in _come(done, questions)):
+            yield f"{done.op} was ok without an answer that says so", done.ended
+    for done in case.done("subscribe"):
+        if done.result is not None and done.result.ok and done.ended is not None:
+            opened = [w for w in case.facts.windows if w.opened and done.begun < w.opened < done.ended]
+            if not opened and case.facts.windows:
+                yield "subscribe was ok without an answer that says so", done.ended
+    for done in case.done("connect"):
+        if done.result is None or not done.result.ok or done.ended is None:
+            continue
+        if not any(conn.ready and conn.ready < done.ended for conn in case.conns.values()):
+            yield "connect was ok before a handshake was done", done.ended
+
+
+@invariant("refused-needs-answer")
+def refused_needs_answer(case: Case) -> Iterator[Violation]:
+    """An op is called refused only behind an answer with this code."""
+    for done, _, questions in _asked(case):
+        assert done.result is not None
+        if done.result.word == "refused":
+            codes = [one.code for one in _come(done, questions)]
+            if done.result.code not in codes:
+                yield f"{done.op} was refused with {done.result.code}; what came was {codes}", done.ended
+
+
+@invariant("answer-value")
+def answer_value(case: Case) -> Iterator[Violation]:
+    """What an op returns is what the answer said."""
+    for done, asks, questions in _asked(case):
+        assert done.result is not None
+        if not done.result.ok or asks.value is None:
+            continue
+        come = [one for one in _come(done, questions) if one.accepted]
+        if asks.apt is not None and not all(asks.apt(done.args, one.answer) for one in come):
+            continue
+        wanted = [asks.value(one.answer) for one in come]
+        got = done.result.value
+        if wanted and not any(_agree(got, each) for each in wanted):
+            yield f"{done.op} returned {dict(got)}, and the answer said {wanted}", done.ended
+
+
+def _agree(got: Any, said: Any) -> bool:
+    """Whether what an op returned agrees with an answer in all that it says."""
+    if isinstance(said, Mapping):
+        return isinstance(got, Mapping) and all(_agree(got[name], said[name]) for name in said if name in got)
+    if isinstance(said, list):
+        pairs = list(zip(got, said, strict=False)) if isinstance(got, list) else []
+        return isinstance(got, list) and len(got) == len(said) and all(_agree(*pair) for pair in pairs)
+    return str(got) == str(said)
+
+
+@invariant("answer-counts")
+def request_answer_counts(case: Case) -> Iterator[Violation]:
+    """An intact answer before the deadline is the end of its op."""
+    for done, asks, questions in _asked(case):
+        assert done.result is not None
+        if len(questions) != 1 or done.ended is None or done.result.word in ("cancelled", "hang"):
+            continue
+        [one] = questions
+        if one.answered is None or not one.conn.serves(one.answered):
+            continue
+        if asks.apt is not None and not asks.apt(done.args, one.answer):
+            continue
+        if one.answered.t > done.begun.t + done.timeout_s - SLACK_S - case.slack_s or _has_twin(case, done):
+            continue
+        late_s = done.ended.t - one.answered.t
+        if case.before(one.answered, done.ended) and done.result.word != (
+            "ok" if one.accepted else "refused"
+        ):
+            yield f"{done.op} ended {done.result.word}, and was answered", one.answered, done.ended
+        elif late_s > AT_ONCE_S + case.slack_s:
+            yield f"{done.op} went on for {late_s:.1f} s behind its answer", one.answered
+
+
+def _has_twin(case: Case, done: Done) -> bool:
+    """Whether another op asked the same while this one was open: which question is whose cannot be told."""
+    for other in case.ops:
+        if other is done or other.op != done.op or other.args != done.args:
+            continue
+        ended = other.ended
+        if other.begun < (done.ended or other.begun) and (ended is None or ended > done.begun):
+            return True
+    return False
+
+
+@invariant("loss-ends-requests")
+def loss_ends_requests(case: Case) -> Iterator[Violation]:
+    """The end of a connection ends at once what was asked on it."""
+    for done, _, questions in _asked(case):
+        if len(questions) != 1 or done.ended is None or _has_twin(case, done):
+            continue
+        [one] = questions
+        lost = one.conn.ended
+        if lost is None or lost < one.asked or (one.answered is not None and one.answered < lost):
+            continue
+        if done.ended.t > lost.t + AT_ONCE_S + case.slack_s:
+            yield f"{done.op} ended {done.ended.t - lost.t:.1f} s behind its connection", lost, done.ended
+
+
+@invariant("fails-fast")
+def fails_fast(case: Case) -> Iterator[Violation]:
+    """Without a connection, and with nobody who makes one, an op fails at once."""
+    if case.reconnects:
+        return
+    needy = {*case.model.ops, "publish", "publish_many", "subscribe"}
+    for done in case.ops:
+        if done.op not in needy or done.ended is None or done.result is None or done.result.hang:
+            continue
+        if any(conn.stands(done.begun) for conn in case.conns.values()):
+            continue
+        if done.ended.t - done.begun.t > AT_ONCE_S + case.slack_s:
+            yield f"{done.op} took {done.ended.t - done.begun.t:.1f} s without a connection", done.begun
+
+
+@invariant("fails-for-a-reason")
+def gives_up_for_a_reason(case: Case) -> Iterator[Violation]:
+    """A question is given up before its deadline only if its connection is lost, or it was called off."""
+    closes = [done.begun for done in case.done("close", "abort", "connect")]
+    for done, asks, questions in _asked(case):
+        result = done.result
+        if result is None or done.ended is None or result.ok or not questions:
+            continue
+        if result.word in ("refused", "cancelled", "hang", "crashed"):
+            continue
+        if done.ended.t >= done.begun.t + done.timeout_s - SLACK_S - case.slack_s:
+            continue
+        if any(done.begun < close < done.ended for close in closes):
+            continue
+        if any(
+            one.answer is not None and asks.apt and not asks.apt(done.args, one.answer) for one in questions
+        ):
+            continue
+        if all(_stood(one, done) for one in questions):
+            yield f"{done.op} was given up ({result}), and nothing was lost", done.ended
+
+
+def _stood(question: Question, done: Done) -> bool:
+    """Whether a question's connection was sound until its op ended."""
+    conn = question.conn
+    marks = (conn.ended, conn.goodbye, conn.garbage, conn.parting)
+    return all(mark is None or (done.ended is not None and mark > done.ended) for mark in marks)
+
+
+@invariant("loss-ends-requests")
+def loss_ends_connect(case: Case) -> Iterator[Violation]:
+    """A connect whose only connection is over, or was turned away, ends at once."""
+    for done in case.done("connect"):
+        if done.ended is None or len(done.args["endpoints"]) != 1 or done.result is None or done.result.ok:
+            continue
+        conns = [conn for conn in case.conns.values() if done.begun < conn.accepted < done.ended]
+        if len(conns) != 1:
+            continue
+        turned = conns[0].turned_away[0] if conns[0].turned_away is not None else None
+        over = min((mark for mark in (conns[0].lost(), turned) if mark is not None), default=None)
+        if over is not None and done.ended.t > over.t + AT_ONCE_S + case.slack_s:
+            yield f"connect went on for {done.ended.t - over.t:.1f} s behind its connection", over, done.ended
+
+
+@invariant("answer-counts")
+def connect_answer_counts(case: Case) -> Iterator[Violation]:
+    """A connect whose handshake was done in time, on a connection that stands, works."""
+    for done in case.done("connect"):
+        if done.ended is None or done.result is None or done.result.ok or done.result.word == "cancelled":
+            continue
+        deadline_s = done.begun.t + done.timeout_s - SLACK_S - case.slack_s
+        for conn in case.conns.values():
+            if not done.begun < conn.accepted < done.ended or conn.ready is None or conn.ready > done.ended:
+                continue
+            if conn.ready.t < deadline_s and conn.lost() is None and conn.turned_away is None:
+                yield f"connect ended {done.result.word}, and its handshake was done", conn.ready, done.ended
+
+
+@invariant("untouched-works")
+def untouched_works(case: Case) -> Iterator[Violation]:
+    """Where nothing is disturbed, the client sends what it is asked to send."""
+    if case.hits or case.touched or case.spec.changes or "oversized" in case.notes:
+        return
+    if any(conn.lost() or conn.turned_away for conn in case.conns.values()):
+        return
+    for done, _, questions in _asked(case):
+        result = done.result
+        if result is None or result.ok or questions or result.word not in LOCAL or done.phase == "close":
+            continue
+        yield f"{done.op} failed, and nothing was asked: {result}", done.ended

@@ -1,0 +1,90 @@
+"""What the client writes is legal."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+
+from conformance.invariants.registry import Violation, invariant
+from conformance.sweep.case import Case
+from conformance.sweep.facts import IdUse
+from fakebrokers.core.frames import Malformed, kind_of
+
+
+@invariant("wire-legal")
+def wire_legal(case: Case) -> Iterator[Violation]:
+    """Every frame of the client can be read by the letter of the protocol."""
+    for conn in case.conns.values():
+        for seen in conn.of("in"):
+            if isinstance(seen.frame, Malformed):
+                yield seen.frame.problem, seen.at
+
+
+@invariant("frame-max")
+def frame_max(case: Case) -> Iterator[Violation]:
+    """No frame of the client is larger than was agreed."""
+    for conn in case.conns.values():
+        limit = conn.agreed.frame_max
+        if limit < case.model.least_limit or conn.ready is None:
+            continue
+        for seen in conn.of("in"):
+            if seen.at > conn.ready and seen.size - case.model.size_field > limit:
+                yield f"{kind_of(seen.frame)} of {seen.size} bytes, {limit} were agreed", seen.at
+
+
+@invariant("id-reuse")
+def id_reuse(case: Case) -> Iterator[Violation]:
+    """The id of a question is not used for another one while it has no answer."""
+    if "counts" in case.notes:
+        return  # the base itself has set the counter
+    open_until: dict[tuple[str, Hashable], tuple[object, object]] = {}
+    for question in case.facts.questions:
+        key = question.conn.name, question.key
+        former = open_until.get(key)
+        if former is not None and (former[1] is None or former[1] > question.asked):  # type: ignore[operator]
+            what = f"{kind_of(question.frame)} has id {question.key}"
+            yield f"{what} of a {former[0]} that has no answer yet", question.asked
+        open_until[key] = kind_of(question.frame), question.answered
+
+
+@invariant("live-id")
+def live_id(case: Case) -> Iterator[Violation]:
+    """A number that is in use on a connection is not given to something else there."""
+    last: dict[tuple[str, str, Hashable], IdUse] = {}
+    for use in case.facts.ids:
+        key = use.conn.name, use.space, use.number
+        former = last.get(key)
+        if former is not None and (former.freed is None or former.freed > use.taken):
+            yield (
+                f"{use.space} {use.number} for {use.what}, it is that of {former.what}",
+                former.taken,
+                use.taken,
+            )
+        last[key] = use
+
+
+@invariant("answers-questions")
+def answers_questions(case: Case) -> Iterator[Violation]:
+    """Every question of the server is answered, with its own id, while the connection stands."""
+    for question in case.facts.asked_back:
+        conn = question.conn
+        if question.answered is None and (conn.garbage is not None or conn.partial):
+            continue
+        ended = conn.ended
+        left_s = (case.ended_s if ended is None else ended.t) - question.asked.t
+        if question.answered is None and left_s > case.model.answer_within_s and conn.goodbye in (
+            None, question.asked,
+        ):  # fmt: skip
+            yield f"{kind_of(question.frame)} {question.key} got no answer", question.asked
+    known = {(q.conn.name, id(q.answer)) for q in case.facts.asked_back if q.answer is not None}
+    answers = set(case.model.questions.values()) - set(case.model.answers)
+    for conn in case.conns.values():
+        for seen in conn.of("in"):
+            if type(seen.frame) in answers and (conn.name, id(seen.frame)) not in known:
+                yield f"{kind_of(seen.frame)} answers nothing that was asked", seen.at
+
+
+@invariant("uses-what-it-has")
+def uses_what_it_has(case: Case) -> Iterator[Violation]:
+    """The client says nothing about a producer or a subscription that it has not, or has ended itself."""
+    for at, what in case.facts.misused:
+        yield what, at

@@ -1,0 +1,58 @@
+"""The sweep: generated faults at every position of a few base scripts, judged by rules that always hold.
+
+No example says what is wrong; a run is wrong when it violates an invariant (`conformance.invariants`).
+
+    tape      bytes as the client was handed them, ops, answers and events, in one order
+    view      connections and frames of the tape, read by a decoder of its own
+    facts     what the frames mean, in words that hold across protocols
+    told      what the application was told of its messages
+    case      all of that: what invariants get
+    acts      the ways to disturb a frame; generated from frame tables and roles, no protocol's name in them
+    bases     what base scripts work with
+    universe  every act at every frame of every base, and a second fault behind a loss
+    order     the order in which specs are drawn, and the ledger
+    run       one spec: client and fake in this process, on virtual time
+    sweep     specs until the time is over
+
+How a protocol joins: a package ``scenarios/<protocol>/sweep`` with two modules (or `room.join`).
+
+1.  ``model.py`` with ``MODEL``, an instance of a subclass of `model.Model`. What it has to give:
+
+    *   ``answers``: which frame of the server answers which of the client; ``questions``: the other way
+        round. `model.Pairing` then ties them together by the key of their specs.
+    *   ``ops``: the ops of the adapter protocol that ask one question each (`model.Asks`): the frame, how
+        the op's arguments map to its fields, how the answer maps to what the op returns.
+    *   ``codec(side)``: a decoder of what the client or the server is handed, strict and bound to no
+        client; `is_garbage`: which bad frame a client cannot skip.
+    *   ``track(conn, facts)``: one pass over a connection that notes `Conn.ready`, `Conn.agreed`,
+        `Conn.goodbye`, `Conn.parting`, `Conn.turned_away`, and in `facts.Facts` messages written and
+        settled, ids taken and freed, lives of subscriptions with what was delivered in them, positions
+        stored. Note only what the frames say; a fact that a protocol does not have stays empty, and the
+        invariants about it have nothing to say.
+    *   ``stored(broker)``: what the fake holds at the end; ``place(args, key)``: by what an outcome is told.
+    *   ``said_by_server()``, ``specimens``, ``unasked``, ``noise``, ``happenings``, ``goodbye()``,
+        ``opposite(frame)``, ``other_versions(data)``: what acts need that no frame table tells.
+    *   ``is_log``, ``storing``, ``size_field``, ``settings(options)``: see `Model`.
+
+2.  ``bases.py``: about 15 base scripts, see `bases`. A base says what an application does, not what has to
+    come of it. It begins with ``stage.connect()`` and ends with ``stage.finale(...)``, whose probe is an op
+    that has to work once nothing disturbs the client; ``stage.mark("subscribed")`` says that from here on
+    all subscriptions have to be there. Bodies are unique within a base. What a base does to connections
+    itself it does by ``stage.kill``. Facts for invariants go into ``stage.notes``: ``sessions`` (there are
+    several), ``oversized`` (some arguments are too long on purpose), ``counts`` (a counter was set),
+    ``raises`` (callbacks fail), ``forgets`` (the broker loses what it has), ``abandons`` (an attempt to
+    connect is given up), ``fits`` (numbers of ops, and whether their messages fit the limits). A base with
+    the phase ``rounds`` asks for ``stats`` in each round, and what they show must not grow.
+
+How to write an act: a function in a module of `acts`, marked with `acts.define.act`. Its ``params`` yield,
+for a frame of a run without faults, a class (for the drawing order) and a parameter of plain values; it does
+its work through the `Passage` of the fault pipe. It must stand any frame at its place: in other runs another
+one comes there. ``lies=True``: what the client is told may not be what the broker did.
+
+How to write an invariant: a function in a module of `conformance.invariants`, marked with
+``@invariant(name)``; its docstring is the rule. It gets a `case.Case` and yields a sentence and the moments
+that prove it. Compare `Moment`s, not times: they have the order in which things happened, within one segment
+too. Excuse by what stands on the tape (a refusal came, the stream is out of step, `Case.is_clear`), never by
+the name of a fault.
+The gate: no finding over the whole universe of the correct reference client.
+"""

@@ -1,0 +1,18 @@
+"""The ways to disturb a frame. Each module declares some with `define.act`; none knows a protocol."""
+
+from conformance.sweep.acts import fields, loss, meaning, order, timing, uncalled
+from conformance.sweep.acts.define import ACTS, Act, Bent, Param, Place
+
+__all__ = [
+    "ACTS",
+    "Act",
+    "Bent",
+    "Param",
+    "Place",
+    "fields",
+    "loss",
+    "meaning",
+    "order",
+    "timing",
+    "uncalled",
+]

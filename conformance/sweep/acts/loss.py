@@ -1,0 +1,93 @@
+"""Connections that end, and frames that get lost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from conformance.sweep.acts.define import Param, Place, act, always, choices
+from conformance.sweep.model import Model
+from fakebrokers.core.frames import Role
+from fakebrokers.core.session import HangUp
+from fakebrokers.faults.effect import Passage
+
+#: Offsets at which the headers of most wires have a border, or none.
+BORDERS = (1, 3, 4, 6, 8, 9, 10, 12, 17)
+INSIDE = 8  #: as many places inside frames that carry messages
+BATCHES = (Role.PUBLISH, Role.CONFIRM, Role.REJECT, Role.DELIVER)
+
+
+@act("rst", always)
+def rst(passage: Passage, param: Any, model: Model) -> None:
+    """The connection is reset right behind the frame."""
+    passage.pass_through()
+    passage.hang_up(HangUp.RST)
+
+
+@act("fin", always)
+def fin(passage: Passage, param: Any, model: Model) -> None:
+    """The server ends the connection right behind the frame."""
+    passage.pass_through()
+    passage.hang_up(HangUp.FIN)
+
+
+@act("rst-before", always)
+def rst_before(passage: Passage, param: Any, model: Model) -> None:
+    """The connection is reset in place of the frame."""
+    passage.hang_up(HangUp.RST)
+
+
+@act("goodbye", choices("fin", "stays", few=False, direction=""))
+def goodbye(passage: Passage, param: Any, model: Model) -> None:
+    """The server says that it ends the connection, behind the frame; it may end it at once."""
+    passage.pass_through()
+    said = model.goodbye()
+    if said is not None:
+        passage.answer(said)
+    if param == "fin":
+        passage.hang_up(HangUp.FIN)
+
+
+def loseable(place: Place, model: Model) -> Iterable[Param]:
+    """Whatever the server says; of the client's frames those that want an answer. TCP loses nothing."""
+    if place.direction == "out" or type(place.frame) in model.answers:
+        yield "", None
+
+
+@act("lost", loseable)
+def lost(passage: Passage, param: Any, model: Model) -> None:
+    """The frame gets lost, and nothing else."""
+
+
+def cuts(place: Place, model: Model) -> Iterable[Param]:
+    """The end comes inside the frame: at its borders, and between and inside the messages it carries."""
+    if place.direction != "out" or not isinstance(place.data, bytes):
+        return
+    points = {*BORDERS, place.size // 2, place.size - 1} if place.ordinal <= 2 else {6}
+    if place.role in BATCHES:
+        points |= {place.size * part // INSIDE for part in range(1, INSIDE)}
+    for point in sorted(points):
+        if 0 < point < place.size:
+            yield "head" if point <= max(BORDERS) else "inside", point
+
+
+@act("cut", cuts)
+def cut(passage: Passage, param: int, model: Model) -> None:
+    """The connection is reset inside the frame."""
+    passage.pass_raw(bytes(passage.data[:param]))
+    passage.hang_up(HangUp.RST)
+
+
+def few_cuts(place: Place, model: Model) -> Iterable[Param]:
+    """In the header and in the middle."""
+    if place.direction == "out" and isinstance(place.data, bytes) and place.ordinal <= 2:
+        for point in {5, place.size // 2}:
+            if 0 < point < place.size:
+                yield "", point
+
+
+@act("cut-fin", few_cuts)
+def cut_fin(passage: Passage, param: int, model: Model) -> None:
+    """The server ends the connection inside the frame."""
+    passage.pass_raw(bytes(passage.data[:param]))
+    passage.hang_up(HangUp.FIN)

@@ -1,0 +1,133 @@
+"""All that invariants judge: one run, read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any
+
+from conformance.sweep.acts import ACTS
+from conformance.sweep.bases import Done
+from conformance.sweep.facts import Facts
+from conformance.sweep.model import Model
+from conformance.sweep.room import Room
+from conformance.sweep.specs import Spec
+from conformance.sweep.tape import Moment, Row
+from conformance.sweep.told import Heard, Told, outcomes
+from conformance.sweep.view import Conn, read_tape
+
+
+class Case:
+    """One run.
+
+    Attributes:
+        rows: The tape.
+        ops: In the order in which they were begun; all have a result unless there is an `error`.
+        events: What the client told unasked, in its order.
+        marks: When the phases of the base began: ``calm``, ``probe``, ``close``, ``closed``.
+        notes: What the base has noted.
+        touched: Connections at which a fault acted, and those that the base has ended.
+        hits: How often a fault acted.
+        stored: What the broker has at the end, by target: position and body.
+        complaints: What was written to stderr or got to the loop's handler of exceptions.
+        violations: How the adapter broke its protocol.
+        error: Why the run has no end: the client did not let the base go on.
+        harness: What went wrong besides the client.
+        rest: What ``stats`` told before anything began.
+        ended_s: When the run ended, seconds.
+        slack_s: What may lie between the moment at which a client is handed something and that at which it
+            has it, and between its word and the row of it: 0 in memory.
+    """
+
+    def __init__(self, spec: Spec, room: Room, rows: list[Row], ops: list[Done], events: Any) -> None:
+        self.spec = spec
+        self.room = room
+        self.rows = rows
+        self.ops = ops
+        self.events: list[Heard] = list(events)
+        self.marks: dict[str, Moment] = {}
+        self.notes: dict[str, Any] = {}
+        self.touched: frozenset[str] = frozenset()
+        self.hits = 0
+        self.stored: dict[str, list[tuple[Any, bytes]]] = {}
+        self.complaints = ""
+        self.violations: list[str] = []
+        self.error = ""
+        self.harness = ""
+        self.rest: dict[str, Any] = {}
+        self.ended_s = 0.0
+        self.slack_s = 0.0
+
+    def before(self, first: Moment, second: Moment) -> bool:
+        """Whether the client has certainly seen the first when it did the second."""
+        return first < second and (not self.slack_s or second.t - first.t > self.slack_s)
+
+    @property
+    def model(self) -> Model:
+        """The protocol's part."""
+        return self.room.model
+
+    def moments(self) -> Iterator[tuple[Moment, Row]]:
+        """All rows with their moments."""
+        for number, row in enumerate(self.rows):
+            yield Moment(number, 0, row.t), row
+
+    @cached_property
+    def _read(self) -> tuple[dict[str, Conn], Facts]:
+        conns, facts = read_tape(self.rows, self.model), Facts()
+        for conn in conns.values():
+            self.model.track(conn, facts)
+        facts.sort()
+        return conns, facts
+
+    @property
+    def conns(self) -> dict[str, Conn]:
+        """The connections, read by a decoder of their own, with what the model notes of them."""
+        return self._read[0]
+
+    @property
+    def facts(self) -> Facts:
+        """What the frames mean."""
+        return self._read[1]
+
+    @property
+    def reconnects(self) -> bool:
+        """Whether the session was told to connect again by itself."""
+        return bool(self.notes.get("reconnects", True))
+
+    @property
+    def is_truthful(self) -> bool:
+        """Whether all that the client was told is what the broker did."""
+        return not any(ACTS[bend.act].lies for bend in self.spec.bends)
+
+    @cached_property
+    def told(self) -> list[Told]:
+        """What the application was told of each message that it published."""
+        return list(outcomes(self.ops, self.events, self.facts.written, self.model))
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether the base got its session at all."""
+        return "no-connection" not in self.notes
+
+    @cached_property
+    def is_clear(self) -> bool:
+        """Whether no connection that stands waits for the rest of a frame: a client that does so, because
+        the length field told it to, does nothing wrong."""
+        return all(not conn.partial or conn.ended is not None for conn in self.conns.values())
+
+    def done(self, *ops: str) -> Iterator[Done]:
+        """The ops of these names."""
+        return (done for done in self.ops if done.op in ops)
+
+    def heard(self, what: str) -> Iterator[Heard]:
+        """The events of that name."""
+        return (heard for heard in self.events if heard.what == what)
+
+    def session_events(self, *whats: str) -> list[Heard]:
+        """What was told of sessions."""
+        return [heard for heard in self.heard("session") if heard["what"] in whats]
+
+    def mark(self, phase: str) -> Moment | None:
+        """When a phase began."""
+        return self.marks.get(phase)

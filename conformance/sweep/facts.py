@@ -1,0 +1,196 @@
+"""What frames mean, in words that hold across protocols. A protocol's model notes them; invariants read them.
+
+Everything has a moment on the tape, so that a finding can point at its evidence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from conformance.sweep.tape import Moment
+from conformance.sweep.view import Conn
+from fakebrokers.core.frames import Frame
+
+
+@dataclass(slots=True)
+class Question:
+    """A frame that wants an answer, and the first answer to it.
+
+    Attributes:
+        key: What ties the two together.
+        accepted: Whether the answer says yes; None while there is none.
+        code: The code of the answer, if it has one.
+    """
+
+    conn: Conn
+    frame: Frame
+    key: Hashable
+    asked: Moment
+    answer: Frame | None = None
+    answered: Moment | None = None
+    accepted: bool | None = None
+    code: Any = None
+
+
+class Written(NamedTuple):
+    """A message that the client has put on the wire.
+
+    Attributes:
+        place: What its outcome is told by: target, name of the producer, id.
+        body: As it stands there; None where it is packed with others.
+        is_deduplicated: Whether the broker tells a second copy from a first.
+    """
+
+    conn: Conn
+    at: Moment
+    place: tuple[Hashable, ...]
+    body: bytes | None = None
+    is_deduplicated: bool = False
+
+
+class Settled(NamedTuple):
+    """The broker's word on one message.
+
+    Attributes:
+        stored: Whether it says that it has the message.
+        is_open: Whether the client still knows for whom this is (its producer was not dropped before).
+    """
+
+    conn: Conn
+    at: Moment
+    place: tuple[Hashable, ...]
+    stored: bool
+    code: Any = None
+    is_open: bool = True
+
+
+@dataclass(slots=True)
+class IdUse:
+    """A number that the client has taken for something of its own (a producer, a subscription).
+
+    Attributes:
+        space: What is numbered; each connection has its own.
+        freed: When the number was free again.
+        what: For people.
+    """
+
+    conn: Conn
+    space: str
+    number: Hashable
+    taken: Moment
+    what: str
+    freed: Moment | None = None
+
+
+class Record(NamedTuple):
+    """A message as it was delivered.
+
+    Attributes:
+        position: Its place in the log, or its id.
+        ts: When it was written, if the wire says so; None: not to be compared.
+    """
+
+    position: Any
+    body: bytes
+    ts: Any = None
+
+
+class Arrival(NamedTuple):
+    """A frame with messages for a subscription.
+
+    Attributes:
+        behind: The position that follows it, in a log.
+        damaged: Something of it cannot be read, and the application has to be told.
+    """
+
+    at: Moment
+    records: tuple[Record, ...]
+    behind: int | None = None
+    damaged: bool = False
+
+
+class Refused(NamedTuple):
+    """The server has said of a target that it cannot be used."""
+
+    at: Moment
+    target: str
+    code: Any
+
+
+class Dropped(NamedTuple):
+    """The server has dropped what a connection had of a target."""
+
+    conn: Conn
+    at: Moment
+    target: str
+
+
+@dataclass(slots=True)
+class Window:
+    """One life of a subscription: on one connection, from its question to its end.
+
+    Attributes:
+        target: What is consumed.
+        number: Its id on the connection.
+        start: Where it was asked to begin, as the model writes the positions of ops.
+        opened: When the server said yes.
+        closed: When the server or the client ended it, or the connection did.
+        settings: What else was asked for, to compare with what was ordered.
+        granted: How many further deliveries the client has allowed, and when.
+    """
+
+    conn: Conn
+    target: str
+    number: Hashable
+    start: Any
+    asked: Moment
+    settings: dict[str, Any] = field(default_factory=dict)
+    opened: Moment | None = None
+    closed: Moment | None = None
+    unsubscribed: Moment | None = None
+    refused: Any = None
+    arrivals: list[Arrival] = field(default_factory=list)
+    granted: list[tuple[Moment, int]] = field(default_factory=list)
+
+
+class Noted(NamedTuple):
+    """A position that the client has stored with the broker."""
+
+    at: Moment
+    target: str
+    name: str
+    position: Any
+
+
+@dataclass(slots=True)
+class Facts:
+    """All of one run.
+
+    Attributes:
+        questions: Those of the client.
+        asked_back: Those of the server.
+        misused: Frames of the client for something that it does not have; with a sentence.
+    """
+
+    questions: list[Question] = field(default_factory=list)
+    asked_back: list[Question] = field(default_factory=list)
+    misused: list[tuple[Moment, str]] = field(default_factory=list)
+    written: list[Written] = field(default_factory=list)
+    settled: list[Settled] = field(default_factory=list)
+    ids: list[IdUse] = field(default_factory=list)
+    windows: list[Window] = field(default_factory=list)
+    noted: list[Noted] = field(default_factory=list)
+    dropped: list[Dropped] = field(default_factory=list)
+    refused: list[Refused] = field(default_factory=list)
+
+    def sort(self) -> None:
+        """Put everything into the order in which it happened, across connections."""
+        for questions in (self.questions, self.asked_back):
+            questions.sort(key=lambda one: one.asked)
+        self.windows.sort(key=lambda one: one.asked)
+        self.ids.sort(key=lambda one: one.taken)
+        self.written.sort(key=lambda one: one.at)
+        self.settled.sort(key=lambda one: one.at)
+        self.noted.sort(key=lambda one: one.at)

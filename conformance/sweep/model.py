@@ -1,0 +1,196 @@
+"""What a protocol has to tell the sweep: which frame answers which, what ops ask, what limits there are."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple
+
+import msgspec
+
+from conformance.sweep.facts import Facts, Question
+from conformance.sweep.view import Conn, Seen
+from fakebrokers.core.frames import Frame, Malformed, Role
+from fakebrokers.core.session import Codec
+
+Args = Mapping[str, Any]
+
+
+class Asks(NamedTuple):
+    """An op that asks one question and returns its answer.
+
+    Attributes:
+        kind: The frame of the question.
+        fits: Whether a frame is what this op asks, from the op's arguments.
+        value: What the op has to return for an answer, to be compared key by key; None: nothing.
+        apt: Whether an answer says anything about what this op asks; None: all do.
+    """
+
+    kind: type[Frame]
+    fits: Callable[[Args, Any], bool]
+    value: Callable[[Any], Mapping[str, Any]] | None = None
+    apt: Callable[[Args, Any], bool] | None = None
+
+
+class Model(ABC):
+    """Subclass it in ``scenarios/<protocol>/sweep/model.py`` and call an instance ``MODEL``.
+
+    Attributes:
+        protocol: Its name.
+        answers: Which frame of the server answers which of the client.
+        questions: The other way round: what the server asks, and how the client answers.
+        ops: The ops that ask a question each.
+        probe: Op and arguments of a question that any working session gets an answer to.
+        specimens: Frames of kinds that `acts.specimen` cannot make from the types of their fields.
+        not_made_up: Frames of the server that no act makes up, because a broker that says them without
+            doing them lies about what it has (let `happenings` do it instead).
+        happenings: What can happen to the broker, by name; called with the fake.
+        unasked: Further frames of the server that nobody asks for, by name: for ids that nobody has.
+        noise: Units that are no frames, by name.
+        is_log: Whether targets are logs with positions in order.
+        crediting: The ops by which the application itself allows deliveries.
+        dropping: The ops that end a producer.
+        storing: The ops that store a position with the broker.
+        last_position: The last one that a log has; nothing is claimed of what lies behind it.
+        least_limit: Bytes; with a smaller limit of frames nobody can say anything.
+        size_field: Bytes of a frame that a limit of its size does not count.
+        answer_within_s: What a client may take to answer the server.
+        ok, refusal: Codes of answers: yes, and a no that any answer can have.
+        refusals: Further codes that answers are given: known ones, and such as nobody knows.
+        drains_on_close: Whether a close surfaces first all that has come.
+    """
+
+    protocol: ClassVar[str]
+    answers: ClassVar[Mapping[type[Frame], type[Frame]]]
+    questions: ClassVar[Mapping[type[Frame], type[Frame]]] = {}
+    ops: ClassVar[Mapping[str, Asks]] = {}
+    specimens: ClassVar[Mapping[type[Frame], Frame]] = {}
+    not_made_up: ClassVar[tuple[type[Frame], ...]] = ()
+    happenings: ClassVar[Mapping[str, Callable[[Any], None]]] = {}
+    unasked: ClassVar[Mapping[str, Frame]] = {}
+    noise: ClassVar[Mapping[str, Any]] = {}
+    is_log: ClassVar[bool] = False
+    crediting: ClassVar[tuple[str, ...]] = ()
+    dropping: ClassVar[tuple[str, ...]] = ()
+    storing: ClassVar[tuple[str, ...]] = ()
+    last_position: ClassVar[int] = (1 << 63) - 1
+    least_limit: ClassVar[int] = 256
+    size_field: ClassVar[int] = 0
+    answer_within_s: ClassVar[float] = 1.0
+    ok: ClassVar[Any] = 0
+    refusal: ClassVar[Any] = 1
+    refusals: ClassVar[Sequence[Any]] = ()
+    drains_on_close: ClassVar[bool] = False
+
+    @abstractmethod
+    def codec(self, side: str) -> Codec:
+        """A new decoder of what the ``client`` or the ``server`` is handed."""
+
+    def is_garbage(self, frame: Malformed) -> bool:
+        """Whether a client has to give the connection up, because it cannot skip this."""
+        return True
+
+    @abstractmethod
+    def track(self, conn: Conn, facts: Facts) -> None:
+        """Go through the frames of one connection and note what they mean, on `conn` and in `facts`."""
+
+    def is_opening(self, frame: Frame) -> bool:
+        """Whether a question declares something that has to be there again behind a loss."""
+        return type(frame).spec.role_in("in") is Role.OPEN
+
+    def located(self, answer: Frame) -> Mapping[str, bool]:
+        """Which targets an answer speaks of, and whether each can be used; most answers speak of none."""
+        return {}
+
+    def settings(self, options: Args) -> dict[str, Any]:
+        """What a subscription with these options asks for besides its start, as in `Window.settings`."""
+        return {}
+
+    def place(self, args: Args, key: Any) -> tuple[Hashable, ...]:
+        """Where the outcome of a message is told, from a publish's arguments and the key it returned."""
+        return args["target"], args.get("name") or "", key
+
+    def stored(self, broker: Any) -> dict[str, list[tuple[Any, bytes]]]:
+        """What the broker has at the end, by target: position and body."""
+        return {}
+
+    # frames that faults make
+
+    @abstractmethod
+    def said_by_server(self) -> Sequence[type[Frame]]:
+        """The kinds of frames that acts may make up for the client."""
+
+    def payload_at(self, frame: Frame) -> int | None:
+        """Where the messages begin in the bytes of a frame that carries some; None if it carries none."""
+        return None
+
+    def other_versions(self, data: bytes) -> dict[str, bytes]:
+        """A frame in versions that do not exist, by name; empty where the wire has no versions."""
+        return {}
+
+    def goodbye(self) -> Frame | None:
+        """What a server says before it ends a connection; None if it says nothing."""
+        return None
+
+    def accepts(self, frame: Any) -> bool:
+        """Whether an answer says yes."""
+        status = type(frame).spec.status
+        return status is None or getattr(frame, status) == self.ok
+
+    def opposite(self, frame: Any, code: Any) -> Frame | None:
+        """The same answer with the contrary meaning; None if there is none.
+
+        Args:
+            code: Of `refusals`, what a refusal says; None: `refusal`.
+        """
+        status = type(frame).spec.status
+        if status is None:
+            return None
+        other = (self.refusal if code is None else code) if self.accepts(frame) else self.ok
+        opposite: Frame = msgspec.structs.replace(frame, **{status: other})
+        return opposite
+
+
+class Pairing:
+    """Ties the answers on one connection to their questions, by kind and key. For a model's `track`.
+
+    Args:
+        model: Whose `answers` and `questions` count.
+    """
+
+    def __init__(self, model: Model, conn: Conn, facts: Facts) -> None:
+        self._conn = conn
+        self._model = model
+        self._facts = facts
+        self._tables = {"in": (model.answers, facts.questions), "out": (model.questions, facts.asked_back)}
+        self._open: dict[tuple[str, Hashable], list[Question]] = {}
+
+    def see(self, seen: Seen) -> Question | None:
+        """Take a frame; returns the question that it asks or answers first."""
+        frame, direction = seen.frame, seen.direction
+        table, found = self._tables[direction]
+        if type(frame) in table:
+            question = Question(self._conn, frame, key_of(frame), seen.at)
+            self._open.setdefault((direction, question.key), []).append(question)
+            found.append(question)
+            return question
+        other = "in" if direction == "out" else "out"
+        key = key_of(frame)
+        waiting = self._open.get((other, key), []) if key is not None else []
+        answered = (one for one in waiting if self._tables[other][0][type(one.frame)] is type(frame))
+        asked = next(answered, None)
+        if asked is None:
+            return None
+        waiting.remove(asked)
+        asked.answer, asked.answered = frame, seen.at
+        asked.accepted = self._model.accepts(frame)
+        status = type(frame).spec.status
+        asked.code = None if status is None else getattr(frame, status)
+        return asked
+
+
+def key_of(frame: Frame) -> Hashable:
+    """What ties a question to its answer; None if the frame has nothing of the kind."""
+    name = type(frame).spec.key if hasattr(type(frame), "spec") else None
+    key: Hashable = getattr(frame, name, None) if name is not None else None
+    return key

@@ -1,0 +1,203 @@
+"""One run: a client in this process, a fake in memory, virtual time, and the tape of what happened."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import math
+import signal
+import traceback
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, redirect_stderr
+from functools import cache, partial
+from types import FrameType
+from typing import Any
+
+from conformance.adapter.base import Adapter
+from conformance.adapter.inprocess import InProcessAdapter
+from conformance.adapter.kit import AdapterBase
+from conformance.sweep.acts import ACTS, Bent
+from conformance.sweep.bases import Base, Done, Enough, Stage
+from conformance.sweep.case import Case
+from conformance.sweep.room import Room, room_of
+from conformance.sweep.specs import Bend, Spec
+from conformance.sweep.tape import Tape
+from conformance.sweep.told import Heard
+from fakebrokers.core import virtual
+from fakebrokers.faults.match import Match
+from fakebrokers.faults.plan import Fault
+from fakebrokers.protocol import find_protocol
+
+STUCK_S = 8.0  #: real seconds after which a run is given up: a client in an endless loop
+COSTLY_STUCK_S = 30.0
+LONGEST_S = 4000.0  #: virtual seconds that a base may take
+
+
+class Stuck(KeyboardInterrupt):
+    """A run took too much real time. A KeyboardInterrupt, because asyncio keeps all others to itself."""
+
+
+class Taped(InProcessAdapter):
+    """Notes on the tape when the client says something, in the step in which it says it."""
+
+    def __init__(self, make: type[AdapterBase], protocol: str, tape: Tape) -> None:
+        super().__init__(make, protocol)
+        self._tape = tape
+
+    def _written(self, line: Mapping[str, Any]) -> None:
+        if "event" in line:
+            self._tape.note("event", line["n"])
+        else:
+            self._tape.note("answer", line["id"])
+
+    async def _compare_clocks(self) -> None:
+        """Client and runner share a clock."""
+
+
+def run(client: type[AdapterBase], spec: Spec) -> Case:
+    """Run a spec against a client that reaches fakes in memory. Blocks; main thread only.
+
+    Args:
+        client: The adapter class; see `conformance.reference.registry.without_sockets`.
+    """
+    room = room_of(spec.protocol)
+    base = room.bases[spec.base]
+    found: list[Case] = []
+    complaints = io.StringIO()
+    tape = Tape(lambda: 0.0)
+
+    async def work() -> None:
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(
+            lambda _, context: _complain(complaints, context["message"], context.get("exception"))
+        )
+        tape.clock = loop.time
+        found.append(await play(Taped(client, spec.protocol, tape), spec, tape))
+
+    limit = COSTLY_STUCK_S if base.costly else STUCK_S
+    try:
+        with _alarm_after(limit), redirect_stderr(complaints):
+            virtual.run(work())
+    except Stuck:
+        case = Case(spec, room, tape.rows, [], [])
+        case.error = f"not done after {limit:g} s of real time"
+        return case
+    case = found[0]
+    case.complaints = complaints.getvalue()
+    return case
+
+
+def _complain(to: io.StringIO, message: str, error: object) -> None:
+    to.write(f"{message}: {error!r}\n")
+
+
+@contextmanager
+def _alarm_after(seconds: float) -> Iterator[None]:
+    def ring(_: int, __: FrameType | None) -> None:
+        raise Stuck
+
+    former = signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, former)
+
+
+async def play(
+    adapter: Adapter, spec: Spec, tape: Tape, *, in_memory: bool = True, longest_s: float = math.inf
+) -> Case:
+    """Run a spec on the running loop.
+
+    Args:
+        adapter: Not started; it is killed at the end.
+        in_memory: Whether the fake is reached through memory.
+        longest_s: What a pause of the base takes at most.
+    """
+    room = room_of(spec.protocol)
+    base = room.bases[spec.base]
+    broker = find_protocol(spec.protocol).load()(memory=in_memory, **base.server)
+    broker.watcher = tape
+    touched: list[str] = []
+    case = Case(spec, room, tape.rows, [], ())
+    await adapter.start()
+    looked = await adapter.call("stats")
+    case.rest = looked.value if looked.ok else {}
+    tape.rows.clear()
+    broker.start()
+    try:
+        stage = Stage(broker, adapter, tape, spec.changes, spec.ops, longest_s)
+        for bend in spec.bends:
+            broker.faults.add(fault_of(bend, room, touched))
+        try:
+            await asyncio.wait_for(_through(base, stage), LONGEST_S)
+            for done in stage.ops:
+                done.result = await done.call
+        except Exception as error:
+            case.error = "".join(traceback.format_exception(error)[-3:])
+        case.ops, case.notes = stage.ops, stage.notes
+        case.touched = frozenset(stage.killed.union(touched))
+        case.hits = len(touched)
+        case.stored = room.model.stored(broker)
+    finally:
+        case.ended_s = asyncio.get_running_loop().time()
+        broker.stop()
+        case.events = [Heard(event) for event in adapter.events]
+        case.violations = list(adapter.violations)
+        rows = len(tape.rows)
+        await adapter.kill()
+        del tape.rows[rows:]
+    try:
+        broker.check()
+    except Exception as error:
+        case.harness = f"the fake: {error!r}"
+    _place(case, stage.ops)
+    return case
+
+
+async def _through(base: Base, stage: Stage) -> None:
+    try:
+        await base.script(stage)
+    except Enough:
+        await stage.finale()
+
+
+def _place(case: Case, ops: list[Done]) -> None:
+    """Give ops and events their moments."""
+    by_id = {done.call.id: done for done in ops}
+    by_line = {heard.event.n: heard for heard in case.events}
+    for moment, row in case.moments():
+        if row.what == "answer" and row.data in by_id:
+            by_id[row.data].ended = moment
+        elif row.what == "event" and row.data in by_line:
+            by_line[row.data].at = moment
+        elif row.what == "mark":
+            case.marks[row.data] = moment
+
+
+def fault_of(bend: Bend, room: Room, touched: list[str]) -> Fault:
+    """A bend as a fault of the fake; `touched` collects the connections at which it acted."""
+    pair = ACTS[bend.act].pair
+    match = Match(
+        direction=bend.direction,  # type: ignore[arg-type] # one of two words
+        connection=bend.connection,
+        nth=None if pair else bend.nth,
+    )
+    effect = Bent(act=bend.act, param=bend.param, model=room.model, nth=bend.nth, hit=touched.append)
+    return Fault(match=match, effects=(effect,))
+
+
+def runner(protocol: str, mutant: str = "") -> Callable[[Spec], Case]:
+    """Runs specs against the reference client, or a mutant of it."""
+    return partial(run, client_of(protocol, mutant))
+
+
+@cache
+def client_of(protocol: str, mutant: str = "") -> type[AdapterBase]:
+    """The reference client, or a mutant of it, for fakes in memory."""
+    from conformance.mutants.registry import find_mutant
+    from conformance.reference.registry import reference, without_sockets
+
+    cls = find_mutant(protocol, mutant).adapter if mutant else reference(protocol)
+    return without_sockets(cls)

@@ -1,0 +1,101 @@
+"""The sweep: specs are drawn and run until the time is over; what fails is kept, once per kind."""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from conformance.invariants import Finding, judge
+from conformance.sweep.case import Case
+from conformance.sweep.expected import Expected
+from conformance.sweep.specs import Spec
+
+COLLECT_EVERY = 100  #: runs between two collections of garbage; between them it would cost a tenth
+
+
+@dataclass
+class Failure:
+    """A spec whose run violates invariants, the first one of its kind.
+
+    Attributes:
+        case: The run.
+        count: How many runs have violated the same invariant by the same act.
+    """
+
+    spec: Spec
+    findings: list[Finding]
+    case: Case
+    count: int = 1
+
+    @property
+    def names(self) -> list[str]:
+        """The invariants."""
+        return [finding.name for finding in self.findings]
+
+
+class Sweep:
+    """Runs specs and keeps what fails.
+
+    Args:
+        run: Runs one.
+        expected: What the client is known to violate.
+
+    Attributes:
+        runs: How many so far.
+        failures: By invariant and act, in the order in which they were found.
+    """
+
+    def __init__(self, run: Callable[[Spec], Case], expected: Expected | None = None) -> None:
+        self.run = run
+        self.expected = expected
+        self.runs = 0
+        self.failures: dict[tuple[str, str], Failure] = {}
+
+    def try_one(self, spec: Spec) -> list[Finding]:
+        """Run a spec and keep what it violates."""
+        case = self.run(spec)
+        return self.take(case, judge(case))
+
+    def take(self, case: Case, findings: list[Finding]) -> list[Finding]:
+        """Keep what a run has violated, but for what is known already. Returns what is new."""
+        self.runs += 1
+        spec = case.spec
+        if self.expected is not None:
+            findings = self.expected.news(findings, spec)
+        act = ",".join([bend.act for bend in spec.bends] + ["order" for _ in spec.changes]) or "plain"
+        for finding in findings:
+            known = self.failures.get((finding.name, act))
+            if known is None:
+                self.failures[finding.name, act] = Failure(spec, findings, case)
+            else:
+                known.count += 1
+        return findings
+
+    def go(
+        self,
+        specs: Iterable[Spec],
+        seconds: float,
+        *,
+        until: Callable[[list[Finding]], bool] = lambda _: False,
+        on_run: Callable[[int], None] = lambda _: None,
+    ) -> float:
+        """Run specs until the time is over, there are no more, or `until` is satisfied. Returns seconds."""
+        begun = time.monotonic()
+        was_on = gc.isenabled()
+        gc.disable()
+        try:
+            for spec in specs:
+                if time.monotonic() - begun >= seconds:
+                    break
+                findings = self.try_one(spec)
+                if self.runs % COLLECT_EVERY == 0:
+                    gc.collect()
+                on_run(self.runs)
+                if findings and until(findings):
+                    break
+        finally:
+            if was_on:
+                gc.enable()
+        return time.monotonic() - begun

@@ -1,0 +1,83 @@
+"""What happened in a run, in one order: bytes as the client was handed them, its ops, its events.
+
+Frames of a journal are what a broker meant and sent; a frame that a fault has cut or replaced is "bytes"
+there. The tape has what the client got, and what it did, in the order in which both happened. So a rule that
+says "before" needs no clock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from threading import Lock
+from typing import Any, Literal, NamedTuple
+
+from fakebrokers.core.watch import End
+
+What = Literal["accept", "in", "out", "end", "op", "answer", "event", "mark"]
+
+
+class Row(NamedTuple):
+    """One thing that happened.
+
+    Attributes:
+        t: Seconds on the loop's clock.
+        what: ``in`` is written by the client, ``out`` handed to it; ``op`` begins, ``answer`` ends an op;
+            ``mark`` is a word of the base script.
+        connection: Name of the connection; "" for what belongs to none.
+        data: Bytes or parts; who ended a connection, and how; the id of an op; the number of an event's
+            line; the word of a mark.
+    """
+
+    t: float
+    what: What
+    connection: str
+    data: Any
+
+
+class Moment(NamedTuple):
+    """A place on the tape. Moments compare in the order in which things happened.
+
+    Attributes:
+        row: Number of the row.
+        place: Of several frames in one row, from 0.
+        t: Seconds.
+    """
+
+    row: int
+    place: int
+    t: float
+
+
+START = Moment(-1, 0, 0.0)
+
+
+class Tape:
+    """Takes down one run; a `fakebrokers.core.watch.Watcher`.
+
+    Args:
+        clock: Seconds of the loop on which client and fake run.
+    """
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self.clock = clock
+        self._lock = Lock()  # a fake with sockets has a thread of its own
+        self.rows: list[Row] = []
+
+    def note(self, what: What, data: Any = None, connection: str = "") -> Moment:
+        """Take down what happens now."""
+        with self._lock:
+            now = self.clock()
+            self.rows.append(Row(now, what, connection, data))
+            return Moment(len(self.rows) - 1, 0, now)
+
+    def accepted(self, connection: str) -> None:
+        self.note("accept", None, connection)
+
+    def written(self, connection: str, data: Any) -> None:
+        self.note("in", data, connection)
+
+    def handed_over(self, connection: str, data: Any) -> None:
+        self.note("out", data, connection)
+
+    def ended(self, connection: str, by: End, how: str) -> None:
+        self.note("end", (by, str(how)), connection)

@@ -1,0 +1,110 @@
+"""What the application was told: events, and the outcome of each message that it published."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from conformance.adapter.messages import Event
+from conformance.adapter.messages import body_bytes as body_of
+from conformance.sweep.bases import Done
+from conformance.sweep.facts import Written
+from conformance.sweep.model import Model
+from conformance.sweep.tape import START, Moment
+
+
+class Heard:
+    """An event of the client, with its moment on the tape."""
+
+    def __init__(self, event: Event) -> None:
+        self.event = event
+        self.at: Moment = START
+
+    @property
+    def what(self) -> str:
+        """The event's name."""
+        return self.event.event
+
+    def __getitem__(self, name: str) -> Any:
+        return self.event[name]
+
+    def __repr__(self) -> str:
+        return f"{self.event.event} {self.event.fields} at {self.at.t:.3f}"
+
+
+class Told(NamedTuple):
+    """The outcome of one message.
+
+    Attributes:
+        word: ``acked``, ``nacked``, ``unknown``, or ``sent`` where nothing was told.
+        place: See `facts.Written`; None if it is not known: no key was told, and nothing was written.
+        at: When it was told; None if the op never ended.
+        body: What was to be published; None where an event does not say for which message it is.
+    """
+
+    done: Done
+    word: str
+    code: Any
+    place: tuple[Hashable, ...] | None
+    at: Moment | None
+    body: bytes | None
+
+    @property
+    def deadline_s(self) -> float:
+        """By when the client had to know."""
+        return self.done.begun.t + self.done.timeout_s
+
+    def __str__(self) -> str:
+        what = "a message" if self.body is None else repr(self.body[:20])
+        return f"{what} {self.word}{'' if self.code is None else f' with code {self.code}'}"
+
+
+def outcomes(
+    ops: Sequence[Done], events: Sequence[Heard], written: Sequence[Written], model: Model
+) -> Iterator[Told]:
+    """One row per message that was published with an outcome to be told."""
+    by_body: dict[tuple[Any, ...], set[tuple[Hashable, ...]]] = {}
+    for one in written:
+        if one.body is not None:
+            by_body.setdefault((*one.place[:-1], one.body), set()).add(one.place)
+    by_place: dict[tuple[Hashable, ...] | None, bytes | None] = {one.place: one.body for one in written}
+    by_op: dict[int, list[Heard]] = {}
+    for heard in events:
+        if heard.what == "outcome":
+            by_op.setdefault(heard["id"], []).append(heard)
+
+    def place(args: Mapping[str, Any], key: Any, body: bytes | None) -> tuple[Hashable, ...] | None:
+        if key is not None:
+            return model.place(args, key)
+        if body is None:
+            return None
+        found = by_body.get((*model.place(args, 0)[:-1], body), set())
+        return next(iter(found)) if len(found) == 1 else None
+
+    for done in ops:
+        result = done.result
+        if done.op not in ("publish", "publish_many") or result is None:
+            continue
+        bodies = bodies_of(done)
+        if not result.ok:
+            word = "nacked" if result.error is not None and result.error.definite else "unknown"
+            for body in bodies:
+                yield Told(done, word, result.code, place(done.args, None, body), done.ended, body)
+        elif done.args.get("wait", True):
+            rows = result.value["outcomes"] if done.op == "publish_many" else [result.value]
+            for body, row in zip(bodies, rows, strict=False):
+                key = row.get("key")
+                yield Told(
+                    done, row["outcome"], row.get("code"), place(done.args, key, body), done.ended, body
+                )
+        else:
+            for heard in by_op.get(done.call.id, ()):
+                where = place(done.args, heard["key"], None)
+                yield Told(done, heard["outcome"], heard["code"], where, heard.at, by_place.get(where))
+
+
+def bodies_of(done: Done) -> list[bytes]:
+    """What a publish was to publish."""
+    if done.op == "publish":
+        return [body_of(done.args["body"])]
+    return [body_of(message["body"]) for message in done.args["messages"]]

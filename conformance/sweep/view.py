@@ -1,0 +1,132 @@
+"""The tape read by a correct decoder of its own: connections, and the frames on them in order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from conformance.sweep.tape import Moment, Row
+from fakebrokers.core.frames import Frame, Malformed
+from fakebrokers.core.session import Codec
+
+if TYPE_CHECKING:
+    from conformance.sweep.model import Model
+
+
+class Seen(NamedTuple):
+    """A frame that has passed: ``in`` was written by the client, ``out`` was handed to it."""
+
+    at: Moment
+    direction: str
+    frame: Frame
+    size: int
+
+
+class Agreed(NamedTuple):
+    """What the two sides have settled at the start, and when; 0 is none, or no limit."""
+
+    heartbeat_s: float = 0.0
+    frame_max: int = 0
+    at: Moment | None = None
+
+
+class Conn:
+    """One connection.
+
+    Attributes:
+        accepted: When it came.
+        frames: What passed, in order.
+        ended, ended_by: When and by whom (``client``, ``broker``) it was ended first; None while it stands.
+        garbage: From here on the client cannot tell where frames begin, and has to give the connection up.
+        partial: Bytes of a frame that has begun and never got whole.
+        written, handed: When the client wrote, and when it was handed anything, seconds.
+
+        ready: The handshake is done. This and all that follows is noted by the protocol's model.
+        agreed: See `Agreed`.
+        turned_away: The server has refused the handshake; with its code.
+        goodbye: The server has said that it will end the connection.
+        parting: The client has said so.
+    """
+
+    def __init__(self, name: str, accepted: Moment) -> None:
+        self.name = name
+        self.accepted = accepted
+        self.frames: list[Seen] = []
+        self.ended: Moment | None = None
+        self.ended_by = ""
+        self.garbage: Moment | None = None
+        self.partial = 0
+        self.written: list[float] = []
+        self.handed: list[float] = []
+        self.ready: Moment | None = None
+        self.agreed = Agreed()
+        self.turned_away: tuple[Moment, Any] | None = None
+        self.goodbye: Moment | None = None
+        self.parting: Moment | None = None
+
+    def __repr__(self) -> str:
+        return f"Conn({self.name})"
+
+    def stands(self, at: Moment) -> bool:
+        """Whether it is there at a moment, for both sides."""
+        return self.accepted <= at and (self.ended is None or at < self.ended)
+
+    def serves(self, at: Moment) -> bool:
+        """Whether a correct client can use it at a moment: its handshake is done, and nothing is wrong."""
+        if self.ready is None or not self.ready < at or not self.stands(at):
+            return False
+        return all(mark is None or at < mark for mark in (self.garbage, self.goodbye, self.parting))
+
+    def of(self, direction: str) -> Iterator[Seen]:
+        """The frames of one direction."""
+        return (seen for seen in self.frames if seen.direction == direction)
+
+    def lost(self) -> Moment | None:
+        """When the client can have known first that it is over; None if it has ended it by itself."""
+        marks = [self.goodbye, self.garbage, self.ended if self.ended_by == "broker" else None]
+        return min((mark for mark in marks if mark is not None), default=None)
+
+
+def read_tape(rows: list[Row], model: Model) -> dict[str, Conn]:
+    """The connections of a run, by name, in the order in which they came."""
+    conns: dict[str, Conn] = {}
+    codecs: dict[str, tuple[Codec, Codec]] = {}
+    for number, row in enumerate(rows):
+        if row.what == "accept":
+            conns[row.connection] = Conn(row.connection, Moment(number, 0, row.t))
+            codecs[row.connection] = model.codec("client"), model.codec("server")
+            continue
+        if row.what not in ("in", "out", "end"):
+            continue
+        conn = conns[row.connection]
+        if row.what == "end":
+            if conn.ended is None:
+                conn.ended = Moment(number, 0, row.t)
+                conn.ended_by = row.data[0]
+        elif row.what == "in":
+            conn.written.append(row.t)
+            _take(conn, codecs[row.connection][1], row, number)
+        else:
+            conn.handed.append(row.t)
+            if conn.garbage is None:
+                _take(conn, codecs[row.connection][0], row, number)
+                conn.garbage = _garbage(conn, number, model)
+                conn.partial = codecs[row.connection][0].partial
+    return conns
+
+
+def _take(conn: Conn, codec: Codec, row: Row, number: int) -> None:
+    start = len(conn.frames)
+    for frame, size in codec.feed(row.data):
+        at = Moment(number, len(conn.frames) - start, row.t)
+        conn.frames.append(Seen(at, row.what, frame, size))
+
+
+def _garbage(conn: Conn, number: int, model: Model) -> Moment | None:
+    """The first frame of this row that no client can read over."""
+    for seen in reversed(conn.frames):
+        if seen.at.row != number:
+            return None
+        if isinstance(seen.frame, Malformed) and model.is_garbage(seen.frame):
+            return seen.at
+    return None

@@ -1,0 +1,1 @@
+"""RabbitMQ Stream in the sweep: its model and its base scripts."""

@@ -1,0 +1,133 @@
+"""Base scripts of applications that consume."""
+
+from __future__ import annotations
+
+from conformance.sweep.bases import Stage, base, text
+from fakebrokers.rabbitmq_stream.batches import batch_entry
+from fakebrokers.rabbitmq_stream.codes import Compression
+from fakebrokers.rabbitmq_stream.entries import simple_entries
+from scenarios.rabbitmq_stream.sweep._shared import ASK, EVENTS, PROBE, PUBLISH, put, put_entries, watched
+
+FAR_MS = 1_900_000_000_000  #: behind all that is in the stream
+
+
+@base(role="consumer")
+async def consume(stage: Stage) -> None:
+    """Consumes chunks of several messages and a batch, with a slow callback and little credit."""
+    stage.broker.create_stream("S")
+    put(stage, "m0", "m1", "m2", "m3")
+    put(stage, "m4", "m5", "m6")
+    packed = batch_entry([b"m7", b"m8", b"m9"], Compression.GZIP) + simple_entries([b"m10"])
+    put_entries(stage, packed, 2, 4)
+    await stage.connect()
+    options = {"offset": {"type": "first"}, "credit": 2, "name": "app", "properties": {"x": "y"}}
+    slow = {"mode": "event", "sleep_ms": 50}
+    await stage.op("subscribe", sub="c1", target="S", options=options, on_message=slow)
+    await stage.sleep(0.3)
+    put(stage, "m11", "m12")
+    await stage.sleep(1.2)
+    await stage.op("rmqs.store_offset", target="S", name="app", offset=5)
+    await stage.op("rmqs.query_offset", target="S", name="app")
+    put(stage, "m13", "m14", "m15")
+    await stage.sleep(3)
+    await watched(stage, "m16")
+    await stage.op("unsubscribe", sub="c1")
+    later = {"offset": {"type": "offset", "value": 5}, "credit": 10}
+    await stage.op("subscribe", sub="c2", target="S", options=later, on_message=EVENTS)
+    await stage.sleep(1)
+    await stage.finale("rmqs.query_sequence", **ASK)
+
+
+@base(role="consumer")
+async def positions(stage: Stage) -> None:
+    """Every way to say where to begin; subscriptions that end before a message came."""
+    stage.broker.create_stream("S")
+    put(stage, *[f"m{i}" for i in range(4)])
+    await stage.connect()
+    starts = (
+        {"type": "timestamp", "value": FAR_MS}, {"type": "next"}, {"type": "last"},
+        {"type": "offset", "value": 2}, {"type": "timestamp", "value": 1}, {"type": "first"},
+        {"type": "offset", "value": 2**53 + 1}, {"type": "offset", "value": 2**63 + 1},
+    )  # fmt: skip
+    for number, start in enumerate(starts):
+        options = {"offset": start, "credit": 2, "name": f"n{number}"}
+        await stage.op("subscribe", sub=f"c{number}", target="S", options=options, on_message=EVENTS)
+        await stage.sleep(0.2)
+        await stage.op("unsubscribe", sub=f"c{number}", drain=bool(number % 2))
+    options = {"offset": {"type": "timestamp", "value": FAR_MS}, "credit": 2, "name": "n9"}
+    await stage.op("subscribe", sub="c9", target="S", options=options, on_message=EVENTS)
+    await stage.finale("rmqs.query_sequence", **ASK)
+
+
+@base(role="consumer")
+async def several(stage: Stage) -> None:
+    """Subscriptions of several streams on one session, one of which is ended and begun again."""
+    for name in ("S", "S2", "S3"):
+        stage.broker.create_stream(name)
+        stage.broker.publish(name, [f"{name}{i}".encode() for i in range(3)])
+    await stage.connect()
+    for number, name in enumerate(("S", "S2", "S3")):
+        options = {"offset": {"type": "first"}, "credit": 1 + number}
+        await stage.op("subscribe", sub=name, target=name, options=options, on_message=EVENTS)
+    await stage.sleep(0.3)
+    await stage.op("unsubscribe", sub="S2")
+    stage.broker.publish("S2", [b"unseen"])
+    put(stage, "s3", "s4")
+    await stage.sleep(0.5)
+    await watched(stage, "s5")
+    await stage.finale("rmqs.query_sequence", **ASK)
+
+
+@base(role="consumer")
+async def slow(stage: Stage) -> None:
+    """A slow callback, more chunks than credit, and messages that come all the time."""
+    stage.broker.create_stream("S")
+    await stage.connect()
+    options = {"offset": {"type": "next"}, "credit": 3}
+    lazy = {"mode": "event", "sleep_ms": 100}
+    await stage.op("subscribe", sub="c1", target="S", options=options, on_message=lazy)
+    for number in range(12):
+        put(stage, f"a{number}", f"b{number}")
+        await stage.sleep(0.11)
+    await stage.sleep(2)
+    await watched(stage, "last")
+    await stage.op("unsubscribe", sub="c1", drain=True)
+    await stage.finale("rmqs.query_sequence", **ASK)
+
+
+@base(role="consumer")
+async def single_active(stage: Stage) -> None:
+    """A single active consumer: the server asks from where to go on."""
+    stage.broker.create_stream("S")
+    put(stage, *[f"m{i}" for i in range(5)])
+    await stage.connect()
+    properties = {"single-active-consumer": "true"}
+    options = {"offset": {"type": "first"}, "credit": 2, "name": "app", "properties": properties}
+    await stage.op("subscribe", sub="c1", target="S", options=options, on_message=EVENTS)
+    await stage.sleep(0.3)
+    put(stage, "m5", "m6")
+    await stage.sleep(0.5)
+    await watched(stage, "m7")
+    await stage.finale("rmqs.query_sequence", **ASK)
+
+
+@base(role="consumer")
+async def both(stage: Stage) -> None:
+    """Publishes and consumes on one session, whose connections the server resets once."""
+    stage.broker.create_stream("S")
+    put(stage, *[f"m{i}" for i in range(5)])
+    await stage.connect()
+    options = {"offset": {"type": "first"}, "credit": 3, "name": "app"}
+    lazy = {"mode": "event", "sleep_ms": 30}
+    await stage.op("subscribe", sub="c1", target="S", options=options, on_message=lazy)
+    named = {**PUBLISH, "name": "p"}
+    calls = [stage.begin("publish", body=text(f"a{i}"), **named) for i in range(3)]
+    await stage.sleep(0.06)
+    stage.kill()
+    calls += [stage.begin("publish", 8.0, body=text(f"k{i}"), **named) for i in range(2)]
+    calls += [stage.begin("publish", 8.0, body=text(f"u{i}"), **PUBLISH) for i in range(2)]
+    calls.append(stage.begin("rmqs.query_sequence", 8.0, target="S", name="p"))
+    await stage.ended(calls)
+    await stage.sleep(3)
+    await watched(stage, "m16")
+    await stage.finale("publish", **PROBE)

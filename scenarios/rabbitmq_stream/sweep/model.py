@@ -1,0 +1,249 @@
+"""What the sweep has to know of RabbitMQ Stream (docs/protocols/rabbitmq-stream.md, 2 to 8)."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any
+
+from conformance.sweep.facts import Facts
+from conformance.sweep.model import Args, Asks, Model
+from conformance.sweep.view import Conn
+from fakebrokers.core.frames import Frame, Malformed
+from fakebrokers.core.session import Codec
+from fakebrokers.rabbitmq_stream.binary import pack_ids, unpack_ids
+from fakebrokers.rabbitmq_stream.chunk import HEADER_SIZE, Chunk
+from fakebrokers.rabbitmq_stream.codec import StreamCodec
+from fakebrokers.rabbitmq_stream.codes import Code
+from fakebrokers.rabbitmq_stream.frames import (
+    FRAMES,
+    Close,
+    CloseResponse,
+    ConsumerUpdate,
+    ConsumerUpdateResponse,
+    Create,
+    CreateResponse,
+    CreditResponse,
+    DeclarePublisher,
+    DeclarePublisherResponse,
+    Delete,
+    DeletePublisher,
+    DeletePublisherResponse,
+    DeleteResponse,
+    Deliver,
+    ExchangeCommandVersions,
+    ExchangeCommandVersionsResponse,
+    Heartbeat,
+    Metadata,
+    MetadataResponse,
+    MetadataUpdate,
+    Open,
+    OpenResponse,
+    PeerProperties,
+    PeerPropertiesResponse,
+    PublishConfirm,
+    PublishError,
+    QueryOffset,
+    QueryOffsetResponse,
+    QueryPublisherSequence,
+    QueryPublisherSequenceResponse,
+    SaslAuthenticate,
+    SaslAuthenticateResponse,
+    SaslHandshake,
+    SaslHandshakeResponse,
+    StreamFrame,
+    Subscribe,
+    SubscribeResponse,
+    Unsubscribe,
+    UnsubscribeResponse,
+)
+from scenarios.rabbitmq_stream.sweep.tracking import Tracking
+
+LARGEST = 64 << 20  #: bytes of a frame that a correct client lets in
+DELIVER_HEAD = 9  #: bytes of a Deliver in front of its chunk
+COMMITTED = 8  #: further ones in version 2
+NOBODY = 77  #: an id that no publisher and no subscription has
+LEFT_TO_BROKER = (MetadataUpdate, Close, Heartbeat)
+
+
+def whereabouts(answer: MetadataResponse) -> dict[str, Any]:
+    """What the op returns for an answer to Metadata."""
+    nodes = {broker.reference: f"{broker.host}:{broker.port}" for broker in answer.brokers}
+    streams = [
+        {
+            "name": entry.stream,
+            "exists": entry.code == Code.OK,
+            "code": entry.code,
+            "leader": nodes.get(entry.leader),
+            "replicas": [nodes.get(reference) for reference in entry.replicas],
+        }
+        for entry in answer.streams
+    ]
+    return {"streams": streams}
+
+
+ANSWERS: Mapping[type[Frame], type[Frame]] = {
+    PeerProperties: PeerPropertiesResponse,
+    SaslHandshake: SaslHandshakeResponse,
+    SaslAuthenticate: SaslAuthenticateResponse,
+    Open: OpenResponse,
+    ExchangeCommandVersions: ExchangeCommandVersionsResponse,
+    Create: CreateResponse,
+    Delete: DeleteResponse,
+    Metadata: MetadataResponse,
+    DeclarePublisher: DeclarePublisherResponse,
+    DeletePublisher: DeletePublisherResponse,
+    QueryPublisherSequence: QueryPublisherSequenceResponse,
+    Subscribe: SubscribeResponse,
+    Unsubscribe: UnsubscribeResponse,
+    QueryOffset: QueryOffsetResponse,
+    Close: CloseResponse,
+}
+
+QUESTIONS: Mapping[type[Frame], type[Frame]] = {ConsumerUpdate: ConsumerUpdateResponse, Close: CloseResponse}
+
+OPS = {
+    "rmqs.create": Asks(Create, lambda args, frame: frame.stream == args["target"]),
+    "rmqs.delete": Asks(Delete, lambda args, frame: frame.stream == args["target"]),
+    "rmqs.metadata": Asks(
+        Metadata,
+        lambda args, frame: list(frame.streams) == list(args["targets"]),
+        whereabouts,
+        apt=lambda args, answer: sorted(args["targets"]) == sorted(entry.stream for entry in answer.streams),
+    ),
+    "rmqs.query_offset": Asks(
+        QueryOffset,
+        lambda args, frame: (frame.stream, frame.reference) == (args["target"], args["name"]),
+        lambda answer: {"offset": answer.offset},
+    ),
+    "rmqs.query_sequence": Asks(
+        QueryPublisherSequence,
+        lambda args, frame: (frame.stream, frame.reference) == (args["target"], args["name"]),
+        lambda answer: {"sequence": answer.sequence},
+    ),
+}
+
+SPECIMENS: Mapping[type[Frame], Frame] = {
+    Deliver: Deliver(NOBODY, Chunk.build(b"\0\0\0\1z", entries=1, records=1, first_offset=0, timestamp_ms=1)),
+}
+
+UNASKED: Mapping[str, Frame] = {
+    "confirm for nobody": PublishConfirm(NOBODY, pack_ids([1, 2, 3])),
+    "confirm of others": PublishConfirm(1, pack_ids([900, 901])),
+    "refusal for nobody": PublishError(NOBODY, ((1, Code.PUBLISHER_DOES_NOT_EXIST),)),
+    "refusal of others": PublishError(1, ((900, Code.INTERNAL_ERROR),)),
+    "credit refused": CreditResponse(Code.PRECONDITION_FAILED, 1),
+    "Heartbeat": Heartbeat(),
+}
+
+NOISE = {
+    "nothing": b"\0\0\0\0",
+    "letters": b"\0\0\0\x05abcde",
+    "short": b"\0\0\0\x02\0\x03",
+    "unknown key": b"\0\0\0\x08\x7f\x01\0\1\0\0\0\1",
+}
+
+
+def _move(broker: Any, stream: str) -> None:
+    if stream in broker.stream_names:
+        broker.move_leader(stream, 1)
+
+
+HAPPENINGS = {
+    "leader moves": lambda broker: _move(broker, "S"),
+    "another leader moves": lambda broker: _move(broker, "S2"),
+}
+
+
+class StreamModel(Model):
+    """See `conformance.sweep.model.Model`."""
+
+    protocol = "rabbitmq-stream"
+    is_log = True
+    crediting = ("rmqs.credit",)
+    dropping = ("rmqs.delete_publisher",)
+    storing = ("rmqs.store_offset",)
+    size_field = 4
+    ok, refusal = Code.OK, Code.STREAM_DOES_NOT_EXIST
+    refusals = (0, Code.STREAM_NOT_AVAILABLE, Code.ACCESS_REFUSED, Code.PRECONDITION_FAILED, 99, 0xFFFF)
+    answers = ANSWERS
+    questions = QUESTIONS
+    ops = OPS
+    specimens = SPECIMENS
+    unasked = UNASKED
+    noise = NOISE
+    happenings = HAPPENINGS
+
+    def codec(self, side: str) -> Codec:
+        if side == "client":
+            return StreamCodec("client", LARGEST)
+        return StreamCodec("server", 0)
+
+    def is_garbage(self, frame: Malformed) -> bool:
+        """An unknown frame is skipped by its size; one that is known and broken cannot be trusted."""
+        return frame.code != "unknown" or len(frame.data) < 8
+
+    def said_by_server(self) -> Sequence[type[Frame]]:
+        return [
+            kind
+            for kind in FRAMES
+            if issubclass(kind, StreamFrame)
+            and kind.SENDER in ("server", "both")
+            and kind not in LEFT_TO_BROKER
+        ]
+
+    def payload_at(self, frame: Frame) -> int | None:
+        if not isinstance(frame, Deliver):
+            return None
+        return DELIVER_HEAD + (COMMITTED if frame.version == 2 else 0) + HEADER_SIZE
+
+    def other_versions(self, data: bytes) -> dict[str, bytes]:
+        """Versions 1 and 6 above its own, in its shape and with four bytes more; the key of its question."""
+        found = {}
+        key = int.from_bytes(data[4:6]) ^ 0x8000
+        found["other direction"] = data[:4] + key.to_bytes(2) + data[6:]
+        for name, step in (("next", 1), ("far", 6)):
+            head = data[4:6] + (int.from_bytes(data[6:8]) + step).to_bytes(2)
+            for shape, inserted in (("", b""), (" moved", b"\0\0\0\7")):
+                body = head + inserted + data[8:]
+                found[name + shape] = len(body).to_bytes(4) + body
+        return found
+
+    def goodbye(self) -> Frame:
+        return Close(99, Code.OK, "bye")
+
+    def opposite(self, frame: Any, code: Any) -> Frame | None:
+        if isinstance(frame, PublishConfirm):
+            ids = unpack_ids(frame.publishing_ids)
+            said = Code.INTERNAL_ERROR if code is None else code
+            return PublishError(frame.publisher_id, tuple((one, said) for one in ids))
+        if isinstance(frame, PublishError):
+            return PublishConfirm(frame.publisher_id, pack_ids([one for one, _ in frame.errors]))
+        if type(frame) in self.answers.values():
+            return super().opposite(frame, code)
+        return None
+
+    def track(self, conn: Conn, facts: Facts) -> None:
+        Tracking(self, conn, facts).run()
+
+    def located(self, answer: Frame) -> Mapping[str, bool]:
+        if not isinstance(answer, MetadataResponse):
+            return {}
+        return {entry.stream: entry.code == Code.OK for entry in answer.streams}
+
+    def settings(self, options: Args) -> dict[str, Any]:
+        properties = dict(options.get("properties") or {})
+        if options.get("name") is not None:
+            properties["name"] = options["name"]
+        return {"properties": properties, "credit": options.get("credit", 10)}
+
+    def place(self, args: Args, key: Any) -> tuple[Hashable, ...]:
+        return args["target"], args.get("name") or "", int(key)
+
+    def stored(self, broker: Any) -> dict[str, list[tuple[Any, bytes]]]:
+        return {
+            name: [(message.offset, bytes(message.body)) for message in broker.messages(name)]
+            for name in broker.stream_names
+        }
+
+
+MODEL = StreamModel()

@@ -1,0 +1,245 @@
+"""What the frames of one connection mean, in order (docs/protocols/rabbitmq-stream.md, 5, 6 and 8)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from conformance.sweep.facts import (
+    Arrival,
+    Dropped,
+    Facts,
+    IdUse,
+    Noted,
+    Question,
+    Refused,
+    Settled,
+    Window,
+    Written,
+)
+from conformance.sweep.model import Model, Pairing
+from conformance.sweep.tape import Moment
+from conformance.sweep.view import Agreed, Conn
+from fakebrokers.rabbitmq_stream.binary import unpack_ids
+from fakebrokers.rabbitmq_stream.chunk import MAGIC
+from fakebrokers.rabbitmq_stream.codes import Code, OffsetType
+from fakebrokers.rabbitmq_stream.entries import SIMPLE_HEADER, spans
+from fakebrokers.rabbitmq_stream.frames import (
+    Close,
+    Credit,
+    DeclarePublisher,
+    DeletePublisher,
+    Deliver,
+    ExchangeCommandVersions,
+    MetadataResponse,
+    MetadataUpdate,
+    Open,
+    PeerProperties,
+    Publish,
+    PublishConfirm,
+    PublishError,
+    SaslAuthenticate,
+    SaslHandshake,
+    StoreOffset,
+    Subscribe,
+    Tune,
+    Unsubscribe,
+)
+from scenarios.rabbitmq_stream.sweep.records import records_of
+
+HANDSHAKE = (PeerProperties, SaslHandshake, SaslAuthenticate, Open, ExchangeCommandVersions)
+PUBLISHER, SUBSCRIPTION = "publisher", "subscription"
+
+#: The start of a subscription as ops write it, for each offset type.
+WORDS = {kind: kind.name.lower() for kind in OffsetType}
+
+
+class Tracking:
+    """One pass over a connection."""
+
+    def __init__(self, model: Model, conn: Conn, facts: Facts) -> None:
+        self.conn = conn
+        self.facts = facts
+        self._pairing = Pairing(model, conn, facts)
+        self._names: dict[int, tuple[str, str]] = {}  #: publisher id to stream and reference
+        self._dropped: set[int] = set()  #: publishers that the server has dropped
+        self._declared: set[int] = set()  #: publishers that the server has accepted
+        self._deleted: set[int] = set()  #: publishers that the client has deleted
+        self._ids: dict[tuple[str, int], IdUse] = {}
+        self._windows: dict[int, Window] = {}
+        self._asked: dict[int, Window] = {}  #: by correlation id
+        self._steps: dict[type, Callable[[Any, Moment], None]] = {
+            Close: self._close,
+            Credit: self._credit,
+            DeclarePublisher: self._declare,
+            DeletePublisher: self._delete,
+            Deliver: self._deliver,
+            ExchangeCommandVersions: self._exchange,
+            MetadataUpdate: self._moved,
+            Publish: self._publish,
+            PublishConfirm: self._confirm,
+            PublishError: self._refuse,
+            StoreOffset: self._store,
+            Subscribe: self._subscribe,
+            Unsubscribe: self._unsubscribe,
+        }
+
+    def run(self) -> None:
+        """Note everything."""
+        for seen in self.conn.frames:
+            question = self._pairing.see(seen)
+            if question is not None and question.answer is seen.frame and seen.direction == "out":
+                self._answered(question, seen.at)
+            frame = seen.frame
+            if isinstance(frame, Close):
+                self._close(frame, seen.at, seen.direction)
+            elif isinstance(frame, Tune):
+                if seen.direction == "in":
+                    self.conn.agreed = Agreed(frame.heartbeat, frame.frame_max, seen.at)
+            elif type(frame) in self._steps:
+                self._steps[type(frame)](frame, seen.at)
+        for window in self._windows.values():
+            window.closed = window.closed or self.conn.ended
+
+    # the connection
+
+    def _close(self, frame: Any, at: Moment, direction: str = "in") -> None:
+        if direction == "in":
+            self.conn.parting = self.conn.parting or at
+        else:
+            self.conn.goodbye = self.conn.goodbye or at
+
+    def _exchange(self, frame: Any, at: Moment) -> None:
+        self.conn.ready = None  # until this is answered too
+
+    def _answered(self, question: Question, at: Moment) -> None:
+        asked, code = question.frame, question.code
+        if isinstance(question.answer, MetadataResponse):
+            rows = question.answer.streams
+            bad = [Refused(at, entry.stream, entry.code) for entry in rows if entry.code != Code.OK]
+            self.facts.refused += bad
+        elif not question.accepted and isinstance(stream := getattr(asked, "stream", None), str):
+            self.facts.refused.append(Refused(at, stream, code))
+        if isinstance(asked, HANDSHAKE):
+            if isinstance(asked, ExchangeCommandVersions) or (isinstance(asked, Open) and question.accepted):
+                self.conn.ready = at
+            elif not question.accepted and code != Code.SASL_CHALLENGE:
+                self.conn.turned_away = self.conn.turned_away or (at, code)
+        elif isinstance(asked, DeclarePublisher):
+            if question.accepted:
+                self._declared.add(asked.publisher_id)
+            else:
+                self._free(PUBLISHER, asked.publisher_id, at)
+        elif isinstance(asked, Subscribe):
+            window = self._asked[asked.correlation_id]
+            if question.accepted:
+                window.opened = at
+            else:
+                window.refused, window.closed = code, at
+                self._free(SUBSCRIPTION, asked.subscription_id, at)
+
+    def _take(self, space: str, number: int, at: Moment, what: str) -> None:
+        use = self._ids[space, number] = IdUse(self.conn, space, number, at, what)
+        self.facts.ids.append(use)
+
+    def _free(self, space: str, number: int, at: Moment) -> None:
+        use = self._ids.get((space, number))
+        if use is not None and use.freed is None:
+            use.freed = at
+
+    def _moved(self, frame: MetadataUpdate, at: Moment) -> None:
+        """The server has dropped all that this connection had of the stream; what it opens later stays."""
+        self.facts.dropped.append(Dropped(self.conn, at, frame.stream))
+        for number, (stream, _) in self._names.items():
+            if stream == frame.stream and number in self._declared:
+                self._dropped.add(number)
+                self._free(PUBLISHER, number, at)
+        for number, window in self._windows.items():
+            if window.target == frame.stream and window.opened is not None:
+                window.closed = window.closed or at
+                self._free(SUBSCRIPTION, number, at)
+
+    # publishing
+
+    def _declare(self, frame: DeclarePublisher, at: Moment) -> None:
+        self._names[frame.publisher_id] = frame.stream, frame.reference
+        self._dropped.discard(frame.publisher_id)
+        self._deleted.discard(frame.publisher_id)
+        self._declared.discard(frame.publisher_id)
+        self._take(PUBLISHER, frame.publisher_id, at, f"{frame.stream} {frame.reference!r}")
+
+    def _delete(self, frame: DeletePublisher, at: Moment) -> None:
+        self._deleted.add(frame.publisher_id)
+        self._free(PUBLISHER, frame.publisher_id, at)
+
+    def _place(self, publisher_id: int, publishing_id: int) -> tuple[str, str, int]:
+        return (*self._names.get(publisher_id, ("", "")), publishing_id)
+
+    def _publish(self, frame: Publish, at: Moment) -> None:
+        if frame.publisher_id not in self._names or frame.publisher_id in self._deleted:
+            self.facts.misused.append((at, f"messages of publisher {frame.publisher_id}, which is not there"))
+        is_named = bool(self._names.get(frame.publisher_id, ("", ""))[1])
+        ids = unpack_ids(frame.publishing_ids)
+        for one, span in zip(ids, spans(frame.entries), strict=False):
+            body = None
+            if not frame.entries[span.start] & 0x80:
+                body = frame.entries[span.start + SIMPLE_HEADER : span.end]
+            place = self._place(frame.publisher_id, one)
+            self.facts.written.append(Written(self.conn, at, place, body, is_named))
+
+    def _settle(self, publisher_id: int, one: int, at: Moment, code: int | None) -> None:
+        if publisher_id in self._names:
+            is_open = publisher_id not in self._dropped
+            place = self._place(publisher_id, one)
+            self.facts.settled.append(Settled(self.conn, at, place, code is None, code, is_open))
+
+    def _confirm(self, frame: PublishConfirm, at: Moment) -> None:
+        for one in unpack_ids(frame.publishing_ids):
+            self._settle(frame.publisher_id, one, at, None)
+
+    def _refuse(self, frame: PublishError, at: Moment) -> None:
+        for one, code in frame.errors:
+            self._settle(frame.publisher_id, one, at, code)
+        if any(code == Code.PUBLISHER_DOES_NOT_EXIST for _, code in frame.errors):
+            self._dropped.add(frame.publisher_id)
+            self._free(PUBLISHER, frame.publisher_id, at)
+
+    # consuming
+
+    def _subscribe(self, frame: Subscribe, at: Moment) -> None:
+        start = {"type": WORDS[OffsetType(frame.offset_type)], "value": frame.offset}
+        properties = dict(frame.properties or {})
+        settings = {"credit": frame.credit, "properties": properties}
+        window = Window(self.conn, frame.stream, frame.subscription_id, start, at, settings)
+        self._windows[frame.subscription_id] = self._asked[frame.correlation_id] = window
+        self.facts.windows.append(window)
+        self._take(SUBSCRIPTION, frame.subscription_id, at, frame.stream)
+
+    def _unsubscribe(self, frame: Unsubscribe, at: Moment) -> None:
+        window = self._windows.get(frame.subscription_id)
+        if window is not None:
+            window.unsubscribed = window.unsubscribed or at
+            window.closed = window.closed or at
+        self._free(SUBSCRIPTION, frame.subscription_id, at)
+
+    def _deliver(self, frame: Deliver, at: Moment) -> None:
+        window = self._windows.get(frame.subscription_id)
+        if window is None or window.opened is None or self.conn.goodbye is not None:
+            return  # for nobody; or behind the server's Close, which ends everything
+        if window.closed is None or window.unsubscribed is not None:
+            chunk = frame.chunk
+            records, damaged = records_of(chunk)
+            behind = chunk.next_offset if chunk.magic == MAGIC else None
+            window.arrivals.append(Arrival(at, records, behind, damaged))
+
+    def _credit(self, frame: Credit, at: Moment) -> None:
+        window = self._windows.get(frame.subscription_id)
+        if window is None or window.unsubscribed is not None:
+            self.facts.misused.append(
+                (at, f"credit for subscription {frame.subscription_id}, which is not there")
+            )
+        else:
+            window.granted.append((at, frame.credit))
+
+    def _store(self, frame: StoreOffset, at: Moment) -> None:
+        self.facts.noted.append(Noted(at, frame.stream, frame.reference, frame.offset))

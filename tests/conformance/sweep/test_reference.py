@@ -1,0 +1,39 @@
+"""The gate: no invariant is violated by a correct client, whatever is done to its connections."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from conformance.sweep.order import Order
+from conformance.sweep.run import runner
+from conformance.sweep.sweep import Sweep
+from conformance.sweep.universe import universe
+
+PROTOCOLS = ("rabbitmq-stream",)
+SPECS = 600
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_the_correct_client_violates_nothing(protocol: str) -> None:
+    sweep = Sweep(runner(protocol))
+    sweep.go(itertools.islice(Order(universe(protocol)), SPECS), seconds=120.0)
+    found = [
+        f"{failure.spec}: {finding}" for failure in sweep.failures.values() for finding in failure.findings
+    ]
+    assert not found, "\n".join(found)
+    assert sweep.runs == SPECS
+
+
+@pytest.mark.parametrize(
+    ("mutant", "invariant"),
+    [("confirm-by-position", "ack-needs-confirm")],
+)
+def test_a_defect_is_found_by_the_rule_that_it_breaks(mutant: str, invariant: str) -> None:
+    protocol = "rabbitmq-stream"
+    sweep = Sweep(runner(protocol, mutant))
+    sweep.go(
+        Order(universe(protocol)), 30.0, until=lambda findings: invariant in [one.name for one in findings]
+    )
+    assert invariant in {name for name, _ in sweep.failures}
