@@ -44,6 +44,7 @@ INSIDE = {
         "wires",
         "now",
         "exact",
+        "watcher",
     ),
     *(
         "runs",
