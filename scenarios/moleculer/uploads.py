@@ -107,16 +107,18 @@ async def slow_transport(broker: Moleculer, client: Client, expect: Expect) -> N
     size = 64 * MIB
     before = client.facts()
     broker.faults.add(stall(5.0, kind="Request", direction="in", nth=1, name="the server does not read"))
+    begun = now()
     calling = begin_call(client, "p.up", timeout_s=60.0, stream={"gen": "zero", "len": size})
     fired = await until(lambda: not broker.faults.unfired, 5.0)
     expect.exercised(fired, "the server stopped to read")
-    await asyncio.sleep(4.5)
+    await asyncio.sleep(begun + 4.5 - now())
     notes = [e for e in client.events if e.event == "note" and e["what"] == "drawn" and e["id"] == calling.id]
     drawn = max((e["bytes"] for e in notes), default=None)
     after = client.facts()
     grown = None
     if before is not None and after is not None and before.rss_bytes and after.rss_bytes:
         grown = after.rss_bytes - before.rss_bytes
+    expect.exercised(now() - begun < 5.0, "the look is taken while the server does not read")
     expect.note(f"drawn during the stall: {drawn} bytes; RSS growth: {grown} bytes")
     expect.exercised(drawn is not None or grown is not None, "the amount is known")
     if drawn is not None:
