@@ -57,7 +57,7 @@ def test_the_dark_theme_is_the_same_by_choice_and_by_preference() -> None:
 @pytest.mark.parametrize(
     ("text", "ground"),
     [*((text, ground) for text in ON_GROUNDS for ground in GROUNDS), *PAIRS],
-    ids=lambda value: str(value),
+    ids=str,
 )
 def test_text_can_be_read(name: str, text: str, ground: str) -> None:
     colours = THEMES[name]
