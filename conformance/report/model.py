@@ -143,6 +143,12 @@ class Page(msgspec.Struct, frozen=True):
         """The scenarios of all protocols."""
         return (row for section in self.sections for row in section.rows)
 
+    @property
+    def anchors(self) -> Mapping[str, str]:
+        """For each run in the journals the anchor of its scenario."""
+        cells = ((row.anchor, cell) for row in self.rows for cell in row.cells if cell is not None)
+        return {cell.result.run: anchor for anchor, cell in cells if cell.result.run}
+
 
 def build(
     runs: Sequence[Results], analysis: Mapping[str, Any] | None, mutants: Mapping[str, Any] | None
