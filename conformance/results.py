@@ -90,6 +90,7 @@ class Result(msgspec.Struct, frozen=True):
         adapter: What went wrong in the adapter itself (broken lines, its end, its last words, its errors).
         story: What was done to the broker and asked of the client, one line each.
         began_at: Seconds since the epoch; 0 if it was not run.
+        by_hand: Frames and states that the script said itself, with their codes, one line each.
         diagram: The frames around the verdict.
         journal: Lines of the wire journal around the verdict.
         plan: The fault plan, as in a plan file.
@@ -126,6 +127,7 @@ class Result(msgspec.Struct, frozen=True):
     adapter: tuple[str, ...] = ()
     story: tuple[str, ...] = ()
     began_at: float = 0.0
+    by_hand: tuple[str, ...] = ()
 
     @property
     def sources(self) -> list[str]:
@@ -147,6 +149,9 @@ class Results(msgspec.Struct, frozen=True):
         seconds: Wall time.
         summary: How often each verdict came; see `summarize`.
         exit_code: As the command line returned it.
+        reasons: Why that is not 0, a part of a sentence each; none for 0.
+        target: URL of the real broker that it ran against, without a password; empty: the fakes.
+        expected: Name of the expectation file; empty if there was none.
         complete: Whether everything was run that had been asked for; False of a run that was cut short, and
             of one that has not ended yet.
     """
@@ -162,6 +167,9 @@ class Results(msgspec.Struct, frozen=True):
     exit_code: int = 0
     complete: bool = True
     version: int = RESULTS_VERSION
+    reasons: tuple[str, ...] = ()
+    target: str = ""
+    expected: str = ""
 
 
 def summarize(results: Iterable[Result]) -> dict[str, int]:

@@ -13,6 +13,8 @@ from markupsafe import Markup
 from conformance.mutants.kills import known_kills
 from conformance.report.charts import Chart, latency_charts
 from conformance.report.diagram import sequence
+from conformance.report.done import done_to
+from conformance.report.overview import Exit, Tally, exit_of, judged_against, tally
 from conformance.results import Result, Results, Step, Verdict, summarize
 from conformance.suite.scenario import Key
 
@@ -57,6 +59,7 @@ class Cell(msgspec.Struct, frozen=True):
     plan: str
     anomalies: tuple[Mapping[str, Any], ...] = ()
     folder: str = ""  #: of the client's own results, where there are several clients
+    done: tuple[str, ...] = ()  #: what was done to the client, a line each
 
 
 class Row(msgspec.Struct, frozen=True):
@@ -96,6 +99,8 @@ class Client(msgspec.Struct, frozen=True):
     verdict: str
     look: str
     causes: tuple[Cause, ...]  #: the one with most results first; at the end what has no cause yet
+    tally: Tally
+    exits: tuple[Exit, ...]
 
     @property
     def found(self) -> int:
@@ -131,11 +136,18 @@ class Page(msgspec.Struct, frozen=True):
     charts: tuple[Chart, ...] = ()
     analysis: Mapping[str, Any] | None = None
     proven: str = ""  #: where the scenarios were proven able to fail
+    sentence: str = ""  #: who was judged against what
 
     @property
     def rows(self) -> Iterable[Row]:
         """The scenarios of all protocols."""
         return (row for section in self.sections for row in section.rows)
+
+    @property
+    def anchors(self) -> Mapping[str, str]:
+        """For each run in the journals the anchor of its scenario."""
+        cells = ((row.anchor, cell) for row in self.rows for cell in row.cells if cell is not None)
+        return {cell.result.run: anchor for anchor, cell in cells if cell.result.run}
 
 
 def build(
@@ -169,6 +181,7 @@ def build(
         charts=tuple(latency_charts(analysis)) if analysis else (),
         analysis=analysis,
         proven="by the project's tests" if mutants is None else "in this run",
+        sentence=judged_against(runs),
     )
 
 
@@ -213,7 +226,8 @@ def _cell(run: Results, result: Result, anomalies: Sequence[Mapping[str, Any]]) 
     marked = tuple((line, "[fault:" in line) for line in lines)
     folder = f"{run.client}-{result.protocol}"
     name = client_name(run)
-    return Cell(name, result, sign, look, sequence(steps), marked, plan, tuple(anomalies), folder)
+    done = tuple(done_to(result))
+    return Cell(name, result, sign, look, sequence(steps), marked, plan, tuple(anomalies), folder, done)
 
 
 def _essential(steps: list[Step]) -> list[Step]:
@@ -262,6 +276,8 @@ def _clients(runs: Sequence[Results], sections: Sequence[Section]) -> Iterable[C
             verdict,
             look,
             tuple(_causes(findings)),
+            tally(results),
+            tuple(map(exit_of, own)),
         )
 
 

@@ -32,14 +32,14 @@ def write_allure(results: Results, folder: Path) -> None:
     logger = AllureFileLogger(str(folder), clean=True)
     started_s = datetime.fromisoformat(results.started).timestamp()
     for row in results.results:
-        name = f"{row.id}[{row.protocol}{'/' + row.variant if row.variant else ''}]"
+        name = plain(f"{row.id}[{row.protocol}{'/' + row.variant if row.variant else ''}]")
         is_known = row.verdict is Verdict.FAIL and "expected" in row.tags  # as allure-pytest shows an xfail
         begun_ms = round((row.began_at or started_s) * 1000)
         test = TestResult(
-            uuid=str(uuid5(NAMESPACE_URL, f"{results.client}/{results.started}/{name}")),
+            uuid=str(uuid5(NAMESPACE_URL, f"{plain(results.client)}/{results.started}/{name}")),
             fullName=plain(f"{results.client}: {name}"),
-            name=f"{row.id} {row.title}",
-            historyId=str(uuid5(NAMESPACE_URL, f"{results.client}/{name}")),
+            name=plain(f"{row.id} {row.title}"),
+            historyId=str(uuid5(NAMESPACE_URL, f"{plain(results.client)}/{name}")),
             status="skipped" if is_known else _STATUS.get(row.verdict, "skipped"),
             statusDetails=StatusDetails(
                 known=is_known,
@@ -47,15 +47,15 @@ def write_allure(results: Results, folder: Path) -> None:
                 message=plain(f"known: {row.reason}" if is_known else row.reason),
                 trace=plain("\n".join(account(row)), lines=True),
             ),
-            description=row.requirement,
+            description=plain(row.requirement),
             start=begun_ms,
             stop=begun_ms + round(row.seconds * 1000),
             labels=[
-                Label(name="parentSuite", value=row.protocol),
+                Label(name="parentSuite", value=plain(row.protocol)),
                 Label(name="suite", value=plain(results.client)),
-                Label(name="subSuite", value=row.id.partition(".")[0]),
+                Label(name="subSuite", value=plain(row.id.partition(".")[0])),
                 Label(name="severity", value=_SEVERITY[row.level]),
-                *(Label(name="tag", value=tag) for tag in (row.level, *row.tags)),
+                *(Label(name="tag", value=plain(tag)) for tag in (row.level, *row.tags)),
             ],
         )
         if row.journal:

@@ -26,16 +26,17 @@ from conformance.suite.console import RunProgress
 from conformance.suite.judge import Judgement
 from conformance.suite.load import all_scenarios, select
 from conformance.suite.op_journal import open_run
-from conformance.suite.present import to_result
+from conformance.suite.present import to_result, without_password
 from conformance.suite.runner import Runner
 from conformance.suite.scenario import Key, Scenario
-from conformance.suite.verdicts import exit_code
+from conformance.suite.verdicts import judged
 from fakebrokers import __version__
 from fakebrokers.commands import ExitCode
 from fakebrokers.errors import FakeBrokerError, UsageError
 from fakebrokers.journal import RunJournal
 from fakebrokers.journal.run import ensure_writable
 
+CUT_SHORT = "the run was cut short"
 KEEP_EVERY_S = 3.0
 TARGET_S = 5.0  #: for the first connection to a real broker
 
@@ -189,6 +190,7 @@ class _Run:
         about = self._hello[0] if self._hello else None
         rows = expectations.apply(rows, self._known)
         lacking = bool(about and lacks(about))
+        code, reasons = judged(rows, strict=self._order.strict, incomplete=lacking)
         return Results(
             client=_name(self._order, about),
             client_version=about.library_version if about else "",
@@ -198,12 +200,11 @@ class _Run:
             seconds=round(time.monotonic() - self._begun, 2),
             results=tuple(rows),
             summary=summarize(rows),
-            exit_code=int(
-                exit_code(rows, strict=self._order.strict, incomplete=lacking)
-                if ended_by is None
-                else ended_by
-            ),
+            exit_code=int(code if ended_by is None else ended_by),
             complete=ended_by is None,
+            reasons=tuple([*([CUT_SHORT] if ended_by is not None else []), *reasons]),
+            target=without_password(self._order.target or ""),
+            expected=self._order.expect.name if self._order.expect else "",
         )
 
 

@@ -19,7 +19,7 @@ def junit(results: Results) -> bytes:
         errors=str(sum(r.verdict is Verdict.HARNESS_ERROR for r in rows)),
         skipped=str(sum(_is_skipped(r) for r in rows)),
         time=f"{results.seconds:.3f}",
-        timestamp=results.started,
+        timestamp=plain(results.started),
     )
     for row in rows:
         suite.append(_case(row))
@@ -38,7 +38,7 @@ def junit(results: Results) -> bytes:
 def _case(row: Result) -> ElementTree.Element:
     where = "/".join(part for part in (row.protocol, row.variant) if part)
     case = ElementTree.Element(
-        "testcase", classname=where, name=plain(f"{row.id} {row.title}"), time=f"{row.seconds:.3f}"
+        "testcase", classname=plain(where), name=plain(f"{row.id} {row.title}"), time=f"{row.seconds:.3f}"
     )
     text = plain("\n".join(account(row)), lines=True)
     if row.verdict is Verdict.HARNESS_ERROR:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Mapping, Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import msgspec
 from conformance.results import Result, Step, Verdict
 from conformance.suite import outside
 from conformance.suite.catalogue import fault_of, sources
+from conformance.suite.contract import BY_HAND
 from conformance.suite.judge import Judgement
 from conformance.suite.reproducer import python_client, reproducer
 from conformance.suite.scenario import Scenario
@@ -22,6 +24,7 @@ from fakebrokers.journal import Record, Tap
 DIAGRAM_STEPS = 40
 JOURNAL_LINES = 60
 STORY_LINES = 60
+BY_HAND_LINES = 24
 
 
 def to_result(
@@ -65,6 +68,7 @@ def to_result(
         adapter=_adapter(judgement),
         story=tuple(told(story(judgement))[:STORY_LINES]) if judgement.verdict is not Verdict.PASS else (),
         began_at=round(judgement.began_at, 3),
+        by_hand=tuple(by_hand(judgement.records)),
     )
     return msgspec.convert(_readable(msgspec.to_builtins(result)), Result)
 
@@ -125,6 +129,32 @@ def without_password(url: str) -> str:
 
 def diagram(records: Sequence[Record]) -> list[Step]:
     """The frames as arrows: those around the faults, and the last ones."""
+    steps = _steps(records)
+    if len(steps) <= DIAGRAM_STEPS:
+        return steps
+    marked = [i for i, step in enumerate(steps) if step.fault]
+    kept = {i + d for i in marked[:5] for d in range(-4, 5)} | set(range(len(steps) - 20, len(steps)))
+    return [step for i, step in enumerate(steps) if i in kept][-DIAGRAM_STEPS:]
+
+
+def by_hand(records: Sequence[Record]) -> list[str]:
+    """What the script said itself, one line each; the same several times in a row is one line."""
+    said = [_said(step) for step in _steps(records) if BY_HAND in step.fault]
+    lines = []
+    for text, same in groupby(said):
+        times = len(list(same))
+        lines.append(text + (f" (x {times})" if times > 1 else ""))
+    more = len(lines) - BY_HAND_LINES
+    return [*lines[:BY_HAND_LINES], f"... and {more} more"] if more > 0 else lines
+
+
+def _said(step: Step) -> str:
+    detail = f" ({step.label})" if step.label else ""
+    return f"{step.kind}{detail} on {step.connection}" if step.connection else f"{step.kind}{detail}"
+
+
+def _steps(records: Sequence[Record]) -> list[Step]:
+    """Every frame once, where it shows what became of it."""
     newest = {_frame(r): r.seq for r in records}
     steps = []
     for record in records:
@@ -136,11 +166,7 @@ def diagram(records: Sequence[Record]) -> list[Step]:
         )
         if not is_shown_elsewhere:
             steps.append(_step(record, lost))
-    if len(steps) <= DIAGRAM_STEPS:
-        return steps
-    marked = [i for i, step in enumerate(steps) if step.fault]
-    kept = {i + d for i in marked[:5] for d in range(-4, 5)} | set(range(len(steps) - 20, len(steps)))
-    return [step for i, step in enumerate(steps) if i in kept][-DIAGRAM_STEPS:]
+    return steps
 
 
 def _frame(record: Record, tap: Tap | None = None) -> tuple[Any, ...]:

@@ -63,11 +63,11 @@ def one_line(step: Deed | Asked) -> str:
     if isinstance(step, Asked):
         return f"{step.text} -> {step.answer}"
     if step.plan:
-        return "; ".join(map(_fault, step.plan["faults"]))
+        return "; ".join(map(fault_in_words, step.plan["faults"]))
     return _short(step.text.removeprefix("broker."), _DEED_MAX) or f"(inside the fake: {step.place})"
 
 
-def _fault(row: Mapping[str, Any]) -> str:
+def fault_in_words(row: Mapping[str, Any]) -> str:
     """A fault of a plan in words: what is done, and when."""
     effects = row["effect"] if isinstance(row["effect"], list) else [row["effect"]]
     done = " and ".join(

@@ -32,7 +32,14 @@ def was_executed(row: Result) -> bool:
 
 
 def exit_code(results: Iterable[Result], *, strict: bool = False, incomplete: bool = False) -> ExitCode:
-    """The exit code of a run (design contract).
+    """The exit code of a run (design contract); see `judged`."""
+    return judged(results, strict=strict, incomplete=incomplete)[0]
+
+
+def judged(
+    results: Iterable[Result], *, strict: bool = False, incomplete: bool = False
+) -> tuple[ExitCode, list[str]]:
+    """The exit code of a run, and why it is not 0: a part of a sentence for each reason.
 
     Args:
         strict: SHOULD counts like MUST, and an expected failure that passes is a regression.
@@ -40,14 +47,28 @@ def exit_code(results: Iterable[Result], *, strict: bool = False, incomplete: bo
     """
     rows = list(results)
     levels = ("MUST", "SHOULD") if strict else ("MUST",)
-    codes = {ExitCode.OK}
-    for row in rows:
-        if row.verdict is Verdict.HARNESS_ERROR:
-            codes.add(ExitCode.HARNESS)
-        elif row.verdict is Verdict.FAIL and row.level in levels and "expected" not in row.tags:
-            codes.add(ExitCode.FAILED)
-        if strict and "unexpected pass" in row.tags:
-            codes.add(ExitCode.REGRESSION)
-    if incomplete or executed_share(rows) < EXECUTED_SHARE:
-        codes.add(ExitCode.INCONCLUSIVE)
-    return next((code for code in PRECEDENCE if code in codes), ExitCode.OK)
+    errors = sum(row.verdict is Verdict.HARNESS_ERROR for row in rows)
+    new = sum(
+        row.verdict is Verdict.FAIL and row.level in levels and "expected" not in row.tags for row in rows
+    )
+    surprises = sum("unexpected pass" in row.tags for row in rows) if strict else 0
+    share = executed_share(rows)
+    found = [
+        (ExitCode.HARNESS, errors, f"{scenarios(errors)} ended in a harness error"),
+        (ExitCode.FAILED, new, f"{' or '.join(levels)} failed in {scenarios(new)}, and nobody expected it"),
+        (ExitCode.INCONCLUSIVE, incomplete, "the adapter lacks core ops of a role that it declares"),
+        (
+            ExitCode.INCONCLUSIVE,
+            share < EXECUTED_SHARE,
+            f"{share:.0%} of the MUST scenarios were executed, {EXECUTED_SHARE:.0%} are required",
+        ),
+        (ExitCode.REGRESSION, surprises, f"{scenarios(surprises)} passed that were expected to fail"),
+    ]
+    codes = {code for code, applies, _ in found if applies}
+    code = next((each for each in PRECEDENCE if each in codes), ExitCode.OK)
+    return code, [reason for _, applies, reason in found if applies]
+
+
+def scenarios(count: int) -> str:
+    """A number of scenarios, in words."""
+    return f"{count} scenario{'s' * (count != 1)}"

@@ -43,7 +43,8 @@ def test_a_file_comes_back_as_it_was(tmp_path: Path) -> None:
         "results",
         "summary",
     }
-    assert contract | {"complete", "exit_code", "version"} == document.keys()
+    added = {"complete", "exit_code", "version", "reasons", "target", "expected"}
+    assert contract | added == document.keys()
     row = {"id", "protocol", "variant", "level", "verdict", "criterion", "tags", "seconds", "reason"}
     assert row <= document["results"][0].keys()
 

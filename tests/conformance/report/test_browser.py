@@ -117,6 +117,20 @@ def test_an_anomaly_opens_to_its_evidence(page: Any) -> None:
     assert evidence.get_by_text("#17, #23").is_visible()
 
 
+def test_an_anomaly_leads_to_its_scenario_and_back(page: Any) -> None:
+    page.locator("a.tile[href='#anomaly-lost-write']").click()
+    evidence = page.locator("#anomaly-lost-write")
+    evidence.locator("a.link").first.click()
+    article = page.locator("article.page.current")
+    article.wait_for()
+    result = article.locator("details.result", has=page.locator("a.tag.link")).first
+    if result.get_attribute("open") is None:
+        result.locator("summary").first.click()
+    result.locator("a.tag.link[href='#anomaly-lost-write']").first.click()
+    evidence.get_by_text("#17, #23").wait_for()
+    assert not article.is_visible()
+
+
 def test_a_finding_and_a_source_lead_to_the_scenario(page: Any) -> None:
     page.locator("#findings .list a").first.click()
     page.locator("article.page.current").wait_for()

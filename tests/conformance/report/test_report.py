@@ -131,6 +131,13 @@ def test_the_pages_of_scenarios_are_packed(tmp_path: Path) -> None:
     assert "<noscript>" in text
 
 
+def test_an_anomaly_leads_to_its_scenario_and_back(text: str) -> None:
+    anomalies = text[text.index('id="anomalies"') : text.index('id="latency"')]
+    assert '<a class="link" href="#s-RMQS-3.03--rabbitmq-stream">RMQS-3.03</a>' in anomalies
+    page = text[text.index('id="s-RMQS-3.03--rabbitmq-stream"') :]
+    assert '<a class="tag link" href="#anomaly-lost-write">' in page[: page.index("</article>")]
+
+
 def test_a_source_sentence_names_its_scenarios_and_their_mutants(text: str) -> None:
     coverage = text[text.index('id="coverage"') : text.index("</main>")]
     assert "Either side closes the connection" in coverage

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+
 from conformance.results import Result, Results, Step, Verdict, summarize
 
 HOSTILE = "<b>&\"']]>[red]x[/red]\x00\x1b[2J\x1b]0;owned\x07\u202e\x9b1m\ufffe{0}\r\n\u2028\N{SNOWMAN}"
@@ -35,6 +37,24 @@ def row(verdict: Verdict = Verdict.FAIL, **more: Any) -> Result:
         "began_at": 1_700_000_000.5,
     }
     return Result(**{**base, **more})
+
+
+#: What XML 1.0 forbids, what no UTF-8 can hold, and what ends or turns a line.
+CHARACTERS = (
+    *map(chr, range(0x20)),
+    *"\x7f\x85\x9f\xad\u2028\u202e\ud800\udfff\ue000\ufdd0\ufffe\uffff\U0001fffe\U0010ffff",
+)
+TEXTS = ("id", "protocol", "variant", "title", "reason", "requirement", "source", "actual", "fault", "replay")
+LINES = ("basis", "tags", "acceptable", "adapter", "story", "journal")
+
+
+def with_everywhere(text: str, **more: Any) -> Results:
+    """A run of a failure in which every text of the client is this one."""
+    every = {**dict.fromkeys(TEXTS, text), **{name: (text,) for name in LINES}}
+    found = results(
+        row(**{**every, **more}), row(Verdict.HARNESS_ERROR, **every), row(Verdict.PROFILE, **every)
+    )
+    return msgspec.structs.replace(found, client=text, client_version=text)
 
 
 def results(*rows: Result) -> Results:

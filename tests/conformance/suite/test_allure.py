@@ -12,7 +12,7 @@ pytest.importorskip("allure_commons", reason="missing: allure-python-commons (ex
 
 from conformance.results import Result, Verdict
 from conformance.suite.allure import write_allure
-from tests.conformance.suite.hostile import results, row
+from tests.conformance.suite.hostile import CHARACTERS, results, row, with_everywhere
 
 
 def written(folder: Path, *rows: Result) -> list[dict[str, Any]]:
@@ -60,3 +60,12 @@ def test_texts_are_harmless(tmp_path: Path) -> None:
     texts = [json.dumps(test, ensure_ascii=False), attachment.read_text("utf-8")]
     assert all(c.isprintable() or c == "\n" for text in texts for c in text)
     assert test["statusDetails"]["trace"].startswith("Adapter: broke its protocol")
+
+
+def test_any_character_in_any_name_can_be_written(tmp_path: Path) -> None:
+    for number, character in enumerate(CHARACTERS):
+        folder = tmp_path / str(number)
+        write_allure(with_everywhere(f"a{character}b"), folder)
+        found = [path.read_text("utf-8") for path in folder.iterdir()]
+        assert len([text for text in found if text.startswith("{")]) == 3
+        assert all(c.isprintable() or c == "\n" for text in found for c in text)

@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from xml.etree import ElementTree
 
+import pytest
+
 from conformance.results import Verdict
 from conformance.suite.junit import junit
-from tests.conformance.suite.hostile import results, row
+from tests.conformance.suite.hostile import CHARACTERS, results, row, with_everywhere
 
 #: The common schema (``junit-10.xsd`` of Jenkins) as far as we write it: attributes and children.
 SCHEMA: dict[str, tuple[set[str], set[str]]] = {
@@ -57,3 +59,22 @@ def test_a_known_failure_is_skipped_with_its_reason() -> None:
     (skipped,) = root.iter("skipped")
     assert skipped.get("message") == "fail: hangs [known: issue 12]"
     assert not list(root.iter("failure"))
+
+
+@pytest.mark.parametrize("character", CHARACTERS, ids=ascii)
+def test_any_character_in_any_name_leaves_the_file_valid(character: str) -> None:
+    text = junit(with_everywhere(f"a{character}b"))
+    (suite,) = ElementTree.fromstring(text)
+    shown = character.encode("unicode_escape").decode()
+    assert suite.get("name") == f"a{shown}b a{shown}b"
+    for case in suite:
+        assert case.get("name") == f"a{shown}b a{shown}b"
+        assert case.get("classname") == f"a{shown}b/a{shown}b"
+    assert [child.tag for case in suite for child in case] == ["failure", "error", "skipped"]
+
+
+def test_markup_in_names_is_text() -> None:
+    name = """<b a='1' c="2">&amp;]]><![CDATA["""
+    (suite,) = ElementTree.fromstring(junit(with_everywhere(name)))
+    assert suite.get("name") == f"{name} {name}"
+    assert [case.get("classname") for case in suite] == [f"{name}/{name}"] * 3

@@ -1,0 +1,131 @@
+"""The first screen says who was judged against what, what is news, and why the exit code is what it is."""
+
+from __future__ import annotations
+
+import re
+import zlib
+from base64 import b64decode
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("jinja2", reason="missing: jinja2 (pip install jinja2)")
+
+from conformance.printing import console_for_all
+from conformance.report.done import done_to
+from conformance.report.overview import exit_of, judged_against, tally
+from conformance.report.write import write_report
+from conformance.results import Result, Results, Verdict
+from conformance.suite import clients
+from conformance.suite.conform import Order, conform
+from conformance.suite.verdicts import judged
+
+
+def row(number: int, verdict: Verdict, level: Any = "MUST", *tags: str, **more: Any) -> Result:
+    return Result(f"RMQS-1.{number:02}", "rabbitmq-stream", "", level, verdict, tags=tags, **more)
+
+
+def run(*rows: Result, **more: Any) -> Results:
+    code, reasons = judged(rows)
+    base: dict[str, Any] = {"exit_code": int(code), "reasons": tuple(reasons)}
+    return Results("alpha", "1.0", "0.1.0", 1, "2026-01-01T00:00:00Z", 0.0, rows, **{**base, **more})
+
+
+def overview(folder: Path, *runs: Results) -> str:
+    text = write_report(folder, runs).read_text(encoding="utf-8")
+    return text[text.index('<section class="hero">') : text.index('id="matrix"')]
+
+
+KNOWN = row(1, Verdict.FAIL, "MUST", "expected", cause="no time-out")
+NEW = row(2, Verdict.FAIL)
+
+
+def test_known_failures_are_told_from_new_ones(tmp_path: Path) -> None:
+    found = tally([KNOWN, NEW, row(3, Verdict.FAIL, "MAY"), row(4, Verdict.PASS, "MUST", "unexpected pass")])
+    assert (found.known, found.new, found.surprises) == (1, (("MUST", 1), ("MAY", 1)), 1)
+    text = overview(tmp_path, run(KNOWN, NEW))
+    assert '<b class="new">1 MUST new</b>, 1 known from 1 root cause.' in text
+    assert "Exit code <b>1</b>: the client fails: MUST failed in 1 scenario, and nobody expected it." in text
+
+
+def test_known_failures_alone_explain_an_exit_code_of_0(tmp_path: Path) -> None:
+    text = overview(tmp_path, run(KNOWN, row(2, Verdict.PASS)))
+    assert "<b>none new</b>, 1 known" in text
+    assert "Exit code <b>0</b>: no MUST fails that is not known." in text
+
+
+def test_no_failures_at_all(tmp_path: Path) -> None:
+    assert "No failures." in overview(tmp_path, run(row(1, Verdict.PASS)))
+
+
+def test_why_a_run_says_nothing() -> None:
+    ended = exit_of(run(row(1, Verdict.UNSUPPORTED), row(2, Verdict.PASS)))
+    assert ended.code == 2
+    assert ended.why == (
+        "too little was executed to judge: 50% of the MUST scenarios were executed, 90% are required"
+    )
+    assert exit_of(run(exit_code=130, complete=False, reasons=())).why == "the run was ended by a signal"
+
+
+def test_every_reason_is_told_and_the_first_code_of_the_contract_wins() -> None:
+    code, reasons = judged([row(1, Verdict.HARNESS_ERROR), NEW], incomplete=True)
+    assert code == 3
+    assert len(reasons) == 4 and "core ops" in reasons[2]
+
+
+def test_who_was_judged_against_what() -> None:
+    one = run(NEW)
+    assert judged_against([one]) == (
+        "alpha 1.0 was judged against the fake broker of fakebrokers 0.1.0 for rabbitmq-stream, "
+        "by 1 scenario; no failure was expected."
+    )
+    real = run(NEW, target="rabbitmq-stream://127.0.0.1:5552", expected="alpha.toml")
+    assert judged_against([real]) == (
+        "alpha 1.0 was judged against a real broker at rabbitmq-stream://127.0.0.1:5552 (rabbitmq-stream), "
+        "by 1 scenario; the failures listed in alpha.toml were expected."
+    )
+    assert judged_against([]) == judged_against([run()]) == ""
+
+
+def test_the_sentence_stands_at_the_top_and_is_harmless(tmp_path: Path) -> None:
+    text = overview(tmp_path, run(NEW, target="<script>1</script>"))
+    assert text.index('class="against"') < text.index('class="meta"')
+    assert "&lt;script&gt;1" in text and "<script>" not in text
+
+
+# what was done to the client
+
+FAULT = {"name": "lost", "match": {"role": "confirm"}, "effect": {"type": "drop"}}
+
+
+def test_faults_and_frames_by_hand_are_told_in_words() -> None:
+    plan = {"seed": 0, "faults": [FAULT], "proxy": {"faults": [{**FAULT, "effect": [{"type": "rst"}]}]}}
+    result = row(1, Verdict.PASS, plan=plan, by_hand=("PublishError (1, code 999) on c1",))
+    assert done_to(result) == [
+        "fault 'lost': drop, where role='confirm'",
+        "fault 'lost': rst, where role='confirm'",
+        "by hand: PublishError (1, code 999) on c1",
+    ]
+
+
+@pytest.mark.parametrize(
+    "plan", [{"faults": 7}, {"faults": ["x", {"match": {}, "effect": "x"}]}, {"proxy": "x"}, {"x": "y"}]
+)
+def test_a_plan_of_another_form_is_left_to_the_plan_itself(plan: dict[str, Any]) -> None:
+    assert done_to(row(1, Verdict.PASS, plan=plan)) == []
+
+
+def test_the_page_of_a_pass_tells_which_code_the_client_was_sent(tmp_path: Path) -> None:
+    who = clients.bundled("reference-rabbitmq-stream", "rabbitmq-stream")
+    order = Order(
+        client=who.name, who=who.options, protocol=who.protocol, make_adapter=who.make, ids=("RMQS-3.05",)
+    )
+    results, _ = conform(order, console_for_all(stderr=True))
+    assert [each.verdict for each in results.results] == [Verdict.PASS]
+    text = write_report(tmp_path, [results]).read_text(encoding="utf-8")
+    (packed,) = re.findall(r'data-packed="([^"]+)"', text)
+    page = zlib.decompress(b64decode(packed)).decode()
+    done_to_it = page[page.index("Done to the client, in detail") :].partition("</section>")[0]
+    assert "by hand: PublishError (1, code 999) on c1" in done_to_it
+    assert "confirms are lost" in done_to_it and "drop" in done_to_it

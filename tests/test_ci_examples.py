@@ -1,0 +1,155 @@
+"""`ci/examples` are what the two services read, and their commands run in a project outside of this tree.
+
+The project has an adapter, a file of known failures and a baseline. The commands are those of the examples,
+word for word; only the installation is left out, and one scenario instead of all is run.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from fakebrokers.commands import ExitCode
+
+yaml: Any = pytest.importorskip("yaml", reason="missing: yaml (pip install pyyaml)")
+
+TOP = Path(__file__).parents[1]
+EXAMPLES = TOP / "ci" / "examples"
+FIXTURE = ("github-workflow.yml", "gitlab-fixture.yml")
+GATE = ("github-gate.yml", "gitlab-gate.yml")
+
+
+def document(name: str) -> dict[Any, Any]:
+    found: dict[Any, Any] = yaml.safe_load((EXAMPLES / name).read_text(encoding="utf-8"))
+    return found
+
+
+def job(name: str) -> dict[str, Any]:
+    """The only job of an example."""
+    found = document(name)
+    (only,) = (found["jobs"] if name.startswith("github") else found).values()
+    assert isinstance(only, dict)
+    return only
+
+
+def commands(name: str) -> list[str]:
+    """The shell commands, without the installation."""
+    found = job(name)
+    steps = [step.get("run") for step in found["steps"]] if "steps" in found else found["script"]
+    return [step for step in steps if step and not step.startswith("pip install ")]
+
+
+def uploaded(name: str) -> set[str]:
+    """What is kept of a run."""
+    found = job(name)
+    if "steps" in found:
+        return {step["with"]["path"] for step in found["steps"] if "upload-artifact" in step.get("uses", "")}
+    kept = found["artifacts"]
+    return {path.rstrip("/") for path in kept.get("paths", ())} | set(kept["reports"].values())
+
+
+def run(command: str, folder: Path, **more: str) -> subprocess.CompletedProcess[str]:
+    """As a runner does it: bash that stops at the first failure, with the programs of this interpreter."""
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    env = {**os.environ, "PATH": path, "PYTHONPATH": str(TOP), **more}
+    env = {
+        key: value for key, value in env.items() if not key.startswith(("PYTEST_", "GITHUB_")) or key in more
+    }
+    bash = ["bash", "-e", "-o", "pipefail", "-c", command]
+    return subprocess.run(bash, cwd=folder, env=env, capture_output=True, text=True, timeout=120, check=False)
+
+
+def test_nothing_else_is_there() -> None:
+    assert {path.name for path in EXAMPLES.iterdir()} == {*FIXTURE, *GATE}
+
+
+@pytest.mark.parametrize("name", [*FIXTURE, *GATE])
+def test_it_has_the_shape_that_the_service_wants(name: str) -> None:
+    found = document(name)
+    if name.startswith("github"):
+        # YAML 1.1 reads `on` as true; the service does not
+        assert {"name", "jobs", "permissions"} <= found.keys() and found[True] == ["push", "pull_request"]
+        assert all(("run" in step) != ("uses" in step) for step in job(name)["steps"])
+        assert all(re.search(r"@v\d+$", step["uses"]) for step in job(name)["steps"] if "uses" in step)
+    else:
+        assert {"image", "script", "artifacts"} <= job(name).keys()
+        assert all(isinstance(line, str) for line in job(name)["script"])
+        assert job(name)["artifacts"]["when"] == "always"
+
+
+@pytest.mark.parametrize("names", [FIXTURE, GATE], ids=["fixture", "gate"])
+def test_both_services_run_the_same(names: tuple[str, str]) -> None:
+    github, gitlab = (commands(name) for name in names)
+    assert [line.replace(" --junitxml junit.xml", "") for line in gitlab] == github
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", FIXTURE)
+def test_the_fixture_in_a_project(name: str, tmp_path: Path) -> None:
+    (tmp_path / "test_client.py").write_text(
+        "import socket\n\ndef test_it(rabbitmq_stream):\n"
+        "    socket.create_connection((rabbitmq_stream.host, rabbitmq_stream.port), 5).close()\n"
+    )
+    for command in commands(name):
+        done = run(command, tmp_path, CI="")
+        assert done.returncode != ExitCode.USAGE, done.stderr
+        if "doctor" not in command:  # that one says what the machine lacks
+            assert done.returncode == 0, done.stdout + done.stderr
+            assert "1 passed" in done.stdout
+    assert all((tmp_path / path).exists() for path in (uploaded(name) if "gitlab" in name else ()))
+
+
+def project(folder: Path, *client: str, known: str = "") -> None:
+    """What the examples ask for: the adapter of a client of our own, and the failures that are known."""
+    place = folder / "conformance"
+    place.mkdir(exist_ok=True)
+    module, *arguments = client
+    (place / "adapter.py").write_text(
+        f"import runpy, sys\nsys.argv[1:] = {arguments}\nrunpy.run_module({module!r}, run_name='__main__')\n"
+    )
+    (place / "known-failures.toml").write_text(f"version = 1\n{known}")
+
+
+def judge(name: str, folder: Path, **more: str) -> subprocess.CompletedProcess[str]:
+    """Run the example's commands on one scenario; how the gate ended."""
+    conform, gate = commands(name)
+    assert conform.startswith("fakebrokers conform ") and gate.startswith("fakebrokers gate ")
+    done = run(conform.replace(" --report", " RMQS-3.02 --report"), folder)
+    assert done.returncode == 0, done.stdout + done.stderr
+    if not (folder / "conformance" / "baseline.json").exists():
+        shutil.copy(folder / "report" / "results.json", folder / "conformance" / "baseline.json")
+    return run(gate, folder, **more)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", GATE)
+def test_the_gate_in_a_project(name: str, tmp_path: Path) -> None:
+    project(tmp_path, "conformance.reference", "rabbitmq-stream")
+    done = judge(name, tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert uploaded(name) and all((tmp_path / path).exists() for path in uploaded(name))
+    (suite,) = ElementTree.parse(tmp_path / "report" / "junit.xml").getroot()
+    assert (suite.get("tests"), suite.get("failures")) == ("1", "0")
+
+
+@pytest.mark.slow
+def test_the_gate_stops_a_new_failure_and_lets_a_known_one_pass(tmp_path: Path) -> None:
+    defective = ("conformance.mutants", "rabbitmq-stream", "confirm-by-position")
+    project(tmp_path, *defective)
+    summary = tmp_path / "summary.md"
+    done = judge("github-gate.yml", tmp_path, GITHUB_ACTIONS="true", GITHUB_STEP_SUMMARY=str(summary))
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "::error title=failed%3A RMQS-3.02/rabbitmq-stream::" in done.stdout
+    assert "| failed | RMQS-3.02/rabbitmq-stream | MUST |" in summary.read_text()
+    known = '[[known]]\nid = "RMQS-3.02"\nprotocol = "rabbitmq-stream"\ncause = "confirms by position"\n'
+    project(tmp_path, *defective, known=known)
+    done = judge("gitlab-gate.yml", tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
