@@ -56,6 +56,12 @@ class Model(ABC):
         ok, refusal: Codes of answers: yes, and a no that any answer can have.
         refusals: Further codes that answers are given: known ones, and such as nobody knows.
         drains_on_close: Whether a close surfaces first all that has come.
+        unseen_connections: Whether connections come, go and come again below the client: its transport sees
+            to them and tells nobody.
+        subscribe_asks: Whether a subscription is asked for on the wire.
+        repeats: Whether a client writes a message again that has got no answer.
+        redelivers: Whether a message comes again until it is settled, and clients know those that were.
+        fixed: Arguments of ops, by name, of which nothing depends.
     """
 
     protocol: ClassVar[str]
@@ -77,10 +83,19 @@ class Model(ABC):
     refusal: ClassVar[Any] = 1
     refusals: ClassVar[Sequence[Any]] = ()
     drains_on_close: ClassVar[bool] = False
+    unseen_connections: ClassVar[bool] = False
+    subscribe_asks: ClassVar[bool] = True
+    repeats: ClassVar[bool] = False
+    redelivers: ClassVar[bool] = False
+    fixed: ClassVar[tuple[str, ...]] = ()
 
     @abstractmethod
     def codec(self, side: str) -> Codec:
         """A new decoder of what the ``client`` or the ``server`` is handed."""
+
+    def codec_at(self, side: str, socket: str) -> Codec:
+        """The same for one of the fake's sockets, where they speak otherwise; see `Conn.socket`."""
+        return self.codec(side)
 
     def is_garbage(self, frame: Malformed) -> bool:
         """Whether a client has to give the connection up, because it cannot skip this."""
