@@ -142,15 +142,16 @@ def written_once(case: Case) -> Iterator[Violation]:
     """A message that the broker cannot tell from a copy is written once; or until it has its answer."""
     settled = _settled(case)
     published = Counter(told.body for told in case.told)
-    seen: dict[tuple[object, ...], object] = {}
+    seen: dict[tuple[object, ...], Written] = {}
     for one in case.facts.written:
         if one.body is None or one.is_deduplicated or published[one.body] > 1:
             continue
         key = (*one.place[:-1], one.body)
-        has_answer = any(case.before(word.at, one.at) for word in settled.get(one.place, ()))
-        if key in seen and (has_answer or not case.model.repeats):
+        first = seen.setdefault(key, one)
+        words = [word for word in settled.get(one.place, ()) if first.at < word.at]
+        has_answer = any(case.before(word.at, one.at) for word in words)
+        if first is not one and (has_answer or not case.model.repeats):
             yield f"{one.body[:20]!r} was written again", one.at
-        seen[key] = one
 
 
 @invariant("fails-for-a-reason")

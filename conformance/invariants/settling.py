@@ -162,7 +162,7 @@ def surfaces_all_that_came(case: Case) -> Iterator[Violation]:
 @invariant("surfaced-in-order")
 def surfaced_in_order(case: Case) -> Iterator[Violation]:
     """What comes for the first time to the only subscription is surfaced in the order in which it came."""
-    if not case.model.redelivers or len(_plans(case)) != 1 or len(list(case.done("subscribe"))) != 1:
+    if not case.model.redelivers or len(list(case.done("subscribe"))) != 1 or _filters(case):
         return
     if len({one.conn.name for one in case.facts.handed}) != 1:
         return
@@ -248,9 +248,11 @@ def damage_is_told(case: Case) -> Iterator[Violation]:
         return
     told = [heard.at for heard in case.heard("error")]
     for one in case.facts.handed:
-        if one.damaged and not _is_over(case, one.at, one.at.t + WRITE_S):
-            if not any(one.at < at and at.t < one.at.t + WRITE_S for at in told):
-                yield "a delivery was damaged, and no error was told", one.at
+        until_s = one.at.t + WRITE_S
+        if not one.damaged or _is_over(case, one.at, until_s):
+            continue
+        if not any(one.at < at and at.t < until_s for at in told):
+            yield "a delivery was damaged, and no error was told", one.at
     plans = _plans(case)
     for heard, _, ordinal in _surfaced(case):
         plan = plans.get(heard["sub"], {})

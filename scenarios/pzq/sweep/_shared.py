@@ -33,3 +33,12 @@ async def watched(stage: Stage, body: str) -> None:
     put(stage, body)
     await stage.sleep(LOOK_S)
     stage.mark("subscribed")
+
+
+async def settle_all(stage: Stage, how: str, *, backwards: bool = False, sub: str = "c1") -> None:
+    """Settle all that the application has got so far, again what is settled too."""
+    refs = [
+        event["ref"] for event in stage.adapter.events if event.event == "message" and event["sub"] == sub
+    ]
+    for ref in reversed(refs) if backwards else refs:
+        await stage.op("settle", sub=sub, ref=ref, how=how)
