@@ -109,6 +109,8 @@ def request_answer_counts(case: Case) -> Iterator[Violation]:
             continue
         if one.answered.t > done.begun.t + done.timeout_s - SLACK_S - case.slack_s or _has_twin(case, done):
             continue
+        if any(done.begun < end.begun < one.answered for end in case.done("close", "abort")):
+            continue  # the application has called it off
         late_s = done.ended.t - one.answered.t
         if case.before(one.answered, done.ended) and done.result.word != (
             "ok" if one.accepted else "refused"

@@ -307,5 +307,5 @@ def ids_differ(case: Case) -> Iterator[Violation]:
     free = {body for d in case.done("publish") if d.args.get("key") is None for body in bodies_of(d)}
     seen: dict[Any, bytes] = {}
     for one in case.facts.written:
-        if one.body in free and one.body is not None and seen.setdefault(one.place, one.body) != one.body:
+        if one.body is not None and one.body in free and seen.setdefault(one.place, one.body) != one.body:
             yield f"{one.body[:20]!r} has the id of {seen[one.place][:20]!r}", one.at
