@@ -149,7 +149,7 @@ def written_once(case: Case) -> Iterator[Violation]:
         key = (*one.place[:-1], one.body)
         first = seen.setdefault(key, one)
         words = [word for word in settled.get(one.place, ()) if first.at < word.at]
-        has_answer = any(case.before(word.at, one.at) for word in words)
+        has_answer = any(word.at.t < one.at.t - SLACK_S - case.slack_s for word in words)
         if first is not one and (has_answer or not case.model.repeats):
             yield f"{one.body[:20]!r} was written again", one.at
 

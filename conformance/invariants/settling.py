@@ -309,3 +309,14 @@ def ids_differ(case: Case) -> Iterator[Violation]:
     for one in case.facts.written:
         if one.body is not None and one.body in free and seen.setdefault(one.place, one.body) != one.body:
             yield f"{one.body[:20]!r} has the id of {seen[one.place][:20]!r}", one.at
+
+
+@invariant("errors-for-a-reason")
+def errors_for_a_reason(case: Case) -> Iterator[Violation]:
+    """Where the broker says nothing wrong and no callback fails, no error is told of unseen connections."""
+    if not case.model.unseen_connections or not case.is_truthful or "raises" in case.notes:
+        return
+    if any(plan.get("raise_on") for plan in _plans(case).values()):
+        return
+    for heard in case.heard("error"):
+        yield f"an error was told for no reason: {heard['error']}", heard.at
