@@ -1,0 +1,25 @@
+"""Messages of several parts with other parts."""
+
+from __future__ import annotations
+
+import pytest
+
+from conformance.sweep.acts.parts import with_parts
+
+PARTS = (b"a", b"", b"c")
+
+
+@pytest.mark.parametrize(
+    ("how", "at", "wanted"),
+    [
+        ("without", 1, (b"a", b"c")),
+        ("twice", 0, (b"a", b"a", b"", b"c")),
+        ("blank before", 2, (b"a", b"", b"", b"c")),
+        ("more before", 1, (b"a", b"more", b"", b"c")),
+        ("longer", 2, (b"a", b"", b"c\x00")),
+        ("zero", 0, (b"0", b"", b"c")),
+        ("empty", 2, (b"a", b"", b"")),
+    ],
+)
+def test_a_change_at_one_part(how: str, at: int, wanted: tuple[bytes, ...]) -> None:
+    assert with_parts(PARTS, how, at) == wanted
