@@ -9,7 +9,7 @@ from conformance.invariants.registry import Violation, invariant
 from conformance.sweep.bases import Done
 from conformance.sweep.case import Case
 from conformance.sweep.facts import Question
-from conformance.sweep.model import Asks
+from conformance.sweep.model import Asks, Whole
 
 SLACK_S = 0.005
 AT_ONCE_S = 0.3
@@ -90,6 +90,8 @@ def answer_value(case: Case) -> Iterator[Violation]:
 
 def _agree(got: Any, said: Any) -> bool:
     """Whether what an op returned agrees with an answer in all that it says."""
+    if isinstance(said, Whole) and isinstance(got, Mapping) and not said.keys() <= got.keys():
+        return False
     if isinstance(said, Mapping):
         return isinstance(got, Mapping) and all(_agree(got[name], said[name]) for name in said if name in got)
     if isinstance(said, list):

@@ -16,6 +16,10 @@ from fakebrokers.core.session import Codec
 Args = Mapping[str, Any]
 
 
+class Whole(dict[str, Any]):
+    """A mapping of which an op returns all entries, not only those that it knows."""
+
+
 class Asks(NamedTuple):
     """An op that asks one question and returns its answer.
 
@@ -63,6 +67,7 @@ class Model(ABC):
         subscribe_asks: Whether a subscription is asked for on the wire.
         repeats: Whether a client writes a message again that has got no answer.
         redelivers: Whether a message comes again until it is settled, and clients know those that were.
+        other_parts: What may stand in place of a part of a message, besides what any protocol can have there.
         fixed: Arguments of ops, by name, of which nothing depends.
     """
 
@@ -91,6 +96,7 @@ class Model(ABC):
     subscribe_asks: ClassVar[bool] = True
     repeats: ClassVar[bool] = False
     redelivers: ClassVar[bool] = False
+    other_parts: ClassVar[Mapping[str, bytes]] = {}
     fixed: ClassVar[tuple[str, ...]] = ()
 
     @abstractmethod

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from conformance.sweep.acts.define import Param, Place, act
@@ -22,8 +22,14 @@ INSTEAD = {
 FEW_PARTS = 6
 
 
-def with_parts(parts: Sequence[bytes], how: str, at: int) -> tuple[bytes, ...]:
-    """The parts with a change at one of them. Raises LookupError where there is none of that number."""
+def with_parts(
+    parts: Sequence[bytes], how: str, at: int, more: Mapping[str, bytes] | None = None
+) -> tuple[bytes, ...]:
+    """The parts with a change at one of them. Raises LookupError where there is none of that number.
+
+    Args:
+        more: What may stand in place of a part besides `INSTEAD`.
+    """
     part = parts[at]
     before, behind = parts[:at], parts[at + 1 :]
     if how == "without":
@@ -36,7 +42,7 @@ def with_parts(parts: Sequence[bytes], how: str, at: int) -> tuple[bytes, ...]:
         return (*before, b"more", part, *behind)
     if how == "longer":
         return (*before, part + b"\x00", *behind)
-    return (*before, INSTEAD[how], *behind)
+    return (*before, {**INSTEAD, **(more or {})}[how], *behind)
 
 
 def changes(place: Place, model: Model) -> Iterable[Param]:
@@ -44,8 +50,16 @@ def changes(place: Place, model: Model) -> Iterable[Param]:
     if place.direction != "out" or place.ordinal > 2 or not isinstance(place.data, tuple):
         return
     for at in range(min(len(place.data), FEW_PARTS)):
-        for how in ("without", "twice", "blank before", "more before", "longer", *INSTEAD):
-            if with_parts(place.data, how, at) != place.data:
+        for how in (
+            "without",
+            "twice",
+            "blank before",
+            "more before",
+            "longer",
+            *INSTEAD,
+            *model.other_parts,
+        ):
+            if with_parts(place.data, how, at, model.other_parts) != place.data:
                 yield f"{at} {how}", [how, at]
     yield "end", ["more", len(place.data)]
 
@@ -58,6 +72,6 @@ def change_part(passage: Passage, param: Any, model: Model) -> None:
     if isinstance(data, tuple) and how == "more":
         passage.pass_raw((*data, b"more"))
     elif isinstance(data, tuple) and at < len(data):
-        passage.pass_raw(with_parts(data, how, at))
+        passage.pass_raw(with_parts(data, how, at, model.other_parts))
     else:
         passage.pass_through()

@@ -7,7 +7,7 @@ from typing import Any
 
 from conformance.adapter.kit.bodies import key_bytes
 from conformance.sweep.facts import Facts
-from conformance.sweep.model import Args, Asks, Model
+from conformance.sweep.model import Args, Asks, Model, Whole
 from conformance.sweep.told import joined
 from conformance.sweep.view import Conn
 from fakebrokers.core.frames import Frame, Malformed
@@ -44,7 +44,7 @@ def values(answer: MonitorReply) -> dict[str, Any]:
         name, colon, value = (part.strip() for part in line.partition(":"))
         if name and colon:
             found[name] = int(value) if value.isascii() and value.isdigit() and len(value) <= 40 else value
-    return {"values": found}
+    return {"values": Whole(found)}
 
 
 OPS = {
@@ -62,6 +62,10 @@ UNASKED: Mapping[str, Frame] = {
     "a message of another": Delivery(b"7|seven", 1_800_000_000_000_000, 5_000_000, body=(b"strange",)),
     "a message of long ago": Delivery(b"8|eight", 1, 5_000_000, body=(b"stale",)),
     "other counters": MonitorReply(b"messages: x\n\nnew_key: 7: 8\nno colon"),
+}
+LINES = {
+    "other counters": b"messages: 1\nnew_key: 7: 8\nno colon\n\nmessages_inflight:0",
+    "long counters": b"messages: " + b"9" * 5000,
 }
 NOISE = {
     "one empty part": (b"",),
@@ -85,6 +89,7 @@ class PzqModel(Model):
     happenings = HAPPENINGS
     ok, refusal = b"1", b"0"
     refusals = (b"", b"01", b"OK", b"\xff", b"2")
+    other_parts = LINES
     unseen_connections = True
     subscribe_asks = False
     repeats = True
