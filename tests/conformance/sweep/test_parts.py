@@ -5,6 +5,9 @@ from __future__ import annotations
 import pytest
 
 from conformance.sweep.acts.parts import with_parts
+from conformance.sweep.run import runner
+from conformance.sweep.specs import Spec
+from conformance.sweep.universe import singles
 
 PARTS = (b"a", b"", b"c")
 
@@ -23,3 +26,8 @@ PARTS = (b"a", b"", b"c")
 )
 def test_a_change_at_one_part(how: str, at: int, wanted: tuple[bytes, ...]) -> None:
     assert with_parts(PARTS, how, at) == wanted
+
+
+def test_the_act_has_its_places_where_messages_have_parts() -> None:
+    case = runner("pzq")(Spec("pzq", "waited"))
+    assert "part" in {item.spec.bends[0].act for item in singles(case)}
