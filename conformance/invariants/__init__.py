@@ -12,6 +12,7 @@ from conformance.invariants import (
     outcomes,
     recovery,
     requests,
+    settling,
     wire,
 )
 from conformance.invariants.registry import INVARIANTS, Finding, Invariant, invariant, judge
@@ -29,5 +30,6 @@ __all__ = [
     "outcomes",
     "recovery",
     "requests",
+    "settling",
     "wire",
 ]

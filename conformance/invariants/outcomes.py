@@ -73,12 +73,15 @@ def answer_counts(case: Case) -> Iterator[Violation]:
     for one in case.facts.written:
         writings[one.place].append(one)
     for told in case.told:
-        if told.place is None or told.at is None or len(writings[told.place]) != 1:
+        if told.place is None or told.at is None or not writings[told.place]:
+            continue
+        if len(writings[told.place]) != 1 and not case.model.repeats:
             continue  # which of several copies an answer is for, is not for us to say
-        [written] = writings[told.place]
+        written = writings[told.place][0]
         words = [
-            one for one in settled.get(told.place, ()) if one.conn is written.conn and one.at > written.at
-        ]
+            one for one in settled.get(told.place, ())
+            if (one.conn is written.conn or case.model.repeats) and one.at > written.at
+        ]  # fmt: skip
         if not words or not words[0].is_open or not words[0].conn.serves(words[0].at):
             continue
         first = words[0]
@@ -123,26 +126,32 @@ def stored_twice(case: Case) -> Iterator[Violation]:
     """A message is in the log once, if the producer has a name to tell copies by, or was not told unknown."""
     stored = {target: Counter(body for _, body in rows) for target, rows in case.stored.items()}
     published = Counter((told.done.args["target"], told.body) for told in case.told)
+    written = Counter(one.body for one in case.facts.written)
     for told in case.told:
         target = told.done.args["target"]
         if told.body is None or published[target, told.body] > 1:
             continue
+        if case.model.repeats and written[told.body] > 1:
+            continue  # consumers have to cope with that
         if stored.get(target, Counter())[told.body] > 1:
             yield f"{told}, and it is stored twice", told.at
 
 
 @invariant("written-once")
 def written_once(case: Case) -> Iterator[Violation]:
-    """A message that the broker cannot tell from a copy is written once."""
+    """A message that the broker cannot tell from a copy is written once; or until it has its answer."""
+    settled = _settled(case)
     published = Counter(told.body for told in case.told)
-    seen: dict[tuple[object, ...], object] = {}
+    seen: dict[tuple[object, ...], Written] = {}
     for one in case.facts.written:
         if one.body is None or one.is_deduplicated or published[one.body] > 1:
             continue
         key = (*one.place[:-1], one.body)
-        if key in seen:
+        first = seen.setdefault(key, one)
+        words = [word for word in settled.get(one.place, ()) if first.at < word.at]
+        has_answer = any(word.at.t < one.at.t - SLACK_S - case.slack_s for word in words)
+        if first is not one and (has_answer or not case.model.repeats):
             yield f"{one.body[:20]!r} was written again", one.at
-        seen[key] = one
 
 
 @invariant("fails-for-a-reason")

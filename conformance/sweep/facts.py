@@ -5,7 +5,7 @@ Everything has a moment on the tape, so that a finding can point at its evidence
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -111,6 +111,33 @@ class Arrival(NamedTuple):
     damaged: bool = False
 
 
+class Handed(NamedTuple):
+    """A message as it was handed to the client, where it comes again until it is settled.
+
+    Attributes:
+        key: What it is settled by.
+        body: See `told.joined`.
+        damaged: It cannot be read, and the application has to be told.
+        details: What else the application is told of it.
+    """
+
+    conn: Conn
+    at: Moment
+    key: bytes
+    body: bytes = b""
+    damaged: bool = False
+    details: Mapping[str, Any] = {}
+
+
+class Answered(NamedTuple):
+    """The client's word on a message that it was handed."""
+
+    conn: Conn
+    at: Moment
+    key: bytes
+    positive: bool
+
+
 class Refused(NamedTuple):
     """The server has said of a target that it cannot be used."""
 
@@ -181,6 +208,8 @@ class Facts:
     settled: list[Settled] = field(default_factory=list)
     ids: list[IdUse] = field(default_factory=list)
     windows: list[Window] = field(default_factory=list)
+    handed: list[Handed] = field(default_factory=list)
+    answered: list[Answered] = field(default_factory=list)
     noted: list[Noted] = field(default_factory=list)
     dropped: list[Dropped] = field(default_factory=list)
     refused: list[Refused] = field(default_factory=list)
@@ -193,4 +222,6 @@ class Facts:
         self.ids.sort(key=lambda one: one.taken)
         self.written.sort(key=lambda one: one.at)
         self.settled.sort(key=lambda one: one.at)
+        self.handed.sort(key=lambda one: one.at)
+        self.answered.sort(key=lambda one: one.at)
         self.noted.sort(key=lambda one: one.at)

@@ -16,6 +16,10 @@ from fakebrokers.core.session import Codec
 Args = Mapping[str, Any]
 
 
+class Whole(dict[str, Any]):
+    """A mapping of which an op returns all entries, not only those that it knows."""
+
+
 class Asks(NamedTuple):
     """An op that asks one question and returns its answer.
 
@@ -58,6 +62,13 @@ class Model(ABC):
         ok, refusal: Codes of answers: yes, and a no that any answer can have.
         refusals: Further codes that answers are given: known ones, and such as nobody knows.
         drains_on_close: Whether a close surfaces first all that has come.
+        unseen_connections: Whether connections come, go and come again below the client: its transport sees
+            to them and tells nobody.
+        subscribe_asks: Whether a subscription is asked for on the wire.
+        repeats: Whether a client writes a message again that has got no answer.
+        redelivers: Whether a message comes again until it is settled, and clients know those that were.
+        other_parts: What may stand in place of a part of a message, besides what any protocol can have there.
+        fixed: Arguments of ops, by name, of which nothing depends.
     """
 
     protocol: ClassVar[str]
@@ -81,10 +92,20 @@ class Model(ABC):
     refusal: ClassVar[Any] = 1
     refusals: ClassVar[Sequence[Any]] = ()
     drains_on_close: ClassVar[bool] = False
+    unseen_connections: ClassVar[bool] = False
+    subscribe_asks: ClassVar[bool] = True
+    repeats: ClassVar[bool] = False
+    redelivers: ClassVar[bool] = False
+    other_parts: ClassVar[Mapping[str, bytes]] = {}
+    fixed: ClassVar[tuple[str, ...]] = ()
 
     @abstractmethod
     def codec(self, side: str) -> Codec:
         """A new decoder of what the ``client`` or the ``server`` is handed."""
+
+    def codec_at(self, side: str, socket: str) -> Codec:
+        """The same for one of the fake's sockets, where they speak otherwise; see `Conn.socket`."""
+        return self.codec(side)
 
     def is_garbage(self, frame: Malformed) -> bool:
         """Whether a client has to give the connection up, because it cannot skip this."""

@@ -36,6 +36,8 @@ def orders(case: Case) -> Iterator[tuple[str, str, Change]]:
     seen: dict[tuple[str, str], int] = {}
     for number, done in enumerate(case.ops, 1):
         for path, value in _leaves(done.args):
+            if path in case.model.fixed:
+                continue
             key = done.op, path
             seen[key] = seen.get(key, 0) + 1
             if seen[key] > FEW_OF_A_KIND or done.phase:

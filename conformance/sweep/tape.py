@@ -70,8 +70,8 @@ class Tape:
             self.rows.append(Row(now, what, connection, data))
             return Moment(len(self.rows) - 1, 0, now)
 
-    def accepted(self, connection: str) -> None:
-        self.note("accept", None, connection)
+    def accepted(self, connection: str, socket: str = "") -> None:
+        self.note("accept", socket, connection)
 
     def written(self, connection: str, data: Any) -> None:
         self.note("in", data, connection)

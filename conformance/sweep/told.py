@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from conformance.adapter.kit.bodies import body_parts
 from conformance.adapter.messages import Event
 from conformance.adapter.messages import body_bytes as body_of
 from conformance.sweep.bases import Done
 from conformance.sweep.facts import Written
 from conformance.sweep.model import Model
 from conformance.sweep.tape import START, Moment
+
+BORDER = b"\0|\0"  #: between the parts of a body that has several
 
 
 class Heard:
@@ -103,8 +106,13 @@ def outcomes(
                 yield Told(done, heard["outcome"], heard["code"], where, heard.at, by_place.get(where))
 
 
+def joined(parts: Sequence[bytes]) -> bytes:
+    """The parts of a body as one: a body of one part as it is."""
+    return BORDER.join(parts)
+
+
 def bodies_of(done: Done) -> list[bytes]:
     """What a publish was to publish."""
     if done.op == "publish":
-        return [body_of(done.args["body"])]
+        return [joined(body_parts(done.args["body"]))]
     return [body_of(message["body"]) for message in done.args["messages"]]

@@ -86,13 +86,14 @@ POSITIONS = (0.0, 0.5, 0.75)  #: of the first connection, behind its set-up
 def seconds(client: type[AdapterBase], case: Case) -> Iterator[Item]:
     """A loss at three places of the first connection, then a fault at each frame of the next one."""
     spec = case.spec
-    first = next(iter(case.conns.values()), None)
+    first = _spoken_to(case)
     if first is None or not case.reconnects:
         return
     for loss in losses(case):
         one = run(client, Spec(spec.protocol, spec.base, loss))
         known = set(case.conns) if not loss else {first.name}
         later = [name for name in one.conns if name not in known] if loss else list(one.conns)[1:]
+        later = [name for name in later if one.conns[name].socket == first.socket]
         for place in places(one):
             if not later or place.connection != later[0]:
                 continue
@@ -112,13 +113,20 @@ def losses(case: Case) -> Iterator[tuple[Bend, ...]]:
     if case.touched:
         yield ()
         return
-    first = next(iter(case.conns.values()))
+    first = _spoken_to(case)
+    if first is None:
+        return
     frames = list(first.of("out"))
     start = _set_up(first)
     for share in POSITIONS:
         nth = start + int((len(frames) - start) * share)
         if 0 < nth <= len(frames):
             yield (Bend(first.name, "out", nth, "rst"),)
+
+
+def _spoken_to(case: Case) -> Conn | None:
+    """The first connection on which the server has said anything."""
+    return next((conn for conn in case.conns.values() if any(conn.of("out"))), None)
 
 
 def _set_up(conn: Conn) -> int:

@@ -34,6 +34,7 @@ class Conn:
     """One connection.
 
     Attributes:
+        socket: Which of the fake's sockets it came to, where there are several that speak otherwise.
         accepted: When it came.
         frames: What passed, in order.
         ended, ended_by: When and by whom (``client``, ``broker``) it was ended first; None while it stands.
@@ -48,8 +49,9 @@ class Conn:
         parting: The client has said so.
     """
 
-    def __init__(self, name: str, accepted: Moment) -> None:
+    def __init__(self, name: str, accepted: Moment, socket: str = "") -> None:
         self.name = name
+        self.socket = socket
         self.accepted = accepted
         self.frames: list[Seen] = []
         self.ended: Moment | None = None
@@ -93,8 +95,8 @@ def read_tape(rows: list[Row], model: Model) -> dict[str, Conn]:
     codecs: dict[str, tuple[Codec, Codec]] = {}
     for number, row in enumerate(rows):
         if row.what == "accept":
-            conns[row.connection] = Conn(row.connection, Moment(number, 0, row.t))
-            codecs[row.connection] = model.codec("client"), model.codec("server")
+            conns[row.connection] = Conn(row.connection, Moment(number, 0, row.t), row.data or "")
+            codecs[row.connection] = model.codec_at("client", row.data), model.codec_at("server", row.data)
             continue
         if row.what not in ("in", "out", "end"):
             continue

@@ -17,8 +17,8 @@ class Watcher(Protocol):
     Over a socket a client is handed what is written into it: when it reads that, nobody can tell.
     """
 
-    def accepted(self, connection: str) -> None:
-        """A client has connected."""
+    def accepted(self, connection: str, socket: str = "") -> None:
+        """A client has connected; `socket` says to which, where the fake has several that speak otherwise."""
 
     def written(self, connection: str, data: Any) -> None:
         """The client has written a unit: bytes, or the parts of a message."""

@@ -148,6 +148,7 @@ class MemorySocket:
         self._reconnect_ms = reconnect_ms
         self._reading = True
         self._connection: Connection | None = None
+        self._name = ""  # of the connection, or of the last one
         self._waiting: list[Parts] = []
         self.reconnect()
 
@@ -165,6 +166,8 @@ class MemorySocket:
 
     def close(self) -> None:
         """End it; what was sent has left."""
+        if self._open and self._connection is not None and self._driver.watcher is not None:
+            self._driver.watcher.ended(self._name, "client", "")
         self._open = False
         self._loop.call_soon(self._gone, "closed by client")
 
@@ -186,6 +189,9 @@ class MemorySocket:
         self._reading = True
         wire, address = self._listener.wire, f"{self._kind} memory"
         self._connection = self._engine.accept(wire, session, codec, self, now, address)
+        self._name = self._connection.name
+        if self._driver.watcher is not None:
+            self._driver.watcher.accepted(self._name, str(session.describe()["socket"]))
         self._read_on()
         self._driver.finish_step()
 
@@ -196,6 +202,8 @@ class MemorySocket:
 
     def _arrive(self, parts: Parts) -> None:
         if self._connection is not None and self._reading:
+            if self._driver.watcher is not None:
+                self._driver.watcher.written(self._name, parts)
             self._engine.receive(self._connection, parts, self._loop.time())
             self._driver.finish_step()
         elif len(self._waiting) < HIGH_WATER_MARK:
@@ -206,14 +214,18 @@ class MemorySocket:
         for parts in waiting:
             self._loop.call_soon(self._arrive, parts)
 
-    def _deliver(self, parts: Parts | bytes) -> None:
+    def _deliver(self, parts: Parts | bytes, connection: str = "") -> None:
         if not self._open:
             return
         if isinstance(parts, bytes):  # as fault plans may write it
             parts = (parts,)
+        if self._driver.watcher is not None:
+            self._driver.watcher.handed_over(connection or self._name, parts)
         if self._kind == "ROUTER":
             parts = (self.routing_id, *parts)
         elif self._kind == "REQ":
+            if len(parts) < 2 or parts[0]:
+                return  # as libzmq does
             parts = parts[1:]
         self._on_message(parts)
 
@@ -226,10 +238,13 @@ class MemorySocket:
     # send_path.Transport
 
     def write(self, units: list[Any]) -> None:
+        name = "" if self._connection is None else self._name  # not known yet while it is accepted
         for unit in units:
-            self._loop.call_soon(self._deliver, unit)
+            self._loop.call_soon(self._deliver, unit, name)
 
     def hang_up(self, how: HangUp) -> None:
+        if self._connection is not None and self._driver.watcher is not None:
+            self._driver.watcher.ended(self._name, "broker", how)
         self._connection = None
         self._reconnect_later()
 

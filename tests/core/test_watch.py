@@ -18,7 +18,7 @@ class Onlooker:
     def __init__(self) -> None:
         self.rows: list[tuple[str, Any]] = []
 
-    def accepted(self, connection: str) -> None:
+    def accepted(self, connection: str, socket: str = "") -> None:
         self.rows.append(("accepted", connection))
 
     def written(self, connection: str, data: Any) -> None:

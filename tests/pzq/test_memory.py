@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from fakebrokers.core.virtual import run
+from fakebrokers.core.watch import End
 from fakebrokers.errors import PlanError, UsageError
 from fakebrokers.faults.build import crash, fault, shift_clock
 from fakebrokers.faults.plan import Fault, load_plan
@@ -328,3 +329,60 @@ def test_effects_as_plain_values() -> None:
         WithoutDelimiter,
         ChangeIdentity,
     ]
+
+
+class Onlooker:
+    """Notes what a watcher is told."""
+
+    def __init__(self) -> None:
+        self.rows: list[tuple[Any, ...]] = []
+
+    def accepted(self, connection: str, socket: str = "") -> None:
+        self.rows.append(("accepted", connection, socket))
+
+    def written(self, connection: str, data: Any) -> None:
+        self.rows.append(("written", connection, data))
+
+    def handed_over(self, connection: str, data: Any) -> None:
+        self.rows.append(("handed over", connection, data))
+
+    def ended(self, connection: str, by: End, how: str) -> None:
+        self.rows.append(("ended", connection, by))
+
+
+def test_an_onlooker_sees_sockets_units_and_ends() -> None:
+    seen = Onlooker()
+
+    async def work() -> None:
+        pzq = PZQ(memory=True)
+        pzq.watcher = seen
+        async with pzq:
+            producer = Client(pzq, "receive", "DEALER")
+            producer.socket.send(b"id", b"", b"body")
+            await producer.take()
+            pzq.kill("c1", "rst")
+            await producer.take(1.0)
+            producer.socket.close()
+
+    run(work())
+    assert seen.rows == [
+        ("accepted", "c1", "receive"),
+        ("written", "c1", (b"id", b"", b"body")),
+        ("handed over", "c1", (b"id", b"1", b"")),
+        ("ended", "c1", "broker"),
+        ("accepted", "c2", "receive"),
+        ("ended", "c2", "client"),
+    ]
+
+
+def test_a_req_socket_drops_what_has_no_delimiter_or_nothing_behind_it() -> None:
+    async def work() -> None:
+        async with PZQ(memory=True) as pzq:
+            monitor = Client(pzq, "monitor", "REQ")
+            monitor.socket.send(b"MONITOR")
+            assert len(await monitor.take()) == 1
+            for parts in ((b"x", b"y"), (b"",), (b"", b"z")):
+                pzq.say_raw("c1", parts)
+            assert await monitor.take() == [(b"z",)]
+
+    run(work())

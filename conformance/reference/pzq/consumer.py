@@ -10,6 +10,7 @@ from conformance.reference.pzq.sockets import Connector, Parts
 from fakebrokers.pzq.memory import SocketType
 
 KEYS_MAX = 10_000  #: settled messages that are known again
+DIGITS_MAX = 40  #: of a time
 
 
 class Delivery(NamedTuple):
@@ -141,5 +142,5 @@ class Consumer:
 
 
 def number(part: bytes) -> int | None:
-    """A decimal part."""
-    return int(part) if part.isdigit() else None
+    """A decimal part; None for what is no number, or longer than any time."""
+    return int(part) if part.isdigit() and len(part) <= DIGITS_MAX else None

@@ -9,6 +9,8 @@ from conformance.reference.kit import ClientError, Runtime
 from conformance.reference.pzq.sockets import Connector, Parts
 from fakebrokers.pzq.memory import SocketType
 
+DIGITS_MAX = 40
+
 Values = dict[str, int | str]
 
 
@@ -76,5 +78,5 @@ class Inquirer:
         return key.strip(), colon, value.strip()
 
     def value(self, text: str) -> int | str:
-        """A number where the text is one."""
-        return int(text) if text.isascii() and text.isdigit() else text
+        """A number where the text is one of a length that makes sense."""
+        return int(text) if text.isascii() and text.isdigit() and len(text) <= DIGITS_MAX else text

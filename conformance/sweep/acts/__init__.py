@@ -1,6 +1,6 @@
 """The ways to disturb a frame. Each module declares some with `define.act`; none knows a protocol."""
 
-from conformance.sweep.acts import fields, loss, meaning, order, timing, uncalled
+from conformance.sweep.acts import fields, loss, meaning, order, parts, timing, uncalled
 from conformance.sweep.acts.define import ACTS, Act, Bent, Param, Place
 
 __all__ = [
@@ -13,6 +13,7 @@ __all__ = [
     "loss",
     "meaning",
     "order",
+    "parts",
     "timing",
     "uncalled",
 ]

@@ -73,8 +73,9 @@ def cuts(place: Place, model: Model) -> Iterable[Param]:
 
 @act("cut", cuts)
 def cut(passage: Passage, param: int, model: Model) -> None:
-    """The connection is reset inside the frame."""
-    passage.pass_raw(bytes(passage.data[:param]))
+    """The connection is reset inside the frame; in front of it where frames are whole or not there."""
+    if isinstance(passage.data, bytes | bytearray):
+        passage.pass_raw(bytes(passage.data[:param]))
     passage.hang_up(HangUp.RST)
 
 

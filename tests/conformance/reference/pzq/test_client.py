@@ -12,7 +12,7 @@ from conformance.adapter.process import ProcessAdapter
 from conformance.adapter.profile import missing_ops
 from conformance.reference.kit import ClientError, Memory, Runtime
 from conformance.reference.pzq.client import PzqClient
-from conformance.reference.pzq.consumer import Delivery
+from conformance.reference.pzq.consumer import Delivery, number
 from conformance.reference.registry import command, reference, without_sockets
 from fakebrokers import PZQ
 from fakebrokers.core import virtual
@@ -157,5 +157,21 @@ def test_an_endpoint_without_a_fake_is_a_connection_error() -> None:
         with pytest.raises(ClientError) as caught:
             PzqClient(Runtime(Memory()), dict.fromkeys(("receive", "monitor"), "tcp://127.0.0.1:1"))
         assert caught.value.kind == "connection"
+
+    virtual.run(work())
+
+
+def test_numbers_that_are_too_long_are_none() -> None:
+    assert number(b"9" * 5000) is None
+    assert number(b"1735689600000000") == 1735689600000000
+
+
+def test_a_counter_that_is_too_long_is_text() -> None:
+    async def work() -> None:
+        async with PZQ(memory=True) as broker:
+            client = _client(broker)
+            assert client.inquirer.value("9" * 5000) == "9" * 5000
+            assert client.inquirer.value("12") == 12
+            client.abort()
 
     virtual.run(work())

@@ -1,0 +1,322 @@
+"""Messages that come again until they are settled: surfaced as they came, answered as was ordered."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from conformance.adapter.kit.bodies import body_parts, key_bytes
+from conformance.invariants.registry import Violation, invariant
+from conformance.sweep.bases import Done
+from conformance.sweep.case import Case
+from conformance.sweep.facts import Handed
+from conformance.sweep.tape import Moment
+from conformance.sweep.told import Heard, bodies_of, joined
+
+DUE_S = 0.5  #: what a client may take to hand a message over, besides the callbacks in front of it
+WRITE_S = 1.0  #: what it may take to answer, or to tell
+EARLY_S = 0.001
+
+
+class Order(NamedTuple):
+    """What the application has decided on a message.
+
+    Attributes:
+        at_s: From when on the client may say so.
+        is_sure: Whether it has to.
+    """
+
+    key: bytes
+    positive: bool
+    at: Moment
+    at_s: float
+    is_sure: bool
+
+
+def _plans(case: Case) -> dict[str, dict[str, Any]]:
+    """What is done with the messages of each subscription."""
+    return {done.args["sub"]: done.args.get("on_message") or {} for done in case.done("subscribe")}
+
+
+def _key(heard: Heard) -> bytes:
+    return key_bytes(heard["position"]) or b""
+
+
+def _surfaced(case: Case) -> list[tuple[Heard, bytes, int]]:
+    """What the application got: the event, the key, and its ordinal in its subscription."""
+    counts: Counter[str] = Counter()
+    found = []
+    for heard in case.heard("message"):
+        counts[heard["sub"]] += 1
+        found.append((heard, _key(heard), counts[heard["sub"]]))
+    return found
+
+
+def _sleep_s(plan: dict[str, Any], ordinal: int) -> float:
+    return float(plan.get("sleep_ms", 0)) / 1000 if ordinal in plan.get("sleep_on", (ordinal,)) else 0.0
+
+
+def _orders(case: Case) -> list[Order]:
+    """All decisions of the application, in order."""
+    plans, found = _plans(case), []
+    by_ref = {(heard["sub"], heard["ref"]): _key(heard) for heard in case.heard("message")}
+    for done in case.done("settle"):
+        key = by_ref.get((done.args["sub"], done.args["ref"]))
+        if key is not None and done.result is not None:
+            how = done.args.get("how", "ack")
+            found.append(Order(key, how == "ack", done.begun, done.begun.t, done.result.ok))
+    for heard, key, ordinal in _surfaced(case):
+        plan = plans.get(heard["sub"], {})
+        at_s = heard.at.t + _sleep_s(plan, ordinal)
+        if plan.get("auto_settle") == "ack":
+            found.append(Order(key, True, heard.at, at_s, True))
+        if ordinal in plan.get("raise_on", ()):
+            found.append(Order(key, False, heard.at, at_s, True))
+    return sorted(found, key=lambda one: one.at_s)
+
+
+def _is_over(case: Case, begun: Moment, until_s: float) -> bool:
+    """Whether the application has begun to end something by then, or the run has."""
+    ends = [done.begun for done in case.done("unsubscribe", "close", "abort", "connect")]
+    return until_s > case.ended_s or any(begun.row < end.row and end.t <= until_s for end in ends)
+
+
+def _stands(case: Case, begun_s: float, until_s: float) -> bool:
+    """Whether all connections for deliveries were there all the time."""
+    conns = {one.conn.name: one.conn for one in case.facts.handed}
+    return any(conn.accepted.t <= begun_s for conn in conns.values()) and all(
+        conn.ended is None or not begun_s - WRITE_S <= conn.ended.t <= until_s for conn in conns.values()
+    )
+
+
+def _whole(case: Case) -> list[Handed]:
+    return [one for one in case.facts.handed if not one.damaged]
+
+
+def _filters(case: Case) -> bool:
+    return any((done.args.get("options") or {}).get("filter_expired") for done in case.done("subscribe"))
+
+
+@invariant("delivers-what-came")
+def surfaces_only_what_came(case: Case) -> Iterator[Violation]:
+    """The application gets only what was delivered to the client, as it came, and no more often."""
+    if not case.model.redelivers:
+        return
+    come = _whole(case)
+    used: set[int] = set()
+    for heard, key, _ in _surfaced(case):
+        body = _body(heard)
+        fits = [
+            number for number, one in enumerate(come)
+            if number not in used and one.key == key and one.at < heard.at and body in (None, one.body)
+        ]  # fmt: skip
+        if not fits:
+            yield f"{heard['position']} was surfaced unasked, again, or changed", heard.at
+            return
+        exact = [number for number in fits if _tells(heard, come[number])]
+        if not exact:
+            meta = heard["meta"]
+            yield f"{heard['position']} was surfaced with {meta}, it has {come[fits[0]].details}", heard.at
+            return
+        used.add(exact[0])
+
+
+def _body(heard: Heard) -> bytes | None:
+    """None where it is too large to be told."""
+    body: Any = heard["body"]
+    parts = [body] if isinstance(body, dict) else body
+    return None if any("sha256" in part for part in parts) else joined(body_parts(body))
+
+
+def _tells(heard: Heard, one: Handed) -> bool:
+    meta = heard["meta"]
+    return all(str(meta[name]) == str(value) for name, value in one.details.items() if name in meta)
+
+
+@invariant("delivers-what-came")
+def surfaces_all_that_came(case: Case) -> Iterator[Violation]:
+    """The application gets all that was delivered to the client, but what it has settled before."""
+    plans, surfaced = _plans(case), _surfaced(case)
+    if not case.model.redelivers or not plans or (_filters(case) and (case.hits or not case.is_truthful)):
+        return
+    slow_s = max(_sleep_s(plan, ordinal) for plan in plans.values() for ordinal in (1, 2, 3))
+    settled: dict[bytes, Moment] = {}
+    for order in _orders(case):
+        if order.positive:
+            settled.setdefault(order.key, order.at)
+    got: dict[bytes, list[Moment]] = defaultdict(list)
+    for heard, key, _ in surfaced:
+        got[key].append(heard.at)
+    come = _whole(case)
+    for number, one in enumerate(come):
+        until_s = one.at.t + DUE_S + slow_s * (number + 1) + case.slack_s
+        before = settled.get(one.key)
+        if (before is not None and before.t <= until_s) or _is_over(case, one.at, until_s):
+            continue
+        due = sum(1 for other in come[: number + 1] if other.key == one.key)
+        if sum(1 for at in got[one.key] if at.t <= until_s) < due:
+            yield f"{one.key!r} came to the client and was not surfaced", one.at
+
+
+@invariant("surfaced-in-order")
+def surfaced_in_order(case: Case) -> Iterator[Violation]:
+    """What comes for the first time to the only subscription is surfaced in the order in which it came."""
+    if not case.model.redelivers or len(list(case.done("subscribe"))) != 1 or _filters(case):
+        return
+    if len({one.conn.name for one in case.facts.handed}) != 1:
+        return
+    first: dict[bytes, int] = {}
+    for number, one in enumerate(_whole(case)):
+        first.setdefault(one.key, number)
+    last = -1
+    for heard, key, _ in _surfaced(case):
+        at = first.pop(key, None)
+        if at is not None:
+            if at < last:
+                yield f"{heard['position']} was surfaced behind what came later", heard.at
+            last = max(at, last)
+
+
+@invariant("settled-for-good")
+def settled_for_good(case: Case) -> Iterator[Violation]:
+    """What the application has settled positively is not surfaced again, but answered again when it comes."""
+    if not case.model.redelivers or len(_plans(case)) != 1:
+        return
+    first: dict[bytes, Order] = {}
+    for order in _orders(case):
+        if order.positive and order.is_sure:
+            first.setdefault(order.key, order)
+    for heard, key, _ in _surfaced(case):
+        if key in first and heard.at.t > first[key].at_s + DUE_S and heard.at > first[key].at:
+            yield f"{heard['position']} was surfaced again, and was settled", heard.at
+    slow_s = max((_sleep_s(plan, 1) for plan in _plans(case).values()), default=0.0) * len(case.facts.handed)
+    for one in _whole(case):
+        until_s = one.at.t + WRITE_S + slow_s + case.slack_s
+        if one.key not in first or one.at.t < first[one.key].at_s + DUE_S:
+            continue
+        if _is_over(case, one.at, until_s) or not _stands(case, one.at.t, until_s):
+            continue
+        if not any(w.key == one.key and w.positive and one.at < w.at for w in case.facts.answered):
+            yield f"{one.key!r} came again behind its end and got no answer", one.at
+
+
+@invariant("confirms-by-order")
+def confirms_by_order(case: Case) -> Iterator[Violation]:
+    """A message is confirmed, or given back, only because the application said so, and as often."""
+    if not case.model.redelivers:
+        return
+    orders, come = _orders(case), _whole(case)
+    said: Counter[tuple[bytes, bool]] = Counter()
+    for one in case.facts.answered:
+        said[one.key, one.positive] += 1
+        fits = [
+            order for order in orders
+            if order.key == one.key and order.positive is one.positive and order.at < one.at
+            and order.at_s - EARLY_S <= one.at.t
+        ]  # fmt: skip
+        again = 0
+        if fits and one.positive:
+            again = sum(1 for other in come if other.key == one.key and fits[0].at < other.at < one.at)
+            again += sum(1 for other in come if other.key == one.key and other.at < fits[0].at) - 1
+        if said[one.key, one.positive] > len(fits) + again:
+            word = "confirmed" if one.positive else "given back"
+            yield f"{one.key!r} was {word} unasked, or again", one.at
+
+
+@invariant("confirms-what-was-ordered")
+def confirms_what_was_ordered(case: Case) -> Iterator[Violation]:
+    """What the application has settled is answered to the broker, while the connection stands."""
+    if not case.model.redelivers:
+        return
+    said: Counter[tuple[bytes, bool]] = Counter((one.key, one.positive) for one in case.facts.answered)
+    wanted: Counter[tuple[bytes, bool]] = Counter()
+    for order in _orders(case):
+        until_s = order.at_s + WRITE_S + case.slack_s
+        if not order.is_sure or _is_over(case, order.at, until_s) or not _stands(case, order.at_s, until_s):
+            continue
+        wanted[order.key, order.positive] += 1
+        if said[order.key, order.positive] < wanted[order.key, order.positive]:
+            word = "confirmed" if order.positive else "given back"
+            yield f"{order.key!r} was not {word}", order.at
+
+
+@invariant("damage-is-told")
+def damage_is_told(case: Case) -> Iterator[Violation]:
+    """What cannot be read of a delivery, and what a callback failed at, is reported to the application."""
+    if not case.model.redelivers:
+        return
+    told = [heard.at for heard in case.heard("error")]
+    for one in case.facts.handed:
+        until_s = one.at.t + WRITE_S
+        if not one.damaged or _is_over(case, one.at, until_s):
+            continue
+        if not any(one.at < at and at.t < until_s for at in told):
+            yield "a delivery was damaged, and no error was told", one.at
+    plans = _plans(case)
+    for heard, _, ordinal in _surfaced(case):
+        plan = plans.get(heard["sub"], {})
+        until_s = heard.at.t + _sleep_s(plan, ordinal) + WRITE_S
+        if ordinal not in plan.get("raise_on", ()) or _is_over(case, heard.at, until_s):
+            continue
+        if not any(heard.at < at and at.t <= until_s for at in told):
+            yield f"the callback for {heard['position']} failed, and no error was told", heard.at
+
+
+@invariant("writes-what-was-given")
+def writes_what_was_given(case: Case) -> Iterator[Violation]:
+    """A message on the wire is one that the application has published, under the id that it gave."""
+    if not case.model.redelivers:
+        return
+    given: dict[bytes, list[Done]] = defaultdict(list)
+    for done in case.done("publish", "publish_many"):
+        for body in bodies_of(done):
+            given[body].append(done)
+    for one in case.facts.written:
+        if one.body is None:
+            continue
+        ops = given.get(one.body, [])
+        if not any(done.begun < one.at for done in ops):
+            yield f"a message with the body {one.body[:20]!r}, which nobody has published", one.at
+        keys = [done.args.get("key") for done in ops]
+        if ops and None not in keys and one.place not in [case.model.place(ops[0].args, key) for key in keys]:
+            yield f"{one.body[:20]!r} has id {one.place[-1]!r}, given was {keys}", one.at
+
+
+@invariant("asks-again")
+def asks_again(case: Case) -> Iterator[Violation]:
+    """A message that gets no answer is written again before it is given up."""
+    if not case.model.repeats:
+        return
+    count = Counter(one.body for one in case.facts.written)
+    for told in case.told:
+        result = told.done.result
+        if told.word != "unknown" or result is None or result.word != "timeout" or count[told.body] != 1:
+            continue
+        [one] = [each for each in case.facts.written if each.body == told.body]
+        ends = [conn.ended for conn in case.conns.values() if conn.socket == one.conn.socket]
+        if not any(end is not None and told.done.begun < end and end.t <= told.deadline_s for end in ends):
+            yield f"{told}, and was written once only", one.at
+
+
+@invariant("ids-differ")
+def ids_differ(case: Case) -> Iterator[Violation]:
+    """Messages to which the application gave no ids of their own get different ones."""
+    if not case.model.redelivers:
+        return
+    free = {body for d in case.done("publish") if d.args.get("key") is None for body in bodies_of(d)}
+    seen: dict[Any, bytes] = {}
+    for one in case.facts.written:
+        if one.body is not None and one.body in free and seen.setdefault(one.place, one.body) != one.body:
+            yield f"{one.body[:20]!r} has the id of {seen[one.place][:20]!r}", one.at
+
+
+@invariant("errors-for-a-reason")
+def errors_for_a_reason(case: Case) -> Iterator[Violation]:
+    """Where the broker says nothing wrong and no callback fails, no error is told of unseen connections."""
+    if not case.model.unseen_connections or not case.is_truthful or "raises" in case.notes:
+        return
+    if any(plan.get("raise_on") for plan in _plans(case).values()):
+        return
+    for heard in case.heard("error"):
+        yield f"an error was told for no reason: {heard['error']}", heard.at

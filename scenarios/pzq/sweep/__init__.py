@@ -1,0 +1,1 @@
+"""PZQ in the sweep: its model and its base scripts."""

@@ -1,0 +1,44 @@
+"""What the base scripts of PZQ share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from conformance.sweep.bases import Stage, text
+
+PUBLISH: dict[str, Any] = {"target": "", "wait": True}
+PROBE: dict[str, Any] = {**PUBLISH, "body": text("probe")}
+EVENTS = {"mode": "event"}
+ACKING = {"mode": "event", "auto_settle": "ack"}
+QUICK = {"ack_timeout": 1_000_000, "reaper_frequency": 500_000}
+LOOK_S = 10.0
+
+
+def put(stage: Stage, *bodies: str) -> None:
+    """Messages of somebody else."""
+    for body in bodies:
+        stage.broker.put(body.encode())
+
+
+async def subscribed(stage: Stage, on_message: Any, sub: str = "c1", **options: Any) -> None:
+    """Subscribe."""
+    stage.notes["forgets"] = True  # what is acknowledged is gone
+    await stage.op("subscribe", sub=sub, target="", options=options, on_message=on_message)
+
+
+async def watched(stage: Stage, body: str) -> None:
+    """Clear the faults, and see that messages still come."""
+    stage.calm()
+    await stage.sleep(LOOK_S)
+    put(stage, body)
+    await stage.sleep(LOOK_S)
+    stage.mark("subscribed")
+
+
+async def settle_all(stage: Stage, how: str, *, backwards: bool = False, sub: str = "c1") -> None:
+    """Settle all that the application has got so far, again what is settled too."""
+    refs = [
+        event["ref"] for event in stage.adapter.events if event.event == "message" and event["sub"] == sub
+    ]
+    for ref in reversed(refs) if backwards else refs:
+        await stage.op("settle", sub=sub, ref=ref, how=how)

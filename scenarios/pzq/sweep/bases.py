@@ -1,0 +1,40 @@
+"""The base scripts of PZQ; see `conformance.sweep.bases`."""
+
+from scenarios.pzq.sweep.consuming import (
+    by_hand,
+    consume,
+    expiring,
+    failing,
+    filtered,
+    given_back,
+    several,
+    slow,
+    unsubscribed,
+)
+from scenarios.pzq.sweep.lives import ask, both, closing, outage, rounds, two_sessions
+from scenarios.pzq.sweep.producing import bodies, bulk, cancelled, ids, refused, unwaited, waited
+
+__all__ = [
+    "ask",
+    "bodies",
+    "both",
+    "bulk",
+    "by_hand",
+    "cancelled",
+    "closing",
+    "consume",
+    "expiring",
+    "failing",
+    "filtered",
+    "given_back",
+    "ids",
+    "outage",
+    "refused",
+    "rounds",
+    "several",
+    "slow",
+    "two_sessions",
+    "unsubscribed",
+    "unwaited",
+    "waited",
+]

@@ -1,0 +1,132 @@
+"""Base scripts of consumers."""
+
+from __future__ import annotations
+
+from conformance.sweep.bases import Stage, base
+from scenarios.pzq.sweep._shared import ACKING, EVENTS, PROBE, QUICK, put, settle_all, subscribed, watched
+
+
+@base(role="consumer")
+async def consume(stage: Stage) -> None:
+    """Messages that are acknowledged as they come."""
+    put(stage, *[f"m{i}" for i in range(4)])
+    await stage.connect()
+    await subscribed(stage, ACKING)
+    await stage.sleep(3)
+    put(stage, "late")
+    await watched(stage, "last")
+    await stage.finale("publish", **PROBE)
+
+
+@base(role="consumer")
+async def by_hand(stage: Stage) -> None:
+    """Messages of several parts that the application settles later, in another order, and some twice."""
+    for parts in ((b"a", b"b"), (b"c", b"", b""), (b"", b"d"), (b"e",), (b"\xff\x00",)):
+        stage.broker.put(*parts)
+    await stage.connect()
+    await subscribed(stage, EVENTS)
+    await stage.sleep(1)
+    await settle_all(stage, "ack", backwards=True)
+    await settle_all(stage, "ack")
+    await watched(stage, "last")
+    await settle_all(stage, "ack")
+    await stage.finale("publish", **PROBE)
+
+
+@base(role="consumer", server=QUICK)
+async def given_back(stage: Stage) -> None:
+    """Messages that are given back at first, and acknowledged when they come again."""
+    put(stage, "m0", "m1", "m2")
+    await stage.connect()
+    await subscribed(stage, EVENTS)
+    await stage.sleep(0.3)
+    await settle_all(stage, "nack")
+    await stage.sleep(0.3)
+    await settle_all(stage, "ack")
+    await watched(stage, "last")
+    await settle_all(stage, "ack")
+    await stage.finale("publish", **PROBE)
+
+
+@base(role="consumer", server=QUICK)
+async def expiring(stage: Stage) -> None:
+    """Messages that expire and come again, before they are acknowledged; and once more behind that."""
+    put(stage, "m0", "m1")
+    await stage.connect()
+    await subscribed(stage, EVENTS)
+    await stage.sleep(3.2)
+    await settle_all(stage, "ack")
+    await stage.sleep(1)
+    keys = [message.key for message in stage.broker.messages]
+    put(stage, "m2")
+    await stage.sleep(0.2)
+    keys = [message.key for message in stage.broker.messages if message.key not in keys]
+    await settle_all(stage, "ack")
+    await stage.sleep(0.5)
+    for key in keys:
+        if key not in [message.key for message in stage.broker.messages]:
+            stage.broker.put(b"m2", key=key)
+    await stage.sleep(2)
+    await stage.finale("publish", **PROBE)
+
+
+@base(role="consumer", server=QUICK)
+async def slow(stage: Stage) -> None:
+    """Callbacks that take longer than the ack timeout."""
+    put(stage, "m0", "m1", "m2")
+    await stage.connect()
+    await subscribed(stage, {**ACKING, "sleep_ms": 700})
+    await stage.sleep(8)
+    await watched(stage, "last")
+    await stage.finale("publish", **PROBE)
+
+
+@base(role="consumer", needs=["callback_raise"])
+async def failing(stage: Stage) -> None:
+    """Callbacks that fail: the message is given back and comes again."""
+    put(stage, "m0", "m1", "m2")
+    await stage.connect()
+    await subscribed(stage, {"mode": "event", "raise_on": [1, 3]})
+    await stage.sleep(2)
+    await settle_all(stage, "ack")
+    await watched(stage, "last")
+    await settle_all(stage, "ack")
+    await stage.finale("publish", **PROBE)
+
+
+@base(role="consumer", needs=["filter_expired"], server=QUICK)
+async def filtered(stage: Stage) -> None:
+    """What has expired while it waited behind a slow callback is dropped, and comes again."""
+    put(stage, "m0", "m1", "m2")
+    await stage.connect()
+    await subscribed(stage, {**ACKING, "sleep_ms": 1500, "sleep_on": [1]}, filter_expired=True)
+    await stage.sleep(6)
+    await watched(stage, "last")
+    await stage.finale("publish", **PROBE)
+
+
+@base(role="consumer", server=QUICK)
+async def several(stage: Stage) -> None:
+    """Two consumers that share the messages."""
+    await stage.connect()
+    await subscribed(stage, ACKING)
+    await subscribed(stage, ACKING, "c2")
+    put(stage, *[f"m{i}" for i in range(6)])
+    await watched(stage, "last")
+    await stage.finale("publish", **PROBE)
+
+
+@base(role="consumer", server=QUICK)
+async def unsubscribed(stage: Stage) -> None:
+    """A consumer that ends with messages in its hands; another one gets them."""
+    put(stage, "m0", "m1", "m2")
+    await stage.connect()
+    await subscribed(stage, {**EVENTS, "sleep_ms": 400})
+    await stage.sleep(0.6)
+    await stage.op("unsubscribe", sub="c1")
+    put(stage, "m3")
+    await stage.sleep(0.5)
+    await subscribed(stage, ACKING, "c2")
+    await stage.sleep(3)
+    await watched(stage, "last")
+    await stage.finale("publish", **PROBE)

@@ -1,0 +1,92 @@
+"""Base scripts about the life of a session, and of those who ask."""
+
+from __future__ import annotations
+
+from conformance.sweep.bases import Stage, base, text
+from scenarios.pzq.sweep._shared import ACKING, EVENTS, PROBE, PUBLISH, put, subscribed, watched
+
+
+@base(role="monitor")
+async def ask(stage: Stage) -> None:
+    """Questions to the monitor, one after the other and some at a time."""
+    put(stage, "m")
+    await stage.connect()
+    await stage.op("pzq.monitor")
+    await stage.ended([stage.begin("pzq.monitor") for _ in range(3)])
+    await stage.finale("pzq.monitor")
+
+
+@base(role="publisher")
+async def both(stage: Stage) -> None:
+    """One session produces, consumes and asks."""
+    await stage.connect()
+    await subscribed(stage, ACKING)
+    for number in range(3):
+        await stage.op("publish", body=text(f"a{number}"), **PUBLISH)
+        await stage.op("pzq.monitor")
+    await watched(stage, "last")
+    await stage.finale("publish", **PROBE)
+
+
+@base(role="publisher")
+async def closing(stage: Stage) -> None:
+    """A close with everything under way."""
+    put(stage, *[f"m{i}" for i in range(4)])
+    await stage.connect()
+    await subscribed(stage, {**EVENTS, "sleep_ms": 100})
+    for number in range(3):
+        stage.begin("publish", body=text(f"a{number}"), **PUBLISH)
+    stage.begin("pzq.monitor")
+    await stage.close()
+    await stage.op("publish", body=text("z"), **PUBLISH)
+    await stage.op("pzq.monitor")
+
+
+@base(role="publisher", bends=False)
+async def outage(stage: Stage) -> None:
+    """The broker is away for a while with ops open; what was begun meanwhile leaves when it is back."""
+    await stage.connect()
+    await subscribed(stage, ACKING)
+    await stage.op("publish", body=text("a"), **PUBLISH)
+    stage.killed.update(stage.broker.engine.connections)
+    stage.broker.crash()
+    call = stage.begin("publish", 20.0, body=text("b"), **PUBLISH)
+    asked = stage.begin("pzq.monitor", 20.0)
+    await stage.sleep(3)
+    stage.broker.restart()
+    await stage.ended([call, asked])
+    await watched(stage, "last")
+    await stage.finale("publish", **PROBE)
+
+
+@base(role="publisher")
+async def two_sessions(stage: Stage) -> None:
+    """Two sessions; the application closes one, the other goes on."""
+    stage.notes["sessions"] = 2
+    await stage.connect()
+    await stage.connect("s2")
+    calls = [
+        stage.begin("publish", session=name, body=text(f"{name}{i}"), **PUBLISH)
+        for i in range(2)
+        for name in ("s1", "s2")
+    ]
+    await stage.ended(calls)
+    await stage.op("close", session="s2")
+    await stage.op("publish", body=text("mine"), **PUBLISH)
+    await stage.finale("publish", **PROBE)
+
+
+@base(role="publisher", bends=False)
+async def rounds(stage: Stage) -> None:
+    """Losses again and again: the client holds no more behind the last one than behind the first."""
+    await stage.connect()
+    await subscribed(stage, ACKING)
+    stage.mark("rounds")
+    for number in range(6):
+        stage.kill("rst")
+        await stage.sleep(2)
+        put(stage, f"m{number}")
+        await stage.op("publish", body=text(f"a{number}"), **PUBLISH)
+        await stage.op("pzq.monitor")
+        await stage.op("stats")
+    await stage.finale("publish", **PROBE)

@@ -1,0 +1,132 @@
+"""What the sweep has to know of PZQ (docs/protocols/pzq.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Any
+
+from conformance.adapter.kit.bodies import key_bytes
+from conformance.sweep.facts import Facts
+from conformance.sweep.model import Args, Asks, Model, Whole
+from conformance.sweep.told import joined
+from conformance.sweep.view import Conn
+from fakebrokers.core.frames import Frame, Malformed
+from fakebrokers.core.session import Codec
+from fakebrokers.pzq.codec import (
+    ConsumerCodec,
+    InquirerCodec,
+    MonitorCodec,
+    ProducerCodec,
+    PzqCodec,
+    ReceiveCodec,
+    SendCodec,
+)
+from fakebrokers.pzq.frames import Delivery, MonitorReply, MonitorRequest, ProduceAck, ProduceNack
+from scenarios.pzq.sweep.tracking import QUEUE, place, track
+
+#: The decoders at both ends of each of the fake's sockets.
+CODECS: Mapping[tuple[str, str], type[PzqCodec]] = {
+    ("client", "receive"): ProducerCodec,
+    ("client", "send"): ConsumerCodec,
+    ("client", "monitor"): InquirerCodec,
+    ("server", "receive"): ReceiveCodec,
+    ("server", "send"): SendCodec,
+    ("server", "monitor"): MonitorCodec,
+}
+ANSWERS: Mapping[type[Frame], type[Frame]] = {MonitorRequest: MonitorReply}
+SAID = (ProduceAck, ProduceNack, Delivery, MonitorReply)
+
+
+def values(answer: MonitorReply) -> dict[str, Any]:
+    """What a reply of the monitor tells: lines ``key: value``."""
+    found: dict[str, Any] = {}
+    for line in answer.text.decode(errors="replace").split("\n"):
+        name, colon, value = (part.strip() for part in line.partition(":"))
+        if name and colon:
+            found[name] = int(value) if value.isascii() and value.isdigit() and len(value) <= 40 else value
+    return {"values": Whole(found)}
+
+
+OPS = {
+    "pzq.monitor": Asks(
+        MonitorRequest,
+        lambda args, frame: frame.command == b"MONITOR" and not any(frame.envelope),
+        values,
+        apt=lambda args, answer: bool(values(answer)["values"]),
+    )
+}
+
+UNASKED: Mapping[str, Frame] = {
+    "confirm for nobody": ProduceAck(b"nobody"),
+    "refusal for nobody": ProduceNack(b"nobody", texts=(b"disk full",)),
+    "a message of another": Delivery(b"7|seven", 1_800_000_000_000_000, 5_000_000, body=(b"strange",)),
+    "a message of long ago": Delivery(b"8|eight", 1, 5_000_000, body=(b"stale",)),
+    "other counters": MonitorReply(b"messages: x\n\nnew_key: 7: 8\nno colon"),
+}
+LINES = {
+    "other counters": b"messages: 1\nnew_key: 7: 8\nno colon\n\nmessages_inflight:0",
+    "long counters": b"messages: " + b"9" * 5000,
+}
+NOISE = {
+    "one empty part": (b"",),
+    "one part": (b"x",),
+    "two empty parts": (b"", b""),
+    "a head only": (b"k", b"1", b"2"),
+    "no number": (b"k", b"soon", b"later", b"", b"body without times"),
+    "many digits": (b"k", b"9" * 5000, b"9" * 5000, b"", b"body with long times"),
+}
+HAPPENINGS: Mapping[str, Callable[[Any], None]] = {"all deliveries expire": lambda broker: broker.expire()}
+
+
+class PzqModel(Model):
+    """See `conformance.sweep.model.Model`."""
+
+    protocol = "pzq"
+    answers = ANSWERS
+    ops = OPS
+    unasked = UNASKED
+    noise = NOISE
+    happenings = HAPPENINGS
+    ok, refusal = b"1", b"0"
+    refusals = (b"", b"01", b"OK", b"\xff", b"2")
+    other_parts = LINES
+    unseen_connections = True
+    subscribe_asks = False
+    repeats = True
+    redelivers = True
+    fixed = ("target",)
+
+    def codec(self, side: str) -> Codec:
+        return ProducerCodec() if side == "client" else ReceiveCodec()
+
+    def codec_at(self, side: str, socket: str) -> Codec:
+        return CODECS[side, socket]()
+
+    def is_garbage(self, frame: Malformed) -> bool:
+        """Messages have borders of their own: one that cannot be read is no trouble to the next."""
+        return False
+
+    def track(self, conn: Conn, facts: Facts) -> None:
+        track(conn, facts)
+
+    def said_by_server(self) -> Sequence[type[Frame]]:
+        return SAID
+
+    def accepts(self, frame: Any) -> bool:
+        return not isinstance(frame, ProduceNack)
+
+    def opposite(self, frame: Any, code: Any) -> Frame | None:
+        if isinstance(frame, ProduceAck):
+            return ProduceNack(frame.id, self.refusal if code is None else code, texts=(b"disk full",))
+        if isinstance(frame, ProduceNack):
+            return ProduceAck(frame.id)
+        return None
+
+    def place(self, args: Args, key: Any) -> tuple[Hashable, ...]:
+        return place(key_bytes(key) or b"" if isinstance(key, str | Mapping) else b"")
+
+    def stored(self, broker: Any) -> dict[str, list[tuple[Any, bytes]]]:
+        return {QUEUE: [(message.key, joined(message.body)) for message in broker.messages]}
+
+
+MODEL = PzqModel()

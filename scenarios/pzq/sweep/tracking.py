@@ -1,0 +1,89 @@
+"""What the messages on one connection mean, in order (docs/protocols/pzq.md)."""
+
+from __future__ import annotations
+
+from conformance.sweep.facts import Answered, Facts, Handed, Question, Settled, Window, Written
+from conformance.sweep.tape import Moment
+from conformance.sweep.told import joined
+from conformance.sweep.view import Conn
+from fakebrokers.core.frames import Frame, Malformed
+from fakebrokers.pzq.frames import (
+    ConsumerAck,
+    Delivery,
+    MonitorReply,
+    MonitorRequest,
+    Produce,
+    ProduceAck,
+    ProduceNack,
+)
+
+QUEUE = ""  #: the only target there is
+
+
+def track(conn: Conn, facts: Facts) -> None:
+    """Note everything. A connection has no handshake, and a consumer asks for nothing: it is there."""
+    conn.ready = conn.accepted
+    if conn.socket == "send":
+        facts.windows.append(
+            Window(conn, QUEUE, conn.name, None, conn.accepted, opened=conn.accepted, closed=conn.ended)
+        )
+    asked: list[Question] = []
+    for seen in conn.frames:
+        frame, at = seen.frame, seen.at
+        if isinstance(frame, MonitorRequest):
+            asked.append(Question(conn, frame, None, at))
+        elif isinstance(frame, MonitorReply) and asked:
+            question = asked.pop(0)
+            question.answer, question.answered, question.accepted = frame, at, True
+            facts.questions.append(question)
+        else:
+            _note(conn, facts, frame, at)
+    facts.questions += asked
+
+
+def _note(conn: Conn, facts: Facts, frame: Frame, at: Moment) -> None:
+    if isinstance(frame, Produce):
+        body = None if frame.body is None else joined(frame.body)
+        facts.written.append(Written(conn, at, place(frame.id), body))
+        if not frame.body:
+            facts.misused.append((at, "a message without delimiter, or without a body behind it"))
+    elif isinstance(frame, ProduceAck | ProduceNack):
+        facts.settled.append(_settled(conn, at, frame))
+    elif isinstance(frame, Delivery):
+        facts.handed.append(_handed(conn, at, frame))
+    elif isinstance(frame, ConsumerAck):
+        facts.answered.append(Answered(conn, at, frame.key, frame.status == b"1"))
+        if frame.status not in (b"0", b"1") or frame.extra:
+            facts.misused.append((at, f"an acknowledgement with {frame.status!r} and {frame.extra!r}"))
+    elif isinstance(frame, Malformed) and conn.socket == "send":
+        facts.handed.append(Handed(conn, at, b"", damaged=True))
+
+
+def place(id: bytes) -> tuple[str, str, bytes]:
+    """By what the outcome of a message is told."""
+    return QUEUE, "", id
+
+
+def _settled(conn: Conn, at: Moment, frame: ProduceAck | ProduceNack) -> Settled:
+    """An answer without status or delimiter says nothing, but that its message has an answer."""
+    is_whole = frame.status is not None and frame.texts is not None
+    stored = is_whole and isinstance(frame, ProduceAck)
+    code = None if frame.status is None or not is_whole else frame.status.decode(errors="replace")
+    return Settled(conn, at, place(frame.id), stored, code, is_open=is_whole)
+
+
+def _handed(conn: Conn, at: Moment, frame: Delivery) -> Handed:
+    if frame.timeout is None or not frame.body:
+        return Handed(conn, at, frame.key, damaged=True)
+    details = {"sent_us": _number(frame.sent), "timeout_us": _number(frame.timeout)}
+    return Handed(conn, at, frame.key, joined(frame.body), details=details)
+
+
+def _number(value: int | bytes | None) -> int | None:
+    """A decimal part; None if it is no number that a time can be."""
+    if isinstance(value, bytes):
+        return int(value) if value.isdigit() and len(value) <= LONGEST else None
+    return value
+
+
+LONGEST = 40  #: digits

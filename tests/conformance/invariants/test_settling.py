@@ -1,0 +1,36 @@
+"""Rules of messages that come again until they are settled, each with a defect of a client of PZQ."""
+
+from __future__ import annotations
+
+import pytest
+
+from conformance.invariants import judge
+from conformance.sweep.run import runner
+from conformance.sweep.specs import Bend, Spec
+
+PROTOCOL = "pzq"
+
+#: Invariant, a mutant that violates it, the base, and the fault, if it takes one.
+FOUND = [
+    ("asks-again", "deadlines-by-wall-clock", "waited", Bend("c1", "out", 1, "lost")),
+    ("confirms-by-order", "acknowledges-on-arrival", "consume", None),
+    ("confirms-what-was-ordered", "delimiter-in-acks", "by-hand", None),
+    ("damage-is-told", "failures-are-hidden", "failing", None),
+    ("delivers-what-came", "callback-error-ends-the-consumer", "failing", None),
+    ("errors-for-a-reason", "slow-is-lost", "outage", None),
+    ("ids-differ", "ids-come-round", "two-sessions", None),
+    ("settled-for-good", "copies-are-news", "expiring", None),
+    ("writes-what-was-given", "empty-parts-dropped", "bodies", None),
+]
+
+#: As in `test_invariants`.
+WITHOUT = {"surfaced-in-order": "no mutant changes the order of deliveries"}
+
+
+@pytest.mark.parametrize(("invariant", "mutant", "base", "bend"), FOUND, ids=[row[0] for row in FOUND])
+def test_a_defect_violates_it_and_the_correct_client_does_not(
+    invariant: str, mutant: str, base: str, bend: Bend | None
+) -> None:
+    spec = Spec(PROTOCOL, base, () if bend is None else (bend,))
+    assert invariant in {finding.name for finding in judge(runner(PROTOCOL, mutant)(spec))}
+    assert judge(runner(PROTOCOL)(spec)) == []
