@@ -50,12 +50,16 @@ class Model(ABC):
         is_log: Whether targets are logs with positions in order.
         crediting: The ops by which the application itself allows deliveries.
         dropping: The ops that end a producer.
+        closing: The ops that close a target, so that nothing of it is surfaced any more.
         storing: The ops that store a position with the broker.
         size_field: Bytes of a frame that a limit of its size does not count.
         answer_within_s: What a client may take to answer the server.
         ok, refusal: Codes of answers: yes, and a no that any answer can have.
         refusals: Further codes that answers are given: known ones, and such as nobody knows.
         drains_on_close: Whether a close surfaces first all that has come.
+        connects_late: Whether a session is open without a connection; ops make those that they need.
+        answers_in_order: Whether answers are told apart by their order alone, so that a connection is given up
+            with a question that nobody waits for any more.
     """
 
     protocol: ClassVar[str]
@@ -77,10 +81,17 @@ class Model(ABC):
     refusal: ClassVar[Any] = 1
     refusals: ClassVar[Sequence[Any]] = ()
     drains_on_close: ClassVar[bool] = False
+    closing: ClassVar[tuple[str, ...]] = ()
+    connects_late: ClassVar[bool] = False
+    answers_in_order: ClassVar[bool] = False
 
     @abstractmethod
     def codec(self, side: str) -> Codec:
         """A new decoder of what the ``client`` or the ``server`` is handed."""
+
+    def codecs(self) -> tuple[Codec, Codec]:
+        """Decoders of what client and server are handed on a connection, where one has to know of the other."""
+        return self.codec("client"), self.codec("server")
 
     def is_garbage(self, frame: Malformed) -> bool:
         """Whether a client has to give the connection up, because it cannot skip this."""
@@ -97,6 +108,14 @@ class Model(ABC):
     def located(self, answer: Frame) -> Mapping[str, bool]:
         """Which targets an answer speaks of, and whether each can be used; most answers speak of none."""
         return {}
+
+    def properties_given(self, args: Args) -> Any:
+        """What is to go with the body of a message, from a publish's arguments; see `Written.properties`."""
+        return args.get("properties") or {}
+
+    def properties_of(self, heard: Any) -> Any:
+        """What an event ``message`` tells besides the body; see `Record.properties`."""
+        return heard["meta"].get("properties") or {}
 
     def settings(self, options: Args) -> dict[str, Any]:
         """What a subscription with these options asks for besides its start, as in `Window.settings`."""
@@ -172,7 +191,7 @@ class Pairing:
             return question
         other = "in" if direction == "out" else "out"
         key = key_of(frame)
-        waiting = self._open.get((other, key), []) if key is not None else []
+        waiting = self._open.get((other, key), [])  # those without a key are answered in their order
         answered = (one for one in waiting if self._tables[other][0][type(one.frame)] is type(frame))
         asked = next(answered, None)
         if asked is None:
