@@ -111,11 +111,9 @@ def _is_over(case: Case, conn: Conn, ended: Moment) -> bool:
 
 def _was_given_up(case: Case, ended: Moment) -> bool:
     """Whether an op ended then without its answer, by its deadline or because it was called off."""
-    return any(
-        done.result is not None and done.result.word in ("timeout", "cancelled") and done.ended is not None
-        and abs(done.ended.t - ended.t) < SLACK_S
-        for done in case.ops
-    )  # fmt: skip
+    ends = [done.ended for done in case.ops if done.result is not None and not done.result.ok]
+    ends += [told.at for told in case.told if told.word == "unknown"]
+    return any(end is not None and abs(end.t - ended.t) < SLACK_S for end in ends)
 
 
 @invariant("handshake-first")
@@ -172,6 +170,10 @@ def no_storm(case: Case) -> Iterator[Violation]:
     if "sessions" in case.notes:
         return
     for at in range(len(times) - STORM + 1):
+        if case.model.connects_late and any(
+            times[at] <= done.begun.t <= times[at] + 1.0 for done in case.ops
+        ):
+            continue  # each op may have made one
         if times[at + STORM - 1] - times[at] < 1.0:
             yield (f"{STORM} connections in {times[at + STORM - 1] - times[at]:.2f} s",)
 

@@ -58,8 +58,8 @@ class Model(ABC):
         refusals: Further codes that answers are given: known ones, and such as nobody knows.
         drains_on_close: Whether a close surfaces first all that has come.
         connects_late: Whether a session is open without a connection; ops make those that they need.
-        answers_in_order: Whether answers are told apart by their order alone, so that a connection is given up
-            with a question that nobody waits for any more.
+        answers_in_order: Whether answers are told apart by their order alone, so that a connection is given
+            up with a question that nobody waits for any more.
     """
 
     protocol: ClassVar[str]
@@ -90,7 +90,7 @@ class Model(ABC):
         """A new decoder of what the ``client`` or the ``server`` is handed."""
 
     def codecs(self) -> tuple[Codec, Codec]:
-        """Decoders of what client and server are handed on a connection, where one has to know of the other."""
+        """Decoders of what client and server are handed, which may have to know of each other."""
         return self.codec("client"), self.codec("server")
 
     def is_garbage(self, frame: Malformed) -> bool:

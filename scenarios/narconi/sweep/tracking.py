@@ -42,6 +42,7 @@ class Tracking:
             f.WsPublish: self._publish,
             f.WsConfirm: self._confirm,
             f.WsReject: self._refuse,
+            f.WsError: self._complain,
             f.WsDeliver: self._deliver,
             f.WsAck: self._ack,
         }
@@ -108,7 +109,8 @@ class Tracking:
         else:
             if self._closing is not None:
                 self._closing.answer, self._closing.answered = frame, at
-            if self.conn.goodbye is None:
+            broken = self.conn.garbage is not None and self.conn.garbage < at
+            if self.conn.goodbye is None and not broken:
                 self.conn.parting = self.conn.parting or at
         if self._window is not None:
             self._window.closed = self._window.closed or at
@@ -133,6 +135,12 @@ class Tracking:
         if self.conn.goodbye is None:
             place = self._place(frame.number)
             self.facts.settled.append(Settled(self.conn, at, place, False, frame.code))
+
+    def _complain(self, frame: f.WsError, at: Moment) -> None:
+        """The server ends a subscription because of an error of its own."""
+        self.facts.refused.append(Refused(at, self._queue, frame.code))
+        if self._window is not None:
+            self._window.refused = frame.code
 
     # consuming
 
