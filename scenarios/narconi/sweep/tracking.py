@@ -23,6 +23,7 @@ from fakebrokers.narconi import frames as f
 from fakebrokers.narconi.routes import find_route
 from scenarios.narconi.sweep.reading import is_accepted
 
+DONE = (None, 1000, 1001)  #: codes of a Close that says no more than that; others tell of an error
 EVERYTHING = "0"  #: an id that stands for all deliveries
 
 
@@ -109,8 +110,7 @@ class Tracking:
         else:
             if self._closing is not None:
                 self._closing.answer, self._closing.answered = frame, at
-            broken = self.conn.garbage is not None and self.conn.garbage < at
-            if self.conn.goodbye is None and not broken:
+            if self.conn.goodbye is None and frame.code in DONE:
                 self.conn.parting = self.conn.parting or at
         if self._window is not None:
             self._window.closed = self._window.closed or at

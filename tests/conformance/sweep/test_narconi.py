@@ -46,6 +46,11 @@ KEY = "dGhlIHNhbXBsZSBub25jZQ=="
             id="an answer that is not the last one",
         ),
         pytest.param("encodings", (Bend("c1", "out", 2, "field", [["ack_id"], ""]),), id="an empty ack id"),
+        pytest.param(
+            "encodings",
+            (Bend("c1", "out", 1, "unasked", ["empty object", "noise"]),),
+            id="a delivery without a body",
+        ),
     ],
 )
 def test_a_defect_that_was_found_is_mended(base: str, bends: tuple[Bend, ...]) -> None:
