@@ -26,9 +26,12 @@ def _was_told_gone(case: Case, target: Any) -> bool:
 
 def _was_refused(case: Case) -> bool:
     """Whether the server has refused to open something: it may have meant that for good."""
-    return any(
-        one.accepted is False and case.model.is_opening(one.frame) for one in case.facts.questions
-    ) or any(conn.turned_away is not None for conn in case.conns.values())
+    if any(one.accepted is False and case.model.is_opening(one.frame) for one in case.facts.questions):
+        return True
+    limits = [conn.agreed.frame_max for conn in case.conns.values()]
+    if any(0 < limit < case.model.least_limit for limit in limits):
+        return True  # which is a way to say no
+    return any(conn.turned_away is not None for conn in case.conns.values())
 
 
 @invariant("comes-back")

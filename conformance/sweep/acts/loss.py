@@ -49,9 +49,8 @@ def goodbye(passage: Passage, param: Any, model: Model) -> None:
 
 
 def loseable(place: Place, model: Model) -> Iterable[Param]:
-    """Whatever the server says; of the client's frames those that want an answer of their own."""
-    is_published = place.role is Role.PUBLISH and not model.answers_in_order
-    if place.direction == "out" or type(place.frame) in model.answers or is_published:
+    """Whatever the server says; of the client's frames those that want an answer. TCP loses nothing."""
+    if place.direction == "out" or type(place.frame) in model.answers:
         yield "", None
 
 

@@ -1,7 +1,15 @@
 """The base scripts of RabbitMQ Stream; see `conformance.sweep.bases`."""
 
 from scenarios.rabbitmq_stream.sweep.asking import ask, cancelled, large_answers
-from scenarios.rabbitmq_stream.sweep.consuming import both, consume, positions, several, single_active, slow
+from scenarios.rabbitmq_stream.sweep.consuming import (
+    both,
+    consume,
+    lazy,
+    positions,
+    several,
+    single_active,
+    slow,
+)
 from scenarios.rabbitmq_stream.sweep.lives import (
     BEATING,
     LATE_ENDS,
@@ -54,6 +62,7 @@ __all__ = [
     "given_up",
     "in_the_turn",
     "large_answers",
+    "lazy",
     "limits",
     "names",
     "nodes",

@@ -108,7 +108,7 @@ OPS = {
         Metadata,
         lambda args, frame: list(frame.streams) == list(args["targets"]),
         whereabouts,
-        apt=lambda args, answer: set(args["targets"]) <= {entry.stream for entry in answer.streams},
+        apt=lambda args, answer: sorted(args["targets"]) == sorted(entry.stream for entry in answer.streams),
     ),
     "rmqs.query_offset": Asks(
         QueryOffset,
