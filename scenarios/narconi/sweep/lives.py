@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.sweep.bases import Stage, base, text
+from conformance.sweep.bases import Base, Stage, base, text
 from scenarios.narconi.sweep._shared import EVENTS, PROBE, PUBLISH, SETTLING, put, queues, watched
 
 
@@ -110,3 +110,29 @@ async def rounds(stage: Stage) -> None:
         await stage.op("narc.post", target="P", body=text(f"h{number}"))
         await stage.op("stats")
     await stage.finale("publish", **PROBE)
+
+
+def raising(callback: str, times: int) -> Base:
+    """Callbacks of the application that fail, and messages behind them."""
+
+    async def script(stage: Stage) -> None:
+        queues(stage, "P", "C")
+        stage.notes["raises"] = True
+        await stage.connect(auto_reconnect=True)
+        await stage.op("subscribe", sub="c1", target="C", on_message=EVENTS)
+        await stage.op("raise_next", callback=callback, times=times)
+        put(stage, "C", *[f"m{i}" for i in range(4)])
+        await stage.sleep(1)
+        stage.kill()
+        await stage.sleep(5)
+        await stage.op("publish", 8.0, body=text("a"), **PUBLISH)
+        await stage.op("raise_next", callback=callback, times=0)
+        await watched(stage, "C", "last")
+        await stage.finale("publish", **PROBE)
+
+    return base(role="publisher", needs=["callback_raise"], bends=False, name=f"raising-{callback}-{times}")(
+        script
+    )
+
+
+RAISING = [raising(callback, times) for callback in ("session", "message", "error") for times in (1, 2)]
