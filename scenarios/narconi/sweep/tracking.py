@@ -66,8 +66,17 @@ class Tracking:
                 self._steps[type(frame)](frame, seen.at)
         if not self.conn.is_session and self.conn.ended_by == "client":
             self.conn.parting = self.conn.ended  # so HTTP clients say that they are done
+        self._part()
         if self._window is not None:
             self._window.closed = self._window.closed or self.conn.ended
+
+    def _part(self) -> None:
+        """A Close frame is answered before the connection is ended (RFC 6455, 5.5.1)."""
+        closing, ended = self._closing, self.conn.ended
+        if closing is None or closing.answer is not None or ended is None or self.conn.ended_by != "client":
+            return
+        if self.conn.garbage is None:
+            self.facts.misused.append((ended, f"the end of {self.conn.name}, and its Close had no answer"))
 
     def _ponged(self, question: Question, at: Moment) -> None:
         ping, pong = question.frame, question.answer
