@@ -42,7 +42,7 @@ def state_agrees(case: Case) -> Iterator[Violation]:
             if conn.ready is not None and conn.ready < ended and (conn.ended is None or conn.ended > begun)
         ]
         if done.result.value["open"]:
-            if not standing:
+            if not standing and not case.model.connects_late:
                 yield "the session is called open without a connection", ended
         elif closing is None or begun < closing:
             good = [
@@ -62,13 +62,16 @@ def one_loss_event(case: Case) -> Iterator[Violation]:
     ended = [
         conn
         for conn in case.conns.values()
-        if conn.ready is not None and conn.ended is not None and (closing is None or conn.ended < closing)
+        if conn.is_session
+        and conn.ready is not None
+        and conn.ended is not None
+        and (closing is None or conn.ended < closing)
     ]
     lost = [conn for conn in ended if conn.parting is None]
     closing_too = [
         conn for conn in case.conns.values()
         if closing is not None and conn.ready is not None and conn.ended is not None and conn.ended > closing
-        and conn.lost() is not None and conn.ended_by == "broker"
+        and conn.is_session and conn.lost() is not None and conn.ended_by == "broker"
     ]  # fmt: skip
     if len(told) > len(lost) + len(closing_too):
         yield f"{len(told)} losses were told, there were {len(lost)}", told[-1].at
@@ -98,6 +101,8 @@ def unprovoked_end(case: Case) -> Iterator[Violation]:
             continue
         if conn.ready is None and _is_over(case, conn, conn.ended):
             continue
+        if case.model.answers_in_order and _was_given_up(case, conn.ended):
+            continue
         yield f"{conn.name} was ended by the client; it was quiet for {quiet_s:.1f} s", conn.ended
 
 
@@ -106,6 +111,13 @@ def _is_over(case: Case, conn: Conn, ended: Moment) -> bool:
     if "abandons" in case.notes or ended.t - conn.accepted.t > HANDSHAKE_S:
         return True
     return any(abs(done.begun.t + done.timeout_s - ended.t) < DEADLINE_S for done in case.ops)
+
+
+def _was_given_up(case: Case, ended: Moment) -> bool:
+    """Whether an op ended then without its answer, by its deadline or because it was called off."""
+    ends = [done.ended for done in case.ops if done.result is not None and not done.result.ok]
+    ends += [told.at for told in case.told if told.word == "unknown"]
+    return any(end is not None and abs(end.t - ended.t) < SLACK_S for end in ends)
 
 
 @invariant("handshake-first")
@@ -162,6 +174,10 @@ def no_storm(case: Case) -> Iterator[Violation]:
     if "sessions" in case.notes:
         return
     for at in range(len(times) - STORM + 1):
+        if case.model.connects_late and any(
+            times[at] <= done.begun.t <= times[at] + 1.0 for done in case.ops
+        ):
+            continue  # each op may have made one
         if times[at + STORM - 1] - times[at] < 1.0:
             yield (f"{STORM} connections in {times[at + STORM - 1] - times[at]:.2f} s",)
 

@@ -104,7 +104,10 @@ def subscriptions_come_back(case: Case) -> Iterator[Violation]:
     if alive is None or not case.is_clear or not case.reconnects or _was_refused(case):
         return
     there = Counter(window.target for window in alive)
+    last = {window.target: window for window in case.facts.windows}
     for target, count in _wanted(case).items():
+        if target in last and last[target].refused is not None:
+            continue
         if there[target] < count and not _was_told_gone(case, target):
             mark = case.mark("subscribed")
             yield f"{there[target]} subscriptions of {target} on the wire, {count} are wanted", mark
@@ -190,7 +193,9 @@ def gone_for_a_reason(case: Case) -> Iterator[Violation]:
     for heard in case.session_events("target_closed"):
         targets = heard["targets"] or []
         what = ", ".join(targets) or "a target"
-        reasons = [one for one in case.facts.refused if one.at < heard.at and one.target in targets]
+        reasons = [
+            one for one in case.facts.refused if one.at < heard.at and (not targets or one.target in targets)
+        ]
         if not reasons:
             yield (
                 f"{what} was given up, and the server had refused nothing",

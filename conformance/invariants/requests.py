@@ -54,8 +54,9 @@ def ok_needs_answer(case: Case) -> Iterator[Violation]:
             opened = [w for w in case.facts.windows if w.opened and done.begun < w.opened < done.ended]
             if not opened and case.facts.windows:
                 yield "subscribe was ok without an answer that says so", done.ended
-    for done in case.done("connect"):
-        if done.result is None or not done.result.ok or done.ended is None or case.model.unseen_connections:
+    unseen = case.model.unseen_connections or case.model.connects_late
+    for done in () if unseen else case.done("connect"):
+        if done.result is None or not done.result.ok or done.ended is None:
             continue
         if not any(conn.ready and conn.ready < done.ended for conn in case.conns.values()):
             yield "connect was ok before a handshake was done", done.ended
@@ -155,7 +156,7 @@ def loss_ends_requests(case: Case) -> Iterator[Violation]:
 @invariant("fails-fast")
 def fails_fast(case: Case) -> Iterator[Violation]:
     """Without a connection, and with nobody who makes one, an op fails at once."""
-    if case.reconnects:
+    if case.reconnects or case.model.connects_late:
         return
     needy = {*case.model.ops, "publish", "publish_many", "subscribe"}
     for done in case.ops:

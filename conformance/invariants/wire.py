@@ -38,6 +38,8 @@ def id_reuse(case: Case) -> Iterator[Violation]:
         return  # the base itself has set the counter
     open_until: dict[tuple[str, Hashable], tuple[object, object]] = {}
     for question in case.facts.questions:
+        if question.key is None:
+            continue
         key = question.conn.name, question.key
         former = open_until.get(key)
         if former is not None and (former[1] is None or former[1] > question.asked):  # type: ignore[operator]

@@ -253,8 +253,10 @@ class Stage:
         if probe:
             self.mark("probe")
             patience_s = min(PROBE_S, 3 * self._longest_s)
+            begun_s = self.now
             result = await self.op(probe, patience_s, **args)
-            if not result.ok and result.word in ("connection", "protocol"):
+            is_early = result.word == "timeout" and self.now < begun_s + patience_s - 1.0
+            if not result.ok and (result.word in ("connection", "protocol") or is_early):
                 await self.op(
                     probe, patience_s, **args
                 )  # it was under way when the client gave up a connection

@@ -41,6 +41,7 @@ class Written(NamedTuple):
         place: What its outcome is told by: target, name of the producer, id.
         body: As it stands there; None where it is packed with others.
         is_deduplicated: Whether the broker tells a second copy from a first.
+        properties: What goes with the body, in the words of the adapter protocol; None: not to be compared.
     """
 
     conn: Conn
@@ -48,6 +49,7 @@ class Written(NamedTuple):
     place: tuple[Hashable, ...]
     body: bytes | None = None
     is_deduplicated: bool = False
+    properties: Any = None
 
 
 class Settled(NamedTuple):
@@ -90,11 +92,13 @@ class Record(NamedTuple):
     Attributes:
         position: Its place in the log, or its id.
         ts: When it was written, if the wire says so; None: not to be compared.
+        properties: What goes with the body, in the words of the adapter protocol; None: not to be compared.
     """
 
     position: Any
     body: bytes
     ts: Any = None
+    properties: Any = None
 
 
 class Arrival(NamedTuple):
@@ -191,6 +195,15 @@ class Noted(NamedTuple):
     position: Any
 
 
+class Confirmed(NamedTuple):
+    """The client has told the broker that it is done with a message; the key is `Record.position`."""
+
+    conn: Conn
+    at: Moment
+    target: str
+    key: Any
+
+
 @dataclass(slots=True)
 class Facts:
     """All of one run.
@@ -211,6 +224,7 @@ class Facts:
     handed: list[Handed] = field(default_factory=list)
     answered: list[Answered] = field(default_factory=list)
     noted: list[Noted] = field(default_factory=list)
+    confirmed: list[Confirmed] = field(default_factory=list)
     dropped: list[Dropped] = field(default_factory=list)
     refused: list[Refused] = field(default_factory=list)
 
@@ -225,3 +239,4 @@ class Facts:
         self.handed.sort(key=lambda one: one.at)
         self.answered.sort(key=lambda one: one.at)
         self.noted.sort(key=lambda one: one.at)
+        self.confirmed.sort(key=lambda one: one.at)

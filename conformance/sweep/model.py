@@ -54,6 +54,7 @@ class Model(ABC):
         is_log: Whether targets are logs with positions in order.
         crediting: The ops by which the application itself allows deliveries.
         dropping: The ops that end a producer.
+        closing: The ops that close a target, so that nothing of it is surfaced any more.
         storing: The ops that store a position with the broker.
         last_position: The last one that a log has; nothing is claimed of what lies behind it.
         least_limit: Bytes; with a smaller limit of frames nobody can say anything.
@@ -69,6 +70,9 @@ class Model(ABC):
         redelivers: Whether a message comes again until it is settled, and clients know those that were.
         other_parts: What may stand in place of a part of a message, besides what any protocol can have there.
         fixed: Arguments of ops, by name, of which nothing depends.
+        connects_late: Whether a session is open without a connection; ops make those that they need.
+        answers_in_order: Whether answers are told apart by their order alone, so that a connection is given
+            up with a question that nobody waits for any more.
     """
 
     protocol: ClassVar[str]
@@ -98,6 +102,9 @@ class Model(ABC):
     redelivers: ClassVar[bool] = False
     other_parts: ClassVar[Mapping[str, bytes]] = {}
     fixed: ClassVar[tuple[str, ...]] = ()
+    closing: ClassVar[tuple[str, ...]] = ()
+    connects_late: ClassVar[bool] = False
+    answers_in_order: ClassVar[bool] = False
 
     @abstractmethod
     def codec(self, side: str) -> Codec:
@@ -106,6 +113,10 @@ class Model(ABC):
     def codec_at(self, side: str, socket: str) -> Codec:
         """The same for one of the fake's sockets, where they speak otherwise; see `Conn.socket`."""
         return self.codec(side)
+
+    def codecs(self, socket: str = "") -> tuple[Codec, Codec]:
+        """Decoders of what client and server are handed, which may have to know of each other."""
+        return self.codec_at("client", socket), self.codec_at("server", socket)
 
     def is_garbage(self, frame: Malformed) -> bool:
         """Whether a client has to give the connection up, because it cannot skip this."""
@@ -122,6 +133,14 @@ class Model(ABC):
     def located(self, answer: Frame) -> Mapping[str, bool]:
         """Which targets an answer speaks of, and whether each can be used; most answers speak of none."""
         return {}
+
+    def properties_given(self, args: Args) -> Any:
+        """What is to go with the body of a message, from a publish's arguments; see `Written.properties`."""
+        return args.get("properties") or {}
+
+    def properties_of(self, heard: Any) -> Any:
+        """What an event ``message`` tells besides the body; see `Record.properties`."""
+        return heard["meta"].get("properties") or {}
 
     def settings(self, options: Args) -> dict[str, Any]:
         """What a subscription with these options asks for besides its start, as in `Window.settings`."""
@@ -197,7 +216,7 @@ class Pairing:
             return question
         other = "in" if direction == "out" else "out"
         key = key_of(frame)
-        waiting = self._open.get((other, key), []) if key is not None else []
+        waiting = self._open.get((other, key), [])  # those without a key are answered in their order
         answered = (one for one in waiting if self._tables[other][0][type(one.frame)] is type(frame))
         asked = next(answered, None)
         if asked is None:

@@ -47,6 +47,8 @@ class Conn:
         turned_away: The server has refused the handshake; with its code.
         goodbye: The server has said that it will end the connection.
         parting: The client has said so.
+        is_session: Whether the session hangs on it: its end is told as a loss. Not so where a connection
+            carries one request at a time, and another one does as well.
     """
 
     def __init__(self, name: str, accepted: Moment, socket: str = "") -> None:
@@ -65,6 +67,7 @@ class Conn:
         self.turned_away: tuple[Moment, Any] | None = None
         self.goodbye: Moment | None = None
         self.parting: Moment | None = None
+        self.is_session = True
 
     def __repr__(self) -> str:
         return f"Conn({self.name})"
@@ -96,7 +99,7 @@ def read_tape(rows: list[Row], model: Model) -> dict[str, Conn]:
     for number, row in enumerate(rows):
         if row.what == "accept":
             conns[row.connection] = Conn(row.connection, Moment(number, 0, row.t), row.data or "")
-            codecs[row.connection] = model.codec_at("client", row.data), model.codec_at("server", row.data)
+            codecs[row.connection] = model.codecs(row.data or "")
             continue
         if row.what not in ("in", "out", "end"):
             continue

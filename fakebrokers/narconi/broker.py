@@ -93,6 +93,11 @@ class Queue:
         self.deleted = False
         self._places = 0
 
+    @property
+    def total(self) -> int:
+        """How many messages were ever put into it."""
+        return self._places
+
     def put(self, message: Message) -> None:
         """Append one."""
         self._places += 1

@@ -90,6 +90,9 @@ class HttpConnection(asyncio.Protocol):
             self._answer.set_result(response)
 
     def eof_received(self) -> None:
+        response = self._reader.end() if self._reader is not None else None
+        if response is not None and self._answer is not None and not self._answer.done():
+            self._answer.set_result(response)
         self._ended("the server ended the connection before its answer was complete")
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -98,11 +101,7 @@ class HttpConnection(asyncio.Protocol):
     def _ended(self, text: str) -> None:
         self.is_open = False
         if self._answer is not None and not self._answer.done():
-            response = self._reader.end() if self._reader is not None else None
-            if response is not None:
-                self._answer.set_result(response)
-            else:
-                self._answer.set_exception(self.cut(text))
+            self._answer.set_exception(self.cut(text))
 
     def cut(self, text: str) -> ClientError:
         """What a response that did not come means: the server may have done it all the same."""

@@ -93,11 +93,13 @@ class Consumer:
         return value
 
     def decode(self, text: Any) -> bytes:
-        """The bytes of a body inside the metadata."""
+        """The bytes of a body inside the metadata. Raises `ClientError` (protocol) for what is none."""
         try:
+            if not isinstance(text, str):
+                raise TypeError
             if self.encoding == "base64":
                 return b64decode(text, validate=True)
-            return bytes.fromhex(text) if self.encoding == "hex" else str(text).encode()
+            return bytes.fromhex(text) if self.encoding == "hex" else text.encode()
         except (TypeError, ValueError):
             raise ClientError("protocol", f"no {self.encoding}: {text!r:.60}") from None
 

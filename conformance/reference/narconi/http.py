@@ -115,7 +115,9 @@ class ResponseReader:
                 raise ClientError("protocol", f"no HTTP response: {first!r:.60}")
             self._buffer = bytearray(rest)
             headers = [(name, value.strip()) for name, _, value in (line.partition(":") for line in lines)]
-            if words[1] != "100":
+            if (
+                len(words[1]) != 3 or words[1][0] != "1" or words[1] == "101"
+            ):  # others are not the last answer
                 self._head = Response(int(words[1]), headers)
                 return True
 

@@ -106,7 +106,7 @@ class NarconiOps:
     async def settle(self, sub: str, ref: str, how: str = "ack") -> None:
         subscription = self.adapter.subscription(sub)
         delivery: Delivery | None = subscription.native.get(ref)
-        if delivery is None or delivery.source is None or not delivery.ack_id or how == "nack":
+        if delivery is None or delivery.source is None or delivery.ack_id is None or how == "nack":
             raise kit.Failure("invalid", f"nothing to {how}")
         if how == "ack_to":
             delivery.source.settle_to(delivery.ack_id)

@@ -39,9 +39,9 @@ class Publisher:
 
     def publish(self, metadata: Mapping[str, Any], body: bytes, done: Done) -> None:
         """Send one message; `done` is called once with None or with what went wrong."""
-        self.pending.append(done)
         self._send(TEXT, self.encode_metadata(metadata))
         self._send(BINARY, body)
+        self.pending.append(done)  # not if it could not be sent
 
     def encode_metadata(self, metadata: Mapping[str, Any]) -> bytes:
         """A JSON object, also when it is empty: the server refuses an empty message.

@@ -6,6 +6,8 @@ from urllib.parse import quote
 
 import msgspec
 
+from conformance.reference.kit import ClientError
+
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """What a user may set.
@@ -41,5 +43,7 @@ class Addresses:
         return self.path(queue, "messages")
 
     def escape(self, name: str) -> str:
-        """A name as one segment of a path."""
+        """A name as one segment of a path. Raises `ClientError` (invalid) for one that would leave none."""
+        if not name:
+            raise ClientError("invalid", "names of projects and queues are not empty")
         return quote(name, safe=":")

@@ -139,10 +139,18 @@ class Socket(asyncio.Protocol):
 
     def _frames(self, data: bytes) -> None:
         try:
-            for message in self._reader.feed(data):
-                self.message(message)
+            self._messages(self._reader.feed(data))
         except BadFrame as error:
+            self._messages(error.before)
             self.fail(error, error.close_code)
+
+    def _messages(self, messages: list[Message]) -> None:
+        """What has come, up to the server's Close frame: nothing behind it counts (RFC 6455, 5.5.1)."""
+        try:
+            for message in messages:
+                if not self._is_open:
+                    return
+                self.message(message)
         except ClientError as error:
             self.fail(error, 1002)
 
@@ -166,7 +174,9 @@ class Socket(asyncio.Protocol):
         self._schedule_ping()
 
     def closed_by_server(self, payload: bytes) -> None:
-        """The server sends a Close frame, or answers ours."""
+        """The server sends a Close frame, or answers ours. Raises `ClientError` for half a code."""
+        if len(payload) == 1:
+            raise ClientError("protocol", "a Close frame with one byte of a code")
         if not self._closing:
             self.write(CLOSE, payload[:2])
         code = int.from_bytes(payload[:2], "big") if payload else None
@@ -179,7 +189,7 @@ class Socket(asyncio.Protocol):
 
     def fail(self, error: ClientError, close_code: int) -> None:
         """End the connection because of what the server sent."""
-        if not self._closing:
+        if self._is_open and not self._closing:
             self.write(CLOSE, close_code.to_bytes(2, "big"))
         self._lost(error.text, error)
         if self.wire is not None:
@@ -261,7 +271,8 @@ class Socket(asyncio.Protocol):
         if self._timer is not None:
             self._timer.cancel()
         for barrier in self._barriers:
-            barrier.cancel()
+            if not barrier.done():
+                barrier.set_result(None)  # nothing more can arrive
         if self._is_open:
             wanted, self._is_open, self._closing = self._closing, False, True
             end = error or ClientError("connection", text, definite=False)

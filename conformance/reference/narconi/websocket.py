@@ -19,11 +19,12 @@ class Message(NamedTuple):
 
 
 class BadFrame(ClientError):
-    """Bytes that end the connection with `close_code`."""
+    """Bytes that end the connection with `close_code`; `before` is what was complete in front of them."""
 
     def __init__(self, close_code: int, text: str) -> None:
         super().__init__("protocol", text)
         self.close_code = close_code
+        self.before: list[Message] = []
 
 
 def encode(opcode: int, payload: bytes, random: Random) -> bytes:
@@ -55,10 +56,14 @@ class MessageReader:
     def feed(self, data: bytes) -> list[Message]:
         """Take in bytes; what is complete now. Raises `BadFrame`, behind which nothing is read."""
         self._buffer += data
-        found = []
-        while (message := self._next()) is not None:
-            if message.opcode != CONTINUATION:
-                found.append(message)
+        found: list[Message] = []
+        try:
+            while (message := self._next()) is not None:
+                if message.opcode != CONTINUATION:
+                    found.append(message)
+        except BadFrame as error:
+            error.before = found
+            raise
         return found
 
     def _next(self) -> Message | None:

@@ -61,6 +61,13 @@ FOUND = [
     ("written-once", "bodies-end-at-64k", "bodies", None),
 ]  # fmt: skip
 
+#: Those of queues: protocol, invariant, mutant, base.
+OF_QUEUES = [
+    ("narconi", "confirms-by-order", "acks-on-arrival", "settle"),
+    ("narconi", "confirms-what-was-ordered", "ack-to-means-all", "settle"),
+    ("narconi", "writes-what-was-given", "metadata-in-binary", "publish"),
+]
+
 #: Those that no mutant of this client violates alone or at a known place; sweeps may.
 WITHOUT = {
     "adapter-protocol": "no mutant of the client is a mutant of its adapter",
@@ -87,11 +94,19 @@ def test_a_defect_violates_it_and_the_correct_client_does_not(
     assert judge(runner(PROTOCOL)(spec)) == []
 
 
+@pytest.mark.parametrize(("protocol", "invariant", "mutant", "base"), OF_QUEUES)
+def test_a_defect_with_queues_violates_it(protocol: str, invariant: str, mutant: str, base: str) -> None:
+    spec = Spec(protocol, base)
+    assert invariant in {finding.name for finding in judge(runner(protocol, mutant)(spec))}
+    assert judge(runner(protocol)(spec)) == []
+
+
 def test_the_list_is_complete() -> None:
     names = {each.name for each in INVARIANTS.values()}
     settling = {row[0] for row in test_settling.FOUND} | set(test_settling.WITHOUT)
-    assert {row[0] for row in FOUND} | set(WITHOUT) | settling == names
-    assert not {row[0] for row in FOUND} & set(WITHOUT)
+    found = {row[0] for row in FOUND} | {row[1] for row in OF_QUEUES}
+    assert found | set(WITHOUT) | settling == names
+    assert not found & set(WITHOUT)
 
 
 def test_every_rule_stands_in_words() -> None:

@@ -1,0 +1,1 @@
+"""What the sweep has to know of Narconi, and its base scripts."""

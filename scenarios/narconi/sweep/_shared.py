@@ -1,0 +1,36 @@
+"""What the base scripts of Narconi share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from conformance.sweep.bases import Stage, text
+from scenarios.narconi.sweep.model import PROJECT
+
+PUBLISH: dict[str, Any] = {"target": "P", "wait": True}
+PROBE: dict[str, Any] = {**PUBLISH, "body": text("probe")}
+EVENTS = {"mode": "event"}
+SETTLING = {"mode": "event", "auto_settle": "ack"}
+LONG_S = 120.0  #: in which every back-off ends
+LOOK_S = 10.0
+
+
+def queues(stage: Stage, *names: str) -> None:
+    """These queues are there."""
+    for name in names or ("P",):
+        stage.broker.ensure(PROJECT, name)
+
+
+def put(stage: Stage, queue: str, *bodies: str, **more: Any) -> None:
+    """Messages of somebody else."""
+    for body in bodies:
+        stage.broker.put(PROJECT, queue, body.encode(), **more)
+
+
+async def watched(stage: Stage, queue: str, body: str) -> None:
+    """Clear the faults, wait until every back-off has ended, and see that messages still come."""
+    stage.calm()
+    await stage.sleep(LONG_S)
+    put(stage, queue, body)
+    await stage.sleep(LOOK_S)
+    stage.mark("subscribed")

@@ -1,0 +1,206 @@
+"""What the sweep has to know of Narconi (docs/protocols/narconi.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from conformance.adapter.kit import report_body
+from conformance.adapter.messages import body_bytes
+from conformance.sweep.facts import Facts
+from conformance.sweep.model import Args, Asks, Model
+from conformance.sweep.view import Conn
+from fakebrokers.core.frames import Frame
+from fakebrokers.core.session import Codec
+from fakebrokers.narconi import frames as f
+from fakebrokers.narconi.codec import NarconiCodec
+from fakebrokers.narconi.websocket import CLOSE, CONTINUATION, PING, TEXT, encode_frame
+from scenarios.narconi.sweep.reading import ANSWERS, Answers, Requests
+from scenarios.narconi.sweep.tracking import Tracking
+
+PROJECT = "test"  #: what clients use where no option says otherwise
+EMPTY = (("Content-Length", "0"),)
+PREFIX = "x-msg-x-"
+#: What an answer with a yes looks like.
+YES: Mapping[type[Frame], tuple[int, ...]] = {
+    f.QueueEnsured: (201,),
+    f.QueueDeleted: (204,),
+    f.HttpConfirm: (201,),
+    f.HttpDeliver: (200, 204),
+    f.HttpEmpty: (200, 204),
+    f.HttpReject: (),
+    f.HttpError: (),
+    f.WsAccept: (101,),
+    f.WsRefuse: (),
+}
+
+
+def taken(answer: f.HttpResponse) -> dict[str, Any]:
+    """What the op returns for a message, or for none."""
+    if answer.status == 204:
+        return {"message": None}
+    named = {name.lower(): value for name, value in reversed(answer.headers)}
+    headers = {name: value for name, value in named.items() if name.startswith(PREFIX)}
+    if "content-type" in named:
+        headers["Content-Type"] = named["content-type"]
+    stamp, again = named.get("x-msg-timestamp"), named.get("x-msg-redelivered")
+    message: dict[str, Any] = {"headers": headers, "body": report_body(answer.body)}
+    message["ts"] = int(stamp) if stamp and stamp.isdecimal() else None
+    message["redelivered"] = None if again is None else again == "true"
+    return {"message": message}
+
+
+def _of(args: Args, frame: f.HttpRequest) -> bool:
+    return bool(frame.queue == args["target"])
+
+
+OPS = {
+    "narc.ensure_queue": Asks(f.EnsureQueue, _of),
+    "narc.delete_queue": Asks(f.DeleteQueue, _of),
+    "narc.post": Asks(
+        f.HttpPublish, lambda args, frame: _of(args, frame) and frame.body == body_bytes(args["body"])
+    ),
+    "narc.take": Asks(f.HttpConsume, _of, taken),
+}
+
+SPECIMENS: Mapping[type[Frame], Frame] = {
+    f.QueueEnsured: f.QueueEnsured(201, EMPTY),
+    f.QueueDeleted: f.QueueDeleted(204),
+    f.HttpConfirm: f.HttpConfirm(201, EMPTY),
+    f.HttpReject: f.HttpReject(404, EMPTY),
+    f.HttpDeliver: f.HttpDeliver(200, (("Content-Length", "1"),), b"z"),
+    f.HttpEmpty: f.HttpEmpty(204),
+    f.HttpError: f.HttpError(404, EMPTY),
+    f.Continue: f.Continue(100),
+    f.WsAccept: f.WsAccept(101),
+    f.WsRefuse: f.WsRefuse(404, (("Connection", "close"), *EMPTY)),
+    f.WsReject: f.WsReject("Message too large.", 429),
+    f.WsError: f.WsError("Something has happened.", 500),
+    f.WsDeliver: f.WsDeliver(b"z", ack_id="77"),
+}
+
+NOISE = {
+    "masked": encode_frame(TEXT, b"", masked=True),
+    "reserved bit": encode_frame(TEXT, b"", rsv=4),
+    "unknown opcode": encode_frame(3, b"a"),
+    "continuation of nothing": encode_frame(CONTINUATION, b"a"),
+    "no UTF-8": encode_frame(TEXT, b"\xff\xfe"),
+    "large ping": encode_frame(PING, bytes(126)),
+    "ping in pieces": encode_frame(PING, b"a", fin=False),
+    "no JSON": encode_frame(TEXT, b"hello"),
+    "a list": encode_frame(TEXT, b"[1]"),
+    "a number": encode_frame(TEXT, b"5"),
+    "empty object": encode_frame(TEXT, b"{}"),
+    "close of one byte": encode_frame(CLOSE, b"\x03"),
+    "close without a code": encode_frame(CLOSE, b""),
+    "letters": b"hello\r\n\r\n",
+    "huge": b"\x82\x7f" + (1 << 40).to_bytes(8),
+}
+
+UNASKED: Mapping[str, Frame] = {
+    "ping": f.WsPing(b"are you there"),
+    "pong": f.WsPong(b"nobody asked"),
+    "close 1001": f.WsClose(1001, "going away"),
+    "close 1011": f.WsClose(1011, ""),
+}
+
+
+def _delete(broker: Any) -> None:
+    for name in list(broker.broker.queues):
+        broker.delete(*name.split("_", 1))
+
+
+HAPPENINGS = {
+    "queues are deleted": _delete,
+    "the backend is lost": lambda broker: broker.lose_backend(),
+}
+
+
+class NarconiModel(Model):
+    """See `conformance.sweep.model.Model`."""
+
+    protocol = "narconi"
+    answers = ANSWERS
+    questions = {f.WsPing: f.WsPong}  # noqa: RUF012 # as its type says
+    ops = OPS
+    specimens = SPECIMENS
+    unasked = UNASKED
+    noise = NOISE
+    happenings = HAPPENINGS
+    ok, refusal = 200, 404
+    refusals = (400, 403, 429, 500, 503, 999)
+    connects_late = True
+    answers_in_order = True
+
+    def codec(self, side: str) -> Codec:
+        return NarconiCodec()
+
+    def codecs(self, socket: str = "") -> tuple[Codec, Codec]:
+        requests = Requests()
+        return Answers(requests), requests
+
+    def said_by_server(self) -> Sequence[type[Frame]]:
+        return [*SPECIMENS, f.WsConfirm, f.WsPing, f.WsPong]
+
+    def goodbye(self) -> Frame:
+        return f.WsClose(1000)
+
+    def accepts(self, frame: Any) -> bool:
+        if isinstance(frame, f.HttpResponse):
+            return frame.status in YES.get(type(frame), ())
+        return not isinstance(frame, f.WsReject)
+
+    def opposite(self, frame: Any, code: Any) -> Frame | None:
+        said = self.refusal if code is None else code
+        if isinstance(frame, f.WsConfirm):
+            return f.WsReject("no", said, frame.number)
+        if isinstance(frame, f.WsReject):
+            return f.WsConfirm(frame.number)
+        if isinstance(frame, f.WsAccept) and frame.status == 101:
+            return f.WsRefuse(said, (("Connection", "close"), *EMPTY), number=frame.number)
+        if not isinstance(frame, f.HttpResponse) or type(frame) not in YES:
+            return None
+        yes = YES[type(frame)] or (201,)
+        other: Frame = msgspec.structs.replace(frame, status=said if self.accepts(frame) else yes[0])
+        return other
+
+    def payload_at(self, frame: Frame) -> int | None:
+        if not isinstance(frame, f.WsDeliver) or frame.encoding is not None or not frame.payload:
+            return None
+        return len(NarconiCodec().encode(frame)) - len(frame.payload)
+
+    def track(self, conn: Conn, facts: Facts) -> None:
+        Tracking(self, conn, facts).run()
+
+    def is_opening(self, frame: Frame) -> bool:
+        return isinstance(frame, f.WsUpgrade)
+
+    def properties_given(self, args: Args) -> Any:
+        return args.get("headers") or {}
+
+    def properties_of(self, heard: Any) -> Any:
+        return {name: heard[name] for name in ("headers", "redelivered", "ts")}
+
+    def settings(self, options: Args) -> dict[str, Any]:
+        limit = options.get("limit")
+        return {
+            "ack": bool(options.get("ack")),
+            "limit": None if limit is None else str(limit),
+            "encoding": options.get("encoding"),
+        }
+
+    def place(self, args: Args, key: Any) -> tuple[Hashable, ...]:
+        return args["target"], "", key
+
+    def stored(self, broker: Any) -> dict[str, list[tuple[Any, bytes]]]:
+        """Of the queues from which nobody has taken anything."""
+        return {
+            name.split("_", 1)[1]: [(one.place, one.payload) for one in queue.ready]
+            for name, queue in broker.broker.queues.items()
+            if queue.total == len(queue.ready)
+        }
+
+
+MODEL = NarconiModel()

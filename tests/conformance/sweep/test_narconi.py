@@ -1,0 +1,139 @@
+"""Narconi's part of the sweep: defects that it has found stay mended, and what it reads is read rightly."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from conformance.invariants import judge
+from conformance.sweep.run import runner
+from conformance.sweep.specs import Bend, Change, Spec
+from fakebrokers.core.frames import Malformed
+from fakebrokers.narconi import frames as f
+from fakebrokers.narconi.websocket import BINARY, CLOSE, TEXT, accept_key, encode_frame
+from scenarios.narconi.sweep.reading import Answers, Requests
+
+PROTOCOL = "narconi"
+RST = Bend("c1", "out", 5, "rst")
+KEY = "dGhlIHNhbXBsZSBub25jZQ=="
+
+
+@pytest.mark.parametrize(
+    ("base", "bends"),
+    [
+        pytest.param("unwaited", (RST, Bend("c2", "out", 1, "rst")), id="a message that could not be sent"),
+        pytest.param("drained", (Bend("c1", "in", 3, "rst"),), id="a loss in a graceful end"),
+        pytest.param("settle", (Bend("c1", "in", 3, "goodbye", "stays"),), id="deliveries behind a Close"),
+        pytest.param(
+            "publish",
+            (Bend("c1", "out", 2, "unasked", ["close of one byte", "noise"]),),
+            id="half a code in a Close",
+        ),
+        pytest.param(
+            "refused",
+            (Bend("c2", "out", 6, "unasked", ["letters", "noise"]),),
+            id="an answer in front of what is no frame",
+        ),
+        pytest.param(
+            "closing",
+            (Bend("c3", "out", 1, "field", [["headers"], "no entries"]),),
+            id="a body without a length, and a close",
+        ),
+        pytest.param(
+            "closing",
+            (Bend("c3", "out", 1, "field", [["status"], {"add": -1}]),),
+            id="an answer that is not the last one",
+        ),
+        pytest.param("encodings", (Bend("c1", "out", 2, "field", [["ack_id"], ""]),), id="an empty ack id"),
+        pytest.param(
+            "encodings",
+            (Bend("c1", "out", 1, "unasked", ["empty object", "noise"]),),
+            id="a delivery without a body",
+        ),
+    ],
+)
+def test_a_defect_that_was_found_is_mended(base: str, bends: tuple[Bend, ...]) -> None:
+    case = runner(PROTOCOL)(Spec(PROTOCOL, base, bends))
+    assert case.hits == len(bends)
+    assert not judge(case)
+
+
+def test_an_empty_name_reaches_no_other_queue() -> None:
+    case = runner(PROTOCOL)(Spec(PROTOCOL, "closing", (), (Change(7, "target", ""),)))
+    [take] = case.done("narc.take")
+    assert take.result is not None and take.result.word == "invalid"
+    assert not judge(case)
+
+
+def read(request: bytes, *answers: bytes) -> list[Any]:
+    """What comes out for a request and its answers."""
+    requests = Requests()
+    reader = Answers(requests)
+    list(requests.feed(request))
+    return [frame for data in answers for frame, _ in reader.feed(data)]
+
+
+def upgrade(protocol: str, query: str = "") -> tuple[bytes, bytes]:
+    """An upgrade, and its acceptance."""
+    asked = (
+        f"GET /v2/test/queues/q/messages{query} HTTP/1.1\r\nHost: h\r\nUpgrade: websocket\r\n"
+        f"Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: {KEY}\r\n"
+        f"Sec-WebSocket-Protocol: {protocol}\r\n\r\n"
+    )
+    said = (
+        "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+        f"Sec-WebSocket-Accept: {accept_key(KEY)}\r\nSec-WebSocket-Protocol: {protocol}\r\n\r\n"
+    )
+    return asked.encode(), said.encode()
+
+
+def test_what_an_answer_means_depends_on_its_request() -> None:
+    take = b"DELETE /v2/test/queues/q/messages HTTP/1.1\r\nHost: h\r\n\r\n"
+    delete = b"DELETE /v2/test/queues/q HTTP/1.1\r\nHost: h\r\n\r\n"
+    none = b"HTTP/1.1 204 No Content\r\n\r\n"
+    assert [type(frame) for frame in read(take, none)] == [f.HttpDeliver]
+    assert [type(frame) for frame in read(delete, none, none)] == [f.QueueDeleted, Malformed]
+
+
+def test_answers_come_in_pieces_and_chunks() -> None:
+    post = b"POST /v2/test/queues/q/messages HTTP/1.1\r\nHost: h\r\nContent-Length: 0\r\n\r\n"
+    said = b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 201 Created\r\n"
+    said += b"Transfer-Encoding: chunked\r\n\r\n2\r\nab\r\n0\r\n\r\n"
+    pieces = [said[at : at + 1] for at in range(len(said))]
+    first, second = read(post, *pieces)
+    assert (type(first), type(second)) == (f.Continue, f.HttpConfirm)
+    assert second.body == b"ab"
+
+
+def test_deliveries_in_one_message_and_in_two() -> None:
+    asked, accepted = upgrade("consume", "?ack")
+    data = encode_frame(TEXT, b'{"ackId":"1","x-msg-x-n":"2"}') + encode_frame(BINARY, b"ab")
+    _, delivery = read(asked, accepted + data)
+    assert (delivery.ack_id, delivery.payload, delivery.headers) == ("1", b"ab", {"x-msg-x-n": "2"})
+    asked, accepted = upgrade("consume", "?encoding=hex")
+    _, delivery, bad = read(
+        asked,
+        accepted,
+        encode_frame(TEXT, b'{"message":"6162"}'),
+        encode_frame(TEXT, b'{"message":"6"}'),
+    )
+    assert delivery.payload == b"ab"
+    assert isinstance(bad, Malformed)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        encode_frame(TEXT, b"", masked=True),
+        encode_frame(TEXT, b"\xff"),
+        encode_frame(CLOSE, b"\x03"),
+        encode_frame(TEXT, b""),
+        encode_frame(TEXT, b"[]"),
+    ],
+    ids=["a mask", "no UTF-8", "half a code", "a confirm for nothing", "neither confirm nor error"],
+)
+def test_what_a_publisher_must_not_be_told(data: bytes) -> None:
+    asked, accepted = upgrade("publish")
+    _, bad = read(asked, accepted, data)
+    assert isinstance(bad, Malformed)
