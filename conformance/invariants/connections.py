@@ -87,8 +87,8 @@ def unprovoked_end(case: Case) -> Iterator[Violation]:
         if conn.parting is not None:
             continue
         quiet_s = conn.ended.t - (conn.handed[-1] if conn.handed else conn.accepted.t)
-        beat = conn.agreed.heartbeat_s
-        if beat and quiet_s >= 2 * beat - SLACK_S:
+        patience = conn.agreed.patience_s
+        if patience and quiet_s >= patience[0] - SLACK_S:
             continue
         if conn.ready is None and (conn.ended.t - conn.accepted.t > 1.0 or "abandons" in case.notes):
             continue  # a handshake has a deadline
@@ -130,14 +130,15 @@ def beats(case: Case) -> Iterator[Violation]:
 def silence_noticed(case: Case) -> Iterator[Violation]:
     """A server that has agreed to heartbeats and falls silent is given up."""
     for conn in case.conns.values():
-        beat = conn.agreed.heartbeat_s
-        if not beat or conn.ready is None:
+        patience = conn.agreed.patience_s
+        if not patience or conn.ready is None:
             continue
         last = conn.ready.t
         end = conn.ended.t if conn.ended is not None else case.ended_s
         for moment in [*(t for t in conn.handed if t >= last), end]:
-            if moment - last > 4 * beat + 1.0:
-                yield f"{conn.name}: {moment - last:.1f} s of silence, {beat:g} s were agreed", conn.ready
+            if moment - last > patience[1] + 1.0:
+                what = f"{moment - last:.1f} s of silence, {patience[1]:g} s are the most"
+                yield f"{conn.name}: {what}", conn.ready
                 break
             last = moment
 

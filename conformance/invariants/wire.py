@@ -17,6 +17,8 @@ def wire_legal(case: Case) -> Iterator[Violation]:
         for seen in conn.of("in"):
             if isinstance(seen.frame, Malformed):
                 yield seen.frame.problem, seen.at
+    for at, what in case.facts.broken:
+        yield what, at
 
 
 @invariant("frame-max")
@@ -38,6 +40,8 @@ def id_reuse(case: Case) -> Iterator[Violation]:
         return  # the base itself has set the counter
     open_until: dict[tuple[str, Hashable], tuple[object, object]] = {}
     for question in case.facts.questions:
+        if question.key is None:
+            continue
         key = question.conn.name, question.key
         former = open_until.get(key)
         if former is not None and (former[1] is None or former[1] > question.asked):  # type: ignore[operator]

@@ -41,6 +41,7 @@ class Written(NamedTuple):
         place: What its outcome is told by: target, name of the producer, id.
         body: As it stands there; None where it is packed with others.
         is_deduplicated: Whether the broker tells a second copy from a first.
+        properties: What goes with the body, in the words of the adapter protocol; None: not to be compared.
     """
 
     conn: Conn
@@ -48,6 +49,7 @@ class Written(NamedTuple):
     place: tuple[Hashable, ...]
     body: bytes | None = None
     is_deduplicated: bool = False
+    properties: Any = None
 
 
 class Settled(NamedTuple):
@@ -90,11 +92,13 @@ class Record(NamedTuple):
     Attributes:
         position: Its place in the log, or its id.
         ts: When it was written, if the wire says so; None: not to be compared.
+        properties: What goes with the body, in the words of the adapter protocol; None: not to be compared.
     """
 
     position: Any
     body: bytes
     ts: Any = None
+    properties: Any = None
 
 
 class Arrival(NamedTuple):
@@ -112,7 +116,7 @@ class Arrival(NamedTuple):
 
 
 class Refused(NamedTuple):
-    """The server has said of a target that it cannot be used."""
+    """The server has said of a target that it cannot be used, or has left the question unanswered."""
 
     at: Moment
     target: str
@@ -164,6 +168,15 @@ class Noted(NamedTuple):
     position: Any
 
 
+class Confirmed(NamedTuple):
+    """The client has told the broker that it is done with a message; the key is `Record.position`."""
+
+    conn: Conn
+    at: Moment
+    target: str
+    key: Any
+
+
 @dataclass(slots=True)
 class Facts:
     """All of one run.
@@ -172,16 +185,19 @@ class Facts:
         questions: Those of the client.
         asked_back: Those of the server.
         misused: Frames of the client for something that it does not have; with a sentence.
+        broken: Frames of the client that can be read, and contradict themselves or an earlier one.
     """
 
     questions: list[Question] = field(default_factory=list)
     asked_back: list[Question] = field(default_factory=list)
     misused: list[tuple[Moment, str]] = field(default_factory=list)
+    broken: list[tuple[Moment, str]] = field(default_factory=list)
     written: list[Written] = field(default_factory=list)
     settled: list[Settled] = field(default_factory=list)
     ids: list[IdUse] = field(default_factory=list)
     windows: list[Window] = field(default_factory=list)
     noted: list[Noted] = field(default_factory=list)
+    confirmed: list[Confirmed] = field(default_factory=list)
     dropped: list[Dropped] = field(default_factory=list)
     refused: list[Refused] = field(default_factory=list)
 
@@ -194,3 +210,4 @@ class Facts:
         self.written.sort(key=lambda one: one.at)
         self.settled.sort(key=lambda one: one.at)
         self.noted.sort(key=lambda one: one.at)
+        self.confirmed.sort(key=lambda one: one.at)

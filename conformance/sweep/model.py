@@ -20,16 +20,19 @@ class Asks(NamedTuple):
     """An op that asks one question and returns its answer.
 
     Attributes:
-        kind: The frame of the question.
+        kind: The frame of the question; several where the op asks one after the other.
         fits: Whether a frame is what this op asks, from the op's arguments.
         value: What the op has to return for an answer, to be compared key by key; None: nothing.
         apt: Whether an answer says anything about what this op asks; None: all do.
+        parts: Of an op that asks several questions, from its arguments: the kinds that each of them may have.
+            All have to be accepted before it is done. None: any question will do.
     """
 
-    kind: type[Frame]
+    kind: type[Frame] | tuple[type[Frame], ...]
     fits: Callable[[Args, Any], bool]
     value: Callable[[Any], Mapping[str, Any]] | None = None
     apt: Callable[[Args, Any], bool] | None = None
+    parts: Callable[[Args], Sequence[tuple[type[Frame], ...]]] | None = None
 
 
 class Model(ABC):
@@ -50,11 +53,13 @@ class Model(ABC):
         is_log: Whether targets are logs with positions in order.
         crediting: The ops by which the application itself allows deliveries.
         dropping: The ops that end a producer.
+        closing: The ops that close a target, so that nothing of it is surfaced any more.
         storing: The ops that store a position with the broker.
         size_field: Bytes of a frame that a limit of its size does not count.
         answer_within_s: What a client may take to answer the server.
         ok, refusal: Codes of answers: yes, and a no that any answer can have.
         refusals: Further codes that answers are given: known ones, and such as nobody knows.
+        subscribe_asks: Whether the op ``subscribe`` asks the server for something; if not, another op has.
         drains_on_close: Whether a close surfaces first all that has come.
     """
 
@@ -70,6 +75,7 @@ class Model(ABC):
     is_log: ClassVar[bool] = False
     crediting: ClassVar[tuple[str, ...]] = ()
     dropping: ClassVar[tuple[str, ...]] = ()
+    closing: ClassVar[tuple[str, ...]] = ()
     storing: ClassVar[tuple[str, ...]] = ()
     size_field: ClassVar[int] = 0
     answer_within_s: ClassVar[float] = 1.0
@@ -77,6 +83,7 @@ class Model(ABC):
     refusal: ClassVar[Any] = 1
     refusals: ClassVar[Sequence[Any]] = ()
     drains_on_close: ClassVar[bool] = False
+    subscribe_asks: ClassVar[bool] = True
 
     @abstractmethod
     def codec(self, side: str) -> Codec:
@@ -89,6 +96,14 @@ class Model(ABC):
     @abstractmethod
     def track(self, conn: Conn, facts: Facts) -> None:
         """Go through the frames of one connection and note what they mean, on `conn` and in `facts`."""
+
+    def is_answer(self, asked: Frame, frame: Frame) -> bool:
+        """Whether a frame of the server, with the key of a question, is of a kind that answers it."""
+        return self.answers[type(asked)] is type(frame)
+
+    def is_bearable(self, frame: Frame) -> bool:
+        """Whether a run with this changed frame has an end: no signs of life every millisecond, say."""
+        return True
 
     def is_opening(self, frame: Frame) -> bool:
         """Whether a question declares something that has to be there again behind a loss."""
@@ -168,9 +183,8 @@ class Pairing:
             return question
         other = "in" if direction == "out" else "out"
         key = key_of(frame)
-        waiting = self._open.get((other, key), []) if key is not None else []
-        answered = (one for one in waiting if self._tables[other][0][type(one.frame)] is type(frame))
-        asked = next(answered, None)
+        waiting = self._open.get((other, key), [])  # those without a key are answered in their order
+        asked = next((one for one in waiting if self._answers(other, one.frame, frame)), None)
         if asked is None:
             return None
         waiting.remove(asked)
@@ -179,6 +193,11 @@ class Pairing:
         status = type(frame).spec.status
         asked.code = None if status is None else getattr(frame, status)
         return asked
+
+    def _answers(self, direction: str, asked: Frame, frame: Frame) -> bool:
+        if direction == "in":
+            return self._model.is_answer(asked, frame)
+        return self._model.questions[type(asked)] is type(frame)
 
 
 def key_of(frame: Frame) -> Hashable:

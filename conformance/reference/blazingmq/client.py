@@ -74,7 +74,8 @@ class BlazingClient:
             return
         self.link = None
         self.posts.end(error)
-        self.queues.lost()
+        if self.reconnects:
+            self.queues.lost()
         if self.runtime.is_closed:
             return
         self.told_loss(error)
@@ -92,6 +93,7 @@ class BlazingClient:
         try:
             await self.pauses.retry(lambda: self.dial(ATTEMPT_S), self.is_final)
         except ClientError as error:
+            self.queues.end()
             self.runtime.callbacks.tell("disconnected", error.text)
             return
         self.runtime.callbacks.tell("reconnected")

@@ -105,10 +105,11 @@ def fields(place: Place, model: Model) -> Iterable[Param]:
         where = ".".join(part for part in path[:FEW_ITEMS] if isinstance(part, str))
         for word, new in other_values(value):
             try:
-                data = _bytes(codec.encode(bent(place.frame, (path, new))))
+                changed = bent(place.frame, (path, new))
+                data = _bytes(codec.encode(changed))
             except Exception:
                 continue
-            if data not in seen:
+            if data not in seen and model.is_bearable(changed):
                 seen.add(data)
                 yield f"{where} {word}", [list(path), new]
 

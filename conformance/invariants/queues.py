@@ -1,0 +1,183 @@
+"""Queues: what was delivered is surfaced, and what the application is done with is confirmed, once."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from conformance.adapter.messages import body_bytes
+from conformance.invariants.registry import Violation, invariant
+from conformance.sweep.bases import Done
+from conformance.sweep.case import Case
+from conformance.sweep.facts import Record, Window
+from conformance.sweep.tape import Moment
+from conformance.sweep.told import Heard, bodies_of
+
+DUE_S = 0.5  #: what a client may take to hand a message over, besides the callbacks in front of it
+WRITE_S = 1.0  #: what it may take to write a confirm
+Come = tuple[Moment, Window, Record]
+Name = tuple[str, Any]  #: of a message: its target and its id
+
+
+def plain(value: Any) -> Any:
+    """A property as ops, events and wires write it, in one form: bytes, text, or a mapping of them."""
+    if isinstance(value, Mapping):
+        if "b64" in value or "text" in value:
+            return body_bytes(value)
+        return {name: plain(one) for name, one in value.items()}
+    return (
+        value if isinstance(value, bytes) else str(value).lower() if isinstance(value, bool) else str(value)
+    )
+
+
+def _subscribed(case: Case) -> Iterator[Done]:
+    """The subscriptions of targets that have no other one."""
+    ops = [done for done in case.done("subscribe") if done.result is not None]
+    counts = Counter(done.args["target"] for done in ops)
+    names = Counter(done.args["sub"] for done in ops)
+    return (done for done in ops if counts[done.args["target"]] == names[done.args["sub"]] == 1)
+
+
+def _come(case: Case, target: str | None = None) -> list[Come]:
+    """All that came for a target, on whatever connection, in order."""
+    rows = [
+        (arrival.at, window, record)
+        for window in case.facts.windows
+        if target in (None, window.target)
+        for arrival in window.arrivals
+        for record in arrival.records
+    ]
+    return sorted(rows, key=lambda row: row[0])
+
+
+def _pause_s(done: Done) -> float:
+    return float((done.args.get("on_message") or {}).get("sleep_ms", 0)) / 1000
+
+
+@invariant("delivers-what-came")
+def delivers_what_came(case: Case) -> Iterator[Violation]:
+    """The application gets every message that was delivered, as often, in order, and no other."""
+    if case.model.is_log:
+        return
+    slow_s = sum(_pause_s(done) for done in case.done("subscribe"))
+    times = [at.t for at, _, _ in _come(case)]
+    for done in _subscribed(case):
+        come = _come(case, done.args["target"])
+        place = 0
+        for heard in case.heard("message"):
+            if heard["sub"] != done.args["sub"]:
+                continue
+            skipped = []
+            while place < len(come) and not _same(heard, come[place][2]):
+                skipped.append(come[place])
+                place += 1
+            if place == len(come) or heard.at < come[place][0]:
+                yield f"{heard['position']} was surfaced unasked, again, or out of order", heard.at
+                break
+            for at, window, record in skipped:
+                if _was_due(case, done, window, heard.at.t):
+                    yield f"{record.position} was passed over", at, heard.at
+            yield from _same_properties(heard, come[place][2])
+            place += 1
+        else:
+            for at, window, record in come[place:]:
+                latest_s = max(at.t, done.begun.t) + DUE_S + slow_s * sum(1 for t in times if t <= at.t)
+                if _was_due(case, done, window, latest_s + case.slack_s):
+                    yield f"{record.position} came to the client and was not surfaced", at
+                    break
+
+
+def _was_due(case: Case, done: Done, window: Window, by_s: float) -> bool:
+    """Whether nothing has ended a subscription, or the life that a message came in, until then."""
+    target, sub = done.args["target"], done.args["sub"]
+    called_off = [
+        one.begun
+        for one in case.done("unsubscribe", *case.model.closing)
+        if one.begun > done.begun and (one.args.get("sub") == sub or one.args.get("target") == target)
+    ]
+    ends = (window.closed, window.conn.ended, window.conn.garbage, case.mark("close"), *called_off)
+    return window.opened is not None and by_s < case.ended_s and all(
+        end is None or by_s < end.t for end in ends
+    )  # fmt: skip
+
+
+def _same(heard: Heard, record: Record) -> bool:
+    body: Any = heard["body"]
+    if heard["position"] != record.position:
+        return False
+    return body["len"] == len(record.body) if "sha256" in body else body_bytes(body) == record.body
+
+
+def _same_properties(heard: Heard, record: Record) -> Iterator[Violation]:
+    if record.properties is None:
+        return
+    got, wanted = plain(heard["meta"].get("properties") or {}), plain(record.properties)
+    if got != wanted:
+        yield f"{record.position} was surfaced with {got}, it has {wanted}", heard.at
+
+
+@invariant("writes-what-was-given")
+def writes_what_was_given(case: Case) -> Iterator[Violation]:
+    """A message on the wire is one that the application has published, with what goes with it."""
+    given: dict[bytes, list[Any]] = defaultdict(list)
+    for done in case.done("publish", "publish_many"):
+        for body in bodies_of(done):
+            given[body].append(plain(done.args.get("properties") or {}))
+    for one in case.facts.written:
+        if one.body is None:
+            continue
+        if one.body not in given:
+            yield f"a message with the body {one.body[:20]!r}, which nobody has published", one.at
+        elif one.properties is not None and plain(one.properties) not in given[one.body]:
+            yield f"{one.body[:20]!r} has {plain(one.properties)}, given was {given[one.body]}", one.at
+
+
+def _orders(case: Case) -> Iterator[tuple[Name, Moment, float, bool]]:
+    """What the application is done with: message, since when, how long it takes, whether it is sure."""
+    by_ref = {(heard["sub"], heard["ref"]): heard for heard in case.heard("message")}
+    for done in case.done("settle"):
+        heard = by_ref.get((done.args["sub"], done.args["ref"]))
+        if heard is not None:
+            is_sure = done.result is not None and done.result.ok
+            yield (heard["target"], heard["position"]), done.begun, 0.0, is_sure
+    settling = {
+        done.args["sub"]: done
+        for done in case.done("subscribe")
+        if (done.args.get("on_message") or {}).get("auto_settle") == "ack"
+    }
+    for heard in case.heard("message"):
+        if heard["sub"] in settling:
+            pause_s = _pause_s(settling[heard["sub"]])
+            yield (heard["target"], heard["position"]), heard.at, pause_s, "raises" not in case.notes
+
+
+@invariant("confirms-by-order")
+def confirms_by_order(case: Case) -> Iterator[Violation]:
+    """A message is confirmed to the broker only because the application said so, and as often."""
+    orders: dict[Name, list[Moment]] = defaultdict(list)
+    for name, at, _, _ in _orders(case):
+        orders[name].append(at)
+    count: Counter[Name] = Counter()
+    for one in case.facts.confirmed:
+        name = one.target, one.key
+        count[name] += 1
+        if count[name] > sum(1 for at in orders[name] if at < one.at):
+            yield f"{one.key} of {one.target} was confirmed unasked, or again", one.at
+
+
+@invariant("confirms-what-was-ordered")
+def confirms_what_was_ordered(case: Case) -> Iterator[Violation]:
+    """What the application is done with is confirmed to the broker, while its connection stands."""
+    confirmed = Counter((one.target, one.key) for one in case.facts.confirmed)
+    come: dict[Name, list[Come]] = defaultdict(list)
+    for row in _come(case):
+        come[row[1].target, row[2].position].append(row)
+    for name, at, takes_s, is_sure in _orders(case):
+        if not is_sure or len(come[name]) != 1:
+            continue
+        window, until_s = come[name][0][1], at.t + takes_s + WRITE_S + case.slack_s
+        ends = (window.closed, window.conn.ended, window.conn.garbage, case.mark("close"))
+        over = any(end is not None and end.t <= until_s for end in ends) or until_s > case.ended_s
+        if not over and not confirmed[name]:
+            yield f"{name[1]} of {name[0]} was not confirmed", at
