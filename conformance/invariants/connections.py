@@ -73,6 +73,11 @@ def one_loss_event(case: Case) -> Iterator[Violation]:
         yield f"{len(told)} losses were told, there were {len(sure)}", sure[-1].ended
 
 
+def _was_given_up(case: Case, at: Moment) -> bool:
+    """Whether a close that did not work out had begun by then: it may end its connection as it stands."""
+    return any(d.begun < at for d in case.done("close") if d.result is not None and not d.result.ok)
+
+
 @invariant("unprovoked-end")
 def unprovoked_end(case: Case) -> Iterator[Violation]:
     """The client ends no connection that works, unless it says goodbye first."""
@@ -82,6 +87,8 @@ def unprovoked_end(case: Case) -> Iterator[Violation]:
             continue
         if conn.name in case.touched and not case.is_truthful:
             continue  # what the client makes of lies is its own affair
+        if "sessions" in case.notes and _was_given_up(case, conn.ended):
+            continue
         if (closing is not None and conn.ended > closing) or conn.goodbye or conn.garbage or conn.turned_away:
             continue
         if conn.parting is not None:

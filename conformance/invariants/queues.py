@@ -173,11 +173,15 @@ def confirms_what_was_ordered(case: Case) -> Iterator[Violation]:
     come: dict[Name, list[Come]] = defaultdict(list)
     for row in _come(case):
         come[row[1].target, row[2].position].append(row)
+    wanted: Counter[Name] = Counter()
     for name, at, takes_s, is_sure in _orders(case):
-        if not is_sure or len(come[name]) != 1:
-            continue
+        if not is_sure or len({id(window) for _, window, _ in come[name]}) != 1:
+            continue  # what came in several lives may be confirmed in any
         window, until_s = come[name][0][1], at.t + takes_s + WRITE_S + case.slack_s
+        if window.opened is None or window.opened > at:
+            continue  # nobody says that the client has this subscription
         ends = (window.closed, window.conn.ended, window.conn.garbage, case.mark("close"))
         over = any(end is not None and end.t <= until_s for end in ends) or until_s > case.ended_s
-        if not over and not confirmed[name]:
-            yield f"{name[1]} of {name[0]} was not confirmed", at
+        wanted[name] += not over
+        if confirmed[name] < wanted[name]:
+            yield f"{name[1]} of {name[0]} was confirmed {confirmed[name]} times, not {wanted[name]}", at

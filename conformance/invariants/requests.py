@@ -108,6 +108,8 @@ def request_answer_counts(case: Case) -> Iterator[Violation]:
             continue
         if asks.apt is not None and not asks.apt(done.args, one.answer):
             continue
+        if any(done.begun < close.begun < one.answered for close in case.done("close", "abort")):
+            continue
         if one.answered.t > done.begun.t + done.timeout_s - SLACK_S - case.slack_s or _has_twin(case, done):
             continue
         late_s = done.ended.t - one.answered.t

@@ -102,7 +102,7 @@ class Model(ABC):
         return self.answers[type(asked)] is type(frame)
 
     def is_bearable(self, frame: Frame) -> bool:
-        """Whether a run with this changed frame has an end: no signs of life every millisecond, say."""
+        """Whether a run with this changed frame has an end: no beats every millisecond, no gigabytes."""
         return True
 
     def is_opening(self, frame: Frame) -> bool:

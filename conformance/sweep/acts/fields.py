@@ -106,10 +106,12 @@ def fields(place: Place, model: Model) -> Iterable[Param]:
         for word, new in other_values(value):
             try:
                 changed = bent(place.frame, (path, new))
+                if not model.is_bearable(changed):
+                    continue
                 data = _bytes(codec.encode(changed))
             except Exception:
                 continue
-            if data not in seen and model.is_bearable(changed):
+            if data not in seen:
                 seen.add(data)
                 yield f"{where} {word}", [list(path), new]
 

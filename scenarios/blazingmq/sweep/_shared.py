@@ -17,6 +17,7 @@ SETTLED = {"mode": "event", "auto_settle": "ack"}
 RARELY = {"heartbeat_ms": 20_000, "max_missed": 2}
 PUBLISH: dict[str, Any] = {"target": K, "wait": True}
 PROBE: dict[str, Any] = {**PUBLISH, "body": text("probe")}
+RETRY_S = 20.0
 LONG_S = 300.0  #: in which every back-off ends
 LOOK_S = 30.0
 
@@ -66,6 +67,30 @@ async def settle(stage: Stage, sub: str, done: set[str]) -> None:
         if event.event == "message" and event["sub"] == sub and event["ref"] not in done:
             done.add(event["ref"])
             await stage.op("settle", sub=sub, ref=event["ref"], how="ack")
+
+
+async def shut(stage: Stage, uri: str = R) -> None:
+    """Close a queue, at last without faults: what a loss has kept open is for the application to close."""
+    for attempt in range(3):
+        if attempt == 2:
+            stage.calm()
+        result = await stage.op("bmq.close_queue", 5.0, target=uri)
+        if result.ok or result.word == "closed":
+            return
+        await stage.sleep(RETRY_S)
+
+
+async def finale(stage: Stage) -> None:
+    """See that a publish works again; where a fault has kept the queue from being opened, open it first."""
+    opened = [done for done in stage.ops if done.op == "bmq.open_queue" and done.args["target"] == K]
+    results = [await done.call for done in opened]
+    if not any(result.ok for result in results):
+        stage.calm()
+        for _ in range(3):
+            await stage.sleep(RETRY_S)
+            if (await writer(stage)).ok:
+                break
+    await stage.finale("publish", **PROBE)
 
 
 async def watched(stage: Stage, body: str, uri: str = R) -> None:

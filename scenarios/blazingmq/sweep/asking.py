@@ -7,13 +7,14 @@ from fakebrokers.faults import latency
 from scenarios.blazingmq.sweep._shared import (
     FANOUT,
     PRIORITY,
-    PROBE,
     PUBLISH,
     RARELY,
     SETTLED,
     R,
+    finale,
     put,
     reader,
+    shut,
     watched,
     writer,
 )
@@ -38,7 +39,7 @@ async def queues(stage: Stage) -> None:
         await stage.ended([stage.begin("bmq.close_queue", target=uris[at]) for at in (0, 3)])
         await stage.op("publish", target=uris[0], body=text(f"closed{number}"), wait=True)
     await stage.op("bmq.open_queue", target="bad", uri="bmq://x y/z%20", flags=["write"])
-    await stage.finale("publish", **PROBE)
+    await finale(stage)
 
 
 @base(role="consumer", server=RARELY)
@@ -55,11 +56,11 @@ async def configured(stage: Stage) -> None:
     await stage.op("publish", target=R, body=text("to a reader"), wait=True)
     await watched(stage, "m")
     await stage.op("unsubscribe", sub="c1")
-    await stage.op("bmq.close_queue", 5.0, target=R)
+    await shut(stage)
     await reader(stage, "c2", R, SETTLED)
     put(stage, "z")
     await stage.sleep(1)
-    await stage.finale("publish", **PROBE)
+    await finale(stage)
 
 
 @base(role="publisher", server=RARELY, needs=["cancel"])
@@ -78,4 +79,4 @@ async def cancelled(stage: Stage) -> None:
             await stage.adapter.cancel(call)
         await stage.sleep(0.5)
         await stage.op("bmq.open_queue", 5.0, target=uri, uri=uri, flags=["write"])
-    await stage.finale("publish", **PROBE)
+    await finale(stage)

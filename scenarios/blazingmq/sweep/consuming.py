@@ -9,13 +9,14 @@ from scenarios.blazingmq.sweep._shared import (
     EVENTS,
     FANOUT,
     PRIORITY,
-    PROBE,
     RARELY,
     SETTLED,
     R,
+    finale,
     put,
     reader,
     settle,
+    shut,
     subscribed,
     watched,
     writer,
@@ -49,8 +50,8 @@ async def consume(stage: Stage) -> None:
     await stage.sleep(3)
     await watched(stage, "m10")
     await settle(stage, "c1", done)
-    await stage.op("bmq.close_queue", 5.0, target=R)
-    await stage.finale("publish", **PROBE)
+    await shut(stage)
+    await finale(stage)
 
 
 @base(role="consumer", server=RARELY)
@@ -67,12 +68,12 @@ async def several(stage: Stage) -> None:
     put(stage, "n0", "n1", "n2", uri=FANOUT + "news")
     await stage.sleep(0.5)
     await stage.op("unsubscribe", sub="c1")
-    await stage.op("bmq.close_queue", 5.0, target=other)
+    await shut(stage, other)
     put(stage, "r2", "r3")
     put(stage, "n3", uri=FANOUT + "news")
     await stage.sleep(0.5)
     await watched(stage, "r4")
-    await stage.finale("publish", **PROBE)
+    await finale(stage)
 
 
 @base(role="consumer", server=RARELY)
@@ -90,7 +91,7 @@ async def late_callback(stage: Stage) -> None:
     stage.broker.redeliver(R)
     await stage.sleep(0.5)
     await watched(stage, "last")
-    await stage.finale("publish", **PROBE)
+    await finale(stage)
 
 
 @base(role="consumer", server={**RARELY, "profile": "plain"}, handshake=True)
@@ -105,5 +106,5 @@ async def older(stage: Stage) -> None:
     put(stage, "n0", "n1", uri=FANOUT + "news")
     await stage.sleep(0.5)
     await watched(stage, "m3")
-    await stage.op("bmq.close_queue", 5.0, target=R)
-    await stage.finale("publish", **PROBE)
+    await shut(stage)
+    await finale(stage)

@@ -8,12 +8,12 @@ from fakebrokers.faults import reply, silent
 from scenarios.blazingmq.sweep._shared import (
     EVENTS,
     PRIORITY,
-    PROBE,
     PUBLISH,
     RARELY,
     SETTLED,
     K,
     R,
+    finale,
     put,
     reader,
     watched,
@@ -84,7 +84,7 @@ async def turned_away(stage: Stage) -> None:
     stage.notes.pop("reconnects")
     await stage.connect()
     await writer(stage)
-    await stage.finale("publish", **PROBE)
+    await finale(stage)
 
 
 @base(role="publisher", server=RARELY)
@@ -109,7 +109,7 @@ async def two_sessions(stage: Stage) -> None:
     await stage.op("publish", session="s2", target=other, body=text("other"), wait=True)
     await stage.op("close", session="s2")
     await stage.op("publish", 8.0, body=text("mine"), **PUBLISH)
-    await stage.finale("publish", **PROBE)
+    await finale(stage)
 
 
 @base(role="publisher", server=RARELY, bends=False)
@@ -129,7 +129,7 @@ async def in_the_turn(stage: Stage) -> None:
             await stage.sleep(0)
         await stage.ended(calls)
         await stage.sleep(6)
-    await stage.finale("publish", **PROBE)
+    await finale(stage)
 
 
 def raising(callback: str, times: int, kills: int) -> Base:
@@ -148,7 +148,7 @@ def raising(callback: str, times: int, kills: int) -> Base:
             await stage.op("publish", 8.0, body=text(f"a{number}"), **PUBLISH)
         await stage.op("raise_next", callback=callback, times=0)
         await watched(stage, "m16")
-        await stage.finale("publish", **PROBE)
+        await finale(stage)
 
     name = f"raising-{callback}-{times}-{kills}"
     return base(role="publisher", server=RARELY, needs=["callback_raise"], bends=False, name=name)(script)
@@ -212,4 +212,4 @@ async def rounds(stage: Stage) -> None:
         stage.kill()
         await stage.sleep(10)
     await watched(stage, "m")
-    await stage.finale("publish", **PROBE)
+    await finale(stage)

@@ -9,13 +9,13 @@ from conformance.sweep.bases import Stage, base, text
 from fakebrokers.faults import latency
 from scenarios.blazingmq.sweep._shared import (
     PRIORITY,
-    PROBE,
     PROPERTIES,
     PUBLISH,
     RARELY,
     SETTLED,
     K,
     R,
+    finale,
     put,
     reader,
     watched,
@@ -37,7 +37,7 @@ async def publish(stage: Stage) -> None:
         calls.append(stage.begin("publish", body=big, compression="zlib", **PUBLISH))
         await stage.ended(calls)
         await stage.op("publish", target=K, body=text(f"u{number}"), wait=False)
-    await stage.finale("publish", **PROBE)
+    await finale(stage)
 
 
 @base(role="publisher", server=RARELY)
@@ -49,7 +49,7 @@ async def unwaited(stage: Stage) -> None:
         await stage.op("publish", target=K, body=text(f"u{number}"), wait=False)
         await stage.op("publish", 8.0, body=text(f"w{number}"), **PUBLISH)
         await stage.sleep(0.3)
-    await stage.finale("publish", **PROBE)
+    await finale(stage)
 
 
 FULL = "bmq://full/queue-kept"
@@ -68,7 +68,7 @@ async def full(stage: Stage) -> None:
             for uri in (FULL, K)
         ]
         await stage.ended(calls)
-    await stage.finale("publish", **PROBE)
+    await finale(stage)
 
 
 @base(role="publisher", server=RARELY, needs=["counter_seed"])
@@ -81,7 +81,7 @@ async def wraps(stage: Stage) -> None:
     for number in range(2):
         calls = [stage.begin("publish", body=text(f"a{number}/{i}"), **PUBLISH) for i in range(4)]
         await stage.ended(calls)
-    await stage.finale("publish", **PROBE)
+    await finale(stage)
 
 
 @base(role="publisher", server=RARELY, bends=False)
@@ -96,7 +96,7 @@ async def crowd(stage: Stage) -> None:
         body = {"gen": "rand", "seed": size, "len": size}
         calls.append(stage.begin("publish", 8.0, body=body, **PUBLISH))
     await stage.ended(calls)
-    await stage.finale("publish", **PROBE)
+    await finale(stage)
 
 
 @base(role="publisher", server=RARELY, bends=False)
@@ -138,4 +138,4 @@ async def both(stage: Stage) -> None:
     await stage.ended(calls)
     await stage.sleep(3)
     await watched(stage, "m16")
-    await stage.finale("publish", **PROBE)
+    await finale(stage)

@@ -11,7 +11,7 @@ from conformance.sweep.run import runner
 from conformance.sweep.sweep import Sweep
 from conformance.sweep.universe import universe
 
-PROTOCOLS = ("rabbitmq-stream",)
+PROTOCOLS = ("rabbitmq-stream", "blazingmq")
 SPECS = 600
 
 
