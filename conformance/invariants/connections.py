@@ -11,6 +11,8 @@ from conformance.sweep.view import Conn
 from fakebrokers.core.frames import Role, kind_of
 
 SLACK_S = 0.01
+DEADLINE_S = 0.3  #: how exactly deadlines are kept
+HANDSHAKE_S = 4.5  #: what every client grants a handshake
 GIVE_UP_S = 2.0
 STORM = 9  #: connections within a second that no back-off makes
 QUIET_ROLES = (Role.HANDSHAKE, Role.HEARTBEAT, Role.CLOSE, Role.MALFORMED)
@@ -91,15 +93,22 @@ def unprovoked_end(case: Case) -> Iterator[Violation]:
             continue
         if (closing is not None and conn.ended > closing) or conn.goodbye or conn.garbage or conn.turned_away:
             continue
-        if conn.parting is not None:
-            continue
+        if conn.parting is not None or conn.partial:
+            continue  # it has said so; or a frame has begun, and the rest does not come
         quiet_s = conn.ended.t - (conn.handed[-1] if conn.handed else conn.accepted.t)
         patience = conn.agreed.patience_s
         if patience and quiet_s >= patience[0] - SLACK_S:
             continue
-        if conn.ready is None and (conn.ended.t - conn.accepted.t > 1.0 or "abandons" in case.notes):
-            continue  # a handshake has a deadline
+        if conn.ready is None and _is_over(case, conn, conn.ended):
+            continue
         yield f"{conn.name} was ended by the client; it was quiet for {quiet_s:.1f} s", conn.ended
+
+
+def _is_over(case: Case, conn: Conn, ended: Moment) -> bool:
+    """Whether the time for a handshake is over: that of the client, or that of an op that waits for it."""
+    if "abandons" in case.notes or ended.t - conn.accepted.t > HANDSHAKE_S:
+        return True
+    return any(abs(done.begun.t + done.timeout_s - ended.t) < DEADLINE_S for done in case.ops)
 
 
 @invariant("handshake-first")

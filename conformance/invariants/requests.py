@@ -13,6 +13,7 @@ from conformance.sweep.model import Asks
 
 SLACK_S = 0.005
 AT_ONCE_S = 0.3
+LOCAL = ("invalid", "internal", "protocol", "timeout")  #: ways to fail without the server
 
 
 def _asked(case: Case) -> Iterator[tuple[Done, Asks, list[Question]]]:
@@ -80,7 +81,10 @@ def answer_value(case: Case) -> Iterator[Violation]:
         assert done.result is not None
         if not done.result.ok or asks.value is None:
             continue
-        wanted = [asks.value(one.answer) for one in _come(done, questions) if one.accepted]
+        come = [one for one in _come(done, questions) if one.accepted]
+        if asks.apt is not None and not all(asks.apt(done.args, one.answer) for one in come):
+            continue
+        wanted = [asks.value(one.answer) for one in come]
         got = done.result.value
         if wanted and not any(_agree(got, each) for each in wanted):
             yield f"{done.op} returned {dict(got)}, and the answer said {wanted}", done.ended
@@ -217,3 +221,17 @@ def connect_answer_counts(case: Case) -> Iterator[Violation]:
                 continue
             if conn.ready.t < deadline_s and conn.lost() is None and conn.turned_away is None:
                 yield f"connect ended {done.result.word}, and its handshake was done", conn.ready, done.ended
+
+
+@invariant("untouched-works")
+def untouched_works(case: Case) -> Iterator[Violation]:
+    """Where nothing is disturbed, the client sends what it is asked to send."""
+    if case.hits or case.touched or case.spec.changes or "oversized" in case.notes:
+        return
+    if any(conn.lost() or conn.turned_away for conn in case.conns.values()):
+        return
+    for done, _, questions in _asked(case):
+        result = done.result
+        if result is None or result.ok or questions or result.word not in LOCAL or done.phase == "close":
+            continue
+        yield f"{done.op} failed, and nothing was asked: {result}", done.ended

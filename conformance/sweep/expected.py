@@ -27,6 +27,7 @@ from conformance.sweep.specs import Spec
 from fakebrokers.errors import UsageError
 
 EXPECTED_VERSION = 1
+PLAIN, ORDER = "plain", "order"  #: in place of acts: no fault, and another argument of an op
 
 
 class Known(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -39,7 +40,7 @@ class Known(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
     def fits(self, finding: Finding, spec: Spec) -> bool:
         """Whether a finding is of this root cause."""
-        acts = [bend.act for bend in spec.bends] or ["plain"]
+        acts = [*(bend.act for bend in spec.bends), *(ORDER for _ in spec.changes)] or [PLAIN]
         return (
             finding.name == self.invariant
             and any(fnmatchcase(act, pattern) for act in acts for pattern in self.acts)
@@ -73,6 +74,6 @@ def load_expected(path: Path) -> Expected:
         if row.invariant not in names:
             raise UsageError(f"{path}: there is no invariant {row.invariant!r}")
         for act in row.acts:
-            if not any(fnmatchcase(name, act) for name in (*ACTS, "plain")):
+            if not any(fnmatchcase(name, act) for name in (*ACTS, PLAIN, ORDER)):
                 raise UsageError(f"{path}: there is no act {act!r}")
     return found

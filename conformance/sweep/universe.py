@@ -9,6 +9,7 @@ from typing import NamedTuple
 from conformance.adapter.kit import AdapterBase
 from conformance.sweep.acts import ACTS, Place
 from conformance.sweep.case import Case
+from conformance.sweep.orders import orders
 from conformance.sweep.room import room_of
 from conformance.sweep.run import client_of, run
 from conformance.sweep.specs import Bend, Spec
@@ -142,4 +143,8 @@ def universe(protocol: str, client: type[AdapterBase] | None = None) -> list[Ite
             case = run(chosen, plain)
             found += singles(case)
             found += seconds(chosen, case)
+            found += [
+                Item(("order", what, word), Spec(protocol, name, (), (change,)))
+                for what, word, change in orders(case)
+            ]
     return found

@@ -20,11 +20,24 @@ _BATCH = Struct(">BHII")
 _GZIP = 31  #: window bits: a gzip header, largest window
 
 
+#: What the value of an offset type may be (docs/protocols/rabbitmq-stream.md, 8).
+RANGES: dict[int, range] = {
+    OffsetType.OFFSET: range(1 << 64),
+    OffsetType.TIMESTAMP: range(-(1 << 63), 1 << 63),
+}
+
+
 class Start(NamedTuple):
     """Where to begin: the offset type, and its value for types 4 (offset) and 5 (milliseconds since 1970)."""
 
     type: int
     value: int | None = None
+
+    def check(self) -> None:
+        """Raise `ClientError` (invalid) where the value has no place on the wire."""
+        allowed = RANGES.get(self.type)
+        if self.value is not None and allowed is not None and self.value not in allowed:
+            raise ClientError("invalid", f"a position of {self.value} does not fit into 8 bytes")
 
 
 class Message(NamedTuple):
@@ -157,6 +170,10 @@ class Subscription:
                 if data[at] & 0x80:
                     kind, count, plain_size, size = _BATCH.unpack_from(data, at)
                     at += _BATCH.size
+                    if offset + count > chunk.next_offset:
+                        # its offsets would be those of the chunks behind, which would seem to be known then
+                        text = f"chunk {chunk.first_offset}: a batch holds more than the chunk"
+                        raise ClientError("protocol", text)
                     bodies = self.open_batch(kind >> 4 & 7, count, plain_size, _cut(data, at, size), report)
                 else:
                     (size,) = _U32.unpack_from(data, at)

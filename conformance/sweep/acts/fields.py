@@ -102,7 +102,7 @@ def fields(place: Place, model: Model) -> Iterable[Param]:
     codec = model.codec("server")
     seen = {_bytes(place.data)}
     for path, value in paths_of(place.frame):
-        where = ".".join(part for part in path[:FEW_ITEMS] if isinstance(part, str))
+        where = ".".join(str(part) for part in path[:3])
         for word, new in other_values(value):
             try:
                 changed = bent(place.frame, (path, new))
