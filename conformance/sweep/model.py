@@ -57,6 +57,7 @@ class Model(ABC):
         storing: The ops that store a position with the broker.
         last_position: The last one that a log has; nothing is claimed of what lies behind it.
         least_limit: Bytes; with a smaller limit of frames nobody can say anything.
+        fixed: Further arguments of ops that are not changed, because they tie ops together here.
         size_field: Bytes of a frame that a limit of its size does not count.
         answer_within_s: What a client may take to answer the server.
         ok, refusal: Codes of answers: yes, and a no that any answer can have.
@@ -81,6 +82,7 @@ class Model(ABC):
     storing: ClassVar[tuple[str, ...]] = ()
     last_position: ClassVar[int] = (1 << 63) - 1
     least_limit: ClassVar[int] = 256
+    fixed: ClassVar[tuple[str, ...]] = ()
     size_field: ClassVar[int] = 0
     answer_within_s: ClassVar[float] = 1.0
     ok: ClassVar[Any] = 0

@@ -38,7 +38,21 @@ async def queues(stage: Stage) -> None:
         await stage.ended(calls)
         await stage.ended([stage.begin("bmq.close_queue", target=uris[at]) for at in (0, 3)])
         await stage.op("publish", target=uris[0], body=text(f"closed{number}"), wait=True)
-    await stage.op("bmq.open_queue", target="bad", uri="bmq://x y/z%20", flags=["write"])
+    await finale(stage)
+
+
+@base(role="publisher", server=RARELY, bends=False)
+async def odd(stage: Stage) -> None:
+    """What a client refuses by itself, or a broker for it: names that cannot be, a queue that is open."""
+    stage.notes["oversized"] = True
+    await stage.connect()
+    await writer(stage)
+    for uri in ("bmq://x y/z%20", "bmq://bmq.test.mem.priority/", PRIORITY + "q?id=", PRIORITY + "a/b"):
+        await stage.op("bmq.open_queue", target=uri, uri=uri, flags=["write"])
+    await writer(stage)
+    await reader(stage, "c1", R, SETTLED)
+    await stage.op("publish", target=R, body=text("to a reader"), wait=True)
+    await stage.op("connect", 5.0, endpoints=[stage.endpoint], options={})
     await finale(stage)
 
 

@@ -1,6 +1,6 @@
 """The base scripts of BlazingMQ; see `conformance.sweep.bases`."""
 
-from scenarios.blazingmq.sweep.asking import cancelled, configured, queues
+from scenarios.blazingmq.sweep.asking import cancelled, configured, odd, queues
 from scenarios.blazingmq.sweep.consuming import consume, late_callback, older, several
 from scenarios.blazingmq.sweep.lives import (
     BEATING,
@@ -28,6 +28,7 @@ __all__ = [
     "full",
     "in_the_turn",
     "late_callback",
+    "odd",
     "older",
     "outage",
     "plain",

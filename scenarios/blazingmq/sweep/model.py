@@ -202,6 +202,7 @@ class BlazingModel(Model):
     subscribe_asks = False
     drains_on_close = True
     closing = ("bmq.close_queue",)
+    fixed = ("target", "ref", "how")
     ok, refusal = Category.E_SUCCESS, Category.E_REFUSED
     refusals = (
         Category.E_UNKNOWN, Category.E_TIMEOUT, Category.E_NOT_CONNECTED, Category.E_CANCELED,

@@ -147,6 +147,19 @@ def test_without_reconnect_it_stays_away() -> None:
     drive(script, auto_reconnect=False)
 
 
+@pytest.mark.parametrize(
+    ("name", "value"), [("max_unconfirmed_messages", 2**63), ("consumer_priority", -(2**31) - 1)]
+)
+def test_limits_that_do_not_fit_are_refused(name: str, value: int) -> None:
+    async def script(broker: BlazingMQ, adapter: Adapter, go: Go) -> None:
+        options = {name: str(value)}
+        refused = await go("bmq.configure_queue", session="s", target="q", options=options)
+        assert refused.kind is Kind.INVALID
+        assert len(broker.journal.select(kind="configureStream")) == 1
+
+    drive(script)
+
+
 def test_what_comes_before_the_callback_goes_first() -> None:
     async def script(broker: BlazingMQ, adapter: Adapter, go: Go) -> None:
         uri = Q + "early"
