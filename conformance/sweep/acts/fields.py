@@ -144,7 +144,7 @@ def payload(place: Place, model: Model) -> Iterable[Param]:
     further = range(PAYLOAD_HEAD, place.size - start, max(1, (place.size - start) // 4))
     kind = place.data[start] >> 4 if start < place.size else 0  # the first bits say what follows
     for offset in (*range(min(PAYLOAD_HEAD, place.size - start)), *further):
-        yield from ((f"{kind:x} {min(offset, PAYLOAD_HEAD)}", [offset, change]) for change in (1, 0x80))
+        yield from ((f"{kind:x} {min(offset, PAYLOAD_HEAD)}", [offset, change]) for change in (1, 0x20, 0x80))
 
 
 @act("payload", payload, lies=True)

@@ -86,6 +86,7 @@ async def slow(stage: Stage) -> None:
     options = {"offset": {"type": "next"}, "credit": 3}
     lazy = {"mode": "event", "sleep_ms": 100}
     await stage.op("subscribe", sub="c1", target="S", options=options, on_message=lazy)
+    put_entries(stage, batch_entry([b"y0", b"y1"], Compression.NONE), 1, 2)
     for number in range(12):
         put(stage, f"a{number}", f"b{number}")
         await stage.sleep(0.11)
