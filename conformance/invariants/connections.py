@@ -80,6 +80,11 @@ def one_loss_event(case: Case) -> Iterator[Violation]:
         yield f"{len(told)} losses were told, there were {len(sure)}", sure[-1].ended
 
 
+def _was_given_up(case: Case, at: Moment) -> bool:
+    """Whether a close that did not work out had begun by then: it may end its connection as it stands."""
+    return any(d.begun < at for d in case.done("close") if d.result is not None and not d.result.ok)
+
+
 @invariant("unprovoked-end")
 def unprovoked_end(case: Case) -> Iterator[Violation]:
     """The client ends no connection that works, unless it says goodbye first."""
@@ -91,17 +96,19 @@ def unprovoked_end(case: Case) -> Iterator[Violation]:
             continue
         if conn.name in case.touched and not case.is_truthful:
             continue  # what the client makes of lies is its own affair
+        if "sessions" in case.notes and _was_given_up(case, conn.ended):
+            continue
         if (closing is not None and conn.ended > closing) or conn.goodbye or conn.garbage or conn.turned_away:
             continue
         if conn.parting is not None or conn.partial:
             continue  # it has said so; or a frame has begun, and the rest does not come
         quiet_s = conn.ended.t - (conn.handed[-1] if conn.handed else conn.accepted.t)
-        beat = conn.agreed.heartbeat_s
-        if beat and quiet_s >= 2 * beat - SLACK_S:
+        patience = conn.agreed.patience_s
+        if patience and quiet_s >= patience[0] - SLACK_S:
             continue
         if conn.ready is None and _is_over(case, conn, conn.ended):
             continue
-        if case.model.answers_in_order and _was_given_up(case, conn.ended):
+        if case.model.answers_in_order and _an_op_ended(case, conn.ended):
             continue
         yield f"{conn.name} was ended by the client; it was quiet for {quiet_s:.1f} s", conn.ended
 
@@ -113,7 +120,7 @@ def _is_over(case: Case, conn: Conn, ended: Moment) -> bool:
     return any(abs(done.begun.t + done.timeout_s - ended.t) < DEADLINE_S for done in case.ops)
 
 
-def _was_given_up(case: Case, ended: Moment) -> bool:
+def _an_op_ended(case: Case, ended: Moment) -> bool:
     """Whether an op ended then without its answer, by its deadline or because it was called off."""
     ends = [done.ended for done in case.ops if done.result is not None and not done.result.ok]
     ends += [told.at for told in case.told if told.word == "unknown"]
@@ -155,14 +162,15 @@ def beats(case: Case) -> Iterator[Violation]:
 def silence_noticed(case: Case) -> Iterator[Violation]:
     """A server that has agreed to heartbeats and falls silent is given up."""
     for conn in case.conns.values():
-        beat = conn.agreed.heartbeat_s
-        if not beat or conn.ready is None:
+        patience = conn.agreed.patience_s
+        if not patience or conn.ready is None:
             continue
         last = conn.ready.t
         end = conn.ended.t if conn.ended is not None else case.ended_s
         for moment in [*(t for t in conn.handed if t >= last), end]:
-            if moment - last > 4 * beat + 1.0:
-                yield f"{conn.name}: {moment - last:.1f} s of silence, {beat:g} s were agreed", conn.ready
+            if moment - last > patience[1] + 1.0:
+                what = f"{moment - last:.1f} s of silence, {patience[1]:g} s are the most"
+                yield f"{conn.name}: {what}", conn.ready
                 break
             last = moment
 

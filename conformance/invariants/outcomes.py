@@ -8,6 +8,7 @@ from collections.abc import Hashable, Iterator
 from conformance.invariants.registry import Violation, invariant
 from conformance.sweep.case import Case
 from conformance.sweep.facts import Settled, Written
+from conformance.sweep.tape import Moment
 from conformance.sweep.told import Told
 
 SLACK_S = 0.005  #: what comes this close to a deadline may be late
@@ -87,6 +88,8 @@ def answer_counts(case: Case) -> Iterator[Violation]:
         first = words[0]
         late = first.at.t > told.deadline_s - SLACK_S - case.slack_s
         if not case.before(first.at, told.at) or late or first.at < told.done.begun:
+            continue
+        if _was_called_off(case, told, first.at):
             continue
         wanted = "acked" if first.stored else "nacked"
         if told.word not in (wanted, "sent"):
@@ -181,5 +184,10 @@ def _has_ended(case: Case, written: Written, told: Told) -> bool:
         return True
     if any(not one.stored and one.conn is conn and one.place[0] == target for one in case.facts.settled):
         return True  # a refusal may say that the broker does not know the producer
-    called_off = (*case.model.dropping, "close", "abort")
-    return any(done.begun < told.at for done in case.done(*called_off) if done.begun > written.at)
+    return _was_called_off(case, told, told.at)
+
+
+def _was_called_off(case: Case, told: Told, until: Moment) -> bool:
+    """Whether the application has ended the producer, or more, between its publish and that moment."""
+    ops = (*case.model.dropping, "close", "abort")
+    return any(told.done.begun < done.begun < until for done in case.done(*ops))

@@ -82,6 +82,12 @@ def _wanted(case: Case) -> Counter[str]:
     return found
 
 
+def _is_kept(case: Case, target: str) -> bool:
+    """Whether the application has tried to close a target, and was told that it did not work out."""
+    tries = [done for done in case.done(*case.model.closing) if done.args["target"] == target]
+    return bool(tries) and not any(done.result is not None and done.result.ok for done in tries)
+
+
 @invariant("one-subscription-each")
 def one_subscription_each(case: Case) -> Iterator[Violation]:
     """A subscription of the application is one on the wire."""
@@ -90,7 +96,7 @@ def one_subscription_each(case: Case) -> Iterator[Violation]:
         return
     wanted, there = _wanted(case), Counter(window.target for window in alive)
     for target, count in there.items():
-        if count > wanted[target] and not _was_told_gone(case, target):
+        if count > wanted[target] and not _was_told_gone(case, target) and not _is_kept(case, target):
             yield (
                 f"{count} subscriptions of {target} on the wire, {wanted[target]} are wanted",
                 alive[-1].opened,

@@ -29,7 +29,7 @@ def _asked(case: Case) -> Iterator[tuple[Done, Asks, list[Question]]]:
             [
                 question
                 for question in case.facts.questions
-                if type(question.frame) is asks.kind
+                if isinstance(question.frame, asks.kind)
                 and question.asked > done.begun
                 and (end is None or question.asked < end)
                 and asks.fits(done.args, question.frame)
@@ -45,9 +45,11 @@ def _come(done: Done, questions: Sequence[Question]) -> list[Question]:
 @invariant("ok-needs-answer")
 def ok_needs_answer(case: Case) -> Iterator[Violation]:
     """An op that asks the broker works out only behind an answer that says yes."""
-    for done, _, questions in _asked(case):
+    for done, asks, questions in _asked(case):
         assert done.result is not None
-        if done.result.ok and not any(one.accepted for one in _come(done, questions)):
+        accepted = [one.frame for one in _come(done, questions) if one.accepted]
+        parts = asks.parts(done.args) if asks.parts is not None else [asks.kind]
+        if done.result.ok and not all(any(isinstance(one, part) for one in accepted) for part in parts):
             yield f"{done.op} was ok without an answer that says so", done.ended
     for done in case.done("subscribe") if case.model.subscribe_asks else ():
         if done.result is not None and done.result.ok and done.ended is not None:
@@ -113,6 +115,8 @@ def request_answer_counts(case: Case) -> Iterator[Violation]:
             continue
         if asks.apt is not None and not asks.apt(done.args, one.answer):
             continue
+        if any(done.begun < close.begun < one.answered for close in case.done("close", "abort")):
+            continue
         if one.answered.t > done.begun.t + done.timeout_s - SLACK_S - case.slack_s or _has_twin(case, done):
             continue
         if any(done.begun < end.begun < one.answered for end in case.done("close", "abort")):
@@ -176,7 +180,7 @@ def gives_up_for_a_reason(case: Case) -> Iterator[Violation]:
         result = done.result
         if result is None or done.ended is None or result.ok or not questions:
             continue
-        if result.word in ("refused", "cancelled", "hang", "crashed"):
+        if result.word in ("refused", "invalid", "cancelled", "hang", "crashed"):
             continue
         if done.ended.t >= done.begun.t + done.timeout_s - SLACK_S - case.slack_s:
             continue

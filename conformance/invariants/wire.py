@@ -17,6 +17,8 @@ def wire_legal(case: Case) -> Iterator[Violation]:
         for seen in conn.of("in"):
             if isinstance(seen.frame, Malformed):
                 yield seen.frame.problem, seen.at
+    for at, what in case.facts.broken:
+        yield what, at
 
 
 @invariant("frame-max")

@@ -39,7 +39,7 @@ How a protocol joins: a package ``scenarios/<protocol>/sweep`` with two modules 
     that has to work once nothing disturbs the client; ``stage.mark("subscribed")`` says that from here on
     all subscriptions have to be there. Bodies are unique within a base. What a base does to connections
     itself it does by ``stage.kill``. Facts for invariants go into ``stage.notes``: ``sessions`` (there are
-    several), ``oversized`` (some arguments are too long on purpose), ``counts`` (a counter was set),
+    several), ``oversized`` (some arguments cannot be sent, on purpose), ``counts`` (a counter was set),
     ``raises`` (callbacks fail), ``forgets`` (the broker loses what it has), ``abandons`` (an attempt to
     connect is given up), ``fits`` (numbers of ops, and whether their messages fit the limits). A base with
     the phase ``rounds`` asks for ``stats`` in each round, and what they show must not grow.

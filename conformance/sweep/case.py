@@ -114,7 +114,11 @@ class Case:
     def is_clear(self) -> bool:
         """Whether no connection that stands waits for the rest of a frame: a client that does so, because
         the length field told it to, does nothing wrong."""
-        return all(not conn.partial or conn.ended is not None for conn in self.conns.values())
+        close = self.mark("close")
+        return all(
+            not conn.partial or (conn.ended is not None and (close is None or conn.ended < close))
+            for conn in self.conns.values()
+        )
 
     def done(self, *ops: str) -> Iterator[Done]:
         """The ops of these names."""

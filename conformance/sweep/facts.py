@@ -143,7 +143,7 @@ class Answered(NamedTuple):
 
 
 class Refused(NamedTuple):
-    """The server has said of a target that it cannot be used."""
+    """The server has said of a target that it cannot be used, or has left the question unanswered."""
 
     at: Moment
     target: str
@@ -212,11 +212,13 @@ class Facts:
         questions: Those of the client.
         asked_back: Those of the server.
         misused: Frames of the client for something that it does not have; with a sentence.
+        broken: Frames of the client that can be read, and contradict themselves or an earlier one.
     """
 
     questions: list[Question] = field(default_factory=list)
     asked_back: list[Question] = field(default_factory=list)
     misused: list[tuple[Moment, str]] = field(default_factory=list)
+    broken: list[tuple[Moment, str]] = field(default_factory=list)
     written: list[Written] = field(default_factory=list)
     settled: list[Settled] = field(default_factory=list)
     ids: list[IdUse] = field(default_factory=list)

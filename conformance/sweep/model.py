@@ -24,16 +24,19 @@ class Asks(NamedTuple):
     """An op that asks one question and returns its answer.
 
     Attributes:
-        kind: The frame of the question.
+        kind: The frame of the question; several where the op asks one after the other.
         fits: Whether a frame is what this op asks, from the op's arguments.
         value: What the op has to return for an answer, to be compared key by key; None: nothing.
         apt: Whether an answer says anything about what this op asks; None: all do.
+        parts: Of an op that asks several questions, from its arguments: the kinds that each of them may have.
+            All have to be accepted before it is done. None: any question will do.
     """
 
-    kind: type[Frame]
+    kind: type[Frame] | tuple[type[Frame], ...]
     fits: Callable[[Args, Any], bool]
     value: Callable[[Any], Mapping[str, Any]] | None = None
     apt: Callable[[Args, Any], bool] | None = None
+    parts: Callable[[Args], Sequence[tuple[type[Frame], ...]]] | None = None
 
 
 class Model(ABC):
@@ -58,18 +61,18 @@ class Model(ABC):
         storing: The ops that store a position with the broker.
         last_position: The last one that a log has; nothing is claimed of what lies behind it.
         least_limit: Bytes; with a smaller limit of frames nobody can say anything.
+        fixed: Further arguments of ops that are not changed, because they tie ops together here.
         size_field: Bytes of a frame that a limit of its size does not count.
         answer_within_s: What a client may take to answer the server.
         ok, refusal: Codes of answers: yes, and a no that any answer can have.
         refusals: Further codes that answers are given: known ones, and such as nobody knows.
+        subscribe_asks: Whether the op ``subscribe`` asks the server for something; if not, another op has.
         drains_on_close: Whether a close surfaces first all that has come.
         unseen_connections: Whether connections come, go and come again below the client: its transport sees
             to them and tells nobody.
-        subscribe_asks: Whether a subscription is asked for on the wire.
         repeats: Whether a client writes a message again that has got no answer.
         redelivers: Whether a message comes again until it is settled, and clients know those that were.
         other_parts: What may stand in place of a part of a message, besides what any protocol can have there.
-        fixed: Arguments of ops, by name, of which nothing depends.
         connects_late: Whether a session is open without a connection; ops make those that they need.
         answers_in_order: Whether answers are told apart by their order alone, so that a connection is given
             up with a question that nobody waits for any more.
@@ -87,9 +90,11 @@ class Model(ABC):
     is_log: ClassVar[bool] = False
     crediting: ClassVar[tuple[str, ...]] = ()
     dropping: ClassVar[tuple[str, ...]] = ()
+    closing: ClassVar[tuple[str, ...]] = ()
     storing: ClassVar[tuple[str, ...]] = ()
     last_position: ClassVar[int] = (1 << 63) - 1
     least_limit: ClassVar[int] = 256
+    fixed: ClassVar[tuple[str, ...]] = ()
     size_field: ClassVar[int] = 0
     answer_within_s: ClassVar[float] = 1.0
     ok: ClassVar[Any] = 0
@@ -101,8 +106,6 @@ class Model(ABC):
     repeats: ClassVar[bool] = False
     redelivers: ClassVar[bool] = False
     other_parts: ClassVar[Mapping[str, bytes]] = {}
-    fixed: ClassVar[tuple[str, ...]] = ()
-    closing: ClassVar[tuple[str, ...]] = ()
     connects_late: ClassVar[bool] = False
     answers_in_order: ClassVar[bool] = False
 
@@ -125,6 +128,14 @@ class Model(ABC):
     @abstractmethod
     def track(self, conn: Conn, facts: Facts) -> None:
         """Go through the frames of one connection and note what they mean, on `conn` and in `facts`."""
+
+    def is_answer(self, asked: Frame, frame: Frame) -> bool:
+        """Whether a frame of the server, with the key of a question, is of a kind that answers it."""
+        return self.answers[type(asked)] is type(frame)
+
+    def is_bearable(self, frame: Frame) -> bool:
+        """Whether a run with this changed frame has an end: no beats every millisecond, no gigabytes."""
+        return True
 
     def is_opening(self, frame: Frame) -> bool:
         """Whether a question declares something that has to be there again behind a loss."""
@@ -217,8 +228,7 @@ class Pairing:
         other = "in" if direction == "out" else "out"
         key = key_of(frame)
         waiting = self._open.get((other, key), [])  # those without a key are answered in their order
-        answered = (one for one in waiting if self._tables[other][0][type(one.frame)] is type(frame))
-        asked = next(answered, None)
+        asked = next((one for one in waiting if self._answers(other, one.frame, frame)), None)
         if asked is None:
             return None
         waiting.remove(asked)
@@ -227,6 +237,11 @@ class Pairing:
         status = type(frame).spec.status
         asked.code = None if status is None else getattr(frame, status)
         return asked
+
+    def _answers(self, direction: str, asked: Frame, frame: Frame) -> bool:
+        if direction == "in":
+            return self._model.is_answer(asked, frame)
+        return self._model.questions[type(asked)] is type(frame)
 
 
 def key_of(frame: Frame) -> Hashable:

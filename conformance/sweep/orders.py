@@ -35,9 +35,7 @@ def orders(case: Case) -> Iterator[tuple[str, str, Change]]:
     """Changes of the ops of a run: what is changed, its class, and the change."""
     seen: dict[tuple[str, str], int] = {}
     for number, done in enumerate(case.ops, 1):
-        for path, value in _leaves(done.args):
-            if path in case.model.fixed:
-                continue
+        for path, value in _leaves(done.args, (*FIXED, *case.model.fixed)):
             key = done.op, path
             seen[key] = seen.get(key, 0) + 1
             if seen[key] > FEW_OF_A_KIND or done.phase:
@@ -49,12 +47,12 @@ def orders(case: Case) -> Iterator[tuple[str, str, Change]]:
                         yield f"{done.op} {path}", word, Change(number, path, new)
 
 
-def _leaves(args: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:
+def _leaves(args: Mapping[str, Any], fixed: tuple[str, ...], path: str = "") -> Iterator[tuple[str, Any]]:
     for name, value in args.items():
         where = f"{path}.{name}" if path else name
-        if name in FIXED and not path.endswith("offset"):
+        if name in fixed and not path.endswith("offset"):
             continue
         if isinstance(value, Mapping):
-            yield from _leaves(value, where)
+            yield from _leaves(value, fixed, where)
         elif isinstance(value, int | str) and not isinstance(value, bool) and name != "type":
             yield where, value

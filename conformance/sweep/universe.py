@@ -103,6 +103,8 @@ def seconds(client: type[AdapterBase], case: Case) -> Iterator[Item]:
                     continue
                 if act == "contradict" and case.model.opposite(place.frame, None) is None:
                     continue
+                if act == "goodbye" and case.model.goodbye() is None:
+                    continue
                 bend = Bend(place.connection, place.direction, place.nth, act, param)
                 group = ("second", act, kind_of(place.frame))
                 yield Item(group, Spec(spec.protocol, spec.base, (*loss, bend)))

@@ -23,11 +23,25 @@ class Seen(NamedTuple):
 
 
 class Agreed(NamedTuple):
-    """What the two sides have settled at the start, and when; 0 is none, or no limit."""
+    """What the two sides have settled at the start, and when; 0 is none, or no limit.
+
+    Attributes:
+        heartbeat_s: The client says something at least as often.
+        quiet_s: The silence of the server after which the client may give it up, and the one after which it
+            has to; None: 2 and 4 heartbeats.
+    """
 
     heartbeat_s: float = 0.0
     frame_max: int = 0
     at: Moment | None = None
+    quiet_s: tuple[float, float] | None = None
+
+    @property
+    def patience_s(self) -> tuple[float, float] | None:
+        """As `quiet_s`; None: a silent server is never given up."""
+        if self.quiet_s is None and self.heartbeat_s:
+            return 2 * self.heartbeat_s, 4 * self.heartbeat_s
+        return self.quiet_s
 
 
 class Conn:

@@ -74,7 +74,8 @@ class BlazingClient:
             return
         self.link = None
         self.posts.end(error)
-        self.queues.lost()
+        if self.reconnects:
+            self.queues.lost()
         if self.runtime.is_closed:
             return
         self.told_loss(error)
@@ -92,6 +93,7 @@ class BlazingClient:
         try:
             await self.pauses.retry(lambda: self.dial(ATTEMPT_S), self.is_final)
         except ClientError as error:
+            self.queues.end()
             self.runtime.callbacks.tell("disconnected", error.text)
             return
         self.runtime.callbacks.tell("reconnected")
@@ -127,8 +129,13 @@ class BlazingClient:
 
     async def goodbye(self, link: Link, deadline: float) -> None:
         """Give the queues back, and disconnect."""
-        for queue in self.queues.by_name.values():
-            await self.queues.shut(queue, deadline - self.runtime.clock.now())
+        for queue in tuple(self.queues.by_name.values()):
+            try:
+                await self.queues.shut(queue, deadline - self.runtime.clock.now())
+            except ClientError as error:
+                if error.kind != "refused":  # the disconnect gives back what could not be closed
+                    raise
+            self.queues.forget(queue)  # a callback that still runs has nothing to confirm there
         await link.requests.ask(Disconnect, deadline - self.runtime.clock.now())
 
     def finish(self, error: ClientError) -> None:

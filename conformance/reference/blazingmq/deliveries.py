@@ -64,8 +64,7 @@ class Deliveries:
     def subscribe(self, queue: Queue) -> None:
         """The application has subscribed: what came before goes first."""
         early, queue.early = queue.early, []
-        for delivery in early:
-            self.feed.put(delivery)
+        self.feed.put_first(early)
 
     def confirm(self, delivery: Delivery) -> None:
         """The application is done with a message. Raises `ClientError`."""

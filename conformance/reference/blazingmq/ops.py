@@ -19,7 +19,12 @@ from conformance.reference.kit import (
 from fakebrokers.blazingmq.properties import Property, PropertyType
 
 Json = dict[str, Any]
-OPTIONS = ("max_unconfirmed_messages", "max_unconfirmed_bytes", "consumer_priority")
+#: The options of a queue, and the numbers that fit.
+OPTIONS = {
+    "max_unconfirmed_messages": range(2**63),
+    "max_unconfirmed_bytes": range(2**63),
+    "consumer_priority": range(-(2**31), 2**31),
+}
 
 
 class BlazingOps:
@@ -125,8 +130,12 @@ class BlazingOps:
 
 
 def limits(options: Any) -> dict[str, int]:
-    """The options of a queue."""
-    return {name: int(options[name]) for name in OPTIONS if name in (options or {})}
+    """The options of a queue. Raises `ClientError` (invalid) for what does not fit the wire."""
+    found = {name: int(options[name]) for name in OPTIONS if name in (options or {})}
+    for name, value in found.items():
+        if value not in OPTIONS[name]:
+            raise ClientError("invalid", f"{name} {value} does not fit")
+    return found
 
 
 def deadline_s(timeout_ms: float | None) -> float:

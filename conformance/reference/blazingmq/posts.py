@@ -91,6 +91,8 @@ class Posts:
         """Post, and wait for the ACK if `wait`. Raises `ClientError`."""
         queue = self.client.queues.find(target)
         await queue.opened_again(timeout)
+        if self.client.queues.find(target) is not queue:  # another one was opened under its name
+            raise ClientError("closed", "the queue is closed", definite=True)
         if not wait:
             self.send(queue, body, properties, zlib_wanted, 0)
             return {}

@@ -205,7 +205,13 @@ class Queues:
         """Close a queue. Raises `ClientError`."""
         queue = self.find(name)
         await self.shut(queue, timeout)
-        self.by_name.pop(name, None)
+        self.forget(queue)
+
+    def forget(self, queue: Queue) -> None:
+        """A queue is closed."""
+        for name, there in tuple(self.by_name.items()):
+            if there is queue:
+                del self.by_name[name]
 
     async def shut(self, queue: Queue, timeout: float) -> None:
         """Drain a reader, then close."""
@@ -219,10 +225,14 @@ class Queues:
         await self.ask_close(queue, deadline - self.client.runtime.clock.now())
 
     async def ask_close(self, queue: Queue, timeout: float) -> None:
-        """Send closeQueue."""
+        """Send closeQueue; one that is answered too late has closed the queue all the same."""
         parameters = self.parameters(queue)
+
+        def late() -> None:
+            self.forget(queue)
+
         await self.client.link_now().requests.ask(
-            lambda number: CloseQueue(number, parameters, is_final=True), timeout
+            lambda number: CloseQueue(number, parameters, is_final=True), timeout, late
         )
 
     # loss
@@ -234,6 +244,7 @@ class Queues:
 
     async def restore(self) -> None:
         """Open all again. Raises `ClientError` (connection)."""
+        link = self.client.link_now()
         for name, queue in tuple(self.by_name.items()):
             try:
                 await self.open_again(queue)
@@ -242,12 +253,18 @@ class Queues:
                     raise
                 self.by_name.pop(name, None)
                 self.client.runtime.callbacks.tell("target_closed", error.text, error.code, queue.uri)
+            if self.client.link is not link:  # the last answer came with the end of the connection
+                raise ClientError("connection", "the connection is gone")
             queue.ready.set()
 
     async def open_again(self, queue: Queue) -> None:
         """Open one queue on a new connection."""
         await self.ask_open(queue, RESTORE_S)
-        await self.begin(queue, self.client.runtime.clock.deadline(RESTORE_S))
+        try:
+            await self.begin(queue, self.client.runtime.clock.deadline(RESTORE_S))
+        except ClientError:
+            self.give_back(queue)
+            raise
         self.client.runtime.callbacks.tell("target_reopened", "", None, queue.uri)
 
     def end(self) -> None:

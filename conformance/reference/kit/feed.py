@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -56,6 +56,12 @@ class Feed(Generic[T]):
         """One more."""
         self._drained.clear()
         self._items.append(item)
+        self._filled.set()
+
+    def put_first(self, items: Sequence[T]) -> None:
+        """Some in front of all that waits, in their order."""
+        self._drained.clear()
+        self._items.extendleft(reversed(items))
         self._filled.set()
 
     def clear(self) -> None:

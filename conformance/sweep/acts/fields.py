@@ -105,7 +105,10 @@ def fields(place: Place, model: Model) -> Iterable[Param]:
         where = ".".join(str(part) for part in path[:3])
         for word, new in other_values(value):
             try:
-                data = _bytes(codec.encode(bent(place.frame, (path, new))))
+                changed = bent(place.frame, (path, new))
+                if not model.is_bearable(changed):
+                    continue
+                data = _bytes(codec.encode(changed))
             except Exception:
                 continue
             if data not in seen:

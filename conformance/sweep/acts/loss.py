@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from conformance.sweep.acts.define import Param, Place, act, always, choices
+from conformance.sweep.acts.define import Param, Place, act, always
 from conformance.sweep.model import Model
 from fakebrokers.core.frames import Role
 from fakebrokers.core.session import HangUp
@@ -37,7 +37,13 @@ def rst_before(passage: Passage, param: Any, model: Model) -> None:
     passage.hang_up(HangUp.RST)
 
 
-@act("goodbye", choices("fin", "stays", few=False, direction=""))
+def goodbyes(place: Place, model: Model) -> Iterable[Param]:
+    """At every frame, if servers say so at all."""
+    if model.goodbye() is not None:
+        yield from (("fin", "fin"), ("stays", "stays"))
+
+
+@act("goodbye", goodbyes)
 def goodbye(passage: Passage, param: Any, model: Model) -> None:
     """The server says that it ends the connection, behind the frame; it may end it at once."""
     passage.pass_through()

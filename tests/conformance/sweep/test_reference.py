@@ -11,7 +11,7 @@ from conformance.sweep.run import runner
 from conformance.sweep.sweep import Sweep
 from conformance.sweep.universe import universe
 
-SPECS = {"rabbitmq-stream": 600, "pzq": 600, "narconi": 300}
+SPECS = {"rabbitmq-stream": 600, "pzq": 600, "narconi": 300, "blazingmq": 600}
 
 
 @pytest.mark.parametrize("protocol", SPECS)

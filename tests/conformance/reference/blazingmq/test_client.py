@@ -12,7 +12,7 @@ import pytest
 
 from conformance.adapter.base import Adapter
 from conformance.adapter.inprocess import InProcessAdapter
-from conformance.adapter.messages import Kind
+from conformance.adapter.messages import Kind, body_bytes
 from conformance.adapter.process import ProcessAdapter
 from conformance.adapter.profile import missing_ops
 from conformance.adapter.result import Result
@@ -26,7 +26,7 @@ from fakebrokers.blazingmq.frames import Put, PutMessage
 from fakebrokers.blazingmq.properties import Property, PropertyType, read_content
 from fakebrokers.core import virtual
 from fakebrokers.core.session import HangUp
-from fakebrokers.faults import drop, rst
+from fakebrokers.faults import delay, drop, reply, rst
 from tests.conformance.reference.blazingmq.happy_path import Q, walk
 
 PROTOCOL = "blazingmq"
@@ -137,12 +137,104 @@ def test_without_reconnect_it_stays_away() -> None:
     async def script(broker: BlazingMQ, adapter: Adapter, go: Go) -> None:
         broker.kill(how=HangUp.FIN)
         assert await adapter.event("session", timeout_s=1, what="connection_lost")
+        begun = asyncio.get_running_loop().time()
         posted = await go("publish", session="s", target="q", body={"text": "after"}, timeout_ms=500)
         assert posted.error is not None and posted.error.definite, str(posted)
+        assert asyncio.get_running_loop().time() == begun, "nobody opens the queue again: nothing to wait for"
         await asyncio.sleep(5)
         assert len(broker.journal.select(kind="accepted")) == 1
 
     drive(script, auto_reconnect=False)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("max_unconfirmed_messages", 2**63), ("consumer_priority", -(2**31) - 1)]
+)
+def test_limits_that_do_not_fit_are_refused(name: str, value: int) -> None:
+    async def script(broker: BlazingMQ, adapter: Adapter, go: Go) -> None:
+        options = {name: str(value)}
+        refused = await go("bmq.configure_queue", session="s", target="q", options=options)
+        assert refused.kind is Kind.INVALID
+        assert len(broker.journal.select(kind="configureStream")) == 1
+
+    drive(script)
+
+
+def test_what_comes_before_the_callback_goes_first() -> None:
+    async def script(broker: BlazingMQ, adapter: Adapter, go: Go) -> None:
+        uri = Q + "early"
+        for number in range(20):
+            broker.post(uri, b"m%d" % number)
+        opened = adapter.begin(
+            "bmq.open_queue", {"session": "s", "target": "e", "uri": uri, "flags": ["read"]}, 5000
+        )
+        assert (await opened).ok
+        assert (await go("subscribe", session="s", sub="e", target="e", on_message={"mode": "event"})).ok
+        messages = await adapter.wait_messages("e", 20, 2.0)
+        assert [body_bytes(each.body) for each in messages] == [b"m%d" % number for number in range(20)]
+
+    drive(script)
+
+
+def test_a_queue_whose_last_answer_comes_with_the_end_waits_for_the_next_connection() -> None:
+    async def script(broker: BlazingMQ, adapter: Adapter, go: Go) -> None:
+        broker.faults.add(rst(kind="configureStreamResponse", direction="out", first=1, scope="run"))
+        broker.kill(how=HangUp.RST)
+        await asyncio.sleep(0.5)
+        posted = await go("publish", timeout_ms=30_000, session="s", target="q", body={"text": "after"})
+        assert posted.outcome == "acked", str(posted)
+
+    drive(script)
+
+
+def test_a_queue_that_is_not_open_again_takes_no_posts() -> None:
+    """Whoever has waited for it is told that it is closed."""
+
+    async def script(broker: BlazingMQ, adapter: Adapter, go: Go) -> None:
+        broker.faults.add(drop(kind="openQueueResponse"))
+        broker.kill(how=HangUp.RST)
+        posted = await go("publish", timeout_ms=30_000, session="s", target="q", body={"text": "after"})
+        assert (posted.kind, posted.outcome) == (Kind.CLOSED, "nacked"), str(posted)
+        assert not broker.journal.select(kind="PUT")
+
+    drive(script)
+
+
+def test_a_queue_that_cannot_be_configured_again_is_given_back() -> None:
+    async def script(broker: BlazingMQ, adapter: Adapter, go: Go) -> None:
+        broker.faults.add(reply(-6, kind="configureStream"))
+        broker.kill(how=HangUp.RST)
+        assert await adapter.event("session", timeout_s=9, what="target_closed")
+        await broker.wait_for_async(kind="closeQueueResponse", timeout=5)
+
+    drive(script)
+
+
+def test_a_close_that_is_answered_late_has_closed_the_queue() -> None:
+    async def script(broker: BlazingMQ, adapter: Adapter, go: Go) -> None:
+        broker.faults.add(delay(1.0, kind="closeQueueResponse"))
+        closed = await go("bmq.close_queue", 500, session="s", target="q")
+        assert closed.kind is Kind.TIMEOUT
+        await asyncio.sleep(1)
+        assert (await go("publish", session="s", target="q", body={"text": "x"})).kind is Kind.CLOSED
+        assert (await go("close", session="s")).ok
+
+    drive(script)
+
+
+def test_a_callback_that_outlives_its_queue_confirms_nothing() -> None:
+    async def script(broker: BlazingMQ, adapter: Adapter, go: Go) -> None:
+        uri = Q + "slow"
+        assert (await go("bmq.open_queue", session="s", target="w", uri=uri, flags=["read"])).ok
+        lazy = {"mode": "event", "sleep_ms": 200, "auto_settle": "ack"}
+        assert (await go("subscribe", session="s", sub="w", target="w", on_message=lazy)).ok
+        broker.post(uri, b"m")
+        broker.faults.add(delay(1.0, kind="disconnectResponse"))
+        await asyncio.sleep(0.1)
+        assert (await go("close", session="s")).ok
+        assert not broker.journal.select(kind="CONFIRM")
+
+    drive(script)
 
 
 def test_what_was_not_acknowledged_is_unknown_after_a_loss() -> None:

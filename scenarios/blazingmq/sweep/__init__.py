@@ -1,0 +1,1 @@
+"""BlazingMQ in the sweep: its model and its base scripts."""

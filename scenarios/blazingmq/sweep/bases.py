@@ -1,0 +1,43 @@
+"""The base scripts of BlazingMQ; see `conformance.sweep.bases`."""
+
+from scenarios.blazingmq.sweep.asking import cancelled, configured, odd, queues
+from scenarios.blazingmq.sweep.consuming import consume, late_callback, older, several
+from scenarios.blazingmq.sweep.lives import (
+    BEATING,
+    RAISING,
+    closing,
+    in_the_turn,
+    outage,
+    plain,
+    rounds,
+    turned_away,
+    two_sessions,
+)
+from scenarios.blazingmq.sweep.publishing import bodies, both, crowd, full, publish, unwaited, wraps
+
+__all__ = [
+    "BEATING",
+    "RAISING",
+    "bodies",
+    "both",
+    "cancelled",
+    "closing",
+    "configured",
+    "consume",
+    "crowd",
+    "full",
+    "in_the_turn",
+    "late_callback",
+    "odd",
+    "older",
+    "outage",
+    "plain",
+    "publish",
+    "queues",
+    "rounds",
+    "several",
+    "turned_away",
+    "two_sessions",
+    "unwaited",
+    "wraps",
+]
