@@ -64,7 +64,7 @@ def one_loss_event(case: Case) -> Iterator[Violation]:
     closing_too = [
         conn for conn in case.conns.values()
         if closing is not None and conn.ready is not None and conn.ended is not None and conn.ended > closing
-        and conn.lost() is not None and conn.ended_by == "broker"
+        and conn.lost() is not None
     ]  # fmt: skip
     if len(told) > len(lost) + len(closing_too):
         yield f"{len(told)} losses were told, there were {len(lost)}", told[-1].at
@@ -98,7 +98,7 @@ def unprovoked_end(case: Case) -> Iterator[Violation]:
 @invariant("handshake-first")
 def handshake_first(case: Case) -> Iterator[Violation]:
     """Until a connection is ready the client says only what makes it ready, or ends it."""
-    answers = set(case.model.questions.values())
+    answers = {*case.model.questions.values(), *case.model.set_up}
     for conn in case.conns.values():
         for seen in conn.of("in"):
             if conn.ready is not None and seen.at > conn.ready:

@@ -88,3 +88,10 @@ def uses_what_it_has(case: Case) -> Iterator[Violation]:
     """The client says nothing about a producer or a subscription that it has not, or has ended itself."""
     for at, what in case.facts.misused:
         yield what, at
+
+
+@invariant("answers-what-was-asked")
+def answers_what_was_asked(case: Case) -> Iterator[Violation]:
+    """The client answers a question of the server with what it has to say to it."""
+    for at, what in case.facts.wrong:
+        yield what, at

@@ -40,7 +40,8 @@ How a protocol joins: a package ``scenarios/<protocol>/sweep`` with two modules 
     all subscriptions have to be there. Bodies are unique within a base. What a base does to connections
     itself it does by ``stage.kill``. Facts for invariants go into ``stage.notes``: ``sessions`` (there are
     several), ``counts`` (a counter was set), ``raises`` (callbacks fail), ``forgets`` (the broker loses
-    what it has), ``abandons`` (an attempt to connect is given up).
+    what it has), ``abandons`` (an attempt to connect is given up), ``silent`` (the
+    counterparts of questions fall silent).
 
 How to write an act: a function in a module of `acts`, marked with `acts.define.act`. Its ``params`` yield,
 for a frame of a run without faults, a class (for the drawing order) and a parameter of plain values; it does

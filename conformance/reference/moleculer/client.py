@@ -6,6 +6,7 @@ import asyncio
 import os
 import platform
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from conformance.reference.kit import DEFAULT_TIMEOUT_S, ClientError, Runtime
@@ -18,7 +19,7 @@ from conformance.reference.moleculer.pings import Pings
 from conformance.reference.moleculer.post import Post
 from conformance.reference.moleculer.registry import Registry
 from conformance.reference.moleculer.serving import Server, Service
-from conformance.reference.moleculer.settings import QUIET_S, START_S, STOP_DELAY_S, Settings
+from conformance.reference.moleculer.settings import JOIN_S, QUIET_S, START_S, STOP_DELAY_S, Settings
 from conformance.reference.moleculer.streams import Incoming
 
 Json = dict[str, Any]
@@ -93,8 +94,12 @@ class MoleculerClient:
         """Connect, listen, ask who is there. Raises `ClientError`."""
         bus = self.new_bus()
         try:
-            await bus.open()
-            await bus.subscribe([(topic, "") for topic in self.topics()])
+            async with asyncio.timeout(JOIN_S):
+                await bus.open()
+                await bus.subscribe([(topic, "") for topic in self.topics()])
+        except TimeoutError:
+            bus.abort()
+            raise ClientError("connection", "the server does not answer", definite=True) from None
         except OSError as error:
             raise ClientError("connection", str(error), definite=True) from None
         except BaseException:
@@ -102,6 +107,7 @@ class MoleculerClient:
             raise
         self.post.bus = bus
         self.post.send("DISCOVER", "", {})
+        bus.is_joined = True
 
     def new_bus(self) -> Bus | Mesh:
         """A connection to the server, or to the other nodes where there is none."""
@@ -127,7 +133,13 @@ class MoleculerClient:
 
     async def rejoin(self) -> None:
         """Be on the bus again."""
-        await self.reach(self.runtime.backoff(0.2, 2.0).retry)
+        try:
+            await self.reach(self.runtime.backoff(0.2, 2.0).retry)
+        except ClientError as error:
+            self.runtime.callbacks.trouble("other", error)
+            self.runtime.callbacks.tell("disconnected", str(error))
+            self.abort()
+            return
         self.runtime.callbacks.tell("reconnected")
         await self.tell_all()
 
@@ -135,7 +147,8 @@ class MoleculerClient:
         """Stop in good order."""
         patience = (timeout or DEFAULT_TIMEOUT_S) / 2
         if self.is_open:
-            await self.say_goodbye(patience)
+            with suppress(ClientError):  # the connection may end before it has said everything
+                await self.say_goodbye(patience)
         self.abort()
 
     async def say_goodbye(self, patience_s: float) -> None:

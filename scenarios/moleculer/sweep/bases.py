@@ -1,0 +1,37 @@
+"""The base scripts of Moleculer; see `conformance.sweep.bases`."""
+
+from scenarios.moleculer.sweep.answering import events, joining, serve, uploads
+from scenarios.moleculer.sweep.calling import (
+    balanced,
+    both,
+    call,
+    cancelled,
+    in_the_turn,
+    limits,
+    peers,
+    silence,
+    streams,
+    two_nodes,
+)
+from scenarios.moleculer.sweep.lives import again, closing, outage, rounds
+
+__all__ = [
+    "again",
+    "balanced",
+    "both",
+    "call",
+    "cancelled",
+    "closing",
+    "events",
+    "in_the_turn",
+    "joining",
+    "limits",
+    "outage",
+    "peers",
+    "rounds",
+    "serve",
+    "silence",
+    "streams",
+    "two_nodes",
+    "uploads",
+]
