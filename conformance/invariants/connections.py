@@ -86,6 +86,9 @@ def unprovoked_end(case: Case) -> Iterator[Violation]:
             continue
         if conn.parting is not None:
             continue
+        closes = [done.begun for done in case.done("close", "abort")]
+        if conn.ready is None and any(conn.accepted < begun < conn.ended for begun in closes):
+            continue  # nobody needs it any more, and there is nobody to say goodbye to
         quiet_s = conn.ended.t - (conn.handed[-1] if conn.handed else conn.accepted.t)
         beat = conn.agreed.heartbeat_s
         if beat and quiet_s >= 2 * beat - SLACK_S:

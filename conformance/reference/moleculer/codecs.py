@@ -41,7 +41,7 @@ class Write:
 
 @dataclass(frozen=True)
 class Broken:
-    """The server has refused something, or nothing behind this can be read."""
+    """Behind what came with it, the server has refused something, or nothing can be read any more."""
 
     error: ClientError
 
@@ -104,6 +104,8 @@ class NatsCodec:
             while (came := self._next()) is not None:
                 found += came
         except ClientError as error:
+            if not found:
+                raise
             found.append(Broken(error))  # what came before it counts
         return found
 

@@ -12,7 +12,7 @@ from fakebrokers.moleculer.services import NO_ANSWER, Context, MoleculerError, S
 NODE, PEER = "client", "peer"
 CONNECT_S = 8.0
 MET_S = 1.0  #: until nodes know each other
-LONG_S = 60.0  #: in which every back-off ends
+LONG_S = 20.0  #: in which every back-off ends
 PROBE: dict[str, Any] = {"action": "p.echo", "params": {"probe": True}, "timeout_ms": 5000}
 
 
@@ -45,7 +45,7 @@ def wait(ctx: Context) -> Any:
     return NO_ANSWER
 
 
-def peer(stage: Stage, id: str = PEER, heartbeat_s: float = 5.0, **options: Any) -> Node:
+def peer(stage: Stage, id: str = PEER, heartbeat_s: float = 10.0, **options: Any) -> Node:
     """A fake node with the actions that base scripts call."""
     events = {"news.*": heard, "group:news.*": heard}
     service = Service("p", {"echo": echo, "fail": fail, "wait": wait, "down": down, "up": up}, events)

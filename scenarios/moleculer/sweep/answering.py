@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from conformance.sweep.bases import Stage, base
 from fakebrokers.moleculer.services import Stream
-from scenarios.moleculer.sweep._shared import NODE, joined, peer, probed
+from scenarios.moleculer.sweep._shared import NODE, begin, joined, peer, probed
 from scenarios.moleculer.sweep.serving import ACTIONS
 
 
@@ -64,7 +64,7 @@ async def events(stage: Stage) -> None:
 async def joining(stage: Stage) -> None:
     """Nodes come and go, beat without a word, and have the same name."""
     await joined(stage, heartbeat_s=2.0, heartbeat_timeout_s=6.0)
-    first = peer(stage, announces=False)
+    first = peer(stage, heartbeat_s=2.0, announces=False)
     await stage.op("mol.serve", service="s", actions=ACTIONS)
     first.heartbeat()
     await stage.sleep(1)
@@ -80,4 +80,38 @@ async def joining(stage: Stage) -> None:
     second.kill()
     await stage.sleep(12)
     await stage.op("mol.registry")
+    await probed(stage)
+
+
+@base(role="service", server={"namespace": "blue"})
+async def namespaces(stage: Stage) -> None:
+    """Nodes of two networks on one server, with the same names."""
+    node = peer(stage)
+    peer(stage, namespace="red")
+    await joined(stage, namespace="blue")
+    await stage.op("mol.serve", service="s", actions=ACTIONS)
+    await stage.sleep(0.5)
+    for number in range(2):
+        node.start_call("s.echo", {"n": number}, target=NODE, timeout=5.0)
+        await begin(stage, "p.echo", {"n": number})
+    await probed(stage)
+
+
+@base(role="service", needs=["streams"])
+async def chunks(stage: Stage) -> None:
+    """Uploads whose chunks come out of order, twice, and behind the end."""
+    node = peer(stage)
+    await joined(stage)
+    await stage.op("mol.serve", service="s", actions={**ACTIONS, "read": {"read_stream": True}})
+    await stage.sleep(0.5)
+    for order in ((0, 1, 2, 3), (0, 2, 1, 3), (1, 0, 3, 2), (0, 1, 1, 2, 3, 1, 3)):
+        id = "-".join(map(str, order))
+        for seq in order:
+            chunk = {"type": "Buffer", "data": [seq, 0, 255]} if 0 < seq < 3 else None
+            fields = {"id": id, "action": "s.read", "params": chunk, "timeout": 0, "meta": {}, "headers": {}}
+            node.send("REQ", NODE, stream=seq < 3, seq=seq, **fields)
+        await stage.sleep(0.3)
+    for packet in ({"id": "no-params", "action": "s.value"}, {"id": "no-action"}, {"id": "odd", "action": 7}):
+        node.send("REQ", NODE, **packet)
+    await stage.sleep(0.5)
     await probed(stage)

@@ -1,6 +1,6 @@
 """The base scripts of Moleculer; see `conformance.sweep.bases`."""
 
-from scenarios.moleculer.sweep.answering import events, joining, serve, uploads
+from scenarios.moleculer.sweep.answering import chunks, events, joining, namespaces, serve, uploads
 from scenarios.moleculer.sweep.calling import (
     balanced,
     both,
@@ -21,11 +21,13 @@ __all__ = [
     "both",
     "call",
     "cancelled",
+    "chunks",
     "closing",
     "events",
     "in_the_turn",
     "joining",
     "limits",
+    "namespaces",
     "outage",
     "peers",
     "rounds",

@@ -70,11 +70,11 @@ async def silence(stage: Stage) -> None:
     """A node falls silent, and comes back."""
     stage.notes["silent"] = True
     peer(stage)
-    other = peer(stage, "second", 1.0)
-    await joined(stage, heartbeat_s=1.0, heartbeat_timeout_s=3.0)
+    other = peer(stage, "second", 2.0)
+    await joined(stage, heartbeat_s=2.0, heartbeat_timeout_s=6.0)
     other.stop_heartbeats()
     calls = [begin(stage, "p.wait", {"n": n}, 30.0, node="second") for n in range(2)]
-    await stage.sleep(8)
+    await stage.sleep(11)
     await stage.op("mol.registry")
     other.resume_heartbeats()
     await stage.sleep(3)

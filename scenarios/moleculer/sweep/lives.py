@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from conformance.sweep.bases import Stage, base
 from scenarios.moleculer.sweep._shared import NODE, begin, joined, peer, probed
 from scenarios.moleculer.sweep.serving import ACTIONS
@@ -18,6 +20,9 @@ async def closing(stage: Stage) -> None:
         node.start_call("s.slow", {"n": number}, target=NODE, timeout=5.0)
         begin(stage, "p.wait", {"n": number}, 4.0)
     begin(stage, "p.echo", {"n": "last"})
+    loop = asyncio.get_running_loop()
+    for delay_s in (0.03, 0.08):  # a node that stops still answers
+        loop.call_later(delay_s, lambda: node.start_call("s.slow", {"n": "late"}, target=NODE, timeout=5.0))
     await stage.close()
 
 

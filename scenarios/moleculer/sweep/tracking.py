@@ -89,8 +89,8 @@ class Tracking:
 
     def _wants(self, frame: Any, topic: str, at: Moment) -> None:
         self._pings += 1
-        if self._pings > 0 and self._listens and not self._said:
-            self.conn.ready = None  # until the server has taken this in too
+        if self._listens and not self._said:  # ready when the server has taken this in too
+            self.conn.ready = None if self._pings > 0 else at
 
     def _granted(self, frame: Any, topic: str, at: Moment) -> None:
         self._pings -= 1
@@ -145,8 +145,10 @@ class Tracking:
     # what the client is asked
 
     def _asked_back(self, frame: Frame, key: Hashable, at: Moment) -> None:
-        if self.conn.ready is not None:
-            self.facts.asked_back.append(Question(self.conn, frame, key, at))
+        question = Question(self.conn, frame, key, at)
+        if self.conn.ready is None:
+            question.answered = at  # it may answer, but need not yet
+        self.facts.asked_back.append(question)
 
     def _answer_back(self, key: Hashable, answer: Any, at: Moment, only: bool = True) -> Question | None:
         """The client answers; what nobody has asked is noted, unless `only` is False."""
@@ -163,12 +165,15 @@ class Tracking:
         return None
 
     def _to_serve(self, frame: Request, topic: str, at: Moment) -> None:
-        if isinstance(frame.id, str) and frame.seq in (UNSET, None) and frame.stream in (UNSET, None, False):
-            self._asked_back(frame, ("REQ", frame.id), at)
+        if not isinstance(frame.id, str) or frame.seq not in (UNSET, None, 0):
+            return
+        self._asked_back(frame, ("REQ", frame.id), at)
+        if frame.seq == 0 or frame.stream is True:
+            self.facts.asked_back[-1].answered = at  # it is answered when all of it has come
 
     def _served(self, frame: Response, topic: str, at: Moment) -> None:
         if frame.seq in (UNSET, 0):
-            self._answer_back(("REQ", frame.id), frame, at, only=False)
+            self._answer_back(("REQ", frame.id), frame, at)
 
     def _pinged(self, frame: Ping, topic: str, at: Moment) -> None:
         self._asked_back(frame, ("PING", frame.id), at)
