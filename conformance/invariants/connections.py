@@ -11,6 +11,8 @@ from conformance.sweep.view import Conn
 from fakebrokers.core.frames import Role, kind_of
 
 SLACK_S = 0.01
+DEADLINE_S = 0.3  #: how exactly deadlines are kept
+HANDSHAKE_S = 4.5  #: what every client grants a handshake
 GIVE_UP_S = 2.0
 STORM = 9  #: connections within a second that no back-off makes
 QUIET_ROLES = (Role.HANDSHAKE, Role.HEARTBEAT, Role.CLOSE, Role.MALFORMED)
@@ -84,8 +86,8 @@ def unprovoked_end(case: Case) -> Iterator[Violation]:
             continue  # what the client makes of lies is its own affair
         if (closing is not None and conn.ended > closing) or conn.goodbye or conn.garbage or conn.turned_away:
             continue
-        if conn.parting is not None:
-            continue
+        if conn.parting is not None or conn.partial:
+            continue  # it has said so; or a frame has begun, and the rest does not come
         closes = [done.begun for done in case.done("close", "abort")]
         if conn.ready is None and any(conn.accepted < begun < conn.ended for begun in closes):
             continue  # nobody needs it any more, and there is nobody to say goodbye to
@@ -93,9 +95,16 @@ def unprovoked_end(case: Case) -> Iterator[Violation]:
         beat = conn.agreed.heartbeat_s
         if beat and quiet_s >= 2 * beat - SLACK_S:
             continue
-        if conn.ready is None and (conn.ended.t - conn.accepted.t > 1.0 or "abandons" in case.notes):
-            continue  # a handshake has a deadline
+        if conn.ready is None and _is_over(case, conn, conn.ended):
+            continue
         yield f"{conn.name} was ended by the client; it was quiet for {quiet_s:.1f} s", conn.ended
+
+
+def _is_over(case: Case, conn: Conn, ended: Moment) -> bool:
+    """Whether the time for a handshake is over: that of the client, or that of an op that waits for it."""
+    if "abandons" in case.notes or ended.t - conn.accepted.t > HANDSHAKE_S:
+        return True
+    return any(abs(done.begun.t + done.timeout_s - ended.t) < DEADLINE_S for done in case.ops)
 
 
 @invariant("handshake-first")

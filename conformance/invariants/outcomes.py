@@ -114,7 +114,7 @@ def acked_not_stored(case: Case) -> Iterator[Violation]:
         target = told.done.args["target"]
         if told.word != "acked" or told.body is None or target not in case.stored:
             continue
-        if told.body not in {body for _, body in case.stored[target]}:
+        if not any(told.body in body for _, body in case.stored[target]):  # a format may be around it
             yield f"{told}, and it is not stored", told.at
 
 

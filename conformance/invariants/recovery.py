@@ -9,6 +9,7 @@ from typing import Any
 from conformance.invariants.registry import Violation, invariant
 from conformance.sweep.case import Case
 from conformance.sweep.facts import Question, Window
+from conformance.sweep.tape import Moment
 from fakebrokers.core.frames import kind_of
 
 MANY = 6  #: refusals of one kind
@@ -25,9 +26,12 @@ def _was_told_gone(case: Case, target: Any) -> bool:
 
 def _was_refused(case: Case) -> bool:
     """Whether the server has refused to open something: it may have meant that for good."""
-    return any(
-        one.accepted is False and case.model.is_opening(one.frame) for one in case.facts.questions
-    ) or any(conn.turned_away is not None for conn in case.conns.values())
+    if any(one.accepted is False and case.model.is_opening(one.frame) for one in case.facts.questions):
+        return True
+    limits = [conn.agreed.frame_max for conn in case.conns.values()]
+    if any(0 < limit < case.model.least_limit for limit in limits):
+        return True  # which is a way to say no
+    return any(conn.turned_away is not None for conn in case.conns.values())
 
 
 @invariant("comes-back")
@@ -195,3 +199,21 @@ def gone_for_a_reason(case: Case) -> Iterator[Violation]:
                 f"{what} was given up, and the server had refused nothing",
                 heard.at,
             )
+
+
+@invariant("goes-no-further")
+def goes_no_further(case: Case) -> Iterator[Violation]:
+    """Nothing is opened on a target of which the server has just said that it cannot be used."""
+    said: list[tuple[Moment, str, bool]] = []
+    for question in case.facts.questions:
+        if question.answer is not None and question.answered is not None:
+            rows = case.model.located(question.answer)
+            said += [(question.answered, target, is_good) for target, is_good in rows.items()]
+    said.sort()
+    for question in case.facts.questions:
+        target = getattr(question.frame, "stream", None)
+        if not case.model.is_opening(question.frame):
+            continue
+        last = [row for row in said if row[1] == target and case.before(row[0], question.asked)]
+        if last and not last[-1][2]:
+            yield f"{kind_of(question.frame)} of {target}, which cannot be used", last[-1][0], question.asked

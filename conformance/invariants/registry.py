@@ -41,6 +41,7 @@ class Invariant(NamedTuple):
 INVARIANTS: dict[str, Invariant] = {}
 
 ALIVE = "lives"
+HARNESS = "harness"  #: in place of an invariant: the sweep itself has failed
 
 
 def invariant(name: str) -> Callable[[Check], Check]:
@@ -58,7 +59,7 @@ def invariant(name: str) -> Callable[[Check], Check]:
 def judge(case: Case) -> list[Finding]:
     """All findings of a run, the first of each invariant only: what follows from it is no news."""
     if case.harness:
-        return [Finding("harness", case.harness)]
+        return [Finding(HARNESS, case.harness)]
     alive = [
         finding for each in INVARIANTS.values() if each.name == ALIVE for finding in _findings(each, case)
     ]
@@ -74,5 +75,8 @@ def judge(case: Case) -> list[Finding]:
 
 
 def _findings(each: Invariant, case: Case) -> Iterator[Finding]:
-    for detail, *moments in each.check(case):
-        yield Finding(each.name, detail, tuple(moment.row for moment in moments if moment is not None))
+    try:
+        for detail, *moments in each.check(case):
+            yield Finding(each.name, detail, tuple(moment.row for moment in moments if moment is not None))
+    except Exception as error:  # what a client says may be such as no rule expects
+        yield Finding(HARNESS, f"the rule {each.name} cannot judge this run: {error!r}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -13,6 +14,7 @@ from conformance.sweep.model import Asks
 
 SLACK_S = 0.005
 AT_ONCE_S = 0.3
+LOCAL = ("invalid", "internal", "protocol", "timeout")  #: ways to fail without the server
 
 
 def _asked(case: Case) -> Iterator[tuple[Done, Asks, list[Question]]]:
@@ -80,7 +82,10 @@ def answer_value(case: Case) -> Iterator[Violation]:
         assert done.result is not None
         if not done.result.ok or asks.value is None:
             continue
-        wanted = [asks.value(one.answer) for one in _come(done, questions) if one.accepted]
+        come = [one for one in _come(done, questions) if one.accepted]
+        if asks.apt is not None and not all(asks.apt(done.args, one.answer) for one in come):
+            continue
+        wanted = [asks.value(one.answer) for one in come]
         got = done.result.value
         if wanted and not any(_agree(got, each) for each in wanted):
             yield f"{done.op} returned {dict(got)}, and the answer said {wanted}", done.ended
@@ -171,7 +176,8 @@ def gives_up_for_a_reason(case: Case) -> Iterator[Violation]:
             continue
         if result.word in ("refused", "cancelled", "hang", "crashed"):
             continue
-        if done.ended.t >= done.begun.t + done.timeout_s - SLACK_S - case.slack_s:
+        own_s = (done.args.get("timeout_ms") or math.inf) / 1000  # what the application has given it
+        if done.ended.t >= done.begun.t + min(own_s, done.timeout_s) - SLACK_S - case.slack_s:
             continue
         if any(done.begun < close < done.ended for close in closes):
             continue
@@ -232,3 +238,17 @@ def tells_its_deadline(case: Case) -> Iterator[Violation]:
             given_s = done.args.get("timeout_ms", 0) / 1000
             if told_s is not None and given_s and abs(told_s - given_s) > SLACK_S:
                 yield f"{done.op} has {given_s:g} s, and tells {told_s:g} s", one.asked
+
+
+@invariant("untouched-works")
+def untouched_works(case: Case) -> Iterator[Violation]:
+    """Where nothing is disturbed, the client sends what it is asked to send."""
+    if case.hits or case.touched or case.spec.changes or "oversized" in case.notes:
+        return
+    if any(conn.lost() or conn.turned_away for conn in case.conns.values()):
+        return
+    for done, _, questions in _asked(case):
+        result = done.result
+        if result is None or result.ok or questions or result.word not in LOCAL or done.phase == "close":
+            continue
+        yield f"{done.op} failed, and nothing was asked: {result}", done.ended

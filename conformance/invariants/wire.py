@@ -26,7 +26,7 @@ def frame_max(case: Case) -> Iterator[Violation]:
     """No frame of the client is larger than was agreed."""
     for conn in case.conns.values():
         limit = conn.agreed.frame_max
-        if not limit or conn.ready is None:
+        if limit < case.model.least_limit or conn.ready is None:
             continue
         for seen in conn.of("in"):
             if seen.at > conn.ready and seen.size - case.model.size_field > limit:

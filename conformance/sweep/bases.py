@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from types import ModuleType
 from typing import Any, NamedTuple
 
@@ -217,11 +217,17 @@ class Stage:
 
     # the beginning and the end that most bases share
 
-    async def connect(self, session: str = "s1", timeout: float = 5.0, **options: Any) -> Result:
+    async def connect(
+        self,
+        session: str = "s1",
+        timeout: float = 5.0,
+        endpoints: Sequence[str] | None = None,
+        **options: Any,
+    ) -> Result:
         """Connect; a fault in the handshake may end an attempt or two, the third one meets none."""
         self.notes.setdefault("reconnects", options.get("auto_reconnect", True))
-        endpoints = self.endpoint if isinstance(self.endpoint, dict) else [self.endpoint]
-        given = {"session": session, "endpoints": endpoints, "options": options}
+        own = self.endpoint if isinstance(self.endpoint, dict) else [self.endpoint]
+        given = {"session": session, "endpoints": endpoints or own, "options": options}
         result = await self.op("connect", timeout, **given)
         for attempt in range(1, RETRIES):
             if result.ok or (result.error is not None and result.error.kind == "invalid"):

@@ -17,6 +17,7 @@ from conformance.sweep.case import Case
 from conformance.sweep.children import Child
 from conformance.sweep.expected import Expected
 from conformance.sweep.order import Ledger, Order
+from conformance.sweep.page import write_page
 from conformance.sweep.replay import Replay, replay_of
 from conformance.sweep.run import client_of, run
 from conformance.sweep.shrink import EVALUATIONS_MAX, Shrinking
@@ -28,8 +29,9 @@ FOLDER = Path(".fakebrokers") / "sweep"
 LEDGER = "ledger.json"
 REFERENCE = "reference"  #: the name of the reference client of whatever protocol, in this process
 SHRUNK_MAX = 20  #: kinds of failures that are shrunk; more of them are one defect seen from many sides
-CHILD_SHRINKS_MAX = 4  #: kinds of failures of a child process that are shrunk, and
-CHILD_EVALUATIONS_MAX = 4  #: how many runs each may cost: they take real time
+LOOK_SHARE = 0.5  #: of the time of a child process: for its bases without faults
+SHRINK_SHARE = 0.5  #: of the time besides: runs of a child process take real time, so few are shrunk
+CHILD_EVALUATIONS_MAX = 2
 
 Run = Callable[[Spec], Case]
 
@@ -123,7 +125,7 @@ class Campaign:
         else:
             asyncio.run(self._side_by_side(sweep, seconds))
         self.runs = sweep.runs
-        self._write_down(sweep)
+        self._write_down(sweep, time.monotonic() + seconds * SHRINK_SHARE)
         self.seconds = time.monotonic() - begun
 
     def _in_memory(self, sweep: Sweep, seconds: float) -> None:
@@ -136,7 +138,7 @@ class Campaign:
         """First the bases without faults, which tell what there is to disturb; then as many faults as fit."""
         assert self.subject.child is not None
         begun = time.monotonic()
-        items = await self.subject.child.universe(sweep.take)
+        items = await self.subject.child.universe(seconds * LOOK_SHARE, sweep.take)
         ledger = self._ledger(len(items))
         left = seconds - (time.monotonic() - begun)
         await self.subject.child.run_all(iter(Order(items, self.seed, ledger)), left, sweep.take)
@@ -145,24 +147,26 @@ class Campaign:
     def _ledger(self, size: int) -> Ledger:
         return Ledger({}, size) if self.again else Ledger.load(self.folder / LEDGER, size)
 
-    def _write_down(self, sweep: Sweep) -> None:
-        """One file for each invariant and smallest spec."""
+    def _write_down(self, sweep: Sweep, until: float) -> None:
+        """One file for each invariant and smallest spec; a child process shrinks until a moment only."""
         is_child = self.subject.made is None
         seen: set[str] = set()
-        most = CHILD_SHRINKS_MAX if is_child else SHRUNK_MAX
         for number, failure in enumerate(sweep.failures.values()):
             name = failure.findings[0].name
             smallest, steady = failure.spec, False
-            if number < most:
+            if number < SHRUNK_MAX and not (is_child and time.monotonic() > until):
                 smallest, steady = self._shrunk(name, failure.spec)
             key = f"{name} {to_json(smallest)}"
             if key in seen:
                 continue
             seen.add(key)
             case = failure.case if smallest == failure.spec else self.subject.run(smallest)
-            written = replay_of(self.subject.name, self.subject.mutant, case, judge(case))
+            findings = judge(case)
+            written = replay_of(self.subject.name, self.subject.mutant, case, findings)
             if name in written.invariants:
-                self.failures.append(Failed(written, written.write(self.folder), steady, failure.count))
+                path = written.write(self.folder)
+                write_page(case, findings, path)
+                self.failures.append(Failed(written, path, steady, failure.count))
 
     def _shrunk(self, name: str, spec: Spec) -> tuple[Spec, bool]:
         """The smallest spec that violates an invariant, and whether it does so twice more."""

@@ -29,6 +29,8 @@ PAUSE_S = 6.0  #: the back-off of most clients is shorter
 SIDE_BY_SIDE = 8
 LONGEST_S = 240.0  #: that a run may take
 
+#: Takes a run and its findings; returns those that are new.
+Take = Callable[[Case, list[Finding]], list[Finding]]
 Command = Sequence[str]
 Environment = dict[str, str] | None
 
@@ -88,9 +90,7 @@ class Child:
         case.slack_s = SLACK_S
         return case
 
-    async def run_all(
-        self, specs: Iterator[Spec], seconds: float, on_case: Callable[[Case, list[Finding]], object]
-    ) -> None:
+    async def run_all(self, specs: Iterator[Spec], seconds: float, on_case: Take) -> None:
         """Run specs side by side until the time is over or there are no more."""
         end = time.monotonic() + seconds
 
@@ -103,18 +103,18 @@ class Child:
 
         await asyncio.gather(*(worker() for _ in range(SIDE_BY_SIDE)))
 
-    async def universe(self, on_case: Callable[[Case, list[Finding]], object]) -> list[Item]:
-        """What can be swept: the bases that this client can play, and every act at every frame of them."""
+    async def universe(self, seconds: float, on_case: Take) -> list[Item]:
+        """What can be swept: the bases that this client plays well, and every act at every frame of them."""
         bases = [base for base in room_of(self.protocol).bases.values() if base.bends]
         found: list[Item] = []
 
-        def look(case: Case, findings: list[Finding]) -> None:
-            if _plays(case):
-                on_case(case, findings)
-                if not findings:
-                    found.extend(singles(case))
+        def look(case: Case, findings: list[Finding]) -> list[Finding]:
+            news = on_case(case, findings) if _plays(case) else []
+            if _plays(case) and not news:
+                found.extend(singles(case))
+            return news
 
-        await self.run_all(iter([Spec(self.protocol, base.name) for base in bases]), 3600.0, look)
+        await self.run_all(iter([Spec(self.protocol, base.name) for base in bases]), seconds, look)
         return found
 
 

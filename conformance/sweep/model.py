@@ -52,6 +52,8 @@ class Model(ABC):
         crediting: The ops by which the application itself allows deliveries.
         dropping: The ops that end a producer.
         storing: The ops that store a position with the broker.
+        last_position: The last one that a log has; nothing is claimed of what lies behind it.
+        least_limit: Bytes; with a smaller limit of frames nobody can say anything.
         size_field: Bytes of a frame that a limit of its size does not count.
         answer_within_s: What a client may take to answer the server.
         ok, refusal: Codes of answers: yes, and a no that any answer can have.
@@ -78,6 +80,8 @@ class Model(ABC):
     crediting: ClassVar[tuple[str, ...]] = ()
     dropping: ClassVar[tuple[str, ...]] = ()
     storing: ClassVar[tuple[str, ...]] = ()
+    last_position: ClassVar[int] = (1 << 63) - 1
+    least_limit: ClassVar[int] = 256
     size_field: ClassVar[int] = 0
     answer_within_s: ClassVar[float] = 1.0
     ok: ClassVar[Any] = 0
@@ -105,6 +109,10 @@ class Model(ABC):
     def is_opening(self, frame: Frame) -> bool:
         """Whether a question declares something that has to be there again behind a loss."""
         return type(frame).spec.role_in("in") is Role.OPEN
+
+    def located(self, answer: Frame) -> Mapping[str, bool]:
+        """Which targets an answer speaks of, and whether each can be used; most answers speak of none."""
+        return {}
 
     def settings(self, options: Args) -> dict[str, Any]:
         """What a subscription with these options asks for besides its start, as in `Window.settings`."""

@@ -60,12 +60,18 @@ class Consuming:
     async def place(self, subscription: Subscription, deadline: float) -> None:
         """Make a subscription at a member of its stream. Raises `ClientError`."""
         link = await self.client.locator.reader_link(subscription.stream, deadline)
+        if subscription.is_closed:
+            raise ClientError("closed", "the subscription was ended meanwhile", definite=True)
         subscription_id = link.core.free_subscription_id()
         start = subscription.position()
         subscription.renew()
 
         def accepted(answer: Any) -> None:
-            if answer.code == Code.OK and not subscription.is_closed:
+            if answer.code != Code.OK:
+                return
+            if subscription.is_closed:  # ended while the question was under way: nobody wants it any more
+                link.take_back(Unsubscribe, subscription_id)
+            else:
                 subscription.attach(link.core, subscription_id)
 
         await link.ask(

@@ -141,6 +141,13 @@ class Link(asyncio.Protocol):
             raise refused(kind.__name__, answer.code)
         return answer
 
+    def take_back(self, kind: type[Request], *fields: Any) -> None:
+        """Undo what the server has granted, and what nobody wants any more; whatever it answers."""
+        if self.is_open:
+            deadline = self.client.runtime.clock.deadline(None)
+            self.core.requests.ask(kind, *fields, done=lambda _: None, deadline=deadline)
+            self.settle()
+
     # asyncio.Protocol
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:

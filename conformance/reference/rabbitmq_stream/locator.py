@@ -102,7 +102,11 @@ class Locator:
         earliest = self._dialled.get(address, 0.0) + self.client.settings.first_delay_s
         await asyncio.sleep(max(0.0, min(earliest, deadline) - self.runtime.clock.now()))
         self._dialled[address] = self.runtime.clock.now()
-        return await self.links.open(address, deadline)
+        try:
+            return await self.links.open(address, deadline)
+        except ClientError as error:
+            # a code of the handshake says nothing of streams
+            raise ClientError("connection", error.text, definite=error.definite) from None
 
     def leave(self, link: Link) -> None:
         """Nobody may need this connection any more: end it, unless it is the one for requests."""

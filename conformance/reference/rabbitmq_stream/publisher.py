@@ -126,7 +126,9 @@ class Publisher:
         self.write(entries)
 
     def take_id(self) -> int:
-        """The next publishing id: increasing, never twice."""
+        """The next publishing id: increasing, never twice. Raises `ClientError` (invalid): there is none."""
+        if self.next_id > IDS:
+            raise ClientError("invalid", "this publisher has used all publishing ids")
         taken, self.next_id = self.next_id, (self.next_id + 1) & IDS
         return taken
 

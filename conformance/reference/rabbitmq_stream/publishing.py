@@ -209,8 +209,7 @@ class Publishing:
     async def declared(self, publisher: Publisher, deadline: float) -> None:
         """Wait until a publisher is declared; declare it if nobody does. Raises `ClientError`."""
         while publisher.connection is None:
-            if publisher.is_closed:
-                raise ClientError("closed", f"the publisher of {publisher.stream} is closed", definite=True)
+            self._check_open(publisher)
             if not self._may_declare(publisher):
                 await self.links.until(lambda: self._may_declare(publisher), deadline)
                 continue
@@ -233,6 +232,7 @@ class Publishing:
     async def declare(self, publisher: Publisher, deadline: float) -> None:
         """Declare a publisher at the stream's leader. Raises `ClientError`."""
         link = await self.client.locator.leader_link(publisher.stream, deadline)
+        self._check_open(publisher)
         publisher_id = link.core.free_publisher_id()
         reference = publisher.name or ""
         undo = Undo(DeletePublisher, (publisher_id,))
@@ -242,8 +242,15 @@ class Publishing:
         sequence = await self.sequence_of(publisher, link, deadline) if publisher.name else None
         if not link.is_open:
             raise ClientError("connection", "the connection was lost meanwhile", definite=False)
+        if publisher.is_closed:  # while the questions were under way: nobody wants it any more
+            link.take_back(DeletePublisher, publisher_id)
+        self._check_open(publisher)
         publisher.attach(link.core, publisher_id, sequence)
         link.settle()
+
+    def _check_open(self, publisher: Publisher) -> None:
+        if publisher.is_closed:
+            raise ClientError("closed", f"the publisher of {publisher.stream} is closed", definite=True)
 
     async def sequence_of(self, publisher: Publisher, link: Link, deadline: float) -> int:
         """The highest publishing id that the server has of this publisher's reference."""

@@ -170,6 +170,10 @@ class Subscription:
                 if data[at] & 0x80:
                     kind, count, plain_size, size = _BATCH.unpack_from(data, at)
                     at += _BATCH.size
+                    if offset + count > chunk.next_offset:
+                        # its offsets would be those of the chunks behind, which would seem to be known then
+                        text = f"chunk {chunk.first_offset}: a batch holds more than the chunk"
+                        raise ClientError("protocol", text)
                     bodies = self.open_batch(kind >> 4 & 7, count, plain_size, _cut(data, at, size), report)
                 else:
                     (size,) = _U32.unpack_from(data, at)

@@ -102,7 +102,7 @@ def fields(place: Place, model: Model) -> Iterable[Param]:
     codec = model.codec("server")
     seen = {_bytes(place.data)}
     for path, value in paths_of(place.frame):
-        where = ".".join(part for part in path[:FEW_ITEMS] if isinstance(part, str))
+        where = ".".join(str(part) for part in path[:3])
         for word, new in other_values(value):
             try:
                 data = _bytes(codec.encode(bent(place.frame, (path, new))))
@@ -141,7 +141,7 @@ def payload(place: Place, model: Model) -> Iterable[Param]:
     further = range(PAYLOAD_HEAD, place.size - start, max(1, (place.size - start) // 4))
     kind = place.data[start] >> 4 if start < place.size else 0  # the first bits say what follows
     for offset in (*range(min(PAYLOAD_HEAD, place.size - start)), *further):
-        yield from ((f"{kind:x} {min(offset, PAYLOAD_HEAD)}", [offset, change]) for change in (1, 0x80))
+        yield from ((f"{kind:x} {min(offset, PAYLOAD_HEAD)}", [offset, change]) for change in (1, 0x20, 0x80))
 
 
 @act("payload", payload, lies=True)

@@ -49,8 +49,8 @@ def goodbye(passage: Passage, param: Any, model: Model) -> None:
 
 
 def loseable(place: Place, model: Model) -> Iterable[Param]:
-    """Whatever the server says; of the client's frames those that want an answer."""
-    if place.direction == "out" or type(place.frame) in model.answers or place.role is Role.PUBLISH:
+    """Whatever the server says; of the client's frames those that want an answer. TCP loses nothing."""
+    if place.direction == "out" or type(place.frame) in model.answers:
         yield "", None
 
 

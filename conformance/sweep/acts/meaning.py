@@ -21,7 +21,9 @@ def answers(place: Place, model: Model) -> Iterable[Param]:
     """Where an answer has an opposite; with every class of codes where it takes the place of the answer."""
     if place.direction != "out" or model.opposite(place.frame, None) is None:
         return
-    yield from ((where, [where, None]) for where in WHERE)
+    items = type(place.frame).spec.items
+    many = " of several" if items is not None and items.count(place.frame) > 1 else ""
+    yield from ((where + many, [where, None]) for where in WHERE)
     if place.ordinal <= 2 and model.accepts(place.frame):
         yield from (("code", ["instead", code]) for code in model.refusals)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from conformance.sweep.acts.define import act, always, choices
+from conformance.sweep.acts.define import act, choices, outwards
 from conformance.sweep.model import Model
 from fakebrokers.faults.effect import Passage
 
@@ -13,7 +13,7 @@ PIECES = 8
 LATE_S = 3.0
 
 
-@act("late", always)
+@act("late", outwards)
 def late(passage: Passage, param: Any, model: Model) -> None:
     """The frame comes 3 s late, and what is behind it overtakes it."""
     passage.pass_through(LATE_S)

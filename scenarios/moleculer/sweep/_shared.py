@@ -12,7 +12,7 @@ from fakebrokers.moleculer.services import NO_ANSWER, Context, MoleculerError, S
 NODE, PEER = "client", "peer"
 CONNECT_S = 8.0
 MET_S = 1.0  #: until nodes know each other
-LONG_S = 20.0  #: in which every back-off ends
+LONG_S = 40.0  #: in which every back-off ends, and whoever is gone is missed
 PROBE: dict[str, Any] = {"action": "p.echo", "params": {"probe": True}, "timeout_ms": 5000}
 
 

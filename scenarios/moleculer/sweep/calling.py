@@ -153,6 +153,7 @@ async def limits(stage: Stage) -> None:
     """Messages around the largest one that the server takes, and values at the ends of their ranges."""
     peer(stage)
     await joined(stage)
+    stage.notes["oversized"] = True
     fits = stage.notes["fits"] = []
     for size in (1, 7000, 8192, 20_000, 100):
         fits.append((len(stage.ops), size < 8000))

@@ -11,7 +11,7 @@ PUBLISH: dict[str, Any] = {"target": "S", "wait": True}
 PROBE: dict[str, Any] = {**PUBLISH, "body": text("probe")}
 ASK: dict[str, Any] = {"target": "S", "name": "nobody"}
 EVENTS = {"mode": "event"}
-LONG_S = 300.0  #: in which every back-off ends
+LONG_S = 700.0  #: in which every back-off ends
 LOOK_S = 30.0
 
 

@@ -1,12 +1,22 @@
 """The base scripts of RabbitMQ Stream; see `conformance.sweep.bases`."""
 
 from scenarios.rabbitmq_stream.sweep.asking import ask, cancelled, large_answers
-from scenarios.rabbitmq_stream.sweep.consuming import both, consume, positions, several, single_active, slow
+from scenarios.rabbitmq_stream.sweep.consuming import (
+    both,
+    consume,
+    lazy,
+    positions,
+    several,
+    single_active,
+    slow,
+)
 from scenarios.rabbitmq_stream.sweep.lives import (
     BEATING,
     LATE_ENDS,
     RAISING,
+    brisk,
     closing,
+    elsewhere,
     in_the_turn,
     nodes,
     older,
@@ -15,6 +25,7 @@ from scenarios.rabbitmq_stream.sweep.lives import (
     rounds,
     turned_away,
     two_sessions,
+    wrong_clock,
 )
 from scenarios.rabbitmq_stream.sweep.publishing import (
     UNLIMITED,
@@ -41,14 +52,17 @@ __all__ = [
     "ask",
     "bodies",
     "both",
+    "brisk",
     "bulk",
     "cancelled",
     "closing",
     "consume",
     "crowd",
+    "elsewhere",
     "given_up",
     "in_the_turn",
     "large_answers",
+    "lazy",
     "limits",
     "names",
     "nodes",
@@ -69,4 +83,5 @@ __all__ = [
     "turned_away",
     "two_sessions",
     "wraps",
+    "wrong_clock",
 ]

@@ -86,6 +86,7 @@ async def slow(stage: Stage) -> None:
     options = {"offset": {"type": "next"}, "credit": 3}
     lazy = {"mode": "event", "sleep_ms": 100}
     await stage.op("subscribe", sub="c1", target="S", options=options, on_message=lazy)
+    put_entries(stage, batch_entry([b"y0", b"y1"], Compression.NONE), 1, 2)
     for number in range(12):
         put(stage, f"a{number}", f"b{number}")
         await stage.sleep(0.11)
@@ -131,3 +132,16 @@ async def both(stage: Stage) -> None:
     await stage.sleep(3)
     await watched(stage, "m16")
     await stage.finale("publish", **PROBE)
+
+
+@base(role="consumer", server={"heartbeat_s": 2}, bends=False)
+async def lazy(stage: Stage) -> None:
+    """Callbacks that take longer than several heartbeats."""
+    stage.broker.create_stream("S")
+    put(stage, "m0", "m1")
+    await stage.connect()
+    options = {"offset": {"type": "first"}, "credit": 2}
+    sleepy = {"mode": "event", "sleep_ms": 7000}
+    await stage.op("subscribe", sub="c1", target="S", options=options, on_message=sleepy)
+    await stage.sleep(20)
+    await stage.finale("rmqs.query_sequence", **ASK)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 
 from conformance.sweep.bases import Base, Stage, base, text
-from fakebrokers.faults import silent
+from fakebrokers.faults import latency, silent
 from scenarios.rabbitmq_stream.sweep._shared import ASK, EVENTS, PROBE, PUBLISH, put, watched
 
 
@@ -270,4 +270,41 @@ async def rounds(stage: Stage) -> None:
         stage.kill()
         await stage.sleep(10)
     await watched(stage, "m")
+    await stage.finale("publish", **PROBE)
+
+
+@base(role="publisher", server={"heartbeat_s": 2}, handshake=True)
+async def brisk(stage: Stage) -> None:
+    """Short heartbeats: whatever takes its time takes several of them."""
+    stage.broker.create_stream("S")
+    await stage.connect()
+    await stage.ended([stage.begin("publish", body=text(f"a{i}"), **PUBLISH) for i in range(3)])
+    await stage.sleep(9)
+    await stage.op("publish", body=text("b"), **PUBLISH)
+    await stage.finale("publish", **PROBE)
+
+
+@base(role="publisher", bends=False, needs=["endpoints"])
+async def elsewhere(stage: Stage) -> None:
+    """Several addresses, of which only the last is that of a server."""
+    stage.broker.create_stream("S")
+    await stage.connect(endpoints=["127.0.0.1:9", "127.0.0.1:11", stage.endpoint])
+    await stage.op("publish", body=text("a"), **PUBLISH)
+    stage.kill()
+    await stage.op("publish", 8.0, body=text("b"), **PUBLISH)
+    await stage.finale("publish", **PROBE)
+
+
+@base(role="publisher", bends=False, needs=["clock_offset"], server={"heartbeat_s": 5})
+async def wrong_clock(stage: Stage) -> None:
+    """The clock of the wall jumps to and fro while messages are under way and while nobody says anything."""
+    stage.broker.create_stream("S")
+    await stage.connect()
+    stage.broker.faults.add(latency(0.3, role="confirm", direction="out"))
+    for offset_ms in (3_600_000.0, -7_200_000.0, 0.0):
+        call = stage.begin("publish", body=text(f"a{offset_ms}"), **PUBLISH)
+        await stage.sleep(0.1)
+        await stage.op("set_clock", offset_ms=offset_ms)
+        await call
+        await stage.sleep(20)
     await stage.finale("publish", **PROBE)

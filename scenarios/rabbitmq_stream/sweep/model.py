@@ -60,6 +60,7 @@ from scenarios.rabbitmq_stream.sweep.tracking import Tracking
 
 LARGEST = 64 << 20  #: bytes of a frame that a correct client lets in
 DELIVER_HEAD = 9  #: bytes of a Deliver in front of its chunk
+COMMITTED = 8  #: further ones in version 2
 NOBODY = 77  #: an id that no publisher and no subscription has
 LEFT_TO_BROKER = (MetadataUpdate, Close, Heartbeat)
 
@@ -107,7 +108,7 @@ OPS = {
         Metadata,
         lambda args, frame: list(frame.streams) == list(args["targets"]),
         whereabouts,
-        apt=lambda args, answer: set(args["targets"]) <= {entry.stream for entry in answer.streams},
+        apt=lambda args, answer: sorted(args["targets"]) == sorted(entry.stream for entry in answer.streams),
     ),
     "rmqs.query_offset": Asks(
         QueryOffset,
@@ -191,7 +192,9 @@ class StreamModel(Model):
         ]
 
     def payload_at(self, frame: Frame) -> int | None:
-        return DELIVER_HEAD + HEADER_SIZE if isinstance(frame, Deliver) and frame.version == 1 else None
+        if not isinstance(frame, Deliver):
+            return None
+        return DELIVER_HEAD + (COMMITTED if frame.version == 2 else 0) + HEADER_SIZE
 
     def other_versions(self, data: bytes) -> dict[str, bytes]:
         """Versions 1 and 6 above its own, in its shape and with four bytes more; the key of its question."""
@@ -221,6 +224,11 @@ class StreamModel(Model):
 
     def track(self, conn: Conn, facts: Facts) -> None:
         Tracking(self, conn, facts).run()
+
+    def located(self, answer: Frame) -> Mapping[str, bool]:
+        if not isinstance(answer, MetadataResponse):
+            return {}
+        return {entry.stream: entry.code == Code.OK for entry in answer.streams}
 
     def settings(self, options: Args) -> dict[str, Any]:
         properties = dict(options.get("properties") or {})

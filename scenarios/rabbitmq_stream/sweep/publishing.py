@@ -165,8 +165,9 @@ async def numbers(stage: Stage) -> None:
         await stage.op("rmqs.declare_publisher", target="S", name="r")
         if number < 249:
             await stage.op("rmqs.delete_publisher", target="S", name="r")
+    stage.broker.publish("S", [b"for all of them"])
     for _ in range(270):
-        options = {"offset": {"type": "next"}, "credit": 1}
+        options = {"offset": {"type": "first"}, "credit": 1}
         await stage.op("subscribe", sub="c", target="S", options=options, on_message={"mode": "event"})
         await stage.op("unsubscribe", sub="c")
     options = {"offset": {"type": "first"}, "credit": 2}
@@ -218,6 +219,7 @@ async def given_up(stage: Stage) -> None:
 async def names(stage: Stage) -> None:
     """References and streams of every length that fits, and of one more."""
     long = "n" * 255
+    stage.notes["oversized"] = True
     stage.broker.create_stream("S")
     stage.broker.create_stream(long)
     stage.broker.store_sequence("S", "äöü", 41)

@@ -36,6 +36,8 @@ def _entries(chunk: Chunk) -> Iterator[tuple[int, bytes | None]]:
             kind, count, plain_size, size = unpack_from(">BHII", data, at)
             packed = _exactly(data, at + 11, size)
             at += 11 + size
+            if offset + count > chunk.next_offset:
+                raise ValueError("a batch holds more than the chunk")
             bodies = _batch(kind >> 4 & 7, count, plain_size, packed)
             yield from enumerate(bodies, offset) if bodies is not None else [(offset, None)]
             offset += count

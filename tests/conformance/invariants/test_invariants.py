@@ -32,6 +32,8 @@ FOUND = [
     ("frame-max", "oversize-is-sent", "limits", None),
     ("garbage-ends", "empty-frame-stops-the-reader", "publish",
      Bend("c1", "out", 12, "unasked", ["nothing", "noise"])),
+    ("goes-no-further", "unknown-stream-code-is-fine", "publish",
+     Bend("c1", "out", 7, "field", [["streams", 0, 1], 99])),
     ("gone-for-a-reason", "moved-stream-is-closed", "nodes", None),
     ("handshake-first", "heartbeat-before-login", "ask", None),
     ("limit-exact", "zero-frame-max-is-small", "unlimited-0-None", None),
@@ -53,6 +55,7 @@ FOUND = [
     ("stored-twice", "resends-at-once", "stalled", None),
     ("stores-by-order", "offset-stored-at-the-end", "consume", None),
     ("unprovoked-end", "close-without-goodbye", "two-sessions", None),
+    ("untouched-works", "correlation-id-never-wraps", "wraps", None),
     ("wire-legal", "length-in-characters", "names", None),
     ("written-once", "bodies-end-at-64k", "bodies", None),
 ]  # fmt: skip

@@ -19,7 +19,7 @@ from conformance.reference.registry import command, reference, without_sockets
 from fakebrokers import RabbitMQStream
 from fakebrokers.core import virtual
 from fakebrokers.core.session import HangUp
-from fakebrokers.faults import drop, rst, slice_
+from fakebrokers.faults import delay, drop, rst, slice_
 from fakebrokers.journal import Tap
 from fakebrokers.rabbitmq_stream.binary import pack_ids
 from fakebrokers.rabbitmq_stream.chunk import Chunk
@@ -324,6 +324,77 @@ def test_a_position_that_does_not_fit_is_refused_before_it_is_sent(kind: OffsetT
                 await client.consuming.subscribe("orders", on_message, start=Start(kind, value))
             assert caught.value.kind == "invalid"
             assert not broker.journal.select(kind="Subscribe")
+            await client.close()
+
+    virtual.run(work())
+
+
+def test_a_subscription_that_ends_while_it_is_brought_back_is_not_made_again() -> None:
+    async def work() -> None:
+        async with RabbitMQStream(memory=True) as broker:
+            broker.create_stream("orders")
+            client, _ = await _connected(broker)
+
+            async def on_message(message: Message) -> None:
+                """Nothing comes."""
+
+            subscription = await client.consuming.subscribe("orders", on_message)
+            broker.faults.add(delay(1.0, kind="MetadataResponse", direction="out", connection="c2"))
+            broker.kill(how=HangUp.RST)
+            while not broker.journal.select(kind="Metadata", connection="c2"):
+                await asyncio.sleep(0.05)
+            await client.consuming.unsubscribe(subscription)
+            await asyncio.sleep(5.0)
+            assert not broker.journal.select(kind="Subscribe", connection="c2")
+            await client.close()
+
+    virtual.run(work())
+
+
+@pytest.mark.parametrize("what", ["subscription", "publisher"])
+def test_what_is_granted_behind_its_end_is_taken_back(what: str) -> None:
+    granted, undone = {
+        "subscription": ("SubscribeResponse", "Unsubscribe"),
+        "publisher": ("DeclarePublisherResponse", "DeletePublisher"),
+    }[what]
+
+    async def work() -> None:
+        async with RabbitMQStream(memory=True) as broker:
+            broker.create_stream("orders")
+            client, _ = await _connected(broker)
+
+            async def on_message(message: Message) -> None:
+                """Nothing comes."""
+
+            subscription = await client.consuming.subscribe("orders", on_message)
+            [receipt] = await client.publishing.publish("orders", [b"1"])
+            await receipt.confirmed()
+            broker.faults.add(delay(1.0, kind=granted, direction="out", connection="c2"))
+            broker.kill(how=HangUp.RST)
+            question = granted.removesuffix("Response")
+            while not broker.journal.select(kind=question, connection="c2"):
+                await asyncio.sleep(0.05)
+            if what == "subscription":
+                await client.consuming.unsubscribe(subscription)
+            else:
+                await client.publishing.delete_publisher("orders", None, 5.0)
+            await asyncio.sleep(5.0)
+            assert len(broker.journal.select(kind=undone, connection="c2", tap=Tap.RECEIVED)) == 1
+            await client.close()
+
+    virtual.run(work())
+
+
+def test_a_publisher_without_ids_says_so() -> None:
+    async def work() -> None:
+        async with RabbitMQStream(memory=True) as broker:
+            broker.create_stream("orders")
+            broker.store_sequence("orders", "p", (1 << 64) - 1)
+            client, _ = await _connected(broker)
+            with pytest.raises(ClientError) as caught:
+                await client.publishing.publish("orders", [b"1"], name="p")
+            assert caught.value.kind == "invalid"
+            assert client.pending == 0
             await client.close()
 
     virtual.run(work())

@@ -1,0 +1,73 @@
+"""An onlooker sees what clients are handed and what they write, in memory and over TCP."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from conformance.reference.kit import Memory, Network, Runtime
+from conformance.reference.rabbitmq_stream.client import StreamClient
+from fakebrokers import RabbitMQStream
+from fakebrokers.core.watch import End
+from fakebrokers.faults import truncate
+
+
+class Onlooker:
+    def __init__(self) -> None:
+        self.rows: list[tuple[str, Any]] = []
+
+    def accepted(self, connection: str) -> None:
+        self.rows.append(("accepted", connection))
+
+    def written(self, connection: str, data: Any) -> None:
+        self.rows.append(("written", data))
+
+    def handed_over(self, connection: str, data: Any) -> None:
+        self.rows.append(("handed over", data))
+
+    def ended(self, connection: str, by: End, how: str) -> None:
+        self.rows.append(("ended", by))
+
+    def of(self, what: str) -> list[Any]:
+        return [data for word, data in self.rows if word == what]
+
+
+@pytest.mark.parametrize("in_memory", [True, False])
+def test_both_ways_and_both_ends(in_memory: bool) -> None:
+    async def work() -> None:
+        seen = Onlooker()
+        broker = RabbitMQStream(memory=in_memory)
+        broker.watcher = seen
+        async with broker:
+            network = Memory({}) if in_memory else Network({})
+            client = StreamClient(Runtime(network), [f"{broker.host}:{broker.port}"])
+            await client.connect(5.0)
+            await client.create("orders", timeout=5.0)
+            await client.close(5.0)
+        assert seen.rows[0] == ("accepted", "c1")
+        assert b"orders" in b"".join(seen.of("written"))
+        assert b"advertised_host" in b"".join(seen.of("handed over"))
+        assert seen.of("ended")[0] == "broker", "it hangs up behind the answer to Close"
+
+    asyncio.run(work())
+
+
+@pytest.mark.parametrize("in_memory", [True, False])
+def test_what_a_fault_has_cut_is_seen_as_it_was_handed_over(in_memory: bool) -> None:
+    async def work() -> None:
+        seen = Onlooker()
+        broker = RabbitMQStream(memory=in_memory)
+        broker.watcher = seen
+        async with broker:
+            broker.faults.add(truncate(keep=6, kind="PeerPropertiesResponse"))
+            network = Memory({}) if in_memory else Network({})
+            client = StreamClient(Runtime(network), [f"{broker.host}:{broker.port}"])
+            try:
+                await client.connect(0.3)
+            except Exception:
+                client.abort()
+        assert len(b"".join(seen.of("handed over"))) == 6
+
+    asyncio.run(work())
