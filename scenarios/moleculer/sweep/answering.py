@@ -72,6 +72,10 @@ async def joining(stage: Stage) -> None:
     first.send("PING", "", time=5, id="for-all")
     first.discover()
     await stage.sleep(1)
+    bare = {"services": [{"name": "b", "actions": {"b.x": {}}}], "instanceID": "b", "seq": 1}
+    first.send("INFO", "", sender="bare", **bare)
+    await stage.sleep(0.2)
+    await stage.op("mol.registry")
     second = peer(stage, "second", 2.0)
     await stage.sleep(5)
     await stage.op("mol.registry")

@@ -32,6 +32,23 @@ def test_the_correct_client_violates_nothing() -> None:
     assert sweep.runs == SPECS
 
 
+@pytest.mark.parametrize(
+    ("base", "bends"),
+    [
+        ("both", [Bend("c2", "in", 6, "rst")]),  # a loss while the node joins, told to two who try again
+        ("both", [Bend("c2", "out", 3, "lost")]),  # a server that never takes the topics in
+        ("call", [Bend("c1", "out", 15, "goodbye", "fin")]),  # an answer in one segment with an error
+        ("both", [Bend("c2", "out", 1, "twice")]),  # the server tells of itself twice
+        ("call", [Bend("c1", "out", 6, "shape", "longer")]),  # a message of another size than it says
+        ("call", [Bend("c1", "out", 1, "shape", "shorter")]),  # an INFO that is no JSON
+        ("closing", [Bend("c1", "out", 3, "rst"), Bend("c2", "in", 27, "rst-before")]),  # a loss in a close
+    ],
+    ids=lambda value: value if isinstance(value, str) else value[-1].act,
+)
+def test_what_the_correct_client_once_did_wrong(base: str, bends: list[Bend]) -> None:
+    assert judge(runner(PROTOCOL)(Spec(PROTOCOL, base, tuple(bends)))) == []
+
+
 @pytest.mark.parametrize("size", [1, 5, 1000])
 def test_lines_that_nobody_knows_are_skipped(size: int) -> None:
     data = b"NONSENSE\r\n" + INFO + b"PING\r\n"
@@ -54,6 +71,7 @@ def test_a_wrong_size_is_the_end() -> None:
         ("answers-what-was-asked", "answers-without-data", "serve", None),
         ("answers-questions", "deaf-while-stopping", "closing", None),
         ("knows-who-is-there", "deaf-to-disconnect", "peers", None),
+        ("knows-who-is-there", "demands-metadata", "joining", None),
         ("surfaces-what-came", "star-is-greedy", "events", None),
         ("tells-its-deadline", "timeout-in-seconds", "call", None),
         ("comes-back", "ignores-namespace", "namespaces", None),
