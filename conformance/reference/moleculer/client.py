@@ -19,7 +19,14 @@ from conformance.reference.moleculer.pings import Pings
 from conformance.reference.moleculer.post import Post
 from conformance.reference.moleculer.registry import Registry
 from conformance.reference.moleculer.serving import Server, Service
-from conformance.reference.moleculer.settings import JOIN_S, QUIET_S, START_S, STOP_DELAY_S, Settings
+from conformance.reference.moleculer.settings import (
+    JOIN_S,
+    NAME_MAX,
+    QUIET_S,
+    START_S,
+    STOP_DELAY_S,
+    Settings,
+)
 from conformance.reference.moleculer.streams import Incoming
 
 Json = dict[str, Any]
@@ -313,7 +320,10 @@ class MoleculerClient:
     # what its user does
 
     def serve(self, service: Service) -> None:
-        """Offer a service; everybody is told soon."""
+        """Offer a service; everybody is told soon. Raises `ClientError` (invalid): its names are too long."""
+        for name in (service.name, *service.actions, *service.events):
+            if len(name.encode()) > NAME_MAX:
+                raise ClientError("invalid", f"a name of {len(name)} characters", definite=True)
         self.server.services[service.name] = service
         self.announce()
 

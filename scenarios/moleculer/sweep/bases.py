@@ -4,6 +4,7 @@ from scenarios.moleculer.sweep.answering import chunks, events, joining, namespa
 from scenarios.moleculer.sweep.calling import (
     balanced,
     both,
+    bulk,
     call,
     cancelled,
     in_the_turn,
@@ -19,6 +20,7 @@ __all__ = [
     "again",
     "balanced",
     "both",
+    "bulk",
     "call",
     "cancelled",
     "chunks",

@@ -180,3 +180,13 @@ async def two_nodes(stage: Stage) -> None:
     await begin(stage, "t.echo", {"n": 2})
     await begin(stage, "p.echo", {"n": 3})
     await probed(stage)
+
+
+@base(role="caller", server={"bus": {"max_payload": 8 << 20}}, bends=False)
+async def bulk(stage: Stage) -> None:
+    """Messages of more than a megabyte in both directions."""
+    peer(stage)
+    await joined(stage)
+    for size in (1 << 20, 2 << 20):
+        await begin(stage, "p.echo", "x" * size)
+    await probed(stage)

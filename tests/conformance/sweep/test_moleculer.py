@@ -74,6 +74,7 @@ def test_a_wrong_size_is_the_end() -> None:
         ("knows-who-is-there", "demands-metadata", "joining", None),
         ("surfaces-what-came", "star-is-greedy", "events", None),
         ("tells-its-deadline", "timeout-in-seconds", "call", None),
+        ("answer-counts", "drops-large-packets", "bulk", None),
         ("comes-back", "ignores-namespace", "namespaces", None),
     ],
 )
