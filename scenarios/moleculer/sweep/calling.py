@@ -190,3 +190,17 @@ async def bulk(stage: Stage) -> None:
     for size in (1 << 20, 2 << 20):
         await begin(stage, "p.echo", "x" * size)
     await probed(stage)
+
+
+@base(role="caller")
+async def odd_answers(stage: Stage) -> None:
+    """Answers that do not say whether they are good, in another order, and of others."""
+    node = peer(stage)
+    await joined(stage)
+    calls = [begin(stage, "p.wait", {"n": number}) for number in range(4)]
+    await stage.sleep(0.2)
+    answers = ({"data": 1}, {"success": 1, "data": 1}, {"success": "true"}, {"success": True, "data": "last"})
+    for request, answer in zip(reversed(node.requests), answers, strict=False):
+        node.send("RES", NODE, id=request.id, meta={"by": "hand"}, **answer)
+    await stage.ended(calls)
+    await probed(stage)

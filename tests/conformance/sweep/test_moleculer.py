@@ -75,6 +75,7 @@ def test_a_wrong_size_is_the_end() -> None:
         ("surfaces-what-came", "star-is-greedy", "events", None),
         ("tells-its-deadline", "timeout-in-seconds", "call", None),
         ("answer-counts", "drops-large-packets", "bulk", None),
+        ("ok-needs-answer", "success-unless-denied", "odd-answers", None),
         ("comes-back", "ignores-namespace", "namespaces", None),
     ],
 )
