@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from conformance.sweep.bases import Stage, base
 from fakebrokers.faults import latency
 from scenarios.moleculer.sweep._shared import CONNECT_S, NODE, begin, joined, peer, probed
@@ -199,7 +201,9 @@ async def odd_answers(stage: Stage) -> None:
     await joined(stage)
     calls = [begin(stage, "p.wait", {"n": number}) for number in range(4)]
     await stage.sleep(0.2)
-    answers = ({"data": 1}, {"success": 1, "data": 1}, {"success": "true"}, {"success": True, "data": "last"})
+    answers: tuple[dict[str, Any], ...] = (
+        {"data": 1}, {"success": 1, "data": 1}, {"success": "true"}, {"success": True, "data": "last"},
+    )  # fmt: skip
     for request, answer in zip(reversed(node.requests), answers, strict=False):
         node.send("RES", NODE, id=request.id, meta={"by": "hand"}, **answer)
     await stage.ended(calls)
