@@ -320,9 +320,9 @@ class MoleculerClient:
     # what its user does
 
     def serve(self, service: Service) -> None:
-        """Offer a service; everybody is told soon. Raises `ClientError` (invalid): its names are too long."""
+        """Offer a service; everybody is told soon. Raises `ClientError` (invalid)."""
         for name in (service.name, *service.actions, *service.events):
-            if len(name.encode()) > NAME_MAX:
+            if not 0 < len(name.encode()) <= NAME_MAX:
                 raise ClientError("invalid", f"a name of {len(name)} characters", definite=True)
         self.server.services[service.name] = service
         self.announce()

@@ -69,7 +69,11 @@ class ReadingCodec(Codec):
         if end < 0:
             return self._lost("a line without an end") if len(self._buffer) > LINE_MAX else None
         size = end + len(CRLF)
-        words = bytes(self._buffer[:end]).split()
+        line = bytes(self._buffer[:end])
+        if any(byte in line for byte in b"\r\n\v\f"):  # the end of a line is two bytes
+            del self._buffer[:size]
+            return Malformed(line[:256], "a control character in a line"), size
+        words = line.split()
         if words and words[0].upper() in WITH_PAYLOAD:
             if not words[-1].isdigit() or len(words[-1]) > DIGITS_MAX:
                 return self._lost("a size that is no number")
