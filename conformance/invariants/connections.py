@@ -71,7 +71,7 @@ def one_loss_event(case: Case) -> Iterator[Violation]:
     closing_too = [
         conn for conn in case.conns.values()
         if closing is not None and conn.ready is not None and conn.ended is not None and conn.ended > closing
-        and conn.is_session and conn.lost() is not None and conn.ended_by == "broker"
+        and conn.is_session and conn.lost() is not None
     ]  # fmt: skip
     if len(told) > len(lost) + len(closing_too):
         yield f"{len(told)} losses were told, there were {len(lost)}", told[-1].at
@@ -102,6 +102,9 @@ def unprovoked_end(case: Case) -> Iterator[Violation]:
             continue
         if conn.parting is not None or conn.partial:
             continue  # it has said so; or a frame has begun, and the rest does not come
+        closes = [done.begun for done in case.done("close", "abort")]
+        if conn.ready is None and any(conn.accepted < begun < conn.ended for begun in closes):
+            continue  # nobody needs it any more, and there is nobody to say goodbye to
         quiet_s = conn.ended.t - (conn.handed[-1] if conn.handed else conn.accepted.t)
         patience = conn.agreed.patience_s
         if patience and quiet_s >= patience[0] - SLACK_S:
@@ -130,7 +133,7 @@ def _an_op_ended(case: Case, ended: Moment) -> bool:
 @invariant("handshake-first")
 def handshake_first(case: Case) -> Iterator[Violation]:
     """Until a connection is ready the client says only what makes it ready, or ends it."""
-    answers = set(case.model.questions.values())
+    answers = {*case.model.questions.values(), *case.model.set_up}
     for conn in case.conns.values():
         for seen in conn.of("in"):
             if conn.ready is not None and seen.at > conn.ready:

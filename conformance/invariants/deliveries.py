@@ -212,3 +212,23 @@ def close_is_prompt(case: Case) -> Iterator[Violation]:
                 f"{heard['position']} was surfaced {heard.at.t - closes[-1].begun.t:.1f} s into a close",
                 heard.at,
             )
+
+
+@invariant("surfaces-what-came")
+def surfaces_what_came(case: Case) -> Iterator[Violation]:
+    """Whoever listens gets each message for him that came to the client, once, in order, and no other."""
+    closing = case.mark("close")
+    for done in case.done(*case.model.listening):
+        if done.result is None or not done.result.ok or done.ended is None:
+            continue
+        due = case.model.due(case, done.args, done.ended)
+        got = [heard for heard in case.heard("message") if heard["sub"] == done.args["sub"]]
+        for heard, (at, record) in zip(got, due, strict=False):
+            if body_bytes(heard["body"]) != record.body or heard.at < at:
+                yield f"{heard['body']} was surfaced, {record.body!r:.60} was due", at, heard.at
+                break
+        for heard in got[len(due) :]:
+            yield f"{heard['body']} was surfaced unasked, or again", heard.at
+        for at, record in due[len(got) :]:
+            if at.t + DUE_S + case.slack_s < (case.ended_s if closing is None else closing.t):
+                yield f"{record.body!r:.60} came to the client and was not surfaced", at

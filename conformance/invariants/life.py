@@ -99,3 +99,13 @@ def limit_exact(case: Case) -> Iterator[Violation]:
         done = case.ops[number]
         if done.result is not None and done.result.ok is not fits:
             yield f"{done.result}, and the message {'fits' if fits else 'does not fit'}", done.begun
+
+
+@invariant("knows-who-is-there")
+def knows_who_is_there(case: Case) -> Iterator[Violation]:
+    """What the client tells of others is what they have told of themselves."""
+    for done in case.done(*case.model.rosters):
+        if done.result is not None and done.result.ok and done.ended is not None and case.is_truthful:
+            wrong = case.model.wrong_roster(case, done.result.value, done.begun, done.ended)
+            if wrong:
+                yield wrong, done.ended

@@ -42,7 +42,10 @@ def comes_back(case: Case) -> Iterator[Violation]:
     for done in reversed(case.ops):
         if done.phase == "probe" and done.op != "state" and done.result is not None:
             result = done.result
-            if not case.is_connected or result.ok or result.word in ("hang", "refused", "unsupported"):
+            if not case.is_connected or result.ok or result.word in ("hang", "unsupported"):
+                return
+            asked = any(done.begun < one.asked for one in case.facts.questions)
+            if result.word == "refused" and (asked or not case.is_truthful):
                 return
             if not _was_refused(case) and not _was_told_gone(case, done.args.get("target")):
                 yield f"{done.op} in a calm sea: {result}", done.begun, done.ended

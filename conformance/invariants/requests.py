@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -71,6 +72,8 @@ def refused_needs_answer(case: Case) -> Iterator[Violation]:
         assert done.result is not None
         if done.result.word == "refused":
             codes = [one.code for one in _come(done, questions)]
+            if not questions and done.result.code in case.model.refuses_by_itself:
+                continue
             if done.result.code not in codes:
                 yield f"{done.op} was refused with {done.result.code}; what came was {codes}", done.ended
 
@@ -143,8 +146,8 @@ def _has_twin(case: Case, done: Done) -> bool:
 
 @invariant("loss-ends-requests")
 def loss_ends_requests(case: Case) -> Iterator[Violation]:
-    """The end of a connection ends at once what was asked on it, where a client can see that."""
-    if case.model.unseen_connections:
+    """The end of a connection ends at once what was asked on it, unless the answer can come over another."""
+    if case.model.unseen_connections or case.model.answers_move:
         return
     for done, _, questions in _asked(case):
         if len(questions) != 1 or done.ended is None or _has_twin(case, done):
@@ -182,7 +185,8 @@ def gives_up_for_a_reason(case: Case) -> Iterator[Violation]:
             continue
         if result.word in ("refused", "invalid", "cancelled", "hang", "crashed"):
             continue
-        if done.ended.t >= done.begun.t + done.timeout_s - SLACK_S - case.slack_s:
+        own_s = (done.args.get("timeout_ms") or math.inf) / 1000  # what the application has given it
+        if done.ended.t >= done.begun.t + min(own_s, done.timeout_s) - SLACK_S - case.slack_s:
             continue
         if any(done.begun < close < done.ended for close in closes):
             continue
@@ -190,6 +194,10 @@ def gives_up_for_a_reason(case: Case) -> Iterator[Violation]:
             one.answer is not None and asks.apt and not asks.apt(done.args, one.answer) for one in questions
         ):
             continue
+        if "silent" in case.notes:
+            continue  # who has to answer is taken for dead
+        if any(done.begun < dropped.at < done.ended for dropped in case.facts.dropped):
+            continue  # whoever was to answer may be gone
         if all(_stood(one, done) for one in questions):
             yield f"{done.op} was given up ({result}), and nothing was lost", done.ended
 
@@ -228,6 +236,17 @@ def connect_answer_counts(case: Case) -> Iterator[Violation]:
                 continue
             if conn.ready.t < deadline_s and conn.lost() is None and conn.turned_away is None:
                 yield f"connect ended {done.result.word}, and its handshake was done", conn.ready, done.ended
+
+
+@invariant("tells-its-deadline")
+def tells_its_deadline(case: Case) -> Iterator[Violation]:
+    """A question that says how long the client waits says what the application has given it."""
+    for done, _, questions in _asked(case):
+        for one in questions if not _has_twin(case, done) else ():
+            told_s = case.model.deadline_of(one.frame)
+            given_s = done.args.get("timeout_ms", 0) / 1000
+            if told_s is not None and given_s and abs(told_s - given_s) > SLACK_S:
+                yield f"{done.op} has {given_s:g} s, and tells {told_s:g} s", one.asked
 
 
 @invariant("untouched-works")

@@ -9,6 +9,8 @@ from conformance.sweep.case import Case
 from conformance.sweep.facts import IdUse
 from fakebrokers.core.frames import Malformed, kind_of
 
+PARTING_S = 0.05  #: what is asked this long before a client says goodbye is answered first
+
 
 @invariant("wire-legal")
 def wire_legal(case: Case) -> Iterator[Violation]:
@@ -74,10 +76,10 @@ def answers_questions(case: Case) -> Iterator[Violation]:
         if question.answered is None and (conn.garbage is not None or conn.partial):
             continue
         ended = conn.ended
+        parted = conn.parting is not None and question.asked.t + PARTING_S < conn.parting.t
         left_s = (case.ended_s if ended is None else ended.t) - question.asked.t
-        if question.answered is None and left_s > case.model.answer_within_s and conn.goodbye in (
-            None, question.asked,
-        ):  # fmt: skip
+        due = left_s > case.model.answer_within_s or parted
+        if question.answered is None and due and conn.goodbye in (None, question.asked):
             yield f"{kind_of(question.frame)} {question.key} got no answer", question.asked
     known = {(q.conn.name, id(q.answer)) for q in case.facts.asked_back if q.answer is not None}
     answers = set(case.model.questions.values()) - set(case.model.answers)
@@ -91,4 +93,11 @@ def answers_questions(case: Case) -> Iterator[Violation]:
 def uses_what_it_has(case: Case) -> Iterator[Violation]:
     """The client says nothing about a producer or a subscription that it has not, or has ended itself."""
     for at, what in case.facts.misused:
+        yield what, at
+
+
+@invariant("answers-what-was-asked")
+def answers_what_was_asked(case: Case) -> Iterator[Violation]:
+    """The client answers a question of the server with what it has to say to it."""
+    for at, what in case.facts.wrong:
         yield what, at

@@ -41,8 +41,9 @@ How a protocol joins: a package ``scenarios/<protocol>/sweep`` with two modules 
     itself it does by ``stage.kill``. Facts for invariants go into ``stage.notes``: ``sessions`` (there are
     several), ``oversized`` (some arguments cannot be sent, on purpose), ``counts`` (a counter was set),
     ``raises`` (callbacks fail), ``forgets`` (the broker loses what it has), ``abandons`` (an attempt to
-    connect is given up), ``fits`` (numbers of ops, and whether their messages fit the limits). A base with
-    the phase ``rounds`` asks for ``stats`` in each round, and what they show must not grow.
+    connect is given up), ``silent`` (who has to answer falls silent), ``fits`` (numbers of ops, and whether
+    their messages fit the limits). A base with the phase ``rounds`` asks for ``stats`` in each round, and
+    what they show must not grow.
 
 How to write an act: a function in a module of `acts`, marked with `acts.define.act`. Its ``params`` yield,
 for a frame of a run without faults, a class (for the drawing order) and a parameter of plain values; it does

@@ -8,7 +8,8 @@ from typing import Any, ClassVar, NamedTuple
 
 import msgspec
 
-from conformance.sweep.facts import Facts, Question
+from conformance.sweep.facts import Facts, Question, Record
+from conformance.sweep.tape import Moment
 from conformance.sweep.view import Conn, Seen
 from fakebrokers.core.frames import Frame, Malformed, Role
 from fakebrokers.core.session import Codec
@@ -76,6 +77,12 @@ class Model(ABC):
         connects_late: Whether a session is open without a connection; ops make those that they need.
         answers_in_order: Whether answers are told apart by their order alone, so that a connection is given
             up with a question that nobody waits for any more.
+        set_up: Frames that belong to the set-up of a connection, besides those of that role.
+        answers_move: Whether an answer finds its way over a later connection, so that a loss ends no
+            question.
+        rosters: The ops that tell which others the client knows.
+        listening: The ops that listen without a question to the server.
+        refuses_by_itself: Codes with which a client refuses, without asking, what it knows to be refused.
     """
 
     protocol: ClassVar[str]
@@ -108,6 +115,11 @@ class Model(ABC):
     other_parts: ClassVar[Mapping[str, bytes]] = {}
     connects_late: ClassVar[bool] = False
     answers_in_order: ClassVar[bool] = False
+    set_up: ClassVar[tuple[type[Frame], ...]] = ()
+    answers_move: ClassVar[bool] = False
+    rosters: ClassVar[tuple[str, ...]] = ()
+    listening: ClassVar[tuple[str, ...]] = ()
+    refuses_by_itself: ClassVar[tuple[Any, ...]] = ()
 
     @abstractmethod
     def codec(self, side: str) -> Codec:
@@ -160,6 +172,18 @@ class Model(ABC):
     def place(self, args: Args, key: Any) -> tuple[Hashable, ...]:
         """Where the outcome of a message is told, from a publish's arguments and the key it returned."""
         return args["target"], args.get("name") or "", key
+
+    def deadline_of(self, frame: Frame) -> float | None:
+        """How long the client waits for the answer, seconds, if a question says so."""
+        return None
+
+    def wrong_roster(self, case: Any, told: Args, begun: Moment, ended: Moment) -> str:
+        """What is wrong with what a client tells of others that it knows, by an op of `rosters`."""
+        return ""
+
+    def due(self, case: Any, args: Args, begun: Moment) -> list[tuple[Moment, Record]]:
+        """What has to be surfaced to whom an op of `listening` has begun; by its ``sub``, in this order."""
+        return []
 
     def stored(self, broker: Any) -> dict[str, list[tuple[Any, bytes]]]:
         """What the broker has at the end, by target: position and body."""

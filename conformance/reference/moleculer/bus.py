@@ -7,8 +7,10 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from conformance.reference.kit import ClientError, Runtime, Wire
-from conformance.reference.moleculer.codecs import CODECS, Codec, Granted, Message, Ready, Write
+from conformance.reference.moleculer.codecs import CODECS, Broken, Codec, Granted, Message, Ready, Write
 from conformance.reference.moleculer.settings import Settings
+
+TOPIC_MAX = 2048  #: bytes; a server takes no line of more than 4096
 
 
 class Bus(asyncio.Protocol):
@@ -16,7 +18,10 @@ class Bus(asyncio.Protocol):
 
     Args:
         heard: Gets topic and payload of each message.
-        lost: Called when the connection ends without `close`.
+        lost: Called when the connection ends without `close`, once it is the node's.
+
+    Attributes:
+        is_joined: Whether it is the node's: before that, its end is a matter of who opens it.
     """
 
     def __init__(
@@ -32,6 +37,7 @@ class Bus(asyncio.Protocol):
         self._lost = lost
         self.codec: Codec = runtime.part(CODECS[settings.transporter])()
         self.is_open = False
+        self.is_joined = False
         self._wire: Wire | None = None
         self._is_ended = False
         self._failure: ClientError | None = None
@@ -74,6 +80,8 @@ class Bus(asyncio.Protocol):
         most = self.codec.max_payload
         if most is not None and len(payload) > most:
             raise ClientError("invalid", f"{len(payload)} bytes are more than the server takes ({most})")
+        if len(topic.encode()) > TOPIC_MAX:
+            raise ClientError("invalid", f"a topic of {len(topic)} characters", definite=True)
         self.write(self.codec.publish(topic, payload))
 
     async def subscribe(self, topics: list[tuple[str, str]]) -> None:
@@ -121,6 +129,8 @@ class Bus(asyncio.Protocol):
                         self._granted += 1
                     case Write(answer):
                         self.write(answer)
+                    case Broken(error):
+                        raise error
         except ClientError as error:
             self._failure = error
             self._runtime.callbacks.trouble("read", error)
@@ -135,7 +145,7 @@ class Bus(asyncio.Protocol):
         self._writable.set()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        was_open = self.is_open and not self._is_ended
+        was_open = self.is_joined and not self._is_ended
         self._is_ended = True
         self.is_open = False
         self._writable.set()

@@ -6,6 +6,7 @@ import asyncio
 import os
 import platform
 from collections.abc import Callable
+from contextlib import suppress
 from math import inf
 from typing import Any
 
@@ -19,7 +20,14 @@ from conformance.reference.moleculer.pings import Pings
 from conformance.reference.moleculer.post import Post
 from conformance.reference.moleculer.registry import Registry
 from conformance.reference.moleculer.serving import Server, Service
-from conformance.reference.moleculer.settings import QUIET_S, START_S, STOP_DELAY_S, Settings
+from conformance.reference.moleculer.settings import (
+    JOIN_S,
+    NAME_MAX,
+    QUIET_S,
+    START_S,
+    STOP_DELAY_S,
+    Settings,
+)
 from conformance.reference.moleculer.streams import Incoming
 
 Json = dict[str, Any]
@@ -95,8 +103,12 @@ class MoleculerClient:
         """Connect, listen, ask who is there. Raises `ClientError`."""
         bus = self.new_bus()
         try:
-            await bus.open()
-            await bus.subscribe([(topic, "") for topic in self.topics()])
+            async with asyncio.timeout(JOIN_S):
+                await bus.open()
+                await bus.subscribe([(topic, "") for topic in self.topics()])
+        except TimeoutError:
+            bus.abort()
+            raise ClientError("connection", "the server does not answer", definite=True) from None
         except OSError as error:
             raise ClientError("connection", str(error), definite=True) from None
         except BaseException:
@@ -104,6 +116,7 @@ class MoleculerClient:
             raise
         self.post.bus = bus
         self.post.send("DISCOVER", "", {})
+        bus.is_joined = True
 
     def new_bus(self) -> Bus | Mesh:
         """A connection to the server, or to the other nodes where there is none."""
@@ -129,7 +142,13 @@ class MoleculerClient:
 
     async def rejoin(self) -> None:
         """Be on the bus again."""
-        await self.reach(self.runtime.backoff(0.2, 2.0).retry)
+        try:
+            await self.reach(self.runtime.backoff(0.2, 2.0).retry)
+        except ClientError as error:
+            self.runtime.callbacks.trouble("other", error)
+            self.runtime.callbacks.tell("disconnected", str(error))
+            self.abort()
+            return
         self.runtime.callbacks.tell("reconnected")
         await self.tell_all()
 
@@ -137,7 +156,8 @@ class MoleculerClient:
         """Stop in good order."""
         patience = (timeout or DEFAULT_TIMEOUT_S) / 2
         if self.is_open:
-            await self.say_goodbye(patience)
+            with suppress(ClientError):  # the connection may end before it has said everything
+                await self.say_goodbye(patience)
         self.abort()
 
     async def say_goodbye(self, patience_s: float) -> None:
@@ -302,7 +322,10 @@ class MoleculerClient:
     # what its user does
 
     def serve(self, service: Service) -> None:
-        """Offer a service; everybody is told soon."""
+        """Offer a service; everybody is told soon. Raises `ClientError` (invalid)."""
+        for name in (service.name, *service.actions, *service.events):
+            if not 0 < len(name.encode()) <= NAME_MAX:
+                raise ClientError("invalid", f"a name of {len(name)} characters", definite=True)
         self.server.services[service.name] = service
         self.announce()
 

@@ -11,6 +11,8 @@ from typing import Any, Protocol
 
 from conformance.reference.kit import ClientError
 
+SIZE_DIGITS = 10  #: of the size of a message
+
 
 @dataclass(frozen=True)
 class Ready:
@@ -37,7 +39,14 @@ class Write:
     data: bytes
 
 
-Came = Ready | Message | Granted | Write
+@dataclass(frozen=True)
+class Broken:
+    """Behind what came with it, the server has refused something, or nothing can be read any more."""
+
+    error: ClientError
+
+
+Came = Ready | Message | Granted | Write | Broken
 
 
 class Codec(Protocol):
@@ -81,6 +90,7 @@ class NatsCodec:
         self.waits_for = 0
         self._buffer = bytearray()
         self._is_ready = False
+        self._has_greeted = False
         self._sids = 0
         self._balanced: list[int] = []
 
@@ -90,8 +100,13 @@ class NatsCodec:
     def feed(self, data: bytes) -> list[Came]:
         self._buffer += data
         found: list[Came] = []
-        while (came := self._next()) is not None:
-            found += came
+        try:
+            while (came := self._next()) is not None:
+                found += came
+        except ClientError as error:
+            if not found:
+                raise
+            found.append(Broken(error))  # what came before it counts
         return found
 
     def _next(self) -> list[Came] | None:
@@ -104,17 +119,24 @@ class NatsCodec:
             del self._buffer[: end + 2]
             return self._control(verb.upper(), rest)
         words = rest.split()
+        if len(words) < 3 or not words[-1].isdigit() or len(words[-1]) > SIZE_DIGITS:
+            raise ClientError("protocol", f"a message without a size: {line[:80]!r}")
         size = int(words[-1])
         if len(self._buffer) < end + 2 + size + 2:
             return None
         payload = bytes(self._buffer[end + 2 : end + 2 + size])
+        if self._buffer[end + 2 + size : end + 2 + size + 2] != b"\r\n":
+            raise ClientError("protocol", "a message of another size than it says")
         del self._buffer[: end + 2 + size + 2]
-        return [Message(words[0].decode(), payload)]
+        return [Message(words[0].decode(errors="replace"), payload)]
 
     def _control(self, verb: bytes, rest: bytes) -> list[Came]:
         match verb:
             case b"INFO":
-                self.max_payload = json.loads(rest).get("max_payload")
+                self.max_payload = self._limit(rest)
+                if self._has_greeted:  # the server may tell of itself again
+                    return []
+                self._has_greeted = True
                 options = {"verbose": False, "pedantic": False, "protocol": 1, "lang": "reference"}
                 return [Write(b"CONNECT %s\r\nPING\r\n" % json.dumps(options).encode())]
             case b"PING":
@@ -127,6 +149,16 @@ class NatsCodec:
             case b"-ERR":
                 raise ClientError("refused", rest.decode(errors="replace"))
         return []
+
+    @staticmethod
+    def _limit(info: bytes) -> int | None:
+        """The largest message, as the server's INFO has it. Raises `ClientError` (protocol)."""
+        try:
+            found = json.loads(info)
+        except ValueError as error:
+            raise ClientError("protocol", f"an INFO that is no JSON: {error}") from None
+        limit = found.get("max_payload") if isinstance(found, dict) else None
+        return limit if isinstance(limit, int) and limit > 0 else None
 
     def subscribe(self, topic: str, queue: str = "") -> bytes:
         self._sids += 1

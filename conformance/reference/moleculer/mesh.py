@@ -133,6 +133,7 @@ class Mesh:
         self.codec = NoCodec()
         self.incoming: set[Any] = set()
         self.is_open = False
+        self.is_joined = False
         self.runtime = runtime
         self._settings = settings
         self._heard = heard

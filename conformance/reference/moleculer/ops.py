@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from conformance.adapter import kit
-from conformance.reference.kit import Reference, ReferenceAdapter, Runtime, seconds
+from conformance.reference.kit import ClientError, Reference, ReferenceAdapter, Runtime, seconds
 from conformance.reference.moleculer import behaviours
 from conformance.reference.moleculer.caller import Upload
 from conformance.reference.moleculer.client import MoleculerClient
@@ -63,8 +63,14 @@ class MoleculerOps:
             upload = Upload(behaviours.source(stream, chunk, every_ms, note))
         timeout = seconds((args or {}).get("timeout_ms"))
         caller = self.session(session).caller
+        begun = asyncio.get_running_loop().time()
         data, known = await caller.call(action, params, meta=meta, timeout=timeout, node=node, upload=upload)
-        return {"data": await behaviours.taken(data, note), "meta": known.meta, "from": known.answered_by}
+        try:
+            async with asyncio.timeout_at(begun + timeout if timeout else None):
+                taken = await behaviours.taken(data, note)
+        except TimeoutError:
+            raise ClientError("timeout", f"no end of the stream within {timeout:g} s") from None
+        return {"data": taken, "meta": known.meta, "from": known.answered_by}
 
     @kit.op("mol.ping")
     async def ping(self, session: str, node: str, timeout_ms: float | None = None) -> Json:

@@ -227,8 +227,9 @@ class Server:
 
     async def finished(self, timeout_s: float) -> None:
         """What runs has been answered, or the time is up."""
-        if self.running:
-            await asyncio.wait(tuple(self.running), timeout=timeout_s)
+        deadline = self._runtime.clock.now() + timeout_s
+        while self.running and (left_s := deadline - self._runtime.clock.now()) > 0:
+            await asyncio.wait(tuple(self.running), timeout=left_s)  # others may have come meanwhile
 
     async def stopped(self) -> None:
         """All services have stopped."""

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 VERSION = "5"  #: of the protocol
+NAME_MAX = 900  #: bytes; two names stand twice in a line of NATS, which has 4096 at most
+JOIN_S = 10.0  #: until a connection is the node's: its handshake and the topics
 START_S = 0.5  #: a node that starts waits so long for the INFO of others
 QUIET_S = 0.2  #: after the last change of its services until everybody is told
 STOP_DELAY_S = 0.1  #: between the empty INFO and the end of the services

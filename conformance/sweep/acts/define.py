@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
+from conformance.sweep.acts.inside import at_inside
 from conformance.sweep.model import Model
 from fakebrokers.core.frames import Frame, Role
 from fakebrokers.faults.effect import Effect, Passage
@@ -121,4 +122,4 @@ class Bent(Effect, frozen=True, tag="bent"):
                 passage.pass_through()
                 return
         self.hit(passage.connection)
-        known.apply(passage, self.param, self.model)
+        known.apply(at_inside(passage), self.param, self.model)

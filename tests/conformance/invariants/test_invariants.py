@@ -77,9 +77,14 @@ FOUND_OF_QUEUES = [
     ("wire-legal", "another-checksum", "publish", None),
     ("writes-what-was-given", "bodies-are-text", "bodies", None),
 ]
+ELSEWHERE = "this protocol has nothing of the kind; tests/conformance/sweep/test_moleculer.py"
 
 #: Those that no mutant of this client violates alone or at a known place; sweeps may.
 WITHOUT = {
+    "answers-what-was-asked": ELSEWHERE,
+    "knows-who-is-there": ELSEWHERE,
+    "surfaces-what-came": ELSEWHERE,
+    "tells-its-deadline": ELSEWHERE,
     "adapter-protocol": "no mutant of the client is a mutant of its adapter",
     "credit-overrun": "needs a place of its own",
     "id-reuse": "needs a place of its own",

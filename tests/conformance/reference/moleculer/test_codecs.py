@@ -8,6 +8,7 @@ import pytest
 
 from conformance.reference.kit import ClientError
 from conformance.reference.moleculer.codecs import (
+    Broken,
     Codec,
     Granted,
     Message,
@@ -83,3 +84,26 @@ def test_frames_between_nodes() -> None:
     assert [each for byte in data for each in reader.feed(bytes([byte]))] == [(2, b"{}"), (5, b"[1]")]
     with pytest.raises(ClientError, match="checksum"):
         FrameReader().feed(b"\x00\x00\x00\x00\x08\x02{}")
+
+
+def test_nats_messages_in_front_of_an_error_count() -> None:
+    codec = NatsCodec()
+    message, broken = codec.feed(b"MSG MOL.INFO 3 1\r\na\r\n-ERR 'Stale Connection'\r\n")
+    assert message == Message("MOL.INFO", b"a")
+    assert isinstance(broken, Broken) and "Stale" in str(broken.error)
+
+
+@pytest.mark.parametrize(
+    "said", [b"MSG MOL.INFO 3 x\r\n", b"MSG MOL.INFO 3 1\r\nabc\r\n", b"INFO {\r\n", b"MSG\r\n"]
+)
+def test_nats_bytes_that_nobody_can_read(said: bytes) -> None:
+    with pytest.raises(ClientError) as caught:
+        NatsCodec().feed(said)
+    assert caught.value.kind == "protocol"
+
+
+def test_nats_servers_may_tell_of_themselves_again() -> None:
+    codec = NatsCodec()
+    assert len(codec.feed(b'INFO {"max_payload":9}\r\n')) == 1
+    assert codec.feed(b'INFO {"max_payload":7}\r\n') == []
+    assert codec.max_payload == 7

@@ -1,0 +1,1 @@
+"""Moleculer over NATS in the sweep: its model and its base scripts."""

@@ -1,0 +1,72 @@
+"""What the base scripts of Moleculer share: a client called `NODE`, and a fake node that it talks to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from conformance.adapter.base import Call
+from conformance.sweep.bases import Stage
+from fakebrokers.moleculer.node import Node
+from fakebrokers.moleculer.services import NO_ANSWER, Context, MoleculerError, Service, Stream
+
+NODE, PEER = "client", "peer"
+CONNECT_S = 8.0
+MET_S = 1.0  #: until nodes know each other
+LONG_S = 40.0  #: in which every back-off ends, and whoever is gone is missed
+PROBE: dict[str, Any] = {"action": "p.echo", "params": {"probe": True}, "timeout_ms": 5000}
+
+
+def echo(ctx: Context) -> Any:
+    """Gives back the parameters."""
+    return ctx.params
+
+
+def fail(ctx: Context) -> Any:
+    """Fails with the code that was asked for."""
+    raise MoleculerError("no", (ctx.params or {}).get("code", 500), "REFUSED")
+
+
+def heard(ctx: Context) -> None:
+    """Takes an event."""
+
+
+def down(ctx: Context) -> Any:
+    """Answers with a stream."""
+    return Stream([b"one", b"two" * 100, b"\xff\x00three"])
+
+
+def up(ctx: Context) -> Any:
+    """Tells how much was uploaded."""
+    return None if ctx.stream is None else sum(map(len, ctx.stream.chunks))
+
+
+def wait(ctx: Context) -> Any:
+    """Never answers."""
+    return NO_ANSWER
+
+
+def peer(stage: Stage, id: str = PEER, heartbeat_s: float = 10.0, **options: Any) -> Node:
+    """A fake node with the actions that base scripts call."""
+    events = {"news.*": heard, "group:news.*": heard}
+    service = Service("p", {"echo": echo, "fail": fail, "wait": wait, "down": down, "up": up}, events)
+    node: Node = stage.broker.node(id, [service], heartbeat_s=heartbeat_s, **options)
+    return node
+
+
+def begin(stage: Stage, action: str, params: Any, timeout: float = 2.0, **more: Any) -> Call:
+    """Begin a call; its time-out is the library's, too."""
+    given = {"action": action, "params": params, "timeout_ms": timeout * 1000, **more}
+    return stage.begin("mol.call", timeout, **given)
+
+
+async def joined(stage: Stage, **options: Any) -> None:
+    """The client has joined, and knows who is there."""
+    await stage.connect(timeout=CONNECT_S, node_id=NODE, **options)
+    await stage.sleep(MET_S)
+
+
+async def probed(stage: Stage) -> None:
+    """The end of a base script: a call works again."""
+    stage.calm()
+    await stage.sleep(LONG_S)
+    await stage.finale("mol.call", **PROBE)

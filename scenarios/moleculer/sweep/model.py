@@ -1,0 +1,182 @@
+"""What the sweep has to know of Moleculer over NATS (docs/protocols/moleculer.md, 3 to 6)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+from msgspec import UNSET
+
+from conformance.sweep.facts import Facts, Record
+from conformance.sweep.model import Args, Asks, Model
+from conformance.sweep.tape import Moment
+from conformance.sweep.view import Conn
+from fakebrokers.core.frames import Frame, Malformed
+from fakebrokers.core.session import Codec
+from fakebrokers.moleculer.nats.frames import Err, NatsPing, NatsPong, Sub, Unsub
+from fakebrokers.moleculer.packets import (
+    PACKETS,
+    Disconnect,
+    Discover,
+    Event,
+    Heartbeat,
+    Info,
+    Ping,
+    Pong,
+    Request,
+    Response,
+)
+from scenarios.moleculer.sweep.reading import GARBAGE, ReadingCodec
+from scenarios.moleculer.sweep.roster import wrong_roster
+from scenarios.moleculer.sweep.surfacing import due
+from scenarios.moleculer.sweep.tracking import VERSION, Tracking
+
+OK, NOT_FOUND, FAILED = 200, 404, 500
+PEER, STRANGER = "peer", "stranger"  #: a fake node, and one that nobody has seen
+BY: dict[str, Any] = {"ver": VERSION, "sender": STRANGER}
+
+
+def answer_of(answer: Response) -> Mapping[str, Any]:
+    """What the op returns for an answer that is no stream."""
+    if answer.stream is True:
+        return {"from": answer.sender}
+    return {"data": None if answer.data is UNSET else answer.data, "from": answer.sender}
+
+
+OPS = {
+    "mol.call": Asks(
+        Request,
+        lambda args, frame: frame.action == args["action"] and frame.params == args.get("params", {}),
+        answer_of,
+        apt=lambda args, answer: isinstance(answer.success, bool) and answer.stream is not True,
+    ),
+    "mol.ping": Asks(
+        Ping,
+        lambda args, frame: True,
+        lambda answer: {"from": answer.sender},
+        apt=lambda args, answer: answer.sender == args["node"],
+    ),
+}
+
+SPECIMENS: Mapping[type[Frame], Frame] = {
+    Info: Info(services=[], instanceID="nobody", seq=1, config={}, metadata={}, client={}, **BY),
+    Heartbeat: Heartbeat(cpu=1, **BY),
+    Discover: Discover(**BY),
+    Disconnect: Disconnect(**BY),
+    Ping: Ping(time=1, id="", **BY),
+    Pong: Pong(time=1, id="", arrived=2, **BY),
+    Request: Request(id="", action="nobody.asks", params={}, meta={}, timeout=0, level=1, **BY),
+    Response: Response(id="", success=True, data="nobody", meta={}, **BY),
+    Event: Event(id="", event="nobody.listens", data=1, **BY),
+}
+
+UNASKED: Mapping[str, Frame] = {
+    "answer for nobody": Response(id="nobody", success=True, data=1, meta={}, **BY),
+    "answer without an id": Response(success=True, data=1, meta={}, **BY),
+    "stream for nobody": Response(id="nobody", success=True, data=1, stream=True, seq=3, meta={}, **BY),
+    "old version": Heartbeat(cpu=1, ver="2", sender=PEER),
+    "beat with a seq": Heartbeat(cpu=1, more={"seq": 77}, ver=VERSION, sender=PEER),
+    "no sender": Heartbeat(cpu=1, ver=VERSION),
+    "services of another shape": Info(services={"a": 1}, seq=9, instanceID=PEER, **BY),
+    "request of a chunk": Request(id="chunk", action="s.echo", stream=True, seq=5, **BY),
+    "request without params": Request(id="bare", action="s.echo", timeout=0, **BY),
+    "server asks": NatsPing(),
+    "server answers": NatsPong(),
+}
+
+
+def message(topic: str, payload: bytes) -> bytes:
+    """A message on the wire."""
+    return b"MSG %s 1 %d\r\n%s\r\n" % (topic.encode(), len(payload), payload)
+
+
+NOISE = {
+    "empty payload": message("MOL.INFO.client", b""),
+    "no JSON": message("MOL.RES.client", b"{oops"),
+    "no object": message("MOL.REQ.client", b"[1,2]"),
+    "null": message("MOL.HEARTBEAT", b"null"),
+    "no UTF-8": message("MOL.REQ.client", b'{"id":"\xff\xfe"}'),
+    "deep": message("MOL.EVENT.client", b"[" * 20_000),
+    "foreign topic": message("weather.today", b"{}"),
+    "unknown command": message("MOL.NOPE.client", b'{"ver":"5","sender":"peer"}'),
+    "nul": message("MOL.HEARTBEAT", b'{"ver":"5","sender":"pe\\u0000er","cpu":1}'),
+    "ok": b"+OK\r\n",
+    "lower case": b"ping\r\n",
+}
+
+
+def _vanish(broker: Any) -> None:
+    for node in broker.broker.nodes.values():
+        if node.alive and node.id == PEER:
+            node.vanish()
+            node.join(broker.engine.now)
+
+
+HAPPENINGS = {
+    "peer is there again": _vanish,
+}
+
+
+ANSWERS: Mapping[type[Frame], type[Frame]] = {Request: Response, Ping: Pong}
+
+
+class MoleculerModel(Model):
+    """See `conformance.sweep.model.Model`."""
+
+    protocol = "moleculer"
+    answers = ANSWERS
+    ops = OPS
+    specimens = SPECIMENS
+    unasked = UNASKED
+    noise = NOISE
+    happenings = HAPPENINGS
+    set_up = (Sub, Unsub, NatsPing, NatsPong)
+    answer_within_s = 3.0
+    answers_move = True
+    rosters = ("mol.registry",)
+    listening = ("mol.listen",)
+    refuses_by_itself = (NOT_FOUND,)
+    ok, refusal = OK, FAILED
+    refusals = (0, NOT_FOUND, 504, 2**31, "ENOENT", None)
+
+    def codec(self, side: str) -> Codec:
+        return ReadingCodec("client" if side == "client" else "server")
+
+    def is_garbage(self, frame: Malformed) -> bool:
+        return frame.code == GARBAGE
+
+    def deadline_of(self, frame: Frame) -> float | None:
+        if not isinstance(frame, Request) or not isinstance(frame.timeout, int | float):
+            return None
+        return frame.timeout / 1000 if frame.timeout else None
+
+    def wrong_roster(self, case: Any, told: Args, begun: Moment, ended: Moment) -> str:
+        return wrong_roster(case, told, begun, ended)
+
+    def due(self, case: Any, args: Args, begun: Moment) -> list[tuple[Moment, Record]]:
+        return due(case, args, begun)
+
+    def track(self, conn: Conn, facts: Facts) -> None:
+        Tracking(conn, facts).run()
+
+    def said_by_server(self) -> Sequence[type[Frame]]:
+        return list(PACKETS)
+
+    def goodbye(self) -> Frame:
+        return Err("Stale Connection")
+
+    def opposite(self, frame: Any, code: Any) -> Frame | None:
+        if not isinstance(frame, Response):
+            return None
+        if not self.accepts(frame):
+            return msgspec.structs.replace(frame, success=True, data="yes", error=UNSET)
+        error: dict[str, Any] = {"name": "Error", "message": "no", "nodeID": PEER}
+        if code is None:
+            error["code"] = self.refusal
+        elif code:
+            error["code"] = code
+        return msgspec.structs.replace(frame, success=False, data=None, error=error)
+
+
+MODEL = MoleculerModel()

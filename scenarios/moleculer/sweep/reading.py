@@ -1,0 +1,95 @@
+"""NATS read by the letter of docs/protocols/moleculer.md, 6.1, line by line; no code of any client.
+
+A line that nobody knows is skipped. A message whose size is wrong is the end: nobody can tell where the next
+line begins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+from fakebrokers.core.frames import Frame, Malformed
+from fakebrokers.core.session import Codec
+from fakebrokers.moleculer.nats.codec import NatsCodec, Side
+from fakebrokers.moleculer.nats.frames import Msg
+from fakebrokers.moleculer.packets import Packet, values_of
+
+CRLF = b"\r\n"
+WITH_PAYLOAD = (b"MSG", b"HMSG", b"PUB", b"HPUB")
+LINE_MAX = 64 * 1024  #: bytes of a line
+PAYLOAD_MAX = 64 << 20  #: bytes of a payload
+DIGITS_MAX = 10
+GARBAGE = "garbage"
+
+
+def wrapped(frame: Frame) -> Frame | None:
+    """A packet as a message to the client."""
+    if not isinstance(frame, Packet):
+        return None
+    return Msg(f"MOL.{frame.COMMAND}.client", "1", msgspec.json.encode(values_of(frame)))
+
+
+class ReadingCodec(Codec):
+    """One direction of a connection.
+
+    Args:
+        side: Who is handed the bytes.
+    """
+
+    def __init__(self, side: Side) -> None:
+        self._side: Side = side
+        self._buffer = bytearray()
+        self._is_lost = False
+        self._writer = NatsCodec(side, 0)
+        self._writer.wrap = wrapped
+
+    def fresh(self) -> ReadingCodec:
+        return ReadingCodec(self._side)
+
+    @property
+    def partial(self) -> int:
+        """Bytes of a frame that has not arrived whole."""
+        return 0 if self._is_lost else len(self._buffer)
+
+    def encode(self, frame: Frame) -> bytes:
+        return self._writer.encode(frame)
+
+    def feed(self, unit: bytes) -> Iterator[tuple[Frame, int]]:
+        self._buffer += unit
+        while not self._is_lost:
+            found = self._next()
+            if found is None:
+                return
+            yield found
+
+    def _next(self) -> tuple[Frame, int] | None:
+        end = self._buffer.find(CRLF)
+        if end < 0:
+            return self._lost("a line without an end") if len(self._buffer) > LINE_MAX else None
+        size = end + len(CRLF)
+        line = bytes(self._buffer[:end])
+        if any(byte in line for byte in b"\r\n\v\f"):  # the end of a line is two bytes
+            del self._buffer[:size]
+            return Malformed(line[:256], "a control character in a line"), size
+        words = line.split()
+        if words and words[0].upper() in WITH_PAYLOAD:
+            if not words[-1].isdigit() or len(words[-1]) > DIGITS_MAX:
+                return self._lost("a size that is no number")
+            size += int(words[-1]) + len(CRLF)
+            if int(words[-1]) > PAYLOAD_MAX:
+                return self._lost("a size that no message has")
+            if len(self._buffer) < size:
+                return None
+            if self._buffer[size - len(CRLF) : size] != CRLF:
+                return self._lost("a payload of another size")
+        data = bytes(self._buffer[:size])
+        del self._buffer[:size]
+        found = [frame for frame, _ in NatsCodec(self._side, 0).feed(data)]
+        frame = found[0] if found else Malformed(data[:256], "no frame")
+        return frame, size
+
+    def _lost(self, problem: str) -> tuple[Frame, int]:
+        self._is_lost = True
+        return Malformed(bytes(self._buffer[:256]), problem, GARBAGE), len(self._buffer)

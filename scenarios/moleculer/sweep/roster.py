@@ -1,0 +1,98 @@
+"""Which nodes a client knows, by what it was handed (docs/protocols/moleculer.md, 5)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from conformance.sweep.case import Case
+from conformance.sweep.tape import Moment
+from fakebrokers.moleculer.packets import Disconnect, Heartbeat, Info
+
+DEFAULT_TIMEOUT_S = 30.0
+LATE_S = 1.5  #: what a client may take to miss a node, behind the time-out
+VERSION = "5"
+
+
+class Member:
+    """A node, as the packets tell it."""
+
+    def __init__(self) -> None:
+        self.available = False
+        self.services: list[str] = []
+        self.seq = 0
+        self.instance: Any = None
+        self.heard_s = 0.0
+
+    def tells(self, info: Info) -> None:
+        """An INFO counts if it is newer, of another instance, or of a node that was not there."""
+        seq = info.seq if isinstance(info.seq, int) else 1
+        if not self.available or seq > self.seq or info.instanceID != self.instance:
+            listed = info.services if isinstance(info.services, list) else []
+            self.services = [str(one.get("fullName") or one.get("name")) for one in listed]
+            self.seq, self.instance = seq, info.instanceID
+
+
+def members(case: Case, until: Moment, timeout_s: float) -> dict[str, Member | None]:
+    """All other nodes at a moment, by id; None where it cannot be said whether it is missed by then."""
+    found: dict[str, Member] = {}
+    unsure: set[str] = set()
+    for at, packet in _heard(case, until):
+        member = found.setdefault(packet.sender, Member())
+        silent_s = at.t - member.heard_s
+        if member.available and silent_s > timeout_s:
+            member.available, member.services = False, []
+            if silent_s < timeout_s + LATE_S:
+                unsure.add(packet.sender)
+        if isinstance(packet, Info):
+            member.tells(packet)
+            if not member.available:
+                member.available, member.heard_s = True, at.t
+            unsure.discard(packet.sender)
+        elif isinstance(packet, Heartbeat) and member.available:
+            member.heard_s = at.t
+        elif isinstance(packet, Disconnect):
+            member.available, member.services = False, []
+            unsure.discard(packet.sender)
+    for name, member in found.items():
+        silent_s = until.t - member.heard_s
+        if member.available and silent_s > timeout_s:
+            member.available, member.services = False, []
+            if silent_s < timeout_s + LATE_S:
+                unsure.add(name)
+    return {name: None if name in unsure else member for name, member in found.items()}
+
+
+def _heard(case: Case, until: Moment) -> Iterator[tuple[Moment, Any]]:
+    """The packets about nodes that the client was handed, in order."""
+    rows = [
+        (seen.at, seen.frame)
+        for conn in case.conns.values()
+        for seen in conn.of("out")
+        if isinstance(seen.frame, Info | Heartbeat | Disconnect) and seen.at < until
+    ]
+    for at, packet in sorted(rows, key=lambda row: row[0]):
+        if packet.ver == VERSION and isinstance(packet.sender, str):
+            yield at, packet
+
+
+def wrong_roster(case: Case, told: Mapping[str, Any], begun: Moment, ended: Moment) -> str:
+    """What is wrong with what the client says that it knows; "" if nothing is, or it cannot be said."""
+    options: dict[str, Any] = next((done.args["options"] for done in case.done("connect")), {})
+    timeout_s = options.get("heartbeat_timeout_s", DEFAULT_TIMEOUT_S)
+    own = options.get("node_id")
+    rows = {row["id"]: row for row in told["nodes"]}
+    problems = [_difference(case, rows, moment, timeout_s, own) for moment in (begun, ended)]
+    return problems[0] if all(problems) else ""
+
+
+def _difference(case: Case, rows: Mapping[str, Any], at: Moment, timeout_s: float, own: Any) -> str:
+    for name, member in members(case, at, timeout_s).items():
+        if member is None or name == own or not name:
+            continue
+        row = rows.get(name, {"available": False, "services": []})
+        if bool(row["available"]) != member.available:
+            return f"{name} is called {'there' if row['available'] else 'gone'}, and it is not so"
+        if member.available and sorted(row["services"]) != sorted(member.services):
+            return f"{name} offers {member.services}, told was {row['services']}"
+    return ""

@@ -1,0 +1,55 @@
+"""What a node has to answer to what it is asked, as far as base scripts say what their actions do.
+
+The service is called ``s`` in all of them, and its actions by what they do (docs/protocols/moleculer.md, 4).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec import UNSET
+
+from fakebrokers.core.frames import Frame
+from fakebrokers.moleculer.packets import Info, Ping, Pong, Request, Response
+
+ACTIONS: Mapping[str, Any] = {
+    "echo": "echo",
+    "fail": {"throw": {"message": "no", "code": 422}},
+    "slow": {"sleep_ms": 200},
+    "value": {"return": {"text": "äöü€", "large": 2**53 + 1, "none": None}},
+}
+FAILED, NOT_FOUND, TOO_LATE = 422, 404, 504
+
+
+def wrong_answer(asked: Frame, answer: Any) -> str:
+    """What is wrong with an answer of the client; "" if nothing is."""
+    if isinstance(asked, Ping) and isinstance(answer, Pong):
+        return "" if answer.time == asked.time else f"a PONG with time {answer.time}, asked was {asked.time}"
+    if isinstance(answer, Info):
+        return "" if isinstance(answer.services, list) else f"an INFO with services {answer.services!r}"
+    if isinstance(asked, Request) and isinstance(answer, Response):
+        return _wrong_response(asked, answer)
+    return ""
+
+
+def _wrong_response(asked: Request, answer: Response) -> str:
+    if not isinstance(asked.action, str):
+        return ""
+    service, _, action = asked.action.rpartition(".")
+    if (isinstance(asked.timeout, int | float) and 0 < asked.timeout < 1000) or service != "s":
+        return ""  # the caller may have given up by then
+    wanted = {"echo": asked.params, "slow": "slept", "value": ACTIONS["value"]["return"]}
+    said = None if answer.data is UNSET else answer.data
+    if action in wanted and action in ACTIONS:
+        if answer.success is not True:
+            return ""  # it was taken back, or is not there yet; what is refused is looked at elsewhere
+        given = None if wanted[action] is UNSET else wanted[action]
+        return "" if said == given else f"{asked.action} was answered with {said!r:.80}"
+    if action not in ("fail", "nowhere"):
+        return ""
+    code = answer.error.get("code") if isinstance(answer.error, Mapping) else None
+    codes = (FAILED, NOT_FOUND) if action == "fail" else (NOT_FOUND,)
+    if answer.success is not False or code not in codes:
+        return f"{asked.action} was answered with success {answer.success} and code {code}"
+    return ""

@@ -1,0 +1,87 @@
+"""Moleculer in the sweep: its decoder, the gate, and the rules that only its defects break."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from conformance.invariants import judge
+from conformance.sweep.acts.inside import opened
+from conformance.sweep.order import Order
+from conformance.sweep.run import runner
+from conformance.sweep.specs import Bend, Spec
+from conformance.sweep.sweep import Sweep
+from conformance.sweep.universe import universe
+from fakebrokers.core.frames import Malformed, kind_of
+from scenarios.moleculer.sweep.model import MODEL
+from scenarios.moleculer.sweep.reading import ReadingCodec
+
+PROTOCOL = "moleculer"
+SPECS = 200
+INFO = b'MSG MOL.INFO 4 26\r\n{"ver":"5","sender":"peer"}\r\n'.replace(b" 26", b" 27")
+
+
+def test_the_correct_client_violates_nothing() -> None:
+    sweep = Sweep(runner(PROTOCOL))
+    sweep.go(itertools.islice(Order(universe(PROTOCOL)), SPECS), seconds=120.0)
+    found = [
+        f"{failure.spec}: {finding}" for failure in sweep.failures.values() for finding in failure.findings
+    ]
+    assert not found, "\n".join(found)
+    assert sweep.runs == SPECS
+
+
+@pytest.mark.parametrize(
+    ("base", "bends"),
+    [
+        ("both", [Bend("c2", "in", 6, "rst")]),  # a loss while the node joins, told to two who try again
+        ("both", [Bend("c2", "out", 3, "lost")]),  # a server that never takes the topics in
+        ("call", [Bend("c1", "out", 15, "goodbye", "fin")]),  # an answer in one segment with an error
+        ("both", [Bend("c2", "out", 1, "twice")]),  # the server tells of itself twice
+        ("call", [Bend("c1", "out", 6, "shape", "longer")]),  # a message of another size than it says
+        ("call", [Bend("c1", "out", 1, "shape", "shorter")]),  # an INFO that is no JSON
+        ("closing", [Bend("c1", "out", 3, "rst"), Bend("c2", "in", 27, "rst-before")]),  # a loss in a close
+    ],
+    ids=lambda value: value if isinstance(value, str) else value[-1].act,
+)
+def test_what_the_correct_client_once_did_wrong(base: str, bends: list[Bend]) -> None:
+    assert judge(runner(PROTOCOL)(Spec(PROTOCOL, base, tuple(bends)))) == []
+
+
+@pytest.mark.parametrize("size", [1, 5, 1000])
+def test_lines_that_nobody_knows_are_skipped(size: int) -> None:
+    data = b"NONSENSE\r\n" + INFO + b"PING\r\n"
+    codec = ReadingCodec("client")
+    frames = [frame for at in range(0, len(data), size) for frame, _ in codec.feed(data[at : at + size])]
+    assert [kind_of(opened(frame)) for frame in frames] == ["Malformed", "Info", "NatsPing"]
+    assert isinstance(frames[0], Malformed) and not MODEL.is_garbage(frames[0])
+
+
+def test_a_wrong_size_is_the_end() -> None:
+    codec = ReadingCodec("client")
+    [(frame, _)] = list(codec.feed(INFO.replace(b" 27", b" 20") + INFO))
+    assert isinstance(frame, Malformed) and MODEL.is_garbage(frame)
+    assert codec.partial == 0
+
+
+@pytest.mark.parametrize(
+    ("invariant", "mutant", "base", "bend"),
+    [
+        ("answers-what-was-asked", "answers-without-data", "serve", None),
+        ("answers-questions", "deaf-while-stopping", "closing", None),
+        ("knows-who-is-there", "deaf-to-disconnect", "peers", None),
+        ("knows-who-is-there", "demands-metadata", "joining", None),
+        ("surfaces-what-came", "star-is-greedy", "events", None),
+        ("tells-its-deadline", "timeout-in-seconds", "call", None),
+        ("answer-counts", "drops-large-packets", "bulk", None),
+        ("ok-needs-answer", "success-unless-denied", "odd-answers", None),
+        ("comes-back", "ignores-namespace", "namespaces", None),
+    ],
+)
+def test_a_defect_is_found_by_the_rule_that_it_breaks(
+    invariant: str, mutant: str, base: str, bend: Bend | None
+) -> None:
+    spec = Spec(PROTOCOL, base, () if bend is None else (bend,))
+    assert invariant in [finding.name for finding in judge(runner(PROTOCOL, mutant)(spec))]
+    assert judge(runner(PROTOCOL)(spec)) == []
