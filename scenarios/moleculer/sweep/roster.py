@@ -1,4 +1,4 @@
-"""Which nodes a client knows, by what it was handed (docs/protocols/moleculer.md, 5)."""
+"""Which nodes a client knows, by what it was handed (docs/protocols/moleculer.md, 3)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which events a listener of the client has to get (docs/protocols/moleculer.md, 4.4)."""
+"""Which events a listener of the client has to get (docs/protocols/moleculer.md, 4.8)."""
 
 from __future__ import annotations
 

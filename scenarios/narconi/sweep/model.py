@@ -1,4 +1,4 @@
-"""What the sweep has to know of Narconi (docs/protocols/narconi.md)."""
+"""What the sweep has to know of Narconi (docs/protocols/narconi.md, "Routes" and "WebSocket")."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the frames of one connection mean, in order (docs/protocols/narconi.md)."""
+"""What the frames of one connection mean, in order (docs/protocols/narconi.md, "publish" and "consume")."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the sweep has to know of PZQ (docs/protocols/pzq.md)."""
+"""What the sweep has to know of PZQ (docs/protocols/pzq.md, "Producer" and "Consumer")."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the messages on one connection mean, in order (docs/protocols/pzq.md)."""
+"""What the messages on one connection mean, in order (docs/protocols/pzq.md, "Producer" and "Consumer")."""
 
 from __future__ import annotations
 
