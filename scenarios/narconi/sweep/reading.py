@@ -1,4 +1,4 @@
-"""What a client is handed, by the letter of docs/protocols/narconi.md, "Responses", and RFC 6455; no client's code.
+"""What a client is handed, read by docs/protocols/narconi.md, "Responses", and RFC 6455; no client's code.
 
 What an answer means depends on its request, so the decoders of the two directions share a line of requests.
 """
