@@ -120,7 +120,7 @@ class TcpTransport(asyncio.BufferedProtocol):
 
     def write(self, units: list[Any]) -> None:
         self._has_answered = True
-        if self._socket is not None:
+        if self._socket is not None and not self._socket.is_closing():  # else asyncio complains
             data = units[0] if len(units) == 1 else b"".join(units)
             if self._driver.watcher is not None and self._connection is not None:
                 self._driver.watcher.handed_over(self._connection.name, bytes(data))
