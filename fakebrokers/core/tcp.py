@@ -70,8 +70,8 @@ class TcpTransport(asyncio.BufferedProtocol):
             return
         self._driver.finish_step()
 
-    def get_buffer(self, sizehint: int) -> bytearray:
-        return self._driver.read_buffer
+    def get_buffer(self, sizehint: int) -> memoryview:
+        return self._driver.read_view  # TLS reads into slices of it, and those of a bytearray are copies
 
     def buffer_updated(self, nbytes: int) -> None:
         if self._connection is not None:

@@ -76,7 +76,7 @@ def start() -> Iterator[Start]:
 
 @pytest.fixture
 def broker() -> Iterator[RabbitMQStream]:
-    with RabbitMQStream() as broker:
+    with RabbitMQStream(exact=True) as broker:
         broker.create_stream("orders")
         yield broker
 

@@ -42,7 +42,7 @@ from tests.proxy.test_half_closed import read_all, server
 @contextmanager
 def stream_proxy(*faults: Fault, **options: Any) -> Iterator[tuple[RabbitMQStream, Proxy]]:
     with (
-        RabbitMQStream() as broker,
+        RabbitMQStream(exact=True) as broker,
         Proxy(broker.url, protocol="rabbitmq-stream", **options) as proxy,
     ):
         broker.create_stream("orders")

@@ -198,7 +198,7 @@ def test_overview(broker: RabbitMQStream, client: Connection) -> None:
     """What client libraries and their tests read of it: which server it is, and how much there is."""
     status, overview = request(broker, "GET", "/api/overview")
     assert (status, overview["product_name"], overview["rabbitmq_version"]) == (200, "RabbitMQ", "4.3.6")
-    assert overview["node"] == overview["cluster_name"] == "rabbit@node1"
+    assert overview["node"] == overview["cluster_name"] == "rabbit@127.0.0.1"
     assert (overview["object_totals"]["connections"], overview["object_totals"]["queues"]) == (1, 1)
     client.close()
     broker.create_stream("bills")

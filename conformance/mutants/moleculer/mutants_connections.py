@@ -22,7 +22,7 @@ class RemembersHalfAMessage(Bus):
 
     def __init__(self, *given: Any) -> None:
         super().__init__(*given)
-        self.buffer += self._runtime.__dict__.pop("half", b"")
+        self.buffer += self._runtime.__dict__.get("half", b"")
 
     @property
     def buffer(self) -> bytearray:
@@ -35,7 +35,7 @@ class RemembersHalfAMessage(Bus):
         self.codec._buffer = data  # type: ignore[attr-defined]
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._runtime.__dict__["half"] = bytes(self.buffer)
+        self._runtime.__dict__.setdefault("half", bytes(self.buffer))
         super().connection_lost(exc)
 
 
