@@ -111,6 +111,28 @@ def test_bad_certificates_are_bad(broker: RabbitMQStream, kind: str) -> None:
     assert len(seen) == 1  # nothing was heard on the bad ones
 
 
+def test_records_that_come_together_are_read_whole(broker: RabbitMQStream) -> None:
+    assert broker.tls is not None
+    coming, going = ssl.MemoryBIO(), ssl.MemoryBIO()
+    context = ssl.create_default_context(cafile=str(broker.tls.ca_file))
+    secure = context.wrap_bio(coming, going, server_hostname=broker.host)
+    with socket.create_connection((broker.host, broker.tls_port), timeout=5) as plain:
+        while True:
+            try:
+                secure.do_handshake()
+                break
+            except ssl.SSLWantReadError:
+                plain.sendall(going.read())
+                coming.write(plain.recv(65536))
+        whole = StreamCodec("client").encode(PeerProperties(1, {"product": "x" * 100}))
+        for byte in range(0, len(whole), 20):
+            secure.write(whole[byte : byte + 20])
+        plain.sendall(going.read())  # many records in one segment
+        broker.wait_for(kind="PeerProperties", timeout=5)
+    (seen,) = broker.journal.select(kind="PeerProperties")
+    assert seen.size == len(whole)
+
+
 def test_nothing_is_left_behind() -> None:
     with RabbitMQStream(tls=True) as broker:
         assert broker.tls is not None
