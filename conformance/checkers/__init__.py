@@ -1,4 +1,4 @@
-"""Checkers that judge one run, in process; `conformance.pipeline` does the same for any number on Spark."""
+"""Checkers that judge one run row by row; `conformance.columns` does the same for millions of rows."""
 
 from __future__ import annotations
 

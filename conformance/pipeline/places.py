@@ -75,19 +75,23 @@ def write(place: str, content: bytes) -> None:
     system.move(draft, path)
 
 
-def remove(place: str) -> None:
-    """Remove a file; that it is not there is no error."""
+def is_there(place: str) -> bool:
+    """Whether there is such a file or folder."""
     from pyarrow import fs
 
     system, path = located(place)
-    if system.get_file_info(path).type != fs.FileType.NotFound:
+    return bool(system.get_file_info(path).type != fs.FileType.NotFound)
+
+
+def remove(place: str) -> None:
+    """Remove a file; that it is not there is no error."""
+    if is_there(place):
+        system, path = located(place)
         system.delete_file(path)
 
 
 def removed(place: str) -> None:
     """Remove a folder with all that is in it; that it is not there is no error."""
-    from pyarrow import fs
-
-    system, path = located(place)
-    if system.get_file_info(path).type == fs.FileType.Directory:
+    if is_there(place):
+        system, path = located(place)
         system.delete_dir(path)

@@ -38,9 +38,10 @@ def spark_context(
         memory: Heap of a local JVM.
 
     Raises:
-        UsageError: PySpark or Java is missing, or the master cannot be reached.
+        UsageError: PySpark or Java is missing, or Spark fails (no such master, a task that cannot end).
     """
     try:
+        from py4j.protocol import Py4JError
         from pyspark import SparkConf, SparkContext
     except ImportError:
         raise UsageError(
@@ -64,6 +65,13 @@ def spark_context(
             yield context
         finally:
             context.stop()
+    except Py4JError as error:
+        where = master or "the master that spark-submit was told"
+        said = str(getattr(error, "java_exception", None) or error).splitlines()[0]
+        raise UsageError(
+            f"expected a Spark that does the job at {where}, it ended with: {said}; Spark's own words above "
+            "say more. Is the URL right, and can the master be reached from here?"
+        ) from None
     finally:
         os.environ.clear()
         os.environ.update(before)

@@ -11,7 +11,7 @@ import msgspec
 
 from conformance.checkers.anomaly import allowed_names
 from conformance.columns import GROUPS, FileSet, Findings
-from conformance.pipeline.places import joined, located, names_in, read, write
+from conformance.pipeline.places import is_there, joined, located, read, write
 from conformance.pipeline.sources import Source
 from conformance.pipeline.summary import CELL, SHOWN, Samples, Summary, Tally, in_order, packed, unpacked
 from fakebrokers.errors import UsageError
@@ -100,8 +100,8 @@ def kept(unit: Unit, out: str) -> Summary | None:
         summary = unpacked(read(place))
     except (OSError, msgspec.MsgspecError):
         return None
-    part = f"part-{unit.name}.parquet"
-    return summary if not summary.counts or part in names_in(joined(out, ANOMALIES)) else None
+    part = joined(out, ANOMALIES, f"part-{unit.name}.parquet")
+    return summary if not summary.counts or is_there(part) else None
 
 
 def anomalies_schema() -> pa.Schema:

@@ -19,8 +19,7 @@ class Driver:
     Attributes:
         watcher: Is told what passes between the connections of this engine and their clients.
         read_buffer: What all sockets are read into, one after another; new memory for each read would cost
-            more than the read.
-        read_view: The same.
+            more than the read. A view: TLS reads into slices of it, and those of a bytearray are copies.
     """
 
     def __init__(
@@ -31,8 +30,7 @@ class Driver:
         self.watcher = watcher
         self._timer: asyncio.TimerHandle | None = None
         self._armed = math.inf
-        self.read_buffer = bytearray(READ_SIZE)
-        self.read_view = memoryview(self.read_buffer)
+        self.read_buffer = memoryview(bytearray(READ_SIZE))
 
     def finish_step(self) -> None:
         """End a step: write what is due, take it down, set the timer."""

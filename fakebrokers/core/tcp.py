@@ -71,11 +71,11 @@ class TcpTransport(asyncio.BufferedProtocol):
         self._driver.finish_step()
 
     def get_buffer(self, sizehint: int) -> memoryview:
-        return self._driver.read_view  # TLS reads into slices of it, and those of a bytearray are copies
+        return self._driver.read_buffer
 
     def buffer_updated(self, nbytes: int) -> None:
         if self._connection is not None:
-            data = bytes(self._driver.read_view[:nbytes])
+            data = bytes(self._driver.read_buffer[:nbytes])
             if self._driver.watcher is not None:
                 self._driver.watcher.written(self._connection.name, data)
             self._engine.receive(self._connection, data, self._driver.loop.time())

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +17,19 @@ pytest.importorskip("pyarrow", reason="missing: pyarrow (pip install pyarrow)")
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from conformance.checkers import check
 from conformance.cli_analyze import analyze_journals
 from conformance.pipeline.sources import journal_folder, sources_in
 from fakebrokers.errors import UsageError
 from fakebrokers.journal import RunJournal
 from fakebrokers.journal.seal import VERSION_KEY, seal
+
+_path = Path(__file__).parents[1] / "checkers" / "histories.py"
+_spec = importlib.util.spec_from_file_location("histories_for_analysis", _path)
+assert _spec is not None and _spec.loader is not None
+histories: Any = importlib.util.module_from_spec(_spec)
+sys.modules[_spec.name] = histories
+_spec.loader.exec_module(histories)
 
 ROOT = Path(__file__).parents[3]
 REQUIRED = "FAKEBROKERS_REQUIRE_SPARK"
@@ -310,3 +320,33 @@ def test_no_run_at_all_is_no_anomaly(tmp_path: Path) -> None:
     )
     assert (document["runs"], document["rows"], document["anomalies"], document["matrix"]) == (0, 0, {}, [])
     assert pq.read_table(tmp_path / "out" / "anomalies.parquet").num_rows == 0
+
+
+def test_generated_histories_are_told_as_the_checkers_find_them(tmp_path: Path) -> None:
+    """Each finding with all of its fields, what the contract allows among them."""
+    logs = [histories.generated(seed, f"run-{seed}", tmp_path / "j") for seed in range(200)]
+    wanted = Counter(
+        (a.run, a.name, a.key, a.value, a.process, a.seqs, a.allowed, a.detail)
+        for log in logs
+        for a in check(log)
+    )
+    document = analysed(tmp_path / "j", tmp_path / "out")
+    rows = pq.read_table(tmp_path / "out" / "anomalies.parquet").to_pylist()
+    fields = ("run", "name", "key", "value", "process", "seqs", "allowed", "detail")
+    assert Counter(tuple(tuple(row[f]) if f == "seqs" else row[f] for f in fields) for row in rows) == wanted
+    allowed = sum(count for found, count in wanted.items() if found[6])
+    assert 0.05 < allowed / wanted.total() < 0.9
+    assert sum(document["allowed"].values()) == allowed
+    assert sum(row["anomalies"] for row in document["matrix"]) == wanted.total() - allowed
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(120)
+@pytest.mark.filterwarnings("ignore")  # PySpark leaves sockets to the garbage collector
+def test_a_master_that_is_none_is_told(tmp_path: Path) -> None:
+    pytest.importorskip("pyspark", reason="missing: pyspark (pip install pyspark)")
+    with pytest.raises(UsageError) as told:
+        analyze_journals((journal(tmp_path / "j"),), tmp_path / "out", master="nosuch:7077")
+    if "needs Java" in str(told.value) and not os.environ.get(REQUIRED):
+        pytest.skip(str(told.value))
+    assert "at nosuch:7077" in str(told.value) and "Is the URL right" in str(told.value)
