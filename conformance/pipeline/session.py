@@ -43,6 +43,7 @@ def spark_context(
     try:
         from py4j.protocol import Py4JError
         from pyspark import SparkConf, SparkContext
+        from pyspark.errors import PySparkException
     except ImportError:
         raise UsageError(
             "analysis on Spark needs PySpark: pip install 'fakebrokers[spark]'; or judge on this machine's "
@@ -65,7 +66,7 @@ def spark_context(
             yield context
         finally:
             context.stop()
-    except Py4JError as error:
+    except (Py4JError, PySparkException) as error:
         where = master or "the master that spark-submit was told"
         said = str(getattr(error, "java_exception", None) or error).splitlines()[0]
         raise UsageError(
