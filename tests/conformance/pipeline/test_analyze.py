@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import gc
 import importlib.util
 import json
 import os
 import subprocess
 import sys
+import warnings
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -340,9 +343,18 @@ def test_generated_histories_are_told_as_the_checkers_find_them(tmp_path: Path) 
     assert sum(row["anomalies"] for row in document["matrix"]) == wanted.total() - allowed
 
 
+@pytest.fixture
+def collects_what_pyspark_leaves() -> Iterator[None]:
+    """PySpark leaves the pipe to a Java that did not start to the garbage collector, which warns of it."""
+    yield
+    with warnings.catch_warnings(action="ignore", category=ResourceWarning):
+        gc.collect()
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(120)
 @pytest.mark.filterwarnings("ignore")  # PySpark leaves sockets to the garbage collector
+@pytest.mark.usefixtures("collects_what_pyspark_leaves")
 def test_a_master_that_is_none_is_told(tmp_path: Path) -> None:
     pytest.importorskip("pyspark", reason="missing: pyspark (pip install pyspark)")
     with pytest.raises(UsageError) as told:
