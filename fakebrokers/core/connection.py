@@ -84,7 +84,9 @@ class Connection:
         self._frames_left = FRAMES_PER_TURN
         self.pipe = Pipe(injector, self, wire, owner.now)
         self._receive_path = ReceivePath(transport.stop_reading, self._read_again, self.timer)
-        self._send_path = SendPath(name, codec, self.pipe, self._receive_path, journal, transport)
+        self._send_path = SendPath(
+            name, codec, self.pipe, self._receive_path, journal, transport, wire.write_after
+        )
         self._size_in = 0  #: of the frame that is being received
         self._buffer_full = False
         self._lane_full = False

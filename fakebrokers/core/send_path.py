@@ -14,6 +14,7 @@ from fakebrokers.journal.record import State
 
 #: Bytes that a step may collect before they are written; bounds what one read can set off.
 WRITE_AT = 256 * 1024
+_NO_LIMIT = 1 << 62
 
 
 class Transport(Protocol):
@@ -38,6 +39,9 @@ class Transport(Protocol):
 class SendPath:
     """Collects the units of a step, and writes them in as few pieces as possible.
 
+    Args:
+        write_after: See `Wire`.
+
     Attributes:
         mute: Nothing leaves any more: half-open, or the client has gone.
         gone: The connection was ended, by us or by the client.
@@ -55,6 +59,7 @@ class SendPath:
         receive_path: ReceivePath,
         journal: Journal,
         transport: Transport,
+        write_after: int = 0,
     ) -> None:
         self.mute = False
         self.gone = False
@@ -70,6 +75,7 @@ class SendPath:
         self._transport = transport
         self._units: list[Any] = []
         self._size = 0
+        self._write_after = write_after or _NO_LIMIT
 
     @property
     def shut(self) -> bool:
@@ -92,7 +98,7 @@ class SendPath:
             self._units.append(unit)
             self._size += size
             self._journal.add(now, self._name, Tap.OUT, frame, size)
-            if self._size > WRITE_AT:
+            if self._size > WRITE_AT or len(self._units) >= self._write_after:
                 self.write()
         else:
             self._journal.add(now, self._name, Tap.SAID, frame, size, fired)

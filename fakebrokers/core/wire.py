@@ -32,6 +32,8 @@ class Wire:
             protocol has none.
         brokered: Whether there is a broker of ours behind it, on which effects can act; not in a proxy.
         dialect: How it is compared with a real server: ``module:NAME`` of a `Dialect`; "" if it is not.
+        write_after: Units for one client that a step collects before they are written, for servers that do
+            not collect what they say: the client works while the rest of the step goes on. 0: no limit.
 
     Raises:
         ValueError: Two frames have the same kind.
@@ -48,6 +50,7 @@ class Wire:
         relay: str = "",
         brokered: bool = True,
         dialect: str = "",
+        write_after: int = 0,
     ) -> None:
         self.name = name
         self.frames: FrameTable = frame_table(frames)
@@ -56,6 +59,7 @@ class Wire:
         self.port = port
         self.relay = relay
         self.brokered = brokered
+        self.write_after = write_after
         self._dialect = dialect
         self._kinds = {kind_of(each): each for each in self.frames}
 

@@ -13,7 +13,7 @@ from fakebrokers.core.session import Codec, HangUp
 from fakebrokers.faults import drop, duplicate, hold, latency, rst
 from fakebrokers.journal import Tap
 from tests.core.talk import Talk
-from tests.toy import Put, Stored, ToySession, Value
+from tests.toy import WIRE, Put, Stored, ToySession, Value
 
 
 def test_a_step_is_one_write() -> None:
@@ -116,6 +116,19 @@ def test_a_client_that_asks_and_never_reads_does_not_make_the_fake_grow() -> Non
         talk.at(talk.now)  # the next turn
     assert answered + reader.held // 100_000 == 5000
     assert reader.biggest < 1_000_000 + WRITE_AT + 200_000
+
+
+def test_a_wire_that_does_not_collect_writes_during_the_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    def writes() -> list[bytes]:
+        talk = Talk()
+        talk.send(b"put k v")
+        return talk.send(*[b"get k"] * 9)
+
+    (whole,) = writes()
+    monkeypatch.setattr(WIRE, "write_after", 4)
+    pieces = writes()
+    assert b"".join(pieces) == whole
+    assert [piece.count(b"\n") for piece in pieces] == [4, 4, 1]
 
 
 def test_the_session_may_push_again_when_the_client_reads() -> None:
