@@ -3,9 +3,12 @@ package fakebrokers.kit;
 import com.google.gson.JsonNull;
 import com.google.gson.JsonObject;
 import java.net.ConnectException;
+import java.net.SocketException;
+import java.net.SocketTimeoutException;
 import java.nio.channels.ClosedChannelException;
 import java.util.Set;
 import java.util.concurrent.TimeoutException;
+import javax.net.ssl.SSLException;
 
 /** How an op did not work out. The kinds are those of ADAPTER.md. */
 public final class Failure extends RuntimeException {
@@ -55,10 +58,11 @@ public final class Failure extends RuntimeException {
       if (cause instanceof ConnectException) {
         return new Failure("connection", error.toString()).surely();
       }
-      if (cause instanceof TimeoutException || cause instanceof java.net.SocketTimeoutException) {
+      if (cause instanceof TimeoutException || cause instanceof SocketTimeoutException) {
         return new Failure("timeout", error.toString());
       }
-      if (cause instanceof java.net.SocketException || cause instanceof ClosedChannelException) {
+      if (cause instanceof SocketException || cause instanceof ClosedChannelException
+          || cause instanceof SSLException) {
         return new Failure("connection", error.toString());
       }
     }

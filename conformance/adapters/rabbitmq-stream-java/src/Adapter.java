@@ -56,10 +56,12 @@ public final class Adapter {
         "tls"}) {
       facts.caps.put(cap, true);
     }
+    // Connecting takes a second more when it fails: build() waits for its event loop to be shut down.
     // The time-out of requests belongs to the Environment and is left as it is. A task that runs every 10 s looks
-    // for overdue confirms, so a message is told 10 to 20 s after it was sent.
-    facts.limits.putAll(Map.of("connect_timeout_ms", 10_000, "request_timeout_ms", 10_000,
-        "publish_timeout_ms", 20_000, "close_timeout_ms", 10_000, "heartbeat_min_s", 1));
+    // for overdue confirms, so a message is told 10 to 20 s after it was sent. Closing waits as long as a request
+    // for each connection, one after the other: of the producers, of the consumers, and the locator.
+    facts.limits.putAll(Map.of("connect_timeout_ms", 11_000, "request_timeout_ms", 10_000,
+        "publish_timeout_ms", 20_000, "close_timeout_ms", 30_000, "heartbeat_min_s", 1));
     return facts;
   }
 

@@ -9,8 +9,10 @@ import fakebrokers.kit.Kit;
 import java.time.Duration;
 import java.util.LinkedHashMap;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 
@@ -25,6 +27,7 @@ final class Publisher {
     thread.setDaemon(true);
     return thread;
   });
+  private final Set<CompletableFuture<Outcome>> open = ConcurrentHashMap.newKeySet();
   private Producer producer; // null until it is declared, in a turn
 
   Publisher(Kit kit, Callable<Producer> declare) {
@@ -60,6 +63,8 @@ final class Publisher {
   /** Sends one message; the future ends with its outcome. */
   CompletableFuture<Outcome> send(byte[] body, Long key, JsonObject headers) {
     CompletableFuture<Outcome> end = new CompletableFuture<>();
+    open.add(end);
+    end.whenComplete((outcome, error) -> open.remove(end));
     then(to -> {
       MessageBuilder builder = to.messageBuilder().addData(body);
       if (key != null) {
@@ -81,29 +86,42 @@ final class Publisher {
     return end;
   }
 
-  /** What became of a message. */
+  /** The session was closed: nobody waits any longer for what the library has not told. */
+  void closed() {
+    open.forEach(end -> end.complete(new Outcome(null)));
+  }
+
+  /** What became of a message; null: the library has not told. */
   record Outcome(ConfirmationStatus status) {
     Long key() {
-      var message = status.getMessage();
+      var message = status == null ? null : status.getMessage();
       return message != null && message.hasPublishingId() ? message.getPublishingId() : null;
     }
 
-    private boolean isOwn() {
-      return status.getCode() >= Constants.CODE_MESSAGE_ENQUEUEING_FAILED;
+    private boolean isConfirmed() {
+      return status != null && status.isConfirmed();
+    }
+
+    /** Whether nobody knows: the library does not tell, or tells a code of its own. */
+    private boolean isOpen() {
+      return status == null || status.getCode() >= Constants.CODE_MESSAGE_ENQUEUEING_FAILED;
     }
 
     Map<String, Object> report() {
       Map<String, Object> fields = new LinkedHashMap<>();
-      fields.put("outcome", status.isConfirmed() ? "acked" : isOwn() ? "unknown" : "nacked");
+      fields.put("outcome", isConfirmed() ? "acked" : isOpen() ? "unknown" : "nacked");
       fields.put("key", key());
-      fields.put("code", status.isConfirmed() || isOwn() ? null : (int) status.getCode());
+      fields.put("code", isConfirmed() || isOpen() ? null : (int) status.getCode());
       return fields;
     }
 
     /** Throws why a message was not acknowledged. */
     void raise() {
-      if (status.isConfirmed()) {
+      if (isConfirmed()) {
         return;
+      }
+      if (status == null) {
+        throw new Failure("closed", "the session was closed before the confirm");
       }
       String text = "not confirmed, code " + status.getCode();
       throw switch (status.getCode()) {

@@ -87,5 +87,6 @@ final class Session {
   void close() {
     isClosed = true;
     environment.close();
+    publishers.values().forEach(Publisher::closed);
   }
 }
