@@ -25,6 +25,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.TimeUnit;
 
 /**
  * com.rabbitmq:stream-client (https://github.com/rabbitmq/rabbitmq-stream-java-client) behind the adapter protocol.
@@ -35,6 +36,7 @@ import java.util.concurrent.ConcurrentHashMap;
 public final class Adapter {
   /** The library's default is 5 s; runs are quicker with less. */
   private static final Duration BACK_OFF = Duration.ofSeconds(1);
+  private static final long RESET_MS = 500;
 
   private static final Map<String, Session> sessions = new ConcurrentHashMap<>();
   private static final Kit kit = new Kit(facts());
@@ -154,9 +156,19 @@ public final class Adapter {
     return null;
   }
 
+  /** Closing waits for answers of a broker that may be gone, so it goes on behind a reset. */
   private static void clear() {
-    sessions.values().forEach(session -> session.isClosed = true);
-    sessions.clear(); // the process ends behind this scenario
+    CompletableFuture<?>[] closing = sessions.values().stream().map(session -> {
+      session.isClosed = true;
+      return CompletableFuture.runAsync(session::close, work -> {
+        Thread thread = new Thread(work);
+        thread.setDaemon(true);
+        thread.start();
+      });
+    }).toArray(CompletableFuture[]::new);
+    sessions.clear();
+    CompletableFuture.allOf(closing).exceptionally(error -> null)
+        .completeOnTimeout(null, RESET_MS, TimeUnit.MILLISECONDS).join();
   }
 
   private static Object publish(Call call) {
