@@ -111,9 +111,18 @@ def unprovoked_end(case: Case) -> Iterator[Violation]:
             continue
         if conn.ready is None and _is_over(case, conn, conn.ended):
             continue
+        if _was_cancelled(case, conn):
+            continue
         if case.model.answers_in_order and _an_op_ended(case, conn.ended):
             continue
         yield f"{conn.name} was ended by the client; it was quiet for {quiet_s:.1f} s", conn.ended
+
+
+def _was_cancelled(case: Case, conn: Conn) -> bool:
+    """Whether the attempt to connect that has made a connection was cancelled."""
+    connects = [done for done in case.done("connect") if done.begun < conn.accepted]
+    last = connects[-1].result if connects else None
+    return last is not None and last.word == "cancelled"
 
 
 def _is_over(case: Case, conn: Conn, ended: Moment) -> bool:
@@ -181,9 +190,14 @@ def silence_noticed(case: Case) -> Iterator[Violation]:
 @invariant("no-storm")
 def no_storm(case: Case) -> Iterator[Violation]:
     """Attempts to connect have pauses in between."""
-    times = sorted(conn.accepted.t for conn in case.conns.values())
     if "sessions" in case.notes:
         return
+    for socket in {conn.socket for conn in case.conns.values()}:
+        yield from _storms(case, [conn for conn in case.conns.values() if conn.socket == socket])
+
+
+def _storms(case: Case, conns: list[Conn]) -> Iterator[Violation]:
+    times = sorted(conn.accepted.t for conn in conns)
     for at in range(len(times) - STORM + 1):
         if case.model.connects_late and any(
             times[at] <= done.begun.t <= times[at] + 1.0 for done in case.ops

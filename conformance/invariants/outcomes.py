@@ -76,6 +76,8 @@ def answer_counts(case: Case) -> Iterator[Violation]:
     for told in case.told:
         if told.place is None or told.at is None or not writings[told.place]:
             continue
+        if told.done.result is not None and told.done.result.word == "cancelled":
+            continue  # the application does not wait for it
         if len(writings[told.place]) != 1 and not case.model.repeats:
             continue  # which of several copies an answer is for, is not for us to say
         written = writings[told.place][0]

@@ -194,6 +194,8 @@ def gives_up_for_a_reason(case: Case) -> Iterator[Violation]:
             one.answer is not None and asks.apt and not asks.apt(done.args, one.answer) for one in questions
         ):
             continue
+        if done.op in case.model.closing and _has_twin(case, done):
+            continue  # the other one has closed it
         if "silent" in case.notes:
             continue  # who has to answer is taken for dead
         if any(done.begun < dropped.at < done.ended for dropped in case.facts.dropped):
@@ -230,6 +232,8 @@ def connect_answer_counts(case: Case) -> Iterator[Violation]:
     for done in case.done("connect"):
         if done.ended is None or done.result is None or done.result.ok or done.result.word == "cancelled":
             continue
+        if any(done.begun < end.begun < done.ended for end in case.done("close", "abort")):
+            continue
         deadline_s = done.begun.t + done.timeout_s - SLACK_S - case.slack_s
         for conn in case.conns.values():
             if not done.begun < conn.accepted < done.ended or conn.ready is None or conn.ready > done.ended:
@@ -252,7 +256,7 @@ def tells_its_deadline(case: Case) -> Iterator[Violation]:
 @invariant("untouched-works")
 def untouched_works(case: Case) -> Iterator[Violation]:
     """Where nothing is disturbed, the client sends what it is asked to send."""
-    if case.hits or case.touched or case.spec.changes or "oversized" in case.notes:
+    if case.hits or case.touched or case.spec.changes or case.spec.asides or "oversized" in case.notes:
         return
     if any(conn.lost() or conn.turned_away for conn in case.conns.values()):
         return

@@ -82,6 +82,7 @@ class Model(ABC):
             question.
         rosters: The ops that tell which others the client knows.
         listening: The ops that listen without a question to the server.
+        asides: Of `asides.ASIDES`, those that base scripts are tried with.
         refuses_by_itself: Codes with which a client refuses, without asking, what it knows to be refused.
     """
 
@@ -120,6 +121,7 @@ class Model(ABC):
     rosters: ClassVar[tuple[str, ...]] = ()
     listening: ClassVar[tuple[str, ...]] = ()
     refuses_by_itself: ClassVar[tuple[Any, ...]] = ()
+    asides: ClassVar[tuple[str, ...]] = ("close", "cancel", "twice", "loss", "hurried")
 
     @abstractmethod
     def codec(self, side: str) -> Codec:

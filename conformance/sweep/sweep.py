@@ -87,7 +87,7 @@ class Sweep:
         spec = case.spec
         if self.expected is not None:
             findings = self.expected.news(findings, spec)
-        act = ",".join([bend.act for bend in spec.bends] + ["order" for _ in spec.changes]) or "plain"
+        act = ",".join(spec.acts)
         for finding in findings:
             known = self.failures.get((finding.name, act))
             if known is None:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from conformance.adapter.kit import AdapterBase
 from conformance.sweep.acts import ACTS, Place
+from conformance.sweep.asides import asides
 from conformance.sweep.case import Case
 from conformance.sweep.orders import orders
 from conformance.sweep.room import room_of
@@ -154,5 +155,9 @@ def universe(protocol: str, client: type[AdapterBase] | None = None) -> list[Ite
             found += [
                 Item(("order", what, word), Spec(protocol, name, (), (change,)))
                 for what, word, change in orders(case)
+            ]
+            found += [
+                Item(("aside", what, op), Spec(protocol, name, asides=(aside,)))
+                for what, op, aside in asides(case)
             ]
     return found
