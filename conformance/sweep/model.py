@@ -18,7 +18,7 @@ Args = Mapping[str, Any]
 
 
 class Whole(dict[str, Any]):
-    """A mapping of which an op returns all entries, not only those that it knows."""
+    """A mapping of which an op returns all entries, not only those that it knows, and no others."""
 
 
 class Asks(NamedTuple):

@@ -181,11 +181,12 @@ def _place(case: Case, ops: list[Done]) -> None:
 
 def fault_of(bend: Bend, room: Room, touched: list[str]) -> Fault:
     """A bend as a fault of the fake; `touched` collects the connections at which it acted."""
-    pair = ACTS[bend.act].pair
+    act = ACTS[bend.act]
     match = Match(
         direction=bend.direction,  # type: ignore[arg-type] # one of two words
-        connection=bend.connection,
-        nth=None if pair else bend.nth,
+        connection=None if act.lasting else bend.connection,
+        nth=None if act.pair or act.lasting else bend.nth,
+        scope="run" if act.lasting else None,
     )
     effect = Bent(act=bend.act, param=bend.param, model=room.model, nth=bend.nth, hit=touched.append)
     return Fault(match=match, effects=(effect,))

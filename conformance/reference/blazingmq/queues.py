@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from conformance.reference.kit import ClientError
@@ -125,8 +126,8 @@ class Queues:
         except BaseException:  # of one who does not wait any more, too
             if self.by_name.get(name) is queue:
                 del self.by_name[name]
-                if self.client.is_open:  # it may have been configured: drained first
-                    self.client.runtime.tasks.spawn(self.shut(queue, RESTORE_S))
+                if self.client.is_open:
+                    self.client.runtime.tasks.spawn(self.take_back(queue))
             raise
         finally:
             self.opening.discard(uri)
@@ -167,6 +168,13 @@ class Queues:
         """Close a queue that nobody has, without waiting."""
         if self.client.is_open:
             self.client.runtime.tasks.spawn(self.ask_close(queue, RESTORE_S))
+
+    async def take_back(self, queue: Queue) -> None:
+        """Close a queue that may have been configured already: it is drained first, if that works."""
+        if queue.read:
+            with suppress(ClientError):
+                await self.ask_configure(queue, None, RESTORE_S)
+        await self.ask_close(queue, RESTORE_S)
 
     # configure
 
