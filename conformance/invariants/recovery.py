@@ -96,9 +96,13 @@ def _wanted(case: Case) -> Counter[str]:
     at = case.mark("subscribed")
     assert at is not None
     ended = {done.args["sub"] for done in case.done("unsubscribe") if done.begun < at}
+    closes = list(case.done(*case.model.closing))
     found: Counter[str] = Counter()
     for done in case.done("subscribe"):
-        if done.result is not None and done.result.ok and done.begun < at and done.args["sub"] not in ended:
+        shut = any(done.begun < d.begun < at for d in closes if d.args["target"] == done.args["target"])
+        if shut or done.result is None or not done.result.ok:
+            continue
+        if done.begun < at and done.args["sub"] not in ended:
             found[done.args["target"]] += 1
     return found
 

@@ -10,7 +10,7 @@ from conformance.invariants.registry import Violation, invariant
 from conformance.sweep.bases import Done
 from conformance.sweep.case import Case
 from conformance.sweep.facts import Question
-from conformance.sweep.model import Asks, Whole
+from conformance.sweep.model import AnyOrder, Asks, Whole
 from conformance.sweep.tape import Moment
 
 SLACK_S = 0.005
@@ -102,6 +102,8 @@ def _agree(got: Any, said: Any) -> bool:
         return False
     if isinstance(said, Mapping):
         return isinstance(got, Mapping) and all(_agree(got[name], said[name]) for name in said if name in got)
+    if isinstance(said, AnyOrder) and isinstance(got, list):
+        return len(got) == len(said) and all(any(_agree(one, other) for one in got) for other in said)
     if isinstance(said, list):
         pairs = list(zip(got, said, strict=False)) if isinstance(got, list) else []
         return isinstance(got, list) and len(got) == len(said) and all(_agree(*pair) for pair in pairs)

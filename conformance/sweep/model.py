@@ -21,6 +21,10 @@ class Whole(dict[str, Any]):
     """A mapping of which an op returns all entries, not only those that it knows, and no others."""
 
 
+class AnyOrder(list[Any]):
+    """Items of which an op returns all, in whatever order."""
+
+
 class Asks(NamedTuple):
     """An op that asks one question and returns its answer.
 
