@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from conformance.invariants.registry import Violation, invariant
 from conformance.sweep.bases import Done
 from conformance.sweep.case import Case
+from conformance.sweep.tape import Moment
 
 AT_ONCE_S = 0.3
 LEFT = ("tasks", "timers", "pending", "buffered_bytes")
@@ -28,6 +29,7 @@ def close_ends(case: Case) -> Iterator[Violation]:
             yield f"{conn.name} was opened behind the close", conn.accepted
         elif conn.ended is None:
             yield f"{conn.name} is open behind the close", conn.accepted
+    yield from _ops_behind(case, done.ended)
     for heard in case.events:
         if heard.at > done.ended and heard.what in ("message", "session", "outcome"):
             yield f"an event {heard.what} behind the close", heard.at
@@ -37,6 +39,19 @@ def close_ends(case: Case) -> Iterator[Violation]:
             left = {name: now[name] for name in LEFT if (now.get(name) or 0) > (case.rest.get(name) or 0)}
             if left:
                 yield f"left behind the close: {left}", stats.ended
+
+
+def _ops_behind(case: Case, closed: Moment) -> Iterator[Violation]:
+    """A close ends all that is asked of the server, and nothing more can be asked."""
+    asking = {*case.model.ops, "connect", "publish", "publish_many", "subscribe"}
+    for done in case.ops:
+        if done.op not in asking or done.ended is None or done.result is None:
+            continue
+        late_s = done.ended.t - max(closed.t, done.begun.t)
+        if done.op != "connect" and done.begun > closed and done.result.ok:
+            yield f"{done.op} works behind the close", done.begun, done.ended
+        elif late_s > AT_ONCE_S + case.slack_s and (done.op != "connect" or done.begun < closed):
+            yield f"{done.op} went on for {late_s:.1f} s behind the close", done.begun, done.ended
 
 
 @invariant("loss-ends-close")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 from conformance.invariants.registry import Violation, invariant
@@ -14,6 +15,9 @@ SLACK_S = 0.01
 DEADLINE_S = 0.3  #: how exactly deadlines are kept
 HANDSHAKE_S = 4.5  #: what every client grants a handshake
 GIVE_UP_S = 2.0
+GOODBYE_S = 0.25  #: the least that anybody waits for the answer to a goodbye
+REST_S = 2.0  #: for the next bytes of a frame that has begun
+UNSEEN_S = 0.5  #: the same for transports that connect by themselves: they make short pauses
 STORM = 9  #: connections within a second that no back-off makes
 QUIET_ROLES = (Role.HANDSHAKE, Role.HEARTBEAT, Role.CLOSE, Role.MALFORMED)
 
@@ -100,20 +104,29 @@ def unprovoked_end(case: Case) -> Iterator[Violation]:
             continue
         if (closing is not None and conn.ended > closing) or conn.goodbye or conn.garbage or conn.turned_away:
             continue
-        if conn.parting is not None or conn.partial:
-            continue  # it has said so; or a frame has begun, and the rest does not come
         closes = [done.begun for done in case.done("close", "abort")]
         if conn.ready is None and any(conn.accepted < begun < conn.ended for begun in closes):
             continue  # nobody needs it any more, and there is nobody to say goodbye to
         quiet_s = conn.ended.t - (conn.handed[-1] if conn.handed else conn.accepted.t)
+        if conn.parting is not None or (conn.partial and quiet_s > REST_S):
+            continue  # it has said so; or a frame has begun, and the rest does not come
         patience = conn.agreed.patience_s
         if patience and quiet_s >= patience[0] - SLACK_S:
             continue
         if conn.ready is None and _is_over(case, conn, conn.ended):
             continue
+        if _was_cancelled(case, conn):
+            continue
         if case.model.answers_in_order and _an_op_ended(case, conn.ended):
             continue
         yield f"{conn.name} was ended by the client; it was quiet for {quiet_s:.1f} s", conn.ended
+
+
+def _was_cancelled(case: Case, conn: Conn) -> bool:
+    """Whether the attempt to connect that has made a connection was cancelled."""
+    connects = [done for done in case.done("connect") if done.begun < conn.accepted]
+    last = connects[-1].result if connects else None
+    return last is not None and last.word == "cancelled"
 
 
 def _is_over(case: Case, conn: Conn, ended: Moment) -> bool:
@@ -128,6 +141,29 @@ def _an_op_ended(case: Case, ended: Moment) -> bool:
     ends = [done.ended for done in case.ops if done.result is not None and not done.result.ok]
     ends += [told.at for told in case.told if told.word == "unknown"]
     return any(end is not None and abs(end.t - ended.t) < SLACK_S for end in ends)
+
+
+@invariant("waits-for-its-answers")
+def waits_for_its_answers(case: Case) -> Iterator[Violation]:
+    """A client that says goodbye in the form of a question waits for the answer, as long as it has time."""
+    closes = [done for done in case.done("close") if done.result is not None]
+    given_s = min([done.timeout_s for done in closes], default=math.inf)
+    aborts = [done.begun for done in case.done("abort")]
+    for question in case.facts.questions:
+        conn, role = question.conn, type(question.frame).spec.role_in("in")
+        if role is not Role.CLOSE or question.answered is not None or conn.ended_by != "client":
+            continue
+        if conn.goodbye or conn.garbage or conn.partial or conn.ended is None:
+            continue
+        waited_s = conn.ended.t - question.asked.t
+        over = any(question.asked < begun < conn.ended for begun in aborts)
+        if waited_s < min(GOODBYE_S, given_s - SLACK_S) and not over and not _times_out(case, conn.ended):
+            yield f"{conn.name} was ended {waited_s:.2f} s behind an unanswered goodbye", conn.ended
+
+
+def _times_out(case: Case, ended: Moment) -> bool:
+    """Whether an op ends then by its deadline."""
+    return any(abs(done.begun.t + done.timeout_s - ended.t) < DEADLINE_S for done in case.ops)
 
 
 @invariant("handshake-first")
@@ -181,15 +217,21 @@ def silence_noticed(case: Case) -> Iterator[Violation]:
 @invariant("no-storm")
 def no_storm(case: Case) -> Iterator[Violation]:
     """Attempts to connect have pauses in between."""
-    times = sorted(conn.accepted.t for conn in case.conns.values())
     if "sessions" in case.notes:
         return
+    for socket in {conn.socket for conn in case.conns.values()}:
+        yield from _storms(case, [conn for conn in case.conns.values() if conn.socket == socket])
+
+
+def _storms(case: Case, conns: list[Conn]) -> Iterator[Violation]:
+    within_s = UNSEEN_S if case.model.unseen_connections else 1.0
+    times = sorted(conn.accepted.t for conn in conns)
     for at in range(len(times) - STORM + 1):
         if case.model.connects_late and any(
             times[at] <= done.begun.t <= times[at] + 1.0 for done in case.ops
         ):
             continue  # each op may have made one
-        if times[at + STORM - 1] - times[at] < 1.0:
+        if times[at + STORM - 1] - times[at] < within_s:
             yield (f"{STORM} connections in {times[at + STORM - 1] - times[at]:.2f} s",)
 
 

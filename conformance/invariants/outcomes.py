@@ -54,6 +54,21 @@ def ack_needs_confirm(case: Case) -> Iterator[Violation]:
             yield f"{told}, and no confirm for {told.place} had come", told.at
 
 
+@invariant("answer-value")
+def confirm_value(case: Case) -> Iterator[Violation]:
+    """What else is told of a message that was confirmed is what the confirm says."""
+    settled = _settled(case)
+    for told in case.told:
+        result = told.done.result
+        if told.word != "acked" or told.done.op != "publish" or result is None or not result.ok:
+            continue
+        said = [one.details for one in settled.get(told.place or (), ()) if one.stored and told.at]
+        meta = result.value.get("meta") or {} if result.value else {}
+        fits = [all(str(meta[name]) == str(one[name]) for name in one if name in meta) for one in said]
+        if fits and not any(fits):
+            yield f"{told} with {meta}, and the broker had said {said}", told.at
+
+
 @invariant("nack-needs-error")
 def nack_needs_error(case: Case) -> Iterator[Violation]:
     """A message is refused with a code only behind a refusal with this code."""
@@ -76,6 +91,8 @@ def answer_counts(case: Case) -> Iterator[Violation]:
     for told in case.told:
         if told.place is None or told.at is None or not writings[told.place]:
             continue
+        if told.done.result is not None and told.done.result.word == "cancelled":
+            continue  # the application does not wait for it
         if len(writings[told.place]) != 1 and not case.model.repeats:
             continue  # which of several copies an answer is for, is not for us to say
         written = writings[told.place][0]

@@ -37,12 +37,14 @@ def _was_refused(case: Case) -> bool:
 @invariant("comes-back")
 def comes_back(case: Case) -> Iterator[Violation]:
     """Once nothing disturbs it any more, a session that reconnects works again."""
-    if not case.reconnects or not case.is_clear or case.session_events("disconnected"):
+    if not case.reconnects or not case.is_clear or _has_given_up(case):
         return
     for done in reversed(case.ops):
         if done.phase == "probe" and done.op != "state" and done.result is not None:
             result = done.result
-            if not case.is_connected or result.ok or result.word in ("hang", "unsupported"):
+            if not case.is_connected:
+                break
+            if result.ok or result.word in ("hang", "unsupported"):
                 return
             asked = any(done.begun < one.asked for one in case.facts.questions)
             if result.word == "refused" and (asked or not case.is_truthful):
@@ -56,6 +58,22 @@ def comes_back(case: Case) -> Iterator[Violation]:
         assert done.result is not None
         if calm is not None and done.begun > calm and not done.result.ok and not _was_refused(case):
             yield f"connect in a calm sea: {done.result}", done.begun
+
+
+def _has_given_up(case: Case) -> bool:
+    """Whether the client has told that it will not come back, as it may behind a refusal."""
+    return bool(case.session_events("disconnected")) and _was_refused(case)
+
+
+@invariant("gone-for-a-reason")
+def given_up_for_a_reason(case: Case) -> Iterator[Violation]:
+    """A client that reconnects gives its session up only if the server says no, or the application does."""
+    closes = [done.begun for done in case.done("close", "abort")]
+    if not case.reconnects or _was_refused(case):
+        return
+    for heard in case.session_events("disconnected"):
+        if not any(begun < heard.at for begun in closes):
+            yield "the session was given up, and the server had refused nothing", heard.at
 
 
 def _alive(case: Case) -> list[Window] | None:
@@ -78,9 +96,13 @@ def _wanted(case: Case) -> Counter[str]:
     at = case.mark("subscribed")
     assert at is not None
     ended = {done.args["sub"] for done in case.done("unsubscribe") if done.begun < at}
+    closes = list(case.done(*case.model.closing))
     found: Counter[str] = Counter()
     for done in case.done("subscribe"):
-        if done.result is not None and done.result.ok and done.begun < at and done.args["sub"] not in ended:
+        shut = any(done.begun < d.begun < at for d in closes if d.args["target"] == done.args["target"])
+        if shut or done.result is None or not done.result.ok:
+            continue
+        if done.begun < at and done.args["sub"] not in ended:
             found[done.args["target"]] += 1
     return found
 

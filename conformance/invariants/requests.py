@@ -10,10 +10,12 @@ from conformance.invariants.registry import Violation, invariant
 from conformance.sweep.bases import Done
 from conformance.sweep.case import Case
 from conformance.sweep.facts import Question
-from conformance.sweep.model import Asks, Whole
+from conformance.sweep.model import AnyOrder, Asks, Whole
+from conformance.sweep.tape import Moment
 
 SLACK_S = 0.005
 AT_ONCE_S = 0.3
+ASKS_S = 1.0  #: what a client may take to ask once there is a connection
 LOCAL = ("invalid", "internal", "protocol", "timeout")  #: ways to fail without the server
 
 
@@ -96,10 +98,12 @@ def answer_value(case: Case) -> Iterator[Violation]:
 
 def _agree(got: Any, said: Any) -> bool:
     """Whether what an op returned agrees with an answer in all that it says."""
-    if isinstance(said, Whole) and isinstance(got, Mapping) and not said.keys() <= got.keys():
+    if isinstance(said, Whole) and isinstance(got, Mapping) and said.keys() != got.keys():
         return False
     if isinstance(said, Mapping):
         return isinstance(got, Mapping) and all(_agree(got[name], said[name]) for name in said if name in got)
+    if isinstance(said, AnyOrder) and isinstance(got, list):
+        return len(got) == len(said) and all(any(_agree(one, other) for one in got) for other in said)
     if isinstance(said, list):
         pairs = list(zip(got, said, strict=False)) if isinstance(got, list) else []
         return isinstance(got, list) and len(got) == len(said) and all(_agree(*pair) for pair in pairs)
@@ -194,12 +198,53 @@ def gives_up_for_a_reason(case: Case) -> Iterator[Violation]:
             one.answer is not None and asks.apt and not asks.apt(done.args, one.answer) for one in questions
         ):
             continue
+        if done.op in case.model.closing and _has_twin(case, done):
+            continue  # the other one has closed it
         if "silent" in case.notes:
             continue  # who has to answer is taken for dead
         if any(done.begun < dropped.at < done.ended for dropped in case.facts.dropped):
             continue  # whoever was to answer may be gone
         if all(_stood(one, done) for one in questions):
             yield f"{done.op} was given up ({result}), and nothing was lost", done.ended
+
+
+@invariant("fails-for-a-reason")
+def no_connection_for_a_reason(case: Case) -> Iterator[Violation]:
+    """An op says that there is no connection only where one was lost, or there is none yet."""
+    if case.facts.dropped or case.facts.refused or case.model.answers_move or not case.is_truthful:
+        return  # whoever was to answer may be gone, or is not where the client was told
+    for done in case.ops:
+        result = done.result
+        if result is None or result.word != "connection" or done.ended is None or done.op == "connect":
+            continue
+        if any(done.begun < end.begun < done.ended for end in case.done("close", "abort")):
+            continue
+        if _sound(case, done.begun, done.ended):
+            yield f"{done.op} failed: {result}, and all connections stand", done.begun, done.ended
+
+
+def _sound(case: Case, begun: Moment, ended: Moment) -> bool:
+    """Whether each connection that there was stands all the time, or was replaced before."""
+    conns = [conn for conn in case.conns.values() if conn.accepted < ended]
+    serving = [conn for conn in conns if conn.serves(begun) and conn.serves(ended)]
+    since = max((conn.ready for conn in serving if conn.ready is not None), default=None)
+    gone = [conn for conn in conns if conn not in serving]
+    return since is not None and all(conn.ended is not None and conn.ended < since for conn in gone)
+
+
+@invariant("asks-once-it-can")
+def asks_once_it_can(case: Case) -> Iterator[Violation]:
+    """An op that waits for a connection asks its question once there is one."""
+    if case.model.answers_move:
+        return  # it may wait for somebody else
+    for done, _, questions in _asked(case):
+        result = done.result
+        if result is None or result.word not in ("timeout", "hang") or questions or done.ended is None:
+            continue
+        late = Moment(done.ended.row, 0, done.ended.t)
+        early = next((m for m, row in case.moments() if row.t > done.ended.t - ASKS_S), None)
+        if early is not None and early > done.begun and _sound(case, early, late):
+            yield f"{done.op} was not asked, and there was a connection", early, done.ended
 
 
 def _stood(question: Question, done: Done) -> bool:
@@ -230,6 +275,8 @@ def connect_answer_counts(case: Case) -> Iterator[Violation]:
     for done in case.done("connect"):
         if done.ended is None or done.result is None or done.result.ok or done.result.word == "cancelled":
             continue
+        if any(done.begun < end.begun < done.ended for end in case.done("close", "abort")):
+            continue
         deadline_s = done.begun.t + done.timeout_s - SLACK_S - case.slack_s
         for conn in case.conns.values():
             if not done.begun < conn.accepted < done.ended or conn.ready is None or conn.ready > done.ended:
@@ -252,7 +299,7 @@ def tells_its_deadline(case: Case) -> Iterator[Violation]:
 @invariant("untouched-works")
 def untouched_works(case: Case) -> Iterator[Violation]:
     """Where nothing is disturbed, the client sends what it is asked to send."""
-    if case.hits or case.touched or case.spec.changes or "oversized" in case.notes:
+    if case.hits or case.touched or case.spec.changes or case.spec.asides or "oversized" in case.notes:
         return
     if any(conn.lost() or conn.turned_away for conn in case.conns.values()):
         return

@@ -79,7 +79,9 @@ def _orders(case: Case) -> list[Order]:
 def _is_over(case: Case, begun: Moment, until_s: float) -> bool:
     """Whether the application has begun to end something by then, or the run has."""
     ends = [done.begun for done in case.done("unsubscribe", "close", "abort", "connect")]
-    return until_s > case.ended_s or any(begun.row < end.row and end.t <= until_s for end in ends)
+    begins = [done.begun.row for done in case.done("subscribe") if done.begun < begun]
+    since = begins[-1] if begins else begun.row
+    return until_s > case.ended_s or any(since < end.row and end.t <= until_s for end in ends)
 
 
 def _stands(case: Case, begun_s: float, until_s: float) -> bool:

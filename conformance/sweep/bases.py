@@ -18,13 +18,14 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from types import ModuleType
 from typing import Any, NamedTuple
 
 from conformance.adapter.base import Adapter, Call
 from conformance.adapter.result import Result
-from conformance.sweep.specs import Change
+from conformance.sweep.asides import ASIDES, HURRIED, UNIQUE, hurry, pass_turns
+from conformance.sweep.specs import Aside, Change
 from conformance.sweep.tape import Moment, Tape
 
 OP_S = 2.0
@@ -144,6 +145,7 @@ class Stage:
         changes: Iterable[Change] = (),
         most: int | None = None,
         longest_s: float = math.inf,
+        asides: Iterable[Aside] = (),
     ) -> None:
         self.broker = broker
         self.adapter = adapter
@@ -158,6 +160,8 @@ class Stage:
         self._changes: dict[int, list[Change]] = {}
         for change in changes:
             self._changes.setdefault(change.op, []).append(change)
+        self._asides = {aside.op: aside for aside in asides}
+        self._besides: set[asyncio.Task[None]] = set()
 
     # ops
 
@@ -166,6 +170,7 @@ class Stage:
 
         Raises:
             Enough: The spec wants no more of the base.
+            Cut: The spec wants the session to be closed now.
         """
         if self._most is not None and len(self.ops) >= self._most and not self.phase:
             raise Enough
@@ -173,10 +178,26 @@ class Stage:
             args = {"session": "s1", **args}
         for change in self._changes.get(len(self.ops) + 1, ()):
             args = changed(args, change.path.split("."), change.value)
+        aside = self._asides.get(len(self.ops) + 1) if not self.phase else None
+        if aside is not None and aside.what == HURRIED:
+            timeout = hurry(self)
+        done = self.take(op, args, timeout)
+        if aside is not None and aside.what in ASIDES:
+            ASIDES[aside.what](self, done, aside.turns)
+        return done.call
+
+    def take(self, op: str, args: Mapping[str, Any], timeout: float) -> Done:
+        """Begin an op with exactly these arguments."""
         begun = self.tape.note("op", op)
         call = self.adapter.begin(op, args, timeout * 1000)
         self.ops.append(Done(call, args, timeout, begun, self.phase))
-        return call
+        return self.ops[-1]
+
+    def besides(self, work: Coroutine[Any, Any, None]) -> None:
+        """Do something besides the base."""
+        task = asyncio.get_running_loop().create_task(work)
+        self._besides.add(task)
+        task.add_done_callback(self._besides.discard)
 
     async def op(self, op: str, timeout: float = OP_S, **args: Any) -> Result:
         """Run an op to its end."""
@@ -263,6 +284,19 @@ class Stage:
             await self.sleep(AFTER_PROBE_S)
             await self.op("state")
         await self.close()
+
+    async def cut(self, turns: int) -> None:
+        """Close while the last op is under way; what is asked behind that has to fail."""
+        last = self.ops[-1]
+        await pass_turns(turns)
+        await self.close()
+        args = dict(last.args)
+        if last.op == "publish":
+            args["body"] = text("behind the close")
+        if last.op not in UNIQUE or last.op == "publish":
+            self.take(last.op, args, last.timeout_s)
+            await self.sleep(OP_S)
+            await self.op("stats")
 
     async def close(self, session: str = "s1", timeout: float = 5.0) -> None:
         """Close, wait, and ask what is left."""

@@ -21,7 +21,7 @@ from conformance.sweep.page import write_page
 from conformance.sweep.replay import Replay, replay_of
 from conformance.sweep.run import client_of, run
 from conformance.sweep.shrink import EVALUATIONS_MAX, Shrinking
-from conformance.sweep.specs import Spec, to_json
+from conformance.sweep.specs import PLAIN, Spec, to_json
 from conformance.sweep.sweep import Sweep
 from conformance.sweep.universe import universe
 
@@ -181,7 +181,7 @@ class Campaign:
                 "base": failure.replay.spec.base,
                 "invariants": list(failure.replay.invariants),
                 "replay": str(failure.path),
-                "faults": len(failure.replay.spec.bends) + len(failure.replay.spec.changes),
+                "faults": sum(1 for act in failure.replay.spec.acts if act != PLAIN),
                 "steady": failure.steady,
                 "count": failure.count,
             }

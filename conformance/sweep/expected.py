@@ -23,11 +23,11 @@ import msgspec
 
 from conformance.invariants import INVARIANTS, Finding
 from conformance.sweep.acts import ACTS
-from conformance.sweep.specs import Spec
+from conformance.sweep.asides import ASIDES, HURRIED
+from conformance.sweep.specs import ORDER, PLAIN, Spec
 from fakebrokers.errors import UsageError
 
 EXPECTED_VERSION = 1
-PLAIN, ORDER = "plain", "order"  #: in place of acts: no fault, and another argument of an op
 
 
 class Known(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -40,10 +40,9 @@ class Known(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
     def fits(self, finding: Finding, spec: Spec) -> bool:
         """Whether a finding is of this root cause."""
-        acts = [*(bend.act for bend in spec.bends), *(ORDER for _ in spec.changes)] or [PLAIN]
         return (
             finding.name == self.invariant
-            and any(fnmatchcase(act, pattern) for act in acts for pattern in self.acts)
+            and any(fnmatchcase(act, pattern) for act in spec.acts for pattern in self.acts)
             and fnmatchcase(finding.detail, self.detail)
         )
 
@@ -69,11 +68,12 @@ def load_expected(path: Path) -> Expected:
         raise UsageError(f"{path}: {error}") from None
     if found.version != EXPECTED_VERSION:
         raise UsageError(f"{path}: expected version {EXPECTED_VERSION}, got {found.version}")
+    words = (*ACTS, PLAIN, ORDER, *(f"aside-{what}" for what in (*ASIDES, HURRIED)))
     names = {each.name for each in INVARIANTS.values()}
     for row in found.known:
         if row.invariant not in names:
             raise UsageError(f"{path}: there is no invariant {row.invariant!r}")
         for act in row.acts:
-            if not any(fnmatchcase(name, act) for name in (*ACTS, PLAIN, ORDER)):
+            if not any(fnmatchcase(name, act) for name in words):
                 raise UsageError(f"{path}: there is no act {act!r}")
     return found

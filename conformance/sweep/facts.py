@@ -58,6 +58,7 @@ class Settled(NamedTuple):
     Attributes:
         stored: Whether it says that it has the message.
         is_open: Whether the client still knows for whom this is (its producer was not dropped before).
+        details: What else the broker says of it, as `meta` of a result has it.
     """
 
     conn: Conn
@@ -66,6 +67,7 @@ class Settled(NamedTuple):
     stored: bool
     code: Any = None
     is_open: bool = True
+    details: Mapping[str, Any] = {}
 
 
 @dataclass(slots=True)

@@ -17,7 +17,7 @@ from conformance.mutants.registry import Mutant, mutants_of
 from conformance.sweep.order import Order
 from conformance.sweep.run import runner
 from conformance.sweep.specs import Spec
-from conformance.sweep.sweep import Sweep
+from conformance.sweep.sweep import Sweep, rare_collections
 from conformance.sweep.universe import Item, universe
 
 SECONDS = 60.0
@@ -85,17 +85,19 @@ def kill(protocol: str, name: str, tag: str, seconds: float, parent: int = 0) ->
     sweep = Sweep(runner(protocol, name))
     correct = runner(protocol)
     begun = time.process_time()
-    for spec in Order(_items(protocol)):
-        if time.process_time() - begun > seconds or (parent and os.getppid() != parent):
-            break
-        findings = sweep.try_one(spec)
-        if not findings:
-            continue
-        excused = {finding.name for finding in judge(correct(spec))}
-        own = [finding for finding in findings if finding.name not in excused]
-        if own:
-            names = [finding.name for finding in own]
-            return Kill(protocol, name, tag, names, sweep.runs, spec, own[0].detail)
+    with rare_collections() as collect:
+        for spec in Order(_items(protocol)):
+            if time.process_time() - begun > seconds or (parent and os.getppid() != parent):
+                break
+            findings = sweep.try_one(spec)
+            collect(sweep.runs)
+            if not findings:
+                continue
+            excused = {finding.name for finding in judge(correct(spec))}
+            own = [finding for finding in findings if finding.name not in excused]
+            if own:
+                names = [finding.name for finding in own]
+                return Kill(protocol, name, tag, names, sweep.runs, spec, own[0].detail)
     return Kill(protocol, name, tag, runs=sweep.runs)
 
 

@@ -18,7 +18,11 @@ Args = Mapping[str, Any]
 
 
 class Whole(dict[str, Any]):
-    """A mapping of which an op returns all entries, not only those that it knows."""
+    """A mapping of which an op returns all entries, not only those that it knows, and no others."""
+
+
+class AnyOrder(list[Any]):
+    """Items of which an op returns all, in whatever order."""
 
 
 class Asks(NamedTuple):
@@ -82,6 +86,7 @@ class Model(ABC):
             question.
         rosters: The ops that tell which others the client knows.
         listening: The ops that listen without a question to the server.
+        asides: Of `asides.ASIDES`, those that base scripts are tried with.
         refuses_by_itself: Codes with which a client refuses, without asking, what it knows to be refused.
     """
 
@@ -120,6 +125,7 @@ class Model(ABC):
     rosters: ClassVar[tuple[str, ...]] = ()
     listening: ClassVar[tuple[str, ...]] = ()
     refuses_by_itself: ClassVar[tuple[Any, ...]] = ()
+    asides: ClassVar[tuple[str, ...]] = ("close", "cancel", "twice", "loss", "hurried")
 
     @abstractmethod
     def codec(self, side: str) -> Codec:

@@ -1,13 +1,14 @@
 """In which order specs are drawn: every kind of disturbance soon, not every place of the first one.
 
 A random order hides what is rare. So specs are grouped by what is done (act, kind of frame, class of the
-parameter) and drawn round robin, from each group the spec of the base that was drawn least so far.
+parameter). Acts take turns, and so do the groups of an act; from a group the spec of that base is taken which
+was drawn least so far. Base scripts without faults come first: they cost least and show most.
 """
 
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from pathlib import Path
 from random import Random
 
@@ -42,9 +43,8 @@ class Ledger(msgspec.Struct):
         path.write_bytes(msgspec.json.encode(self))
 
 
-#: Groups of this act come first in every round, and more often: behind a loss is where clients are weakest.
-FIRST = "second"
-FIRST_TIMES = 3
+PLAIN = "plain"
+SHARE = 5  #: an act has as many turns in each cycle as the root of the number of its groups, divided by this
 
 
 class Order:
@@ -74,25 +74,31 @@ class Order:
         names = sorted(self._groups)
         self._random.shuffle(names)
         skip = {name: self.ledger.drawn.get(_words(name), 0) for name in names}
-        while self._groups:
-            plain = [name for name in names if name in self._groups and name[0] == "plain"]
-            second = [name for name in names if name in self._groups and name[0] == FIRST]
-            rest = [name for name in names if name in self._groups and name[0] not in ("plain", FIRST)]
-            for name in [*plain, *_mixed(rest, second)]:
-                spec = self._take(name)
-                if spec is None:
-                    continue
-                if skip[name] > 0:
-                    skip[name] -= 1
-                    continue
-                self.ledger.drawn[_words(name)] = self.ledger.drawn.get(_words(name), 0) + 1
-                yield spec
+        for name in self._names(names):
+            spec = self._take(name)
+            if skip[name] > 0:
+                skip[name] -= 1
+                continue
+            self.ledger.drawn[_words(name)] = self.ledger.drawn.get(_words(name), 0) + 1
+            yield spec
 
-    def _take(self, name: tuple[str, ...]) -> Spec | None:
+    def _names(self, names: list[tuple[str, ...]]) -> Iterator[tuple[str, ...]]:
+        """The groups to take a spec of: base scripts without faults first, then one act after the other."""
+        yield from [name for name in names if name[0] == PLAIN]
+        acts: dict[str, deque[tuple[str, ...]]] = {}
+        for name in names:
+            acts.setdefault(name[0], deque()).append(name)
+        turns = {act: max(1, round(len(queue) ** 0.5 / SHARE)) for act, queue in acts.items()}
+        while self._groups:
+            for act, queue in acts.items():
+                for _ in range(turns[act]):
+                    found = _next(queue, self._groups)
+                    if found is not None:
+                        yield found
+
+    def _take(self, name: tuple[str, ...]) -> Spec:
         """The next spec of a group: that of the base that was drawn least."""
-        by_base = self._groups.get(name)
-        if by_base is None:
-            return None
+        by_base = self._groups[name]
         base = min(by_base, key=lambda each: (self._bases[each], each))
         self._bases[base] += 1
         spec = by_base[base].popleft()
@@ -103,14 +109,14 @@ class Order:
         return spec
 
 
-def _mixed(rest: list[tuple[str, ...]], often: list[tuple[str, ...]]) -> Iterator[tuple[str, ...]]:
-    """Two of the first list, then one of the second, and so on; the second one several times."""
-    again = deque(often * FIRST_TIMES)
-    for number, name in enumerate(rest):
-        yield name
-        if number % 2 and again:
-            yield again.popleft()
-    yield from again
+def _next(queue: deque[tuple[str, ...]], left: Container[tuple[str, ...]]) -> tuple[str, ...] | None:
+    """The next group of an act that has specs left; it goes to the end of the line."""
+    for _ in range(len(queue)):
+        name = queue.popleft()
+        if name in left:
+            queue.append(name)
+            return name
+    return None
 
 
 def _words(group: tuple[str, ...]) -> str:

@@ -17,6 +17,7 @@ from conformance.adapter.base import Adapter
 from conformance.adapter.inprocess import InProcessAdapter
 from conformance.adapter.kit import AdapterBase
 from conformance.sweep.acts import ACTS, Bent
+from conformance.sweep.asides import Cut
 from conformance.sweep.bases import Base, Done, Enough, Stage
 from conformance.sweep.case import Case
 from conformance.sweep.room import Room, room_of
@@ -127,7 +128,7 @@ async def play(
     tape.rows.clear()
     broker.start()
     try:
-        stage = Stage(broker, adapter, tape, spec.changes, spec.ops, longest_s)
+        stage = Stage(broker, adapter, tape, spec.changes, spec.ops, longest_s, spec.asides)
         for bend in spec.bends:
             broker.faults.add(fault_of(bend, room, touched))
         try:
@@ -161,6 +162,8 @@ async def _through(base: Base, stage: Stage) -> None:
         await base.script(stage)
     except Enough:
         await stage.finale()
+    except Cut as cut:
+        await stage.cut(cut.turns)
 
 
 def _place(case: Case, ops: list[Done]) -> None:
@@ -178,11 +181,12 @@ def _place(case: Case, ops: list[Done]) -> None:
 
 def fault_of(bend: Bend, room: Room, touched: list[str]) -> Fault:
     """A bend as a fault of the fake; `touched` collects the connections at which it acted."""
-    pair = ACTS[bend.act].pair
+    act = ACTS[bend.act]
     match = Match(
         direction=bend.direction,  # type: ignore[arg-type] # one of two words
-        connection=bend.connection,
-        nth=None if pair else bend.nth,
+        connection=None if act.lasting else bend.connection,
+        nth=None if act.pair or act.lasting else bend.nth,
+        scope="run" if act.lasting else None,
     )
     effect = Bent(act=bend.act, param=bend.param, model=room.model, nth=bend.nth, hit=touched.append)
     return Fault(match=match, effects=(effect,))

@@ -61,13 +61,20 @@ class Shrinking:
 
 def candidates(spec: Spec) -> Iterator[Spec]:
     """Simpler specs, the greatest simplification first."""
-    bends, changes = spec.bends, spec.changes
-    if bends or changes:
-        yield msgspec.structs.replace(spec, bends=(), changes=())
+    bends, changes, asides = spec.bends, spec.changes, spec.asides
+    if bends or changes or asides:
+        yield msgspec.structs.replace(spec, bends=(), changes=(), asides=())
     for number in range(len(bends)):
         yield msgspec.structs.replace(spec, bends=bends[:number] + bends[number + 1 :])
     for number in range(len(changes)):
         yield msgspec.structs.replace(spec, changes=changes[:number] + changes[number + 1 :])
+    for number, aside in enumerate(asides):
+        rest = asides[:number], asides[number + 1 :]
+        yield msgspec.structs.replace(spec, asides=(*rest[0], *rest[1]))
+        for turns in dict.fromkeys((0, aside.turns // 2)):
+            if turns < aside.turns:
+                sooner = msgspec.structs.replace(aside, turns=turns)
+                yield msgspec.structs.replace(spec, asides=(*rest[0], sooner, *rest[1]))
     for number in reversed(range(len(bends))):
         for simpler in simpler_bends(bends[number]):
             yield msgspec.structs.replace(spec, bends=(*bends[:number], simpler, *bends[number + 1 :]))

@@ -1,10 +1,12 @@
-"""What a run of the sweep is, as plain values: a base script, the faults, and changed arguments of ops."""
+"""What a run of the sweep is, as plain values: a base script, faults, changed arguments, asides."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import msgspec
+
+PLAIN, ORDER = "plain", "order"  #: in place of acts: no fault, and another argument of an op
 
 
 class Bend(msgspec.Struct, frozen=True, array_like=True):
@@ -37,11 +39,29 @@ class Change(msgspec.Struct, frozen=True, array_like=True):
     value: Any
 
 
+class Aside(msgspec.Struct, frozen=True, array_like=True):
+    """What the application does besides, around the n-th op of a base, from 1.
+
+    Attributes:
+        what: See `asides`.
+        turns: How many turns of the loop behind the beginning of the op it comes.
+    """
+
+    op: int
+    what: str
+    turns: int = 0
+
+    def __str__(self) -> str:
+        later = f" {self.turns} turns later" if self.turns else ""
+        return f"{self.what} at op {self.op}{later}"
+
+
 class Spec(msgspec.Struct, frozen=True, omit_defaults=True):
     """One run. Equal specs run alike, byte for byte.
 
     Attributes:
         ops: How many ops the base begins before it goes on to a plain end; None: all.
+        asides: What the application does besides its base.
     """
 
     protocol: str
@@ -49,10 +69,19 @@ class Spec(msgspec.Struct, frozen=True, omit_defaults=True):
     bends: tuple[Bend, ...] = ()
     changes: tuple[Change, ...] = ()
     ops: int | None = None
+    asides: tuple[Aside, ...] = ()
+
+    @property
+    def acts(self) -> list[str]:
+        """What is done, in words that expectations and reports use; ``plain`` where nothing is."""
+        found = [bend.act for bend in self.bends]
+        found += [ORDER for _ in self.changes] + [f"aside-{aside.what}" for aside in self.asides]
+        return found or [PLAIN]
 
     def __str__(self) -> str:
         said = [str(bend) for bend in self.bends]
         said += [f"op {change.op} with {change.path} = {change.value!r}" for change in self.changes]
+        said += [str(aside) for aside in self.asides]
         if self.ops is not None:
             said.append(f"its first {self.ops} ops")
         return f"{self.base}: {', '.join(said) or 'no fault'}"

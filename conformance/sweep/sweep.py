@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from conformance.invariants import Finding, judge
@@ -13,6 +14,28 @@ from conformance.sweep.expected import Expected
 from conformance.sweep.specs import Spec
 
 COLLECT_EVERY = 100  #: runs between two collections of garbage; between them it would cost a tenth
+
+
+def _collect(runs: int) -> None:
+    if runs % COLLECT_EVERY == 0:
+        gc.collect()
+
+
+@contextmanager
+def rare_collections() -> Iterator[Callable[[int], None]]:
+    """Collect garbage only now and then: call what this yields with the number of runs so far.
+
+    What is there at the beginning stays: it is not looked at again.
+    """
+    was_on = gc.isenabled()
+    gc.disable()
+    gc.freeze()
+    try:
+        yield _collect
+    finally:
+        gc.unfreeze()
+        if was_on:
+            gc.enable()
 
 
 @dataclass
@@ -64,7 +87,7 @@ class Sweep:
         spec = case.spec
         if self.expected is not None:
             findings = self.expected.news(findings, spec)
-        act = ",".join([bend.act for bend in spec.bends] + ["order" for _ in spec.changes]) or "plain"
+        act = ",".join(spec.acts)
         for finding in findings:
             known = self.failures.get((finding.name, act))
             if known is None:
@@ -83,19 +106,13 @@ class Sweep:
     ) -> float:
         """Run specs until the time is over, there are no more, or `until` is satisfied. Returns seconds."""
         begun = time.monotonic()
-        was_on = gc.isenabled()
-        gc.disable()
-        try:
+        with rare_collections() as collect:
             for spec in specs:
                 if time.monotonic() - begun >= seconds:
                     break
                 findings = self.try_one(spec)
-                if self.runs % COLLECT_EVERY == 0:
-                    gc.collect()
+                collect(self.runs)
                 on_run(self.runs)
                 if findings and until(findings):
                     break
-        finally:
-            if was_on:
-                gc.enable()
         return time.monotonic() - begun

@@ -70,7 +70,7 @@ def outcomes(
     for one in written:
         if one.body is not None:
             by_body.setdefault((*one.place[:-1], one.body), set()).add(one.place)
-    by_place: dict[tuple[Hashable, ...] | None, bytes | None] = {one.place: one.body for one in written}
+    by_place = _bodies_by_place(written)
     by_op: dict[int, list[Heard]] = {}
     for heard in events:
         if heard.what == "outcome":
@@ -103,7 +103,16 @@ def outcomes(
         else:
             for heard in by_op.get(done.call.id, ()):
                 where = place(done.args, heard["key"], None)
-                yield Told(done, heard["outcome"], heard["code"], where, heard.at, by_place.get(where))
+                own = by_place.get(where, set()) & {*bodies, None}  # another message may have had the same id
+                only = own.pop() if len(own) == 1 else None
+                yield Told(done, heard["outcome"], heard["code"], where, heard.at, only)
+
+
+def _bodies_by_place(written: Sequence[Written]) -> dict[tuple[Hashable, ...] | None, set[bytes | None]]:
+    found: dict[tuple[Hashable, ...] | None, set[bytes | None]] = {}
+    for one in written:
+        found.setdefault(one.place, set()).add(one.body)
+    return found
 
 
 def joined(parts: Sequence[bytes]) -> bytes:

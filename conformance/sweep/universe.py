@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from conformance.adapter.kit import AdapterBase
 from conformance.sweep.acts import ACTS, Place
+from conformance.sweep.asides import asides
 from conformance.sweep.case import Case
 from conformance.sweep.orders import orders
 from conformance.sweep.room import room_of
@@ -80,6 +81,7 @@ SECOND: Sequence[tuple[str, object, str]] = (
     ("fin", None, "out"),
     ("contradict", ["instead", None], "out"),
 )
+STAYING = ("stays", "stays-refused")
 POSITIONS = (0.0, 0.5, 0.75)  #: of the first connection, behind its set-up
 
 
@@ -108,6 +110,12 @@ def seconds(client: type[AdapterBase], case: Case) -> Iterator[Item]:
                 bend = Bend(place.connection, place.direction, place.nth, act, param)
                 group = ("second", act, kind_of(place.frame))
                 yield Item(group, Spec(spec.protocol, spec.base, (*loss, bend)))
+            for name in STAYING:
+                for group_word, param in ACTS[name].params(place._replace(ordinal=1), case.model):
+                    stays = [param[0], place.ordinal, *param[2:]]
+                    bend = Bend(place.connection, place.direction, place.nth, name, stays)
+                    group = ("second", f"{name} {group_word}", kind_of(place.frame))
+                    yield Item(group, Spec(spec.protocol, spec.base, (*loss, bend)))
 
 
 def losses(case: Case) -> Iterator[tuple[Bend, ...]]:
@@ -154,5 +162,9 @@ def universe(protocol: str, client: type[AdapterBase] | None = None) -> list[Ite
             found += [
                 Item(("order", what, word), Spec(protocol, name, (), (change,)))
                 for what, word, change in orders(case)
+            ]
+            found += [
+                Item(("aside", what, op), Spec(protocol, name, asides=(aside,)))
+                for what, op, aside in asides(case)
             ]
     return found

@@ -123,6 +123,8 @@ class Expectations:
 
     def problems(self) -> list[str]:
         """What does not hold now."""
+        if not self._items:
+            return []
         records = self._journal.records()
         return [problem for each in self._items if (problem := each.problem(records))]
 

@@ -14,6 +14,7 @@ from fakebrokers.blazingmq.frames import Disconnect
 ATTEMPT_S = 5.0  #: what a reconnect may take
 LASTING_S = 0.2  #: a connection that has lasted so long was a success
 CLOSED = "the client is closed"
+CLOSING = "closeQueueResponse"  #: a queue that is being closed is closed once
 
 
 class Pauses(Backoff):
@@ -121,7 +122,7 @@ class BlazingClient:
         error = ClientError("closed", "the client was closed", definite=False)
         try:
             if self.link is not None and self.link.state == "open":
-                self.link.requests.end(error)
+                self.link.requests.give_up(error, but=CLOSING)
                 self.posts.end(error)
                 await self.goodbye(self.link, deadline)
         finally:
@@ -130,10 +131,12 @@ class BlazingClient:
     async def goodbye(self, link: Link, deadline: float) -> None:
         """Give the queues back, and disconnect."""
         for queue in tuple(self.queues.by_name.values()):
+            if queue not in self.queues.by_name.values():
+                continue  # the application has closed it meanwhile
             try:
                 await self.queues.shut(queue, deadline - self.runtime.clock.now())
             except ClientError as error:
-                if error.kind != "refused":  # the disconnect gives back what could not be closed
+                if error.kind not in ("refused", "closed"):  # the disconnect gives back what is left
                     raise
             self.queues.forget(queue)  # a callback that still runs has nothing to confirm there
         await link.requests.ask(Disconnect, deadline - self.runtime.clock.now())

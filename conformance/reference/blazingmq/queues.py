@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from conformance.reference.kit import ClientError
@@ -44,6 +45,7 @@ class Queue:
         callback: Gets the messages.
         early: Those that came before there was a callback.
         ready: Set unless it has to be opened again first.
+        shutting: Held by whoever closes it.
     """
 
     def __init__(self, uri: str, q_id: int, flags: frozenset[str], options: Mapping[str, int]) -> None:
@@ -57,6 +59,7 @@ class Queue:
         self.sub_id = 1 if self.app_id else 0
         self.callback: Callable[[Delivery], Awaitable[None]] | None = None
         self.early: list[Delivery] = []
+        self.shutting = asyncio.Lock()
         self.ready = asyncio.Event()
         self.ready.set()
 
@@ -120,10 +123,11 @@ class Queues:
             await self.ask_open(queue, timeout)
             self.by_name[name] = queue
             await self.begin(queue, deadline)
-        except ClientError:
+        except BaseException:  # of one who does not wait any more, too
             if self.by_name.get(name) is queue:
                 del self.by_name[name]
-                self.give_back(queue)
+                if self.client.is_open:
+                    self.client.runtime.tasks.spawn(self.take_back(queue))
             raise
         finally:
             self.opening.discard(uri)
@@ -164,6 +168,13 @@ class Queues:
         """Close a queue that nobody has, without waiting."""
         if self.client.is_open:
             self.client.runtime.tasks.spawn(self.ask_close(queue, RESTORE_S))
+
+    async def take_back(self, queue: Queue) -> None:
+        """Close a queue that may have been configured already: it is drained first, if that works."""
+        if queue.read:
+            with suppress(ClientError):
+                await self.ask_configure(queue, None, RESTORE_S)
+        await self.ask_close(queue, RESTORE_S)
 
     # configure
 
@@ -216,13 +227,17 @@ class Queues:
     async def shut(self, queue: Queue, timeout: float) -> None:
         """Drain a reader, then close."""
         deadline = self.client.runtime.clock.deadline(timeout)
-        if queue.read:
-            try:
-                await self.ask_configure(queue, None, timeout / 2)
-            except ClientError as error:
-                if error.kind != "timeout":  # closeQueue drops the consumer all the same
-                    raise
-        await self.ask_close(queue, deadline - self.client.runtime.clock.now())
+        is_second = queue.shutting.locked()
+        async with queue.shutting:
+            if is_second and queue not in self.by_name.values():
+                raise ClientError("closed", f"{queue.uri} was closed meanwhile", definite=True)
+            if queue.read:
+                try:
+                    await self.ask_configure(queue, None, timeout / 2)
+                except ClientError as error:
+                    if error.kind != "timeout":  # closeQueue drops the consumer all the same
+                        raise
+            await self.ask_close(queue, deadline - self.client.runtime.clock.now())
 
     async def ask_close(self, queue: Queue, timeout: float) -> None:
         """Send closeQueue; one that is answered too late has closed the queue all the same."""

@@ -62,7 +62,12 @@ class Requests:
         try:
             async with asyncio.timeout(max(0.0, timeout)):
                 return await answer
-        except TimeoutError:
+        except (TimeoutError, asyncio.CancelledError) as error:
+            came = answer.done() and not answer.cancelled() and answer.exception() is None
+            if came and late is not None:  # in this very turn, and nobody takes it
+                late()
+            if isinstance(error, asyncio.CancelledError):
+                raise
             raise ClientError("timeout", f"{request.kind}: no answer after {timeout:.3f} s") from None
         finally:
             self.forget(number, answer)
@@ -95,6 +100,13 @@ class Requests:
             found.answer.set_exception(refused(frame))
         else:
             found.answer.set_result(frame)
+
+    def give_up(self, error: ClientError, but: str) -> None:
+        """Nobody waits for answers any more, unless they are of the kind `but`."""
+        kept = {number: one for number, one in self.waiting.items() if one.kind == but}
+        self.waiting = {number: one for number, one in self.waiting.items() if number not in kept}
+        self.end(error)
+        self.waiting.update(kept)
 
     def end(self, error: ClientError) -> None:
         """No answer comes any more."""

@@ -136,7 +136,11 @@ class ReferenceAdapter(kit.AdapterBase):
         nothing: Json = {"key": None, "meta": {}}
         if wait:
             return {"outcome": "acked", **nothing, **await work}
-        task = self.loop.create_task(self._outcome(work, request_id))
+        begun = asyncio.ensure_future(work)
+        await asyncio.sleep(0)  # what cannot be sent at all fails, and was not sent
+        if begun.done():
+            begun.result()
+        task = self.loop.create_task(self._outcome(begun, request_id))
         self._unwatched.add(task)
         task.add_done_callback(self._unwatched.discard)
         return {"outcome": "sent", **nothing}

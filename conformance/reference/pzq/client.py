@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 
 from conformance.reference.kit import ClientError, Runtime
@@ -9,6 +10,8 @@ from conformance.reference.pzq.consumer import Consumer, Delivery
 from conformance.reference.pzq.inquirer import Inquirer, Values
 from conformance.reference.pzq.producer import Answer, Producer
 from conformance.reference.pzq.sockets import Connector, Parts
+
+TURNS = 6  #: of the loop, in which those who wait take their answers and tell them
 
 
 class PzqClient:
@@ -72,8 +75,11 @@ class PzqClient:
             raise ClientError("closed", "the client is closed")
 
     async def close(self, timeout: float | None = None) -> None:
-        """End all sockets; never waits."""
+        """End all sockets; waits only until those who publish have been told."""
+        turns = TURNS if self.producer.pending else 0
         self.abort()
+        for _ in range(turns):
+            await asyncio.sleep(0)
 
     def abort(self) -> None:
         """The same: ZeroMQ has no goodbye."""

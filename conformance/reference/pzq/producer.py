@@ -74,6 +74,8 @@ class Producer:
         except TimeoutError:
             raise ClientError("timeout", f"no acknowledgement within {timeout} s") from None
         finally:
+            if waiting.done() and not waiting.cancelled():
+                waiting.exception()  # what comes as the wait is cancelled was seen all the same
             self.buffered_bytes -= size
             self.forget(id)
 

@@ -49,13 +49,26 @@ class Consuming:
         subscription = self.runtime.part(Subscription)(stream, start, credit, dict(properties or {}))
         feed = Feed[Arrival](self.runtime, lambda arrival: self.surface(subscription, arrival, on_message))
         subscription.feed = feed
+        self.subscriptions.add(subscription)  # from here on a close ends it
         try:
             await self.place(subscription, deadline)
+            if subscription.is_closed:
+                raise ClientError("closed", "the client was closed meanwhile", definite=False)
         except BaseException:
-            feed.abort()
+            self.drop(subscription)
             raise
-        self.subscriptions.add(subscription)
         return subscription
+
+    def drop(self, subscription: Subscription) -> None:
+        """Nobody has got this subscription: what the server may have granted is taken back."""
+        connection, subscription_id = subscription.connection, subscription.subscription_id
+        self.subscriptions.discard(subscription)
+        subscription.is_closed = True
+        subscription.detach()
+        subscription.feed.abort()
+        for link in self.links.all:
+            if link.core is connection:
+                link.take_back(Unsubscribe, subscription_id)
 
     async def place(self, subscription: Subscription, deadline: float) -> None:
         """Make a subscription at a member of its stream. Raises `ClientError`."""

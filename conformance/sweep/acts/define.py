@@ -50,6 +50,7 @@ class Act(NamedTuple):
         apply: Does it.
         pair: It needs the frame behind the one at hand, too.
         by_kind: Whether it is another thing at another kind of frame, for the drawing order.
+        lasting: It goes on, on all connections, until the faults are cleared.
         lies: What the client is told then may not be what the broker did: nothing that the broker holds
             can be compared with it.
     """
@@ -61,18 +62,26 @@ class Act(NamedTuple):
     pair: bool = False
     lies: bool = False
     by_kind: bool = True
+    lasting: bool = False
 
 
 ACTS: dict[str, Act] = {}
 
 
 def act(
-    name: str, params: Params, *, pair: bool = False, lies: bool = False, by_kind: bool = True
+    name: str,
+    params: Params,
+    *,
+    pair: bool = False,
+    lies: bool = False,
+    by_kind: bool = True,
+    lasting: bool = False,
 ) -> Callable[[Apply], Apply]:
     """Declare an act; its docstring says what it does."""
 
     def register(apply: Apply) -> Apply:
-        ACTS[name] = Act(name, " ".join((apply.__doc__ or "").split()), params, apply, pair, lies, by_kind)
+        about = " ".join((apply.__doc__ or "").split())
+        ACTS[name] = Act(name, about, params, apply, pair, lies, by_kind, lasting)
         return apply
 
     return register

@@ -40,6 +40,10 @@ def with_parts(
         return (*before, b"", part, *behind)
     if how == "more before":
         return (*before, b"more", part, *behind)
+    if how == "none behind":
+        return (*before, part)
+    if how == "newline":
+        return (*before, part + b"\n", *behind)
     if how == "longer":
         return (*before, part + b"\x00", *behind)
     return (*before, {**INSTEAD, **(more or {})}[how], *behind)
@@ -56,6 +60,8 @@ def changes(place: Place, model: Model) -> Iterable[Param]:
             "blank before",
             "more before",
             "longer",
+            "newline",
+            "none behind",
             *INSTEAD,
             *model.other_parts,
         ):

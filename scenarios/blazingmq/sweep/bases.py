@@ -14,10 +14,12 @@ from scenarios.blazingmq.sweep.lives import (
     two_sessions,
 )
 from scenarios.blazingmq.sweep.publishing import bodies, both, crowd, full, publish, unwaited, wraps
+from scenarios.blazingmq.sweep.walking import WALKS
 
 __all__ = [
     "BEATING",
     "RAISING",
+    "WALKS",
     "bodies",
     "both",
     "cancelled",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from conformance.sweep.bases import Stage, base
+from typing import Any
+
+from conformance.sweep.bases import Stage, base, text
 from fakebrokers.blazingmq.codes import Compression
 from fakebrokers.blazingmq.properties import Property, PropertyType
 from scenarios.blazingmq.sweep._shared import (
@@ -21,6 +23,7 @@ from scenarios.blazingmq.sweep._shared import (
     watched,
     writer,
 )
+from scenarios.blazingmq.sweep._shared import PROPERTIES as WRITTEN
 
 PROPERTIES = {
     "i": Property(PropertyType.INT32, -5),
@@ -103,6 +106,12 @@ async def older(stage: Stage) -> None:
     await writer(stage)
     await reader(stage, "c1", R, EVENTS, max_unconfirmed_messages=7)
     await reader(stage, "c2", FANOUT + "news?id=foo", SETTLED, max_unconfirmed_messages=8)
+    both = PRIORITY + "both"
+    await stage.op("bmq.open_queue", target=both, uri=both, flags=["read", "write"])
+    await subscribed(stage, "c3", both, SETTLED)
+    given: dict[str, Any] = {"target": both, "wait": True, "properties": WRITTEN}
+    await stage.op("publish", body=text("plain"), **given)
+    await stage.op("publish", body={"gen": "zero", "len": 3000}, compression="zlib", **given)
     put(stage, "n0", "n1", uri=FANOUT + "news")
     await stage.sleep(0.5)
     await watched(stage, "m3")

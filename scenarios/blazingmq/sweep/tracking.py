@@ -52,6 +52,7 @@ class Handle:
         window: Its life as a reader, if it is one.
         opened: When the broker said yes.
         is_over: The broker has closed it, or never opened it.
+        closing: The client has asked to close it.
         drained: The client has taken back its configuration, or tried to.
     """
 
@@ -61,6 +62,7 @@ class Handle:
         self.window = window
         self.opened: Moment | None = None
         self.is_over = False
+        self.closing = False
         self.drained = False
 
     @property
@@ -201,6 +203,7 @@ class Tracking:
 
     def _open(self, frame: OpenQueue, at: Moment) -> None:
         asked = frame.handle_parameters
+        self._not_twice(uri_of(asked), at)
         window = None
         if asked.flags & QueueFlag.READ:
             window = Window(self.conn, uri_of(asked), asked.q_id, None, at)
@@ -210,6 +213,12 @@ class Tracking:
             self._asked[frame.r_id] = handle
         use = self._ids[asked.q_id] = IdUse(self.conn, QUEUE, asked.q_id, at, handle.uri)
         self.facts.ids.append(use)
+
+    def _not_twice(self, uri: str, at: Moment) -> None:
+        """A queue has one handle for each connection."""
+        for handle in self._handles.values():
+            if handle.uri == uri and handle.opened is not None and not handle.is_over and not handle.closing:
+                self.facts.misused.append((at, f"openQueue of {uri}, which is open"))
 
     def _find(self, number: int, what: str, at: Moment) -> Handle | None:
         handle = self._handles.get(number & 0xFFFFFFFF)
@@ -235,6 +244,7 @@ class Tracking:
             return
         if frame.r_id is not None:
             self._asked[frame.r_id] = handle
+        handle.closing = True
         if asked != handle.parameters:
             self.facts.broken.append((at, f"closeQueue says {asked}, and openQueue said {handle.parameters}"))
         if handle.window is not None and handle.window.opened is not None and not handle.drained:
@@ -269,7 +279,10 @@ class Tracking:
             code = AckStatus(message.status).name if known else AckStatus.UNKNOWN.name
             stored = message.status == AckStatus.SUCCESS
             place = (handle.uri, "", message.correlation_id)
-            self.facts.settled.append(Settled(self.conn, at, place, stored, None if stored else code))
+            details = {"guid": message.guid.hex().upper(), "correlation": message.correlation_id}
+            self.facts.settled.append(
+                Settled(self.conn, at, place, stored, None if stored else code, details=details)
+            )
 
     def _push(self, frame: Push, at: Moment) -> None:
         hurt = bool(frame.rest)

@@ -13,8 +13,10 @@ from scenarios.pzq.sweep.consuming import (
 )
 from scenarios.pzq.sweep.lives import ask, both, closing, outage, rounds, two_sessions
 from scenarios.pzq.sweep.producing import bodies, bulk, cancelled, ids, refused, unwaited, waited
+from scenarios.pzq.sweep.walking import WALKS
 
 __all__ = [
+    "WALKS",
     "ask",
     "bodies",
     "both",

@@ -43,12 +43,14 @@ from scenarios.rabbitmq_stream.sweep.publishing import (
     stalled,
     wraps,
 )
+from scenarios.rabbitmq_stream.sweep.walking import WALKS
 
 __all__ = [
     "BEATING",
     "LATE_ENDS",
     "RAISING",
     "UNLIMITED",
+    "WALKS",
     "ask",
     "bodies",
     "both",

@@ -6,7 +6,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 from conformance.sweep.facts import Facts
-from conformance.sweep.model import Args, Asks, Model
+from conformance.sweep.model import AnyOrder, Args, Asks, Model
 from conformance.sweep.view import Conn
 from fakebrokers.core.frames import Frame, Malformed
 from fakebrokers.core.session import Codec
@@ -78,7 +78,7 @@ def whereabouts(answer: MetadataResponse) -> dict[str, Any]:
         }
         for entry in answer.streams
     ]
-    return {"streams": streams}
+    return {"streams": AnyOrder(streams)}
 
 
 ANSWERS: Mapping[type[Frame], type[Frame]] = {

@@ -1,0 +1,61 @@
+"""Faults that stay: from one frame on, every frame of its kind meets the same act, on every connection.
+
+A fault that comes once shows how a client gets over it; one that stays shows whether it makes pauses, how
+long it tries, and what it tells meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from conformance.sweep.acts.define import ACTS, Act, Apply, Param, Params, Place, act
+from conformance.sweep.model import Model
+from fakebrokers.core.frames import kind_of
+from fakebrokers.faults.effect import Passage
+
+FROM = (1, 2)  #: from which frame of the kind on
+LASTING = (("rst-before", None), ("fin", None), ("lost", None), ("late", None))
+REFUSING = (("contradict", ["instead", None]),)
+
+
+def staying(acts: Iterable[tuple[str, Any]]) -> Params:
+    """These acts, from each of the first frames of a kind on."""
+
+    def params(place: Place, model: Model) -> Iterable[Param]:
+        if place.ordinal not in FROM:
+            return
+        for name, param in acts:
+            if _makes_sense(ACTS[name], place, model):
+                first = "" if place.ordinal == 1 else " later"
+                yield name + first, [kind_of(place.frame), place.ordinal, name, param]
+
+    return params
+
+
+def _makes_sense(known: Act, place: Place, model: Model) -> bool:
+    if place.direction == "in" and known.name == "late":
+        return False
+    return next(iter(known.params(place, model)), None) is not None
+
+
+def _again() -> Apply:
+    def apply(passage: Passage, param: Any, model: Model) -> None:
+        kind, first, name, inner = param
+        frame = passage.frame
+        if frame is not None and kind_of(frame) == kind:
+            passage.memory["seen"] = passage.memory.get("seen", 0) + 1
+            if passage.memory["seen"] >= first:
+                ACTS[name].apply(passage, inner, model)
+                return
+        passage.pass_through()
+
+    return apply
+
+
+_stays, _stays_refused = _again(), _again()
+_stays.__doc__ = "From here on every frame of this kind is lost, late, or ends its connection."
+_stays_refused.__doc__ = "From here on every answer of this kind has the contrary meaning."
+
+act("stays", staying(LASTING), by_kind=True, lasting=True)(_stays)
+act("stays-refused", staying(REFUSING), by_kind=True, lasting=True, lies=True)(_stays_refused)

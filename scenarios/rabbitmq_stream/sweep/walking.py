@@ -1,0 +1,110 @@
+"""Walks of RabbitMQ Stream; see `conformance.sweep.walks`."""
+
+from __future__ import annotations
+
+from conformance.sweep.walks import Walk, walks
+from scenarios.rabbitmq_stream.sweep._shared import PROBE, watched
+
+STREAMS = ("S", "S2")
+READ = ("R0", "R1", "R2")  #: each has one subscription at a time
+MOST_READ = 6
+
+
+async def begin(walk: Walk) -> None:
+    """Streams to write, and others to read."""
+    stage = walk.stage
+    for name in (*STREAMS, *READ):
+        stage.broker.create_stream(name)
+    for name in READ:
+        stage.broker.publish(name, [f"{name}-{i}".encode() for i in range(4)])
+    stage.broker.store_offset("S", "r", 7)
+    walk.state["subs"] = {}
+    await stage.connect()
+
+
+async def end(walk: Walk) -> None:
+    """As everywhere."""
+    await watched(walk.stage, "last")
+    await walk.stage.finale("publish", **PROBE)
+
+
+async def publish(walk: Walk) -> None:
+    """One message."""
+    to = {"target": walk.pick(*STREAMS), "name": walk.pick(None, None, "p", "q")}
+    walk.begin("publish", walk.pick(2.0, 8.0), body=walk.body(), wait=walk.pick(True, True, False), **to)
+
+
+async def publish_many(walk: Walk) -> None:
+    """Some messages together."""
+    many = [{"body": walk.body()} for _ in range(walk.pick(1, 3, 7))]
+    walk.begin("publish_many", 8.0, messages=many, target="S", wait=walk.pick(True, False))
+
+
+async def ask(walk: Walk) -> None:
+    """A question."""
+    stream, number = walk.pick(*STREAMS), walk.number
+    op, args = walk.pick(
+        ("rmqs.query_offset", {"target": "S", "name": walk.pick("r", "none")}),
+        ("rmqs.query_sequence", {"target": stream, "name": walk.pick("p", "q", "none")}),
+        ("rmqs.metadata", {"targets": [stream, *walk.pick((), ("nowhere",))]}),
+        ("rmqs.create", {"target": walk.pick(f"N{number}", stream)}),
+        ("rmqs.delete", {"target": f"X{number}"}),
+    )
+    walk.begin(op, 8.0, **args)
+
+
+async def subscribe(walk: Walk) -> None:
+    """A subscription of a stream that has none."""
+    subs, number = walk.state["subs"], walk.number
+    free = [name for name in READ if name not in subs.values()]
+    if not free or number > 200:
+        return
+    target = walk.pick(*free)
+    start = walk.pick({"type": "first"}, {"type": "next"}, {"type": "last"}, {"type": "offset", "value": 2})
+    options = {"offset": start, "credit": walk.pick(1, 2, 10), "name": f"n{number}"}
+    plan = {"mode": "event", "sleep_ms": walk.pick(0, 0, 30)}
+    result = await walk.stage.op(
+        "subscribe", 8.0, sub=f"c{number}", target=target, options=options, on_message=plan
+    )
+    if result.ok:
+        subs[f"c{number}"] = target
+    else:
+        subs[f"lost{number}"] = target  # nobody knows: it is left alone
+
+
+async def unsubscribe(walk: Walk) -> None:
+    """The end of a subscription; its stream is not read again: what was under way is told to nobody."""
+    live = [sub for sub in walk.state["subs"] if sub.startswith("c")]
+    if live:
+        sub = walk.pick(*live)
+        walk.state["subs"][f"lost-{sub}"] = walk.state["subs"].pop(sub)
+        await walk.stage.op("unsubscribe", 8.0, sub=sub, drain=walk.pick(True, False))
+
+
+async def put(walk: Walk) -> None:
+    """Messages of somebody else."""
+    bodies = [f"m{walk.number}".encode() for _ in range(walk.pick(1, 2, MOST_READ))]
+    walk.stage.broker.publish(walk.pick(*READ), bodies)
+
+
+async def store(walk: Walk) -> None:
+    """A position."""
+    walk.begin("rmqs.store_offset", 8.0, target="S", name="w", offset=walk.number)
+
+
+async def drop(walk: Walk) -> None:
+    """The end of a publisher, once its messages have their outcomes."""
+    await walk.ended()
+    await walk.stage.op("rmqs.delete_publisher", 8.0, target="S", name=walk.pick(None, "p", "q"))
+
+
+async def move(walk: Walk) -> None:
+    """The leader of a stream moves: to the one node that there is."""
+    walk.stage.broker.move_leader(walk.pick(*STREAMS, *READ), 1)
+
+
+STEPS = (
+    (8, publish), (3, publish_many), (4, ask), (4, subscribe), (2, unsubscribe), (4, put), (1, store),
+    (1, drop), (2, move), (2, Walk.kill), (1, Walk.rest), (3, Walk.ended),
+)  # fmt: skip
+WALKS = walks(30, STEPS, begin, end, role="publisher")
