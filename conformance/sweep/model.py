@@ -195,6 +195,10 @@ class Model(ABC):
     def said_by_server(self) -> Sequence[type[Frame]]:
         """The kinds of frames that acts may make up for the client."""
 
+    def spellings(self, frame: Frame, data: Any) -> Mapping[str, Any]:
+        """Other units on the wire that mean the same as this one, by what is otherwise."""
+        return {}
+
     def payload_at(self, frame: Frame) -> int | None:
         """Where the messages begin in the bytes of a frame that carries some; None if it carries none."""
         return None

@@ -1,6 +1,6 @@
 """The ways to disturb a frame. Each module declares some with `define.act`; none knows a protocol."""
 
-from conformance.sweep.acts import fields, loss, meaning, order, parts, timing, uncalled
+from conformance.sweep.acts import entries, fields, loss, meaning, order, parts, spelling, timing, uncalled
 from conformance.sweep.acts.define import ACTS, Act, Bent, Param, Place
 
 __all__ = [
@@ -9,11 +9,13 @@ __all__ = [
     "Bent",
     "Param",
     "Place",
+    "entries",
     "fields",
     "loss",
     "meaning",
     "order",
     "parts",
+    "spelling",
     "timing",
     "uncalled",
 ]

@@ -111,6 +111,25 @@ def shape(passage: Passage, param: str, model: Model) -> None:
     passage.pass_raw(passage.mend(changed))
 
 
+BIT_BYTES = 2
+
+
+def bits(place: Place, model: Model) -> Iterable[Param]:
+    """Every bit at the beginning of a frame: flags, kinds, and sizes for most wires."""
+    if place.direction == "out" and place.ordinal <= 1 and isinstance(place.data, bytes):
+        for bit in range(8 * min(BIT_BYTES, place.size)):
+            yield str(bit), bit
+
+
+@act("bit", bits, lies=True, by_kind=False)
+def flip_bit(passage: Passage, param: int, model: Model) -> None:
+    """A bit at the beginning of the frame is the other one; nothing else is mended."""
+    data = bytearray(passage.data)
+    if param < 8 * len(data):
+        data[param // 8] ^= 0x80 >> param % 8
+    passage.pass_raw(bytes(data))
+
+
 def numbers(place: Place, model: Model) -> Iterable[Param]:
     """Numbers in the head of a frame, whatever they mean: sizes, kinds, ids, counts."""
     if place.direction != "out" or place.ordinal > 1 or not isinstance(place.data, bytes):

@@ -29,6 +29,7 @@ from fakebrokers.moleculer.packets import (
 )
 from scenarios.moleculer.sweep.reading import GARBAGE, ReadingCodec
 from scenarios.moleculer.sweep.roster import wrong_roster
+from scenarios.moleculer.sweep.spelling import spellings
 from scenarios.moleculer.sweep.surfacing import due
 from scenarios.moleculer.sweep.tracking import VERSION, Tracking
 
@@ -134,6 +135,9 @@ class MoleculerModel(Model):
     set_up = (Sub, Unsub, NatsPing, NatsPong)
     answer_within_s = 3.0
     answers_move = True
+    fixed = (
+        *("node_id", "namespace", "timeout_ms", "sleep_ms", "params", "chunk", "len", "seed", "meta"),
+    )  # fmt: skip
     rosters = ("mol.registry",)
     listening = ("mol.listen",)
     refuses_by_itself = (NOT_FOUND,)
@@ -156,6 +160,9 @@ class MoleculerModel(Model):
 
     def due(self, case: Any, args: Args, begun: Moment) -> list[tuple[Moment, Record]]:
         return due(case, args, begun)
+
+    def spellings(self, frame: Frame, data: Any) -> Mapping[str, Any]:
+        return spellings(bytes(data))
 
     def track(self, conn: Conn, facts: Facts) -> None:
         Tracking(conn, facts).run()

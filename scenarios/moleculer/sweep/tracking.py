@@ -51,7 +51,7 @@ class Tracking:
             ("out", Request): self._to_serve,
             ("in", Response): self._served,
             ("out", Ping): self._pinged,
-            ("in", Pong): lambda frame, topic, at: self._answer_back(("PING", frame.id), frame, at),
+            ("in", Pong): lambda frame, topic, at: self._answer_back(("PING", frame.id or None), frame, at),
             ("out", Discover): self._discovered,
             ("in", Info): self._tells,
             ("out", Disconnect): self._left,
@@ -176,7 +176,7 @@ class Tracking:
             self._answer_back(("REQ", frame.id), frame, at)
 
     def _pinged(self, frame: Ping, topic: str, at: Moment) -> None:
-        self._asked_back(frame, ("PING", frame.id), at)
+        self._asked_back(frame, ("PING", frame.id or None), at)
 
     def _discovered(self, frame: Discover, topic: str, at: Moment) -> None:
         self._asked_back(frame, ("DISCOVER", frame.sender), at)
@@ -191,4 +191,4 @@ def code_of(answer: Response) -> Any:
     """The code of a refusal; None where it tells none."""
     error = answer.error
     code = error.get("code") if isinstance(error, Mapping) else None
-    return code if isinstance(code, int | str) else None
+    return code if isinstance(code, int | str) and not isinstance(code, bool) else None

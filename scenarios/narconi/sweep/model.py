@@ -18,6 +18,7 @@ from fakebrokers.narconi import frames as f
 from fakebrokers.narconi.codec import NarconiCodec
 from fakebrokers.narconi.websocket import CLOSE, CONTINUATION, PING, TEXT, encode_frame
 from scenarios.narconi.sweep.reading import ANSWERS, Answers, Requests
+from scenarios.narconi.sweep.spelling import spellings
 from scenarios.narconi.sweep.tracking import Tracking
 
 PROJECT = "test"  #: what clients use where no option says otherwise
@@ -130,7 +131,7 @@ class NarconiModel(Model):
     noise = NOISE
     happenings = HAPPENINGS
     ok, refusal = 200, 404
-    refusals = (400, 403, 429, 500, 503, 999)
+    refusals = (202, 301, 400, 403, 429, 500, 503, 999)
     connects_late = True
     answers_in_order = True
 
@@ -166,7 +167,12 @@ class NarconiModel(Model):
         other: Frame = msgspec.structs.replace(frame, status=said if self.accepts(frame) else yes[0])
         return other
 
+    def spellings(self, frame: Frame, data: Any) -> Mapping[str, Any]:
+        return spellings(frame, bytes(data))
+
     def payload_at(self, frame: Frame) -> int | None:
+        if isinstance(frame, f.HttpResponse):
+            return None if not frame.body else len(NarconiCodec().encode(frame)) - len(frame.body)
         if not isinstance(frame, f.WsDeliver) or frame.encoding is not None or not frame.payload:
             return None
         return len(NarconiCodec().encode(frame)) - len(frame.payload)
