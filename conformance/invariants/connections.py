@@ -15,6 +15,7 @@ DEADLINE_S = 0.3  #: how exactly deadlines are kept
 HANDSHAKE_S = 4.5  #: what every client grants a handshake
 GIVE_UP_S = 2.0
 STORM = 9  #: connections within a second that no back-off makes
+PARTING_ROLES = (Role.CLOSE, Role.HEARTBEAT, Role.MALFORMED, Role.HANDSHAKE)
 QUIET_ROLES = (Role.HANDSHAKE, Role.HEARTBEAT, Role.CLOSE, Role.MALFORMED)
 
 
@@ -145,6 +146,19 @@ def handshake_first(case: Case) -> Iterator[Violation]:
             yield f"{kind_of(seen.frame)} before the handshake was done", seen.at
 
 
+@invariant("silent-behind-its-goodbye")
+def silent_behind_goodbye(case: Case) -> Iterator[Violation]:
+    """Behind its goodbye the client says nothing on a connection but what ends it."""
+    for conn in case.conns.values():
+        if conn.parting is None or conn.parting == conn.ended:
+            continue
+        for seen in conn.of("in"):
+            role = type(seen.frame).spec.role_in("in")
+            if seen.at > conn.parting and role not in PARTING_ROLES:
+                yield f"{kind_of(seen.frame)} behind its goodbye on {conn.name}", conn.parting, seen.at
+                break
+
+
 @invariant("beats")
 def beats(case: Case) -> Iterator[Violation]:
     """A client that has agreed to heartbeats is never silent for longer."""
@@ -153,10 +167,13 @@ def beats(case: Case) -> Iterator[Violation]:
         if not beat or conn.ready is None:
             continue
         last = conn.ready.t
-        end = conn.ended.t if conn.ended is not None else case.ended_s
-        for moment in [*(t for t in conn.written if t >= last), end]:
+        ends = [mark.t for mark in (conn.ended, conn.parting) if mark is not None]
+        end = min(ends, default=case.ended_s)
+        signs = conn.written if conn.signs is None else conn.signs
+        for moment in [*(t for t in signs if last <= t < end), end]:
             if moment - last > 1.2 * beat + 0.25:
-                yield f"{conn.name}: {moment - last:.1f} s without a byte, {beat:g} s were agreed", conn.ready
+                what = f"{moment - last:.1f} s without a sign of life, {beat:g} s were agreed"
+                yield f"{conn.name}: {what}", conn.ready
                 break
             last = moment
 

@@ -88,7 +88,8 @@ def answer_value(case: Case) -> Iterator[Violation]:
         come = [one for one in _come(done, questions) if one.accepted]
         if asks.apt is not None and not all(asks.apt(done.args, one.answer) for one in come):
             continue
-        wanted = [asks.value(one.answer) for one in come]
+        more = asks.also or (lambda args, answer: {})
+        wanted = [{**asks.value(one.answer), **more(done.args, one.answer)} for one in come]
         got = done.result.value
         if wanted and not any(_agree(got, each) for each in wanted):
             yield f"{done.op} returned {dict(got)}, and the answer said {wanted}", done.ended

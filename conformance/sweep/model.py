@@ -28,6 +28,7 @@ class Asks(NamedTuple):
         kind: The frame of the question; several where the op asks one after the other.
         fits: Whether a frame is what this op asks, from the op's arguments.
         value: What the op has to return for an answer, to be compared key by key; None: nothing.
+        also: The same where it depends on the op's arguments too; added to `value`.
         apt: Whether an answer says anything about what this op asks; None: all do.
         parts: Of an op that asks several questions, from its arguments: the kinds that each of them may have.
             All have to be accepted before it is done. None: any question will do.
@@ -38,6 +39,7 @@ class Asks(NamedTuple):
     value: Callable[[Any], Mapping[str, Any]] | None = None
     apt: Callable[[Args, Any], bool] | None = None
     parts: Callable[[Args], Sequence[tuple[type[Frame], ...]]] | None = None
+    also: Callable[[Args, Any], Mapping[str, Any]] | None = None
 
 
 class Model(ABC):
@@ -82,6 +84,7 @@ class Model(ABC):
             question.
         rosters: The ops that tell which others the client knows.
         listening: The ops that listen without a question to the server.
+        sending: The ops that send something to others, so that it can be said what and to whom.
         refuses_by_itself: Codes with which a client refuses, without asking, what it knows to be refused.
     """
 
@@ -119,6 +122,7 @@ class Model(ABC):
     answers_move: ClassVar[bool] = False
     rosters: ClassVar[tuple[str, ...]] = ()
     listening: ClassVar[tuple[str, ...]] = ()
+    sending: ClassVar[tuple[str, ...]] = ()
     refuses_by_itself: ClassVar[tuple[Any, ...]] = ()
 
     @abstractmethod
@@ -140,6 +144,21 @@ class Model(ABC):
     @abstractmethod
     def track(self, conn: Conn, facts: Facts) -> None:
         """Go through the frames of one connection and note what they mean, on `conn` and in `facts`."""
+
+    def know(self, conns: Mapping[str, Conn], ops: Sequence[Any]) -> None:
+        """Note on connections what the application has asked for and no frame tells; behind `track`."""
+
+    def wrong_sending(self, case: Any, done: Any) -> str:
+        """What is wrong with what the client has sent for an op of `sending`; "" if nothing is."""
+        return ""
+
+    def offered(self, case: Any) -> Sequence[tuple[Moment, Any]]:
+        """What the application offers to others: from which moment on, and what; as `Announced.what`."""
+        return []
+
+    def streamed(self, args: Args, result: Any) -> tuple[bytes | None, bytes | None]:
+        """The stream that an op was given, and the one that it returned; None where there is none."""
+        return None, None
 
     def is_answer(self, asked: Frame, frame: Frame) -> bool:
         """Whether a frame of the server, with the key of a question, is of a kind that answers it."""

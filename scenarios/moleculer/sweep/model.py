@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
 from msgspec import UNSET
 
+from conformance.adapter.messages import body_bytes
 from conformance.sweep.facts import Facts, Record
-from conformance.sweep.model import Args, Asks, Model
+from conformance.sweep.model import Args, Asks, Model, Whole
 from conformance.sweep.tape import Moment
 from conformance.sweep.view import Conn
 from fakebrokers.core.frames import Frame, Malformed
@@ -29,13 +32,23 @@ from fakebrokers.moleculer.packets import (
 )
 from scenarios.moleculer.sweep.reading import GARBAGE, ReadingCodec
 from scenarios.moleculer.sweep.roster import wrong_roster
+from scenarios.moleculer.sweep.offering import offered
+from scenarios.moleculer.sweep.sending import wrong_sending
 from scenarios.moleculer.sweep.spelling import spellings
 from scenarios.moleculer.sweep.surfacing import due
 from scenarios.moleculer.sweep.tracking import VERSION, Tracking
 
+HEARTBEAT_S = 10.0  #: of a node that is told nothing else
 OK, NOT_FOUND, FAILED = 200, 404, 500
 PEER, STRANGER = "peer", "stranger"  #: a fake node, and one that nobody has seen
 BY: dict[str, Any] = {"ver": VERSION, "sender": STRANGER}
+
+
+def meta_of(args: Args, answer: Response) -> Mapping[str, Any]:
+    """The meta of the call with that of its answer over it."""
+    if answer.stream is True or not isinstance(answer.meta, Mapping):
+        return {}
+    return {"meta": Whole({**(args.get("meta") or {}), **answer.meta})}
 
 
 def answer_of(answer: Response) -> Mapping[str, Any]:
@@ -51,6 +64,7 @@ OPS = {
         lambda args, frame: frame.action == args["action"] and frame.params == args.get("params", {}),
         answer_of,
         apt=lambda args, answer: isinstance(answer.success, bool) and answer.stream is not True,
+        also=meta_of,
     ),
     "mol.ping": Asks(
         Ping,
@@ -136,10 +150,11 @@ class MoleculerModel(Model):
     answer_within_s = 3.0
     answers_move = True
     fixed = (
-        *("node_id", "namespace", "timeout_ms", "sleep_ms", "params", "chunk", "len", "seed", "meta"),
+        *("node_id", "namespace", "timeout_ms", "sleep_ms", "params", "chunk", "len", "seed", "gen", "meta"),
     )  # fmt: skip
     rosters = ("mol.registry",)
     listening = ("mol.listen",)
+    sending = ("mol.call", "mol.emit", "mol.broadcast")
     refuses_by_itself = (NOT_FOUND,)
     ok, refusal = OK, FAILED
     refusals = (0, NOT_FOUND, 504, 2**31, "ENOENT", None)
@@ -154,6 +169,27 @@ class MoleculerModel(Model):
         if not isinstance(frame, Request) or not isinstance(frame.timeout, int | float):
             return None
         return frame.timeout / 1000 if frame.timeout else None
+
+    def know(self, conns: Mapping[str, Conn], ops: Sequence[Any]) -> None:
+        """Every node says that it lives as often as it was told to."""
+        options = [done.args["options"] for done in ops if done.op == "connect"]
+        beats = [one.get("heartbeat_s", HEARTBEAT_S) for one in options]
+        for conn in conns.values():
+            conn.agreed = conn.agreed._replace(heartbeat_s=max(beats, default=HEARTBEAT_S))
+            conn.agreed = conn.agreed._replace(quiet_s=(math.inf, math.inf))
+
+    def wrong_sending(self, case: Any, done: Any) -> str:
+        return wrong_sending(case, done)
+
+    def offered(self, case: Any) -> Sequence[tuple[Moment, Any]]:
+        return offered(case)
+
+    def streamed(self, args: Args, result: Any) -> tuple[bytes | None, bytes | None]:
+        given = args.get("stream")
+        objects = args.get("objects")
+        source = body_bytes(given) if given else b"".join(json.dumps(one).encode() for one in objects or ())
+        data = result.value.get("data") if result is not None and result.ok else None
+        return (source if given or objects else None), _stream_in(data)
 
     def wrong_roster(self, case: Any, told: Args, begun: Moment, ended: Moment) -> str:
         return wrong_roster(case, told, begun, ended)
@@ -184,6 +220,15 @@ class MoleculerModel(Model):
         elif code:
             error["code"] = code
         return msgspec.structs.replace(frame, success=False, data=None, error=error)
+
+
+def _stream_in(data: Any) -> bytes | None:
+    """The stream that an op has returned."""
+    if not isinstance(data, Mapping):
+        return None
+    if "objects" in data:
+        return b"".join(json.dumps(one).encode() for one in data["objects"])
+    return body_bytes(data["stream"]) if "stream" in data and "sha256" not in data["stream"] else None
 
 
 MODEL = MoleculerModel()

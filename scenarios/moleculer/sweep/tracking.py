@@ -2,19 +2,32 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Hashable, Mapping
 from typing import Any
 
 from msgspec import UNSET
 
 from conformance.sweep.acts.inside import opened
-from conformance.sweep.facts import Dropped, Facts, Question
+from conformance.sweep.facts import Announced, Dropped, Facts, Flow, Question, Sent
 from conformance.sweep.tape import Moment
 from conformance.sweep.view import Agreed, Conn
 from fakebrokers.core.frames import Frame, kind_of
 from fakebrokers.moleculer.nats.frames import Err, Msg, NatsPing, NatsPong, Pub, ServerInfo, Sub
-from fakebrokers.moleculer.packets import Disconnect, Discover, Info, Packet, Ping, Pong, Request, Response
+from fakebrokers.moleculer.packets import (
+    Disconnect,
+    Discover,
+    Event,
+    Heartbeat,
+    Info,
+    Packet,
+    Ping,
+    Pong,
+    Request,
+    Response,
+)
 from fakebrokers.moleculer.topics import topic_of
+from scenarios.moleculer.sweep.legal import problem
 from scenarios.moleculer.sweep.serving import wrong_answer
 
 VERSION = "5"
@@ -32,6 +45,8 @@ class Tracking:
         self.conn = conn
         self.facts = facts
         self._node = ""  #: of the client
+        self._ids: set[Hashable] = set()  #: of what the client has asked or sent
+        self._plain: set[Hashable] = set()  #: what was answered, and not by a stream
         self._pings = 0  #: of the client to the server, without an answer
         self._said = False  #: the client has said something to others
         self._listens = False
@@ -69,6 +84,7 @@ class Tracking:
                 continue
             if seen.direction == "in" and topic:
                 self._said = True
+                self._sent(frame, topic, seen.at)
             step = self._steps.get((seen.direction, type(frame)))
             if step is not None:
                 step(frame, topic, seen.at)
@@ -82,10 +98,32 @@ class Tracking:
             return False
         return packet.ver == VERSION and isinstance(packet.sender, str) and packet.sender != "" and not own
 
+    def _sent(self, frame: Frame, topic: str, at: Moment) -> None:
+        """What the client says to other nodes."""
+        parts = topic_of(topic)
+        if not isinstance(frame, Packet) or parts is None:
+            self.facts.broken.append((at, f"no packet on {topic}"))
+            return
+        self.facts.sent.append(
+            Sent(self.conn, at, f"{parts.command}.{parts.rest}" if parts.rest else parts.command, frame)
+        )
+        wrong = problem(frame)
+        if frame.ver != VERSION or (self._node and frame.sender != self._node):
+            wrong = f"{frame.COMMAND} of version {frame.ver!r} by {frame.sender!r}"
+        if isinstance(frame, Request | Event) and getattr(frame, "seq", UNSET) in (UNSET, 0):
+            key = frame.id, topic if parts.command == "EVENTB" else ""
+            wrong = f"{frame.COMMAND} with an id that was used before" if key in self._ids else wrong
+            self._ids.add(key)
+        if wrong:
+            self.facts.broken.append((at, wrong))
+        if isinstance(frame, Heartbeat) and self.conn.signs is not None:
+            self.conn.signs.append(at.t)
+
     # the server
 
     def _info(self, frame: Any, topic: str, at: Moment) -> None:
         self.conn.agreed = Agreed(at=at)
+        self.conn.signs = self.conn.signs or []
 
     def _wants(self, frame: Any, topic: str, at: Moment) -> None:
         self._pings += 1
@@ -128,12 +166,64 @@ class Tracking:
                 return
 
     def _request(self, frame: Request, topic: str, at: Moment) -> None:
+        parts = topic_of(topic)
         if frame.seq in (UNSET, 0):
             self._ask(frame, frame.id, at)
+            self.facts.questions[-1].to = parts.rest if parts and parts.command == "REQ" else None
+            self._check_parent(frame, at)
+        if frame.stream is True or frame.seq not in (UNSET, 0):
+            self._piece("in", self._question(self.facts.questions, frame.id), frame, frame.params, at)
 
     def _response(self, frame: Response, topic: str, at: Moment) -> None:
+        if frame.stream is True or frame.seq not in (UNSET, None, 0):
+            self._piece("out", self._question(self.facts.questions, frame.id), frame, frame.data, at)
         if frame.seq in (UNSET, None, 0):
+            if frame.stream is not True:
+                self._plain.add(frame.id)
             self._answered(Request, frame.id, frame, at, frame.success is True, code_of(frame))
+
+    def _question(self, asked: list[Question], key: Hashable) -> Question | None:
+        return next((one for one in reversed(asked) if one.key == key), None)
+
+    def _piece(
+        self, direction: str, question: Question | None, frame: Any, payload: Any, at: Moment
+    ) -> None:
+        """A packet of a stream; those with an error say no, and end it."""
+        if question is None or not isinstance(frame.seq, int) or (direction == "out" and frame.id in self._plain):
+            return
+        known = [one for one in self.facts.flows if one.question is question and one.direction == direction]
+        if not known:
+            known = [Flow(direction, question, at)]
+            self.facts.flows += known
+        flow = known[0]
+        flow.is_opened = flow.is_opened or frame.seq == 0
+        if direction == "in" and (frame.seq in flow.pieces or flow.last is not None):
+            self.facts.broken.append((at, f"packet {frame.seq} of a stream again, or behind its end"))
+        if frame.seq > 0 and frame.stream is True:
+            flow.pieces.setdefault(frame.seq, bytes_of(payload))
+        elif frame.seq > 0 and flow.last is None and frame.seq not in flow.pieces:
+            flow.last = frame.seq
+            error = getattr(frame, "error", UNSET)
+            flags = frame.headers if isinstance(frame.headers, Mapping) else {}
+            flow.error = flags.get("$streamError") or (error if error is not UNSET else None)
+            if getattr(frame, "success", True) is False:
+                flow.error = flow.error or {}
+        flow.note(at)
+
+    def _check_parent(self, frame: Request, at: Moment) -> None:
+        """What is asked on behalf of a request says so (docs/protocols/moleculer.md, 4.5)."""
+        if not isinstance(frame.parentID, str):
+            return
+        parent: Any = self._question(self.facts.asked_back, ("REQ", frame.parentID))
+        if parent is None:
+            self.facts.broken.append((at, f"a REQ on behalf of {frame.parentID}, which nobody has asked"))
+            return
+        asked = parent.frame
+        level = asked.level + 1 if isinstance(asked.level, int) else frame.level
+        wanted = level, asked.requestID or asked.id
+        if (frame.level, frame.requestID) != wanted or not isinstance(frame.caller, str):
+            got = frame.level, frame.requestID, frame.caller
+            self.facts.broken.append((at, f"a REQ on behalf of another with {got}, not {wanted}"))
 
     def _ping(self, frame: Ping, topic: str, at: Moment) -> None:
         if topic.count(".") > 1:
@@ -183,8 +273,28 @@ class Tracking:
 
     def _tells(self, frame: Info, topic: str, at: Moment) -> None:
         parts = topic_of(topic)
+        if parts is not None and not parts.rest:
+            names = announced_by(frame)
+            self.facts.announced.append(Announced(self.conn, at, names))
         if parts is not None and parts.rest:
             self._answer_back(("DISCOVER", parts.rest), frame, at, only=False)
+
+
+def announced_by(info: Info) -> Any:
+    """What an INFO offers: the names of its actions, and the patterns of its events."""
+    services = info.services if isinstance(info.services, list) else []
+    actions = {name for one in services for name in one.get("actions") or ()}
+    return frozenset(actions), frozenset(pattern for one in services for pattern in one.get("events") or ())
+
+
+def bytes_of(payload: Any) -> bytes:
+    """A piece of a stream: a Buffer, or an object."""
+    if isinstance(payload, Mapping) and payload.get("type") == "Buffer" and isinstance(payload.get("data"), list):
+        try:
+            return bytes(payload["data"])
+        except (TypeError, ValueError):
+            return b""
+    return json.dumps(payload).encode()
 
 
 def code_of(answer: Response) -> Any:
