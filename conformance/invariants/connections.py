@@ -187,7 +187,8 @@ def silence_noticed(case: Case) -> Iterator[Violation]:
             continue
         last = conn.ready.t
         end = conn.ended.t if conn.ended is not None else case.ended_s
-        for moment in [*(t for t in conn.handed if t >= last), end]:
+        heard = conn.handed if conn.answered is None else conn.answered
+        for moment in [*(t for t in heard if t >= last), end]:
             if moment - last > patience[1] + 1.0:
                 what = f"{moment - last:.1f} s of silence, {patience[1]:g} s are the most"
                 yield f"{conn.name}: {what}", conn.ready

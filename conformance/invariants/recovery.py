@@ -42,7 +42,9 @@ def comes_back(case: Case) -> Iterator[Violation]:
     for done in reversed(case.ops):
         if done.phase == "probe" and done.op != "state" and done.result is not None:
             result = done.result
-            if not case.is_connected or result.ok or result.word in ("hang", "unsupported"):
+            if not case.is_connected:
+                break
+            if result.ok or result.word in ("hang", "unsupported"):
                 return
             asked = any(done.begun < one.asked for one in case.facts.questions)
             if result.word == "refused" and (asked or not case.is_truthful):

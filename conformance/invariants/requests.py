@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from conformance.invariants.registry import Violation, invariant
@@ -17,8 +18,17 @@ AT_ONCE_S = 0.3
 LOCAL = ("invalid", "internal", "protocol", "timeout")  #: ways to fail without the server
 
 
-def _asked(case: Case) -> Iterator[tuple[Done, Asks, list[Question]]]:
+def _asked(case: Case) -> Sequence[tuple[Done, Asks, list[Question]]]:
     """Ops that ask one question each, with the questions that fit and were asked meanwhile."""
+    return _all_asked(case)
+
+
+@lru_cache(maxsize=2)
+def _all_asked(case: Case) -> Sequence[tuple[Done, Asks, list[Question]]]:
+    return list(_pairs(case))
+
+
+def _pairs(case: Case) -> Iterator[tuple[Done, Asks, list[Question]]]:
     for done in case.ops:
         asks = case.model.ops.get(done.op)
         if asks is None or done.result is None:
@@ -72,6 +82,7 @@ def refused_needs_answer(case: Case) -> Iterator[Violation]:
         assert done.result is not None
         if done.result.word == "refused":
             codes = [one.code for one in _come(done, questions)]
+            codes += [flow.code for flow in case.facts.flows if flow.question in questions]
             if not questions and done.result.code in case.model.refuses_by_itself:
                 continue
             if done.result.code not in codes:
@@ -159,6 +170,22 @@ def loss_ends_requests(case: Case) -> Iterator[Violation]:
             continue
         if done.ended.t > lost.t + AT_ONCE_S + case.slack_s:
             yield f"{done.op} ended {done.ended.t - lost.t:.1f} s behind its connection", lost, done.ended
+
+
+@invariant("loss-ends-requests")
+def leaving_ends_requests(case: Case) -> Iterator[Violation]:
+    """Whoever was asked and leaves ends at once what the client has asked of him, streams too."""
+    for done, _, questions in _asked(case):
+        if len(questions) != 1 or done.ended is None or _has_twin(case, done) or questions[0].to is None:
+            continue
+        [one] = questions
+        left = [d.at for d in case.facts.dropped if d.target == one.to and d.at > one.asked]
+        flows = [flow for flow in case.facts.flows if flow.question is one and flow.direction == "out"]
+        over = flows[0].whole if flows else one.answered
+        if not left or (over is not None and over < left[0]):
+            continue
+        if done.ended.t > left[0].t + AT_ONCE_S + case.slack_s:
+            yield f"{done.op} went on for {done.ended.t - left[0].t:.1f} s behind {one.to}", left[0], done.ended
 
 
 @invariant("fails-fast")

@@ -235,6 +235,7 @@ class Flow:
         last: The number behind the last piece; None while nobody has said so.
         whole: When all pieces were there.
         error: With what it ended, if it broke off; None for a proper end.
+        code: The code of that, if it has one.
     """
 
     direction: str
@@ -245,6 +246,7 @@ class Flow:
     last: int | None = None
     whole: Moment | None = None
     error: Any = None
+    code: Any = None
 
     @property
     def body(self) -> bytes:

@@ -20,7 +20,7 @@ from conformance.sweep.acts import ACTS, Bent
 from conformance.sweep.bases import Base, Done, Enough, Stage
 from conformance.sweep.case import Case
 from conformance.sweep.room import Room, room_of
-from conformance.sweep.specs import Bend, Spec
+from conformance.sweep.specs import EVERY, Bend, Spec
 from conformance.sweep.tape import Tape
 from conformance.sweep.told import Heard
 from fakebrokers.core import virtual
@@ -128,6 +128,7 @@ async def play(
     broker.start()
     try:
         stage = Stage(broker, adapter, tape, spec.changes, spec.ops, longest_s)
+        stage.lasts = any(bend.connection == EVERY for bend in spec.bends)
         for bend in spec.bends:
             broker.faults.add(fault_of(bend, room, touched))
         try:
@@ -181,7 +182,7 @@ def fault_of(bend: Bend, room: Room, touched: list[str]) -> Fault:
     pair = ACTS[bend.act].pair
     match = Match(
         direction=bend.direction,  # type: ignore[arg-type] # one of two words
-        connection=bend.connection,
+        connection=None if bend.connection == EVERY else bend.connection,
         nth=None if pair else bend.nth,
     )
     effect = Bent(act=bend.act, param=bend.param, model=room.model, nth=bend.nth, hit=touched.append)

@@ -57,6 +57,7 @@ class Conn:
         written, handed: When the client wrote, and when it was handed anything, seconds.
 
         signs: When the client gave a sign of life, seconds, where not every byte is one; None: they all are.
+        answered: When the server gave a sign of life, seconds, where not every byte is one; None: they all are.
         ready: The handshake is done. This and all that follows is noted by the protocol's model.
         agreed: See `Agreed`.
         turned_away: The server has refused the handshake; with its code.
@@ -78,6 +79,7 @@ class Conn:
         self.written: list[float] = []
         self.handed: list[float] = []
         self.signs: list[float] | None = None
+        self.answered: list[float] | None = None
         self.ready: Moment | None = None
         self.agreed = Agreed()
         self.turned_away: tuple[Moment, Any] | None = None

@@ -16,7 +16,7 @@ from scenarios.moleculer.sweep.calling import (
     two_nodes,
 )
 from scenarios.moleculer.sweep.lives import again, closing, outage, rounds
-from scenarios.moleculer.sweep.streaming import broken_off, downloads, sent_to, sent_up
+from scenarios.moleculer.sweep.streaming import broken_off, downloads, large_streams, sent_to, sent_up
 from scenarios.moleculer.sweep.troubles import (
     RAISING,
     given_up,
@@ -58,6 +58,7 @@ __all__ = [
     "heard_values",
     "in_the_turn",
     "joining",
+    "large_streams",
     "limits",
     "metas",
     "namespaces",

@@ -149,6 +149,9 @@ class MoleculerModel(Model):
     set_up = (Sub, Unsub, NatsPing, NatsPong)
     answer_within_s = 3.0
     answers_move = True
+    troubles = (("rst", None), ("fin", None), ("rst-before", None), ("lost", None), ("contradict", ["instead", None]),
+                ("contradict", ["instead", 504]), ("shape", "shorter"), ("bit", 0), ("cut-fin", 5), ("latency", 3.0),
+                ("twice", None), ("goodbye", "stays"))  # fmt: skip
     fixed = (
         *("node_id", "namespace", "timeout_ms", "sleep_ms", "params", "chunk", "len", "seed", "gen", "meta"),
     )  # fmt: skip

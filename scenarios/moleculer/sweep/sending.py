@@ -32,9 +32,13 @@ def options_of(case: Case, session: str) -> Mapping[str, Any]:
 
 def wrong_sending(case: Case, done: Done) -> str:
     """What is wrong with what was sent for a call or an event; "" if nothing is, or it cannot be said."""
-    last = max((at for at, row in case.moments() if row.t <= done.begun.t + SAME_S), default=done.begun)
-    problems = [_wrong_at(case, done, at) for at in (done.begun, last)]  # who was told of what first?
-    return problems[0] if all(problems) else ""
+    problem = _wrong_at(case, done, done.begun)
+    if not problem:
+        return ""
+    row = done.begun.row  # in the same instant, nobody can say who was told of what first
+    while row + 1 < len(case.rows) and case.rows[row + 1].t <= done.begun.t + SAME_S:
+        row += 1
+    return problem if _wrong_at(case, done, Moment(row, 1_000, case.rows[row].t)) else ""
 
 
 def _wrong_at(case: Case, done: Done, at: Moment) -> str:

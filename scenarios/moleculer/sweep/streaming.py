@@ -63,7 +63,7 @@ async def broken_off(stage: Stage) -> None:
         at = spots[one] = spots[one]
         spots[one] += 1
         if number == 0:
-            answer(one, at, 0, 1, 4, success=False, error=ERROR)
+            answer(one, at, 0, 1, 2, success=False, error=ERROR, stream=False, data=None)
         elif number == 1:
             answer(one, at, 0, 1, 2)
         elif number == 2:
@@ -85,9 +85,7 @@ async def sent_up(stage: Stage) -> None:
     peer(stage)
     await joined(stage)
     stage.notes["early"] = True
-    body = {"gen": "rand", "seed": 3, "len": 600_000}
     calls = [
-        begin(stage, "p.up", {"n": 0}, stream=body),
         begin(stage, "p.up", {"n": 1}, stream={"text": "äöü€" * 5}, chunk=3),
         begin(stage, "p.up", {"n": 2}, stream={"text": "abcdef"}, chunk=1, every_ms=50),
         begin(stage, "p.up", {"n": 3}, stream={"text": ""}),
@@ -99,7 +97,17 @@ async def sent_up(stage: Stage) -> None:
     await probed(stage)
 
 
-@base(role="service", needs=["streams"])
+@base(role="caller", needs=["streams"], bends=False)
+async def large_streams(stage: Stage) -> None:
+    """Streams in pieces that no message takes, which have to be cut."""
+    peer(stage)
+    await joined(stage)
+    stage.notes["fits"] = [(len(stage.ops), True)]
+    await begin(stage, "p.up", {"n": 0}, 5.0, stream={"gen": "rand", "seed": 3, "len": 600_000})
+    await probed(stage)
+
+
+@base(role="service", needs=["streams"], bends=False)
 async def sent_to(stage: Stage) -> None:
     """Uploads to the client that break off, and streams of it that nobody reads to the end."""
     node = peer(stage)

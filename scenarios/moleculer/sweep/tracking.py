@@ -208,6 +208,7 @@ class Tracking:
             flow.error = flags.get("$streamError") or (error if error is not UNSET else None)
             if getattr(frame, "success", True) is False:
                 flow.error = flow.error or {}
+            flow.code = code_in(flow.error)
         flow.note(at)
 
     def _check_parent(self, frame: Request, at: Moment) -> None:
@@ -299,6 +300,10 @@ def bytes_of(payload: Any) -> bytes:
 
 def code_of(answer: Response) -> Any:
     """The code of a refusal; None where it tells none."""
-    error = answer.error
+    return code_in(answer.error)
+
+
+def code_in(error: Any) -> Any:
+    """The code of an error object."""
     code = error.get("code") if isinstance(error, Mapping) else None
     return code if isinstance(code, int | str) and not isinstance(code, bool) else None

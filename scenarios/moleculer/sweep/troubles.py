@@ -6,7 +6,7 @@ from conformance.sweep.bases import Base, Stage, base
 from scenarios.moleculer.sweep._shared import CONNECT_S, MET_S, NODE, begin, joined, peer, probed
 from scenarios.moleculer.sweep.serving import ACTIONS
 
-NOWHERE = "127.0.0.1:1"  #: where nobody listens
+NOWHERE = "127.0.0.9:1"  #: where nobody listens
 
 
 @base(role="caller", bends=False)
@@ -40,7 +40,7 @@ async def given_up(stage: Stage) -> None:
     await stage.sleep(60)
 
 
-@base(role="caller", needs=["endpoints"])
+@base(role="caller", needs=["endpoints"], bends=False)
 async def several_servers(stage: Stage) -> None:
     """The first server of the list is not there."""
     peer(stage)
@@ -53,7 +53,7 @@ async def several_servers(stage: Stage) -> None:
     await probed(stage)
 
 
-@base(role="caller", needs=["clock_offset"])
+@base(role="caller", needs=["clock_offset"], bends=False)
 async def wrong_clock(stage: Stage) -> None:
     """The clock of the wall jumps to and fro, while calls wait and while nobody says anything."""
     node = peer(stage, heartbeat_s=2.0)

@@ -35,7 +35,7 @@ def marking(stage: Stage, id: str = "marker") -> Node:
     return node
 
 
-@base(role="caller")
+@base(role="caller", bends=False)
 async def values(stage: Stage) -> None:
     """Parameters of every kind, one call each."""
     peer(stage)
@@ -64,7 +64,7 @@ async def metas(stage: Stage) -> None:
     await probed(stage)
 
 
-@base(role="service")
+@base(role="service", bends=False)
 async def served_values(stage: Stage) -> None:
     """Others ask with every kind of parameters and meta, and some on behalf of others."""
     node = peer(stage)
@@ -83,7 +83,7 @@ async def served_values(stage: Stage) -> None:
     await probed(stage)
 
 
-@base(role="listener")
+@base(role="listener", bends=False)
 async def heard_values(stage: Stage) -> None:
     """Events with every kind of data, with and without the members that may be missing."""
     node = peer(stage)
@@ -122,7 +122,7 @@ async def emitting(stage: Stage) -> None:
     await probed(stage)
 
 
-@base(role="emitter", needs=["disable_balancer"])
+@base(role="emitter", needs=["disable_balancer"], bends=False)
 async def balanced_events(stage: Stage) -> None:
     """The server chooses who of a group gets an event; broadcasts are for all."""
     listeners(stage, disable_balancer=True)
