@@ -230,6 +230,7 @@ class Flow:
     Attributes:
         question: What it is the answer to, or belongs to; None if it is the client that was asked.
         begun: When the first of it was there.
+        is_sure: Whether the client has to have read all of it.
         is_opened: Whether its beginning has come.
         pieces: By number, each once, as they came first.
         last: The number behind the last piece; None while nobody has said so.
@@ -242,6 +243,7 @@ class Flow:
     question: Question | None
     begun: Moment
     is_opened: bool = False
+    is_sure: bool = True
     pieces: dict[int, bytes] = field(default_factory=dict)
     last: int | None = None
     whole: Moment | None = None
@@ -250,8 +252,11 @@ class Flow:
 
     @property
     def body(self) -> bytes:
-        """All pieces in their order."""
-        return b"".join(self.pieces[number] for number in sorted(self.pieces))
+        """The pieces in their order, up to the first that is missing."""
+        there = 0
+        while there + 1 in self.pieces:
+            there += 1
+        return b"".join(self.pieces[number] for number in range(1, there + 1))
 
     def note(self, at: Moment) -> None:
         """Note when nothing is missing any more."""

@@ -25,7 +25,7 @@ def answers(place: Place, model: Model) -> Iterable[Param]:
     many = " of several" if items is not None and items.count(place.frame) > 1 else ""
     yield from ((where + many, [where, None]) for where in WHERE)
     if place.ordinal <= 2 and model.accepts(place.frame):
-        yield from (("code", ["instead", code]) for code in model.refusals)
+        yield from ((f"code {code}", ["instead", code]) for code in model.refusals)
 
 
 @act("contradict", answers, lies=True)
@@ -121,7 +121,7 @@ def bits(place: Place, model: Model) -> Iterable[Param]:
             yield str(bit), bit
 
 
-@act("bit", bits, lies=True, by_kind=False)
+@act("bit", bits, lies=True)
 def flip_bit(passage: Passage, param: int, model: Model) -> None:
     """A bit at the beginning of the frame is the other one; nothing else is mended."""
     data = bytearray(passage.data)

@@ -15,6 +15,7 @@ from scenarios.moleculer.sweep.calling import (
     streams,
     two_nodes,
 )
+from scenarios.moleculer.sweep.carriers import CARRIERS
 from scenarios.moleculer.sweep.lives import again, closing, outage, rounds
 from scenarios.moleculer.sweep.streaming import broken_off, downloads, large_streams, sent_to, sent_up
 from scenarios.moleculer.sweep.troubles import (
@@ -38,6 +39,7 @@ from scenarios.moleculer.sweep.varied import (
 )
 
 __all__ = [
+    "CARRIERS",
     "RAISING",
     "again",
     "balanced",

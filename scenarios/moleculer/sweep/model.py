@@ -17,6 +17,7 @@ from conformance.sweep.tape import Moment
 from conformance.sweep.view import Conn
 from fakebrokers.core.frames import Frame, Malformed
 from fakebrokers.core.session import Codec
+from fakebrokers.moleculer.mqtt.frames import Subscribe as Topics
 from fakebrokers.moleculer.nats.frames import Err, NatsPing, NatsPong, Sub, Unsub
 from fakebrokers.moleculer.packets import (
     PACKETS,
@@ -30,8 +31,9 @@ from fakebrokers.moleculer.packets import (
     Request,
     Response,
 )
-from scenarios.moleculer.sweep.reading import GARBAGE, ReadingCodec
+from scenarios.moleculer.sweep.reading import GARBAGE, EitherCodec, ReadingCodec, Wire
 from scenarios.moleculer.sweep.roster import wrong_roster
+from fakebrokers.moleculer.redis.frames import Subscribe as Channels
 from scenarios.moleculer.sweep.offering import offered
 from scenarios.moleculer.sweep.sending import wrong_sending
 from scenarios.moleculer.sweep.spelling import spellings
@@ -146,14 +148,14 @@ class MoleculerModel(Model):
     unasked = UNASKED
     noise = NOISE
     happenings = HAPPENINGS
-    set_up = (Sub, Unsub, NatsPing, NatsPong)
+    set_up = (Sub, Unsub, NatsPing, NatsPong, Channels, Topics)
     answer_within_s = 3.0
     answers_move = True
     troubles = (("rst", None), ("fin", None), ("rst-before", None), ("lost", None), ("contradict", ["instead", None]),
                 ("contradict", ["instead", 504]), ("shape", "shorter"), ("bit", 0), ("cut-fin", 5), ("latency", 3.0),
                 ("twice", None), ("goodbye", "stays"))  # fmt: skip
     fixed = (
-        *("node_id", "namespace", "timeout_ms", "sleep_ms", "params", "chunk", "len", "seed", "gen", "meta"),
+        *("node_id", "namespace", "timeout_ms", "sleep_ms", "params", "chunk", "len", "seed", "gen", "meta", "actions"),
     )  # fmt: skip
     rosters = ("mol.registry",)
     listening = ("mol.listen",)
@@ -164,6 +166,10 @@ class MoleculerModel(Model):
 
     def codec(self, side: str) -> Codec:
         return ReadingCodec("client" if side == "client" else "server")
+
+    def codecs(self, socket: str = "") -> tuple[Codec, Codec]:
+        wire = Wire()
+        return EitherCodec("client", wire), EitherCodec("server", wire)
 
     def is_garbage(self, frame: Malformed) -> bool:
         return frame.code == GARBAGE

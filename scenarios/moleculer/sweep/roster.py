@@ -72,6 +72,7 @@ def _heard(case: Case, until: Moment) -> Iterator[tuple[Moment, Any]]:
         for conn in case.conns.values()
         for seen in conn.of("out")
         if isinstance(seen.frame, Info | Heartbeat | Disconnect) and seen.at < until
+        if conn.goodbye is None or seen.at < conn.goodbye
     ]
     for at, packet in sorted(rows, key=lambda row: row[0]):
         if packet.ver == VERSION and isinstance(packet.sender, str):

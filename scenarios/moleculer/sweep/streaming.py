@@ -23,6 +23,8 @@ def packet(seq: int) -> dict[str, Any]:
 
 def answer(node: Node, number: int, *order: int, **changed: Any) -> None:
     """Answer the request of that number, from the last one, with packets in this order."""
+    if len(node.requests) < -number:
+        return  # it was never asked
     id = node.requests[number].id
     for seq in order:
         more = changed if seq == order[-1] else {}
@@ -42,10 +44,14 @@ async def downloads(stage: Stage) -> None:
     node = peer(stage)
     await joined(stage)
     orders = [(0, 1, 2, 3, 4), (0, 2, 1, 4, 3), (1, 0, 3, 2, 4), (4, 3, 2, 1, 0), (0, 1, 1, 2, 0, 3, 2, 4, 4, 1)]
-    calls = await asked(stage, len(orders) + 1)
+    calls = await asked(stage, len(orders) + 2)
     for number, order in enumerate(orders):
         answer(node, number - len(calls), *order)
-    answer(node, -1, 0, 4, seq=1)  # a stream of nothing
+    answer(node, -2, 0, 4, seq=1)  # a stream of nothing
+    id = node.requests[-1].id if node.requests else ""
+    for seq, data in enumerate((None, {"a": 1}, [2], "three", None)):
+        flags = {"headers": {"$streamObjectMode": True}, "meta": {}, "stream": seq < 4, "seq": seq}
+        node.send("RES", NODE, id=id, success=True, data=data, **flags)
     await stage.ended(calls)
     await probed(stage)
 
@@ -89,6 +95,7 @@ async def sent_up(stage: Stage) -> None:
         begin(stage, "p.up", {"n": 1}, stream={"text": "äöü€" * 5}, chunk=3),
         begin(stage, "p.up", {"n": 2}, stream={"text": "abcdef"}, chunk=1, every_ms=50),
         begin(stage, "p.up", {"n": 3}, stream={"text": ""}),
+        begin(stage, "p.up", {"n": 6}, objects=[{"a": 1}, [2], "three"]),
         begin(stage, "p.fail", {"n": 4, "code": 400}, stream={"text": "abcdef"}, chunk=1, every_ms=100),
         begin(stage, "p.down", {"n": 5}),
     ]

@@ -13,6 +13,8 @@ from conformance.sweep.facts import Announced, Dropped, Facts, Flow, Question, S
 from conformance.sweep.tape import Moment
 from conformance.sweep.view import Agreed, Conn
 from fakebrokers.core.frames import Frame, kind_of
+from fakebrokers.moleculer.mqtt import frames as mqtt
+from fakebrokers.moleculer.mqtt.frames import Subscribe as Topics
 from fakebrokers.moleculer.nats.frames import Err, Msg, NatsPing, NatsPong, Pub, ServerInfo, Sub
 from fakebrokers.moleculer.packets import (
     Disconnect,
@@ -26,6 +28,8 @@ from fakebrokers.moleculer.packets import (
     Request,
     Response,
 )
+from fakebrokers.moleculer.redis import frames as redis
+from fakebrokers.moleculer.redis.frames import Subscribe as Channels
 from fakebrokers.moleculer.topics import topic_of
 from scenarios.moleculer.sweep.legal import problem
 from scenarios.moleculer.sweep.serving import wrong_answer
@@ -45,6 +49,7 @@ class Tracking:
         self.conn = conn
         self.facts = facts
         self._node = ""  #: of the client
+        self._prefix = ""  #: of its topics
         self._ids: set[Hashable] = set()  #: of what the client has asked or sent
         self._plain: set[Hashable] = set()  #: what was answered, and not by a stream
         self._pings = 0  #: of the client to the server, without an answer
@@ -59,6 +64,8 @@ class Tracking:
             ("in", NatsPing): self._wants,
             ("in", NatsPong): lambda frame, topic, at: self._answer_back("NATS", frame, at),
             ("in", Sub): self._listen,
+            ("in", Channels): self._listens_to,
+            ("in", Topics): self._listens_to,
             ("in", Request): self._request,
             ("out", Response): self._response,
             ("in", Ping): self._ping,
@@ -77,13 +84,16 @@ class Tracking:
         """Note everything."""
         frames = []
         for seen in self.conn.frames:
-            topic = seen.frame.subject if isinstance(seen.frame, Pub | Msg) else ""
+            topic = topic_in(seen.frame)
             frame = opened(seen.frame)
             frames.append(seen._replace(frame=frame))
             if seen.direction == "out" and isinstance(frame, Packet) and not self._counts(frame, topic):
                 continue
             if seen.direction == "in" and topic:
                 self._said = True
+                if not isinstance(seen.frame, Pub) and self.conn.ready is None:
+                    self.conn.ready = seen.at
+                    self.conn.signs = []
                 self._sent(frame, topic, seen.at)
             step = self._steps.get((seen.direction, type(frame)))
             if step is not None:
@@ -95,6 +105,8 @@ class Tracking:
         parts = topic_of(topic)
         own = packet.sender == self._node and not isinstance(packet, Request | Response)
         if parts is None or parts.command.removesuffix("B") != packet.COMMAND:
+            return False
+        if self._prefix and parts.prefix != self._prefix:
             return False
         return packet.ver == VERSION and isinstance(packet.sender, str) and packet.sender != "" and not own
 
@@ -137,9 +149,18 @@ class Tracking:
 
     def _listen(self, frame: Any, topic: str, at: Moment) -> None:
         self._listens = True
-        parts = topic_of(frame.subject)
+        self._is_own(frame.subject)
+
+    def _listens_to(self, frame: Any, topic: str, at: Moment) -> None:
+        """Of the other transporters; the server has taken them in when the client says something."""
+        for name in frame.channels if isinstance(frame, Channels) else [row[0] for row in frame.filters]:
+            self._is_own(name)
+
+    def _is_own(self, subject: str) -> None:
+        """The topic of answers is the client's alone, and tells its name and its network."""
+        parts = topic_of(subject)
         if parts is not None and parts.command == "RES":
-            self._node = parts.rest
+            self._node, self._prefix = parts.rest, parts.prefix
 
     def _refused(self, frame: Any, topic: str, at: Moment) -> None:
         self.conn.goodbye = self.conn.goodbye or at
@@ -196,6 +217,7 @@ class Tracking:
             known = [Flow(direction, question, at)]
             self.facts.flows += known
         flow = known[0]
+        flow.is_sure = flow.is_sure and self.conn.goodbye is None
         flow.is_opened = flow.is_opened or frame.seq == 0
         if direction == "in" and (frame.seq in flow.pieces or flow.last is not None):
             self.facts.broken.append((at, f"packet {frame.seq} of a stream again, or behind its end"))
@@ -279,6 +301,15 @@ class Tracking:
             self.facts.announced.append(Announced(self.conn, at, names))
         if parts is not None and parts.rest:
             self._answer_back(("DISCOVER", parts.rest), frame, at, only=False)
+
+
+def topic_in(frame: Frame) -> str:
+    """Where a message of any transporter goes, or comes from; "" for what is none."""
+    if isinstance(frame, Pub | Msg):
+        return frame.subject
+    if isinstance(frame, redis.Publish | redis.Message):
+        return frame.channel
+    return frame.topic if isinstance(frame, mqtt.Publish) else ""
 
 
 def announced_by(info: Info) -> Any:

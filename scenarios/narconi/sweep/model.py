@@ -149,6 +149,7 @@ class NarconiModel(Model):
     ok, refusal = 200, 404
     refusals = (202, 301, 400, 403, 429, 500, 503, 999)
     connects_late = True
+    fixed = ("encoding",)
     troubles = (("rst", None), ("fin", None), ("rst-before", None), ("lost", None), ("contradict", ["instead", None]),
                 ("contradict", ["instead", 503]), ("shape", "shorter"), ("bit", 0), ("cut-fin", 5), ("latency", 3.0),
                 ("goodbye", "stays"))  # fmt: skip

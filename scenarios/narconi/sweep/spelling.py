@@ -61,6 +61,7 @@ def _chunked(frame: Any, data: bytes) -> bytes:
 HTTP: Mapping[str, Callable[[Any, bytes], bytes]] = {
     "lower case": _otherwise(lambda lines: [(name.lower(), value) for name, value in lines]),
     "upper case": _otherwise(lambda lines: [(name.upper(), value) for name, value in lines]),
+    "title case": _otherwise(lambda lines: [(name.title(), value) for name, value in lines]),
     "no spaces": _otherwise(lambda lines: [(name, value.strip()) for name, value in lines]),
     "more spaces": _otherwise(lambda lines: [(name, f" \t{value.strip()} \t") for name, value in lines]),
     "reversed": _otherwise(lambda lines: lines[::-1]),
