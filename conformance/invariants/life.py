@@ -115,10 +115,15 @@ def failures_are_told(case: Case) -> Iterator[Violation]:
             if other.begun > done.begun and other.args.get("callback", kind) == kind
         ]  # fmt: skip
         end = min(ends, default=None)
-        called = [heard for heard in case.heard(kind) if done.ended < heard.at and (not end or heard.at < end)]
+        called = [
+            heard for heard in case.heard(kind) if done.ended < heard.at and (not end or heard.at < end)
+        ]
         told = sum(1 for heard in case.heard("error") if heard.at > done.ended)
         if told < min(times, len(called)):
-            yield f"{min(times, len(called))} {kind} callbacks have failed, {told} errors were told", done.ended
+            yield (
+                f"{min(times, len(called))} {kind} callbacks have failed, {told} errors were told",
+                done.ended,
+            )
 
 
 @invariant("tells-what-it-offers")
@@ -132,7 +137,9 @@ def tells_what_it_offers(case: Case) -> Iterator[Violation]:
     for conn in case.conns.values():
         if conn.ready is None:
             continue
-        over_s = min([mark.t for mark in (conn.lost(), conn.ended) if mark is not None] + closes + [case.ended_s])
+        over_s = min(
+            [mark.t for mark in (conn.lost(), conn.ended) if mark is not None] + closes + [case.ended_s]
+        )
         for number, (since, what) in enumerate(offered):
             due_s = max(since.t, conn.ready.t) + TOLD_S + case.slack_s
             if due_s > over_s or any(change <= due_s for change in changes[number + 1 :]):
@@ -140,7 +147,11 @@ def tells_what_it_offers(case: Case) -> Iterator[Violation]:
             told = [one.what for one in case.facts.announced if one.conn is conn and one.at.t <= due_s]
             if not told or told[-1] != what:
                 last = told[-1] if told else "nothing"
-                yield f"{conn.name}: others were told {last}, the application offers {what}", since, conn.ready
+                yield (
+                    f"{conn.name}: others were told {last}, the application offers {what}",
+                    since,
+                    conn.ready,
+                )
                 return
 
 

@@ -185,7 +185,11 @@ def leaving_ends_requests(case: Case) -> Iterator[Violation]:
         if not left or (over is not None and over < left[0]):
             continue
         if done.ended.t > left[0].t + AT_ONCE_S + case.slack_s:
-            yield f"{done.op} went on for {done.ended.t - left[0].t:.1f} s behind {one.to}", left[0], done.ended
+            yield (
+                f"{done.op} went on for {done.ended.t - left[0].t:.1f} s behind {one.to}",
+                left[0],
+                done.ended,
+            )
 
 
 @invariant("fails-fast")

@@ -40,7 +40,13 @@ def streams_are_read_whole(case: Case) -> Iterator[Violation]:
             yield f"{done.op} was ok, and its stream had not come to a proper end", done.ended
         elif done.result.ok and got != flow.body and case.is_truthful:
             yield f"{done.op} returned {got!r:.60}, what came was {flow.body!r:.60}", done.ended
-        elif was_whole and flow.is_sure and not done.result.ok and flow.error is None and _in_time(case, done, flow):
+        elif (
+            was_whole
+            and flow.is_sure
+            and not done.result.ok
+            and flow.error is None
+            and _in_time(case, done, flow)
+        ):
             yield f"{done.op} ended {done.result.word}, and its stream had come whole", flow.whole, done.ended
 
 

@@ -260,9 +260,9 @@ class Flow:
 
     def note(self, at: Moment) -> None:
         """Note when nothing is missing any more."""
-        if self.whole is None and self.last is not None and self.is_opened:
-            if self.pieces.keys() == set(range(1, self.last)):
-                self.whole = at
+        is_over = self.is_opened and self.last is not None
+        if self.whole is None and is_over and self.pieces.keys() == set(range(1, self.last or 0)):
+            self.whole = at
 
 
 @dataclass(slots=True)

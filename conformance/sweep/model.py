@@ -149,6 +149,7 @@ class Model(ABC):
 
     def know(self, conns: Mapping[str, Conn], ops: Sequence[Any]) -> None:
         """Note on connections what the application has asked for and no frame tells; behind `track`."""
+        return
 
     def wrong_sending(self, case: Any, done: Any) -> str:
         """What is wrong with what the client has sent for an op of `sending`; "" if nothing is."""

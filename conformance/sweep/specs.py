@@ -6,7 +6,6 @@ from typing import Any
 
 import msgspec
 
-
 EVERY = "*"  #: in place of a connection: all of them, until the faults are cleared
 
 

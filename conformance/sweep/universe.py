@@ -121,7 +121,9 @@ def lasting(case: Case) -> Iterator[Item]:
         for act, param in case.model.troubles:
             if act != "contradict" or case.model.opposite(place.frame, None) is not None:
                 bend = Bend(EVERY, "out", place.nth, act, param)
-                yield Item(("lasting", act, kind_of(place.frame)), Spec(case.spec.protocol, case.spec.base, (bend,)))
+                yield Item(
+                    ("lasting", act, kind_of(place.frame)), Spec(case.spec.protocol, case.spec.base, (bend,))
+                )
 
 
 def losses(case: Case) -> Iterator[tuple[Bend, ...]]:

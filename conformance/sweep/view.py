@@ -57,7 +57,7 @@ class Conn:
         written, handed: When the client wrote, and when it was handed anything, seconds.
 
         signs: When the client gave a sign of life, seconds, where not every byte is one; None: they all are.
-        answered: When the server gave a sign of life, seconds, where not every byte is one; None: they all are.
+        answered: The same of the server.
         ready: The handshake is done. This and all that follows is noted by the protocol's model.
         agreed: See `Agreed`.
         turned_away: The server has refused the handshake; with its code.

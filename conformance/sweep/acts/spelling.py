@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 from conformance.sweep.acts.define import Param, Place, act
 from conformance.sweep.model import Model

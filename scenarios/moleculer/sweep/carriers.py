@@ -28,7 +28,10 @@ def over(transporter: str, bytes_per_write: int = 0) -> Base:
         await stage.sleep(1)
         for number in range(3):
             calls = [begin(stage, "p.echo", {"n": number, "of": of}) for of in "äb"]
-            calls += [begin(stage, "p.fail", {"code": 422, "n": number}), begin(stage, "p.wait", {"n": number}, 1.0)]
+            calls += [
+                begin(stage, "p.fail", {"code": 422, "n": number}),
+                begin(stage, "p.wait", {"n": number}, 1.0),
+            ]
             calls.append(stage.begin("mol.ping", node="peer"))
             for action in ("s.echo", "s.fail", "s.value", "s.nowhere"):
                 node.start_call(action, {"n": number}, target=NODE, timeout=5.0)

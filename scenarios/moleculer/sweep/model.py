@@ -31,10 +31,10 @@ from fakebrokers.moleculer.packets import (
     Request,
     Response,
 )
-from scenarios.moleculer.sweep.reading import GARBAGE, EitherCodec, ReadingCodec, Wire
-from scenarios.moleculer.sweep.roster import wrong_roster
 from fakebrokers.moleculer.redis.frames import Subscribe as Channels
 from scenarios.moleculer.sweep.offering import offered
+from scenarios.moleculer.sweep.reading import GARBAGE, EitherCodec, ReadingCodec, Wire
+from scenarios.moleculer.sweep.roster import wrong_roster
 from scenarios.moleculer.sweep.sending import wrong_sending
 from scenarios.moleculer.sweep.spelling import spellings
 from scenarios.moleculer.sweep.surfacing import due
@@ -151,12 +151,15 @@ class MoleculerModel(Model):
     set_up = (Sub, Unsub, NatsPing, NatsPong, Channels, Topics)
     answer_within_s = 3.0
     answers_move = True
-    troubles = (("rst", None), ("fin", None), ("rst-before", None), ("lost", None), ("contradict", ["instead", None]),
-                ("contradict", ["instead", 504]), ("shape", "shorter"), ("bit", 0), ("cut-fin", 5), ("latency", 3.0),
-                ("twice", None), ("goodbye", "stays"))  # fmt: skip
+    troubles = (
+        *(("rst", None), ("fin", None), ("rst-before", None), ("lost", None), ("cut-fin", 5), ("bit", 0)),
+        *(("contradict", ["instead", None]), ("contradict", ["instead", 504]), ("shape", "shorter")),
+        *(("latency", 3.0), ("goodbye", "stays"), ("twice", None)),
+    )
     fixed = (
-        *("node_id", "namespace", "timeout_ms", "sleep_ms", "params", "chunk", "len", "seed", "gen", "meta", "actions"),
-    )  # fmt: skip
+        *("node_id", "namespace", "timeout_ms", "sleep_ms", "params", "chunk", "len", "seed", "gen"),
+        *("meta", "actions"),
+    )
     rosters = ("mol.registry",)
     listening = ("mol.listen",)
     sending = ("mol.call", "mol.emit", "mol.broadcast")

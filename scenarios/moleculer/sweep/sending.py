@@ -1,4 +1,4 @@
-"""To whom calls and events of the client have to go, by what it was told (docs/protocols/moleculer.md, 4.8)."""
+"""To whom calls and events of the client go, by what it was told (docs/protocols/moleculer.md, 4.5, 4.8)."""
 
 from __future__ import annotations
 
@@ -120,7 +120,9 @@ def _wrong_request(done: Done, one: Sent, able: set[str], options: Mapping[str, 
         return f"{frame.action} was asked as if something else had called: {root}"
     wanted = "stream" in done.args or "objects" in done.args
     if bool(frame.headers.get("$streamObjectMode")) is not ("objects" in done.args):
-        return f"{frame.action} was asked with headers {frame.headers}, and objects {done.args.get('objects')}"
+        return (
+            f"{frame.action} was asked with headers {frame.headers}, and objects {done.args.get('objects')}"
+        )
     return "" if frame.stream is wanted else f"{frame.action} was asked with stream {frame.stream}"
 
 
@@ -165,7 +167,9 @@ def _wrong_event(
     if options.get("disable_balancer"):
         wanted = Counter(f"EVENTB.{group}.{event}" for group in chosen if group not in local)
         got = Counter(str(one.to) for one in sent)
-        return "" if all(got[to] == wanted[to] for to in wanted) else f"{event} was sent to {got}, not {wanted}"
+        return (
+            "" if all(got[to] == wanted[to] for to in wanted) else f"{event} was sent to {got}, not {wanted}"
+        )
     return _wrong_emit(event, sent, chosen, set(local))
 
 

@@ -11,7 +11,7 @@ from scenarios.moleculer.sweep._shared import NODE, begin, joined, peer, probed
 from scenarios.moleculer.sweep.serving import ACTIONS
 
 ERROR = {"name": "Error", "message": "broken off", "code": 507, "type": "E", "nodeID": "peer"}
-PIECES = ([0, 1, 255], [], [50] * 300)
+PIECES: tuple[list[int], ...] = ([0, 1, 255], [], [50] * 300)
 LAST = len(PIECES) + 1
 
 
@@ -43,7 +43,13 @@ async def downloads(stage: Stage) -> None:
     """Answers whose packets come out of order, twice, and behind the end."""
     node = peer(stage)
     await joined(stage)
-    orders = [(0, 1, 2, 3, 4), (0, 2, 1, 4, 3), (1, 0, 3, 2, 4), (4, 3, 2, 1, 0), (0, 1, 1, 2, 0, 3, 2, 4, 4, 1)]
+    orders = [
+        (0, 1, 2, 3, 4),
+        (0, 2, 1, 4, 3),
+        (1, 0, 3, 2, 4),
+        (4, 3, 2, 1, 0),
+        (0, 1, 1, 2, 0, 3, 2, 4, 4, 1),
+    ]
     calls = await asked(stage, len(orders) + 2)
     for number, order in enumerate(orders):
         answer(node, number - len(calls), *order)

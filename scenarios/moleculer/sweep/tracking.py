@@ -206,11 +206,13 @@ class Tracking:
     def _question(self, asked: list[Question], key: Hashable) -> Question | None:
         return next((one for one in reversed(asked) if one.key == key), None)
 
-    def _piece(
-        self, direction: str, question: Question | None, frame: Any, payload: Any, at: Moment
-    ) -> None:
+    def _piece(self, direction: str, question: Question | None, frame: Any, payload: Any, at: Moment) -> None:
         """A packet of a stream; those with an error say no, and end it."""
-        if question is None or not isinstance(frame.seq, int) or (direction == "out" and frame.id in self._plain):
+        if (
+            question is None
+            or not isinstance(frame.seq, int)
+            or (direction == "out" and frame.id in self._plain)
+        ):
             return
         known = [one for one in self.facts.flows if one.question is question and one.direction == direction]
         if not known:
@@ -321,7 +323,11 @@ def announced_by(info: Info) -> Any:
 
 def bytes_of(payload: Any) -> bytes:
     """A piece of a stream: a Buffer, or an object."""
-    if isinstance(payload, Mapping) and payload.get("type") == "Buffer" and isinstance(payload.get("data"), list):
+    if (
+        isinstance(payload, Mapping)
+        and payload.get("type") == "Buffer"
+        and isinstance(payload.get("data"), list)
+    ):
         try:
             return bytes(payload["data"])
         except (TypeError, ValueError):

@@ -13,8 +13,12 @@ from scenarios.moleculer.sweep.serving import ACTIONS
 #: What JSON can say, and what looks like something else.
 VALUES: tuple[Any, ...] = (
     *(0, -1, 1.5, 2**31, 2**53 + 1, 1e-9, True, False, ""),
-    *("äöü€😀", "a\nb\t\"\\", "123", "null", "x" * 3000, [], [None, [1, [2]]], {}),
-    *({"a.b": {"c.d": 1}, "$x": None, "": 0}, {"type": "Buffer", "data": [0, 127, 255]}, {"ä": {"deep": [{}]}}),
+    *("äöü€😀", 'a\nb\t"\\', "123", "null", "x" * 3000, [], [None, [1, [2]]], {}),
+    *(
+        {"a.b": {"c.d": 1}, "$x": None, "": 0},
+        {"type": "Buffer", "data": [0, 127, 255]},
+        {"ä": {"deep": [{}]}},
+    ),
 )
 META = {"trace": "ä1", "a.b": 2, "nested": {"on": True}}
 CROWD = 150
@@ -75,7 +79,13 @@ async def served_values(stage: Stage) -> None:
     for value in VALUES:
         node.start_call("s.echo", value, target=NODE, timeout=5.0)
     for level in (1, 2, 7):
-        fields = {"action": "s.nest", "level": level, "requestID": f"root-{level}", "meta": META, "headers": {}}
+        fields = {
+            "action": "s.nest",
+            "level": level,
+            "requestID": f"root-{level}",
+            "meta": META,
+            "headers": {},
+        }
         inner = {"action": "p.echo", "params": {"level": level}}
         more = {"timeout": 4000, "stream": False, "parentID": None, "caller": None, "tracing": None}
         node.send("REQ", NODE, id=f"nest-{level}", params=inner, **fields, **more)

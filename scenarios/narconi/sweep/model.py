@@ -150,9 +150,11 @@ class NarconiModel(Model):
     refusals = (202, 301, 400, 403, 429, 500, 503, 999)
     connects_late = True
     fixed = ("encoding",)
-    troubles = (("rst", None), ("fin", None), ("rst-before", None), ("lost", None), ("contradict", ["instead", None]),
-                ("contradict", ["instead", 503]), ("shape", "shorter"), ("bit", 0), ("cut-fin", 5), ("latency", 3.0),
-                ("goodbye", "stays"))  # fmt: skip
+    troubles = (
+        *(("rst", None), ("fin", None), ("rst-before", None), ("lost", None), ("cut-fin", 5), ("bit", 0)),
+        *(("contradict", ["instead", None]), ("contradict", ["instead", 503]), ("shape", "shorter")),
+        *(("latency", 3.0), ("goodbye", "stays")),
+    )
     answers_in_order = True
 
     def codec(self, side: str) -> Codec:
@@ -201,7 +203,7 @@ class NarconiModel(Model):
         Tracking(self, conn, facts).run()
 
     def know(self, conns: Mapping[str, Conn], ops: Sequence[Any]) -> None:
-        """A client that keeps its connections alive sends a ping in each interval, and wants a pong in time."""
+        """A client that keeps its connections alive sends a ping in each interval, and wants a pong."""
         beats = [done.args["options"].get("keepalive_s") for done in ops if done.op == "connect"]
         if not beats or None in beats:
             return

@@ -82,7 +82,9 @@ async def mixed_words(stage: Stage) -> None:
         calls = [stage.begin("publish", body=text(f"a{number}{i}"), **PUBLISH) for i in range(3)]
         calls.append(stage.begin("publish", body={"gen": "rand", "seed": number, "len": 66_000}, **PUBLISH))
         calls += [stage.begin("publish", body=text(f"b{number}{i}"), **PUBLISH) for i in range(3)]
-        calls.append(stage.begin("narc.post", target="P", body={"gen": "rand", "seed": 9, "len": 66_000 + number}))
+        calls.append(
+            stage.begin("narc.post", target="P", body={"gen": "rand", "seed": 9, "len": 66_000 + number})
+        )
         await stage.ended(calls)
         await stage.sleep(3)
     await stage.finale("publish", **PROBE)

@@ -9,7 +9,15 @@ from conformance.sweep.bases import Base, Stage, base, text
 from scenarios.narconi.sweep._shared import EVENTS, PROBE, PUBLISH, SETTLING, put, queues, watched
 from scenarios.narconi.sweep.model import PROJECT
 
-BODIES = (b"", b"\x00", bytes(range(256)), "äöü€😀".encode(), b'{"code":500,"error":"x"}', b"a\r\n\r\nb", b"x" * 3000)
+BODIES = (
+    b"",
+    b"\x00",
+    bytes(range(256)),
+    "äöü€😀".encode(),
+    b'{"code":500,"error":"x"}',
+    b"a\r\n\r\nb",
+    b"x" * 3000,
+)
 HEADERS: tuple[dict[str, Any], ...] = (
     {},
     {"Content-Type": "text/plain; charset=utf-8"},
@@ -18,7 +26,12 @@ HEADERS: tuple[dict[str, Any], ...] = (
     {"x-msg-x-n": 7, "x-msg-x-on": True, "x-msg-x-list": [1, "2"]},
     {"x-msg-x-quote": 'a"b\\c', "x-msg-x-umlaut": "äß"},
 )
-STRANGE: tuple[dict[str, Any], ...] = ({"x-other": "1"}, {"x-msg-y": "1"}, {"Content-Type": 5}, {"timestamp": 1})
+STRANGE: tuple[dict[str, Any], ...] = (
+    {"x-other": "1"},
+    {"x-msg-y": "1"},
+    {"Content-Type": 5},
+    {"timestamp": 1},
+)
 NAMES = ("a b", "ä", "a%2Fb", "a+b", "a:b", "a.b-c_d~", "a?b", "a#b", "a&b=c", "a;b", "100%")
 MANY = 150  #: messages at a time
 FLOOD = 1200
