@@ -293,3 +293,11 @@ def untouched_works(case: Case) -> Iterator[Violation]:
         if result is None or result.ok or questions or result.word not in LOCAL or done.phase == "close":
             continue
         yield f"{done.op} failed, and nothing was asked: {result}", done.ended
+    written = {one.body for one in case.facts.written}
+    for told in case.told:
+        is_late = told.done.phase in ("close", "closed") or None in written
+        if told.word == "unknown" and told.body is not None and told.body not in written and not is_late:
+            yield f"{told}, and it was never written whole", told.at
+    for done in case.done("unsubscribe", "subscribe", "close"):
+        if done.result is not None and done.result.word == "timeout" and "abandons" not in case.notes:
+            yield f"{done.op} did not end in time: {done.result}", done.ended
