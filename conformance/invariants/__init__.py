@@ -14,6 +14,7 @@ from conformance.invariants import (
     recovery,
     requests,
     settling,
+    streams,
     wire,
 )
 from conformance.invariants.registry import INVARIANTS, Finding, Invariant, invariant, judge
@@ -33,5 +34,6 @@ __all__ = [
     "recovery",
     "requests",
     "settling",
+    "streams",
     "wire",
 ]

@@ -19,6 +19,7 @@ GOODBYE_S = 0.25  #: the least that anybody waits for the answer to a goodbye
 REST_S = 2.0  #: for the next bytes of a frame that has begun
 UNSEEN_S = 0.5  #: the same for transports that connect by themselves: they make short pauses
 STORM = 9  #: connections within a second that no back-off makes
+PARTING_ROLES = (Role.CLOSE, Role.HEARTBEAT, Role.MALFORMED, Role.HANDSHAKE)
 QUIET_ROLES = (Role.HANDSHAKE, Role.HEARTBEAT, Role.CLOSE, Role.MALFORMED)
 
 
@@ -75,7 +76,8 @@ def one_loss_event(case: Case) -> Iterator[Violation]:
     closing_too = [
         conn for conn in case.conns.values()
         if closing is not None and conn.ready is not None and conn.ended is not None and conn.ended > closing
-        and conn.is_session and conn.lost() is not None
+        and conn.is_session
+        and (conn.lost() is not None or (case.model.answers_in_order and _an_op_ended(case, conn.ended)))
     ]  # fmt: skip
     if len(told) > len(lost) + len(closing_too):
         yield f"{len(told)} losses were told, there were {len(lost)}", told[-1].at
@@ -181,6 +183,19 @@ def handshake_first(case: Case) -> Iterator[Violation]:
             yield f"{kind_of(seen.frame)} before the handshake was done", seen.at
 
 
+@invariant("silent-behind-its-goodbye")
+def silent_behind_goodbye(case: Case) -> Iterator[Violation]:
+    """Behind its goodbye the client says nothing on a connection but what ends it."""
+    for conn in case.conns.values():
+        if conn.parting is None or conn.parting == conn.ended:
+            continue
+        for seen in conn.of("in"):
+            role = type(seen.frame).spec.role_in("in")
+            if seen.at > conn.parting and role not in PARTING_ROLES:
+                yield f"{kind_of(seen.frame)} behind its goodbye on {conn.name}", conn.parting, seen.at
+                break
+
+
 @invariant("beats")
 def beats(case: Case) -> Iterator[Violation]:
     """A client that has agreed to heartbeats is never silent for longer."""
@@ -189,10 +204,13 @@ def beats(case: Case) -> Iterator[Violation]:
         if not beat or conn.ready is None:
             continue
         last = conn.ready.t
-        end = conn.ended.t if conn.ended is not None else case.ended_s
-        for moment in [*(t for t in conn.written if t >= last), end]:
+        ends = [mark.t for mark in (conn.ended, conn.parting) if mark is not None]
+        end = min(ends, default=case.ended_s)
+        signs = conn.written if conn.signs is None else conn.signs
+        for moment in [*(t for t in signs if last <= t < end), end]:
             if moment - last > 1.2 * beat + 0.25:
-                yield f"{conn.name}: {moment - last:.1f} s without a byte, {beat:g} s were agreed", conn.ready
+                what = f"{moment - last:.1f} s without a sign of life, {beat:g} s were agreed"
+                yield f"{conn.name}: {what}", conn.ready
                 break
             last = moment
 
@@ -206,7 +224,8 @@ def silence_noticed(case: Case) -> Iterator[Violation]:
             continue
         last = conn.ready.t
         end = conn.ended.t if conn.ended is not None else case.ended_s
-        for moment in [*(t for t in conn.handed if t >= last), end]:
+        heard = conn.handed if conn.answered is None else conn.answered
+        for moment in [*(t for t in heard if t >= last), end]:
             if moment - last > patience[1] + 1.0:
                 what = f"{moment - last:.1f} s of silence, {patience[1]:g} s are the most"
                 yield f"{conn.name}: {what}", conn.ready
@@ -226,13 +245,15 @@ def no_storm(case: Case) -> Iterator[Violation]:
 def _storms(case: Case, conns: list[Conn]) -> Iterator[Violation]:
     within_s = UNSEEN_S if case.model.unseen_connections else 1.0
     times = sorted(conn.accepted.t for conn in conns)
-    for at in range(len(times) - STORM + 1):
+    more = len(list(case.done("subscribe"))) if case.model.connects_late else 0  # each has its own
+    most = STORM + STORM // 3 * more
+    for at in range(len(times) - most + 1):
         if case.model.connects_late and any(
             times[at] <= done.begun.t <= times[at] + 1.0 for done in case.ops
         ):
             continue  # each op may have made one
-        if times[at + STORM - 1] - times[at] < within_s:
-            yield (f"{STORM} connections in {times[at + STORM - 1] - times[at]:.2f} s",)
+        if times[at + most - 1] - times[at] < within_s:
+            yield (f"{most} connections in {times[at + most - 1] - times[at]:.2f} s",)
 
 
 @invariant("refusal-ends")

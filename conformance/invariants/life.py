@@ -11,6 +11,8 @@ from conformance.sweep.tape import Moment
 
 OWN_S = 12.0  #: what a client may wait for an answer that no op waits for
 ROUNDS = 4
+CALLED = ("message", "session")  #: callbacks that come with an event of the same name
+TOLD_S = 1.5  #: what a client may take to tell others of a change
 
 
 @invariant("lives")
@@ -99,6 +101,68 @@ def limit_exact(case: Case) -> Iterator[Violation]:
         done = case.ops[number]
         if done.result is not None and done.result.ok is not fits:
             yield f"{done.result}, and the message {'fits' if fits else 'does not fit'}", done.begun
+
+
+@invariant("failures-are-told")
+def failures_are_told(case: Case) -> Iterator[Violation]:
+    """The application is told of each callback of its own that has failed, but for the one that tells it."""
+    for done in case.done("raise_next"):
+        kind, times = done.args["callback"], done.args["times"]
+        if done.result is None or not done.result.ok or done.ended is None or kind not in CALLED or not times:
+            continue
+        ends = [
+            other.begun for other in case.done("raise_next", "close", "abort")
+            if other.begun > done.begun and other.args.get("callback", kind) == kind
+        ]  # fmt: skip
+        end = min(ends, default=None)
+        called = [
+            heard for heard in case.heard(kind) if done.ended < heard.at and (not end or heard.at < end)
+        ]
+        told = sum(1 for heard in case.heard("error") if heard.at > done.ended)
+        if told < min(times, len(called)):
+            yield (
+                f"{min(times, len(called))} {kind} callbacks have failed, {told} errors were told",
+                done.ended,
+            )
+
+
+@invariant("tells-what-it-offers")
+def tells_what_it_offers(case: Case) -> Iterator[Violation]:
+    """On every connection that lasts the client tells others what the application offers, when it changes."""
+    offered = case.model.offered(case)
+    if "sessions" in case.notes or not offered:
+        return
+    closes = [done.begun.t for done in case.done("close", "abort")]
+    changes = [at.t for at, _ in offered]
+    for conn in case.conns.values():
+        if conn.ready is None:
+            continue
+        over_s = min(
+            [mark.t for mark in (conn.lost(), conn.ended) if mark is not None] + closes + [case.ended_s]
+        )
+        for number, (since, what) in enumerate(offered):
+            due_s = max(since.t, conn.ready.t) + TOLD_S + case.slack_s
+            if due_s > over_s or any(change <= due_s for change in changes[number + 1 :]):
+                continue
+            told = [one.what for one in case.facts.announced if one.conn is conn and one.at.t <= due_s]
+            if not told or told[-1] != what:
+                last = told[-1] if told else "nothing"
+                yield (
+                    f"{conn.name}: others were told {last}, the application offers {what}",
+                    since,
+                    conn.ready,
+                )
+                return
+
+
+@invariant("sends-what-it-was-given")
+def sends_what_it_was_given(case: Case) -> Iterator[Violation]:
+    """What an op sends to others is what the application gave, to whom it is for, once."""
+    for done in case.done(*case.model.sending):
+        if done.result is not None and done.ended is not None and case.is_truthful:
+            wrong = case.model.wrong_sending(case, done)
+            if wrong:
+                yield wrong, done.begun, done.ended
 
 
 @invariant("knows-who-is-there")

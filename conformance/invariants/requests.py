@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from conformance.invariants.registry import Violation, invariant
@@ -19,8 +20,17 @@ ASKS_S = 1.0  #: what a client may take to ask once there is a connection
 LOCAL = ("invalid", "internal", "protocol", "timeout")  #: ways to fail without the server
 
 
-def _asked(case: Case) -> Iterator[tuple[Done, Asks, list[Question]]]:
+def _asked(case: Case) -> Sequence[tuple[Done, Asks, list[Question]]]:
     """Ops that ask one question each, with the questions that fit and were asked meanwhile."""
+    return _all_asked(case)
+
+
+@lru_cache(maxsize=2)
+def _all_asked(case: Case) -> Sequence[tuple[Done, Asks, list[Question]]]:
+    return list(_pairs(case))
+
+
+def _pairs(case: Case) -> Iterator[tuple[Done, Asks, list[Question]]]:
     for done in case.ops:
         asks = case.model.ops.get(done.op)
         if asks is None or done.result is None:
@@ -74,6 +84,7 @@ def refused_needs_answer(case: Case) -> Iterator[Violation]:
         assert done.result is not None
         if done.result.word == "refused":
             codes = [one.code for one in _come(done, questions)]
+            codes += [flow.code for flow in case.facts.flows if flow.question in questions]
             if not questions and done.result.code in case.model.refuses_by_itself:
                 continue
             if done.result.code not in codes:
@@ -90,7 +101,8 @@ def answer_value(case: Case) -> Iterator[Violation]:
         come = [one for one in _come(done, questions) if one.accepted]
         if asks.apt is not None and not all(asks.apt(done.args, one.answer) for one in come):
             continue
-        wanted = [asks.value(one.answer) for one in come]
+        more = asks.also or (lambda args, answer: {})
+        wanted = [{**asks.value(one.answer), **more(done.args, one.answer)} for one in come]
         got = done.result.value
         if wanted and not any(_agree(got, each) for each in wanted):
             yield f"{done.op} returned {dict(got)}, and the answer said {wanted}", done.ended
@@ -162,6 +174,26 @@ def loss_ends_requests(case: Case) -> Iterator[Violation]:
             continue
         if done.ended.t > lost.t + AT_ONCE_S + case.slack_s:
             yield f"{done.op} ended {done.ended.t - lost.t:.1f} s behind its connection", lost, done.ended
+
+
+@invariant("loss-ends-requests")
+def leaving_ends_requests(case: Case) -> Iterator[Violation]:
+    """Whoever was asked and leaves ends at once what the client has asked of him, streams too."""
+    for done, _, questions in _asked(case):
+        if len(questions) != 1 or done.ended is None or _has_twin(case, done) or questions[0].to is None:
+            continue
+        [one] = questions
+        left = [d.at for d in case.facts.dropped if d.target == one.to and d.at > one.asked]
+        flows = [flow for flow in case.facts.flows if flow.question is one and flow.direction == "out"]
+        over = flows[0].whole if flows else one.answered
+        if not left or (over is not None and over < left[0]):
+            continue
+        if done.ended.t > left[0].t + AT_ONCE_S + case.slack_s:
+            yield (
+                f"{done.op} went on for {done.ended.t - left[0].t:.1f} s behind {one.to}",
+                left[0],
+                done.ended,
+            )
 
 
 @invariant("fails-fast")
@@ -308,3 +340,11 @@ def untouched_works(case: Case) -> Iterator[Violation]:
         if result is None or result.ok or questions or result.word not in LOCAL or done.phase == "close":
             continue
         yield f"{done.op} failed, and nothing was asked: {result}", done.ended
+    written = {one.body for one in case.facts.written}
+    for told in case.told:
+        is_late = told.done.phase in ("close", "closed") or None in written
+        if told.word == "unknown" and told.body is not None and told.body not in written and not is_late:
+            yield f"{told}, and it was never written whole", told.at
+    for done in case.done("unsubscribe", "subscribe", "close"):
+        if done.result is not None and done.result.word == "timeout" and "abandons" not in case.notes:
+            yield f"{done.op} did not end in time: {done.result}", done.ended

@@ -35,6 +35,7 @@ AFTER_PROBE_S = 60.0
 AFTER_CLOSE_S = 10.0
 RETRIES = 3
 RETRY_S = 6.0
+LASTS_S = 25.0
 
 Script = Callable[["Stage"], Awaitable[None]]
 
@@ -135,6 +136,7 @@ class Stage:
         reconnects: Whether the session was told to connect again by itself.
         notes: Facts for invariants, by name.
         killed: Connections that the base itself has ended.
+        lasts: Whether the faults go on for a while when the base wants calm.
     """
 
     def __init__(
@@ -155,6 +157,7 @@ class Stage:
         self.phase = ""
         self.notes: dict[str, Any] = {}
         self.killed: set[str] = set()
+        self.lasts = False
         self._most = most
         self._longest_s = longest_s  #: pauses and probes take no longer where time is real
         self._changes: dict[int, list[Change]] = {}
@@ -228,7 +231,10 @@ class Stage:
         """No fault acts from here on."""
         if self.phase != "calm":
             self.mark("calm")
-        self.broker.faults.clear()
+        if self.lasts:
+            asyncio.get_running_loop().call_later(min(LASTS_S, self._longest_s), self.broker.faults.clear)
+        else:
+            self.broker.faults.clear()
 
     def kill(self, how: str = "rst", connection: str | None = None) -> None:
         """End connections from the broker's side."""
@@ -255,6 +261,7 @@ class Stage:
                 break
             await self.sleep(RETRY_S)
             if attempt == RETRIES - 1:
+                self.lasts = False
                 self.calm()
             result = await self.op("connect", 20.0, **given)
         if not result.ok:
@@ -269,7 +276,7 @@ class Stage:
         """
         await self.sleep(SETTLE_S)
         self.calm()
-        await self.sleep(SETTLE_S)
+        await self.sleep(SETTLE_S + (LASTS_S if self.lasts else 0.0))
         await self.op("state")
         if probe:
             self.mark("probe")

@@ -78,6 +78,7 @@ class Case:
         for conn in conns.values():
             self.model.track(conn, facts)
         facts.sort()
+        self.model.know(conns, self.ops)
         return conns, facts
 
     @property

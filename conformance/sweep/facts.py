@@ -21,6 +21,7 @@ class Question:
     Attributes:
         key: What ties the two together.
         accepted: Whether the answer says yes; None while there is none.
+        to: Who was asked, where it is not the server itself.
         code: The code of the answer, if it has one.
     """
 
@@ -32,6 +33,7 @@ class Question:
     answered: Moment | None = None
     accepted: bool | None = None
     code: Any = None
+    to: Hashable = None
 
 
 class Written(NamedTuple):
@@ -206,6 +208,65 @@ class Confirmed(NamedTuple):
     key: Any
 
 
+class Sent(NamedTuple):
+    """A frame of the client for somebody else, and to whom it goes."""
+
+    conn: Conn
+    at: Moment
+    to: Hashable
+    frame: Frame
+
+
+class Announced(NamedTuple):
+    """The client has told others what it offers; `what` can be compared with `Model.offered`."""
+
+    conn: Conn
+    at: Moment
+    what: Any
+
+
+@dataclass(slots=True)
+class Flow:
+    """A stream of one direction, put together from its pieces.
+
+    Attributes:
+        question: What it is the answer to, or belongs to; None if it is the client that was asked.
+        begun: When the first of it was there.
+        is_sure: Whether the client has to have read all of it.
+        is_opened: Whether its beginning has come.
+        pieces: By number, each once, as they came first.
+        last: The number behind the last piece; None while nobody has said so.
+        whole: When all pieces were there.
+        error: With what it ended, if it broke off; None for a proper end.
+        code: The code of that, if it has one.
+    """
+
+    direction: str
+    question: Question | None
+    begun: Moment
+    is_opened: bool = False
+    is_sure: bool = True
+    pieces: dict[int, bytes] = field(default_factory=dict)
+    last: int | None = None
+    whole: Moment | None = None
+    error: Any = None
+    code: Any = None
+
+    @property
+    def body(self) -> bytes:
+        """The pieces in their order, up to the first that is missing."""
+        there = 0
+        while there + 1 in self.pieces:
+            there += 1
+        return b"".join(self.pieces[number] for number in range(1, there + 1))
+
+    def note(self, at: Moment) -> None:
+        """Note when nothing is missing any more."""
+        is_over = self.is_opened and self.last is not None
+        if self.whole is None and is_over and self.pieces.keys() == set(range(1, self.last or 0)):
+            self.whole = at
+
+
 @dataclass(slots=True)
 class Facts:
     """All of one run.
@@ -233,6 +294,9 @@ class Facts:
     confirmed: list[Confirmed] = field(default_factory=list)
     dropped: list[Dropped] = field(default_factory=list)
     refused: list[Refused] = field(default_factory=list)
+    sent: list[Sent] = field(default_factory=list)
+    announced: list[Announced] = field(default_factory=list)
+    flows: list[Flow] = field(default_factory=list)
 
     def sort(self) -> None:
         """Put everything into the order in which it happened, across connections."""
@@ -246,3 +310,4 @@ class Facts:
         self.answered.sort(key=lambda one: one.at)
         self.noted.sort(key=lambda one: one.at)
         self.confirmed.sort(key=lambda one: one.at)
+        self.announced.sort(key=lambda one: one.at)

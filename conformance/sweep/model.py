@@ -32,6 +32,7 @@ class Asks(NamedTuple):
         kind: The frame of the question; several where the op asks one after the other.
         fits: Whether a frame is what this op asks, from the op's arguments.
         value: What the op has to return for an answer, to be compared key by key; None: nothing.
+        also: The same where it depends on the op's arguments too; added to `value`.
         apt: Whether an answer says anything about what this op asks; None: all do.
         parts: Of an op that asks several questions, from its arguments: the kinds that each of them may have.
             All have to be accepted before it is done. None: any question will do.
@@ -42,6 +43,7 @@ class Asks(NamedTuple):
     value: Callable[[Any], Mapping[str, Any]] | None = None
     apt: Callable[[Args, Any], bool] | None = None
     parts: Callable[[Args], Sequence[tuple[type[Frame], ...]]] | None = None
+    also: Callable[[Args, Any], Mapping[str, Any]] | None = None
 
 
 class Model(ABC):
@@ -87,6 +89,8 @@ class Model(ABC):
         rosters: The ops that tell which others the client knows.
         listening: The ops that listen without a question to the server.
         asides: Of `asides.ASIDES`, those that base scripts are tried with.
+        sending: The ops that send something to others, so that it can be said what and to whom.
+        troubles: Acts and parameters that are done to every connection for a while, at the same frame.
         refuses_by_itself: Codes with which a client refuses, without asking, what it knows to be refused.
     """
 
@@ -124,6 +128,8 @@ class Model(ABC):
     answers_move: ClassVar[bool] = False
     rosters: ClassVar[tuple[str, ...]] = ()
     listening: ClassVar[tuple[str, ...]] = ()
+    sending: ClassVar[tuple[str, ...]] = ()
+    troubles: ClassVar[Sequence[tuple[str, Any]]] = ()
     refuses_by_itself: ClassVar[tuple[Any, ...]] = ()
     asides: ClassVar[tuple[str, ...]] = ("close", "cancel", "twice", "loss", "hurried")
 
@@ -146,6 +152,22 @@ class Model(ABC):
     @abstractmethod
     def track(self, conn: Conn, facts: Facts) -> None:
         """Go through the frames of one connection and note what they mean, on `conn` and in `facts`."""
+
+    def know(self, conns: Mapping[str, Conn], ops: Sequence[Any]) -> None:
+        """Note on connections what the application has asked for and no frame tells; behind `track`."""
+        return
+
+    def wrong_sending(self, case: Any, done: Any) -> str:
+        """What is wrong with what the client has sent for an op of `sending`; "" if nothing is."""
+        return ""
+
+    def offered(self, case: Any) -> Sequence[tuple[Moment, Any]]:
+        """What the application offers to others: from which moment on, and what; as `Announced.what`."""
+        return []
+
+    def streamed(self, args: Args, result: Any) -> tuple[bytes | None, bytes | None]:
+        """The stream that an op was given, and the one that it returned; None where there is none."""
+        return None, None
 
     def is_answer(self, asked: Frame, frame: Frame) -> bool:
         """Whether a frame of the server, with the key of a question, is of a kind that answers it."""
@@ -200,6 +222,10 @@ class Model(ABC):
     @abstractmethod
     def said_by_server(self) -> Sequence[type[Frame]]:
         """The kinds of frames that acts may make up for the client."""
+
+    def spellings(self, frame: Frame, data: Any) -> Mapping[str, Any]:
+        """Other units on the wire that mean the same as this one, by what is otherwise."""
+        return {}
 
     def payload_at(self, frame: Frame) -> int | None:
         """Where the messages begin in the bytes of a frame that carries some; None if it carries none."""

@@ -27,7 +27,6 @@ TEXTS: Mapping[str, tuple[str, ...]] = {
 FIXED = (
     *("session", "sub", "endpoints", "body", "messages", "wait", "on_message", "callback", "times", "which"),
     *("subentry", "type", "user", "password", "vhost", "drain", "key", "value"),
-    *("node_id", "namespace", "timeout_ms", "sleep_ms", "params", "chunk", "len", "seed"),
 )
 FEW_OF_A_KIND = 2  #: ops of the same name in a base
 

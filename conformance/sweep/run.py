@@ -21,7 +21,7 @@ from conformance.sweep.asides import Cut
 from conformance.sweep.bases import Base, Done, Enough, Stage
 from conformance.sweep.case import Case
 from conformance.sweep.room import Room, room_of
-from conformance.sweep.specs import Bend, Spec
+from conformance.sweep.specs import EVERY, Bend, Spec
 from conformance.sweep.tape import Tape
 from conformance.sweep.told import Heard
 from fakebrokers.core import virtual
@@ -129,6 +129,7 @@ async def play(
     broker.start()
     try:
         stage = Stage(broker, adapter, tape, spec.changes, spec.ops, longest_s, spec.asides)
+        stage.lasts = any(bend.connection == EVERY for bend in spec.bends)
         for bend in spec.bends:
             broker.faults.add(fault_of(bend, room, touched))
         try:
@@ -184,7 +185,7 @@ def fault_of(bend: Bend, room: Room, touched: list[str]) -> Fault:
     act = ACTS[bend.act]
     match = Match(
         direction=bend.direction,  # type: ignore[arg-type] # one of two words
-        connection=None if act.lasting else bend.connection,
+        connection=None if act.lasting or bend.connection == EVERY else bend.connection,
         nth=None if act.pair or act.lasting else bend.nth,
         scope="run" if act.lasting else None,
     )

@@ -7,13 +7,14 @@ from typing import Any
 import msgspec
 
 PLAIN, ORDER = "plain", "order"  #: in place of acts: no fault, and another argument of an op
+EVERY = "*"  #: in place of a connection: all of them, until the faults are cleared
 
 
 class Bend(msgspec.Struct, frozen=True, array_like=True):
     """One fault of a spec.
 
     Attributes:
-        connection: ``c1`` is the first that came.
+        connection: ``c1`` is the first that came; see `EVERY`.
         direction: ``in`` (client to broker) or ``out``.
         nth: Which frame of that direction, from 1.
         act: See `acts`.

@@ -13,7 +13,7 @@ from conformance.sweep.case import Case
 from conformance.sweep.orders import orders
 from conformance.sweep.room import room_of
 from conformance.sweep.run import client_of, run
-from conformance.sweep.specs import Bend, Spec
+from conformance.sweep.specs import EVERY, Bend, Spec
 from conformance.sweep.view import Conn
 from fakebrokers.core.frames import kind_of
 
@@ -118,6 +118,22 @@ def seconds(client: type[AdapterBase], case: Case) -> Iterator[Item]:
                     yield Item(group, Spec(spec.protocol, spec.base, (*loss, bend)))
 
 
+def lasting(case: Case) -> Iterator[Item]:
+    """The same trouble at every connection, at the frames of its beginning."""
+    first = _spoken_to(case)
+    if first is None or not case.reconnects:
+        return
+    for place in places(case):
+        if place.connection != first.name or place.direction != "out" or place.nth > _set_up(first) + 1:
+            continue
+        for act, param in case.model.troubles:
+            if act != "contradict" or case.model.opposite(place.frame, None) is not None:
+                bend = Bend(EVERY, "out", place.nth, act, param)
+                yield Item(
+                    ("lasting", act, kind_of(place.frame)), Spec(case.spec.protocol, case.spec.base, (bend,))
+                )
+
+
 def losses(case: Case) -> Iterator[tuple[Bend, ...]]:
     """The first faults; none where the base itself loses its connections."""
     if case.touched:
@@ -159,6 +175,7 @@ def universe(protocol: str, client: type[AdapterBase] | None = None) -> list[Ite
             case = run(chosen, plain)
             found += singles(case)
             found += seconds(chosen, case)
+            found += lasting(case)
             found += [
                 Item(("order", what, word), Spec(protocol, name, (), (change,)))
                 for what, word, change in orders(case)

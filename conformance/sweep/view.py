@@ -56,6 +56,8 @@ class Conn:
         partial: Bytes of a frame that has begun and never got whole.
         written, handed: When the client wrote, and when it was handed anything, seconds.
 
+        signs: When the client gave a sign of life, seconds, where not every byte is one; None: they all are.
+        answered: The same of the server.
         ready: The handshake is done. This and all that follows is noted by the protocol's model.
         agreed: See `Agreed`.
         turned_away: The server has refused the handshake; with its code.
@@ -76,6 +78,8 @@ class Conn:
         self.partial = 0
         self.written: list[float] = []
         self.handed: list[float] = []
+        self.signs: list[float] | None = None
+        self.answered: list[float] | None = None
         self.ready: Moment | None = None
         self.agreed = Agreed()
         self.turned_away: tuple[Moment, Any] | None = None

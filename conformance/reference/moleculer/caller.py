@@ -201,7 +201,7 @@ class Caller:
             self._runtime.callbacks.note("an answer that nobody waits for was dropped")
             return
         self.merge(pending, packet)
-        is_refused = packet.get("success") is False and not packet.get("seq")
+        is_refused = packet.get("success") is not True and not packet.get("seq")
         if (packet.get("stream") is True or packet.get("seq")) and not is_refused:
             pending.incoming = self._runtime.part(Incoming)(packet["sender"], "data")
             self.streams[id] = pending

@@ -25,6 +25,7 @@ from conformance.reference.moleculer.settings import (
     NAME_MAX,
     QUIET_S,
     START_S,
+    STEADY_S,
     STOP_DELAY_S,
     Settings,
 )
@@ -52,6 +53,8 @@ class MoleculerClient:
         self.instance = self.post.new_id()
         self.seq = 1
         self._announcing: asyncio.Task[None] | None = None
+        self._joined_at = -inf
+        self._between = runtime.backoff(0.2, 2.0)  #: connections that end as soon as they are there
         self._handlers: dict[str, Callable[[Json], None]] = {
             "DISCOVER": self.discovered,
             "INFO": self.informed,
@@ -115,6 +118,7 @@ class MoleculerClient:
             bus.abort()
             raise
         self.post.bus = bus
+        self._joined_at = self.runtime.clock.now()
         self.post.send("DISCOVER", "", {})
         bus.is_joined = True
 
@@ -142,6 +146,10 @@ class MoleculerClient:
 
     async def rejoin(self) -> None:
         """Be on the bus again."""
+        if self.runtime.clock.now() - self._joined_at < STEADY_S:
+            await self._between.pause()
+        else:
+            self._between.reset()
         try:
             await self.reach(self.runtime.backoff(0.2, 2.0).retry)
         except ClientError as error:

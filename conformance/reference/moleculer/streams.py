@@ -102,8 +102,13 @@ def remote(error: Any) -> ClientError:
     code, kind = error.get("code"), error.get("type")
     text = str(error.get("message") or error.get("name") or "an error without words")
     return ClientError(
-        "refused", text, code=code if isinstance(code, int | str) else None, type=str(kind) if kind else None
+        "refused", text, code=code if is_code(code) else None, type=str(kind) if kind else None
     )
+
+
+def is_code(value: Any) -> bool:
+    """Whether that is the code of an error: a number or a text."""
+    return isinstance(value, int | str) and not isinstance(value, bool)
 
 
 def limit_of(max_payload: int | None) -> int:

@@ -62,7 +62,7 @@ class HttpApi:
         """What the server says about its refusal, in whatever form."""
         try:
             value = msgspec.json.decode(response.body)
-        except msgspec.DecodeError:
+        except (msgspec.DecodeError, UnicodeDecodeError):
             value = None
         if isinstance(value, dict) and isinstance(value.get("message"), str):
             return str(value["message"])

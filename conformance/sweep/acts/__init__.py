@@ -1,6 +1,18 @@
 """The ways to disturb a frame. Each module declares some with `define.act`; none knows a protocol."""
 
-from conformance.sweep.acts import fields, lasting, loss, meaning, order, parts, refusals, timing, uncalled
+from conformance.sweep.acts import (
+    entries,
+    fields,
+    lasting,
+    loss,
+    meaning,
+    order,
+    parts,
+    refusals,
+    spelling,
+    timing,
+    uncalled,
+)
 from conformance.sweep.acts.define import ACTS, Act, Bent, Param, Place
 
 __all__ = [
@@ -9,6 +21,7 @@ __all__ = [
     "Bent",
     "Param",
     "Place",
+    "entries",
     "fields",
     "lasting",
     "loss",
@@ -16,6 +29,7 @@ __all__ = [
     "order",
     "parts",
     "refusals",
+    "spelling",
     "timing",
     "uncalled",
 ]

@@ -72,9 +72,16 @@ def cuts(place: Place, model: Model) -> Iterable[Param]:
     points = {*BORDERS, place.size // 2, place.size - 1} if place.ordinal <= 2 else {6}
     if place.role in BATCHES:
         points |= {place.size * part // INSIDE for part in range(1, INSIDE)}
+    points |= _around_messages(place, model)
     for point in sorted(points):
         if 0 < point < place.size:
             yield "head" if point <= max(BORDERS) else "inside", point
+
+
+def _around_messages(place: Place, model: Model) -> set[int]:
+    """Where what a frame carries begins, and a little before and behind that."""
+    start = model.payload_at(place.frame) if place.ordinal <= 2 else None
+    return set() if start is None else {start - 4, start - 2, start, start + 1}
 
 
 @act("cut", cuts)
@@ -86,9 +93,9 @@ def cut(passage: Passage, param: int, model: Model) -> None:
 
 
 def few_cuts(place: Place, model: Model) -> Iterable[Param]:
-    """In the header and in the middle."""
+    """In the header, in the middle, before the end, and where what it carries begins."""
     if place.direction == "out" and isinstance(place.data, bytes) and place.ordinal <= 2:
-        for point in {5, place.size // 2}:
+        for point in {5, place.size // 2, place.size - 1, *_around_messages(place, model)}:
             if 0 < point < place.size:
                 yield "", point
 

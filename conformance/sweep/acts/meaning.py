@@ -25,7 +25,7 @@ def answers(place: Place, model: Model) -> Iterable[Param]:
     many = " of several" if items is not None and items.count(place.frame) > 1 else ""
     yield from ((where + many, [where, None]) for where in WHERE)
     if place.ordinal <= 2 and model.accepts(place.frame):
-        yield from (("code", ["instead", code]) for code in model.refusals)
+        yield from ((f"code {code}", ["instead", code]) for code in model.refusals)
 
 
 @act("contradict", answers, lies=True)
@@ -109,6 +109,25 @@ def shape(passage: Passage, param: str, model: Model) -> None:
     data = bytes(passage.data)
     changed = {"longer": data + TRAILING, "shorter": data[:-4], "empty": data[:8]}[param]
     passage.pass_raw(passage.mend(changed))
+
+
+BIT_BYTES = 2
+
+
+def bits(place: Place, model: Model) -> Iterable[Param]:
+    """Every bit at the beginning of a frame: flags, kinds, and sizes for most wires."""
+    if place.direction == "out" and place.ordinal <= 1 and isinstance(place.data, bytes):
+        for bit in range(8 * min(BIT_BYTES, place.size)):
+            yield str(bit), bit
+
+
+@act("bit", bits, lies=True)
+def flip_bit(passage: Passage, param: int, model: Model) -> None:
+    """A bit at the beginning of the frame is the other one; nothing else is mended."""
+    data = bytearray(passage.data)
+    if param < 8 * len(data):
+        data[param // 8] ^= 0x80 >> param % 8
+    passage.pass_raw(bytes(data))
 
 
 def numbers(place: Place, model: Model) -> Iterable[Param]:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import json
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
 from msgspec import UNSET
 
+from conformance.adapter.messages import body_bytes
 from conformance.sweep.facts import Facts, Record
-from conformance.sweep.model import Args, Asks, Model
+from conformance.sweep.model import Args, Asks, Model, Whole
 from conformance.sweep.tape import Moment
 from conformance.sweep.view import Conn
 from fakebrokers.core.frames import Frame, Malformed
 from fakebrokers.core.session import Codec
+from fakebrokers.moleculer.mqtt.frames import Subscribe as Topics
 from fakebrokers.moleculer.nats.frames import Err, NatsPing, NatsPong, Sub, Unsub
 from fakebrokers.moleculer.packets import (
     PACKETS,
@@ -27,14 +31,26 @@ from fakebrokers.moleculer.packets import (
     Request,
     Response,
 )
-from scenarios.moleculer.sweep.reading import GARBAGE, ReadingCodec
+from fakebrokers.moleculer.redis.frames import Subscribe as Channels
+from scenarios.moleculer.sweep.offering import offered
+from scenarios.moleculer.sweep.reading import GARBAGE, EitherCodec, ReadingCodec, Wire
 from scenarios.moleculer.sweep.roster import wrong_roster
+from scenarios.moleculer.sweep.sending import wrong_sending
+from scenarios.moleculer.sweep.spelling import spellings
 from scenarios.moleculer.sweep.surfacing import due
 from scenarios.moleculer.sweep.tracking import VERSION, Tracking
 
+HEARTBEAT_S = 10.0  #: of a node that is told nothing else
 OK, NOT_FOUND, FAILED = 200, 404, 500
 PEER, STRANGER = "peer", "stranger"  #: a fake node, and one that nobody has seen
 BY: dict[str, Any] = {"ver": VERSION, "sender": STRANGER}
+
+
+def meta_of(args: Args, answer: Response) -> Mapping[str, Any]:
+    """The meta of the call with that of its answer over it."""
+    if answer.stream is True or not isinstance(answer.meta, Mapping):
+        return {}
+    return {"meta": Whole({**(args.get("meta") or {}), **answer.meta})}
 
 
 def answer_of(answer: Response) -> Mapping[str, Any]:
@@ -50,6 +66,7 @@ OPS = {
         lambda args, frame: frame.action == args["action"] and frame.params == args.get("params", {}),
         answer_of,
         apt=lambda args, answer: isinstance(answer.success, bool) and answer.stream is not True,
+        also=meta_of,
     ),
     "mol.ping": Asks(
         Ping,
@@ -132,17 +149,31 @@ class MoleculerModel(Model):
     unasked = UNASKED
     noise = NOISE
     happenings = HAPPENINGS
-    set_up = (Sub, Unsub, NatsPing, NatsPong)
+    set_up = (Sub, Unsub, NatsPing, NatsPong, Channels, Topics)
     answer_within_s = 3.0
     answers_move = True
+    troubles = (
+        *(("rst", None), ("fin", None), ("rst-before", None), ("lost", None), ("cut-fin", 5), ("bit", 0)),
+        *(("contradict", ["instead", None]), ("contradict", ["instead", 504]), ("shape", "shorter")),
+        *(("latency", 3.0), ("goodbye", "stays"), ("twice", None)),
+    )
+    fixed = (
+        *("node_id", "namespace", "timeout_ms", "sleep_ms", "params", "chunk", "len", "seed", "gen"),
+        *("meta", "actions"),
+    )
     rosters = ("mol.registry",)
     listening = ("mol.listen",)
+    sending = ("mol.call", "mol.emit", "mol.broadcast")
     refuses_by_itself = (NOT_FOUND,)
     ok, refusal = OK, FAILED
     refusals = (0, NOT_FOUND, 504, 2**31, "ENOENT", None)
 
     def codec(self, side: str) -> Codec:
         return ReadingCodec("client" if side == "client" else "server")
+
+    def codecs(self, socket: str = "") -> tuple[Codec, Codec]:
+        wire = Wire()
+        return EitherCodec("client", wire), EitherCodec("server", wire)
 
     def is_garbage(self, frame: Malformed) -> bool:
         return frame.code == GARBAGE
@@ -152,11 +183,35 @@ class MoleculerModel(Model):
             return None
         return frame.timeout / 1000 if frame.timeout else None
 
+    def know(self, conns: Mapping[str, Conn], ops: Sequence[Any]) -> None:
+        """Every node says that it lives as often as it was told to."""
+        options = [done.args["options"] for done in ops if done.op == "connect"]
+        beats = [one.get("heartbeat_s", HEARTBEAT_S) for one in options]
+        for conn in conns.values():
+            conn.agreed = conn.agreed._replace(heartbeat_s=max(beats, default=HEARTBEAT_S))
+            conn.agreed = conn.agreed._replace(quiet_s=(math.inf, math.inf))
+
+    def wrong_sending(self, case: Any, done: Any) -> str:
+        return wrong_sending(case, done)
+
+    def offered(self, case: Any) -> Sequence[tuple[Moment, Any]]:
+        return offered(case)
+
+    def streamed(self, args: Args, result: Any) -> tuple[bytes | None, bytes | None]:
+        given = args.get("stream")
+        objects = args.get("objects")
+        source = body_bytes(given) if given else b"".join(json.dumps(one).encode() for one in objects or ())
+        data = result.value.get("data") if result is not None and result.ok else None
+        return (source if given or objects else None), _stream_in(data)
+
     def wrong_roster(self, case: Any, told: Args, begun: Moment, ended: Moment) -> str:
         return wrong_roster(case, told, begun, ended)
 
     def due(self, case: Any, args: Args, begun: Moment) -> list[tuple[Moment, Record]]:
         return due(case, args, begun)
+
+    def spellings(self, frame: Frame, data: Any) -> Mapping[str, Any]:
+        return spellings(bytes(data))
 
     def track(self, conn: Conn, facts: Facts) -> None:
         Tracking(conn, facts).run()
@@ -178,6 +233,15 @@ class MoleculerModel(Model):
         elif code:
             error["code"] = code
         return msgspec.structs.replace(frame, success=False, data=None, error=error)
+
+
+def _stream_in(data: Any) -> bytes | None:
+    """The stream that an op has returned."""
+    if not isinstance(data, Mapping):
+        return None
+    if "objects" in data:
+        return b"".join(json.dumps(one).encode() for one in data["objects"])
+    return body_bytes(data["stream"]) if "stream" in data and "sha256" not in data["stream"] else None
 
 
 MODEL = MoleculerModel()

@@ -6,17 +6,20 @@ line begins.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 import msgspec
 
 from fakebrokers.core.frames import Frame, Malformed
 from fakebrokers.core.session import Codec
+from fakebrokers.moleculer.mqtt.codec import MqttCodec
 from fakebrokers.moleculer.nats.codec import NatsCodec, Side
 from fakebrokers.moleculer.nats.frames import Msg
 from fakebrokers.moleculer.packets import Packet, values_of
+from fakebrokers.moleculer.redis.codec import RedisCodec
 
 CRLF = b"\r\n"
+ALONE = (b"PING", b"PONG")
 WITH_PAYLOAD = (b"MSG", b"HMSG", b"PUB", b"HPUB")
 LINE_MAX = 64 * 1024  #: bytes of a line
 PAYLOAD_MAX = 64 << 20  #: bytes of a payload
@@ -29,6 +32,47 @@ def wrapped(frame: Frame) -> Frame | None:
     if not isinstance(frame, Packet):
         return None
     return Msg(f"MOL.{frame.COMMAND}.client", "1", msgspec.json.encode(values_of(frame)))
+
+
+class Wire:
+    """What is spoken on a connection: NATS, unless the client's first byte says otherwise."""
+
+    def __init__(self) -> None:
+        self.is_known = False
+        self.make: Callable[[Side], Codec] = ReadingCodec
+
+    def see(self, side: Side, data: bytes) -> None:
+        """The first bytes for one side."""
+        if not self.is_known and data:
+            self.is_known = True
+            if side == "server":
+                self.make = _SPOKEN.get(data[:1], ReadingCodec)
+
+
+class EitherCodec(Codec):
+    """One direction of a connection of any transporter; two of them share what is spoken."""
+
+    def __init__(self, side: Side, wire: Wire) -> None:
+        self._side: Side = side
+        self._wire = wire
+        self._codec: Codec | None = None
+
+    def fresh(self) -> EitherCodec:
+        return EitherCodec(self._side, self._wire)
+
+    @property
+    def partial(self) -> int:
+        """Bytes of a frame that has not arrived whole."""
+        return 0 if self._codec is None else self._codec.partial
+
+    def encode(self, frame: Frame) -> bytes:
+        return ReadingCodec(self._side).encode(frame)
+
+    def feed(self, unit: bytes) -> Iterator[tuple[Frame, int]]:
+        if self._codec is None:
+            self._wire.see(self._side, unit)
+            self._codec = self._wire.make(self._side)
+        yield from self._codec.feed(unit)
 
 
 class ReadingCodec(Codec):
@@ -74,6 +118,9 @@ class ReadingCodec(Codec):
             del self._buffer[:size]
             return Malformed(line[:256], "a control character in a line"), size
         words = line.split()
+        if line[:4].upper() in ALONE and words[0].upper() not in ALONE:
+            del self._buffer[:size]
+            return Malformed(line[:256], "a word that goes on"), size
         if words and words[0].upper() in WITH_PAYLOAD:
             if not words[-1].isdigit() or len(words[-1]) > DIGITS_MAX:
                 return self._lost("a size that is no number")
@@ -93,3 +140,10 @@ class ReadingCodec(Codec):
     def _lost(self, problem: str) -> tuple[Frame, int]:
         self._is_lost = True
         return Malformed(bytes(self._buffer[:256]), problem, GARBAGE), len(self._buffer)
+
+
+#: What else the first byte of a client tells.
+_SPOKEN: Mapping[bytes, Callable[[Side], Codec]] = {
+    b"*": lambda side: RedisCodec(side, resp3=True),
+    b"\x10": lambda side: MqttCodec(),
+}

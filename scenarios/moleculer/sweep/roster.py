@@ -20,6 +20,7 @@ class Member:
     def __init__(self) -> None:
         self.available = False
         self.services: list[str] = []
+        self.listed: list[Any] = []
         self.seq = 0
         self.instance: Any = None
         self.heard_s = 0.0
@@ -29,6 +30,7 @@ class Member:
         seq = info.seq if isinstance(info.seq, int) else 1
         if not self.available or seq > self.seq or info.instanceID != self.instance:
             listed = info.services if isinstance(info.services, list) else []
+            self.listed = listed
             self.services = [str(one.get("fullName") or one.get("name")) for one in listed]
             self.seq, self.instance = seq, info.instanceID
 
@@ -41,7 +43,7 @@ def members(case: Case, until: Moment, timeout_s: float) -> dict[str, Member | N
         member = found.setdefault(packet.sender, Member())
         silent_s = at.t - member.heard_s
         if member.available and silent_s > timeout_s:
-            member.available, member.services = False, []
+            member.available, member.services, member.listed = False, [], []
             if silent_s < timeout_s + LATE_S:
                 unsure.add(packet.sender)
         if isinstance(packet, Info):
@@ -52,12 +54,12 @@ def members(case: Case, until: Moment, timeout_s: float) -> dict[str, Member | N
         elif isinstance(packet, Heartbeat) and member.available:
             member.heard_s = at.t
         elif isinstance(packet, Disconnect):
-            member.available, member.services = False, []
+            member.available, member.services, member.listed = False, [], []
             unsure.discard(packet.sender)
     for name, member in found.items():
         silent_s = until.t - member.heard_s
         if member.available and silent_s > timeout_s:
-            member.available, member.services = False, []
+            member.available, member.services, member.listed = False, [], []
             if silent_s < timeout_s + LATE_S:
                 unsure.add(name)
     return {name: None if name in unsure else member for name, member in found.items()}
@@ -70,6 +72,7 @@ def _heard(case: Case, until: Moment) -> Iterator[tuple[Moment, Any]]:
         for conn in case.conns.values()
         for seen in conn.of("out")
         if isinstance(seen.frame, Info | Heartbeat | Disconnect) and seen.at < until
+        if conn.goodbye is None or seen.at < conn.goodbye
     ]
     for at, packet in sorted(rows, key=lambda row: row[0]):
         if packet.ver == VERSION and isinstance(packet.sender, str):

@@ -2,19 +2,36 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Hashable, Mapping
 from typing import Any
 
 from msgspec import UNSET
 
 from conformance.sweep.acts.inside import opened
-from conformance.sweep.facts import Dropped, Facts, Question
+from conformance.sweep.facts import Announced, Dropped, Facts, Flow, Question, Sent
 from conformance.sweep.tape import Moment
 from conformance.sweep.view import Agreed, Conn
 from fakebrokers.core.frames import Frame, kind_of
+from fakebrokers.moleculer.mqtt import frames as mqtt
+from fakebrokers.moleculer.mqtt.frames import Subscribe as Topics
 from fakebrokers.moleculer.nats.frames import Err, Msg, NatsPing, NatsPong, Pub, ServerInfo, Sub
-from fakebrokers.moleculer.packets import Disconnect, Discover, Info, Packet, Ping, Pong, Request, Response
+from fakebrokers.moleculer.packets import (
+    Disconnect,
+    Discover,
+    Event,
+    Heartbeat,
+    Info,
+    Packet,
+    Ping,
+    Pong,
+    Request,
+    Response,
+)
+from fakebrokers.moleculer.redis import frames as redis
+from fakebrokers.moleculer.redis.frames import Subscribe as Channels
 from fakebrokers.moleculer.topics import topic_of
+from scenarios.moleculer.sweep.legal import problem
 from scenarios.moleculer.sweep.serving import wrong_answer
 
 VERSION = "5"
@@ -32,6 +49,9 @@ class Tracking:
         self.conn = conn
         self.facts = facts
         self._node = ""  #: of the client
+        self._prefix = ""  #: of its topics
+        self._ids: set[Hashable] = set()  #: of what the client has asked or sent
+        self._plain: set[Hashable] = set()  #: what was answered, and not by a stream
         self._pings = 0  #: of the client to the server, without an answer
         self._said = False  #: the client has said something to others
         self._listens = False
@@ -44,6 +64,8 @@ class Tracking:
             ("in", NatsPing): self._wants,
             ("in", NatsPong): lambda frame, topic, at: self._answer_back("NATS", frame, at),
             ("in", Sub): self._listen,
+            ("in", Channels): self._listens_to,
+            ("in", Topics): self._listens_to,
             ("in", Request): self._request,
             ("out", Response): self._response,
             ("in", Ping): self._ping,
@@ -51,7 +73,7 @@ class Tracking:
             ("out", Request): self._to_serve,
             ("in", Response): self._served,
             ("out", Ping): self._pinged,
-            ("in", Pong): lambda frame, topic, at: self._answer_back(("PING", frame.id), frame, at),
+            ("in", Pong): lambda frame, topic, at: self._answer_back(("PING", frame.id or None), frame, at),
             ("out", Discover): self._discovered,
             ("in", Info): self._tells,
             ("out", Disconnect): self._left,
@@ -62,13 +84,17 @@ class Tracking:
         """Note everything."""
         frames = []
         for seen in self.conn.frames:
-            topic = seen.frame.subject if isinstance(seen.frame, Pub | Msg) else ""
+            topic = topic_in(seen.frame)
             frame = opened(seen.frame)
             frames.append(seen._replace(frame=frame))
             if seen.direction == "out" and isinstance(frame, Packet) and not self._counts(frame, topic):
                 continue
             if seen.direction == "in" and topic:
                 self._said = True
+                if not isinstance(seen.frame, Pub) and self.conn.ready is None:
+                    self.conn.ready = seen.at
+                    self.conn.signs = []
+                self._sent(frame, topic, seen.at)
             step = self._steps.get((seen.direction, type(frame)))
             if step is not None:
                 step(frame, topic, seen.at)
@@ -80,12 +106,36 @@ class Tracking:
         own = packet.sender == self._node and not isinstance(packet, Request | Response)
         if parts is None or parts.command.removesuffix("B") != packet.COMMAND:
             return False
+        if self._prefix and parts.prefix != self._prefix:
+            return False
         return packet.ver == VERSION and isinstance(packet.sender, str) and packet.sender != "" and not own
+
+    def _sent(self, frame: Frame, topic: str, at: Moment) -> None:
+        """What the client says to other nodes."""
+        parts = topic_of(topic)
+        if not isinstance(frame, Packet) or parts is None:
+            self.facts.broken.append((at, f"no packet on {topic}"))
+            return
+        self.facts.sent.append(
+            Sent(self.conn, at, f"{parts.command}.{parts.rest}" if parts.rest else parts.command, frame)
+        )
+        wrong = problem(frame)
+        if frame.ver != VERSION or (self._node and frame.sender != self._node):
+            wrong = f"{frame.COMMAND} of version {frame.ver!r} by {frame.sender!r}"
+        if isinstance(frame, Request | Event) and getattr(frame, "seq", UNSET) in (UNSET, 0):
+            key = frame.id, topic if parts.command == "EVENTB" else ""
+            wrong = f"{frame.COMMAND} with an id that was used before" if key in self._ids else wrong
+            self._ids.add(key)
+        if wrong:
+            self.facts.broken.append((at, wrong))
+        if isinstance(frame, Heartbeat) and self.conn.signs is not None:
+            self.conn.signs.append(at.t)
 
     # the server
 
     def _info(self, frame: Any, topic: str, at: Moment) -> None:
         self.conn.agreed = Agreed(at=at)
+        self.conn.signs = self.conn.signs or []
 
     def _wants(self, frame: Any, topic: str, at: Moment) -> None:
         self._pings += 1
@@ -99,9 +149,18 @@ class Tracking:
 
     def _listen(self, frame: Any, topic: str, at: Moment) -> None:
         self._listens = True
-        parts = topic_of(frame.subject)
+        self._is_own(frame.subject)
+
+    def _listens_to(self, frame: Any, topic: str, at: Moment) -> None:
+        """Of the other transporters; the server has taken them in when the client says something."""
+        for name in frame.channels if isinstance(frame, Channels) else [row[0] for row in frame.filters]:
+            self._is_own(name)
+
+    def _is_own(self, subject: str) -> None:
+        """The topic of answers is the client's alone, and tells its name and its network."""
+        parts = topic_of(subject)
         if parts is not None and parts.command == "RES":
-            self._node = parts.rest
+            self._node, self._prefix = parts.rest, parts.prefix
 
     def _refused(self, frame: Any, topic: str, at: Moment) -> None:
         self.conn.goodbye = self.conn.goodbye or at
@@ -128,12 +187,68 @@ class Tracking:
                 return
 
     def _request(self, frame: Request, topic: str, at: Moment) -> None:
+        parts = topic_of(topic)
         if frame.seq in (UNSET, 0):
             self._ask(frame, frame.id, at)
+            self.facts.questions[-1].to = parts.rest if parts and parts.command == "REQ" else None
+            self._check_parent(frame, at)
+        if frame.stream is True or frame.seq not in (UNSET, 0):
+            self._piece("in", self._question(self.facts.questions, frame.id), frame, frame.params, at)
 
     def _response(self, frame: Response, topic: str, at: Moment) -> None:
+        if frame.stream is True or frame.seq not in (UNSET, None, 0):
+            self._piece("out", self._question(self.facts.questions, frame.id), frame, frame.data, at)
         if frame.seq in (UNSET, None, 0):
+            if frame.stream is not True:
+                self._plain.add(frame.id)
             self._answered(Request, frame.id, frame, at, frame.success is True, code_of(frame))
+
+    def _question(self, asked: list[Question], key: Hashable) -> Question | None:
+        return next((one for one in reversed(asked) if one.key == key), None)
+
+    def _piece(self, direction: str, question: Question | None, frame: Any, payload: Any, at: Moment) -> None:
+        """A packet of a stream; those with an error say no, and end it."""
+        if (
+            question is None
+            or not isinstance(frame.seq, int)
+            or (direction == "out" and frame.id in self._plain)
+        ):
+            return
+        known = [one for one in self.facts.flows if one.question is question and one.direction == direction]
+        if not known:
+            known = [Flow(direction, question, at)]
+            self.facts.flows += known
+        flow = known[0]
+        flow.is_sure = flow.is_sure and self.conn.goodbye is None
+        flow.is_opened = flow.is_opened or frame.seq == 0
+        if direction == "in" and (frame.seq in flow.pieces or flow.last is not None):
+            self.facts.broken.append((at, f"packet {frame.seq} of a stream again, or behind its end"))
+        if frame.seq > 0 and frame.stream is True:
+            flow.pieces.setdefault(frame.seq, bytes_of(payload))
+        elif frame.seq > 0 and flow.last is None and frame.seq not in flow.pieces:
+            flow.last = frame.seq
+            error = getattr(frame, "error", UNSET)
+            flags = frame.headers if isinstance(frame.headers, Mapping) else {}
+            flow.error = flags.get("$streamError") or (error if error is not UNSET else None)
+            if getattr(frame, "success", True) is False:
+                flow.error = flow.error or {}
+            flow.code = code_in(flow.error)
+        flow.note(at)
+
+    def _check_parent(self, frame: Request, at: Moment) -> None:
+        """What is asked on behalf of a request says so (docs/protocols/moleculer.md, 4.5)."""
+        if not isinstance(frame.parentID, str):
+            return
+        parent: Any = self._question(self.facts.asked_back, ("REQ", frame.parentID))
+        if parent is None:
+            self.facts.broken.append((at, f"a REQ on behalf of {frame.parentID}, which nobody has asked"))
+            return
+        asked = parent.frame
+        level = asked.level + 1 if isinstance(asked.level, int) else frame.level
+        wanted = level, asked.requestID or asked.id
+        if (frame.level, frame.requestID) != wanted or not isinstance(frame.caller, str):
+            got = frame.level, frame.requestID, frame.caller
+            self.facts.broken.append((at, f"a REQ on behalf of another with {got}, not {wanted}"))
 
     def _ping(self, frame: Ping, topic: str, at: Moment) -> None:
         if topic.count(".") > 1:
@@ -176,19 +291,56 @@ class Tracking:
             self._answer_back(("REQ", frame.id), frame, at)
 
     def _pinged(self, frame: Ping, topic: str, at: Moment) -> None:
-        self._asked_back(frame, ("PING", frame.id), at)
+        self._asked_back(frame, ("PING", frame.id or None), at)
 
     def _discovered(self, frame: Discover, topic: str, at: Moment) -> None:
         self._asked_back(frame, ("DISCOVER", frame.sender), at)
 
     def _tells(self, frame: Info, topic: str, at: Moment) -> None:
         parts = topic_of(topic)
+        if parts is not None and not parts.rest:
+            names = announced_by(frame)
+            self.facts.announced.append(Announced(self.conn, at, names))
         if parts is not None and parts.rest:
             self._answer_back(("DISCOVER", parts.rest), frame, at, only=False)
 
 
+def topic_in(frame: Frame) -> str:
+    """Where a message of any transporter goes, or comes from; "" for what is none."""
+    if isinstance(frame, Pub | Msg):
+        return frame.subject
+    if isinstance(frame, redis.Publish | redis.Message):
+        return frame.channel
+    return frame.topic if isinstance(frame, mqtt.Publish) else ""
+
+
+def announced_by(info: Info) -> Any:
+    """What an INFO offers: the names of its actions, and the patterns of its events."""
+    services = info.services if isinstance(info.services, list) else []
+    actions = {name for one in services for name in one.get("actions") or ()}
+    return frozenset(actions), frozenset(pattern for one in services for pattern in one.get("events") or ())
+
+
+def bytes_of(payload: Any) -> bytes:
+    """A piece of a stream: a Buffer, or an object."""
+    if (
+        isinstance(payload, Mapping)
+        and payload.get("type") == "Buffer"
+        and isinstance(payload.get("data"), list)
+    ):
+        try:
+            return bytes(payload["data"])
+        except (TypeError, ValueError):
+            return b""
+    return json.dumps(payload).encode()
+
+
 def code_of(answer: Response) -> Any:
     """The code of a refusal; None where it tells none."""
-    error = answer.error
+    return code_in(answer.error)
+
+
+def code_in(error: Any) -> Any:
+    """The code of an error object."""
     code = error.get("code") if isinstance(error, Mapping) else None
-    return code if isinstance(code, int | str) else None
+    return code if isinstance(code, int | str) and not isinstance(code, bool) else None

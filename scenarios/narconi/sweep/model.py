@@ -11,18 +11,20 @@ from conformance.adapter.kit import report_body
 from conformance.adapter.messages import body_bytes
 from conformance.sweep.facts import Facts
 from conformance.sweep.model import Args, Asks, Model
-from conformance.sweep.view import Conn
+from conformance.sweep.view import Agreed, Conn
 from fakebrokers.core.frames import Frame
 from fakebrokers.core.session import Codec
 from fakebrokers.narconi import frames as f
 from fakebrokers.narconi.codec import NarconiCodec
 from fakebrokers.narconi.websocket import CLOSE, CONTINUATION, PING, TEXT, encode_frame
 from scenarios.narconi.sweep.reading import ANSWERS, Answers, Requests
+from scenarios.narconi.sweep.spelling import spellings
 from scenarios.narconi.sweep.tracking import Tracking
 
 PROJECT = "test"  #: what clients use where no option says otherwise
 EMPTY = (("Content-Length", "0"),)
 PREFIX = "x-msg-x-"
+METADATA = ("x-msg-", "content-type")
 #: What an answer with a yes looks like.
 YES: Mapping[type[Frame], tuple[int, ...]] = {
     f.QueueEnsured: (201,),
@@ -56,12 +58,27 @@ def _of(args: Args, frame: f.HttpRequest) -> bool:
     return bool(frame.queue == args["target"])
 
 
+def carries(args: Args, frame: f.HttpRequest) -> bool:
+    """Whether a request has the body and the metadata that were given, and no other."""
+    given = {name.lower(): plain(text_of(value)) for name, value in (args.get("headers") or {}).items()}
+    there = {name.lower(): plain(value) for name, value in frame.headers if name.lower().startswith(METADATA)}
+    return frame.body == body_bytes(args["body"]) and there == given
+
+
+def plain(text: str) -> str:
+    """What a header says, as far as the fake reads it as it was written: that is ASCII."""
+    return "".join(letter if letter.isascii() else "?" for letter in text)
+
+
+def text_of(value: Any) -> str:
+    """A value of metadata in a header."""
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+
+
 OPS = {
     "narc.ensure_queue": Asks(f.EnsureQueue, _of),
     "narc.delete_queue": Asks(f.DeleteQueue, _of),
-    "narc.post": Asks(
-        f.HttpPublish, lambda args, frame: _of(args, frame) and frame.body == body_bytes(args["body"])
-    ),
+    "narc.post": Asks(f.HttpPublish, lambda args, frame: _of(args, frame) and carries(args, frame)),
     "narc.take": Asks(f.HttpConsume, _of, taken),
 }
 
@@ -131,8 +148,14 @@ class NarconiModel(Model):
     noise = NOISE
     happenings = HAPPENINGS
     ok, refusal = 200, 404
-    refusals = (400, 403, 429, 500, 503, 999)
+    refusals = (202, 301, 400, 403, 429, 500, 503, 999)
     connects_late = True
+    fixed = ("encoding",)
+    troubles = (
+        *(("rst", None), ("fin", None), ("rst-before", None), ("lost", None), ("cut-fin", 5), ("bit", 0)),
+        *(("contradict", ["instead", None]), ("contradict", ["instead", 503]), ("shape", "shorter")),
+        *(("latency", 3.0), ("goodbye", "stays")),
+    )
     answers_in_order = True
 
     def codec(self, side: str) -> Codec:
@@ -167,13 +190,31 @@ class NarconiModel(Model):
         other: Frame = msgspec.structs.replace(frame, status=said if self.accepts(frame) else yes[0])
         return other
 
+    def spellings(self, frame: Frame, data: Any) -> Mapping[str, Any]:
+        return spellings(frame, bytes(data))
+
     def payload_at(self, frame: Frame) -> int | None:
+        if isinstance(frame, f.HttpResponse):
+            return None if not frame.body else len(NarconiCodec().encode(frame)) - len(frame.body)
         if not isinstance(frame, f.WsDeliver) or frame.encoding is not None or not frame.payload:
             return None
         return len(NarconiCodec().encode(frame)) - len(frame.payload)
 
     def track(self, conn: Conn, facts: Facts) -> None:
         Tracking(self, conn, facts).run()
+
+    def know(self, conns: Mapping[str, Conn], ops: Sequence[Any]) -> None:
+        """A client that keeps its connections alive sends a ping in each interval, and wants a pong."""
+        beats = [done.args["options"].get("keepalive_s") for done in ops if done.op == "connect"]
+        if not beats or None in beats:
+            return
+        for conn in conns.values():
+            if conn.is_session:
+                sent = [seen.at.t for seen in conn.of("in") if isinstance(seen.frame, f.WsPing)]
+                pongs = [seen.at.t for seen in conn.of("out") if isinstance(seen.frame, f.WsPong)]
+                conn.signs = sent
+                conn.agreed = Agreed(2 * max(beats), quiet_s=(0.0, 2 * max(beats)))
+                conn.answered = pongs
 
     def is_opening(self, frame: Frame) -> bool:
         return isinstance(frame, f.WsUpgrade)

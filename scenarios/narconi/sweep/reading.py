@@ -93,7 +93,7 @@ class Answers(NarconiCodec):
             return
         self._bytes += unit
         try:
-            while self._bytes and (found := self._response()) is not None:
+            while self._goes_on and (found := self._response()) is not None:
                 yield found
                 if self._frames is not None:
                     rest = bytes(self._bytes)
@@ -104,6 +104,10 @@ class Answers(NarconiCodec):
             data = bytes(self._bytes)
             self._bytes.clear()
             yield Malformed(data[:SHOWN], str(bad), "http"), len(data)
+
+    @property
+    def _goes_on(self) -> bool:
+        return bool(self._bytes) and not self._is_dead
 
     def _response(self) -> _Pair | None:
         """The next answer, taken from the bytes; None while it is not whole."""

@@ -21,6 +21,7 @@ from conformance.sweep.tape import Moment
 from conformance.sweep.view import Conn
 from fakebrokers.narconi import frames as f
 from fakebrokers.narconi.routes import find_route
+from scenarios.narconi.sweep.legal import problem
 from scenarios.narconi.sweep.reading import is_accepted
 
 DONE = (None, 1000, 1001)  #: codes of a Close that says no more than that; others tell of an error
@@ -52,6 +53,10 @@ class Tracking:
         """Note everything."""
         for seen in self.conn.frames:
             frame = seen.frame
+            if isinstance(frame, f.HttpRequest):
+                wrong = problem(frame, self._keys())
+                if wrong:
+                    self.facts.broken.append((seen.at, wrong))
             if isinstance(frame, f.HttpRequest) and not isinstance(frame, f.WsUpgrade):
                 self.conn.ready = self.conn.ready or self.conn.accepted
                 self.conn.is_session = False
@@ -69,6 +74,11 @@ class Tracking:
         self._part()
         if self._window is not None:
             self._window.closed = self._window.closed or self.conn.ended
+
+    def _keys(self) -> set[str]:
+        """The keys of the upgrades on other connections."""
+        asked = [one.frame for one in self.facts.questions if isinstance(one.frame, f.WsUpgrade)]
+        return {one.header("sec-websocket-key") or "" for one in asked}
 
     def _part(self) -> None:
         """A Close frame is answered before the connection is ended (RFC 6455, 5.5.1)."""

@@ -1,0 +1,59 @@
+"""Base scripts over the other transporters: the same application, on another wire."""
+
+from __future__ import annotations
+
+from conformance.sweep.bases import Base, Stage, base
+from fakebrokers.faults import slice_
+from scenarios.moleculer.sweep._shared import NODE, begin, joined, peer, probed
+from scenarios.moleculer.sweep.serving import ACTIONS
+
+LARGE = (100, 127, 128, 16_000, 17_000, 100_000)  #: around the borders of lengths of MQTT, and a large one
+
+
+def over(transporter: str, bytes_per_write: int = 0) -> Base:
+    """An application over a transporter.
+
+    Args:
+        bytes_per_write: Of the server; 0: each message in one.
+    """
+
+    async def script(stage: Stage) -> None:
+        """Calls, answers and events over another transporter, and through two losses."""
+        node = peer(stage)
+        if bytes_per_write:
+            stage.broker.faults.add(slice_(bytes_per_write, direction="out"))
+        await joined(stage, transporter=stage.broker.url)
+        await stage.op("mol.serve", service="s", actions=ACTIONS)
+        await stage.op("mol.listen", sub="one", event="mine.*", on_message={"mode": "event"})
+        await stage.sleep(1)
+        for number in range(3):
+            calls = [begin(stage, "p.echo", {"n": number, "of": of}) for of in "äb"]
+            calls += [
+                begin(stage, "p.fail", {"code": 422, "n": number}),
+                begin(stage, "p.wait", {"n": number}, 1.0),
+            ]
+            calls.append(stage.begin("mol.ping", node="peer"))
+            for action in ("s.echo", "s.fail", "s.value", "s.nowhere"):
+                node.start_call(action, {"n": number}, target=NODE, timeout=5.0)
+            node.emit("mine.a", {"n": number})
+            await stage.op("mol.emit", event="news.a", data={"n": number})
+            await stage.op("mol.broadcast", event="news.b", data={"n": number})
+            await stage.ended(calls)
+            if number < 2:
+                stage.kill("fin" if number else "rst")
+                await stage.sleep(5)
+        if not bytes_per_write:
+            for size in LARGE:
+                await begin(stage, "p.echo", "x" * size)
+                node.start_call("s.echo", "y" * size, target=NODE, timeout=5.0)
+        await stage.sleep(25)
+        await stage.op("mol.registry")
+        await probed(stage)
+
+    name = f"over-{transporter}" + (f"-by-{bytes_per_write}" if bytes_per_write else "")
+    server = {"transporter": transporter}
+    return base(role="caller", bends=False, server=server, name=name)(script)
+
+
+CARRIERS = [over(transporter, count) for transporter in ("redis", "mqtt") for count in (0, 3)]
+CARRIERS.append(over("nats", 3))

@@ -1,0 +1,121 @@
+"""What every packet of a node has to have (docs/protocols/moleculer.md, 4)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from msgspec import UNSET
+
+from fakebrokers.moleculer.packets import Event, Heartbeat, Info, Packet, Ping, Pong, Request, Response
+
+Test = Callable[[Any], bool]
+
+
+def _text(value: Any) -> bool:
+    return isinstance(value, str) and value != ""
+
+
+def _number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and value >= 0
+
+
+def _count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 1
+
+
+def _object(value: Any) -> bool:
+    return isinstance(value, Mapping)
+
+
+def _flag(value: Any) -> bool:
+    return isinstance(value, bool)
+
+
+def _none_or(test: Test) -> Test:
+    return lambda value: value is None or test(value)
+
+
+def _absent_or(test: Test) -> Test:
+    return lambda value: value is UNSET or value is None or test(value)
+
+
+MEMBERS: Mapping[type[Packet], Mapping[str, Test]] = {
+    Info: {
+        "services": lambda value: isinstance(value, list),
+        "ipList": lambda value: isinstance(value, list) and all(map(_text, value)),
+        "hostname": _text,
+        "client": lambda value: _object(value) and _text(value.get("type")),
+        "config": _object,
+        "instanceID": _text,
+        "metadata": _object,
+        "seq": _count,
+    },
+    Heartbeat: {"cpu": _none_or(_number)},
+    Ping: {"time": _number},
+    Pong: {"arrived": _number},
+    Request: {
+        "id": _text,
+        "action": _text,
+        "meta": _object,
+        "headers": _object,
+        "timeout": _number,
+        "level": _count,
+        "requestID": _text,
+        "parentID": _none_or(_text),
+        "caller": _none_or(_text),
+        "stream": _flag,
+    },
+    Response: {
+        "id": lambda value: isinstance(value, str),
+        "meta": _object,
+        "success": _flag,
+        "headers": _none_or(_object),
+        "stream": _absent_or(_flag),
+    },
+    Event: {
+        "id": _text,
+        "event": _text,
+        "meta": _object,
+        "headers": _object,
+        "broadcast": _flag,
+        "groups": _absent_or(lambda value: isinstance(value, list)),
+        "level": _count,
+    },
+}
+
+
+def problem(packet: Packet) -> str:
+    """What is wrong with a packet of the client; "" if nothing is."""
+    for name, test in MEMBERS.get(type(packet), {}).items():
+        value = getattr(packet, name)
+        if not test(value):
+            shown = "is missing" if value is UNSET else f"is {value!r:.60}"
+            return f"{name} of {packet.COMMAND} {shown}"
+    if isinstance(packet, Info):
+        return _services_problem(packet.services)
+    if isinstance(packet, Response):
+        return _response_problem(packet)
+    if isinstance(packet, Request) and packet.stream is True and not isinstance(packet.seq, int):
+        return "a REQ with a stream and without a seq"
+    return ""
+
+
+def _services_problem(services: list[Any]) -> str:
+    for service in services:
+        if not _object(service) or not _text(service.get("name")):
+            return f"a service without a name in INFO: {service!r:.60}"
+        full = service.get("fullName") or service["name"]
+        for name, action in (service.get("actions") or {}).items():
+            if not _object(action) or action.get("name") != name or not name.startswith(f"{full}."):
+                return f"the action {name} of {full} in INFO is {action!r:.60}"
+    return ""
+
+
+def _response_problem(answer: Response) -> str:
+    if answer.success is False:
+        error = answer.error
+        if not _object(error) or not _text(error.get("name")) or not isinstance(error.get("message"), str):
+            return f"a RES without success, whose error is {error!r:.60}"
+        return "" if answer.data in (None, UNSET) else "a RES without success that has data"
+    return "" if answer.error in (None, UNSET) else "a RES with success and an error"

@@ -1,0 +1,199 @@
+"""To whom calls and events of the client go, by what it was told (docs/protocols/moleculer.md, 4.5, 4.8)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from msgspec import UNSET
+
+from conformance.sweep.bases import Done
+from conformance.sweep.case import Case
+from conformance.sweep.facts import Sent
+from conformance.sweep.tape import Moment
+from fakebrokers.moleculer.packets import Event, Info, Request
+from fakebrokers.moleculer.services import matches
+from scenarios.moleculer.sweep.roster import DEFAULT_TIMEOUT_S, members
+
+SAME_S = 0.002
+SETTLED_S = 1.0  #: behind a change of the own services, nobody can say what the client knows of itself
+Groups = dict[str, set[str]]
+
+
+def options_of(case: Case, session: str) -> Mapping[str, Any]:
+    """Those of the session's connect."""
+    for done in case.done("connect"):
+        if done.args["session"] == session:
+            found: Mapping[str, Any] = done.args["options"]
+            return found
+    return {}
+
+
+def wrong_sending(case: Case, done: Done) -> str:
+    """What is wrong with what was sent for a call or an event; "" if nothing is, or it cannot be said."""
+    problem = _wrong_at(case, done, done.begun)
+    if not problem:
+        return ""
+    row = done.begun.row  # in the same instant, nobody can say who was told of what first
+    while row + 1 < len(case.rows) and case.rows[row + 1].t <= done.begun.t + SAME_S:
+        row += 1
+    return problem if _wrong_at(case, done, Moment(row, 1_000, case.rows[row].t)) else ""
+
+
+def _wrong_at(case: Case, done: Done, at: Moment) -> str:
+    options = options_of(case, done.args.get("session", "s1"))
+    if "sessions" in case.notes or not _is_steady(case, done):
+        return ""
+    there = members(case, at, options.get("heartbeat_timeout_s", DEFAULT_TIMEOUT_S))
+    if any(member is None for member in there.values()):
+        return ""
+    own = str(options.get("node_id"))
+    offers: dict[str, list[Any]] = {
+        name: member.listed for name, member in there.items() if member and member.available and name != own
+    }
+    services = _own_services(case, done.begun)
+    if done.op == "mol.call":
+        return "" if _offers(services, done.args["action"]) else _wrong_call(case, done, options, offers)
+    return _wrong_event(case, done, options, offers, {own: services})
+
+
+def _is_steady(case: Case, done: Done) -> bool:
+    """Whether a connection works from well before the op to its end, and nothing changes about then."""
+    assert done.ended is not None
+    changes = [one.begun.t for one in case.done("mol.serve", "mol.unserve", "mol.listen")]
+    if any(done.begun.t - SETTLED_S < change <= done.begun.t for change in changes):
+        return False
+    serving = [conn for conn in case.conns.values() if conn.serves(done.begun)]
+    return len(serving) == 1 and (serving[0].lost() is None or serving[0].lost().t > done.begun.t + 0.01)  # type: ignore[union-attr]
+
+
+def _own_services(case: Case, at: Moment) -> list[Any]:
+    rows = [
+        (seen.at, seen.frame)
+        for conn in case.conns.values()
+        for seen in conn.of("in")
+        if isinstance(seen.frame, Info) and seen.at < at
+    ]
+    last = max(rows, key=lambda row: row[0], default=None)
+    services: Any = [] if last is None else last[1].services
+    return services if isinstance(services, list) else []
+
+
+def _offers(services: Iterable[Any], action: str) -> bool:
+    return any(isinstance(one, Mapping) and action in (one.get("actions") or {}) for one in services)
+
+
+# calls
+
+
+def _wrong_call(case: Case, done: Done, options: Mapping[str, Any], there: Mapping[str, list[Any]]) -> str:
+    assert done.ended is not None and done.result is not None
+    action, params, node = done.args["action"], done.args.get("params", {}), done.args.get("node", "")
+    if sum(1 for one in case.done("mol.call") if one.args == done.args) > 1 or done.result.word == "invalid":
+        return ""
+    asked = [
+        one for one in case.facts.sent
+        if isinstance(one.frame, Request) and one.frame.seq in (UNSET, 0) and one.frame.action == action
+        and one.frame.params == params and done.begun < one.at < done.ended
+    ]  # fmt: skip
+    able = {name for name, services in there.items() if _offers(services, action)}
+    if node:
+        able &= {node}
+    if len(asked) != (1 if able else 0):
+        return f"{action} was asked {len(asked)} times, {sorted(able) or 'nobody'} can answer"
+    return _wrong_request(done, asked[0], able, options) if asked else ""
+
+
+def _wrong_request(done: Done, one: Sent, able: set[str], options: Mapping[str, Any]) -> str:
+    frame: Any = one.frame
+    command, _, rest = str(one.to).partition(".")
+    balances = options.get("disable_balancer") and not done.args.get("node")
+    if balances and (command, rest) != ("REQB", frame.action):
+        return f"{frame.action} was asked on {one.to}, the bus is to balance"
+    if not balances and (command != "REQ" or rest not in able):
+        return f"{frame.action} was asked on {one.to}, {sorted(able)} can answer"
+    if frame.meta != (done.args.get("meta") or {}):
+        return f"{frame.action} was asked with meta {frame.meta}, given was {done.args.get('meta')}"
+    root = (frame.level, frame.parentID, frame.requestID, frame.caller)
+    if root != (1, None, frame.id, None):
+        return f"{frame.action} was asked as if something else had called: {root}"
+    wanted = "stream" in done.args or "objects" in done.args
+    if bool(frame.headers.get("$streamObjectMode")) is not ("objects" in done.args):
+        return (
+            f"{frame.action} was asked with headers {frame.headers}, and objects {done.args.get('objects')}"
+        )
+    return "" if frame.stream is wanted else f"{frame.action} was asked with stream {frame.stream}"
+
+
+# events
+
+
+def _groups(there: Mapping[str, list[Any]], event: str) -> Groups:
+    """The nodes that listen to an event, by group."""
+    found: Groups = {}
+    for node, services in there.items():
+        for service in services:
+            events = service.get("events") if isinstance(service, Mapping) else None
+            for pattern, listener in (events if isinstance(events, Mapping) else {}).items():
+                if matches(pattern, event):
+                    own = listener.get("group") if isinstance(listener, Mapping) else None
+                    found.setdefault(str(own or service.get("name")), set()).add(node)
+    return found
+
+
+def _wrong_event(
+    case: Case,
+    done: Done,
+    options: Mapping[str, Any],
+    there: Mapping[str, list[Any]],
+    own: Mapping[str, list[Any]],
+) -> str:
+    assert done.ended is not None and done.result is not None
+    event, only = done.args["event"], done.args.get("groups")
+    sent = [
+        one for one in case.facts.sent
+        if isinstance(one.frame, Event) and one.frame.event == event and done.begun < one.at < done.ended
+    ]  # fmt: skip
+    if not done.result.ok:
+        return ""
+    for one in sent:
+        if one.frame.data != done.args.get("data"):  # type: ignore[attr-defined]
+            return f"{event} was sent with {one.frame.data!r:.60}, given was {done.args.get('data')!r:.60}"  # type: ignore[attr-defined]
+    chosen = {g: nodes for g, nodes in _groups(there, event).items() if only is None or g in only}
+    local = _groups(own, event)
+    if done.op == "mol.broadcast":
+        return _wrong_broadcast(event, sent, set().union(*chosen.values()), set(own))
+    if options.get("disable_balancer"):
+        wanted = Counter(f"EVENTB.{group}.{event}" for group in chosen if group not in local)
+        got = Counter(str(one.to) for one in sent)
+        return (
+            "" if all(got[to] == wanted[to] for to in wanted) else f"{event} was sent to {got}, not {wanted}"
+        )
+    return _wrong_emit(event, sent, chosen, set(local))
+
+
+def _wrong_broadcast(event: str, sent: list[Sent], nodes: set[str], own: set[str]) -> str:
+    got = Counter(str(one.to) for one in sent)
+    wanted = Counter(f"EVENT.{node}" for node in nodes)
+    mine = {f"EVENT.{node}" for node in own}
+    if any(got[to] != wanted[to] for to in {*got, *wanted} - mine):
+        return f"{event} was broadcast to {sorted(got.elements())}, it is for {sorted(nodes)}"
+    if any(one.frame.broadcast is not True for one in sent):  # type: ignore[attr-defined]
+        return f"{event} was broadcast and does not say so"
+    return ""
+
+
+def _wrong_emit(event: str, sent: list[Sent], chosen: Groups, local: set[str]) -> str:
+    told: Counter[str] = Counter()
+    for one in sent:
+        node, groups = str(one.to).removeprefix("EVENT."), one.frame.groups  # type: ignore[attr-defined]
+        listed = groups if isinstance(groups, list) else []
+        strangers = [g for g in listed if g not in local and node not in chosen.get(g, ())]
+        if strangers or not listed:
+            return f"{event} was sent to {node} for the groups {groups}"
+        told.update(listed)
+    for group in {*chosen, *told} - local:
+        if told[group] != (1 if group in chosen else 0):
+            return f"{event} was sent {told[group]} times for the group {group}, of {sorted(chosen)}"
+    return ""

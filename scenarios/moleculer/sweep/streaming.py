@@ -1,0 +1,144 @@
+"""Base scripts with streams that go otherwise than they should."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from conformance.adapter.base import Call
+from conformance.sweep.bases import Stage, base
+from fakebrokers.moleculer.node import Node
+from scenarios.moleculer.sweep._shared import NODE, begin, joined, peer, probed
+from scenarios.moleculer.sweep.serving import ACTIONS
+
+ERROR = {"name": "Error", "message": "broken off", "code": 507, "type": "E", "nodeID": "peer"}
+PIECES: tuple[list[int], ...] = ([0, 1, 255], [], [50] * 300)
+LAST = len(PIECES) + 1
+
+
+def packet(seq: int) -> dict[str, Any]:
+    """One packet of the answer: its opening, a piece, or its end."""
+    data = {"type": "Buffer", "data": PIECES[seq - 1]} if 0 < seq < LAST else None
+    return {"success": True, "data": data, "stream": seq < LAST, "seq": seq, "meta": {}, "headers": {}}
+
+
+def answer(node: Node, number: int, *order: int, **changed: Any) -> None:
+    """Answer the request of that number, from the last one, with packets in this order."""
+    if len(node.requests) < -number:
+        return  # it was never asked
+    id = node.requests[number].id
+    for seq in order:
+        more = changed if seq == order[-1] else {}
+        node.send("RES", NODE, id=id, **{**packet(seq), **more})
+
+
+async def asked(stage: Stage, count: int, timeout: float = 2.0) -> list[Call]:
+    """Calls that nobody answers but the script."""
+    calls = [begin(stage, "p.wait", {"n": len(stage.ops) + number}, timeout) for number in range(count)]
+    await stage.sleep(0.2)
+    return calls
+
+
+@base(role="caller", needs=["streams"])
+async def downloads(stage: Stage) -> None:
+    """Answers whose packets come out of order, twice, and behind the end."""
+    node = peer(stage)
+    await joined(stage)
+    orders = [
+        (0, 1, 2, 3, 4),
+        (0, 2, 1, 4, 3),
+        (1, 0, 3, 2, 4),
+        (4, 3, 2, 1, 0),
+        (0, 1, 1, 2, 0, 3, 2, 4, 4, 1),
+    ]
+    calls = await asked(stage, len(orders) + 2)
+    for number, order in enumerate(orders):
+        answer(node, number - len(calls), *order)
+    answer(node, -2, 0, 4, seq=1)  # a stream of nothing
+    id = node.requests[-1].id if node.requests else ""
+    for seq, data in enumerate((None, {"a": 1}, [2], "three", None)):
+        flags = {"headers": {"$streamObjectMode": True}, "meta": {}, "stream": seq < 4, "seq": seq}
+        node.send("RES", NODE, id=id, success=True, data=data, **flags)
+    await stage.ended(calls)
+    await probed(stage)
+
+
+@base(role="caller", needs=["streams"])
+async def broken_off(stage: Stage) -> None:
+    """Answers that break off: with an error, without an end, refused, and because their sender is gone."""
+    node = peer(stage)
+    other = peer(stage, "second")
+    await joined(stage)
+    calls = await asked(stage, 4, 3.0)
+    mine = [one for one in (node, other) for _ in one.requests]
+    spots = {node: -len(node.requests), other: -len(other.requests)}
+    for number, one in enumerate(mine):
+        at = spots[one] = spots[one]
+        spots[one] += 1
+        if number == 0:
+            answer(one, at, 0, 1, 2, success=False, error=ERROR, stream=False, data=None)
+        elif number == 1:
+            answer(one, at, 0, 1, 2)
+        elif number == 2:
+            answer(one, at, 0, stream=False, seq=None, success=False, error=ERROR, data=None)
+        else:
+            answer(one, at, 0, 1)
+    await stage.sleep(0.5)
+    other.stop()
+    node.stop()
+    await stage.ended(calls)
+    peer(stage, "third")
+    await stage.sleep(1)
+    await probed(stage)
+
+
+@base(role="caller", needs=["streams"])
+async def sent_up(stage: Stage) -> None:
+    """Uploads of several sizes, slow ones, objects, and one to an action that has answered before the end."""
+    peer(stage)
+    await joined(stage)
+    stage.notes["early"] = True
+    calls = [
+        begin(stage, "p.up", {"n": 1}, stream={"text": "äöü€" * 5}, chunk=3),
+        begin(stage, "p.up", {"n": 2}, stream={"text": "abcdef"}, chunk=1, every_ms=50),
+        begin(stage, "p.up", {"n": 3}, stream={"text": ""}),
+        begin(stage, "p.up", {"n": 6}, objects=[{"a": 1}, [2], "three"]),
+        begin(stage, "p.fail", {"n": 4, "code": 400}, stream={"text": "abcdef"}, chunk=1, every_ms=100),
+        begin(stage, "p.down", {"n": 5}),
+    ]
+    await stage.ended(calls)
+    await stage.sleep(1)
+    await probed(stage)
+
+
+@base(role="caller", needs=["streams"], bends=False)
+async def large_streams(stage: Stage) -> None:
+    """Streams in pieces that no message takes, which have to be cut."""
+    peer(stage)
+    await joined(stage)
+    stage.notes["fits"] = [(len(stage.ops), True)]
+    await begin(stage, "p.up", {"n": 0}, 5.0, stream={"gen": "rand", "seed": 3, "len": 600_000})
+    await probed(stage)
+
+
+@base(role="service", needs=["streams"], bends=False)
+async def sent_to(stage: Stage) -> None:
+    """Uploads to the client that break off, and streams of it that nobody reads to the end."""
+    node = peer(stage)
+    await joined(stage)
+    reading = {"read": {"read_stream": True}, "down": {"stream": {"text": "abcdef"}, "chunk": 2}}
+    await stage.op("mol.serve", service="s", actions={**ACTIONS, **reading})
+    await stage.sleep(0.5)
+    usual = {"action": "s.read", "timeout": 0, "meta": {}, "params": None}
+    for number in range(2):
+        for seq, flags in ((0, {}), (1, {}), (2, {"$streamError": ERROR})):
+            chunk = {"type": "Buffer", "data": [seq]} if seq == 1 else None
+            fields = {**usual, "params": chunk, "headers": flags, "stream": seq < 2, "seq": seq}
+            node.send("REQ", NODE, id=f"broken-{number}", **fields)
+        node.send("REQ", NODE, id=f"endless-{number}", **usual, headers={}, stream=True, seq=0)
+        node.start_call("s.down", {"n": number}, target=NODE, timeout=5.0)
+        node.start_call("s.echo", {"n": number}, target=NODE, timeout=5.0)
+        await stage.sleep(0.5)
+    node.stop()
+    await stage.sleep(1)
+    peer(stage, "second")
+    await probed(stage)

@@ -1,0 +1,42 @@
+"""What every request of a client has to have (RFC 9110, 7.2; RFC 6455, 4.1)."""
+
+from __future__ import annotations
+
+from base64 import b64decode
+from binascii import Error
+
+from fakebrokers.narconi import frames as f
+
+KEY_BYTES = 16
+
+
+def problem(request: f.HttpRequest, keys: set[str]) -> str:
+    """What is wrong with a request; "" if nothing is.
+
+    Args:
+        keys: Those of all upgrades so far; that of this one is added.
+    """
+    named: dict[str, list[str]] = {}
+    for name, value in request.headers:
+        named.setdefault(name.lower(), []).append(value)
+    if request.minor and len(named.get("host", ())) != 1:
+        return f"a request with {len(named.get('host', ()))} headers Host"
+    if len(named.get("content-length", ())) > 1 or (
+        "content-length" in named and "transfer-encoding" in named
+    ):
+        return "a request that tells its length twice"
+    if not isinstance(request, f.WsUpgrade):
+        return ""
+    if named.get("sec-websocket-version") != ["13"]:
+        return f"an upgrade to version {named.get('sec-websocket-version')}"
+    key = named.get("sec-websocket-key", [""])[0]
+    try:
+        size = len(b64decode(key, validate=True))
+    except (Error, ValueError):
+        size = 0
+    if size != KEY_BYTES:
+        return f"an upgrade with the key {key!r}"
+    if key in keys:
+        return "an upgrade with the key of an earlier one"
+    keys.add(key)
+    return ""

@@ -1,0 +1,176 @@
+"""Base scripts with bodies, metadata and names of every kind, and with many messages."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from typing import Any
+
+from conformance.sweep.bases import Base, Stage, base, text
+from scenarios.narconi.sweep._shared import EVENTS, PROBE, PUBLISH, SETTLING, put, queues, watched
+from scenarios.narconi.sweep.model import PROJECT
+
+BODIES = (
+    b"",
+    b"\x00",
+    bytes(range(256)),
+    "äöü€😀".encode(),
+    b'{"code":500,"error":"x"}',
+    b"a\r\n\r\nb",
+    b"x" * 3000,
+)
+HEADERS: tuple[dict[str, Any], ...] = (
+    {},
+    {"Content-Type": "text/plain; charset=utf-8"},
+    {"x-msg-x-a": "1", "x-msg-x-b": "", "content-type": "a/b"},
+    {"X-Msg-X-Upper": "Value", "x-msg-x-long": "y" * 300},
+    {"x-msg-x-n": 7, "x-msg-x-on": True, "x-msg-x-list": [1, "2"]},
+    {"x-msg-x-quote": 'a"b\\c', "x-msg-x-umlaut": "äß"},
+)
+STRANGE: tuple[dict[str, Any], ...] = (
+    {"x-other": "1"},
+    {"x-msg-y": "1"},
+    {"Content-Type": 5},
+    {"timestamp": 1},
+)
+NAMES = ("a b", "ä", "a%2Fb", "a+b", "a:b", "a.b-c_d~", "a?b", "a#b", "a&b=c", "a;b", "100%")
+MANY = 150  #: messages at a time
+FLOOD = 1200
+ENCODINGS = ("utf8", "base64", "hex")
+
+
+def body(data: bytes) -> dict[str, str]:
+    """A body of the adapter protocol."""
+    return {"b64": b64encode(data).decode()}
+
+
+def stored(stage: Stage, queue: str) -> None:
+    """Messages of somebody else of every kind."""
+    for number, data in enumerate(BODIES):
+        headers = HEADERS[number % len(HEADERS)]
+        more = {name: value for name, value in headers.items() if name.lower() != "content-type"}
+        kind = str(headers.get("Content-Type", "application/octet-stream"))
+        stage.broker.put(PROJECT, queue, data, content_type=kind, headers=more, redelivered=number == 3)
+
+
+@base(role="publisher")
+async def messages(stage: Stage) -> None:
+    """Bodies and metadata of every kind, over a WebSocket; some that cannot be sent."""
+    queues(stage)
+    await stage.connect(auto_reconnect=True)
+    for number, data in enumerate(BODIES):
+        await stage.op("publish", body=body(data), headers=HEADERS[number % len(HEADERS)], **PUBLISH)
+    for headers in STRANGE:
+        await stage.op("publish", body=text(f"s{headers}"), headers=headers, **PUBLISH)
+    await stage.finale("publish", **PROBE)
+
+
+@base(role="http")
+async def posts(stage: Stage) -> None:
+    """The same over HTTP, and messages of every kind are taken."""
+    stage.notes["oversized"] = True  # and some have metadata that cannot be sent
+    queues(stage, "P")
+    stored(stage, "C")
+    await stage.connect(auto_reconnect=True)
+    for number, data in enumerate(BODIES):
+        await stage.op("narc.post", target="P", body=body(data), headers=HEADERS[number % len(HEADERS)])
+        await stage.op("narc.take", target="C")
+    for headers in STRANGE:
+        await stage.op("narc.post", target="P", body=text(f"s{headers}"), headers=headers)
+    for _ in range(3):
+        await stage.op("narc.take", target="P")
+    await stage.finale("narc.ensure_queue", target="P")
+
+
+def kinds(encoding: str) -> Base:
+    """Deliveries of every kind, in one encoding or in messages of their own."""
+
+    async def script(stage: Stage) -> None:
+        """Messages of every kind are consumed."""
+        queues(stage, "P", "C")
+        stored(stage, "C")
+        await stage.connect(auto_reconnect=True)
+        options = {"ack": True, **({"encoding": encoding} if encoding else {})}
+        await stage.op("subscribe", sub="c1", target="C", options=options, on_message=SETTLING)
+        await stage.sleep(0.5)
+        stored(stage, "C")
+        await watched(stage, "C", "last")
+        await stage.finale("publish", **PROBE)
+
+    needs = ["encoding"] if encoding else []
+    return base(role="consumer", needs=needs, bends=not encoding, name=f"kinds-{encoding or 'plain'}")(script)
+
+
+KINDS = [kinds(encoding) for encoding in ("", *ENCODINGS)]
+
+
+@base(role="http", bends=False)
+async def names(stage: Stage) -> None:
+    """Queues whose names have to be escaped in a path."""
+    queues(stage)
+    await stage.connect(auto_reconnect=True)
+    for name in NAMES:
+        await stage.op("narc.ensure_queue", target=name)
+        await stage.op("narc.post", target=name, body=text(f"m {name}"))
+        await stage.op("publish", target=name, body=text(f"w {name}"), wait=True)
+        await stage.op("narc.take", target=name)
+        await stage.op("subscribe", sub=name, target=name, on_message=EVENTS)
+        await stage.op("narc.delete_queue", target=name)
+    await stage.finale("narc.ensure_queue", target="P")
+
+
+@base(role="publisher", bends=False)
+async def many_messages(stage: Stage) -> None:
+    """Many messages wait for their confirms at the same time."""
+    queues(stage)
+    await stage.connect(auto_reconnect=True)
+    await stage.op("publish", body=text("first"), **PUBLISH)
+    calls = [stage.begin("publish", body=text(f"m{number}"), **PUBLISH) for number in range(MANY)]
+    await stage.ended(calls)
+    for number in range(MANY):
+        stage.begin("publish", target="P", body=text(f"u{number}"), wait=False)
+    await stage.sleep(3)
+    await stage.finale("publish", **PROBE)
+
+
+@base(role="consumer", bends=False)
+async def flood(stage: Stage) -> None:
+    """More messages at a time than any buffer has places."""
+    queues(stage, "P", "C", "D")
+    for number in range(FLOOD):
+        put(stage, "C", f"c{number}")
+    for number in range(MANY):
+        put(stage, "D", f"d{number}")
+    await stage.connect(auto_reconnect=True)
+    await stage.op("subscribe", sub="c1", target="C", on_message=EVENTS)
+    options = {"ack": True, "limit": 100}
+    await stage.op("subscribe", sub="c2", target="D", options=options, on_message=SETTLING)
+    await stage.sleep(2)
+    await watched(stage, "C", "last")
+    await stage.finale("publish", **PROBE)
+
+
+def other_server(profile: str) -> Base:
+    """A server of another version."""
+
+    async def script(stage: Stage) -> None:
+        """All that a session can do, with a server of another version."""
+        queues(stage, "P", "C")
+        put(stage, "C", "m0", "m1")
+        await stage.connect(auto_reconnect=True)
+        options = {"ack": True, "limit": 2}
+        await stage.op("subscribe", sub="c1", target="C", options=options, on_message=SETTLING)
+        for number in range(2):
+            calls = [stage.begin("publish", body=text(f"a{number}{i}"), **PUBLISH) for i in range(2)]
+            await stage.ended(calls)
+            await stage.op("publish", target="nowhere", body=text(f"n{number}"), wait=True)
+            await stage.op("narc.post", target="P", body=text(f"h{number}"), headers=HEADERS[2])
+            await stage.op("narc.take", target="P")
+            await stage.op("narc.take", target="empty")
+            await stage.sleep(7)
+        await watched(stage, "C", "last")
+        await stage.finale("publish", **PROBE)
+
+    return base(role="publisher", bends=False, server={"profile": profile}, name=f"server-{profile}")(script)
+
+
+SERVERS = [other_server(profile) for profile in ("node20", "0.2.0-pre")]
