@@ -22,6 +22,7 @@ from conformance.suite.expect import Expect, Violated
 from conformance.suite.lag import LagMeter
 from conformance.suite.op_journal import write_ops
 from conformance.suite.scenario import Scenario
+from conformance.suite.taped import TapedRun
 from fakebrokers.journal import Journal, Record, RunJournal
 from fakebrokers.protocol import find_protocol
 
@@ -111,6 +112,7 @@ async def judge(
     endpoint: Callable[[Any], str] | None = None,
     connect_options: dict[str, Any] | None = None,
     note: RunJournal | None = None,
+    invariants: bool = True,
 ) -> Judgement:
     """Run the script once.
 
@@ -119,6 +121,7 @@ async def judge(
         make_broker: Makes the fake, not started; or something in its place for a real broker.
         note: Where the run is written down, wire and ops; closed at the end.
         endpoint: Tells where clients connect; default what the fake says (`FakeServer.where`).
+        invariants: Whether the rules of `conformance.invariants` judge the run besides.
     """
     loop = asyncio.get_running_loop()
     expect = Expect(wire=endpoint is None)
@@ -128,13 +131,20 @@ async def judge(
     deeds = Deeds(broker, loop.time)
     if note is not None and hasattr(broker, "journal"):
         broker.journal.sink = note
+    taped = TapedRun(adapter) if invariants else None
+    if taped is not None and hasattr(broker, "watcher"):
+        broker.watcher = taped.tape
     lag = LagMeter()
     error: Exception | None = None
     try:
         async with lag:
             where = endpoint or (lambda fake: fake.where)
             await _play(
-                scenario, broker, lambda: Client(adapter, where(broker), expect, connect_options), expect
+                scenario,
+                broker,
+                lambda: Client(adapter, where(broker), expect, connect_options),
+                expect,
+                taped,
             )
         demand_earned(scenario, broker, expect, adapter.acked)
     except Exception as caught:
@@ -148,6 +158,8 @@ async def judge(
         adapter=trouble_of(adapter, mark),
         stderr=adapter.stderr(mark),
     )
+    if taped is not None:
+        judged = judged_by_invariants(judged, taped, broker)
     if note is not None:
         _write_down(note, judged, adapter, getattr(broker, "journal", None), lag)
         if note.failure is not None:
@@ -174,6 +186,19 @@ def _judged(
     )
 
 
+def judged_by_invariants(judged: Judgement, taped: TapedRun, broker: Any) -> Judgement:
+    import sys
+    from conformance.invariants import judge as rules
+    why = taped.unread(judged.scenario, broker, judged.records)
+    if why:
+        print("UNREAD", judged.scenario.label, why, file=sys.__stderr__)
+        return judged
+    case = taped.case(judged.scenario, broker, judged.records, lag_s=judged.lag_s)
+    for f in rules(case):
+        print("FINDING", judged.scenario.label, judged.verdict, f, file=sys.__stderr__)
+    return judged
+
+
 def _write_down(
     note: RunJournal, judged: Judgement, adapter: Adapter, wire: Journal | None, lag: LagMeter
 ) -> None:
@@ -189,7 +214,13 @@ def _write_down(
     note.close(verdict=judged.verdict.value, faults=len(faults))
 
 
-async def _play(scenario: Scenario, broker: Any, connect: Callable[[], Client], expect: Expect) -> None:
+async def _play(
+    scenario: Scenario,
+    broker: Any,
+    connect: Callable[[], Client],
+    expect: Expect,
+    taped: TapedRun | None,
+) -> None:
     """Start the fake, run the script within its limit, stop the fake whatever happened."""
     broker.start()
     try:
@@ -201,6 +232,8 @@ async def _play(scenario: Scenario, broker: Any, connect: Callable[[], Client], 
             raise
         _look_around(client, expect)
     finally:
+        if taped is not None:
+            taped.end()
         broker.stop()
     broker.check()
 

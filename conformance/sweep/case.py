@@ -33,6 +33,7 @@ class Case:
         violations: How the adapter broke its protocol.
         error: Why the run has no end: the client did not let the base go on.
         harness: What went wrong besides the client.
+        lies: The client was told, or the broker heard, what the other did not say.
         rest: What ``stats`` told before anything began.
         ended_s: When the run ended, seconds.
         slack_s: What may lie between the moment at which a client is handed something and that at which it
@@ -54,6 +55,7 @@ class Case:
         self.violations: list[str] = []
         self.error = ""
         self.harness = ""
+        self.lies = False
         self.rest: dict[str, Any] = {}
         self.ended_s = 0.0
         self.slack_s = 0.0
@@ -98,7 +100,7 @@ class Case:
     @property
     def is_truthful(self) -> bool:
         """Whether all that the client was told is what the broker did."""
-        return not any(ACTS[bend.act].lies for bend in self.spec.bends)
+        return not self.lies and not any(ACTS[bend.act].lies for bend in self.spec.bends)
 
     @cached_property
     def told(self) -> list[Told]:

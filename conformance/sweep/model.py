@@ -133,6 +133,10 @@ class Model(ABC):
         """Decoders of what client and server are handed, which may have to know of each other."""
         return self.codec_at("client", socket), self.codec_at("server", socket)
 
+    def reads(self, variant: str) -> bool:
+        """Whether it can read what is said in a variant of the protocol (`fakebrokers.protocol.Protocol`)."""
+        return True
+
     def is_garbage(self, frame: Malformed) -> bool:
         """Whether a client has to give the connection up, because it cannot skip this."""
         return True

@@ -152,7 +152,7 @@ async def play(
         broker.check()
     except Exception as error:
         case.harness = f"the fake: {error!r}"
-    _place(case, stage.ops)
+    place(case, stage.ops)
     return case
 
 
@@ -163,7 +163,7 @@ async def _through(base: Base, stage: Stage) -> None:
         await stage.finale()
 
 
-def _place(case: Case, ops: list[Done]) -> None:
+def place(case: Case, ops: list[Done]) -> None:
     """Give ops and events their moments."""
     by_id = {done.call.id: done for done in ops}
     by_line = {heard.event.n: heard for heard in case.events}
