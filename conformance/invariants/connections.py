@@ -100,7 +100,7 @@ def unprovoked_end(case: Case) -> Iterator[Violation]:
             continue
         if (closing is not None and conn.ended > closing) or conn.goodbye or conn.garbage or conn.turned_away:
             continue
-        if conn.parting is not None or conn.partial:
+        if conn.parting is not None or conn.partial or conn.unwanted is not None:
             continue  # it has said so; or a frame has begun, and the rest does not come
         closes = [done.begun for done in case.done("close", "abort")]
         if conn.ready is None and any(conn.accepted < begun < conn.ended for begun in closes):

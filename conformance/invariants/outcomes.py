@@ -132,7 +132,7 @@ def stored_twice(case: Case) -> Iterator[Violation]:
     written = Counter(one.body for one in case.facts.written)
     for told in case.told:
         target = told.done.args["target"]
-        if told.body is None or published[target, told.body] > 1:
+        if told.body is None or published[target, told.body] > 1 or told.body in case.published_inside:
             continue
         if case.model.repeats and written[told.body] > 1:
             continue  # consumers have to cope with that
@@ -148,6 +148,8 @@ def written_once(case: Case) -> Iterator[Violation]:
     seen: dict[tuple[object, ...], Written] = {}
     for one in case.facts.written:
         if one.body is None or one.is_deduplicated or published[one.body] > 1:
+            continue
+        if one.body in case.published_inside:
             continue
         key = (*one.place[:-1], one.body)
         first = seen.setdefault(key, one)

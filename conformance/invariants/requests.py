@@ -68,9 +68,13 @@ def ok_needs_answer(case: Case) -> Iterator[Violation]:
 @invariant("refused-needs-answer")
 def refused_needs_answer(case: Case) -> Iterator[Violation]:
     """An op is called refused only behind an answer with this code."""
-    for done, _, questions in _asked(case):
+    for done, asks, questions in _asked(case):
         assert done.result is not None
         if done.result.word == "refused":
+            if asks.apt is not None and not all(
+                asks.apt(done.args, one.answer) for one in _come(done, questions)
+            ):
+                continue  # what ends it came behind the answer
             codes = [one.code for one in _come(done, questions)]
             if not questions and done.result.code in case.model.refuses_by_itself:
                 continue
@@ -101,9 +105,15 @@ def _agree(got: Any, said: Any) -> bool:
     if isinstance(said, Mapping):
         return isinstance(got, Mapping) and all(_agree(got[name], said[name]) for name in said if name in got)
     if isinstance(said, list):
+        if all(isinstance(one, Mapping) and "name" in one for one in (*said, *(got if got else ()))):
+            said, got = sorted(said, key=_name), sorted(got, key=_name)  # rows with names have no order
         pairs = list(zip(got, said, strict=False)) if isinstance(got, list) else []
         return isinstance(got, list) and len(got) == len(said) and all(_agree(*pair) for pair in pairs)
     return str(got) == str(said)
+
+
+def _name(row: Mapping[str, Any]) -> str:
+    return str(row["name"])
 
 
 @invariant("answer-counts")
@@ -198,6 +208,8 @@ def gives_up_for_a_reason(case: Case) -> Iterator[Violation]:
             continue  # who has to answer is taken for dead
         if any(done.begun < dropped.at < done.ended for dropped in case.facts.dropped):
             continue  # whoever was to answer may be gone
+        if any(case.model.is_silent(case, one, done.ended) for one in questions):
+            continue
         if all(_stood(one, done) for one in questions):
             yield f"{done.op} was given up ({result}), and nothing was lost", done.ended
 
@@ -209,10 +221,23 @@ def _stood(question: Question, done: Done) -> bool:
     return all(mark is None or (done.ended is not None and mark > done.ended) for mark in marks)
 
 
+def _has_rival(case: Case, done: Done) -> bool:
+    """Whether another session was there, or came, while this one connected: whose connection is whose
+    cannot be told."""
+    return any(
+        other is not done
+        and other.args.get("session") != done.args.get("session")
+        and (done.ended is None or other.begun < done.ended)
+        for other in case.done("connect")
+    )
+
+
 @invariant("loss-ends-requests")
 def loss_ends_connect(case: Case) -> Iterator[Violation]:
     """A connect whose only connection is over, or was turned away, ends at once."""
     for done in case.done("connect"):
+        if _has_rival(case, done):
+            continue
         if done.ended is None or len(done.args["endpoints"]) != 1 or done.result is None or done.result.ok:
             continue
         conns = [conn for conn in case.conns.values() if done.begun < conn.accepted < done.ended]
@@ -228,6 +253,8 @@ def loss_ends_connect(case: Case) -> Iterator[Violation]:
 def connect_answer_counts(case: Case) -> Iterator[Violation]:
     """A connect whose handshake was done in time, on a connection that stands, works."""
     for done in case.done("connect"):
+        if _has_rival(case, done):
+            continue
         if done.ended is None or done.result is None or done.result.ok or done.result.word == "cancelled":
             continue
         deadline_s = done.begun.t + done.timeout_s - SLACK_S - case.slack_s

@@ -273,7 +273,7 @@ def writes_what_was_given(case: Case) -> Iterator[Violation]:
         for body in bodies_of(done):
             given[body].append(done)
     for one in case.facts.written:
-        if one.body is None:
+        if one.body is None or one.body in case.published_inside:
             continue
         ops = given.get(one.body, [])
         if not any(done.begun < one.at for done in ops):

@@ -189,6 +189,7 @@ def _judged(
 def judged_by_invariants(judged: Judgement, taped: TapedRun, broker: Any) -> Judgement:
     import sys
     from conformance.invariants import judge as rules
+
     why = taped.unread(judged.scenario, broker, judged.records)
     if why:
         print("UNREAD", judged.scenario.label, why, file=sys.__stderr__)

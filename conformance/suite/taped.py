@@ -11,12 +11,15 @@ import asyncio
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import msgspec
+
 from conformance.adapter.base import Adapter, Call
 from conformance.adapter.messages import Hello
 from conformance.suite.evidence import proxy_of
 from conformance.suite.scenario import Scenario
 from conformance.sweep.bases import Done
 from conformance.sweep.case import Case
+from conformance.sweep.model import Model
 from conformance.sweep.room import room_of
 from conformance.sweep.run import place
 from conformance.sweep.specs import Spec
@@ -80,9 +83,7 @@ class TapedRun:
             room = room_of(scenario.protocol)
         except UsageError as error:
             return str(error)
-        if scenario.variant and not room.model.reads(scenario.variant):
-            return f"there is no model of {scenario.variant}"
-        return ""
+        return "" if room.model.reads(broker) else "there is no model of what is spoken here"
 
     def case(self, scenario: Scenario, broker: Any, records: Sequence[Record], *, lag_s: float) -> Case:
         """The run as a case.
@@ -94,6 +95,7 @@ class TapedRun:
         """
         spec = Spec(scenario.protocol, scenario.id)
         events = [Heard(event) for event in self._adapter.events]
+        _rename(self.ops, events, room_of(scenario.protocol).model)
         case = Case(spec, room_of(scenario.protocol), self.tape.rows, self.ops, events)
         case.notes = dict(_notes(self.ops, records, self._adapter.hello))
         case.touched = frozenset(r.connection for r in records if r.fault or _cuts(r))
@@ -104,12 +106,29 @@ class TapedRun:
         case.ended_s = self._ended_s
         case.slack_s = 0.0 if broker.in_memory else SLACK_S + lag_s
         case.rest = next(
-            (d.result.value for d in _before_connect(self.ops) if d.op == "stats" and d.result and d.result.ok),
+            (
+                d.result.value
+                for d in _before_connect(self.ops)
+                if d.op == "stats" and d.result and d.result.ok
+            ),
             {},
         )
         _set_phases(case)
         place(case, self.ops)
         return case
+
+
+def _rename(ops: Sequence[Done], events: list[Heard], model: Model) -> None:
+    """Give targets the names that they have on the wire."""
+    pairs = [model.names(done.args) for done in ops]
+    names = dict(pair for pair in pairs if pair is not None)
+    for done in ops:
+        if done.args.get("target") in names:
+            done.args = {**done.args, "target": names[done.args["target"]]}
+    for heard in events:
+        if (target := heard["target"]) in names:
+            fields = {**heard.event.fields, "target": names[target]}
+            heard.event = msgspec.structs.replace(heard.event, fields=fields)
 
 
 def _cuts(record: Record) -> bool:

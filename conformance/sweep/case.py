@@ -13,7 +13,7 @@ from conformance.sweep.model import Model
 from conformance.sweep.room import Room
 from conformance.sweep.specs import Spec
 from conformance.sweep.tape import Moment, Row
-from conformance.sweep.told import Heard, Told, outcomes
+from conformance.sweep.told import PUBLISHING, Heard, Told, bodies_in, outcomes
 from conformance.sweep.view import Conn, read_tape
 
 
@@ -106,6 +106,15 @@ class Case:
     def told(self) -> list[Told]:
         """What the application was told of each message that it published."""
         return list(outcomes(self.ops, self.events, self.facts.written, self.model))
+
+    @cached_property
+    def published_inside(self) -> set[bytes]:
+        """The bodies that callbacks publish: with every message that comes."""
+        plans = [done.args.get("on_message") or {} for done in self.ops]
+        inner = [op for plan in plans for op in plan.get("do", ())]
+        return {
+            body for op in inner if op["op"] in PUBLISHING for body in bodies_in(op["op"], op.get("args", {}))
+        }
 
     @property
     def is_connected(self) -> bool:

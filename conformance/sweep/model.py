@@ -133,9 +133,13 @@ class Model(ABC):
         """Decoders of what client and server are handed, which may have to know of each other."""
         return self.codec_at("client", socket), self.codec_at("server", socket)
 
-    def reads(self, variant: str) -> bool:
-        """Whether it can read what is said in a variant of the protocol (`fakebrokers.protocol.Protocol`)."""
+    def reads(self, broker: Any) -> bool:
+        """Whether it can read what clients of this fake say: some have wires of several kinds."""
         return True
+
+    def names(self, args: Args) -> tuple[str, str] | None:
+        """What an op calls a target, and what the wire calls it, if it says so and the two may differ."""
+        return None
 
     def is_garbage(self, frame: Malformed) -> bool:
         """Whether a client has to give the connection up, because it cannot skip this."""
@@ -180,6 +184,10 @@ class Model(ABC):
     def deadline_of(self, frame: Frame) -> float | None:
         """How long the client waits for the answer, seconds, if a question says so."""
         return None
+
+    def is_silent(self, case: Any, question: Question, at: Moment) -> bool:
+        """Whether who has to answer has said nothing for so long that the client may take him for dead."""
+        return False
 
     def wrong_roster(self, case: Any, told: Args, begun: Moment, ended: Moment) -> str:
         """What is wrong with what a client tells of others that it knows, by an op of `rosters`."""

@@ -19,7 +19,7 @@ VERSION = "5"
 
 def due(case: Case, args: Mapping[str, Any], begun: Moment) -> list[tuple[Moment, Record]]:
     """The events for a listener that was named at that moment."""
-    own = _groups(case, args["event"])
+    own = _groups(case, args["event"]) | {args.get("group") or ""}
     found = []
     for conn in case.conns.values():
         for seen in conn.of("out"):
