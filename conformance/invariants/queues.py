@@ -125,7 +125,7 @@ def writes_what_was_given(case: Case) -> Iterator[Violation]:
         for body in bodies_of(done):
             given[body].append(plain(case.model.properties_given(done.args)))
     for one in case.facts.written:
-        if one.body is None or one.body in case.published_inside:
+        if one.body is None or one.body in case.published_besides:
             continue
         if one.body not in given:
             yield f"a message with the body {one.body[:20]!r}, which nobody has published", one.at

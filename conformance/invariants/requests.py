@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from conformance.invariants.registry import Violation, invariant
+from conformance.invariants.registry import May, Violation, invariant
 from conformance.sweep.bases import Done
 from conformance.sweep.case import Case
 from conformance.sweep.facts import Question
@@ -56,7 +56,7 @@ def ok_needs_answer(case: Case) -> Iterator[Violation]:
         if done.result is not None and done.result.ok and done.ended is not None:
             opened = [w for w in case.facts.windows if w.opened and done.begun < w.opened < done.ended]
             if not opened and case.facts.windows:
-                yield "subscribe was ok without an answer that says so", done.ended
+                yield May("lazy_subscribe", "subscribe was ok without an answer that says so"), done.ended
     unseen = case.model.unseen_connections or case.model.connects_late
     for done in () if unseen else case.done("connect"):
         if done.result is None or not done.result.ok or done.ended is None:
@@ -135,9 +135,8 @@ def request_answer_counts(case: Case) -> Iterator[Violation]:
         if any(done.begun < end.begun < one.answered for end in case.done("close", "abort")):
             continue  # the application has called it off
         late_s = done.ended.t - one.answered.t
-        if case.before(one.answered, done.ended) and done.result.word != (
-            "ok" if one.accepted else "refused"
-        ):
+        words = ("ok",) if one.accepted else ("refused", "auth")
+        if case.before(one.answered, done.ended) and done.result.word not in words:
             yield f"{done.op} ended {done.result.word}, and was answered", one.answered, done.ended
         elif late_s > AT_ONCE_S + case.slack_s:
             yield f"{done.op} went on for {late_s:.1f} s behind its answer", one.answered
@@ -167,7 +166,8 @@ def loss_ends_requests(case: Case) -> Iterator[Violation]:
         if lost is None or lost < one.asked or (one.answered is not None and one.answered < lost):
             continue
         if done.ended.t > lost.t + AT_ONCE_S + case.slack_s:
-            yield f"{done.op} ended {done.ended.t - lost.t:.1f} s behind its connection", lost, done.ended
+            text = f"{done.op} ended {done.ended.t - lost.t:.1f} s behind its connection"
+            yield May("waits", text), lost, done.ended
 
 
 @invariant("fails-fast")
@@ -182,7 +182,8 @@ def fails_fast(case: Case) -> Iterator[Violation]:
         if any(conn.stands(done.begun) for conn in case.conns.values()):
             continue
         if done.ended.t - done.begun.t > AT_ONCE_S + case.slack_s:
-            yield f"{done.op} took {done.ended.t - done.begun.t:.1f} s without a connection", done.begun
+            text = f"{done.op} took {done.ended.t - done.begun.t:.1f} s without a connection"
+            yield May("waits", text), done.begun
 
 
 @invariant("fails-for-a-reason")
@@ -193,7 +194,7 @@ def gives_up_for_a_reason(case: Case) -> Iterator[Violation]:
         result = done.result
         if result is None or done.ended is None or result.ok or not questions:
             continue
-        if result.word in ("refused", "invalid", "cancelled", "hang", "crashed"):
+        if result.word in ("refused", "auth", "invalid", "cancelled", "hang", "crashed"):
             continue
         own_s = (done.args.get("timeout_ms") or math.inf) / 1000  # what the application has given it
         if done.ended.t >= done.begun.t + min(own_s, done.timeout_s) - SLACK_S - case.slack_s:

@@ -12,6 +12,7 @@ import msgspec
 from conformance.adapter.base import Adapter
 from conformance.adapter.messages import Hello
 from conformance.checkers.anomaly import LAG, STEAL
+from conformance.invariants import HARNESS, INVARIANTS, Finding, findings
 from conformance.results import Verdict
 from conformance.suite.client import Client
 from conformance.suite.deeds import Deed, Deeds
@@ -42,6 +43,7 @@ class Judgement(msgspec.Struct):
         adapter: What went wrong in the adapter itself; see `evidence.trouble_of`.
         began_at: Seconds since the epoch.
         lag_s: The longest time for which the runner's loop stood still.
+        findings: What the rules for all runs have found, what the client's contract allows among it.
     """
 
     scenario: Scenario
@@ -65,6 +67,12 @@ class Judgement(msgspec.Struct):
     stderr: str = ""
     lag_s: float = 0.0
     timing: bool = False
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def broken(self) -> list[Finding]:
+        """The violated rules that the client's contract does not allow."""
+        return [each for each in self.findings if not each.allowed and each.name != HARNESS]
 
     @property
     def is_late(self) -> bool:
@@ -159,7 +167,7 @@ async def judge(
         stderr=adapter.stderr(mark),
     )
     if taped is not None:
-        judged = judged_by_invariants(judged, taped, broker)
+        judged = _weighed(judged, taped, broker)
     if note is not None:
         _write_down(note, judged, adapter, getattr(broker, "journal", None), lag)
         if note.failure is not None:
@@ -186,18 +194,37 @@ def _judged(
     )
 
 
-def judged_by_invariants(judged: Judgement, taped: TapedRun, broker: Any) -> Judgement:
-    import sys
-    from conformance.invariants import judge as rules
+def _weighed(judged: Judgement, taped: TapedRun, broker: Any) -> Judgement:
+    """The verdict when the rules that hold in every run have been asked too.
 
+    They fail a run whose script was content, or found out nothing. What has failed already only gets their
+    names as tags, and a run that the harness has spoilt is not theirs to judge.
+    """
+    if judged.verdict in (Verdict.UNSUPPORTED, Verdict.PROFILE, Verdict.HARNESS_ERROR) or judged.is_late:
+        return judged
     why = taped.unread(judged.scenario, broker, judged.records)
     if why:
-        print("UNREAD", judged.scenario.label, why, file=sys.__stderr__)
+        return msgspec.structs.replace(judged, notes=(*judged.notes, f"not judged by the rules: {why}"))
+    found = findings(taped.case(judged.scenario, broker, judged.records, lag_s=judged.lag_s))
+    notes = [str(each) for each in found if each.allowed or each.name == HARNESS]
+    judged = msgspec.structs.replace(judged, notes=(*judged.notes, *notes), findings=tuple(found))
+    broken = judged.broken
+    if not broken:
         return judged
-    case = taped.case(judged.scenario, broker, judged.records, lag_s=judged.lag_s)
-    for f in rules(case):
-        print("FINDING", judged.scenario.label, judged.verdict, f, file=sys.__stderr__)
-    return judged
+    tags = dict.fromkeys([*judged.tags, *(each.name for each in broken)])
+    if judged.verdict is Verdict.FAIL:
+        return msgspec.structs.replace(judged, tags=tuple(tags))
+    first = broken[0]
+    return msgspec.structs.replace(
+        judged,
+        verdict=Verdict.FAIL,
+        criterion=INVARIANTS[first.name].about.removesuffix("."),
+        criterion_id=first.name,
+        actual="; ".join(each.detail for each in broken),
+        reason="; ".join(map(str, broken)),
+        tags=tuple(tags),
+        timing=True,  # as far as it may be for want of time, it is judged again where few others run
+    )
 
 
 def _write_down(

@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 from conformance.adapter.base import Adapter, Call
+from conformance.adapter.contract import Contract
 from conformance.adapter.messages import Hello
 from conformance.suite.evidence import proxy_of
 from conformance.suite.scenario import Scenario
@@ -97,6 +98,7 @@ class TapedRun:
         events = [Heard(event) for event in self._adapter.events]
         _rename(self.ops, events, room_of(scenario.protocol).model)
         case = Case(spec, room_of(scenario.protocol), self.tape.rows, self.ops, events)
+        case.contract = Contract(self._adapter.hello)
         case.notes = dict(_notes(self.ops, records, self._adapter.hello))
         case.touched = frozenset(r.connection for r in records if r.fault or _cuts(r))
         case.hits = sum(1 for record in records if record.fault)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
 
+from conformance.adapter.contract import Contract
 from conformance.sweep.acts import ACTS
 from conformance.sweep.bases import Done
 from conformance.sweep.facts import Facts
@@ -32,6 +33,7 @@ class Case:
         complaints: What was written to stderr or got to the loop's handler of exceptions.
         violations: How the adapter broke its protocol.
         error: Why the run has no end: the client did not let the base go on.
+        contract: What the client may do besides what every client does.
         harness: What went wrong besides the client.
         lies: The client was told, or the broker heard, what the other did not say.
         rest: What ``stats`` told before anything began.
@@ -56,6 +58,7 @@ class Case:
         self.error = ""
         self.harness = ""
         self.lies = False
+        self.contract = Contract()
         self.rest: dict[str, Any] = {}
         self.ended_s = 0.0
         self.slack_s = 0.0
@@ -108,13 +111,13 @@ class Case:
         return list(outcomes(self.ops, self.events, self.facts.written, self.model))
 
     @cached_property
-    def published_inside(self) -> set[bytes]:
-        """The bodies that callbacks publish: with every message that comes."""
-        plans = [done.args.get("on_message") or {} for done in self.ops]
-        inner = [op for plan in plans for op in plan.get("do", ())]
-        return {
+    def published_besides(self) -> set[bytes]:
+        """The bodies that callbacks publish, with every message that comes, and ops without outcome."""
+        inner = [op for done in self.ops for op in (done.args.get("on_message") or {}).get("do", ())]
+        found = {
             body for op in inner if op["op"] in PUBLISHING for body in bodies_in(op["op"], op.get("args", {}))
         }
+        return found.union(*(bodies_in("publish", done.args) for done in self.done(*self.model.posting)))
 
     @property
     def is_connected(self) -> bool:

@@ -60,6 +60,7 @@ class Model(ABC):
         dropping: The ops that end a producer.
         closing: The ops that close a target, so that nothing of it is surfaced any more.
         storing: The ops that store a position with the broker.
+        posting: The ops that publish one message besides those of all protocols.
         last_position: The last one that a log has; nothing is claimed of what lies behind it.
         least_limit: Bytes; with a smaller limit of frames nobody can say anything.
         fixed: Further arguments of ops that are not changed, because they tie ops together here.
@@ -99,6 +100,7 @@ class Model(ABC):
     dropping: ClassVar[tuple[str, ...]] = ()
     closing: ClassVar[tuple[str, ...]] = ()
     storing: ClassVar[tuple[str, ...]] = ()
+    posting: ClassVar[tuple[str, ...]] = ()
     last_position: ClassVar[int] = (1 << 63) - 1
     least_limit: ClassVar[int] = 256
     fixed: ClassVar[tuple[str, ...]] = ()

@@ -14,6 +14,7 @@ from types import FrameType
 from typing import Any
 
 from conformance.adapter.base import Adapter
+from conformance.adapter.contract import Contract
 from conformance.adapter.inprocess import InProcessAdapter
 from conformance.adapter.kit import AdapterBase
 from conformance.sweep.acts import ACTS, Bent
@@ -123,6 +124,7 @@ async def play(
     case = Case(spec, room, tape.rows, [], ())
     await adapter.start()
     looked = await adapter.call("stats")
+    case.contract = Contract(adapter.hello)
     case.rest = looked.value if looked.ok else {}
     tape.rows.clear()
     broker.start()

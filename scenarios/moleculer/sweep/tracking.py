@@ -115,7 +115,7 @@ class Tracking:
         self.facts.dropped.append(Dropped(self.conn, at, frame.sender))
 
     def _meet_itself(self, packet: Packet, at: Moment) -> None:
-        """Another node has the id of the client's, and the client may leave (docs/protocols/moleculer.md, 4.10)."""
+        """Another node has the client's id, and the client may leave (docs/protocols/moleculer.md, 4.10)."""
         if isinstance(packet, Info) and packet.sender == self._node and packet.instanceID != self._instance:
             self.conn.unwanted = self.conn.unwanted or at
 
