@@ -14,7 +14,8 @@ End = Literal["client", "broker"]
 class Watcher(Protocol):
     """Called on the fake's own loop, in the order in which things happen.
 
-    Over a socket a client is handed what is written into it: when it reads that, nobody can tell.
+    Over a socket a client is handed what is written into it: when it reads that, nobody can tell. ZeroMQ keeps
+    its connections to itself; there a ROUTER tells of each routing id, and a DEALER of all its peers as one.
     """
 
     def accepted(self, connection: str, socket: str = "") -> None:
