@@ -36,6 +36,11 @@ class Contract(NamedTuple):
 
     hello: Hello | None = None
 
+    @property
+    def words(self) -> tuple[str, ...]:
+        """What it may do, of `CONTRACT`."""
+        return tuple([word for word in CONTRACT if self.allows(word)])
+
     def allows(self, word: str) -> bool:
         """Whether it may do this, by a word of `CONTRACT` or a capability. What is left open is allowed."""
         if self.hello is None:

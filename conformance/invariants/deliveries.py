@@ -177,7 +177,8 @@ def damage_is_told(case: Case) -> Iterator[Violation]:
     told = [heard.at for heard in case.heard("error")]
     for window in case.facts.windows:
         for arrival in window.arrivals:
-            over = window.closed is not None and window.closed.t < arrival.at.t + DAMAGE_S
+            until_s = arrival.at.t + DAMAGE_S + case.slack_s
+            over = until_s > case.ended_s or (window.closed is not None and window.closed.t < until_s)
             if arrival.damaged and not over and not any(at > arrival.at for at in told):
                 yield May("skips_damaged", "a delivery was damaged, and no error was told"), arrival.at
 

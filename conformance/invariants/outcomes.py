@@ -181,7 +181,7 @@ def unknown_for_a_reason(case: Case) -> Iterator[Violation]:
 def _has_ended(case: Case, written: Written, told: Told) -> bool:
     assert told.at is not None
     conn = written.conn
-    ends = (conn.ended, conn.goodbye, conn.garbage, conn.parting)
+    ends = (conn.ended, conn.goodbye, conn.garbage, conn.parting, conn.deaf)
     if any(end is not None and end < told.at for end in ends):
         return True
     target = told.done.args["target"]

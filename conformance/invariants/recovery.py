@@ -225,6 +225,6 @@ def goes_no_further(case: Case) -> Iterator[Violation]:
         target = getattr(question.frame, "stream", None)
         if not case.model.is_opening(question.frame):
             continue
-        last = [row for row in said if row[1] == target and case.before(row[0], question.asked)]
-        if last and not last[-1][2]:
+        last = [row for row in said if row[1] == target and row[0] < question.asked]
+        if last and not last[-1][2] and case.before(last[-1][0], question.asked):
             yield f"{kind_of(question.frame)} of {target}, which cannot be used", last[-1][0], question.asked

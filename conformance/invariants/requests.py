@@ -218,7 +218,7 @@ def gives_up_for_a_reason(case: Case) -> Iterator[Violation]:
 def _stood(question: Question, done: Done) -> bool:
     """Whether a question's connection was sound until its op ended."""
     conn = question.conn
-    marks = (conn.ended, conn.goodbye, conn.garbage, conn.parting)
+    marks = (conn.ended, conn.goodbye, conn.garbage, conn.parting, conn.deaf)
     return all(mark is None or (done.ended is not None and mark > done.ended) for mark in marks)
 
 
