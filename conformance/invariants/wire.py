@@ -76,7 +76,8 @@ def answers_questions(case: Case) -> Iterator[Violation]:
         if question.answered is None and (conn.garbage is not None or conn.partial):
             continue
         ended = conn.ended
-        parted = conn.parting is not None and question.asked.t + PARTING_S < conn.parting.t
+        latest_s = question.asked.t + PARTING_S + case.slack_s
+        parted = conn.parting is not None and latest_s < conn.parting.t
         left_s = (case.ended_s if ended is None else ended.t) - question.asked.t
         due = left_s > case.model.answer_within_s + case.slack_s or parted
         due = due and conn.deaf is None

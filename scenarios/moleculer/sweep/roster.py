@@ -92,7 +92,9 @@ def wrong_roster(case: Case, told: Mapping[str, Any], begun: Moment, ended: Mome
     timeout_s = options.get("heartbeat_timeout_s", DEFAULT_TIMEOUT_S)
     own = options.get("node_id")
     rows = {row["id"]: row for row in told["nodes"]}
-    problems = [_difference(case, rows, moment, timeout_s, own) for moment in (begun, ended)]
+    since_s = begun.t - case.slack_s
+    late = [at for at, _ in _heard(case, ended) if case.slack_s and since_s <= at.t]  # it need not know them
+    problems = [_difference(case, rows, moment, timeout_s, own) for moment in (begun, ended, *late)]
     return problems[0] if all(problems) else ""
 
 
