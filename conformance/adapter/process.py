@@ -243,13 +243,18 @@ class ProcessAdapter(Adapter):
 
     def forget_peak(self) -> None:
         if self._process is not None:
-            with suppress(OSError):  # no such system, or no such process any more
-                Path("/proc", str(self._process.pid), "clear_refs").write_text(RESET_PEAK)
+            forget_peak(self._process.pid)
 
     def facts(self) -> Facts | None:
         if self._process is None:
             return None
         return process_facts(self._process.pid, self._process.returncode)
+
+
+def forget_peak(pid: int) -> None:
+    """Let the peak of a process's memory be what it has now."""
+    with suppress(OSError):  # no such system, or no such process any more
+        Path("/proc", str(pid), "clear_refs").write_text(RESET_PEAK)
 
 
 def process_facts(pid: int, exit_code: int | None = None) -> Facts:
