@@ -262,8 +262,6 @@ def garbage_ends(case: Case) -> Iterator[Violation]:
         if conn.garbage is None:
             continue
         end_s = case.ended_s if conn.ended is None else conn.ended.t
-        if end_s > conn.garbage.t + GIVE_UP_S:
-            yield (
-                f"{conn.name} went on for {end_s - conn.garbage.t:.1f} s behind what nobody can read",
-                conn.garbage,
-            )
+        if end_s > conn.garbage.t + GIVE_UP_S + case.slack_s:
+            text = f"{conn.name} went on for {end_s - conn.garbage.t:.1f} s behind what nobody can read"
+            yield May("reads_on", text), conn.garbage

@@ -247,7 +247,8 @@ def loss_ends_connect(case: Case) -> Iterator[Violation]:
         turned = conns[0].turned_away[0] if conns[0].turned_away is not None else None
         over = min((mark for mark in (conns[0].lost(), turned) if mark is not None), default=None)
         if over is not None and done.ended.t > over.t + AT_ONCE_S + case.slack_s:
-            yield f"connect went on for {done.ended.t - over.t:.1f} s behind its connection", over, done.ended
+            text = f"connect went on for {done.ended.t - over.t:.1f} s behind its connection"
+            yield May("reads_on", text) if over == conns[0].garbage else text, over, done.ended
 
 
 @invariant("answer-counts")

@@ -179,6 +179,12 @@ class Model(ABC):
         """What a subscription with these options asks for besides its start, as in `Window.settings`."""
         return {}
 
+    def holds(self, name: str, asked: Any, ordered: Any) -> bool:
+        """Whether a setting is as it was ordered; a map may have entries of the client's own besides."""
+        if isinstance(ordered, dict):
+            return all(asked.get(key) == value for key, value in ordered.items())
+        return bool(asked == ordered)
+
     def place(self, args: Args, key: Any) -> tuple[Hashable, ...]:
         """Where the outcome of a message is told, from a publish's arguments and the key it returned."""
         return args["target"], args.get("name") or "", key
