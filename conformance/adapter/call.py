@@ -18,6 +18,7 @@ class Facts(msgspec.Struct, frozen=True):
     Attributes:
         cpu_s: User and system time so far, in seconds.
         rss_bytes: Resident memory.
+        peak_bytes: The most that it was since `Adapter.forget_peak`, or since the start.
         exit_code: None while it runs; negative for a signal.
     """
 
@@ -27,6 +28,7 @@ class Facts(msgspec.Struct, frozen=True):
     rss_bytes: int | None = None
     fds: int | None = None
     threads: int | None = None
+    peak_bytes: int | None = None
 
 
 class Call:
@@ -43,6 +45,11 @@ class Call:
     def done(self) -> bool:
         """Whether the result is there."""
         return self._ended.done()
+
+    @property
+    def result(self) -> Result | None:
+        """How it ended; None while it runs."""
+        return self._ended.result() if self.done else None
 
     def __await__(self) -> Generator[Any, None, Result]:
         return asyncio.shield(self._ended).__await__()

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from itertools import pairwise
 
-from conformance.invariants.registry import Violation, invariant
+from conformance.invariants.registry import May, Violation, invariant
 from conformance.sweep.case import Case
 from conformance.sweep.tape import Moment
 from conformance.sweep.view import Conn
-from fakebrokers.core.frames import Role, kind_of
+from fakebrokers.core.frames import Malformed, Role, kind_of
 
 SLACK_S = 0.01
+TELLS_S = 1.0  #: what a client may take to tell of a loss
 DEADLINE_S = 0.3  #: how exactly deadlines are kept
 HANDSHAKE_S = 4.5  #: what every client grants a handshake
 GIVE_UP_S = 2.0
@@ -44,17 +46,23 @@ def state_agrees(case: Case) -> Iterator[Violation]:
         standing = [
             conn
             for conn in case.conns.values()
-            if conn.ready is not None and conn.ready < ended and (conn.ended is None or conn.ended > begun)
+            if conn.ready is not None
+            and conn.ready < ended
+            and (conn.ended is None or conn.ended > begun or conn.ended.t + case.slack_s > begun.t)
         ]
         if done.result.value["open"]:
             if not standing and not case.model.connects_late:
                 yield "the session is called open without a connection", ended
         elif closing is None or begun < closing:
             good = [
-                conn for conn in standing if conn.serves(ended) and conn.serves(begun) and _works(conn, begun)
-            ]
+                conn
+                for conn in standing
+                if conn.serves(ended) and conn.serves(begun) and _works(conn, begun)
+                and (conn.ended is None or conn.ended.t > ended.t + case.slack_s)
+            ]  # fmt: skip
             if good:
-                yield f"the session is not called open, and {good[0].name} works", ended
+                text = f"the session is not called open, and {good[0].name} works"
+                yield May("many_connections", text), ended
 
 
 @invariant("one-loss-event")
@@ -73,17 +81,26 @@ def one_loss_event(case: Case) -> Iterator[Violation]:
         and (closing is None or conn.ended < closing)
     ]
     lost = [conn for conn in ended if conn.parting is None]
+    lost += [conn for conn in case.conns.values() if conn.deaf is not None and conn not in lost]
     closing_too = [
         conn for conn in case.conns.values()
         if closing is not None and conn.ready is not None and conn.ended is not None and conn.ended > closing
         and conn.is_session
         and (conn.lost() is not None or (case.model.answers_in_order and _an_op_ended(case, conn.ended)))
     ]  # fmt: skip
-    if len(told) > len(lost) + len(closing_too):
-        yield f"{len(told)} losses were told, there were {len(lost)}", told[-1].at
-    sure = [conn for conn in lost if conn.ended and conn.lost() and _works(conn, conn.ended)]
+    is_new = bool(told) and told[-1].at.t + case.slack_s > case.ended_s  # the broker need not know of it
+    if len(told) - is_new * bool(case.slack_s) > len(lost) + len(closing_too):
+        text = f"{len(told)} losses were told, there were {len(lost)}"
+        yield May("many_connections", text), told[-1].at
+    sure = [
+        conn
+        for conn in lost
+        if conn.ended and conn.lost() and _works(conn, conn.ended)
+        and (not case.slack_s or conn.ended.t + TELLS_S + case.slack_s < case.ended_s)
+    ]  # fmt: skip
     if len(told) < len(sure):
-        yield f"{len(told)} losses were told, there were {len(sure)}", sure[-1].ended
+        text = f"{len(told)} losses were told, there were {len(sure)}"
+        yield May("many_connections", text), sure[-1].ended
 
 
 def _was_given_up(case: Case, at: Moment) -> bool:
@@ -96,32 +113,64 @@ def unprovoked_end(case: Case) -> Iterator[Violation]:
     """The client ends no connection that works, unless it says goodbye first."""
     if case.model.unseen_connections:
         return
-    closing = case.mark("close")
     for conn in case.conns.values():
-        if conn.ended is None or conn.ended_by != "client":
+        if conn.ended is None or conn.ended_by != "client" or _has_reason(case, conn, conn.ended):
             continue
-        if conn.name in case.touched and not case.is_truthful:
-            continue  # what the client makes of lies is its own affair
-        if "sessions" in case.notes and _was_given_up(case, conn.ended):
-            continue
-        if (closing is not None and conn.ended > closing) or conn.goodbye or conn.garbage or conn.turned_away:
-            continue
+        text = f"{conn.name} was ended by the client; it was quiet for {_quiet_s(conn, conn.ended):.1f} s"
+        yield May("drops_idle", text), conn.ended
+
+
+def _has_reason(case: Case, conn: Conn, ended: Moment) -> bool:
+    """Whether the client may end a connection: by what it was told, by what the application did, by time."""
+    closing = case.mark("close")
+    return (
+        # what the client makes of lies is its own affair
+        (conn.name in case.touched and not case.is_truthful)
+        or ("sessions" in case.notes and _was_given_up(case, ended))
+        or (closing is not None and ended > closing)
+        or bool(conn.goodbye or conn.garbage or conn.turned_away or conn.parting)
+        or conn.unwanted is not None
+        or _needs_it_no_more(case, conn, ended)
+        or _was_quiet(case, conn, ended)
+    )
+
+
+def _needs_it_no_more(case: Case, conn: Conn, ended: Moment) -> bool:
+    """Whether what the connection was made for is over."""
+    if conn.ready is None:
         closes = [done.begun for done in case.done("close", "abort")]
-        if conn.ready is None and any(conn.accepted < begun < conn.ended for begun in closes):
-            continue  # nobody needs it any more, and there is nobody to say goodbye to
-        quiet_s = conn.ended.t - (conn.handed[-1] if conn.handed else conn.accepted.t)
-        if conn.parting is not None or (conn.partial and quiet_s > REST_S):
-            continue  # it has said so; or a frame has begun, and the rest does not come
-        patience = conn.agreed.patience_s
-        if patience and quiet_s >= patience[0] - SLACK_S:
-            continue
-        if conn.ready is None and _is_over(case, conn, conn.ended):
-            continue
-        if _was_cancelled(case, conn):
-            continue
-        if case.model.answers_in_order and _an_op_ended(case, conn.ended):
-            continue
-        yield f"{conn.name} was ended by the client; it was quiet for {quiet_s:.1f} s", conn.ended
+        if any(conn.accepted < begun < ended for begun in closes):
+            return True  # and there is nobody to say goodbye to
+        if _is_over(case, conn, ended):
+            return True
+    return _was_cancelled(case, conn) or (case.model.answers_in_order and _an_op_ended(case, ended))
+
+
+def _was_quiet(case: Case, conn: Conn, ended: Moment) -> bool:
+    """Whether nothing came from the server for so long that the client may give it up."""
+    quiet_s = _quiet_s(conn, ended)
+    if conn.partial and quiet_s > REST_S:
+        return True  # a frame has begun, and the rest does not come
+    patience = conn.agreed.patience_s
+    if patience is None:
+        return _asked_for_life(conn)
+    return bool(patience) and quiet_s >= patience[0] - SLACK_S - case.slack_s
+
+
+def _quiet_s(conn: Conn, ended: Moment) -> float:
+    return ended.t - (conn.handed[-1] if conn.handed else conn.accepted.t)
+
+
+def _asked_for_life(conn: Conn) -> bool:
+    """Whether the client has asked for a sign of life, and nothing has come since."""
+    assert conn.ended is not None
+    last = conn.handed[-1] if conn.handed else conn.accepted.t
+    asked = [
+        seen.at.t
+        for seen in conn.of("in")
+        if seen.at.t > last and type(seen.frame).spec.role_in("in") is Role.HEARTBEAT
+    ]
+    return bool(asked) and conn.ended.t - asked[0] > DEADLINE_S
 
 
 def _was_cancelled(case: Case, conn: Conn) -> bool:
@@ -204,11 +253,11 @@ def beats(case: Case) -> Iterator[Violation]:
         if not beat or conn.ready is None:
             continue
         last = conn.ready.t
-        ends = [mark.t for mark in (conn.ended, conn.parting) if mark is not None]
+        ends = [mark.t for mark in (conn.ended, conn.parting, conn.deaf) if mark is not None]
         end = min(ends, default=case.ended_s)
         signs = conn.written if conn.signs is None else conn.signs
         for moment in [*(t for t in signs if last <= t < end), end]:
-            if moment - last > 1.2 * beat + 0.25:
+            if moment - last > 1.2 * beat + 0.25 + case.slack_s:
                 what = f"{moment - last:.1f} s without a sign of life, {beat:g} s were agreed"
                 yield f"{conn.name}: {what}", conn.ready
                 break
@@ -226,7 +275,7 @@ def silence_noticed(case: Case) -> Iterator[Violation]:
         end = conn.ended.t if conn.ended is not None else case.ended_s
         heard = conn.handed if conn.answered is None else conn.answered
         for moment in [*(t for t in heard if t >= last), end]:
-            if moment - last > patience[1] + 1.0:
+            if moment - last > patience[1] + 1.0 + case.slack_s:
                 what = f"{moment - last:.1f} s of silence, {patience[1]:g} s are the most"
                 yield f"{conn.name}: {what}", conn.ready
                 break
@@ -244,7 +293,9 @@ def no_storm(case: Case) -> Iterator[Violation]:
 
 def _storms(case: Case, conns: list[Conn]) -> Iterator[Violation]:
     within_s = UNSEEN_S if case.model.unseen_connections else 1.0
-    times = sorted(conn.accepted.t for conn in conns)
+    conns = sorted(conns, key=lambda conn: conn.accepted)
+    later = [conn for former, conn in pairwise(conns) if not _was_lost_at_work(former)]
+    times = [conn.accepted.t for conn in [*conns[:1], *later]]
     more = len(list(case.done("subscribe"))) if case.model.connects_late else 0  # each has its own
     most = STORM + STORM // 3 * more
     for at in range(len(times) - most + 1):
@@ -253,7 +304,16 @@ def _storms(case: Case, conns: list[Conn]) -> Iterator[Violation]:
         ):
             continue  # each op may have made one
         if times[at + most - 1] - times[at] < within_s:
-            yield (f"{most} connections in {times[at + most - 1] - times[at]:.2f} s",)
+            text = f"{most} connections in {times[at + most - 1] - times[at]:.2f} s"
+            yield (May("many_connections", text),)
+
+
+def _was_lost_at_work(conn: Conn) -> bool:
+    """Whether the broker has ended a connection on which it had served the client."""
+    asked = [seen.at for seen in conn.of("in") if type(seen.frame).spec.role_in("in") not in QUIET_ROLES]
+    return conn.ended_by == "broker" and any(
+        seen.at > asked[0] for seen in conn.of("out") if asked and not isinstance(seen.frame, Malformed)
+    )
 
 
 @invariant("refusal-ends")
@@ -277,8 +337,6 @@ def garbage_ends(case: Case) -> Iterator[Violation]:
         if conn.garbage is None:
             continue
         end_s = case.ended_s if conn.ended is None else conn.ended.t
-        if end_s > conn.garbage.t + GIVE_UP_S:
-            yield (
-                f"{conn.name} went on for {end_s - conn.garbage.t:.1f} s behind what nobody can read",
-                conn.garbage,
-            )
+        if end_s > conn.garbage.t + GIVE_UP_S + case.slack_s:
+            text = f"{conn.name} went on for {end_s - conn.garbage.t:.1f} s behind what nobody can read"
+            yield May("reads_on", text), conn.garbage

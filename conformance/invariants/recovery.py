@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from conformance.invariants.registry import Violation, invariant
+from conformance.invariants.registry import May, Violation, invariant
 from conformance.sweep.case import Case
 from conformance.sweep.facts import Question, Window
 from conformance.sweep.tape import Moment
@@ -175,15 +175,8 @@ def asks_what_was_ordered(case: Case) -> Iterator[Violation]:
                 yield f"asks for {window.start}, ordered was {start}", window.asked
             ordered = case.model.settings(options)
             for name, value in ordered.items():
-                if name in window.settings and not _holds(window.settings[name], value):
+                if name in window.settings and not case.model.holds(name, window.settings[name], value):
                     yield f"asks with {name} {window.settings[name]!r}, ordered was {value!r}", window.asked
-
-
-def _holds(asked: Any, ordered: Any) -> bool:
-    """Whether what is asked is what was ordered; a map may have entries of the client's own besides."""
-    if isinstance(ordered, dict):
-        return all(asked.get(name) == value for name, value in ordered.items())
-    return bool(asked == ordered)
 
 
 def _same_start(ordered: Any, asked: Any) -> bool:
@@ -228,10 +221,9 @@ def gone_for_a_reason(case: Case) -> Iterator[Violation]:
             one for one in case.facts.refused if one.at < heard.at and (not targets or one.target in targets)
         ]
         if not reasons:
-            yield (
-                f"{what} was given up, and the server had refused nothing",
-                heard.at,
-            )
+            text = f"{what} was given up, and the server had refused nothing"
+            dropped = any(one.at < heard.at and one.target in targets for one in case.facts.dropped)
+            yield May("leaves_dropped", text) if dropped or not targets else text, heard.at
 
 
 @invariant("goes-no-further")
@@ -247,6 +239,6 @@ def goes_no_further(case: Case) -> Iterator[Violation]:
         target = getattr(question.frame, "stream", None)
         if not case.model.is_opening(question.frame):
             continue
-        last = [row for row in said if row[1] == target and case.before(row[0], question.asked)]
-        if last and not last[-1][2]:
+        last = [row for row in said if row[1] == target and row[0] < question.asked]
+        if last and not last[-1][2] and case.before(last[-1][0], question.asked):
             yield f"{kind_of(question.frame)} of {target}, which cannot be used", last[-1][0], question.asked

@@ -14,6 +14,7 @@ from types import FrameType
 from typing import Any
 
 from conformance.adapter.base import Adapter
+from conformance.adapter.contract import Contract
 from conformance.adapter.inprocess import InProcessAdapter
 from conformance.adapter.kit import AdapterBase
 from conformance.sweep.acts import ACTS, Bent
@@ -124,6 +125,7 @@ async def play(
     case = Case(spec, room, tape.rows, [], ())
     await adapter.start()
     looked = await adapter.call("stats")
+    case.contract = Contract(adapter.hello)
     case.rest = looked.value if looked.ok else {}
     tape.rows.clear()
     broker.start()
@@ -154,7 +156,7 @@ async def play(
         broker.check()
     except Exception as error:
         case.harness = f"the fake: {error!r}"
-    _place(case, stage.ops)
+    place(case, stage.ops)
     return case
 
 
@@ -167,7 +169,7 @@ async def _through(base: Base, stage: Stage) -> None:
         await stage.cut(cut.turns)
 
 
-def _place(case: Case, ops: list[Done]) -> None:
+def place(case: Case, ops: list[Done]) -> None:
     """Give ops and events their moments."""
     by_id = {done.call.id: done for done in ops}
     by_line = {heard.event.n: heard for heard in case.events}

@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple
 
 from fakebrokers.core.watch import End
 
-What = Literal["accept", "in", "out", "end", "op", "answer", "event", "mark"]
+What = Literal["accept", "in", "out", "reads", "end", "op", "answer", "event", "mark"]
 
 
 class Row(NamedTuple):
@@ -22,7 +22,7 @@ class Row(NamedTuple):
     Attributes:
         t: Seconds on the loop's clock.
         what: ``in`` is written by the client, ``out`` handed to it; ``op`` begins, ``answer`` ends an op;
-            ``mark`` is a word of the base script.
+            ``reads`` says whether the broker reads on; ``mark`` is a word of the base script.
         connection: Name of the connection; "" for what belongs to none.
         data: Bytes or parts; who ended a connection, and how; the id of an op; the number of an event's
             line; the word of a mark.
@@ -63,6 +63,13 @@ class Tape:
         self._lock = Lock()  # a fake with sockets has a thread of its own
         self.rows: list[Row] = []
 
+    def cut(self) -> Tape:
+        """What it has so far, as a tape of its own."""
+        with self._lock:
+            found = Tape(self.clock)
+            found.rows = list(self.rows)
+            return found
+
     def note(self, what: What, data: Any = None, connection: str = "") -> Moment:
         """Take down what happens now."""
         with self._lock:
@@ -78,6 +85,9 @@ class Tape:
 
     def handed_over(self, connection: str, data: Any) -> None:
         self.note("out", data, connection)
+
+    def reads(self, connection: str, goes_on: bool) -> None:
+        self.note("reads", goes_on, connection)
 
     def ended(self, connection: str, by: End, how: str) -> None:
         self.note("end", (by, str(how)), connection)

@@ -11,7 +11,7 @@ import msgspec
 from msgspec import UNSET
 
 from conformance.adapter.messages import body_bytes
-from conformance.sweep.facts import Facts, Record
+from conformance.sweep.facts import Facts, Question, Record
 from conformance.sweep.model import Args, Asks, Model, Whole
 from conformance.sweep.tape import Moment
 from conformance.sweep.view import Conn
@@ -34,7 +34,7 @@ from fakebrokers.moleculer.packets import (
 from fakebrokers.moleculer.redis.frames import Subscribe as Channels
 from scenarios.moleculer.sweep.offering import offered
 from scenarios.moleculer.sweep.reading import GARBAGE, EitherCodec, ReadingCodec, Wire
-from scenarios.moleculer.sweep.roster import wrong_roster
+from scenarios.moleculer.sweep.roster import is_silent, wrong_roster
 from scenarios.moleculer.sweep.sending import wrong_sending
 from scenarios.moleculer.sweep.spelling import spellings
 from scenarios.moleculer.sweep.surfacing import due
@@ -168,6 +168,10 @@ class MoleculerModel(Model):
     ok, refusal = OK, FAILED
     refusals = (0, NOT_FOUND, 504, 2**31, "ENOENT", None)
 
+    def reads(self, broker: Any) -> bool:
+        """What is carried by NATS."""
+        return bool(broker.transporter == "nats")
+
     def codec(self, side: str) -> Codec:
         return ReadingCodec("client" if side == "client" else "server")
 
@@ -203,6 +207,9 @@ class MoleculerModel(Model):
         source = body_bytes(given) if given else b"".join(json.dumps(one).encode() for one in objects or ())
         data = result.value.get("data") if result is not None and result.ok else None
         return (source if given or objects else None), _stream_in(data)
+
+    def is_silent(self, case: Any, question: Question, at: Moment) -> bool:
+        return is_silent(case, at)
 
     def wrong_roster(self, case: Any, told: Args, begun: Moment, ended: Moment) -> str:
         return wrong_roster(case, told, begun, ended)

@@ -52,6 +52,7 @@ class Tracking:
         self._prefix = ""  #: of its topics
         self._ids: set[Hashable] = set()  #: of what the client has asked or sent
         self._plain: set[Hashable] = set()  #: what was answered, and not by a stream
+        self._instance: Any = None  #: the same, as it has told others
         self._pings = 0  #: of the client to the server, without an answer
         self._said = False  #: the client has said something to others
         self._listens = False
@@ -88,6 +89,7 @@ class Tracking:
             frame = opened(seen.frame)
             frames.append(seen._replace(frame=frame))
             if seen.direction == "out" and isinstance(frame, Packet) and not self._counts(frame, topic):
+                self._meet_itself(frame, seen.at)
                 continue
             if seen.direction == "in" and topic:
                 self._said = True
@@ -170,6 +172,11 @@ class Tracking:
 
     def _left(self, frame: Any, topic: str, at: Moment) -> None:
         self.facts.dropped.append(Dropped(self.conn, at, frame.sender))
+
+    def _meet_itself(self, packet: Packet, at: Moment) -> None:
+        """Another node has the client's id, and the client may leave (docs/protocols/moleculer.md, 4.10)."""
+        if isinstance(packet, Info) and packet.sender == self._node and packet.instanceID != self._instance:
+            self.conn.unwanted = self.conn.unwanted or at
 
     # what the client asks
 
@@ -297,6 +304,7 @@ class Tracking:
         self._asked_back(frame, ("DISCOVER", frame.sender), at)
 
     def _tells(self, frame: Info, topic: str, at: Moment) -> None:
+        self._instance = frame.instanceID
         parts = topic_of(topic)
         if parts is not None and not parts.rest:
             names = announced_by(frame)

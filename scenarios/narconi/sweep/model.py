@@ -140,6 +140,7 @@ class NarconiModel(Model):
 
     protocol = "narconi"
     asides = ("twice", "hurried")  # a close or a loss in the midst of an op is not clean yet
+    posting = ("narc.post",)
     answers = ANSWERS
     questions = {f.WsPing: f.WsPong}  # noqa: RUF012 # as its type says
     ops = OPS

@@ -58,6 +58,7 @@ from fakebrokers.rabbitmq_stream.frames import (
 )
 from scenarios.rabbitmq_stream.sweep.tracking import Tracking
 
+SINGLE = "single-active-consumer"  #: the property of a subscription that makes it one
 LARGEST = 64 << 20  #: bytes of a frame that a correct client lets in
 DELIVER_HEAD = 9  #: bytes of a Deliver in front of its chunk
 COMMITTED = 8  #: further ones in version 2
@@ -235,6 +236,12 @@ class StreamModel(Model):
         if options.get("name") is not None:
             properties["name"] = options["name"]
         return {"properties": properties, "credit": options.get("credit", 10)}
+
+    def holds(self, name: str, asked: Any, ordered: Any) -> bool:
+        """The name of a consumer is needed for a single active one only (document, Subscribe)."""
+        if name == "properties" and SINGLE not in ordered:
+            ordered = {key: value for key, value in ordered.items() if key != "name" or key in asked}
+        return super().holds(name, asked, ordered)
 
     def place(self, args: Args, key: Any) -> tuple[Hashable, ...]:
         return args["target"], args.get("name") or "", int(key)
