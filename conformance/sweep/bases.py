@@ -17,13 +17,13 @@ Ops never raise for what the client does. What the base does not wait for is wai
 from __future__ import annotations
 
 import asyncio
-import math
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from types import ModuleType
 from typing import Any, NamedTuple
 
 from conformance.adapter.base import Adapter, Call
 from conformance.adapter.result import Result
+from conformance.sweep.pace import Pace
 from conformance.sweep.specs import Change
 from conformance.sweep.tape import Moment, Tape
 
@@ -143,7 +143,7 @@ class Stage:
         tape: Tape,
         changes: Iterable[Change] = (),
         most: int | None = None,
-        longest_s: float = math.inf,
+        pace: Pace | None = None,
     ) -> None:
         self.broker = broker
         self.adapter = adapter
@@ -154,7 +154,7 @@ class Stage:
         self.notes: dict[str, Any] = {}
         self.killed: set[str] = set()
         self._most = most
-        self._longest_s = longest_s  #: pauses and probes take no longer where time is real
+        self._pace = pace or Pace()
         self._changes: dict[int, list[Change]] = {}
         for change in changes:
             self._changes.setdefault(change.op, []).append(change)
@@ -196,7 +196,7 @@ class Stage:
 
     async def sleep(self, seconds: float) -> None:
         """Let time pass."""
-        await asyncio.sleep(min(seconds, self._longest_s))
+        await self._pace.sleep(seconds)
 
     def mark(self, phase: str) -> Moment:
         """A new phase begins: ops from here on belong to it."""
@@ -252,7 +252,7 @@ class Stage:
         await self.op("state")
         if probe:
             self.mark("probe")
-            patience_s = min(PROBE_S, 3 * self._longest_s)
+            patience_s = min(PROBE_S, 3 * self._pace.longest_s)
             begun_s = self.now
             result = await self.op(probe, patience_s, **args)
             is_early = result.word == "timeout" and self.now < begun_s + patience_s - 1.0

@@ -19,6 +19,7 @@ from conformance.adapter.kit import AdapterBase
 from conformance.sweep.acts import ACTS, Bent
 from conformance.sweep.bases import Base, Done, Enough, Stage
 from conformance.sweep.case import Case
+from conformance.sweep.pace import Pace, RealPace
 from conformance.sweep.room import Room, room_of
 from conformance.sweep.specs import Bend, Spec
 from conformance.sweep.tape import Tape
@@ -106,14 +107,14 @@ def _alarm_after(seconds: float) -> Iterator[None]:
 
 
 async def play(
-    adapter: Adapter, spec: Spec, tape: Tape, *, in_memory: bool = True, longest_s: float = math.inf
+    adapter: Adapter, spec: Spec, tape: Tape, *, in_memory: bool = True, pause_s: float = math.inf
 ) -> Case:
     """Run a spec on the running loop.
 
     Args:
         adapter: Not started; it is killed at the end.
         in_memory: Whether the fake is reached through memory.
-        longest_s: What a pause of the base takes at most.
+        pause_s: What a pause of the base takes at most, where time is real; see `pace`.
     """
     room = room_of(spec.protocol)
     base = room.bases[spec.base]
@@ -127,7 +128,9 @@ async def play(
     tape.rows.clear()
     broker.start()
     try:
-        stage = Stage(broker, adapter, tape, spec.changes, spec.ops, longest_s)
+        counts = not (room.model.unseen_connections or room.model.connects_late)
+        pace = Pace() if in_memory else RealPace(tape, touched, counts=counts, pause_s=pause_s)
+        stage = Stage(broker, adapter, tape, spec.changes, spec.ops, pace)
         for bend in spec.bends:
             broker.faults.add(fault_of(bend, room, touched))
         try:

@@ -9,10 +9,15 @@ from dataclasses import dataclass
 
 from conformance.invariants import Finding, judge
 from conformance.sweep.case import Case
-from conformance.sweep.expected import Expected
+from conformance.sweep.expected import ORDER, PLAIN, Expected
 from conformance.sweep.specs import Spec
 
 COLLECT_EVERY = 100  #: runs between two collections of garbage; between them it would cost a tenth
+
+
+def act_of(spec: Spec) -> str:
+    """What is done in a run, as one word for each fault."""
+    return ",".join([bend.act for bend in spec.bends] + [ORDER for _ in spec.changes]) or PLAIN
 
 
 @dataclass
@@ -45,6 +50,7 @@ class Sweep:
     Attributes:
         runs: How many so far.
         failures: By invariant and act, in the order in which they were found.
+        plain: What bases violate without any fault, by base: no fault makes that news.
     """
 
     def __init__(self, run: Callable[[Spec], Case], expected: Expected | None = None) -> None:
@@ -52,6 +58,7 @@ class Sweep:
         self.expected = expected
         self.runs = 0
         self.failures: dict[tuple[str, str], Failure] = {}
+        self.plain: dict[str, set[str]] = {}
 
     def try_one(self, spec: Spec) -> list[Finding]:
         """Run a spec and keep what it violates."""
@@ -62,9 +69,14 @@ class Sweep:
         """Keep what a run has violated, but for what is known already. Returns what is new."""
         self.runs += 1
         spec = case.spec
+        act = act_of(spec)
+        if act == PLAIN:
+            self.plain[spec.base] = {finding.name for finding in findings}
+        else:
+            without = self.plain.get(spec.base, ())
+            findings = [finding for finding in findings if finding.name not in without]
         if self.expected is not None:
             findings = self.expected.news(findings, spec)
-        act = ",".join([bend.act for bend in spec.bends] + ["order" for _ in spec.changes]) or "plain"
         for finding in findings:
             known = self.failures.get((finding.name, act))
             if known is None:

@@ -17,6 +17,7 @@ import zmq
 from fakebrokers.core.connection import Connection
 from fakebrokers.core.driver import Driver
 from fakebrokers.core.session import Session
+from fakebrokers.core.watch import End
 from fakebrokers.core.wire import Wire
 from fakebrokers.pzq.codec import PzqCodec, SendCodec
 from fakebrokers.pzq.frames import Parts
@@ -51,6 +52,7 @@ class RouterListener(ZmqListener):
         super().drop()
         peers, self._peers = self._peers, {}
         for connection in peers.values():
+            _tell_end(self.driver, connection, "broker")
             self.engine.lost(connection, self.driver.loop.time(), "socket closed")
 
     def _receive(self, socket: zmq.Socket[bytes]) -> None:
@@ -62,6 +64,8 @@ class RouterListener(ZmqListener):
             first = socket.recv(NOBLOCK, copy=False)
             unit = self._rest(socket, [first.bytes])
             connection = self._peers[routing_id] = self._accept(routing_id, _who(first))
+        if self.driver.watcher is not None:
+            self.driver.watcher.written(connection.name, unit)
         self.engine.receive(connection, unit, self.driver.loop.time())
 
     def _accept(self, routing_id: bytes, who: str) -> Connection:
@@ -69,7 +73,9 @@ class RouterListener(ZmqListener):
         now = self.driver.loop.time()
         if len(self._peers) >= _PEERS:
             self._forget(next(iter(self._peers)), "silent for long")
-        return self.engine.accept(self.wire, session, codec, _Peer(self, routing_id), now, who)
+        return _accepted(
+            self.driver, self.engine.accept(self.wire, session, codec, _Peer(self, routing_id), now, who)
+        )
 
     def send_to(self, routing_id: bytes, units: list[Parts]) -> None:
         """Send to one peer. As with the daemon, what finds its pipe full is lost."""
@@ -82,12 +88,15 @@ class RouterListener(ZmqListener):
                 self.lost_messages += 1
                 name = self._peers[routing_id].name
                 self.engine.journal.state(self.driver.loop.time(), name, "lost", f"pipe full: {unit[0]!r}")
+            elif self.driver.watcher is not None:
+                self.driver.watcher.handed_over(self._peers[routing_id].name, _parts(unit))
         if not self._draining:
             self._events()
 
     def _forget(self, routing_id: bytes, why: str) -> None:
         connection = self._peers.pop(routing_id, None)
         if connection is not None:
+            _tell_end(self.driver, connection, "client")
             self.engine.lost(connection, self.driver.loop.time(), why)
 
 
@@ -137,7 +146,9 @@ class DealerListener(ZmqListener):
         if self._connection is None:
             session = self._new_session(self.room)
             now = self.driver.loop.time()
-            self._connection = self.engine.accept(self.wire, session, SendCodec(), self, now, self.endpoint)
+            self._connection = _accepted(
+                self.driver, self.engine.accept(self.wire, session, SendCodec(), self, now, self.endpoint)
+            )
             self.driver.finish_step()
 
     def drop(self) -> None:
@@ -145,6 +156,7 @@ class DealerListener(ZmqListener):
         self._backlog.clear()
         connection, self._connection = self._connection, None
         if connection is not None:
+            _tell_end(self.driver, connection, "broker")
             self.engine.lost(connection, self.driver.loop.time(), "socket closed")
 
     def room(self) -> bool:
@@ -158,7 +170,9 @@ class DealerListener(ZmqListener):
         room = True
         while room and self._backlog:
             while self._backlog and not self._send(*_parts(self._backlog[0])):
-                self._backlog.popleft()
+                unit = self._backlog.popleft()
+                if self.driver.watcher is not None and self._connection is not None:
+                    self.driver.watcher.handed_over(self._connection.name, _parts(unit))
             room = bool(self._events() & POLLOUT)
         self._room = room and not self._backlog
 
@@ -182,7 +196,21 @@ class DealerListener(ZmqListener):
                 self._seen.append(who)
                 self._connection.address = ", ".join(self._seen)
                 self.engine.journal.state(self.driver.loop.time(), self._connection.name, "address", who)
+            if self.driver.watcher is not None:
+                self.driver.watcher.written(self._connection.name, unit)
             self.engine.receive(self._connection, unit, self.driver.loop.time())
+
+
+def _accepted(driver: Driver, connection: Connection) -> Connection:
+    """Tell the onlooker of a connection that the engine has taken."""
+    if driver.watcher is not None:
+        driver.watcher.accepted(connection.name, str(connection.session.describe()["socket"]))
+    return connection
+
+
+def _tell_end(driver: Driver, connection: Connection, by: End) -> None:
+    if driver.watcher is not None:
+        driver.watcher.ended(connection.name, by, "")
 
 
 def _who(frame: zmq.Frame) -> str:
