@@ -24,7 +24,7 @@ def close_ends(case: Case) -> Iterator[Violation]:
     if done is None or done.ended is None:
         return
     for conn in case.conns.values():
-        if conn.accepted > done.ended:
+        if case.before(done.ended, conn.accepted):
             yield f"{conn.name} was opened behind the close", conn.accepted
         elif conn.ended is None:
             yield f"{conn.name} is open behind the close", conn.accepted

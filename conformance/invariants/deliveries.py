@@ -71,7 +71,7 @@ class _Log:
             heard, (at, record) = self.got[self.next], wanted[count]
             if not _same(heard, record) or heard.at < at or self._is_over(heard.at, until):
                 break
-            if record.ts is not None and str(heard["ts"]) != str(record.ts):
+            if None not in (record.ts, heard["ts"]) and str(heard["ts"]) != str(record.ts):
                 yield f"{record.position} was surfaced with time {heard['ts']}, it is {record.ts}", heard.at
             self.last = record.position
             self.position = record.position + 1

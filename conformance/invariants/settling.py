@@ -79,7 +79,9 @@ def _orders(case: Case) -> list[Order]:
 def _is_over(case: Case, begun: Moment, until_s: float) -> bool:
     """Whether the application has begun to end something by then, or the run has."""
     ends = [done.begun for done in case.done("unsubscribe", "close", "abort", "connect")]
-    return until_s > case.ended_s or any(begun.row < end.row and end.t <= until_s for end in ends)
+    return until_s > case.ended_s or any(
+        (begun < end or (case.slack_s and not case.before(end, begun))) and end.t <= until_s for end in ends
+    )
 
 
 def _stands(case: Case, begun_s: float, until_s: float) -> bool:

@@ -170,7 +170,9 @@ class Campaign:
                     CHILD_EVALUATIONS_MAX,
                     until_s,
                 )
-                self._write_down(name, failure, [await child.run(smallest) for _ in range(AGAIN)])
+                is_late = asyncio.get_running_loop().time() > until_s
+                runs = [] if is_late else [await child.run(smallest) for _ in range(AGAIN)]
+                self._write_down(name, failure, runs)
 
         await asyncio.gather(*(one(name, failure) for (name, _), failure in sweep.failures.items()))
 
@@ -196,7 +198,7 @@ class Campaign:
             return
         path = written.write(self.folder)
         write_page(case, findings, path)
-        self.failures.append(Failed(name, written, path, all(found), failure.count))
+        self.failures.append(Failed(name, written, path, bool(found) and all(found), failure.count))
 
     def document(self) -> dict[str, Any]:
         """What ``fakebrokers sweep --json`` prints."""

@@ -15,17 +15,18 @@ from typing import Any
 
 import msgspec
 
-from conformance.adapter.base import Adapter, AdapterFailed
+from conformance.adapter.base import AdapterFailed
 from conformance.adapter.messages import Hello
 from conformance.adapter.process import ProcessAdapter
 from conformance.invariants import Finding, judge
 from conformance.sweep.bases import Base
 from conformance.sweep.case import Case
+from conformance.sweep.expected import PLAIN
 from conformance.sweep.pace import PAUSE_S
 from conformance.sweep.room import room_of
-from conformance.sweep.run import play
-from conformance.sweep.specs import Spec
-from conformance.sweep.tape import Tape
+from conformance.sweep.run import place, play
+from conformance.sweep.specs import Bend, Spec
+from conformance.sweep.tape import Row, Tape, What
 from conformance.sweep.universe import Item, singles
 
 SLACK_S = 0.25
@@ -42,29 +43,35 @@ Environment = dict[str, str] | None
 
 
 class _Line(msgspec.Struct):
-    """What of a line of an adapter the tape needs."""
+    """What of a line of an adapter the tape needs; `t` is the client's clock, in milliseconds."""
 
     n: int
+    t: float
     id: int | None = None
     event: str | None = None
 
 
 class TapedProcess(ProcessAdapter):
-    """Notes on the tape when a line of the client comes."""
+    """Notes on the tape when a line of the client comes.
+
+    Attributes:
+        said: Rows of its lines, and when it wrote them: seconds of its own clock.
+    """
 
     def __init__(self, command: Command, protocol: str, env: Environment, tape: Tape) -> None:
         super().__init__(command, protocol, env=env)
         self._tape = tape
+        self.said: list[tuple[Row, float]] = []
 
     def _receive(self, raw: Any) -> None:
         try:
             line = msgspec.json.decode(raw, type=_Line) if isinstance(raw, bytes) else None
         except msgspec.DecodeError:
             line = None
-        if line is not None and line.event is not None:
-            self._tape.note("event", line.n)
-        elif line is not None:
-            self._tape.note("answer", line.id)
+        if line is not None:
+            what: What = "answer" if line.event is None else "event"
+            at = self._tape.note(what, line.id if line.event is None else line.n)
+            self.said.append((self._tape.rows[at.row], line.t / 1000))
         super()._receive(raw)
 
 
@@ -76,7 +83,7 @@ class Child:
         pause_s: What a pause of a base takes at most.
     """
 
-    def __init__(self, protocol: str, make: Callable[[Tape], Adapter], pause_s: float = PAUSE_S) -> None:
+    def __init__(self, protocol: str, make: Callable[[Tape], TapedProcess], pause_s: float = PAUSE_S) -> None:
         self.protocol = protocol
         self._make = make
         self._pause_s = pause_s
@@ -89,9 +96,11 @@ class Child:
     async def run(self, spec: Spec) -> Case:
         """Run a spec, in real time."""
         tape = Tape(asyncio.get_running_loop().time)
-        work = play(self._make(tape), spec, tape, in_memory=False, pause_s=self._pause_s)
+        adapter = self._make(tape)
+        work = play(adapter, spec, tape, in_memory=False, pause_s=self._pause_s)
         try:
             case = await asyncio.wait_for(work, LONGEST_S)
+            by_its_clock(case, adapter.said)
         except (AdapterFailed, TimeoutError) as error:
             case = Case(spec, room_of(spec.protocol), tape.rows, [], ())
             case.harness = f"the adapter: {error!r}"
@@ -134,20 +143,62 @@ class Child:
     async def universe(self, seconds: float, on_case: Take) -> list[Item]:
         """What can be swept: the bases that this client plays well, and every act at every frame of them.
 
-        Bases that show what they are for without faults are run here, and that is all.
+        Bases that show what they are for without faults are among the specs.
         """
-        found: list[Item] = []
-        bases = {base.name: base for base in await self.bases()}
+        bases = await self.bases()
+        plain = {base.name: Spec(self.protocol, base.name) for base in bases}
+        found = [Item((PLAIN,), plain[base.name]) for base in bases if not base.bends]
 
         def look(case: Case, findings: list[Finding]) -> list[Finding]:
             news = on_case(case, findings) if _plays(case) else []
-            if _plays(case) and bases[case.spec.base].bends:
+            if _plays(case):
                 found.extend(singles(case))
+                found.extend(seconds(case))
             return news
 
-        first = sorted(bases.values(), key=lambda base: (base.costly, not base.bends))
-        await self.run_all([Spec(self.protocol, base.name) for base in first], seconds, look)
+        await self.run_all([plain[base.name] for base in bases if base.bends], seconds, look)
         return sorted(found, key=lambda item: item.spec.base)  # whichever run was over first
+
+
+def by_its_clock(case: Case, said: Sequence[tuple[Row, float]]) -> None:
+    """Put what the client said where it was written, not where it was read.
+
+    A line is read up to some milliseconds late, and what the client wrote to the broker behind it may have
+    been read before. No line is read before it is written, so the quickest one tells how far the clocks are
+    apart.
+    """
+    own = {id(row): at_s for row, at_s in said}
+    apart_s = min((row.t - at_s for row, at_s in said), default=0.0)
+    for number, row in enumerate(case.rows):
+        if id(row) in own:
+            case.rows[number] = row._replace(t=own[id(row)] + apart_s)
+    order = sorted(range(len(case.rows)), key=lambda number: case.rows[number].t)
+    places = {former: number for number, former in enumerate(order)}
+    case.rows = [case.rows[number] for number in order]
+    for done in case.ops:
+        done.begun = done.begun._replace(row=places[done.begun.row])
+    place(case)
+
+
+#: What is done behind a loss, and to which frames of the next connection.
+SECOND = ("rst", "lost", "late", "fin", "twice")
+SECOND_AT = (1, 3, 5, 7, 9)
+
+
+def seconds(case: Case) -> Iterator[Item]:
+    """A loss in the middle of the first connection, then a fault on the second one."""
+    conns = list(case.conns.values())[:1]
+    if not conns or case.touched or not case.reconnects:
+        return
+    spoken = sum(1 for _ in conns[0].of("out"))
+    loss = Bend(conns[0].name, "out", max(1, spoken * 3 // 4), "rst")
+    later = f"c{len(case.conns) + 1}"
+    for act in SECOND:
+        for nth in SECOND_AT:
+            yield Item(
+                ("second", act),
+                Spec(case.spec.protocol, case.spec.base, (loss, Bend(later, "out", nth, act))),
+            )
 
 
 def _suits(base: Base, hello: Hello) -> bool:
@@ -161,7 +212,20 @@ def _plays(case: Case) -> bool:
 
 #: From what most clients of this kind get wrong to what only few do. The rest follows behind.
 BEST_FIRST = (
-    *("rst", "fin", "late", "rst-before", "lost", "contradict", "goodbye", "twice", "cut", "swap"),
+    *(
+        "rst",
+        "fin",
+        "late",
+        "second",
+        "rst-before",
+        PLAIN,
+        "lost",
+        "contradict",
+        "goodbye",
+        "twice",
+        "cut",
+        "swap",
+    ),
     *("cut-fin", "unasked", "happens", "silent", "order", "split", "glue", "latency", "trickle", "version"),
 )
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from conformance.sweep.tape import Tape
 
 PAUSE_S = 6.0  #: the back-off of most clients is shorter
-LONG_S = 15.0  #: where a base waits until every back-off is over
+LONG_S = 10.0  #: where a base waits until every back-off is over
 LONG_FROM_S = 60.0
 QUIET_S = 1.0  #: without a row on the tape, in a run that nothing has disturbed
 TOUCHED_QUIET_S = 2.0  #: and in one that something has
@@ -33,13 +33,13 @@ class Pace:
 class RealPace(Pace):
     """Long pauses end as soon as the client rests: nothing is said, no op is open, it is connected as before.
 
-    A client that has fewer connections than it had may be about to connect again; it gets the whole pause.
+    A client that has not replaced every connection that it has lost may be about to; it gets the whole pause.
 
     Args:
         tape: What happens.
         touched: The connections at which faults have acted; grows.
-        counts: Whether the number of connections says anything; not so where each request makes its own, or
-            where they are below the client.
+        counts: Whether connections say anything; not so where each request makes its own, or where they are
+            below the client.
         pause_s: What a pause takes at most.
     """
 
@@ -52,9 +52,9 @@ class RealPace(Pace):
         self._counts = counts
         self._next = 0  #: of the tape's rows
         self._standing: set[str] = set()
-        self._most = 0
+        self._missing = 0  #: connections that the broker has ended, and no other one has come since
         self._open = 0
-        self._lost = False
+        self._has_lost = False
         self._stood_at_close: bool | None = None
 
     async def sleep(self, seconds: float) -> None:
@@ -72,14 +72,14 @@ class RealPace(Pace):
 
     def _rests(self, begun_s: float, now_s: float) -> bool:
         self._read()
-        quiet_s = TOUCHED_QUIET_S if self._touched or self._lost else QUIET_S
+        quiet_s = TOUCHED_QUIET_S if self._touched or self._has_lost else QUIET_S
         last_s = max(begun_s, self._tape.rows[-1].t if self._tape.rows else begun_s)
         return now_s - last_s >= quiet_s and self._open <= 0 and self._is_connected()
 
     def _is_connected(self) -> bool:
         if self._stood_at_close is not None:
             return self._stood_at_close
-        return not self._counts or 0 < self._most <= len(self._standing)
+        return not self._counts or (bool(self._standing) and not self._missing)
 
     def _read(self) -> None:
         """Take what is new on the tape."""
@@ -88,10 +88,12 @@ class RealPace(Pace):
             self._next += 1
             if row.what == "accept":
                 self._standing.add(row.connection)
-                self._most = max(self._most, len(self._standing))
+                self._missing = max(0, self._missing - 1)
             elif row.what == "end":
+                if row.connection in self._standing and row.data[0] == "broker":
+                    self._missing += 1
+                    self._has_lost = True
                 self._standing.discard(row.connection)
-                self._lost = self._lost or row.data[0] == "broker"
             elif row.what in ("op", "answer"):
                 self._open += 1 if row.what == "op" else -1
             elif row.what == "mark" and row.data == "close":

@@ -17,7 +17,7 @@ from conformance.adapter.base import Adapter
 from conformance.adapter.inprocess import InProcessAdapter
 from conformance.adapter.kit import AdapterBase
 from conformance.sweep.acts import ACTS, Bent
-from conformance.sweep.bases import Base, Done, Enough, Stage
+from conformance.sweep.bases import Base, Enough, Stage
 from conformance.sweep.case import Case
 from conformance.sweep.pace import Pace, RealPace
 from conformance.sweep.room import Room, room_of
@@ -155,7 +155,7 @@ async def play(
         broker.check()
     except Exception as error:
         case.harness = f"the fake: {error!r}"
-    _place(case, stage.ops)
+    place(case)
     return case
 
 
@@ -166,9 +166,9 @@ async def _through(base: Base, stage: Stage) -> None:
         await stage.finale()
 
 
-def _place(case: Case, ops: list[Done]) -> None:
+def place(case: Case) -> None:
     """Give ops and events their moments."""
-    by_id = {done.call.id: done for done in ops}
+    by_id = {done.call.id: done for done in case.ops}
     by_line = {heard.event.n: heard for heard in case.events}
     for moment, row in case.moments():
         if row.what == "answer" and row.data in by_id:

@@ -56,6 +56,7 @@ from fakebrokers.rabbitmq_stream.frames import (
     Unsubscribe,
     UnsubscribeResponse,
 )
+from scenarios.rabbitmq_stream.sweep.records import plain
 from scenarios.rabbitmq_stream.sweep.tracking import Tracking
 
 LARGEST = 64 << 20  #: bytes of a frame that a correct client lets in
@@ -241,7 +242,7 @@ class StreamModel(Model):
 
     def stored(self, broker: Any) -> dict[str, list[tuple[Any, bytes]]]:
         return {
-            name: [(message.offset, bytes(message.body)) for message in broker.messages(name)]
+            name: [(message.offset, plain(bytes(message.body))) for message in broker.messages(name)]
             for name in broker.stream_names
         }
 
