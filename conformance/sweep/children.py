@@ -153,7 +153,7 @@ class Child:
             news = on_case(case, findings) if _plays(case) else []
             if _plays(case):
                 found.extend(singles(case))
-                found.extend(seconds(case))
+                found.extend(second_faults(case))
             return news
 
         await self.run_all([plain[base.name] for base in bases if base.bends], seconds, look)
@@ -185,7 +185,7 @@ SECOND = ("rst", "lost", "late", "fin", "twice")
 SECOND_AT = (1, 3, 5, 7, 9)
 
 
-def seconds(case: Case) -> Iterator[Item]:
+def second_faults(case: Case) -> Iterator[Item]:
     """A loss in the middle of the first connection, then a fault on the second one."""
     conns = list(case.conns.values())[:1]
     if not conns or case.touched or not case.reconnects:
