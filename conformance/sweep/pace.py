@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from conformance.sweep.tape import Tape
 
-PAUSE_S = 6.0  #: the back-off of most clients is shorter
-LONG_S = 10.0  #: where a base waits until every back-off is over
+PAUSE_S = 4.0  #: the first back-off of most clients is shorter
+LONG_S = 8.0  #: where a base waits until every back-off is over
 LONG_FROM_S = 60.0
 QUIET_S = 1.0  #: without a row on the tape, in a run that nothing has disturbed
 TOUCHED_QUIET_S = 2.0  #: and in one that something has
@@ -40,13 +40,20 @@ class RealPace(Pace):
         touched: The connections at which faults have acted; grows.
         counts: Whether connections say anything; not so where each request makes its own, or where they are
             below the client.
+        is_alive: Whether there is still anybody to wait for.
         pause_s: What a pause takes at most.
     """
 
     def __init__(
-        self, tape: Tape, touched: Sequence[str], *, counts: bool = True, pause_s: float = PAUSE_S
+        self,
+        tape: Tape,
+        touched: Sequence[str],
+        counts: bool = True,
+        is_alive: Callable[[], bool] = lambda: True,
+        pause_s: float = PAUSE_S,
     ) -> None:
         self.longest_s = pause_s
+        self._is_alive = is_alive
         self._tape = tape
         self._touched = touched
         self._counts = counts
@@ -63,7 +70,7 @@ class RealPace(Pace):
         left_s = min(seconds, limit_s)
         loop = asyncio.get_running_loop()
         begun_s = loop.time()
-        while left_s > 0:
+        while left_s > 0 and self._is_alive():
             step_s = min(left_s, LOOK_EVERY_S if seconds > QUIET_S else seconds)
             await asyncio.sleep(step_s)
             left_s -= step_s

@@ -129,7 +129,7 @@ async def play(
     broker.start()
     try:
         counts = not (room.model.unseen_connections or room.model.connects_late)
-        pace = Pace() if in_memory else RealPace(tape, touched, counts=counts, pause_s=pause_s)
+        pace = Pace() if in_memory else RealPace(tape, touched, counts, lambda: adapter.alive, pause_s)
         stage = Stage(broker, adapter, tape, spec.changes, spec.ops, pace)
         for bend in spec.bends:
             broker.faults.add(fault_of(bend, room, touched))
