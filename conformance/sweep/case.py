@@ -31,6 +31,7 @@ class Case:
         stored: What the broker has at the end, by target: position and body.
         complaints: What was written to stderr or got to the loop's handler of exceptions.
         violations: How the adapter broke its protocol.
+        last_words: What a client that has ended wrote to stderr about that.
         error: Why the run has no end: the client did not let the base go on.
         harness: What went wrong besides the client.
         rest: What ``stats`` told before anything began.
@@ -52,6 +53,7 @@ class Case:
         self.stored: dict[str, list[tuple[Any, bytes]]] = {}
         self.complaints = ""
         self.violations: list[str] = []
+        self.last_words = ""
         self.error = ""
         self.harness = ""
         self.rest: dict[str, Any] = {}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 import math
+import re
 import signal
 import traceback
 from collections.abc import Callable, Iterator, Mapping
@@ -31,6 +32,7 @@ from fakebrokers.protocol import find_protocol
 
 STUCK_S = 8.0  #: real seconds after which a run is given up: a client in an endless loop
 COSTLY_STUCK_S = 30.0
+LINE_MAX = 200  #: characters of a client's last words
 LONGEST_S = 4000.0  #: virtual seconds that a base may take
 
 
@@ -148,6 +150,7 @@ async def play(
         broker.stop()
         case.events = [Heard(event) for event in adapter.events]
         case.violations = list(adapter.violations)
+        case.last_words = "" if adapter.alive else last_words(adapter.stderr())
         rows = len(tape.rows)
         await adapter.kill()
         del tape.rows[rows:]
@@ -164,6 +167,18 @@ async def _through(base: Base, stage: Stage) -> None:
         await base.script(stage)
     except Enough:
         await stage.finale()
+
+
+#: How runtimes begin the line that tells why they end.
+FATAL = re.compile(
+    r"^(?:Uncaught |fatal )?\w*(?:[Ee]rror|Exception|panic|ASSERT\w*|Assertion)\b.*", re.MULTILINE
+)
+
+
+def last_words(stderr: str) -> str:
+    """The line of a client's stderr that tells why it has ended; "" if there is none."""
+    found = FATAL.findall(stderr)
+    return found[-1].strip()[:LINE_MAX] if found else ""
 
 
 def place(case: Case) -> None:
