@@ -26,6 +26,7 @@ from conformance.adapter.messages import (
     Response,
     decode,
 )
+from conformance.adapter.onlooker import Onlooker
 from conformance.adapter.ops.messaging import NextResult, PublishManyResult, PublishResult
 from conformance.adapter.result import Result
 from conformance.adapter.transcript import WAITED, Inbox, Line, Transcript
@@ -57,6 +58,7 @@ class Adapter(ABC):
     Attributes:
         hello: What the adapter said about itself; there after `start`.
         on_violation: Called when the adapter breaks the protocol; its word is worth nothing from then on.
+        onlooker: Is told of every op and line in the moment in which it passes; None: nobody.
         hung: The ops since the last reset that got no answer in time.
         acked: How many messages the client has called acknowledged since then; a batch that is confirmed
             as one counts once.
@@ -65,6 +67,7 @@ class Adapter(ABC):
 
     hello: Hello
     clock_offset_ms: float = 0.0
+    onlooker: Onlooker | None = None
 
     def __init__(self, protocol: str) -> None:
         self.protocol = protocol
@@ -143,6 +146,8 @@ class Adapter(ABC):
         timer = loop.call_later(patience_ms(deadline) / 1000, self._give_up, call)
         self._pending[request.id] = (call, timer)
         self.transcript.add(call.begun_ns, "out", msgspec.to_builtins(request))
+        if self.onlooker is not None:
+            self.onlooker.begun(call, deadline / 1000)
         if self.alive:
             self._send(request)
         else:
@@ -256,6 +261,7 @@ class Adapter(ABC):
             self.violate(f"not a line of the protocol ({line.problem}): {line.text}")
             return
         self.transcript.add(self.now_ns(), "in", raw)
+        self._came(line)
         if self.conduct.count(len(raw) if isinstance(raw, bytes) else 0):
             self.violate(TOO_MUCH)
             self._stop_reading()
@@ -271,6 +277,11 @@ class Adapter(ABC):
             if line.event == "outcome" and line["id"] in self._announced:
                 self.acked += line["outcome"] == "acked"
             self.inbox.add(line)
+
+    def _came(self, line: Response | Event) -> None:
+        """Tell the onlooker of a line, where it was not told when the client wrote it."""
+        if self.onlooker is not None:
+            self.onlooker.wrote(line.event if isinstance(line, Event) else line.id, line.n)
 
     @property
     def violations(self) -> list[str]:

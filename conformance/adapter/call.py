@@ -44,5 +44,10 @@ class Call:
         """Whether the result is there."""
         return self._ended.done()
 
+    @property
+    def result(self) -> Result | None:
+        """How it ended; None while it runs."""
+        return self._ended.result() if self.done else None
+
     def __await__(self) -> Generator[Any, None, Result]:
         return asyncio.shield(self._ended).__await__()

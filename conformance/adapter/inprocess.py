@@ -10,7 +10,7 @@ import msgspec
 
 from conformance.adapter.base import Adapter
 from conformance.adapter.kit import AdapterBase
-from conformance.adapter.messages import Request
+from conformance.adapter.messages import Event, Request, Response
 
 
 class InProcessAdapter(Adapter):
@@ -36,6 +36,11 @@ class InProcessAdapter(Adapter):
 
     def _written(self, line: Mapping[str, Any]) -> None:
         """The client has written a line, now; on its own thread."""
+        if self.onlooker is not None and "n" in line:
+            self.onlooker.wrote(line["event"] if "event" in line else line["id"], line["n"])
+
+    def _came(self, line: Response | Event) -> None:
+        """It was told when the client wrote the line."""
 
     def _send(self, request: Request) -> None:
         assert self._adapter is not None

@@ -176,6 +176,7 @@ class Hello(msgspec.Struct, frozen=True):
     formats: list[str] = []
     transporters: list[str] = []
     serializers: list[str] = []
+    contract: dict[str, bool] = {}
 
     def __post_init__(self) -> None:
         for name, value in self.caps.items():

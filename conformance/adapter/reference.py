@@ -16,6 +16,7 @@ from typing import Any, Literal, Union, get_args, get_origin
 import msgspec
 from msgspec import NODEFAULT, UNSET, structs
 
+from conformance.adapter.contract import CONTRACT
 from conformance.adapter.messages import Hello, Message
 from conformance.adapter.ops import core
 from conformance.adapter.ops.define import EVERY_ROLE, Arguments, Nothing, Op
@@ -41,7 +42,8 @@ def guide(text: str) -> str:
     Raises:
         KeyError: There is no table of such a name.
     """
-    tables = {"roles": _roles(), "capabilities": _capabilities(), "events": _events()}
+    tables = {"roles": _roles(), "capabilities": _capabilities(), "contract": _contract()}
+    tables["events"] = _events()
     tables["ops"] = [*_ops(core.OPS), *_objects(core.OPS)]
     for name, each in profiles().items():
         tables[name] = [*_ops(each.ops), *_objects(each.ops)]
@@ -54,6 +56,10 @@ def guide(text: str) -> str:
 def _roles() -> list[str]:
     rows = [(_code([name]), _code(each.roles)) for name, each in profiles().items()]
     return _table(("protocol", "roles"), rows)
+
+
+def _contract() -> list[str]:
+    return _table(("word", "true"), [(_code([word]), text) for word, text in CONTRACT.items()])
 
 
 def _capabilities() -> list[str]:

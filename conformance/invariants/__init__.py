@@ -16,15 +16,27 @@ from conformance.invariants import (
     settling,
     wire,
 )
-from conformance.invariants.registry import INVARIANTS, Finding, Invariant, invariant, judge
+from conformance.invariants.registry import (
+    HARNESS,
+    INVARIANTS,
+    Finding,
+    Invariant,
+    May,
+    findings,
+    invariant,
+    judge,
+)
 
 __all__ = [
+    "HARNESS",
     "INVARIANTS",
     "Finding",
     "Invariant",
+    "May",
     "closing",
     "connections",
     "deliveries",
+    "findings",
     "invariant",
     "judge",
     "life",

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 
-from conformance.invariants.registry import Violation, invariant
+from conformance.invariants.registry import May, Violation, invariant
 from conformance.sweep.case import Case
 from conformance.sweep.tape import Moment
 from conformance.sweep.view import Conn
-from fakebrokers.core.frames import Role, kind_of
+from fakebrokers.core.frames import Malformed, Role, kind_of
 
 SLACK_S = 0.01
 DEADLINE_S = 0.3  #: how exactly deadlines are kept
@@ -49,7 +50,8 @@ def state_agrees(case: Case) -> Iterator[Violation]:
                 conn for conn in standing if conn.serves(ended) and conn.serves(begun) and _works(conn, begun)
             ]
             if good:
-                yield f"the session is not called open, and {good[0].name} works", ended
+                text = f"the session is not called open, and {good[0].name} works"
+                yield May("many_connections", text), ended
 
 
 @invariant("one-loss-event")
@@ -74,10 +76,12 @@ def one_loss_event(case: Case) -> Iterator[Violation]:
         and conn.is_session and conn.lost() is not None
     ]  # fmt: skip
     if len(told) > len(lost) + len(closing_too):
-        yield f"{len(told)} losses were told, there were {len(lost)}", told[-1].at
+        text = f"{len(told)} losses were told, there were {len(lost)}"
+        yield May("many_connections", text), told[-1].at
     sure = [conn for conn in lost if conn.ended and conn.lost() and _works(conn, conn.ended)]
     if len(told) < len(sure):
-        yield f"{len(told)} losses were told, there were {len(sure)}", sure[-1].ended
+        text = f"{len(told)} losses were told, there were {len(sure)}"
+        yield May("many_connections", text), sure[-1].ended
 
 
 def _was_given_up(case: Case, at: Moment) -> bool:
@@ -100,7 +104,7 @@ def unprovoked_end(case: Case) -> Iterator[Violation]:
             continue
         if (closing is not None and conn.ended > closing) or conn.goodbye or conn.garbage or conn.turned_away:
             continue
-        if conn.parting is not None or conn.partial:
+        if conn.parting is not None or conn.partial or conn.unwanted is not None:
             continue  # it has said so; or a frame has begun, and the rest does not come
         closes = [done.begun for done in case.done("close", "abort")]
         if conn.ready is None and any(conn.accepted < begun < conn.ended for begun in closes):
@@ -109,11 +113,26 @@ def unprovoked_end(case: Case) -> Iterator[Violation]:
         patience = conn.agreed.patience_s
         if patience and quiet_s >= patience[0] - SLACK_S:
             continue
+        if patience is None and _asked_for_life(conn):
+            continue
         if conn.ready is None and _is_over(case, conn, conn.ended):
             continue
         if case.model.answers_in_order and _an_op_ended(case, conn.ended):
             continue
-        yield f"{conn.name} was ended by the client; it was quiet for {quiet_s:.1f} s", conn.ended
+        text = f"{conn.name} was ended by the client; it was quiet for {quiet_s:.1f} s"
+        yield May("drops_idle", text), conn.ended
+
+
+def _asked_for_life(conn: Conn) -> bool:
+    """Whether the client has asked for a sign of life, and nothing has come since."""
+    assert conn.ended is not None
+    last = conn.handed[-1] if conn.handed else conn.accepted.t
+    asked = [
+        seen.at.t
+        for seen in conn.of("in")
+        if seen.at.t > last and type(seen.frame).spec.role_in("in") is Role.HEARTBEAT
+    ]
+    return bool(asked) and conn.ended.t - asked[0] > DEADLINE_S
 
 
 def _is_over(case: Case, conn: Conn, ended: Moment) -> bool:
@@ -181,16 +200,27 @@ def silence_noticed(case: Case) -> Iterator[Violation]:
 @invariant("no-storm")
 def no_storm(case: Case) -> Iterator[Violation]:
     """Attempts to connect have pauses in between."""
-    times = sorted(conn.accepted.t for conn in case.conns.values())
     if "sessions" in case.notes:
         return
+    conns = sorted(case.conns.values(), key=lambda conn: conn.accepted)
+    later = [conn for former, conn in pairwise(conns) if not _was_lost_at_work(former)]
+    times = [conn.accepted.t for conn in [*conns[:1], *later]]
     for at in range(len(times) - STORM + 1):
         if case.model.connects_late and any(
             times[at] <= done.begun.t <= times[at] + 1.0 for done in case.ops
         ):
             continue  # each op may have made one
         if times[at + STORM - 1] - times[at] < 1.0:
-            yield (f"{STORM} connections in {times[at + STORM - 1] - times[at]:.2f} s",)
+            text = f"{STORM} connections in {times[at + STORM - 1] - times[at]:.2f} s"
+            yield (May("many_connections", text),)
+
+
+def _was_lost_at_work(conn: Conn) -> bool:
+    """Whether the broker has ended a connection on which it had served the client."""
+    asked = [seen.at for seen in conn.of("in") if type(seen.frame).spec.role_in("in") not in QUIET_ROLES]
+    return conn.ended_by == "broker" and any(
+        seen.at > asked[0] for seen in conn.of("out") if asked and not isinstance(seen.frame, Malformed)
+    )
 
 
 @invariant("refusal-ends")

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from hashlib import sha256
 from typing import Any
 
 from conformance.adapter.messages import body_bytes
 from conformance.invariants.recovery import subscriptions
-from conformance.invariants.registry import Violation, invariant
+from conformance.invariants.registry import May, Violation, invariant
 from conformance.sweep.bases import Done
 from conformance.sweep.case import Case
 from conformance.sweep.facts import Record, Window
@@ -31,6 +32,10 @@ class _Log:
         self.position: int | None = None  #: behind the last message that was due, or skipped with right
         self.last: int | None = None  #: of the last message that the application got
 
+    @property
+    def _may_repeat(self) -> bool:
+        return self.case.contract.allows("surfaces_again")
+
     def check(self) -> Iterator[Violation]:
         last = self.case.model.last_position
         records = (one for window in self.windows for arrival in window.arrivals for one in arrival.records)
@@ -51,7 +56,9 @@ class _Log:
         start = window.start
         low = self.position if self.last is None else self.last
         if start["type"] != "offset" or not low <= start["value"] <= self.position:
-            yield f"asks for {start}, the application stands at {self.position}", window.asked
+            text = f"asks for {start}, the application stands at {self.position}"
+            is_early = start["type"] == "offset" and start["value"] < low
+            yield May("surfaces_again", text) if is_early else text, window.asked
 
     def _life(self, window: Window, until: Moment | None) -> Iterator[Violation]:
         floor = window.start["value"] if window.start["type"] == "offset" else None
@@ -67,19 +74,25 @@ class _Log:
                 floor = max(floor or 0, arrival.behind)
                 ends.append((len(wanted), floor))
         count = 0
+        stood = self.position or 0
         while count < len(wanted) and self.next < len(self.got):
             heard, (at, record) = self.got[self.next], wanted[count]
+            if record.position < stood and self._may_repeat and not _same(heard, record):
+                count += 1  # it may come again, and need not
+                continue
             if not _same(heard, record) or heard.at < at or self._is_over(heard.at, until):
                 break
             if None not in (record.ts, heard["ts"]) and str(heard["ts"]) != str(record.ts):
                 yield f"{record.position} was surfaced with time {heard['ts']}, it is {record.ts}", heard.at
-            self.last = record.position
-            self.position = record.position + 1
+            self.last = max(self.last or 0, record.position)
+            self.position = max(self.position or 0, record.position + 1)
             self.next += 1
             count += 1
         for places, behind in ends:
             if places <= count:
                 self.position = max(self.position or 0, behind)
+        while count < len(wanted) and self._may_repeat and wanted[count][1].position < stood:
+            count += 1
         if count < len(wanted):
             yield from self._missing(window, wanted[count], until)
 
@@ -105,9 +118,14 @@ def _same(heard: Heard, record: Record) -> bool:
     body: Any = heard["body"]
     if not isinstance(body, dict):  # messages of several parts: a format of their own inside the record
         return bool(int(heard["position"]) == record.position)
-    if "sha256" in body:
-        return bool(int(heard["position"]) == record.position and body["len"] == len(record.body))
-    return bool(int(heard["position"]) == record.position and body_bytes(body) == record.body)
+    return int(heard["position"]) == record.position and _is_body(body, record.body)
+
+
+def _is_body(told: Any, body: bytes) -> bool:
+    """Whether a body as it was told is this one; of a large one its size and a sum are told."""
+    if "sha256" in told:
+        return bool(told["len"] == len(body) and told["sha256"] == sha256(body).hexdigest())
+    return body_bytes(told) == body
 
 
 @invariant("delivers-what-came")
@@ -142,8 +160,6 @@ def none_behind_the_end(case: Case) -> Iterator[Violation]:
 @invariant("stores-by-order")
 def stores_by_order(case: Case) -> Iterator[Violation]:
     """A position is stored with the broker only because the application said so, as it said it."""
-    if case.notes.get("commits-by-itself"):
-        return
     ordered = {
         (done.args["target"], done.args["name"], str(done.args["offset"]))
         for done in case.ops
@@ -151,10 +167,8 @@ def stores_by_order(case: Case) -> Iterator[Violation]:
     }
     for noted in case.facts.noted:
         if (noted.target, noted.name, str(noted.position)) not in ordered:
-            yield (
-                f"position {noted.position} of {noted.target} was stored for {noted.name!r} unasked",
-                noted.at,
-            )
+            text = f"position {noted.position} of {noted.target} was stored for {noted.name!r} unasked"
+            yield May("stores_positions", text), noted.at
 
 
 @invariant("damage-is-told")
@@ -165,7 +179,7 @@ def damage_is_told(case: Case) -> Iterator[Violation]:
         for arrival in window.arrivals:
             over = window.closed is not None and window.closed.t < arrival.at.t + DAMAGE_S
             if arrival.damaged and not over and not any(at > arrival.at for at in told):
-                yield "a delivery was damaged, and no error was told", arrival.at
+                yield May("skips_damaged", "a delivery was damaged, and no error was told"), arrival.at
 
 
 @invariant("credit-overrun")
@@ -180,7 +194,7 @@ def credit_overrun(case: Case) -> Iterator[Violation]:
             granted += count
             came = sum(1 for one in arrived if one < at)
             if granted > came and window.closed is None:
-                yield f"{granted} deliveries were allowed again, {came} had come", at
+                yield May("own_credit", f"{granted} deliveries were allowed again, {came} had come"), at
                 break
 
 
@@ -197,7 +211,8 @@ def credit_leak(case: Case) -> Iterator[Violation]:
         arrived = sum(1 for arrival in window.arrivals if arrival.at.t < at.t - LOOK_BACK_S)
         granted = sum(count for moment, count in window.granted if moment < at)
         if granted < arrived:
-            yield f"{arrived} deliveries came and only {granted} were allowed again", at
+            text = f"{arrived} deliveries came and only {granted} were allowed again"
+            yield May("own_credit", text), at
 
 
 @invariant("close-is-prompt")
@@ -208,10 +223,8 @@ def close_is_prompt(case: Case) -> Iterator[Violation]:
         return
     for heard in case.heard("message"):
         if closes[-1].begun.t + DUE_S + case.slack_s < heard.at.t and heard.at < closes[-1].ended:  # type: ignore[operator]
-            yield (
-                f"{heard['position']} was surfaced {heard.at.t - closes[-1].begun.t:.1f} s into a close",
-                heard.at,
-            )
+            text = f"{heard['position']} was surfaced {heard.at.t - closes[-1].begun.t:.1f} s into a close"
+            yield May("drains", text), heard.at
 
 
 @invariant("surfaces-what-came")
@@ -224,7 +237,7 @@ def surfaces_what_came(case: Case) -> Iterator[Violation]:
         due = case.model.due(case, done.args, done.ended)
         got = [heard for heard in case.heard("message") if heard["sub"] == done.args["sub"]]
         for heard, (at, record) in zip(got, due, strict=False):
-            if body_bytes(heard["body"]) != record.body or heard.at < at:
+            if not _is_body(heard["body"], record.body) or heard.at < at:
                 yield f"{heard['body']} was surfaced, {record.body!r:.60} was due", at, heard.at
                 break
         for heard in got[len(due) :]:

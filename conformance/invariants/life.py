@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
-from conformance.invariants.registry import Violation, invariant
+from conformance.invariants.registry import May, Violation, invariant
 from conformance.sweep.case import Case
 from conformance.sweep.tape import Moment
+from conformance.sweep.told import PUBLISHING
 
 OWN_S = 12.0  #: what a client may wait for an answer that no op waits for
 ROUNDS = 4
@@ -44,7 +45,8 @@ def op_ends(case: Case) -> Iterator[Violation]:
     """Every op ends by its deadline."""
     for done in case.ops:
         if done.result is not None and done.result.hang:
-            yield f"{done.op} gave no answer within {done.timeout_s:g} s", done.begun
+            text = f"{done.op} gave no answer within {done.timeout_s:g} s"
+            yield May("ack_timeout", text) if done.op in PUBLISHING else text, done.begun
 
 
 @invariant("pending-is-true")

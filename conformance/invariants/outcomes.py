@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterator
 
-from conformance.invariants.registry import Violation, invariant
+from conformance.invariants.registry import May, Violation, invariant
 from conformance.sweep.case import Case
 from conformance.sweep.facts import Settled, Written
 from conformance.sweep.tape import Moment
@@ -102,9 +102,12 @@ def failed_yet_stored(case: Case) -> Iterator[Violation]:
     settled = _settled(case)
     stored = {target: Counter(body for _, body in rows) for target, rows in case.stored.items()}
     told_well = Counter(told.body for told in case.told if told.word != "nacked")
+    published = Counter(told.body for told in case.told)
     for told in case.told:
         if told.word != "nacked" or told.body is None:
             continue
+        if told.place is None and published[told.body] > 1:
+            continue  # which of them is stored, nobody can tell
         refused = told.place is not None and any(not one.stored for one in settled.get(told.place, ()))
         there = stored.get(told.done.args["target"], Counter())[told.body]
         if there and not refused and not told_well[told.body]:
@@ -132,12 +135,12 @@ def stored_twice(case: Case) -> Iterator[Violation]:
     written = Counter(one.body for one in case.facts.written)
     for told in case.told:
         target = told.done.args["target"]
-        if told.body is None or published[target, told.body] > 1:
+        if told.body is None or published[target, told.body] > 1 or told.body in case.published_besides:
             continue
         if case.model.repeats and written[told.body] > 1:
             continue  # consumers have to cope with that
         if stored.get(target, Counter())[told.body] > 1:
-            yield f"{told}, and it is stored twice", told.at
+            yield May("repeats", f"{told}, and it is stored twice"), told.at
 
 
 @invariant("written-once")
@@ -149,12 +152,14 @@ def written_once(case: Case) -> Iterator[Violation]:
     for one in case.facts.written:
         if one.body is None or one.is_deduplicated or published[one.body] > 1:
             continue
+        if one.body in case.published_besides:
+            continue
         key = (*one.place[:-1], one.body)
         first = seen.setdefault(key, one)
         words = [word for word in settled.get(one.place, ()) if first.at < word.at]
         has_answer = any(word.at.t < one.at.t - SLACK_S - case.slack_s for word in words)
         if first is not one and (has_answer or not case.model.repeats):
-            yield f"{one.body[:20]!r} was written again", one.at
+            yield May("repeats", f"{one.body[:20]!r} was written again"), one.at
 
 
 @invariant("fails-for-a-reason")

@@ -20,14 +20,16 @@ class Finding(NamedTuple):
         name: Of the invariant.
         detail: What happened, one sentence.
         rows: Rows of the tape that prove it.
+        allowed: The word of the client's contract that allows it; "" if none does.
     """
 
     name: str
     detail: str
     rows: tuple[int, ...] = ()
+    allowed: str = ""
 
     def __str__(self) -> str:
-        return f"{self.name}: {self.detail}"
+        return f"{self.name}: {self.detail}" + (f" (allowed: {self.allowed})" if self.allowed else "")
 
 
 class Invariant(NamedTuple):
@@ -39,6 +41,22 @@ class Invariant(NamedTuple):
 
 
 INVARIANTS: dict[str, Invariant] = {}
+
+
+class May(str):
+    """The sentence of a violation that a contract may allow.
+
+    Args:
+        word: By which it does; see `conformance.adapter.contract.Contract.allows`.
+    """
+
+    word: str
+
+    def __new__(cls, word: str, text: str) -> May:
+        made = super().__new__(cls, text)
+        made.word = word
+        return made
+
 
 ALIVE = "lives"
 HARNESS = "harness"  #: in place of an invariant: the sweep itself has failed
@@ -57,7 +75,15 @@ def invariant(name: str) -> Callable[[Check], Check]:
 
 
 def judge(case: Case) -> list[Finding]:
-    """All findings of a run, the first of each invariant only: what follows from it is no news."""
+    """The findings of a run that its client's contract does not allow."""
+    return [finding for finding in findings(case) if not finding.allowed]
+
+
+def findings(case: Case) -> list[Finding]:
+    """All findings of a run, the first of each invariant only: what follows from it is no news.
+
+    What the contract allows hides nothing that it does not allow.
+    """
     if case.harness:
         return [Finding(HARNESS, case.harness)]
     alive = [
@@ -67,9 +93,10 @@ def judge(case: Case) -> list[Finding]:
         return alive[:1]  # nothing else can be said of a client that is gone
     found: dict[str, Finding] = {}
     for each in INVARIANTS.values():
-        if each.name not in found:
-            for finding in _findings(each, case):
+        for finding in _findings(each, case):
+            if each.name not in found or (found[each.name].allowed and not finding.allowed):
                 found[each.name] = finding
+            if not found[each.name].allowed:
                 break
     return list(found.values())
 
@@ -77,6 +104,8 @@ def judge(case: Case) -> list[Finding]:
 def _findings(each: Invariant, case: Case) -> Iterator[Finding]:
     try:
         for detail, *moments in each.check(case):
-            yield Finding(each.name, detail, tuple(moment.row for moment in moments if moment is not None))
+            rows = tuple(moment.row for moment in moments if moment is not None)
+            word = detail.word if isinstance(detail, May) else ""
+            yield Finding(each.name, str(detail), rows, word if word and case.contract.allows(word) else "")
     except Exception as error:  # what a client says may be such as no rule expects
         yield Finding(HARNESS, f"the rule {each.name} cannot judge this run: {error!r}")

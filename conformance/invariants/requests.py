@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from conformance.invariants.registry import Violation, invariant
+from conformance.invariants.registry import May, Violation, invariant
 from conformance.sweep.bases import Done
 from conformance.sweep.case import Case
 from conformance.sweep.facts import Question
@@ -56,7 +56,7 @@ def ok_needs_answer(case: Case) -> Iterator[Violation]:
         if done.result is not None and done.result.ok and done.ended is not None:
             opened = [w for w in case.facts.windows if w.opened and done.begun < w.opened < done.ended]
             if not opened and case.facts.windows:
-                yield "subscribe was ok without an answer that says so", done.ended
+                yield May("lazy_subscribe", "subscribe was ok without an answer that says so"), done.ended
     unseen = case.model.unseen_connections or case.model.connects_late
     for done in () if unseen else case.done("connect"):
         if done.result is None or not done.result.ok or done.ended is None:
@@ -68,9 +68,13 @@ def ok_needs_answer(case: Case) -> Iterator[Violation]:
 @invariant("refused-needs-answer")
 def refused_needs_answer(case: Case) -> Iterator[Violation]:
     """An op is called refused only behind an answer with this code."""
-    for done, _, questions in _asked(case):
+    for done, asks, questions in _asked(case):
         assert done.result is not None
         if done.result.word == "refused":
+            if asks.apt is not None and not all(
+                asks.apt(done.args, one.answer) for one in _come(done, questions)
+            ):
+                continue  # what ends it came behind the answer
             codes = [one.code for one in _come(done, questions)]
             if not questions and done.result.code in case.model.refuses_by_itself:
                 continue
@@ -101,9 +105,15 @@ def _agree(got: Any, said: Any) -> bool:
     if isinstance(said, Mapping):
         return isinstance(got, Mapping) and all(_agree(got[name], said[name]) for name in said if name in got)
     if isinstance(said, list):
+        if all(isinstance(one, Mapping) and "name" in one for one in (*said, *(got if got else ()))):
+            said, got = sorted(said, key=_name), sorted(got, key=_name)  # rows with names have no order
         pairs = list(zip(got, said, strict=False)) if isinstance(got, list) else []
         return isinstance(got, list) and len(got) == len(said) and all(_agree(*pair) for pair in pairs)
     return str(got) == str(said)
+
+
+def _name(row: Mapping[str, Any]) -> str:
+    return str(row["name"])
 
 
 @invariant("answer-counts")
@@ -125,9 +135,8 @@ def request_answer_counts(case: Case) -> Iterator[Violation]:
         if any(done.begun < end.begun < one.answered for end in case.done("close", "abort")):
             continue  # the application has called it off
         late_s = done.ended.t - one.answered.t
-        if case.before(one.answered, done.ended) and done.result.word != (
-            "ok" if one.accepted else "refused"
-        ):
+        words = ("ok",) if one.accepted else ("refused", "auth")
+        if case.before(one.answered, done.ended) and done.result.word not in words:
             yield f"{done.op} ended {done.result.word}, and was answered", one.answered, done.ended
         elif late_s > AT_ONCE_S + case.slack_s:
             yield f"{done.op} went on for {late_s:.1f} s behind its answer", one.answered
@@ -157,7 +166,8 @@ def loss_ends_requests(case: Case) -> Iterator[Violation]:
         if lost is None or lost < one.asked or (one.answered is not None and one.answered < lost):
             continue
         if done.ended.t > lost.t + AT_ONCE_S + case.slack_s:
-            yield f"{done.op} ended {done.ended.t - lost.t:.1f} s behind its connection", lost, done.ended
+            text = f"{done.op} ended {done.ended.t - lost.t:.1f} s behind its connection"
+            yield May("waits", text), lost, done.ended
 
 
 @invariant("fails-fast")
@@ -172,7 +182,8 @@ def fails_fast(case: Case) -> Iterator[Violation]:
         if any(conn.stands(done.begun) for conn in case.conns.values()):
             continue
         if done.ended.t - done.begun.t > AT_ONCE_S + case.slack_s:
-            yield f"{done.op} took {done.ended.t - done.begun.t:.1f} s without a connection", done.begun
+            text = f"{done.op} took {done.ended.t - done.begun.t:.1f} s without a connection"
+            yield May("waits", text), done.begun
 
 
 @invariant("fails-for-a-reason")
@@ -183,7 +194,7 @@ def gives_up_for_a_reason(case: Case) -> Iterator[Violation]:
         result = done.result
         if result is None or done.ended is None or result.ok or not questions:
             continue
-        if result.word in ("refused", "invalid", "cancelled", "hang", "crashed"):
+        if result.word in ("refused", "auth", "invalid", "cancelled", "hang", "crashed"):
             continue
         own_s = (done.args.get("timeout_ms") or math.inf) / 1000  # what the application has given it
         if done.ended.t >= done.begun.t + min(own_s, done.timeout_s) - SLACK_S - case.slack_s:
@@ -198,6 +209,8 @@ def gives_up_for_a_reason(case: Case) -> Iterator[Violation]:
             continue  # who has to answer is taken for dead
         if any(done.begun < dropped.at < done.ended for dropped in case.facts.dropped):
             continue  # whoever was to answer may be gone
+        if any(case.model.is_silent(case, one, done.ended) for one in questions):
+            continue
         if all(_stood(one, done) for one in questions):
             yield f"{done.op} was given up ({result}), and nothing was lost", done.ended
 
@@ -209,10 +222,23 @@ def _stood(question: Question, done: Done) -> bool:
     return all(mark is None or (done.ended is not None and mark > done.ended) for mark in marks)
 
 
+def _has_rival(case: Case, done: Done) -> bool:
+    """Whether another session was there, or came, while this one connected: whose connection is whose
+    cannot be told."""
+    return any(
+        other is not done
+        and other.args.get("session") != done.args.get("session")
+        and (done.ended is None or other.begun < done.ended)
+        for other in case.done("connect")
+    )
+
+
 @invariant("loss-ends-requests")
 def loss_ends_connect(case: Case) -> Iterator[Violation]:
     """A connect whose only connection is over, or was turned away, ends at once."""
     for done in case.done("connect"):
+        if _has_rival(case, done):
+            continue
         if done.ended is None or len(done.args["endpoints"]) != 1 or done.result is None or done.result.ok:
             continue
         conns = [conn for conn in case.conns.values() if done.begun < conn.accepted < done.ended]
@@ -228,6 +254,8 @@ def loss_ends_connect(case: Case) -> Iterator[Violation]:
 def connect_answer_counts(case: Case) -> Iterator[Violation]:
     """A connect whose handshake was done in time, on a connection that stands, works."""
     for done in case.done("connect"):
+        if _has_rival(case, done):
+            continue
         if done.ended is None or done.result is None or done.result.ok or done.result.word == "cancelled":
             continue
         deadline_s = done.begun.t + done.timeout_s - SLACK_S - case.slack_s

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from conformance.adapter.kit.bodies import body_parts, key_bytes
-from conformance.invariants.registry import Violation, invariant
+from conformance.invariants.registry import May, Violation, invariant
 from conformance.sweep.bases import Done
 from conformance.sweep.case import Case
 from conformance.sweep.facts import Handed
@@ -191,7 +191,7 @@ def settled_for_good(case: Case) -> Iterator[Violation]:
             first.setdefault(order.key, order)
     for heard, key, _ in _surfaced(case):
         if key in first and heard.at.t > first[key].at_s + DUE_S and heard.at > first[key].at:
-            yield f"{heard['position']} was surfaced again, and was settled", heard.at
+            yield May("dedup", f"{heard['position']} was surfaced again, and was settled"), heard.at
     slow_s = max((_sleep_s(plan, 1) for plan in _plans(case).values()), default=0.0) * len(case.facts.handed)
     for one in _whole(case):
         until_s = one.at.t + WRITE_S + slow_s + case.slack_s
@@ -275,7 +275,7 @@ def writes_what_was_given(case: Case) -> Iterator[Violation]:
         for body in bodies_of(done):
             given[body].append(done)
     for one in case.facts.written:
-        if one.body is None:
+        if one.body is None or one.body in case.published_besides:
             continue
         ops = given.get(one.body, [])
         if not any(done.begun < one.at for done in ops):
@@ -298,7 +298,7 @@ def asks_again(case: Case) -> Iterator[Violation]:
         [one] = [each for each in case.facts.written if each.body == told.body]
         ends = [conn.ended for conn in case.conns.values() if conn.socket == one.conn.socket]
         if not any(end is not None and told.done.begun < end and end.t <= told.deadline_s for end in ends):
-            yield f"{told}, and was written once only", one.at
+            yield May("retry", f"{told}, and was written once only"), one.at
 
 
 @invariant("ids-differ")

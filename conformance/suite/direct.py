@@ -70,6 +70,7 @@ class Direct:
             limits=dict(adapter.limits),
             settles=adapter.settles,  # type: ignore[arg-type] # a word of the protocol
             formats=list(adapter.formats),
+            contract=dict(adapter.contract),
         )
         self._adapter = adapter
         self._loop = asyncio.get_running_loop()

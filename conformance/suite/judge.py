@@ -12,6 +12,7 @@ import msgspec
 from conformance.adapter.base import Adapter
 from conformance.adapter.messages import Hello
 from conformance.checkers.anomaly import LAG, STEAL
+from conformance.invariants import HARNESS, INVARIANTS, Finding, findings
 from conformance.results import Verdict
 from conformance.suite.client import Client
 from conformance.suite.deeds import Deed, Deeds
@@ -22,6 +23,7 @@ from conformance.suite.expect import Expect, Violated
 from conformance.suite.lag import LagMeter
 from conformance.suite.op_journal import write_ops
 from conformance.suite.scenario import Scenario
+from conformance.suite.taped import TapedRun
 from fakebrokers.journal import Journal, Record, RunJournal
 from fakebrokers.protocol import find_protocol
 
@@ -41,6 +43,7 @@ class Judgement(msgspec.Struct):
         adapter: What went wrong in the adapter itself; see `evidence.trouble_of`.
         began_at: Seconds since the epoch.
         lag_s: The longest time for which the runner's loop stood still.
+        findings: What the rules for all runs have found, what the client's contract allows among it.
     """
 
     scenario: Scenario
@@ -64,6 +67,12 @@ class Judgement(msgspec.Struct):
     stderr: str = ""
     lag_s: float = 0.0
     timing: bool = False
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def broken(self) -> list[Finding]:
+        """The violated rules that the client's contract does not allow."""
+        return [each for each in self.findings if not each.allowed and each.name != HARNESS]
 
     @property
     def is_late(self) -> bool:
@@ -111,6 +120,7 @@ async def judge(
     endpoint: Callable[[Any], str] | None = None,
     connect_options: dict[str, Any] | None = None,
     note: RunJournal | None = None,
+    invariants: bool = True,
 ) -> Judgement:
     """Run the script once.
 
@@ -119,6 +129,7 @@ async def judge(
         make_broker: Makes the fake, not started; or something in its place for a real broker.
         note: Where the run is written down, wire and ops; closed at the end.
         endpoint: Tells where clients connect; default what the fake says (`FakeServer.where`).
+        invariants: Whether the rules of `conformance.invariants` judge the run besides.
     """
     loop = asyncio.get_running_loop()
     expect = Expect(wire=endpoint is None)
@@ -128,13 +139,20 @@ async def judge(
     deeds = Deeds(broker, loop.time)
     if note is not None and hasattr(broker, "journal"):
         broker.journal.sink = note
+    taped = TapedRun(adapter) if invariants else None
+    if taped is not None and hasattr(broker, "watcher"):
+        broker.watcher = taped.tape
     lag = LagMeter()
     error: Exception | None = None
     try:
         async with lag:
             where = endpoint or (lambda fake: fake.where)
             await _play(
-                scenario, broker, lambda: Client(adapter, where(broker), expect, connect_options), expect
+                scenario,
+                broker,
+                lambda: Client(adapter, where(broker), expect, connect_options),
+                expect,
+                taped,
             )
         demand_earned(scenario, broker, expect, adapter.acked)
     except Exception as caught:
@@ -148,6 +166,8 @@ async def judge(
         adapter=trouble_of(adapter, mark),
         stderr=adapter.stderr(mark),
     )
+    if taped is not None:
+        judged = _weighed(judged, taped, broker)
     if note is not None:
         _write_down(note, judged, adapter, getattr(broker, "journal", None), lag)
         if note.failure is not None:
@@ -174,6 +194,39 @@ def _judged(
     )
 
 
+def _weighed(judged: Judgement, taped: TapedRun, broker: Any) -> Judgement:
+    """The verdict when the rules that hold in every run have been asked too.
+
+    They fail a run whose script was content, or found out nothing. What has failed already only gets their
+    names as tags, and a run that the harness has spoilt is not theirs to judge.
+    """
+    if judged.verdict in (Verdict.UNSUPPORTED, Verdict.PROFILE, Verdict.HARNESS_ERROR) or judged.is_late:
+        return judged
+    why = taped.unread(judged.scenario, broker, judged.records)
+    if why:
+        return msgspec.structs.replace(judged, notes=(*judged.notes, f"not judged by the rules: {why}"))
+    found = findings(taped.case(judged.scenario, broker, judged.records, lag_s=judged.lag_s))
+    notes = [str(each) for each in found if each.allowed or each.name == HARNESS]
+    judged = msgspec.structs.replace(judged, notes=(*judged.notes, *notes), findings=tuple(found))
+    broken = judged.broken
+    if not broken:
+        return judged
+    tags = dict.fromkeys([*judged.tags, *(each.name for each in broken)])
+    if judged.verdict is Verdict.FAIL:
+        return msgspec.structs.replace(judged, tags=tuple(tags))
+    first = broken[0]
+    return msgspec.structs.replace(
+        judged,
+        verdict=Verdict.FAIL,
+        criterion=INVARIANTS[first.name].about.removesuffix("."),
+        criterion_id=first.name,
+        actual="; ".join(each.detail for each in broken),
+        reason="; ".join(map(str, broken)),
+        tags=tuple(tags),
+        timing=True,  # as far as it may be for want of time, it is judged again where few others run
+    )
+
+
 def _write_down(
     note: RunJournal, judged: Judgement, adapter: Adapter, wire: Journal | None, lag: LagMeter
 ) -> None:
@@ -189,7 +242,13 @@ def _write_down(
     note.close(verdict=judged.verdict.value, faults=len(faults))
 
 
-async def _play(scenario: Scenario, broker: Any, connect: Callable[[], Client], expect: Expect) -> None:
+async def _play(
+    scenario: Scenario,
+    broker: Any,
+    connect: Callable[[], Client],
+    expect: Expect,
+    taped: TapedRun | None,
+) -> None:
     """Start the fake, run the script within its limit, stop the fake whatever happened."""
     broker.start()
     try:
@@ -201,6 +260,8 @@ async def _play(scenario: Scenario, broker: Any, connect: Callable[[], Client], 
             raise
         _look_around(client, expect)
     finally:
+        if taped is not None:
+            taped.end()
         broker.stop()
     broker.check()
 

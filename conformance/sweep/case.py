@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
 
+from conformance.adapter.contract import Contract
 from conformance.sweep.acts import ACTS
 from conformance.sweep.bases import Done
 from conformance.sweep.facts import Facts
@@ -13,7 +14,7 @@ from conformance.sweep.model import Model
 from conformance.sweep.room import Room
 from conformance.sweep.specs import Spec
 from conformance.sweep.tape import Moment, Row
-from conformance.sweep.told import Heard, Told, outcomes
+from conformance.sweep.told import PUBLISHING, Heard, Told, bodies_in, outcomes
 from conformance.sweep.view import Conn, read_tape
 
 
@@ -33,7 +34,9 @@ class Case:
         violations: How the adapter broke its protocol.
         last_words: What a client that has ended wrote to stderr about that.
         error: Why the run has no end: the client did not let the base go on.
+        contract: What the client may do besides what every client does.
         harness: What went wrong besides the client.
+        lies: The client was told, or the broker heard, what the other did not say.
         rest: What ``stats`` told before anything began.
         ended_s: When the run ended, seconds.
         slack_s: What may lie between the moment at which a client is handed something and that at which it
@@ -56,6 +59,8 @@ class Case:
         self.last_words = ""
         self.error = ""
         self.harness = ""
+        self.lies = False
+        self.contract = Contract()
         self.rest: dict[str, Any] = {}
         self.ended_s = 0.0
         self.slack_s = 0.0
@@ -100,12 +105,21 @@ class Case:
     @property
     def is_truthful(self) -> bool:
         """Whether all that the client was told is what the broker did."""
-        return not any(ACTS[bend.act].lies for bend in self.spec.bends)
+        return not self.lies and not any(ACTS[bend.act].lies for bend in self.spec.bends)
 
     @cached_property
     def told(self) -> list[Told]:
         """What the application was told of each message that it published."""
         return list(outcomes(self.ops, self.events, self.facts.written, self.model))
+
+    @cached_property
+    def published_besides(self) -> set[bytes]:
+        """The bodies that callbacks publish, with every message that comes, and ops without outcome."""
+        inner = [op for done in self.ops for op in (done.args.get("on_message") or {}).get("do", ())]
+        found = {
+            body for op in inner if op["op"] in PUBLISHING for body in bodies_in(op["op"], op.get("args", {}))
+        }
+        return found.union(*(bodies_in("publish", done.args) for done in self.done(*self.model.posting)))
 
     @property
     def is_connected(self) -> bool:

@@ -177,7 +177,7 @@ def by_its_clock(case: Case, said: Sequence[tuple[Row, float]]) -> None:
     case.rows = [case.rows[number] for number in order]
     for done in case.ops:
         done.begun = done.begun._replace(row=places[done.begun.row])
-    place(case)
+    place(case, case.ops)
 
 
 #: What is done behind a loss, and to which frames of the next connection.

@@ -60,6 +60,7 @@ class Model(ABC):
         dropping: The ops that end a producer.
         closing: The ops that close a target, so that nothing of it is surfaced any more.
         storing: The ops that store a position with the broker.
+        posting: The ops that publish one message besides those of all protocols.
         last_position: The last one that a log has; nothing is claimed of what lies behind it.
         least_limit: Bytes; with a smaller limit of frames nobody can say anything.
         fixed: Further arguments of ops that are not changed, because they tie ops together here.
@@ -99,6 +100,7 @@ class Model(ABC):
     dropping: ClassVar[tuple[str, ...]] = ()
     closing: ClassVar[tuple[str, ...]] = ()
     storing: ClassVar[tuple[str, ...]] = ()
+    posting: ClassVar[tuple[str, ...]] = ()
     last_position: ClassVar[int] = (1 << 63) - 1
     least_limit: ClassVar[int] = 256
     fixed: ClassVar[tuple[str, ...]] = ()
@@ -132,6 +134,14 @@ class Model(ABC):
     def codecs(self, socket: str = "") -> tuple[Codec, Codec]:
         """Decoders of what client and server are handed, which may have to know of each other."""
         return self.codec_at("client", socket), self.codec_at("server", socket)
+
+    def reads(self, broker: Any) -> bool:
+        """Whether it can read what clients of this fake say: some have wires of several kinds."""
+        return True
+
+    def names(self, args: Args) -> tuple[str, str] | None:
+        """What an op calls a target, and what the wire calls it, if it says so and the two may differ."""
+        return None
 
     def is_garbage(self, frame: Malformed) -> bool:
         """Whether a client has to give the connection up, because it cannot skip this."""
@@ -176,6 +186,10 @@ class Model(ABC):
     def deadline_of(self, frame: Frame) -> float | None:
         """How long the client waits for the answer, seconds, if a question says so."""
         return None
+
+    def is_silent(self, case: Any, question: Question, at: Moment) -> bool:
+        """Whether who has to answer has said nothing for so long that the client may take him for dead."""
+        return False
 
     def wrong_roster(self, case: Any, told: Args, begun: Moment, ended: Moment) -> str:
         """What is wrong with what a client tells of others that it knows, by an op of `rosters`."""

@@ -15,6 +15,7 @@ from types import FrameType
 from typing import Any
 
 from conformance.adapter.base import Adapter
+from conformance.adapter.contract import Contract
 from conformance.adapter.inprocess import InProcessAdapter
 from conformance.adapter.kit import AdapterBase
 from conformance.sweep.acts import ACTS, Bent
@@ -126,6 +127,7 @@ async def play(
     case = Case(spec, room, tape.rows, [], ())
     await adapter.start()
     looked = await adapter.call("stats")
+    case.contract = Contract(adapter.hello)
     case.rest = looked.value if looked.ok else {}
     tape.rows.clear()
     broker.start()
@@ -158,7 +160,7 @@ async def play(
         broker.check()
     except Exception as error:
         case.harness = f"the fake: {error!r}"
-    place(case)
+    place(case, stage.ops)
     return case
 
 
@@ -181,9 +183,9 @@ def last_words(stderr: str) -> str:
     return found[-1].strip()[:LINE_MAX] if found else ""
 
 
-def place(case: Case) -> None:
+def place(case: Case, ops: list[Done]) -> None:
     """Give ops and events their moments."""
-    by_id = {done.call.id: done for done in case.ops}
+    by_id = {done.call.id: done for done in ops}
     by_line = {heard.event.n: heard for heard in case.events}
     for moment, row in case.moments():
         if row.what == "answer" and row.data in by_id:

@@ -63,6 +63,13 @@ class Tape:
         self._lock = Lock()  # a fake with sockets has a thread of its own
         self.rows: list[Row] = []
 
+    def cut(self) -> Tape:
+        """What it has so far, as a tape of its own."""
+        with self._lock:
+            found = Tape(self.clock)
+            found.rows = list(self.rows)
+            return found
+
     def note(self, what: What, data: Any = None, connection: str = "") -> Moment:
         """Take down what happens now."""
         with self._lock:

@@ -13,6 +13,7 @@ from conformance.sweep.facts import Written
 from conformance.sweep.model import Model
 from conformance.sweep.tape import START, Moment
 
+PUBLISHING = ("publish", "publish_many")
 BORDER = b"\0|\0"  #: between the parts of a body that has several
 
 
@@ -86,7 +87,7 @@ def outcomes(
 
     for done in ops:
         result = done.result
-        if done.op not in ("publish", "publish_many") or result is None:
+        if done.op not in PUBLISHING or result is None:
             continue
         bodies = bodies_of(done)
         if not result.ok:
@@ -113,6 +114,11 @@ def joined(parts: Sequence[bytes]) -> bytes:
 
 def bodies_of(done: Done) -> list[bytes]:
     """What a publish was to publish."""
-    if done.op == "publish":
-        return [joined(body_parts(done.args["body"]))]
-    return [body_of(message["body"]) for message in done.args["messages"]]
+    return bodies_in(done.op, done.args)
+
+
+def bodies_in(op: str, args: Mapping[str, Any]) -> list[bytes]:
+    """What a publish with these arguments is to publish."""
+    if op == "publish":
+        return [joined(body_parts(args["body"]))]
+    return [body_of(message["body"]) for message in args["messages"]]

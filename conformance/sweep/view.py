@@ -61,6 +61,7 @@ class Conn:
         turned_away: The server has refused the handshake; with its code.
         goodbye: The server has said that it will end the connection.
         parting: The client has said so.
+        unwanted: Something has come because of which the client may end the connection.
         is_session: Whether the session hangs on it: its end is told as a loss. Not so where a connection
             carries one request at a time, and another one does as well.
     """
@@ -81,6 +82,7 @@ class Conn:
         self.turned_away: tuple[Moment, Any] | None = None
         self.goodbye: Moment | None = None
         self.parting: Moment | None = None
+        self.unwanted: Moment | None = None
         self.is_session = True
 
     def __repr__(self) -> str:

@@ -67,6 +67,7 @@ class AdapterBase:
     caps = ""  #: capabilities, separated by spaces
     reconnects: tuple[str, ...] = ()  #: instead of the word auto_reconnect: locator, producer, consumer
     limits: Mapping[str, int] = {}
+    contract: Mapping[str, bool] = {}  #: what the library may do besides; see ADAPTER.md
     settles = "none"
     restart = "never"
     formats: tuple[str, ...] = ()  #: the ways from a body to a record, the default first
@@ -229,6 +230,7 @@ class AdapterBase:
             "settles": self.settles,
             "restart": self.restart,
             "formats": list(self.formats),
+            "contract": dict(self.contract),
         }
 
     def _caps(self) -> Json:

@@ -192,6 +192,7 @@ def adapter_of(reference: Reference, replaced: Sequence[type] = (), name: str = 
         "callbacks": reference.callbacks,
         "settles": reference.settles,
         "formats": reference.formats,
+        "contract": reference.contract,
     }
     return type(name or "Reference", (ReferenceAdapter,), facts)
 

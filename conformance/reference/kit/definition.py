@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from conformance.adapter.contract import STRICT
 from conformance.reference.kit.runtime import Runtime
 
 if TYPE_CHECKING:
@@ -57,6 +58,7 @@ class Reference(NamedTuple):
     Attributes:
         ops: Makes clients and has the protocol's ops.
         roles, caps, callbacks, settles, formats: What the adapter says of itself in its hello.
+        contract: What it may do besides: nothing of what `conformance.adapter.contract` has words for.
         facts: Members of the hello that only this protocol has, such as ``transporters``.
     """
 
@@ -67,4 +69,5 @@ class Reference(NamedTuple):
     callbacks: tuple[str, ...] = ("message", "session", "error")
     settles: str = "none"
     formats: tuple[str, ...] = ()
+    contract: Mapping[str, bool] = STRICT
     facts: Mapping[str, Any] = {}

@@ -292,6 +292,9 @@ class BlazingModel(Model):
     def track(self, conn: Conn, facts: Facts) -> None:
         Tracking(self, conn, facts).run()
 
+    def names(self, args: Args) -> tuple[str, str] | None:
+        return (args["target"], args["uri"]) if "uri" in args else None
+
     def place(self, args: Args, key: Any) -> tuple[Hashable, ...]:
         return args["target"], "", key
 

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 from msgspec import UNSET
 
-from conformance.sweep.facts import Facts, Record
+from conformance.sweep.facts import Facts, Question, Record
 from conformance.sweep.model import Args, Asks, Model
 from conformance.sweep.tape import Moment
 from conformance.sweep.view import Conn
@@ -28,7 +28,7 @@ from fakebrokers.moleculer.packets import (
     Response,
 )
 from scenarios.moleculer.sweep.reading import GARBAGE, ReadingCodec
-from scenarios.moleculer.sweep.roster import wrong_roster
+from scenarios.moleculer.sweep.roster import is_silent, wrong_roster
 from scenarios.moleculer.sweep.surfacing import due
 from scenarios.moleculer.sweep.tracking import VERSION, Tracking
 
@@ -140,6 +140,10 @@ class MoleculerModel(Model):
     ok, refusal = OK, FAILED
     refusals = (0, NOT_FOUND, 504, 2**31, "ENOENT", None)
 
+    def reads(self, broker: Any) -> bool:
+        """What is carried by NATS."""
+        return bool(broker.transporter == "nats")
+
     def codec(self, side: str) -> Codec:
         return ReadingCodec("client" if side == "client" else "server")
 
@@ -150,6 +154,9 @@ class MoleculerModel(Model):
         if not isinstance(frame, Request) or not isinstance(frame.timeout, int | float):
             return None
         return frame.timeout / 1000 if frame.timeout else None
+
+    def is_silent(self, case: Any, question: Question, at: Moment) -> bool:
+        return is_silent(case, at)
 
     def wrong_roster(self, case: Any, told: Args, begun: Moment, ended: Moment) -> str:
         return wrong_roster(case, told, begun, ended)

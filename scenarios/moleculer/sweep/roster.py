@@ -76,9 +76,19 @@ def _heard(case: Case, until: Moment) -> Iterator[tuple[Moment, Any]]:
             yield at, packet
 
 
+def _options(case: Case) -> Mapping[str, Any]:
+    return next((done.args.get("options") or {} for done in case.done("connect")), {})
+
+
+def is_silent(case: Case, at: Moment) -> bool:
+    """Whether a node that the client knew may be taken for gone by then."""
+    there = members(case, at, _options(case).get("heartbeat_timeout_s", DEFAULT_TIMEOUT_S))
+    return any(member is None or not member.available for member in there.values())
+
+
 def wrong_roster(case: Case, told: Mapping[str, Any], begun: Moment, ended: Moment) -> str:
     """What is wrong with what the client says that it knows; "" if nothing is, or it cannot be said."""
-    options: dict[str, Any] = next((done.args["options"] for done in case.done("connect")), {})
+    options = _options(case)
     timeout_s = options.get("heartbeat_timeout_s", DEFAULT_TIMEOUT_S)
     own = options.get("node_id")
     rows = {row["id"]: row for row in told["nodes"]}

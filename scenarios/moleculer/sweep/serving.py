@@ -25,7 +25,8 @@ FAILED, NOT_FOUND, TOO_LATE = 422, 404, 504
 def wrong_answer(asked: Frame, answer: Any) -> str:
     """What is wrong with an answer of the client; "" if nothing is."""
     if isinstance(asked, Ping) and isinstance(answer, Pong):
-        return "" if answer.time == asked.time else f"a PONG with time {answer.time}, asked was {asked.time}"
+        told, given = (None if one.time is UNSET else one.time for one in (answer, asked))
+        return "" if told == given else f"a PONG with time {answer.time}, asked was {asked.time}"
     if isinstance(answer, Info):
         return "" if isinstance(answer.services, list) else f"an INFO with services {answer.services!r}"
     if isinstance(asked, Request) and isinstance(answer, Response):

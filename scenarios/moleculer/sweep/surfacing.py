@@ -20,6 +20,8 @@ VERSION = "5"
 def due(case: Case, args: Mapping[str, Any], begun: Moment) -> list[tuple[Moment, Record]]:
     """The events for a listener that was named at that moment."""
     own = _groups(case, args["event"])
+    if args.get("group"):
+        own.add(args["group"])  # it may be about to tell others so
     found = []
     for conn in case.conns.values():
         for seen in conn.of("out"):

@@ -32,6 +32,7 @@ class Tracking:
         self.conn = conn
         self.facts = facts
         self._node = ""  #: of the client
+        self._instance: Any = None  #: the same, as it has told others
         self._pings = 0  #: of the client to the server, without an answer
         self._said = False  #: the client has said something to others
         self._listens = False
@@ -66,6 +67,7 @@ class Tracking:
             frame = opened(seen.frame)
             frames.append(seen._replace(frame=frame))
             if seen.direction == "out" and isinstance(frame, Packet) and not self._counts(frame, topic):
+                self._meet_itself(frame, seen.at)
                 continue
             if seen.direction == "in" and topic:
                 self._said = True
@@ -111,6 +113,11 @@ class Tracking:
 
     def _left(self, frame: Any, topic: str, at: Moment) -> None:
         self.facts.dropped.append(Dropped(self.conn, at, frame.sender))
+
+    def _meet_itself(self, packet: Packet, at: Moment) -> None:
+        """Another node has the client's id, and the client may leave (docs/protocols/moleculer.md, 4.10)."""
+        if isinstance(packet, Info) and packet.sender == self._node and packet.instanceID != self._instance:
+            self.conn.unwanted = self.conn.unwanted or at
 
     # what the client asks
 
@@ -182,6 +189,7 @@ class Tracking:
         self._asked_back(frame, ("DISCOVER", frame.sender), at)
 
     def _tells(self, frame: Info, topic: str, at: Moment) -> None:
+        self._instance = frame.instanceID
         parts = topic_of(topic)
         if parts is not None and parts.rest:
             self._answer_back(("DISCOVER", parts.rest), frame, at, only=False)

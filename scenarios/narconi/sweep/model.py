@@ -122,6 +122,7 @@ class NarconiModel(Model):
     """See `conformance.sweep.model.Model`."""
 
     protocol = "narconi"
+    posting = ("narc.post",)
     answers = ANSWERS
     questions = {f.WsPing: f.WsPong}  # noqa: RUF012 # as its type says
     ops = OPS

@@ -34,11 +34,12 @@ type Facts struct {
 	Version   string   `json:"library_version"` // see ModuleVersion
 	Protocols []string `json:"protocols"`
 	Roles     []string `json:"roles"`
-	Caps      Fields   `json:"caps"`    // capabilities: true, or what ADAPTER.md says
-	Limits    Fields   `json:"limits"`  // time-outs that do not follow `timeout_ms`, and other bounds
-	Settles   string   `json:"settles"` // "auto", "manual" or "none", the default
-	Restart   string   `json:"restart"` // "per_scenario" where the library leaves goroutines that nobody can end
-	Formats   []string `json:"formats"` // how a body becomes a record, such as "raw" or "amqp"
+	Caps      Fields   `json:"caps"`     // capabilities: true, or what ADAPTER.md says
+	Limits    Fields   `json:"limits"`   // time-outs that do not follow `timeout_ms`, and other bounds
+	Settles   string   `json:"settles"`  // "auto", "manual" or "none", the default
+	Restart   string   `json:"restart"`  // "per_scenario" where the library leaves goroutines that nobody can end
+	Contract  Fields   `json:"contract"` // what the library may do besides; see ADAPTER.md
+	Formats   []string `json:"formats"`  // how a body becomes a record, such as "raw" or "amqp"
 }
 
 // with is a copy of some fields and more.
@@ -72,6 +73,7 @@ type Adapter struct {
 func New(facts Facts) *Adapter {
 	facts.Caps = with(facts.Caps, Fields{"concurrent": true, "stats": true})
 	facts.Limits = with(facts.Limits, nil)
+	facts.Contract = with(facts.Contract, nil)
 	facts.Settles, facts.Restart = cmp.Or(facts.Settles, "none"), cmp.Or(facts.Restart, "never")
 	facts.Roles, facts.Formats = append([]string{}, facts.Roles...), append([]string{}, facts.Formats...)
 	a := &Adapter{Classify: Classify, Clear: func() {}, facts: facts, ops: map[string]Op{},

@@ -1,0 +1,47 @@
+"""What a client may do besides what every client does: words of its hello that the rules for runs go by."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from conformance.adapter.messages import Hello
+
+#: The words of ``contract``, and what a client for which they are true may do.
+CONTRACT: Mapping[str, str] = {
+    "repeats": "it writes a request or a message again when a loss, or a lack of answers, has left it open",
+    "surfaces_again": "behind a loss, what the application had of an unfinished delivery may come again",
+    "stores_positions": "it stores positions at the broker, or settles messages, by itself",
+    "many_connections": "a session has several connections, such as one for each role or subscription",
+    "waits": "an op waits for the next connection, where there is none or where it was lost",
+    "drains": "a close hands over first what has come",
+    "own_credit": "it allows deliveries by a plan of its own, not one for each that has come",
+    "drops_idle": "it ends a connection that it needs no more without saying so",
+    "skips_damaged": "what cannot be read of a delivery is passed over without an error",
+}
+#: Capabilities, for what a client may do that lacks them ...
+_LACKED = frozenset({"ack_timeout", "dedup", "retry"})
+#: ... and that has them.
+_HAD = frozenset({"lazy_subscribe"})
+#: Of a client that does none of it.
+STRICT: Mapping[str, bool] = dict.fromkeys(CONTRACT, False)
+
+
+class Contract(NamedTuple):
+    """What a client may do, by its hello.
+
+    Attributes:
+        hello: None allows everything.
+    """
+
+    hello: Hello | None = None
+
+    def allows(self, word: str) -> bool:
+        """Whether it may do this, by a word of `CONTRACT` or a capability. What is left open is allowed."""
+        if self.hello is None:
+            return True
+        if word in _LACKED:
+            return not self.hello.can(word)
+        if word in _HAD:
+            return self.hello.can(word)
+        return self.hello.contract.get(word, True)

@@ -1,0 +1,185 @@
+"""A run of a scenario as the invariants judge it: a tape of bytes, ops and events, read as a `Case`.
+
+What a base of the sweep says of itself (`conformance.sweep`) is read here from what the script did and from
+the wire journal: which connections a fault touched, whether the client was told the truth, how many sessions
+there are, when the last one was closed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import msgspec
+
+from conformance.adapter.base import Adapter, Call
+from conformance.adapter.contract import Contract
+from conformance.adapter.messages import Hello
+from conformance.suite.evidence import proxy_of
+from conformance.suite.scenario import Scenario
+from conformance.sweep.bases import Done
+from conformance.sweep.case import Case
+from conformance.sweep.model import Model
+from conformance.sweep.room import room_of
+from conformance.sweep.run import place
+from conformance.sweep.specs import Spec
+from conformance.sweep.tape import Tape
+from conformance.sweep.told import Heard
+from fakebrokers.errors import UsageError
+from fakebrokers.journal import Record, Tap
+from fakebrokers.journal.record import STATE_LOST, Meaning, State, meaning_of
+
+SLACK_S = 0.25  #: what may pass over sockets and pipes until the other side has what was written
+MOST_ROWS = 20_000  #: of a tape; what is there to load a client costs too much to be read a second time
+MOST_BYTES = 8 << 20
+
+
+class TapedRun:
+    """Takes down one run; an `Onlooker` of the client. Make it on the loop on which the script will run.
+
+    Args:
+        adapter: At rest, in the state after hello.
+    """
+
+    def __init__(self, adapter: Adapter) -> None:
+        self.tape = Tape(asyncio.get_running_loop().time)
+        self.ops: list[Done] = []
+        self._adapter = adapter
+        self._is_anew = False
+        self._ended_s = 0.0
+        adapter.onlooker = self
+
+    def begun(self, call: Call, deadline_s: float) -> None:
+        self._is_anew = self._is_anew or call.op == "hello"
+        self.ops.append(Done(call, call.args, deadline_s, self.tape.note("op", call.op), ""))
+
+    def wrote(self, what: int | str, n: int) -> None:
+        if isinstance(what, int):
+            self.tape.note("answer", what)
+        else:
+            self.tape.note("event", n)
+
+    def end(self) -> None:
+        """The script is over. What comes from here on is not the client's doing."""
+        self._adapter.onlooker = None
+        self._ended_s = self.tape.clock()
+        self.tape = self.tape.cut()
+        for done in self.ops:
+            done.result = done.call.result
+
+    def unread(self, scenario: Scenario, broker: Any, records: Sequence[Record]) -> str:
+        """Why nothing can be said of this run; "" if it can."""
+        if scenario.sockets or proxy_of(broker) is not None or not hasattr(broker, "watcher"):
+            return "the client spoke to somebody whose words are not on the tape"
+        if any(record.tap is Tap.STATE and meaning_of(record.kind) & Meaning.ELSEWHERE for record in records):
+            return "the client also spoke to another broker"
+        if self._is_anew or not self._adapter.alive:
+            return "the client has ended, or was started anew"
+        rows = self.tape.rows
+        bulk = sum(len(row.data) for row in rows if row.what in ("in", "out") and isinstance(row.data, bytes))
+        if len(rows) > MOST_ROWS or bulk > MOST_BYTES:
+            return "the run is too long to be read a second time"
+        try:
+            room = room_of(scenario.protocol)
+        except UsageError as error:
+            return str(error)
+        return "" if room.model.reads(broker) else "there is no model of what is spoken here"
+
+    def case(self, scenario: Scenario, broker: Any, records: Sequence[Record], *, lag_s: float) -> Case:
+        """The run as a case.
+
+        Args:
+            broker: The fake, stopped.
+            records: Its journal.
+            lag_s: How long the harness stood still.
+        """
+        spec = Spec(scenario.protocol, scenario.id)
+        events = [Heard(event) for event in self._adapter.events]
+        _rename(self.ops, events, room_of(scenario.protocol).model)
+        case = Case(spec, room_of(scenario.protocol), self.tape.rows, self.ops, events)
+        case.contract = Contract(self._adapter.hello)
+        case.notes = dict(_notes(self.ops, records, self._adapter.hello))
+        case.touched = frozenset(r.connection for r in records if r.fault or _cuts(r))
+        case.hits = sum(1 for record in records if record.fault)
+        case.lies = any(map(_is_lie, records)) or bool(broker.journal.dropped)
+        case.stored = case.model.stored(broker)
+        case.violations = list(self._adapter.violations)
+        case.ended_s = self._ended_s
+        case.slack_s = 0.0 if broker.in_memory else SLACK_S + lag_s
+        case.rest = next(
+            (
+                d.result.value
+                for d in _before_connect(self.ops)
+                if d.op == "stats" and d.result and d.result.ok
+            ),
+            {},
+        )
+        _set_phases(case)
+        place(case, self.ops)
+        return case
+
+
+def _rename(ops: Sequence[Done], events: list[Heard], model: Model) -> None:
+    """Give targets the names that they have on the wire."""
+    pairs = [model.names(done.args) for done in ops]
+    names = dict(pair for pair in pairs if pair is not None)
+    for done in ops:
+        if done.args.get("target") in names:
+            done.args = {**done.args, "target": names[done.args["target"]]}
+    for heard in events:
+        if (target := heard["target"]) in names:
+            fields = {**heard.event.fields, "target": names[target]}
+            heard.event = msgspec.structs.replace(heard.event, fields=fields)
+
+
+def _cuts(record: Record) -> bool:
+    return record.tap is Tap.STATE and bool(meaning_of(record.kind) & Meaning.CUT)
+
+
+def _is_lie(record: Record) -> bool:
+    """Whether the client was told what the broker did not mean, or the broker heard what it did not say."""
+    if record.tap is Tap.STATE:
+        return record.kind == State.BYTES
+    return record.tap in (Tap.SENT, Tap.HEARD)
+
+
+def _before_connect(ops: Sequence[Done]) -> Iterator[Done]:
+    for done in ops:
+        if done.op == "connect":
+            return
+        yield done
+
+
+def _notes(ops: Sequence[Done], records: Sequence[Record], hello: Hello) -> Iterator[tuple[str, Any]]:
+    """The facts that a base would note; see `conformance.sweep`."""
+    connects = [done for done in ops if done.op == "connect"]
+    worked = [done for done in connects if done.result is not None and done.result.ok]
+    names = {done.args.get("session") for done in connects}
+    if len(names) > 1 or len(worked) > 1:
+        yield "sessions", max(len(names), len(worked))
+    if not worked:
+        yield "no-connection", True
+    asked = [(done.args.get("options") or {}).get("auto_reconnect", True) for done in connects]
+    yield "reconnects", hello.can("auto_reconnect") and all(asked)
+    yield "oversized", True  # scripts ask for what cannot be sent, to see it refused
+    plans = [done.args.get("on_message") or {} for done in ops if done.op == "subscribe"]
+    if any(done.op == "raise_next" for done in ops) or any(plan.get("raise_on") for plan in plans):
+        yield "raises", True
+    if any(done.op == "set_counter" for done in ops):
+        yield "counts", True
+    if any(done.op in ("cancel", "abort") for done in ops):
+        yield "abandons", True
+    states = [record for record in records if record.tap is Tap.STATE]
+    if any(meaning_of(r.kind) & Meaning.LOSS or r.note == STATE_LOST for r in states):
+        yield "forgets", True
+
+
+def _set_phases(case: Case) -> None:
+    """Behind the begin of the last close that nothing follows, ops belong to the end."""
+    last = max((n for n, done in enumerate(case.ops) if done.op in ("connect", "close")), default=None)
+    if last is None or case.ops[last].op != "close":
+        return
+    for done in case.ops[last:]:
+        done.phase = "close"
+    case.marks["close"] = case.ops[last].begun
