@@ -19,7 +19,7 @@ from conformance.adapter.contract import Contract
 from conformance.adapter.inprocess import InProcessAdapter
 from conformance.adapter.kit import AdapterBase
 from conformance.sweep.acts import ACTS, Bent
-from conformance.sweep.bases import Base, Enough, Stage
+from conformance.sweep.bases import Base, Done, Enough, Stage
 from conformance.sweep.case import Case
 from conformance.sweep.pace import Pace, RealPace
 from conformance.sweep.room import Room, room_of

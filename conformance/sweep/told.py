@@ -71,7 +71,7 @@ def outcomes(
     for one in written:
         if one.body is not None:
             by_body.setdefault((*one.place[:-1], one.body), set()).add(one.place)
-    by_place: dict[tuple[Hashable, ...] | None, bytes | None] = {one.place: one.body for one in written}
+    by_place: dict[tuple[Hashable, ...], bytes | None] = {one.place: one.body for one in written}
     by_op: dict[int, list[Heard]] = {}
     for heard in events:
         if heard.what == "outcome":
@@ -79,7 +79,7 @@ def outcomes(
 
     def place(args: Mapping[str, Any], key: Any, body: bytes | None) -> tuple[Hashable, ...] | None:
         if key is not None:
-            return model.place(args, key)
+            return _as_written(model.place(args, key), body, args, by_place)
         if body is None:
             return None
         found = by_body.get((*model.place(args, 0)[:-1], body), set())
@@ -104,7 +104,24 @@ def outcomes(
         else:
             for heard in by_op.get(done.call.id, ()):
                 where = place(done.args, heard["key"], None)
-                yield Told(done, heard["outcome"], heard["code"], where, heard.at, by_place.get(where))
+                yield Told(done, heard["outcome"], heard["code"], where, heard.at, by_place.get(where or ()))
+
+
+def _as_written(
+    place: tuple[Hashable, ...],
+    body: bytes | None,
+    args: Mapping[str, Any],
+    by_place: Mapping[tuple[Hashable, ...], bytes | None],
+) -> tuple[Hashable, ...]:
+    """The place of a message; a client may have given a name of its own to a producer without one."""
+    if place in by_place or args.get("name"):
+        return place
+    found = [
+        other
+        for other, its in by_place.items()
+        if (other[0], other[-1]) == (place[0], place[-1]) and body in (None, its)
+    ]
+    return found[0] if len(found) == 1 else place
 
 
 def joined(parts: Sequence[bytes]) -> bytes:
