@@ -116,11 +116,9 @@ def _as_written(
     """The place of a message; a client may have given a name of its own to a producer without one."""
     if place in by_place or args.get("name"):
         return place
-    found = [
-        other
-        for other, its in by_place.items()
-        if (other[0], other[-1]) == (place[0], place[-1]) and body in (None, its)
-    ]
+    found = [other for other in by_place if (other[0], other[-1]) == (place[0], place[-1])]
+    if len(found) > 1:
+        found = [other for other in found if by_place[other] == body]
     return found[0] if len(found) == 1 else place
 
 
