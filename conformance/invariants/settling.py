@@ -200,7 +200,7 @@ def settled_for_good(case: Case) -> Iterator[Violation]:
         if _is_over(case, one.at, until_s) or not _stands(case, one.at.t, until_s):
             continue
         if not any(w.key == one.key and w.positive and one.at < w.at for w in case.facts.answered):
-            yield f"{one.key!r} came again behind its end and got no answer", one.at
+            yield May("dedup", f"{one.key!r} came again behind its end and got no answer"), one.at
 
 
 @invariant("confirms-by-order")

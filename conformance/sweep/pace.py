@@ -32,6 +32,7 @@ class Pace:
 
 class RealPace(Pace):
     """Long pauses end as soon as the client rests: nothing is said, no op is open, it is connected as before.
+    Short ones, in which a base lets something happen, last as long as they are written.
 
     A client that has not replaced every connection that it has lost may be about to; it gets the whole pause.
 
@@ -68,13 +69,15 @@ class RealPace(Pace):
         """Let time pass: at most so long."""
         limit_s = max(self.longest_s, LONG_S) if seconds >= LONG_FROM_S else self.longest_s
         left_s = min(seconds, limit_s)
+        if seconds <= self.longest_s:
+            await asyncio.sleep(seconds if self._is_alive() else 0)
+            return
         loop = asyncio.get_running_loop()
         begun_s = loop.time()
         while left_s > 0 and self._is_alive():
-            step_s = min(left_s, LOOK_EVERY_S if seconds > QUIET_S else seconds)
-            await asyncio.sleep(step_s)
-            left_s -= step_s
-            if seconds > QUIET_S and self._rests(begun_s, loop.time()):
+            await asyncio.sleep(min(left_s, LOOK_EVERY_S))
+            left_s -= LOOK_EVERY_S
+            if self._rests(begun_s, loop.time()):
                 return
 
     def _rests(self, begun_s: float, now_s: float) -> bool:

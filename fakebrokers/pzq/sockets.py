@@ -80,6 +80,10 @@ class RouterListener(ZmqListener):
     def send_to(self, routing_id: bytes, units: list[Parts]) -> None:
         """Send to one peer. As with the daemon, what finds its pipe full is lost."""
         for unit in units:
+            if (
+                self.driver.watcher is not None
+            ):  # before it leaves: the client may be quicker than this thread
+                self.driver.watcher.handed_over(self._peers[routing_id].name, _parts(unit))
             problem = self._send(routing_id, *_parts(unit))
             if problem == zmq.EHOSTUNREACH:
                 self._forget(routing_id, "closed by client")
@@ -88,8 +92,6 @@ class RouterListener(ZmqListener):
                 self.lost_messages += 1
                 name = self._peers[routing_id].name
                 self.engine.journal.state(self.driver.loop.time(), name, "lost", f"pipe full: {unit[0]!r}")
-            elif self.driver.watcher is not None:
-                self.driver.watcher.handed_over(self._peers[routing_id].name, _parts(unit))
         if not self._draining:
             self._events()
 
@@ -169,12 +171,19 @@ class DealerListener(ZmqListener):
         self._backlog.extend(units)
         room = True
         while room and self._backlog:
-            while self._backlog and not self._send(*_parts(self._backlog[0])):
-                unit = self._backlog.popleft()
-                if self.driver.watcher is not None and self._connection is not None:
-                    self.driver.watcher.handed_over(self._connection.name, _parts(unit))
+            while self._backlog:
+                self._tell_next()
+                if self._send(*_parts(self._backlog[0])):
+                    break
+                self._backlog.popleft()
             room = bool(self._events() & POLLOUT)
         self._room = room and not self._backlog
+
+    def _tell_next(self) -> None:
+        """Tell the onlooker what is about to leave: the client may be quicker than this thread."""
+        watcher = self.driver.watcher
+        if watcher is not None and self._connection is not None and self._events() & POLLOUT:
+            watcher.handed_over(self._connection.name, _parts(self._backlog[0]))
 
     def drained(self, events: int) -> None:
         self._room = bool(events & POLLOUT)
