@@ -225,7 +225,8 @@ class Stage:
         **options: Any,
     ) -> Result:
         """Connect; a fault in the handshake may end an attempt or two, the third one meets none."""
-        self.notes.setdefault("reconnects", options.get("auto_reconnect", True))
+        can = self.adapter.hello.can("auto_reconnect")
+        self.notes.setdefault("reconnects", can and options.get("auto_reconnect", True))
         own = self.endpoint if isinstance(self.endpoint, dict) else [self.endpoint]
         given = {"session": session, "endpoints": endpoints or own, "options": options}
         result = await self.op("connect", timeout, **given)

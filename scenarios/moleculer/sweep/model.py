@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
 from msgspec import UNSET
 
+from conformance.adapter.messages import body_bytes
 from conformance.sweep.facts import Facts, Question, Record
 from conformance.sweep.model import Args, Asks, Model
 from conformance.sweep.tape import Moment
@@ -163,6 +165,13 @@ class MoleculerModel(Model):
 
     def due(self, case: Any, args: Args, begun: Moment) -> list[tuple[Moment, Record]]:
         return due(case, args, begun)
+
+    def is_same(self, told: Any, body: bytes) -> bool:
+        """Data are told as JSON text, which has several spellings."""
+        try:
+            return bool(json.loads(body_bytes(told)) == json.loads(body))
+        except ValueError:
+            return False
 
     def track(self, conn: Conn, facts: Facts) -> None:
         Tracking(conn, facts).run()

@@ -35,6 +35,8 @@ class Tracking:
         self._instance: Any = None  #: the same, as it has told others
         self._pings = 0  #: of the client to the server, without an answer
         self._said = False  #: the client has said something to others
+        self._version = ""  #: of the client's packets
+        self._listened: Moment | None = None  #: when it subscribed last
         self._listens = False
         self._known: set[Hashable] = set()  #: answered requests whose answers are streams
         self._steps: dict[tuple[str, type], Callable[[Any, str, Moment], object]] = {
@@ -70,7 +72,7 @@ class Tracking:
                 self._meet_itself(frame, seen.at)
                 continue
             if seen.direction == "in" and topic:
-                self._said = True
+                self._speaks(frame)
             step = self._steps.get((seen.direction, type(frame)))
             if step is not None:
                 step(frame, topic, seen.at)
@@ -82,7 +84,21 @@ class Tracking:
         own = packet.sender == self._node and not isinstance(packet, Request | Response)
         if parts is None or parts.command.removesuffix("B") != packet.COMMAND:
             return False
-        return packet.ver == VERSION and isinstance(packet.sender, str) and packet.sender != "" and not own
+        return (
+            packet.ver == (self._version or VERSION)
+            and isinstance(packet.sender, str)
+            and packet.sender != ""
+            and not own
+        )
+
+    def _speaks(self, frame: Frame) -> None:
+        """The client says something to others. The server takes its subscriptions in before that, so one
+        that does not wait for a word of the server behind them is ready too."""
+        if self.conn.ready is None and self._listened is not None and not self._pings:
+            self.conn.ready = self._listened
+        self._said = True
+        if isinstance(frame, Packet):
+            self._version = self._version or frame.ver
 
     # the server
 
@@ -101,6 +117,7 @@ class Tracking:
 
     def _listen(self, frame: Any, topic: str, at: Moment) -> None:
         self._listens = True
+        self._listened = at
         parts = topic_of(frame.subject)
         if parts is not None and parts.command == "RES":
             self._node = parts.rest
