@@ -206,7 +206,7 @@ export class Consumer {
     if (ackId !== undefined) this.openAcks.push(ackId)
     const message = { body, headers, redelivered, timestamp, ackId: ackId ?? null }
     const failed = (error) => console.error("the callback failed:", error)
-    this.#queue = this.#queue.then(() => (this.closing ? undefined : this.callback(message))).catch(failed)
+    this.#queue = this.#queue.then(() => (this.closing ? undefined : this.callback(message, this))).catch(failed)
   }
 
   /** Acknowledge one message, or all up to it; once. */

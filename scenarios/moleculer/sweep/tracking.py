@@ -35,7 +35,6 @@ class Tracking:
         self._instance: Any = None  #: the same, as it has told others
         self._pings = 0  #: of the client to the server, without an answer
         self._said = False  #: the client has said something to others
-        self._version = ""  #: of the client's packets
         self._listened: Moment | None = None  #: when it subscribed last
         self._listens = False
         self._known: set[Hashable] = set()  #: answered requests whose answers are streams
@@ -85,7 +84,7 @@ class Tracking:
         if parts is None or parts.command.removesuffix("B") != packet.COMMAND:
             return False
         return (
-            packet.ver == (self._version or VERSION)
+            packet.ver == (self.facts.version or VERSION)
             and isinstance(packet.sender, str)
             and packet.sender != ""
             and not own
@@ -98,7 +97,7 @@ class Tracking:
             self.conn.ready = self._listened
         self._said = True
         if isinstance(frame, Packet):
-            self._version = self._version or frame.ver
+            self.facts.version = self.facts.version or str(frame.ver)
 
     # the server
 
