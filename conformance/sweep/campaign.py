@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from conformance.sweep.replay import Replay, replay_of
 from conformance.sweep.run import client_of, run
 from conformance.sweep.shrink import Shrinking, smallest_of
 from conformance.sweep.specs import Spec, to_json
-from conformance.sweep.sweep import Failure, Sweep
+from conformance.sweep.sweep import Failure, Sweep, act_of
 from conformance.sweep.universe import universe
 
 FOLDER = Path(".fakebrokers") / "sweep"
@@ -32,6 +33,8 @@ SHRUNK_MAX = 20  #: kinds of failures that are shrunk; more of them are one defe
 LOOK_SHARE = 0.5  #: of the time of a child process: for its bases without faults, at most
 SHRINK_SHARE = 0.5  #: of the time besides: runs of a child process take real time
 CHILD_EVALUATIONS_MAX = 20
+CHOSEN_MAX = 24  #: specs of a list for a pipeline
+QUICK_S = 12.0  #: what a run of such a list takes at most
 AGAIN = 2  #: runs of what was found, before it is told
 
 Run = Callable[[Spec], Case]
@@ -97,6 +100,7 @@ class Campaign:
         expected: What it is known to violate.
         seed: Of the order in which specs are drawn.
         again: Begin anew instead of where the last sweep has stopped.
+        specs: Run these, instead of drawing any.
     """
 
     def __init__(
@@ -107,6 +111,7 @@ class Campaign:
         expected: Expected | None = None,
         seed: int = 0,
         again: bool = False,
+        specs: Sequence[Spec] = (),
     ) -> None:
         self.subject = subject
         parts = (subject.name or "adapter", subject.protocol, subject.mutant)
@@ -114,6 +119,8 @@ class Campaign:
         self.expected = expected or Expected(version=1, client=subject.name)
         self.seed = seed
         self.again = again
+        self.specs = specs
+        self.clean: list[Spec] = []  #: of a child process: what it has stood, and quickly
         self.runs = 0
         self.seconds = 0.0
         self.failures: list[Failed] = []
@@ -131,10 +138,13 @@ class Campaign:
         self.seconds = time.monotonic() - begun
 
     def _in_memory(self, sweep: Sweep, seconds: float) -> None:
-        items = universe(self.subject.protocol)
-        ledger = self._ledger(len(items))
-        sweep.go(Order(items, self.seed, ledger), seconds)
-        ledger.save(self.folder / LEDGER)
+        if self.specs:
+            sweep.go(self.specs, seconds)
+        else:
+            items = universe(self.subject.protocol)
+            ledger = self._ledger(len(items))
+            sweep.go(Order(items, self.seed, ledger), seconds)
+            ledger.save(self.folder / LEDGER)
         for number, ((name, _), failure) in enumerate(sweep.failures.items()):
             smallest = failure.spec
             if number < SHRUNK_MAX:
@@ -147,12 +157,21 @@ class Campaign:
         """First the bases without faults, which tell what there is to disturb; then as many faults as fit."""
         child = self.subject.child
         assert child is not None
+
+        def take(case: Case, findings: list[Finding]) -> list[Finding]:
+            if not findings and case.rows and case.ended_s - case.rows[0].t < QUICK_S:
+                self.clean.append(case.spec)
+            return sweep.take(case, findings)
+
         begun = time.monotonic()
-        items = await child.universe(seconds * LOOK_SHARE, sweep.take)
-        ledger = self._ledger(len(items))
-        left = seconds - (time.monotonic() - begun)
-        await child.run_all(Order(best_first(items), self.seed, ledger, by_name=True), left, sweep.take)
-        ledger.save(self.folder / LEDGER)
+        if self.specs:
+            await child.run_all(self.specs, seconds, take)
+        else:
+            items = await child.universe(seconds * LOOK_SHARE, take)
+            ledger = self._ledger(len(items))
+            left = seconds - (time.monotonic() - begun)
+            await child.run_all(Order(best_first(items), self.seed, ledger, by_name=True), left, take)
+            ledger.save(self.folder / LEDGER)
         await self.settle(sweep, seconds * SHRINK_SHARE)
 
     async def settle(self, sweep: Sweep, seconds: float) -> None:
@@ -199,6 +218,20 @@ class Campaign:
         path = written.write(self.folder)
         write_page(case, findings, path)
         self.failures.append(Failed(name, written, path, bool(found) and all(found), failure.count))
+
+    def chosen(self) -> list[Spec]:
+        """A list for `fixed`: what has stayed without a finding, of each act the same number."""
+        by_act: dict[str, deque[Spec]] = {}
+        for spec in self.clean:
+            by_act.setdefault(act_of(spec), deque()).append(spec)
+        found: list[Spec] = []
+        while by_act and len(found) < CHOSEN_MAX:
+            for act in list(by_act):
+                found.append(by_act[act].popleft())
+                if not by_act[act]:
+                    del by_act[act]
+        steady = [failure.replay.spec for failure in self.failures if failure.steady]
+        return list(dict.fromkeys([*steady, *found]))[:CHOSEN_MAX]
 
     def document(self) -> dict[str, Any]:
         """What ``fakebrokers sweep --json`` prints."""
