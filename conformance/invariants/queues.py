@@ -164,7 +164,7 @@ def confirms_by_order(case: Case) -> Iterator[Violation]:
     for one in case.facts.confirmed:
         name = one.target, one.key
         count[name] += 1
-        if count[name] > sum(1 for at in orders[name] if at < one.at):
+        if count[name] > sum(1 for at in orders[name] if case.may_precede(at, one.at)):
             yield f"{one.key} of {one.target} was confirmed unasked, or again", one.at
 
 

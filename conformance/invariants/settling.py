@@ -214,8 +214,8 @@ def confirms_by_order(case: Case) -> Iterator[Violation]:
         said[one.key, one.positive] += 1
         fits = [
             order for order in orders
-            if order.key == one.key and order.positive is one.positive and order.at < one.at
-            and order.at_s - EARLY_S <= one.at.t
+            if order.key == one.key and order.positive is one.positive
+            and case.may_precede(order.at, one.at) and order.at_s - EARLY_S - case.slack_s <= one.at.t
         ]  # fmt: skip
         again = 0
         if fits and one.positive:

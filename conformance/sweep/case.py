@@ -69,6 +69,10 @@ class Case:
         """Whether the client has certainly seen the first when it did the second."""
         return first < second and (not self.slack_s or second.t - first.t > self.slack_s)
 
+    def may_precede(self, first: Moment, second: Moment) -> bool:
+        """Whether the client may have had the first when it did the second."""
+        return first < second or first.t - second.t < self.slack_s
+
     @property
     def model(self) -> Model:
         """The protocol's part."""

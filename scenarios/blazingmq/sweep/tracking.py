@@ -70,9 +70,11 @@ class Handle:
 
 
 def uri_of(parameters: HandleParameters) -> str:
-    """The URI as the application gave it."""
+    """The URI as the application gave it; some clients write it whole, and the id of a fanout besides."""
     info = parameters.sub_id_info
-    return parameters.uri if info is None else f"{parameters.uri}?id={info.app_id}"
+    if info is None or "?id=" in parameters.uri:
+        return parameters.uri
+    return f"{parameters.uri}?id={info.app_id}"
 
 
 def options_of(frame: Frame) -> dict[str, int] | None:
