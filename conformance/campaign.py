@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sys
 import time
@@ -31,10 +32,12 @@ from conformance.results import Results, Verdict
 from conformance.suite.conform import CutShort, Order, conform
 from conformance.suite.folder import keep_in, write_folder
 from conformance.suite.load import all_scenarios
+from conformance.sweep.fixed import SPECS, Listed, Swept, run_lists
 from fakebrokers.commands import ExitCode
 from fakebrokers.errors import FakeBrokerError, UsageError
 
 EXPECTATIONS = Path("ci/expectations")
+SWEEPS = EXPECTATIONS / "sweep"  #: for each client a list of specs, and what it is known to violate
 #: Our own clients prove the scenarios; they are judged only when they are named.
 OWN = "reference-"
 
@@ -49,6 +52,7 @@ class Campaign:
         self.seed = seed
         self.console = console
         self.done: list[Results] = []
+        self.swept: list[Swept] = []
         self.left_out: list[str] = []
         self.is_refused = False
 
@@ -93,6 +97,38 @@ class Campaign:
         write_folder(results, self.report / f"{results.client}-{protocol}")
         self.console.print("   " + _sentence(results), highlight=False)
 
+    def sweep(self, clients: Sequence[Client]) -> None:
+        """The lists of specs of all clients, side by side; see `conformance.sweep.fixed`."""
+        listed = []
+        for client in clients:
+            if not client.runnable or not (SWEEPS / f"{client.name}{SPECS}").exists():
+                continue
+            try:
+                listed.append(Listed(client, client.protocols[0], SWEEPS, self.report))
+            except UsageError as error:
+                self.is_refused = True
+                self.left_out.append(f"sweep of {client.name}: {error}")
+        if not listed:
+            return
+        self.swept = [each.found for each in listed]
+        self.console.print(
+            "[bold]sweep[/]: generated faults, judged by rules that always hold", highlight=False
+        )
+        begun = time.monotonic()
+        asyncio.run(run_lists(listed))
+        specs = sum(each.specs - each.left_out for each in self.swept)
+        new = sum(len(each.new) for each in self.swept)
+        known = sum(count for each in self.swept for _, count in each.causes)
+        self.console.print(
+            f"   {specs} specs on {len(listed)} clients in {time.monotonic() - begun:.0f} s: "
+            f"{new} new findings, {known} as expected", highlight=False
+        )  # fmt: skip
+        for each in self.swept:
+            for row in each.new:
+                self.console.print(
+                    f"   {each.client}: {row.invariant}: {row.detail} ({row.spec})", markup=False
+                )
+
     def analyze(self, master: str | None) -> dict[str, Any] | None:
         """The journals of all runs, on Spark. Says why, if that cannot be done here."""
         self.console.print("[bold]analysis on Spark[/]", highlight=False)
@@ -132,6 +168,7 @@ class Campaign:
             self.done,
             analysis=analysis,
             mutants=mutants,
+            swept=self.swept,
             note=" ".join(word for word in words if word),
         )
 
@@ -141,6 +178,7 @@ class Campaign:
         if self.is_refused:
             return ExitCode.USAGE
         codes = {results.exit_code for results in self.done}
+        codes |= {ExitCode.HARNESS if each.is_broken else ExitCode.FAILED for each in self.swept if each.new}
         order = (ExitCode.HARNESS, ExitCode.FAILED, ExitCode.INCONCLUSIVE)
         otherwise = ExitCode.OK if codes else ExitCode.INCONCLUSIVE  # nobody was judged
         return next((code for code in order if code in codes), otherwise)
@@ -211,6 +249,7 @@ def main(
     with interruptible() as told:
         try:
             campaign.run(clients)
+            campaign.sweep(clients)
             analysis = campaign.analyze(master)
             mutants = campaign.prove(clients) if full else None
         except KeyboardInterrupt as cut:

@@ -31,6 +31,18 @@ if TYPE_CHECKING:
     metavar="FILE",
     help="What it is known to violate.",
 )
+@click.option(
+    "--specs",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Run the specs of this list, instead of drawing any.",
+)
+@click.option(
+    "--write-specs",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Write a list for `ci/conform`: some of what was run.",
+)
 @click.option("--again", is_flag=True, help="Begin anew instead of where the last sweep has stopped.")
 @click.option(
     "--report",
@@ -47,6 +59,8 @@ def sweep_command(
     minutes: float,
     seed: int,
     expect: Path | None,
+    specs: Path | None,
+    write_specs: Path | None,
     again: bool,
     report: Path | None,
     as_json: bool,
@@ -57,13 +71,17 @@ def sweep_command(
     """
     from conformance.sweep.campaign import Campaign
     from conformance.sweep.expected import load_expected
+    from conformance.sweep.fixed import load_specs, save_specs
 
     if (client is None) == (adapter is None):
         raise UsageError("say which client: --client NAME or --adapter CMD")
     subject = _subject(client, adapter, protocol, mutant)
     known = load_expected(expect) if expect is not None else None
-    campaign = Campaign(subject, report, expected=known, seed=seed, again=again)
+    listed = load_specs(specs, subject.protocol) if specs is not None else []
+    campaign = Campaign(subject, report, expected=known, seed=seed, again=again, specs=listed)
     campaign.go(minutes * 60)
+    if write_specs is not None:
+        save_specs(write_specs, campaign.chosen())
     if as_json:
         click.echo(json.dumps(campaign.document(), indent=1))
     else:

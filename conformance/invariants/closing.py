@@ -27,7 +27,7 @@ def close_ends(case: Case) -> Iterator[Violation]:
     for conn in case.conns.values():
         if conn.deaf is not None or done.ended.t + case.slack_s >= case.ended_s:
             continue  # the broker need not have seen the end of it
-        if conn.accepted > done.ended and not case.slack_s:
+        if case.before(done.ended, conn.accepted):
             yield f"{conn.name} was opened behind the close", conn.accepted
         elif conn.ended is None:
             yield f"{conn.name} is open behind the close", conn.accepted

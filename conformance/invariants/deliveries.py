@@ -82,7 +82,7 @@ class _Log:
                 continue
             if not _same(heard, record) or heard.at < at or self._is_over(heard.at, until):
                 break
-            if record.ts is not None and str(heard["ts"]) != str(record.ts):
+            if None not in (record.ts, heard["ts"]) and not _same_time(heard["ts"], record.ts):
                 yield f"{record.position} was surfaced with time {heard['ts']}, it is {record.ts}", heard.at
             self.last = max(self.last or 0, record.position)
             self.position = max(self.position or 0, record.position + 1)
@@ -119,6 +119,11 @@ def _same(heard: Heard, record: Record) -> bool:
     if not isinstance(body, dict):  # messages of several parts: a format of their own inside the record
         return bool(int(heard["position"]) == record.position)
     return int(heard["position"]) == record.position and _is_body(body, record.body)
+
+
+def _same_time(told: Any, ts: Any) -> bool:
+    """Whether a time is told as it is; as text, or as a number of another type."""
+    return str(told) == str(ts) or bool(told == ts)
 
 
 def _is_body(told: Any, body: bytes) -> bool:
@@ -238,7 +243,8 @@ def surfaces_what_came(case: Case) -> Iterator[Violation]:
         due = case.model.due(case, done.args, done.ended)
         got = [heard for heard in case.heard("message") if heard["sub"] == done.args["sub"]]
         for heard, (at, record) in zip(got, due, strict=False):
-            if not _is_body(heard["body"], record.body) or heard.at < at:
+            is_it = _is_body(heard["body"], record.body) or case.model.is_same(heard["body"], record.body)
+            if not is_it or heard.at < at:
                 yield f"{heard['body']} was surfaced, {record.body!r:.60} was due", at, heard.at
                 break
         for heard in got[len(due) :]:

@@ -23,7 +23,8 @@ def lives(case: Case) -> Iterator[Violation]:
         yield (case.error.strip().splitlines()[-1],)
     for done in case.ops:
         if done.result is not None and done.result.crashed:
-            yield f"the client ended in {done.op}", done.begun
+            why = f": {case.last_words}" if case.last_words else ""
+            yield f"the client ended in {done.op}{why}", done.begun
 
 
 @invariant("no-unhandled")

@@ -50,7 +50,10 @@ def ack_needs_confirm(case: Case) -> Iterator[Violation]:
     for told in case.told:
         if told.word != "acked" or told.place is None or told.at is None:
             continue
-        if not any(one.stored and one.at < told.at for one in settled.get(told.place, ())):
+        places = {told.place}
+        if told.done.args.get("subentry"):  # the messages of a batch have one id on the wire
+            places |= {other.place for other in case.told if other.done is told.done and other.place}
+        if not any(one.stored and one.at < told.at for place in places for one in settled.get(place, ())):
             yield f"{told}, and no confirm for {told.place} had come", told.at
 
 

@@ -81,7 +81,10 @@ def _is_over(case: Case, begun: Moment, until_s: float) -> bool:
     ends = [done.begun for done in case.done("unsubscribe", "close", "abort", "connect")]
     begins = [done.begun.row for done in case.done("subscribe") if done.begun < begun]
     since = begins[-1] if begins else begun.row
-    return until_s > case.ended_s or any(since < end.row and end.t <= until_s for end in ends)
+    return until_s > case.ended_s or any(
+        (since < end.row or (case.slack_s and not case.before(end, begun))) and end.t <= until_s
+        for end in ends
+    )
 
 
 def _stands(case: Case, begun_s: float, until_s: float) -> bool:
@@ -200,7 +203,7 @@ def settled_for_good(case: Case) -> Iterator[Violation]:
         if _is_over(case, one.at, until_s) or not _stands(case, one.at.t, until_s):
             continue
         if not any(w.key == one.key and w.positive and one.at < w.at for w in case.facts.answered):
-            yield f"{one.key!r} came again behind its end and got no answer", one.at
+            yield May("dedup", f"{one.key!r} came again behind its end and got no answer"), one.at
 
 
 @invariant("confirms-by-order")
@@ -214,8 +217,8 @@ def confirms_by_order(case: Case) -> Iterator[Violation]:
         said[one.key, one.positive] += 1
         fits = [
             order for order in orders
-            if order.key == one.key and order.positive is one.positive and case.may_precede(order.at, one.at)
-            and order.at_s - EARLY_S - case.slack_s <= one.at.t
+            if order.key == one.key and order.positive is one.positive
+            and case.may_precede(order.at, one.at) and order.at_s - EARLY_S - case.slack_s <= one.at.t
         ]  # fmt: skip
         again = 0
         if fits and one.positive:

@@ -8,7 +8,7 @@ import zlib
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -19,6 +19,9 @@ from conformance.report.charts import milliseconds, quantile_name
 from conformance.report.model import ANOMALIES, LOOKS, Cell, Page, Row, Section, build
 from conformance.results import Results, Verdict, reproducer_name
 
+if TYPE_CHECKING:
+    from conformance.sweep.fixed import Swept
+
 _CODE = re.compile(r"`([^`]+)`")
 
 
@@ -28,6 +31,7 @@ def write_report(
     *,
     analysis: Mapping[str, Any] | None = None,
     mutants: Mapping[str, Any] | None = None,
+    swept: Sequence[Swept] = (),
     note: str = "",
 ) -> Path:
     """Write ``index.html`` into `out`; returns its path.
@@ -37,6 +41,7 @@ def write_report(
         analysis: The content of ``analysis.json``.
         mutants: What ``fakebrokers mutants --json`` printed, for the coverage of requirements; without it
             the report says what the project's tests prove.
+        swept: What the sweep has found of each client; their pages stand in `out`.
         note: A plain word at the top, such as what could not run here.
 
     Raises:
@@ -45,7 +50,8 @@ def write_report(
     out.mkdir(parents=True, exist_ok=True)
     path = out / "index.html"
     draft = path.with_suffix(".html.tmp")
-    draft.write_text(render(build(runs, analysis, mutants), note, out), encoding="utf-8", errors="replace")
+    text = render(build(runs, analysis, mutants), note, out, swept)
+    draft.write_text(text, encoding="utf-8", errors="replace")
     os.replace(draft, path)
     return path
 
@@ -55,7 +61,7 @@ def words(text: str) -> Markup:
     return Markup(_CODE.sub(r"<code>\1</code>", str(escape(text))))
 
 
-def render(page: Page, note: str = "", out: Path | None = None) -> str:
+def render(page: Page, note: str = "", out: Path | None = None, swept: Sequence[Swept] = ()) -> str:
     """The whole file. Everything that came from a client is escaped.
 
     Args:
@@ -93,5 +99,5 @@ def render(page: Page, note: str = "", out: Path | None = None) -> str:
         return Markup(loader.get_source(environment, name)[0])  # our own files, nothing of a client
 
     return environment.get_template("index.html.j2").render(
-        page=page, note=note, style=inline("style.css"), script=inline("script.js")
+        page=page, note=note, swept=swept, style=inline("style.css"), script=inline("script.js")
     )

@@ -17,7 +17,6 @@ Ops never raise for what the client does. What the base does not wait for is wai
 from __future__ import annotations
 
 import asyncio
-import math
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -25,6 +24,7 @@ from typing import Any, NamedTuple
 from conformance.adapter.base import Adapter, Call
 from conformance.adapter.result import Result
 from conformance.sweep.asides import ASIDES, HURRIED, UNIQUE, hurry, pass_turns
+from conformance.sweep.pace import Pace
 from conformance.sweep.specs import Aside, Change
 from conformance.sweep.tape import Moment, Tape
 
@@ -146,7 +146,7 @@ class Stage:
         tape: Tape,
         changes: Iterable[Change] = (),
         most: int | None = None,
-        longest_s: float = math.inf,
+        pace: Pace | None = None,
         asides: Iterable[Aside] = (),
     ) -> None:
         self.broker = broker
@@ -159,7 +159,7 @@ class Stage:
         self.killed: set[str] = set()
         self.lasts = False
         self._most = most
-        self._longest_s = longest_s  #: pauses and probes take no longer where time is real
+        self._pace = pace or Pace()
         self._changes: dict[int, list[Change]] = {}
         for change in changes:
             self._changes.setdefault(change.op, []).append(change)
@@ -220,7 +220,7 @@ class Stage:
 
     async def sleep(self, seconds: float) -> None:
         """Let time pass."""
-        await asyncio.sleep(min(seconds, self._longest_s))
+        await self._pace.sleep(seconds)
 
     def mark(self, phase: str) -> Moment:
         """A new phase begins: ops from here on belong to it."""
@@ -232,7 +232,9 @@ class Stage:
         if self.phase != "calm":
             self.mark("calm")
         if self.lasts:
-            asyncio.get_running_loop().call_later(min(LASTS_S, self._longest_s), self.broker.faults.clear)
+            asyncio.get_running_loop().call_later(
+                min(LASTS_S, self._pace.longest_s), self.broker.faults.clear
+            )
         else:
             self.broker.faults.clear()
 
@@ -252,7 +254,8 @@ class Stage:
         **options: Any,
     ) -> Result:
         """Connect; a fault in the handshake may end an attempt or two, the third one meets none."""
-        self.notes.setdefault("reconnects", options.get("auto_reconnect", True))
+        can = self.adapter.hello.can("auto_reconnect")
+        self.notes.setdefault("reconnects", can and options.get("auto_reconnect", True))
         own = self.endpoint if isinstance(self.endpoint, dict) else [self.endpoint]
         given = {"session": session, "endpoints": endpoints or own, "options": options}
         result = await self.op("connect", timeout, **given)
@@ -280,7 +283,7 @@ class Stage:
         await self.op("state")
         if probe:
             self.mark("probe")
-            patience_s = min(PROBE_S, 3 * self._longest_s)
+            patience_s = min(PROBE_S, 3 * self._pace.longest_s)
             begun_s = self.now
             result = await self.op(probe, patience_s, **args)
             is_early = result.word == "timeout" and self.now < begun_s + patience_s - 1.0

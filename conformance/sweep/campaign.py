@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,26 +13,29 @@ import msgspec
 
 from conformance.adapter.kit import AdapterBase
 from conformance.adapters import registry
-from conformance.invariants import judge
+from conformance.invariants import Finding, judge
 from conformance.sweep.case import Case
-from conformance.sweep.children import Child
+from conformance.sweep.children import SIDE_BY_SIDE, Child, best_first
 from conformance.sweep.expected import Expected
 from conformance.sweep.order import Ledger, Order
 from conformance.sweep.page import write_page
 from conformance.sweep.replay import Replay, replay_of
 from conformance.sweep.run import client_of, run
-from conformance.sweep.shrink import EVALUATIONS_MAX, Shrinking
+from conformance.sweep.shrink import Shrinking, smallest_of
 from conformance.sweep.specs import PLAIN, Spec, to_json
-from conformance.sweep.sweep import Sweep
+from conformance.sweep.sweep import Failure, Sweep
 from conformance.sweep.universe import universe
 
 FOLDER = Path(".fakebrokers") / "sweep"
 LEDGER = "ledger.json"
 REFERENCE = "reference"  #: the name of the reference client of whatever protocol, in this process
 SHRUNK_MAX = 20  #: kinds of failures that are shrunk; more of them are one defect seen from many sides
-LOOK_SHARE = 0.5  #: of the time of a child process: for its bases without faults
-SHRINK_SHARE = 0.5  #: of the time besides: runs of a child process take real time, so few are shrunk
-CHILD_EVALUATIONS_MAX = 2
+LOOK_SHARE = 0.5  #: of the time of a child process: for its bases without faults, at most
+SHRINK_SHARE = 0.5  #: of the time besides: runs of a child process take real time
+CHILD_EVALUATIONS_MAX = 20
+CHOSEN_MAX = 24  #: specs of a list for a pipeline
+QUICK_S = 12.0  #: what a run of such a list takes at most
+AGAIN = 2  #: runs of what was found, before it is told
 
 Run = Callable[[Spec], Case]
 
@@ -40,10 +44,12 @@ class Failed(msgspec.Struct):
     """One kind of failure: its smallest spec, written down.
 
     Attributes:
+        name: The invariant.
         steady: Whether two more runs have failed the same way.
         count: How many runs of the sweep have failed so.
     """
 
+    name: str
     replay: Replay
     path: Path
     steady: bool
@@ -94,6 +100,7 @@ class Campaign:
         expected: What it is known to violate.
         seed: Of the order in which specs are drawn.
         again: Begin anew instead of where the last sweep has stopped.
+        specs: Run these, instead of drawing any.
     """
 
     def __init__(
@@ -104,6 +111,7 @@ class Campaign:
         expected: Expected | None = None,
         seed: int = 0,
         again: bool = False,
+        specs: Sequence[Spec] = (),
     ) -> None:
         self.subject = subject
         parts = (subject.name or "adapter", subject.protocol, subject.mutant)
@@ -111,6 +119,8 @@ class Campaign:
         self.expected = expected or Expected(version=1, client=subject.name)
         self.seed = seed
         self.again = again
+        self.specs = specs
+        self.clean: list[Spec] = []  #: of a child process: what it has stood, and quickly
         self.runs = 0
         self.seconds = 0.0
         self.failures: list[Failed] = []
@@ -125,54 +135,103 @@ class Campaign:
         else:
             asyncio.run(self._side_by_side(sweep, seconds))
         self.runs = sweep.runs
-        self._write_down(sweep, time.monotonic() + seconds * SHRINK_SHARE)
         self.seconds = time.monotonic() - begun
 
     def _in_memory(self, sweep: Sweep, seconds: float) -> None:
-        items = universe(self.subject.protocol)
-        ledger = self._ledger(len(items))
-        sweep.go(Order(items, self.seed, ledger), seconds)
-        ledger.save(self.folder / LEDGER)
+        if self.specs:
+            sweep.go(self.specs, seconds)
+        else:
+            items = universe(self.subject.protocol)
+            ledger = self._ledger(len(items))
+            sweep.go(Order(items, self.seed, ledger), seconds)
+            ledger.save(self.folder / LEDGER)
+        for number, ((name, _), failure) in enumerate(sweep.failures.items()):
+            smallest = failure.spec
+            if number < SHRUNK_MAX:
+                search = Shrinking(lambda one, name=name: name in self._names(self.subject.run(one)))  # type: ignore[misc]
+                smallest = search.smallest(failure.spec)
+            again = [self.subject.run(smallest) for _ in range(AGAIN)]
+            self._write_down(name, failure, again)
 
     async def _side_by_side(self, sweep: Sweep, seconds: float) -> None:
         """First the bases without faults, which tell what there is to disturb; then as many faults as fit."""
-        assert self.subject.child is not None
+        child = self.subject.child
+        assert child is not None
+
+        def take(case: Case, findings: list[Finding]) -> list[Finding]:
+            if not findings and case.rows and case.ended_s - case.rows[0].t < QUICK_S:
+                self.clean.append(case.spec)
+            return sweep.take(case, findings)
+
         begun = time.monotonic()
-        items = await self.subject.child.universe(seconds * LOOK_SHARE, sweep.take)
-        ledger = self._ledger(len(items))
-        left = seconds - (time.monotonic() - begun)
-        await self.subject.child.run_all(iter(Order(items, self.seed, ledger)), left, sweep.take)
-        ledger.save(self.folder / LEDGER)
+        if self.specs:
+            await child.run_all(self.specs, seconds, take)
+        else:
+            items = await child.universe(seconds * LOOK_SHARE, take)
+            ledger = self._ledger(len(items))
+            left = seconds - (time.monotonic() - begun)
+            await child.run_all(Order(best_first(items), self.seed, ledger, by_name=True), left, take)
+            ledger.save(self.folder / LEDGER)
+        await self.settle(sweep, seconds * SHRINK_SHARE)
+
+    async def settle(self, sweep: Sweep, seconds: float) -> None:
+        """Shrink what a child process has failed at, all of it side by side, and write it down."""
+        child = self.subject.child
+        assert child is not None
+        until_s = asyncio.get_running_loop().time() + seconds
+        free = asyncio.Semaphore(SIDE_BY_SIDE)
+
+        async def one(name: str, failure: Failure) -> None:
+            async with free:
+                smallest = await smallest_of(
+                    failure.spec,
+                    lambda spec: child.again(spec, lambda case: name in self._names(case)),
+                    CHILD_EVALUATIONS_MAX,
+                    until_s,
+                )
+                is_late = asyncio.get_running_loop().time() > until_s
+                runs = [] if is_late else [await child.run(smallest) for _ in range(AGAIN)]
+                self._write_down(name, failure, runs)
+
+        await asyncio.gather(*(one(name, failure) for (name, _), failure in sweep.failures.items()))
 
     def _ledger(self, size: int) -> Ledger:
         return Ledger({}, size) if self.again else Ledger.load(self.folder / LEDGER, size)
 
-    def _write_down(self, sweep: Sweep, until: float) -> None:
-        """One file for each invariant and smallest spec; a child process shrinks until a moment only."""
-        is_child = self.subject.made is None
-        seen: set[str] = set()
-        for number, failure in enumerate(sweep.failures.values()):
-            name = failure.findings[0].name
-            smallest, steady = failure.spec, False
-            if number < SHRUNK_MAX and not (is_child and time.monotonic() > until):
-                smallest, steady = self._shrunk(name, failure.spec)
-            key = f"{name} {to_json(smallest)}"
-            if key in seen:
-                continue
-            seen.add(key)
-            case = failure.case if smallest == failure.spec else self.subject.run(smallest)
-            findings = judge(case)
-            written = replay_of(self.subject.name, self.subject.mutant, case, findings)
-            if name in written.invariants:
-                path = written.write(self.folder)
-                write_page(case, findings, path)
-                self.failures.append(Failed(written, path, steady, failure.count))
+    def _news(self, case: Case) -> list[Finding]:
+        return self.expected.news(judge(case), case.spec)
 
-    def _shrunk(self, name: str, spec: Spec) -> tuple[Spec, bool]:
-        """The smallest spec that violates an invariant, and whether it does so twice more."""
-        most = EVALUATIONS_MAX if self.subject.made is not None else CHILD_EVALUATIONS_MAX
-        smallest = Shrinking(lambda one: name in self.subject.violated(one), most).smallest(spec)
-        return smallest, all(name in self.subject.violated(smallest) for _ in range(2))
+    def _names(self, case: Case) -> set[str]:
+        return {finding.name for finding in self._news(case)}
+
+    def _write_down(self, name: str, failure: Failure, again: list[Case]) -> None:
+        """One file for each invariant and smallest spec; `again` are runs of that."""
+        found = [name in self._names(case) for case in again]
+        case = again[found.index(True)] if any(found) else failure.case
+        findings = sorted(self._news(case), key=lambda finding: finding.name != name)
+        if name not in self._names(case):
+            return  # a plain run has told that it is no news
+        written = replay_of(self.subject.name, self.subject.mutant, case, findings)
+        if any(to_json(other.replay.spec) == to_json(case.spec) and other.name == name
+               for other in self.failures):  # fmt: skip
+            return
+        path = written.write(self.folder)
+        write_page(case, findings, path)
+        self.failures.append(Failed(name, written, path, bool(found) and all(found), failure.count))
+
+    def chosen(self) -> list[Spec]:
+        """A list for `fixed`: what has stayed without a finding, of each act the same number."""
+        by_act: dict[str, deque[Spec]] = {}
+        for spec in self.clean:
+            by_act.setdefault(",".join(spec.acts), deque()).append(spec)
+        found: list[Spec] = []
+        while by_act and len(found) < CHOSEN_MAX:
+            for act in list(by_act):
+                found.append(by_act[act].popleft())
+                if not by_act[act]:
+                    del by_act[act]
+        steady = [failure.replay.spec for failure in self.failures if failure.steady]
+        return list(dict.fromkeys([*steady, *found]))[:CHOSEN_MAX]
 
     def document(self) -> dict[str, Any]:
         """What ``fakebrokers sweep --json`` prints."""

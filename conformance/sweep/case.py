@@ -32,6 +32,7 @@ class Case:
         stored: What the broker has at the end, by target: position and body.
         complaints: What was written to stderr or got to the loop's handler of exceptions.
         violations: How the adapter broke its protocol.
+        last_words: What a client that has ended wrote to stderr about that.
         error: Why the run has no end: the client did not let the base go on.
         contract: What the client may do besides what every client does.
         harness: What went wrong besides the client.
@@ -55,6 +56,7 @@ class Case:
         self.stored: dict[str, list[tuple[Any, bytes]]] = {}
         self.complaints = ""
         self.violations: list[str] = []
+        self.last_words = ""
         self.error = ""
         self.harness = ""
         self.lies = False
@@ -63,13 +65,13 @@ class Case:
         self.ended_s = 0.0
         self.slack_s = 0.0
 
-    def may_precede(self, first: Moment, second: Moment) -> bool:
-        """Whether the client may have told the first before it wrote the second."""
-        return first < second or (self.slack_s > 0 and first.t - self.slack_s < second.t)
-
     def before(self, first: Moment, second: Moment) -> bool:
         """Whether the client has certainly seen the first when it did the second."""
         return first < second and (not self.slack_s or second.t - first.t > self.slack_s)
+
+    def may_precede(self, first: Moment, second: Moment) -> bool:
+        """Whether the client may have had the first when it did the second."""
+        return first < second or first.t - second.t < self.slack_s
 
     @property
     def model(self) -> Model:

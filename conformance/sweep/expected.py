@@ -10,7 +10,8 @@
     detail = "*0 losses were told*"
     cause = "a connection that ends is told to nobody (client.py, _listener)"
 
-Without ``acts`` a row is about all of them, without ``detail`` about whatever happened.
+Without ``acts`` a row is about all of them, without ``detail`` about whatever happened; ``bases`` narrows it
+to base scripts.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from __future__ import annotations
 import tomllib
 from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 
@@ -31,17 +33,25 @@ EXPECTED_VERSION = 1
 
 
 class Known(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One row; `acts` and `detail` are patterns."""
+    """One row; `invariant`, `acts`, `bases` and `detail` are patterns.
+
+    Attributes:
+        severity: ``high``: messages are lost, or told to be what they are not, or the process ends.
+            ``medium``: ops hang, or nothing comes back without the user. ``low``: the rest.
+    """
 
     invariant: str
     cause: str
+    severity: Literal["high", "medium", "low"] = "medium"
     acts: tuple[str, ...] = ("*",)
+    bases: tuple[str, ...] = ("*",)
     detail: str = "*"
 
     def fits(self, finding: Finding, spec: Spec) -> bool:
         """Whether a finding is of this root cause."""
         return (
-            finding.name == self.invariant
+            fnmatchcase(finding.name, self.invariant)
+            and any(fnmatchcase(spec.base, pattern) for pattern in self.bases)
             and any(fnmatchcase(act, pattern) for act in spec.acts for pattern in self.acts)
             and fnmatchcase(finding.detail, self.detail)
         )
@@ -57,7 +67,11 @@ class Expected(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     def news(self, findings: list[Finding], spec: Spec) -> list[Finding]:
         """The findings that no row is about."""
-        return [one for one in findings if not any(row.fits(one, spec) for row in self.known)]
+        return [one for one in findings if not self.cause_of(one, spec)]
+
+    def cause_of(self, finding: Finding, spec: Spec) -> str:
+        """The root cause of a finding; "" if no row is about it."""
+        return next((row.cause for row in self.known if row.fits(finding, spec)), "")
 
 
 def load_expected(path: Path) -> Expected:
@@ -71,7 +85,7 @@ def load_expected(path: Path) -> Expected:
     words = (*ACTS, PLAIN, ORDER, *(f"aside-{what}" for what in (*ASIDES, HURRIED)))
     names = {each.name for each in INVARIANTS.values()}
     for row in found.known:
-        if row.invariant not in names:
+        if not any(fnmatchcase(name, row.invariant) for name in names):
             raise UsageError(f"{path}: there is no invariant {row.invariant!r}")
         for act in row.acts:
             if not any(fnmatchcase(name, act) for name in words):

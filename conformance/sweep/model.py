@@ -233,6 +233,10 @@ class Model(ABC):
         """What has to be surfaced to whom an op of `listening` has begun; by its ``sub``, in this order."""
         return []
 
+    def is_same(self, told: Any, body: bytes) -> bool:
+        """Whether a body that was told otherwise than it came says the same."""
+        return False
+
     def stored(self, broker: Any) -> dict[str, list[tuple[Any, bytes]]]:
         """What the broker has at the end, by target: position and body."""
         return {}

@@ -53,11 +53,20 @@ class Order:
     Args:
         seed: For the order of the groups, and of the specs in them.
         ledger: Notes what is drawn; what it knows already is skipped.
+        by_name: The groups come in the order of their names, not in one that the seed has drawn.
     """
 
-    def __init__(self, items: Iterable[Item], seed: int = 0, ledger: Ledger | None = None) -> None:
+    def __init__(
+        self,
+        items: Iterable[Item],
+        seed: int = 0,
+        ledger: Ledger | None = None,
+        *,
+        by_name: bool = False,
+    ) -> None:
         self.ledger = ledger if ledger is not None else Ledger()
         self._random = Random(seed)
+        self._by_name = by_name
         self._bases: Counter[str] = Counter()
         self._groups: dict[tuple[str, ...], dict[str, deque[Spec]]] = {}
         for group, spec in items:
@@ -72,7 +81,8 @@ class Order:
     def __iter__(self) -> Iterator[Spec]:
         """All specs, each once; those that the ledger has are left out."""
         names = sorted(self._groups)
-        self._random.shuffle(names)
+        if not self._by_name:
+            self._random.shuffle(names)
         skip = {name: self.ledger.drawn.get(_words(name), 0) for name in names}
         for name in self._names(names):
             spec = self._take(name)

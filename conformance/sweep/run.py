@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 import math
+import re
 import signal
 import traceback
 from collections.abc import Callable, Iterator, Mapping
@@ -21,6 +22,7 @@ from conformance.sweep.acts import ACTS, Bent
 from conformance.sweep.asides import Cut
 from conformance.sweep.bases import Base, Done, Enough, Stage
 from conformance.sweep.case import Case
+from conformance.sweep.pace import Pace, RealPace
 from conformance.sweep.room import Room, room_of
 from conformance.sweep.specs import EVERY, Bend, Spec
 from conformance.sweep.tape import Tape
@@ -32,6 +34,7 @@ from fakebrokers.protocol import find_protocol
 
 STUCK_S = 8.0  #: real seconds after which a run is given up: a client in an endless loop
 COSTLY_STUCK_S = 30.0
+LINE_MAX = 200  #: characters of a client's last words
 LONGEST_S = 4000.0  #: virtual seconds that a base may take
 
 
@@ -108,14 +111,14 @@ def _alarm_after(seconds: float) -> Iterator[None]:
 
 
 async def play(
-    adapter: Adapter, spec: Spec, tape: Tape, *, in_memory: bool = True, longest_s: float = math.inf
+    adapter: Adapter, spec: Spec, tape: Tape, *, in_memory: bool = True, pause_s: float = math.inf
 ) -> Case:
     """Run a spec on the running loop.
 
     Args:
         adapter: Not started; it is killed at the end.
         in_memory: Whether the fake is reached through memory.
-        longest_s: What a pause of the base takes at most.
+        pause_s: What a pause of the base takes at most, where time is real; see `pace`.
     """
     room = room_of(spec.protocol)
     base = room.bases[spec.base]
@@ -130,7 +133,9 @@ async def play(
     tape.rows.clear()
     broker.start()
     try:
-        stage = Stage(broker, adapter, tape, spec.changes, spec.ops, longest_s, spec.asides)
+        counts = not (room.model.unseen_connections or room.model.connects_late)
+        pace = Pace() if in_memory else RealPace(tape, touched, counts, lambda: adapter.alive, pause_s)
+        stage = Stage(broker, adapter, tape, spec.changes, spec.ops, pace, spec.asides)
         stage.lasts = any(bend.connection == EVERY for bend in spec.bends)
         for bend in spec.bends:
             broker.faults.add(fault_of(bend, room, touched))
@@ -149,6 +154,7 @@ async def play(
         broker.stop()
         case.events = [Heard(event) for event in adapter.events]
         case.violations = list(adapter.violations)
+        case.last_words = "" if adapter.alive else last_words(adapter.stderr())
         rows = len(tape.rows)
         await adapter.kill()
         del tape.rows[rows:]
@@ -167,6 +173,18 @@ async def _through(base: Base, stage: Stage) -> None:
         await stage.finale()
     except Cut as cut:
         await stage.cut(cut.turns)
+
+
+#: How runtimes begin the line that tells why they end.
+FATAL = re.compile(
+    r"^(?:Uncaught |fatal )?\w*(?:[Ee]rror|Exception|panic|ASSERT\w*|Assertion)\b.*", re.MULTILINE
+)
+
+
+def last_words(stderr: str) -> str:
+    """The line of a client's stderr that tells why it has ended; "" if there is none."""
+    found = FATAL.findall(stderr)
+    return found[-1].strip()[:LINE_MAX] if found else ""
 
 
 def place(case: Case, ops: list[Done]) -> None:

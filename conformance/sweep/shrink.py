@@ -5,7 +5,8 @@ Delta debugging over a handful of faults: each candidate is run, and taken if th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import asyncio
+from collections.abc import Awaitable, Callable, Generator, Iterator
 from typing import Any
 
 import msgspec
@@ -18,6 +19,31 @@ Fails = Callable[[Spec], bool]
 EVALUATIONS_MAX = 300
 #: Acts from the plainest to the strangest: the plainest one that fails the same way says the most.
 PLAIN_ACTS = ("rst", "fin", "lost", "late")
+
+
+def search(spec: Spec, most: int = EVALUATIONS_MAX) -> Generator[Spec, bool, Spec]:
+    """Look for the smallest spec: yields specs to be tried, is sent whether they fail, returns what it found.
+
+    Args:
+        spec: It fails.
+        most: How many are tried.
+    """
+    known: set[str] = {to_json(spec)}
+    best = spec
+    progress = True
+    while progress:
+        progress = False
+        for candidate in candidates(best):
+            key = to_json(candidate)
+            if key in known:
+                continue  # it did not fail, or it is the best one
+            if len(known) > most:
+                return best
+            known.add(key)
+            if (yield candidate):
+                best, progress = candidate, True
+                break
+    return best
 
 
 class Shrinking:
@@ -34,29 +60,40 @@ class Shrinking:
     def __init__(self, fails: Fails, most: int = EVALUATIONS_MAX) -> None:
         self._fails = fails
         self._most = most
-        self._known: dict[str, bool] = {}
         self.runs = 0
 
     def smallest(self, spec: Spec) -> Spec:
         """The smallest spec that was found; `spec` itself fails."""
-        best = spec
-        progress = True
-        while progress and self.runs < self._most:
-            progress = False
-            for candidate in candidates(best):
-                if self._try(candidate):
-                    best, progress = candidate, True
-                    break
-        return best
+        steps = search(spec, self._most)
+        try:
+            candidate = next(steps)
+            while True:
+                self.runs += 1
+                candidate = steps.send(self._fails(candidate))
+        except StopIteration as end:
+            found: Spec = end.value
+            return found
 
-    def _try(self, spec: Spec) -> bool:
-        key = to_json(spec)
-        if key not in self._known:
-            if self.runs >= self._most:
-                return False
-            self.runs += 1
-            self._known[key] = self._fails(spec)
-        return self._known[key]
+
+async def smallest_of(
+    spec: Spec, fails: Callable[[Spec], Awaitable[bool]], most: int, until_s: float
+) -> Spec:
+    """The same where runs take real time.
+
+    Args:
+        until_s: When no further run is begun, on the loop's clock.
+    """
+    loop, best = asyncio.get_running_loop(), spec
+    steps = search(spec, most)
+    try:
+        candidate = next(steps)
+        while loop.time() < until_s:
+            good = await fails(candidate)
+            best = candidate if good else best
+            candidate = steps.send(good)
+    except StopIteration:
+        pass
+    return best
 
 
 def candidates(spec: Spec) -> Iterator[Spec]:

@@ -79,7 +79,7 @@ def outcomes(
 
     def place(args: Mapping[str, Any], key: Any, body: bytes | None) -> tuple[Hashable, ...] | None:
         if key is not None:
-            return model.place(args, key)
+            return _as_written(model.place(args, key), body, args, by_place)
         if body is None:
             return None
         found = by_body.get((*model.place(args, 0)[:-1], body), set())
@@ -114,6 +114,21 @@ def _bodies_by_place(written: Sequence[Written]) -> dict[tuple[Hashable, ...] | 
     for one in written:
         found.setdefault(one.place, set()).add(one.body)
     return found
+
+
+def _as_written(
+    place: tuple[Hashable, ...],
+    body: bytes | None,
+    args: Mapping[str, Any],
+    by_place: Mapping[tuple[Hashable, ...] | None, set[bytes | None]],
+) -> tuple[Hashable, ...]:
+    """The place of a message; a client may have given a name of its own to a producer without one."""
+    if place in by_place or args.get("name"):
+        return place
+    found = [other for other in by_place if other and (other[0], other[-1]) == (place[0], place[-1])]
+    if len(found) > 1:
+        found = [other for other in found if body in by_place[other]]
+    return found[0] if len(found) == 1 else place
 
 
 def joined(parts: Sequence[bytes]) -> bytes:

@@ -150,7 +150,7 @@ export class Narconi {
     }
   }
 
-  /** Consume over a WebSocket; the callback gets one message after the other. */
+  /** Consume over a WebSocket; the callback gets one message after the other, each with its consumer. */
   async consume(queue, callback, { ack, limit, encoding } = {}, ms) {
     this.#checkOpen()
     const query = [ack && "ack=true", limit !== undefined && `limit=${limit}`, encoding && `encoding=${encoding}`]

@@ -159,7 +159,8 @@ export class Publisher {
 export class Consumer {
   openAcks = []
   #metadata
-  #queue = Promise.resolve()
+  #begin
+  #queue = new Promise((resolve) => (this.#begin = resolve)) // the first callback may acknowledge, so it needs a socket
   #last = 0
   closing = false
 
@@ -174,6 +175,7 @@ export class Consumer {
         if (this.socket !== undefined && !this.closing) onEndOf(this, code)
       })
     }, ms)
+    this.#begin()
     return this
   }
 
@@ -204,7 +206,7 @@ export class Consumer {
     if (ackId !== undefined) this.openAcks.push(ackId)
     const message = { body, headers, redelivered, timestamp, ackId: ackId ?? null }
     const failed = (error) => console.error("the callback failed:", error)
-    this.#queue = this.#queue.then(() => this.callback(message)).catch(failed)
+    this.#queue = this.#queue.then(() => (this.closing ? undefined : this.callback(message, this))).catch(failed)
   }
 
   /** Acknowledge one message, or all up to it; once. */

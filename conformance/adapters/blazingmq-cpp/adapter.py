@@ -137,7 +137,8 @@ class Session:
         """What came before goes first; meanwhile nothing else does."""
         with self.lock:
             for delivery in self.early.pop(uri, []):
-                sub.record(delivery.message.data, **details(delivery))
+                with suppress(kit.CallbackError):  # there is no callback of the library's to raise it in
+                    deliver(sub, delivery)
             self.subs[uri] = sub
 
 

@@ -361,6 +361,7 @@ export class Session {
     }
     const message = { queue, guid: Buffer.from(push.guid), ...content }
     this.#deliveries = this.#deliveries.then(async () => {
+      if (this.#state === "stopped") return // a callback may have taken longer than the stop
       try {
         await this.onMessage(message)
       } catch (error) {

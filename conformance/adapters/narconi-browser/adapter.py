@@ -132,7 +132,10 @@ class Adapter(kit.AdapterBase):
             message, subscription = news["message"], self.subs[news["sub"]]
             shown = message["body"]
             body = base64.b64decode(shown["b64"]) if "b64" in shown else shown
-            subscription.record(body, native=message["ackId"] or "", **details(message))
+            delivered = subscription.deliver(body, native=message["ackId"] or "", **details(message))
+            task = self.loop.create_task(delivered)
+            self.deliveries.add(task)
+            task.add_done_callback(self.deliveries.discard)
 
     @kit.op("state")
     async def state(self, session: str) -> Json:

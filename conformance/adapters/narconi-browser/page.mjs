@@ -35,7 +35,10 @@ const calls = {
   },
   publish: ({ narconi, queue, body, headers, ms }) => narconi.publish(queue, fromBase64(body), headers, ms),
   consume: async ({ narconi, queue, sub, options, ms }) => {
-    const callback = async (message) => tell({ sub, message: await shown(message) })
+    const callback = async (message, consumer) => {
+      consumers.set(sub, consumer) // messages may come before `consume` has returned it
+      tell({ sub, message: await shown(message) })
+    }
     consumers.set(sub, await narconi.consume(queue, callback, options, ms))
   },
   ack: ({ sub, ackId, upTo }) => consumers.get(sub).ack(ackId, upTo),

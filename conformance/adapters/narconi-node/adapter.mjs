@@ -77,7 +77,10 @@ class Adapter extends AdapterBase {
     subscribe: async ({ session, sub, target, options = {}, on_message }, { timeoutMs }) => {
       const subscription = new Subscription(this, sub, target, on_message)
       this.subs.set(sub, subscription)
-      const callback = (message) => subscription.deliver(message.body, { native: message.ackId, ...shown(message) })
+      const callback = (message, consumer) => {
+        subscription.handle = consumer // messages may come before `consume` has returned it
+        return subscription.deliver(message.body, { native: message.ackId, ...shown(message) })
+      }
       subscription.handle = await this.session(session).consume(target, callback, options, timeoutMs)
       subscription.session = session
     },

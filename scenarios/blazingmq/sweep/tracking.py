@@ -72,9 +72,11 @@ class Handle:
 
 
 def uri_of(parameters: HandleParameters) -> str:
-    """The URI as the application gave it."""
+    """The URI as the application gave it; some clients write it whole, and the id of a fanout besides."""
     info = parameters.sub_id_info
-    return parameters.uri if info is None else f"{parameters.uri}?id={info.app_id}"
+    if info is None or "?id=" in parameters.uri:
+        return parameters.uri
+    return f"{parameters.uri}?id={info.app_id}"
 
 
 def options_of(frame: Frame) -> dict[str, int] | None:
@@ -265,7 +267,7 @@ class Tracking:
             if content is None:
                 self.facts.broken.append((at, "properties or payload of a message cannot be read"))
                 continue
-            place = (handle.uri, "", message.correlation_id)
+            place = (handle.uri, "", message.key)
             self.facts.written.append(
                 Written(self.conn, at, place, content.payload, False, properties_of(content))
             )
@@ -273,12 +275,12 @@ class Tracking:
     def _ack(self, frame: Ack, at: Moment) -> None:
         for message in frame.messages:
             handle = self._handles.get(message.queue_id & 0xFFFFFFFF)
-            if handle is None or not message.correlation_id:
+            if handle is None or not any(message.key):
                 continue
             known = message.status in set(AckStatus)
             code = AckStatus(message.status).name if known else AckStatus.UNKNOWN.name
             stored = message.status == AckStatus.SUCCESS
-            place = (handle.uri, "", message.correlation_id)
+            place = (handle.uri, "", message.key)
             details = {"guid": message.guid.hex().upper(), "correlation": message.correlation_id}
             self.facts.settled.append(
                 Settled(self.conn, at, place, stored, None if stored else code, details=details)

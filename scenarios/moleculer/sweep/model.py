@@ -60,10 +60,16 @@ def answer_of(answer: Response) -> Mapping[str, Any]:
     return {"data": None if answer.data is UNSET else answer.data, "from": answer.sender}
 
 
+def _is_of(args: Args, frame: Any) -> bool:
+    """Whether a request is that of a call. Before 0.15 the stream stood in the place of the parameters."""
+    is_stream = frame.params is None and "stream" in args
+    return bool(frame.action == args["action"] and (is_stream or frame.params == args.get("params", {})))
+
+
 OPS = {
     "mol.call": Asks(
         Request,
-        lambda args, frame: frame.action == args["action"] and frame.params == args.get("params", {}),
+        _is_of,
         answer_of,
         apt=lambda args, answer: isinstance(answer.success, bool) and answer.stream is not True,
         also=meta_of,
@@ -219,6 +225,13 @@ class MoleculerModel(Model):
 
     def spellings(self, frame: Frame, data: Any) -> Mapping[str, Any]:
         return spellings(bytes(data))
+
+    def is_same(self, told: Any, body: bytes) -> bool:
+        """Data are told as JSON text, which has several spellings."""
+        try:
+            return bool(json.loads(body_bytes(told)) == json.loads(body))
+        except ValueError:
+            return False
 
     def track(self, conn: Conn, facts: Facts) -> None:
         Tracking(conn, facts).run()

@@ -7,7 +7,7 @@ from typing import Any
 
 from conformance.sweep.case import Case
 from conformance.sweep.tape import Moment
-from fakebrokers.moleculer.packets import Disconnect, Heartbeat, Info
+from fakebrokers.moleculer.packets import Disconnect, Heartbeat, Info, Packet
 
 DEFAULT_TIMEOUT_S = 30.0
 LATE_S = 1.5  #: what a client may take to miss a node, behind the time-out
@@ -75,8 +75,14 @@ def _heard(case: Case, until: Moment) -> Iterator[tuple[Moment, Any]]:
         if conn.goodbye is None or seen.at < conn.goodbye
     ]
     for at, packet in sorted(rows, key=lambda row: row[0]):
-        if packet.ver == VERSION and isinstance(packet.sender, str):
+        if packet.ver == version_of(case) and isinstance(packet.sender, str):
             yield at, packet
+
+
+def version_of(case: Case) -> str:
+    """Of the protocol that the client speaks, and that of packets which it has to take in."""
+    said = (seen.frame for conn in case.conns.values() for seen in conn.of("in"))
+    return next((str(frame.ver) for frame in said if isinstance(frame, Packet)), VERSION)
 
 
 def _options(case: Case) -> Mapping[str, Any]:

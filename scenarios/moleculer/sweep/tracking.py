@@ -55,6 +55,7 @@ class Tracking:
         self._instance: Any = None  #: the same, as it has told others
         self._pings = 0  #: of the client to the server, without an answer
         self._said = False  #: the client has said something to others
+        self._listened: Moment | None = None  #: when it subscribed last
         self._listens = False
         self._known: set[Hashable] = set()  #: answered requests whose answers are streams
         self._steps: dict[tuple[str, type], Callable[[Any, str, Moment], object]] = {
@@ -92,10 +93,7 @@ class Tracking:
                 self._meet_itself(frame, seen.at)
                 continue
             if seen.direction == "in" and topic:
-                self._said = True
-                if not isinstance(seen.frame, Pub) and self.conn.ready is None:
-                    self.conn.ready = seen.at
-                    self.conn.signs = []
+                self._speaks(seen.frame, frame, seen.at)
                 self._sent(frame, topic, seen.at)
             step = self._steps.get((seen.direction, type(frame)))
             if step is not None:
@@ -110,7 +108,20 @@ class Tracking:
             return False
         if self._prefix and parts.prefix != self._prefix:
             return False
-        return packet.ver == VERSION and isinstance(packet.sender, str) and packet.sender != "" and not own
+        named = isinstance(packet.sender, str) and packet.sender != ""
+        return packet.ver == (self.facts.version or VERSION) and named and not own
+
+    def _speaks(self, carrier: Frame, frame: Frame, at: Moment) -> None:
+        """The client says something to others. The server takes its subscriptions in before that, so one
+        that does not wait for a word of the server behind them is ready too."""
+        if self.conn.ready is None and not isinstance(carrier, Pub):
+            self.conn.ready = at
+            self.conn.signs = []
+        if self.conn.ready is None and self._listened is not None and not self._pings:
+            self.conn.ready = self._listened
+        self._said = True
+        if isinstance(frame, Packet):
+            self.facts.version = self.facts.version or str(frame.ver)
 
     def _sent(self, frame: Frame, topic: str, at: Moment) -> None:
         """What the client says to other nodes."""
@@ -122,7 +133,7 @@ class Tracking:
             Sent(self.conn, at, f"{parts.command}.{parts.rest}" if parts.rest else parts.command, frame)
         )
         wrong = problem(frame)
-        if frame.ver != VERSION or (self._node and frame.sender != self._node):
+        if frame.ver != (self.facts.version or VERSION) or (self._node and frame.sender != self._node):
             wrong = f"{frame.COMMAND} of version {frame.ver!r} by {frame.sender!r}"
         if isinstance(frame, Request | Event) and getattr(frame, "seq", UNSET) in (UNSET, 0):
             key = frame.id, topic if parts.command == "EVENTB" else ""
@@ -151,6 +162,7 @@ class Tracking:
 
     def _listen(self, frame: Any, topic: str, at: Moment) -> None:
         self._listens = True
+        self._listened = at
         self._is_own(frame.subject)
 
     def _listens_to(self, frame: Any, topic: str, at: Moment) -> None:

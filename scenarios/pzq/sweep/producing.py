@@ -73,10 +73,10 @@ async def cancelled(stage: Stage) -> None:
     await stage.connect()
     for number in range(2):
         call = stage.begin("publish", body=text(f"a{number}"), key=f"k{number}", **PUBLISH)
-        await stage.op("cancel", target_id=call.id)
+        await stage.adapter.cancel(call)
         await stage.op("publish", body=text(f"b{number}"), **PUBLISH)
     asked = stage.begin("pzq.monitor")
-    await stage.op("cancel", target_id=asked.id)
+    await stage.adapter.cancel(asked)
     await stage.op("pzq.monitor")
     await stage.finale("publish", **PROBE)
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from conformance.sweep.bases import Stage, text
 from fakebrokers.rabbitmq_stream.writer import Batch
+from scenarios.rabbitmq_stream.sweep.records import wrapped
 
 PUBLISH: dict[str, Any] = {"target": "S", "wait": True}
 PROBE: dict[str, Any] = {**PUBLISH, "body": text("probe")}
@@ -15,9 +16,15 @@ LONG_S = 700.0  #: in which every back-off ends
 LOOK_S = 30.0
 
 
+def record(stage: Stage, body: str) -> bytes:
+    """A message as this client's users store it."""
+    formats = stage.adapter.hello.formats
+    return wrapped(body.encode()) if formats[:1] == ["amqp"] else body.encode()
+
+
 def put(stage: Stage, *bodies: str) -> None:
     """Messages of somebody else, as one chunk."""
-    stage.broker.publish("S", [body.encode() for body in bodies])
+    stage.broker.publish("S", [record(stage, body) for body in bodies])
 
 
 def put_entries(stage: Stage, entries: bytes, count: int, records: int) -> None:

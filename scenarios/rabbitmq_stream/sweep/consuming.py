@@ -6,7 +6,16 @@ from conformance.sweep.bases import Stage, base, text
 from fakebrokers.rabbitmq_stream.batches import batch_entry
 from fakebrokers.rabbitmq_stream.codes import Compression
 from fakebrokers.rabbitmq_stream.entries import simple_entries
-from scenarios.rabbitmq_stream.sweep._shared import ASK, EVENTS, PROBE, PUBLISH, put, put_entries, watched
+from scenarios.rabbitmq_stream.sweep._shared import (
+    ASK,
+    EVENTS,
+    PROBE,
+    PUBLISH,
+    put,
+    put_entries,
+    record,
+    watched,
+)
 
 FAR_MS = 1_900_000_000_000  #: behind all that is in the stream
 
@@ -17,7 +26,8 @@ async def consume(stage: Stage) -> None:
     stage.broker.create_stream("S")
     put(stage, "m0", "m1", "m2", "m3")
     put(stage, "m4", "m5", "m6")
-    packed = batch_entry([b"m7", b"m8", b"m9"], Compression.GZIP) + simple_entries([b"m10"])
+    inner = [record(stage, f"m{i}") for i in range(7, 10)]
+    packed = batch_entry(inner, Compression.GZIP) + simple_entries([record(stage, "m10")])
     put_entries(stage, packed, 2, 4)
     await stage.connect()
     options = {"offset": {"type": "first"}, "credit": 2, "name": "app", "properties": {"x": "y"}}
@@ -64,14 +74,14 @@ async def several(stage: Stage) -> None:
     """Subscriptions of several streams on one session, one of which is ended and begun again."""
     for name in ("S", "S2", "S3"):
         stage.broker.create_stream(name)
-        stage.broker.publish(name, [f"{name}{i}".encode() for i in range(3)])
+        stage.broker.publish(name, [record(stage, f"{name}{i}") for i in range(3)])
     await stage.connect()
     for number, name in enumerate(("S", "S2", "S3")):
         options = {"offset": {"type": "first"}, "credit": 1 + number}
         await stage.op("subscribe", sub=name, target=name, options=options, on_message=EVENTS)
     await stage.sleep(0.3)
     await stage.op("unsubscribe", sub="S2")
-    stage.broker.publish("S2", [b"unseen"])
+    stage.broker.publish("S2", [record(stage, "unseen")])
     put(stage, "s3", "s4")
     await stage.sleep(0.5)
     await watched(stage, "s5")
@@ -86,7 +96,7 @@ async def slow(stage: Stage) -> None:
     options = {"offset": {"type": "next"}, "credit": 3}
     lazy = {"mode": "event", "sleep_ms": 100}
     await stage.op("subscribe", sub="c1", target="S", options=options, on_message=lazy)
-    put_entries(stage, batch_entry([b"y0", b"y1"], Compression.NONE), 1, 2)
+    put_entries(stage, batch_entry([record(stage, "y0"), record(stage, "y1")], Compression.NONE), 1, 2)
     for number in range(12):
         put(stage, f"a{number}", f"b{number}")
         await stage.sleep(0.11)

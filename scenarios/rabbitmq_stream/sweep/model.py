@@ -56,6 +56,7 @@ from fakebrokers.rabbitmq_stream.frames import (
     Unsubscribe,
     UnsubscribeResponse,
 )
+from scenarios.rabbitmq_stream.sweep.records import plain
 from scenarios.rabbitmq_stream.sweep.tracking import Tracking
 
 SINGLE = "single-active-consumer"  #: the property of a subscription that makes it one
@@ -248,7 +249,7 @@ class StreamModel(Model):
 
     def stored(self, broker: Any) -> dict[str, list[tuple[Any, bytes]]]:
         return {
-            name: [(message.offset, bytes(message.body)) for message in broker.messages(name)]
+            name: [(message.offset, plain(bytes(message.body))) for message in broker.messages(name)]
             for name in broker.stream_names
         }
 

@@ -13,6 +13,7 @@ from conformance.sweep.facts import Record
 from fakebrokers.rabbitmq_stream.chunk import MAGIC, Chunk, ChunkType
 
 GZIP_WINDOW = 31
+AMQP_DATA = b"\x00\x53\x75"  #: a section of the type data begins (AMQP 1.0, 3.2.6)
 MOST_PLAIN = 64 << 20  #: bytes that a batch may announce
 
 
@@ -24,8 +25,24 @@ def records_of(chunk: Chunk) -> tuple[tuple[Record, ...], bool]:
         rows = list(_entries(chunk))
     except (error, IndexError, ValueError):
         return (), True
-    records = tuple(Record(at, body, chunk.timestamp_ms) for at, body in rows if body is not None)
+    records = tuple(Record(at, plain(body), chunk.timestamp_ms) for at, body in rows if body is not None)
     return records, len(records) < len(rows)
+
+
+def wrapped(body: bytes) -> bytes:
+    """A message as clients of the format ``amqp`` store it: AMQP 1.0 with one data section."""
+    size = len(body)
+    head = b"\xa0" + size.to_bytes(1, "big") if size < 256 else b"\xb0" + size.to_bytes(4, "big")
+    return AMQP_DATA + head + body
+
+
+def plain(record: bytes) -> bytes:
+    """The body in a message of either format."""
+    if record.startswith(AMQP_DATA):
+        for border in (5, 8):  # behind a size of one byte, or of four
+            if wrapped(record[border:]) == record:
+                return record[border:]
+    return record
 
 
 def _entries(chunk: Chunk) -> Iterator[tuple[int, bytes | None]]:
