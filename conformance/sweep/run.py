@@ -76,7 +76,7 @@ def run(client: type[AdapterBase], spec: Spec) -> Case:
 
     limit = COSTLY_STUCK_S if base.costly else STUCK_S
     try:
-        with _alarm_after(limit), redirect_stderr(complaints):
+        with alarm_after(limit), redirect_stderr(complaints):
             virtual.run(work())
     except Stuck:
         case = Case(spec, room, tape.rows, [], [])
@@ -92,7 +92,9 @@ def _complain(to: io.StringIO, message: str, error: object) -> None:
 
 
 @contextmanager
-def _alarm_after(seconds: float) -> Iterator[None]:
+def alarm_after(seconds: float) -> Iterator[None]:
+    """Raises `Stuck` in what takes longer, real seconds."""
+
     def ring(_: int, __: FrameType | None) -> None:
         raise Stuck
 
@@ -152,7 +154,7 @@ async def play(
         broker.check()
     except Exception as error:
         case.harness = f"the fake: {error!r}"
-    _place(case, stage.ops)
+    place_on_tape(case, stage.ops)
     return case
 
 
@@ -163,7 +165,7 @@ async def _through(base: Base, stage: Stage) -> None:
         await stage.finale()
 
 
-def _place(case: Case, ops: list[Done]) -> None:
+def place_on_tape(case: Case, ops: list[Done]) -> None:
     """Give ops and events their moments."""
     by_id = {done.call.id: done for done in ops}
     by_line = {heard.event.n: heard for heard in case.events}

@@ -1,0 +1,125 @@
+"""Faults at frames, drawn as rows of a fault plan.
+
+Where a fault acts is drawn from the frames that the protocol has; how often is a position, a share of all, or
+the first few. Numbers are few and plain, so that a schedule reads well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from random import Random
+from typing import Any, NamedTuple
+
+from fakebrokers.core.frames import Role
+from fakebrokers.errors import PlanError
+from fakebrokers.faults import Realism
+from fakebrokers.faults.plan import fault_from
+from fakebrokers.protocol import Protocol
+
+Row = dict[str, Any]
+Draw = Callable[[Random], Row]
+
+#: Roles whose loss tells nothing about a client: the fake's own housekeeping.
+LEFT_OUT = {Role.MALFORMED}
+
+
+class Template(NamedTuple):
+    """One kind of fault.
+
+    Attributes:
+        effect: Draws its settings, with ``type``.
+        direction: The only one in which it makes sense; "" for both.
+        rare: It ends connections or holds them up, so one place is enough.
+        lies: What the client is told then may not be what the broker did.
+    """
+
+    name: str
+    realism: Realism
+    effect: Draw
+    direction: str = ""
+    rare: bool = False
+    lies: bool = False
+
+
+def _seconds(random: Random) -> float:
+    return random.choice((0.01, 0.1, 0.5, 2.0))
+
+
+def _share(random: Random) -> float:
+    return random.choice((0.1, 0.5, 0.9))
+
+
+def _even(random: Random) -> bool:
+    return random.random() < 0.5
+
+
+def _long(random: Random) -> float:
+    return random.choice((1.0, 3.0, 10.0))
+
+
+LEGAL, ENVIRONMENT, ILLEGAL = Realism.LEGAL, Realism.ENVIRONMENT, Realism.ILLEGAL
+
+TEMPLATES: tuple[Template, ...] = (
+    Template("slice", LEGAL, lambda r: {"type": "slice", "up_to": r.choice((1, 3, 20))}, "out"),
+    Template("coalesce", LEGAL, lambda r: {"type": "coalesce", "within_s": r.choice((0.02, 0.2))}, "out"),
+    Template("latency", LEGAL, lambda r: {"type": "latency", "seconds": _seconds(r)}),
+    Template("rst", ENVIRONMENT, lambda r: {"type": "rst", "pass_frame": _even(r)}, rare=True),
+    Template("fin", ENVIRONMENT, lambda r: {"type": "fin", "pass_frame": _even(r)}, rare=True),
+    Template("half-open", ENVIRONMENT, lambda r: {"type": "half-open", "pass_frame": True}, rare=True),
+    Template("silent", ENVIRONMENT, lambda r: {"type": "silent", "for_s": _long(r)}, rare=True),
+    Template("stall", ENVIRONMENT, lambda r: {"type": "stall", "for_s": _long(r)}, rare=True),
+    Template("hold", ENVIRONMENT, lambda r: {"type": "hold", "behind": True, "for_s": _long(r)}, rare=True),
+    Template("throttle", ENVIRONMENT, lambda r: {"type": "throttle", "bytes_per_s": r.choice((500, 20_000))}),
+    Template("crash", ENVIRONMENT, lambda r: {"type": "crash", "restart_s": _long(r)}, rare=True),
+    Template("drop", ENVIRONMENT, lambda _: {"type": "drop"}),
+    Template("delay", ENVIRONMENT, lambda r: {"type": "delay", "seconds": _seconds(r)}),
+    Template("truncate", ENVIRONMENT, lambda r: {"type": "truncate", "share": _share(r)}, "out", rare=True),
+    Template("duplicate", ILLEGAL, lambda _: {"type": "duplicate"}, lies=True),
+    Template("reorder", ILLEGAL, lambda _: {"type": "reorder", "window": 2}, lies=True),
+    Template("corrupt", ILLEGAL, lambda r: {"type": "corrupt", "mend": _even(r)}, "out", rare=True, lies=True),
+)  # fmt: skip
+
+BY_NAME: Mapping[str, Template] = {one.name: one for one in TEMPLATES}
+
+
+def places(protocol: Protocol) -> list[tuple[str, Role]]:
+    """Direction and role of all frames of a protocol's first wire, in a stable order."""
+    wire = protocol.wires[0]
+    found = {
+        (direction, role)
+        for kind in wire.frames
+        for direction in ("in", "out")
+        for role in kind.spec.roles_in(direction)
+        if role not in LEFT_OUT
+    }
+    return sorted(found)
+
+
+def draw_fault(template: Template, protocol: Protocol, random: Random) -> Row | None:
+    """A row of a fault plan; None where this protocol's wires cannot have what was drawn."""
+    there = [place for place in places(protocol) if template.direction in ("", place[0])]
+    direction, role = random.choice(there)
+    match: Row = {"direction": direction, "role": str(role)}
+    how = random.choice(("nth", "nth", "share", "first"))
+    if how == "nth" or template.rare:
+        match["nth"] = random.choice((1, 1, 2, 3, 5, 10))
+    elif how == "share":
+        match["probability"] = random.choice((0.05, 0.2, 0.5, 1.0))
+    else:
+        match["first"] = random.choice((1, 2, 5))
+    effects: list[Row] = [template.effect(random)]
+    if template.name == "truncate":
+        effects.append({"type": "rst"})  # half a frame and nothing behind it, ever, is no network
+    row: Row = {"match": match, "effect": effects[0] if len(effects) == 1 else effects}
+    return row if _fits(row, protocol) else None
+
+
+def _fits(row: Row, protocol: Protocol) -> bool:
+    fault = fault_from(row, "fault", protocol)
+    try:
+        for wire in protocol.wires:
+            for effect, path in fault.placed_effects("fault"):
+                effect.check_wire(wire, fault.match, path)
+    except PlanError:
+        return False
+    return True
