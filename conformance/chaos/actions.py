@@ -29,6 +29,7 @@ class Actions(ABC):
         drain_s: In which consumers get all that is there.
         forgets: Whether a message that was consumed is gone, so that the broker's store proves nothing.
         probe: See `probing`.
+        canary: A mutant of the reference client that any working harness finds in a few runs.
         without: Effects and nemeses of others that this protocol cannot have.
     """
 
@@ -47,6 +48,7 @@ class Actions(ABC):
     forgets: ClassVar[bool] = False
     probe: ClassVar[tuple[str, Mapping[str, Any]]] = ("publish", {})
     without: ClassVar[tuple[str, ...]] = ()
+    canary: ClassVar[str] = ""
 
     def draw(self, random: Random, kind: str) -> dict[str, Any]:
         """Settings of a workload that only this protocol has."""

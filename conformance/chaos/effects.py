@@ -76,7 +76,7 @@ TEMPLATES: tuple[Template, ...] = (
     Template("truncate", ENVIRONMENT, lambda r: {"type": "truncate", "share": _share(r)}, "out", rare=True),
     Template("duplicate", ILLEGAL, lambda _: {"type": "duplicate"}, lies=True),
     Template("reorder", ILLEGAL, lambda _: {"type": "reorder", "window": 2}, lies=True),
-    Template("corrupt", ILLEGAL, lambda r: {"type": "corrupt", "mend": _even(r)}, "out", rare=True, lies=True),
+    Template("corrupt", ILLEGAL, lambda r: {"type": "corrupt", "mend": _even(r)}, "out", True, True),
 )  # fmt: skip
 
 BY_NAME: Mapping[str, Template] = {one.name: one for one in TEMPLATES}

@@ -23,6 +23,7 @@ from conformance.sweep.run import Stuck, Taped, alarm_after, client_of, place_on
 from conformance.sweep.tape import Tape
 from conformance.sweep.told import Heard
 from fakebrokers.core import virtual
+from fakebrokers.journal.reader import read_run
 from fakebrokers.protocol import find_protocol
 
 STUCK_S = 60.0  #: real seconds after which a run is given up: a client in an endless loop
@@ -30,14 +31,20 @@ LONGEST_S = 20_000.0  #: virtual seconds that a run may take
 
 
 def run(
-    client: type[AdapterBase], schedule: Schedule, *, contract: str = "", folder: Path | None = None
+    made: type[AdapterBase],
+    schedule: Schedule,
+    *,
+    contract: str = "",
+    folder: Path | None = None,
+    client: str = "",
 ) -> ChaosCase:
     """Run a schedule against a client that reaches fakes in memory. Blocks; main thread only.
 
     Args:
-        client: The adapter class, for fakes in memory.
+        made: The adapter class, for fakes in memory.
         contract: What has to hold of deliveries; "" for what the faults leave of the protocol's word.
-        folder: Where the journal is kept besides.
+        folder: Where the journal is kept; None: nowhere.
+        client: Its name, for the journal.
     """
     found: list[ChaosCase] = []
     complaints = io.StringIO()
@@ -47,8 +54,8 @@ def run(
         loop = asyncio.get_running_loop()
         loop.set_exception_handler(lambda _, context: complaints.write(_complaint(context)))
         tape.clock = loop.time
-        adapter = Taped(client, schedule.protocol, tape)
-        found.append(await play(adapter, schedule, tape, contract=contract, folder=folder))
+        adapter = Taped(made, schedule.protocol, tape)
+        found.append(await play(adapter, schedule, tape, contract=contract, folder=folder, client=client))
 
     try:
         with alarm_after(STUCK_S), redirect_stderr(complaints):
@@ -77,6 +84,7 @@ async def play(
     longest_s: float = math.inf,
     contract: str = "",
     folder: Path | None = None,
+    client: str = "",
 ) -> ChaosCase:
     """Run a schedule on the running loop.
 
@@ -84,12 +92,12 @@ async def play(
         adapter: Not started; it is killed at the end.
         in_memory: Whether the fake is reached through memory.
         longest_s: What a pause takes at most.
-        contract, folder: As in `run`.
+        contract, folder, client: As in `run`.
     """
     room = room_of(schedule.protocol)
     options = room.actions.options(schedule.params)
     broker = find_protocol(schedule.protocol).load()(memory=in_memory, **options)
-    journal = open_journal(schedule, folder, client=adapter.protocol)
+    journal = open_journal(schedule, folder, client=client)
     broker.journal.sink = journal
     broker.watcher = tape
     case = ChaosCase(schedule, tape.rows)
@@ -127,7 +135,7 @@ async def play(
         case.harness = f"the fake: {error!r}"
     write_history(journal, schedule, adapter, broker, contract)
     journal.close()
-    case.log = journal.log()
+    case.log = journal.log() if folder is None else read_run(folder, journal.run)
     place_on_tape(case, case.ops)
     return case
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from conformance.sweep.search import Search
 from conformance.sweep.specs import Bend, Spec, to_json
 
 #: Whether a spec still fails the same way.
@@ -20,43 +21,16 @@ EVALUATIONS_MAX = 300
 PLAIN_ACTS = ("rst", "fin", "lost", "late")
 
 
-class Shrinking:
-    """One search.
+class Shrinking(Search[Spec]):
+    """A search among specs.
 
     Args:
         fails: Runs a spec; see `Fails`.
         most: How many runs it may cost.
-
-    Attributes:
-        runs: How many it has cost so far.
     """
 
     def __init__(self, fails: Fails, most: int = EVALUATIONS_MAX) -> None:
-        self._fails = fails
-        self._most = most
-        self._known: dict[str, bool] = {}
-        self.runs = 0
-
-    def smallest(self, spec: Spec) -> Spec:
-        """The smallest spec that was found; `spec` itself fails."""
-        best = spec
-        progress = True
-        while progress and self.runs < self._most:
-            progress = False
-            for candidate in candidates(best):
-                if self._try(candidate):
-                    best, progress = candidate, True
-                    break
-        return best
-
-    def _try(self, spec: Spec) -> bool:
-        key = to_json(spec)
-        if key not in self._known:
-            if self.runs >= self._most:
-                return False
-            self.runs += 1
-            self._known[key] = self._fails(spec)
-        return self._known[key]
+        super().__init__(fails, most, candidates, to_json)
 
 
 def candidates(spec: Spec) -> Iterator[Spec]:

@@ -17,6 +17,7 @@ class StreamActions(Actions):
 
     protocol = "rabbitmq-stream"
     recover_s = 700.0
+    canary = "close-without-goodbye"
     probe = ("publish", {"target": "S1", "wait": True, "body": text("probe")})
 
     def draw(self, random: Random, kind: str) -> dict[str, Any]:
