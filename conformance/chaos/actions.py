@@ -24,11 +24,14 @@ class Actions(ABC):
         kinds: The workloads that the protocol can have, see `workload.KINDS`.
         roles: For each of them the role that a client must have declared.
         server: Options of the fake.
-        connecting: Options of every ``connect``.
+        connecting, connect_s: Options of every ``connect``, and what it may take.
         recover_s: In which every back-off has ended, once nothing disturbs the client any more.
         drain_s: In which consumers get all that is there.
+        settled_s: In which a message comes, once another one was settled.
         forgets: Whether a message that was consumed is gone, so that the broker's store proves nothing.
         probe: See `probing`.
+        probe_target: What the first session opens besides, to publish to, so that the probe can work.
+        reads_once: Whether a session can consume a target only once.
         canary: A mutant of the reference client that any working harness finds in a few runs.
         without: Effects and nemeses of others that this protocol cannot have.
     """
@@ -43,9 +46,13 @@ class Actions(ABC):
     }
     server: ClassVar[Mapping[str, Any]] = {}
     connecting: ClassVar[Mapping[str, Any]] = {}
+    connect_s: ClassVar[float] = 5.0
     recover_s: ClassVar[float] = 120.0
     drain_s: ClassVar[float] = 20.0
+    settled_s: ClassVar[float] = 0.2
     forgets: ClassVar[bool] = False
+    probe_target: ClassVar[str] = ""
+    reads_once: ClassVar[bool] = False
     probe: ClassVar[tuple[str, Mapping[str, Any]]] = ("publish", {})
     without: ClassVar[tuple[str, ...]] = ()
     canary: ClassVar[str] = ""
@@ -73,6 +80,9 @@ class Actions(ABC):
     async def prepare(self, scene: Scene, targets: list[str]) -> None:  # noqa: B027 - optional hook
         """Make the targets at the broker, and whatever else has to be there."""
 
+    async def joined(self, scene: Scene, session: str) -> None:  # noqa: B027 - optional hook
+        """A session has connected."""
+
     async def open(self, scene: Scene, session: str, target: str) -> bool:
         """Open what publishing needs. Returns whether it is open; asked again later if not."""
         return True
@@ -93,5 +103,6 @@ class Actions(ABC):
         """Begin a request that has a reply; None where the protocol has none."""
         return None
 
-    async def settle(self, scene: Scene, sub: str) -> None:  # noqa: B027 - optional hook
-        """Settle what has come and is not settled yet, where callbacks do not."""
+    async def settle(self, scene: Scene, sub: str) -> int:
+        """Settle what has come and is not settled yet, where callbacks do not. Returns how many."""
+        return 0

@@ -103,7 +103,7 @@ def _step(
                 return Step(FAULT, at_s, for_s, row, name)
         else:
             nemesis = room.nemeses[kind.removeprefix("nemesis ")]
-            args = nemesis.draw(random, params)
+            args = nemesis.draw(random, params, find_protocol(setting.protocol).wires[0])
             if args is not None:
                 return Step(nemesis.name, at_s, for_s, args, name)
     return None

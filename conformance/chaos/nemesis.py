@@ -15,6 +15,7 @@ from fakebrokers.faults.effects import Throttle
 if TYPE_CHECKING:
     from conformance.chaos.scene import Scene
     from conformance.chaos.schedule import Step
+    from fakebrokers.core.wire import Wire
 
 
 class Nemesis(ABC):
@@ -34,11 +35,12 @@ class Nemesis(ABC):
     forgets: ClassVar[bool] = False
     needs_process: ClassVar[bool] = False
 
-    def draw(self, random: Random, params: Mapping[str, Any]) -> dict[str, Any] | None:
+    def draw(self, random: Random, params: Mapping[str, Any], wire: Wire) -> dict[str, Any] | None:
         """The arguments of a step, plain values; None where this run cannot have it.
 
         Args:
             params: Of the workload.
+            wire: What the protocol speaks.
         """
         return {}
 
@@ -132,12 +134,12 @@ class SlowLink(_Network):
     name = "slow-link"
     about = "Everything is late, by another time for each frame, and comes in a thin stream."
 
-    def draw(self, random: Random, params: Mapping[str, Any]) -> dict[str, Any]:
+    def draw(self, random: Random, params: Mapping[str, Any], wire: Wire) -> dict[str, Any]:
         delay_s = random.choice((0.02, 0.1, 0.4))
         return {
             "delay_s": delay_s,
             "jitter_s": delay_s * random.choice((0.0, 0.5)),
-            "bytes_per_s": random.choice((0, 2000, 20_000)),
+            "bytes_per_s": random.choice((0, 2000, 20_000)) if wire.stream else 0,
         }
 
     def faults(self, step: Step) -> list[Fault]:
@@ -158,7 +160,7 @@ class Crash(Nemesis):
     name = "crash"
     about = "The broker dies and comes back with what it had."
 
-    def draw(self, random: Random, params: Mapping[str, Any]) -> dict[str, Any]:
+    def draw(self, random: Random, params: Mapping[str, Any], wire: Wire) -> dict[str, Any]:
         return {"how": random.choice(("rst", "fin"))}
 
     async def act(self, scene: Scene, step: Step) -> None:
@@ -179,7 +181,7 @@ class RollingRestart(Nemesis):
     name = "rolling-restart"
     about = "The broker is restarted several times in a row; where it has nodes, one after the other."
 
-    def draw(self, random: Random, params: Mapping[str, Any]) -> dict[str, Any]:
+    def draw(self, random: Random, params: Mapping[str, Any], wire: Wire) -> dict[str, Any]:
         return {"times": random.choice((2, 3)), "how": random.choice(("rst", "fin"))}
 
     async def act(self, scene: Scene, step: Step) -> None:
@@ -208,7 +210,7 @@ class Clock(Nemesis):
     name = "clock-shift"
     about = "The broker's wall clock jumps, and jumps back."
 
-    def draw(self, random: Random, params: Mapping[str, Any]) -> dict[str, Any]:
+    def draw(self, random: Random, params: Mapping[str, Any], wire: Wire) -> dict[str, Any]:
         return {"seconds": random.choice((-86_400.0, -60.0, 3.0, 3600.0))}
 
     async def act(self, scene: Scene, step: Step) -> None:
@@ -226,7 +228,7 @@ class Cut(Nemesis):
     name = "cut"
     about = "All connections end, several times, with an even pause between."
 
-    def draw(self, random: Random, params: Mapping[str, Any]) -> dict[str, Any]:
+    def draw(self, random: Random, params: Mapping[str, Any], wire: Wire) -> dict[str, Any]:
         return {"how": random.choice(("rst", "fin")), "times": random.choice((1, 2, 4))}
 
     async def act(self, scene: Scene, step: Step) -> None:

@@ -41,6 +41,7 @@ class Scene(Stage):
     Attributes:
         random: Of the workload.
         remake: Makes the workload's targets again at a broker that has lost all it had.
+        memo: What the actions of a protocol remember of this run.
         bands: The steps that took place, with the times on the loop's clock at which they began and ended.
     """
 
@@ -57,6 +58,7 @@ class Scene(Stage):
         self.schedule = schedule
         self.random = Random(f"{schedule.seed}/workload")
         self.bands: list[Band] = []
+        self.memo: dict[Any, Any] = {}
         self.is_real_time = longest_s < math.inf
         self._nemeses = nemeses
         self._steps: list[asyncio.Task[None]] = []
@@ -109,6 +111,16 @@ class Scene(Stage):
         self.broker.faults.clear()
         self.broker.restart()
         self.mark("calm")
+
+    async def settle_all(self, sub: str) -> int:
+        """Acknowledge what a subscription has got and the application has not settled yet. How many?"""
+        done = self.memo.setdefault(("settled", sub), set())
+        before = len(done)
+        for event in list(self.adapter.events):
+            if event.event == "message" and event["sub"] == sub and event["ref"] not in done:
+                done.add(event["ref"])
+                await self.op("settle", sub=sub, ref=event["ref"], how="ack")
+        return len(done) - before
 
     # what a session needs
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Iterator, Mapping
 from importlib import import_module
 from random import Random
@@ -16,6 +16,7 @@ from fakebrokers.errors import UsageError
 
 AGAIN_S = 3.0  #: between two tries to open something
 TRIES = 4  #: once nothing disturbs the client
+ROUNDS = 200  #: of settling by hand, where little is delivered at a time
 EVER = 1 << 30  #: messages; nobody has so many
 MOST_OPEN = 20  #: publishes of one session that wait for their outcomes
 
@@ -42,6 +43,9 @@ class Workload:
         self.sessions: dict[str, bool] = {}
         self.publishers: dict[tuple[str, str], bool] = {}
         self.consumers: dict[str, tuple[str, str, bool]] = {}
+        self.made: list[str] = []
+        scene.remake = lambda: actions.prepare(scene, self.made)
+        self._locks: dict[object, asyncio.Lock] = defaultdict(asyncio.Lock)  # one opens, the others wait
         self._subs = 0
         self._bodies = 0
 
@@ -60,6 +64,11 @@ class Workload:
 
     # what it works with
 
+    async def make(self, *targets: str) -> None:
+        """Make targets at the broker; a broker that loses all it has gets them again."""
+        self.made += targets
+        await self.actions.prepare(self.scene, list(targets))
+
     async def session(self) -> str:
         """Connect another session. Returns its name: ``s1`` is the first."""
         name = f"s{len(self.sessions) + 1}"
@@ -67,11 +76,15 @@ class Workload:
             self.scene.notes["sessions"] = 2
         self.sessions[name] = False
         await self._joined(name)
+        if len(self.sessions) == 1 and self.actions.probe_target:
+            if self.actions.probe_target not in self.made:
+                await self.make(self.actions.probe_target)
+            await self.publisher(name, self.actions.probe_target)
         return name
 
     async def publisher(self, session: str, target: str) -> None:
         """Open what publishing to a target needs."""
-        self.publishers[session, target] = False
+        self.publishers.setdefault((session, target), False)
         await self._opened(session, target)
 
     async def consumer(self, session: str, target: str) -> str:
@@ -98,14 +111,18 @@ class Workload:
         return head + "x" * max(0, int(self.params.get("size", 0)) - len(head))
 
     async def _joined(self, name: str) -> bool:
-        if not self.sessions[name]:
-            number = int(name[1:])
-            self.sessions[name] = await self.scene.join(name, **self.actions.connecting_of(number))
+        async with self._locks[name]:
+            if not self.sessions[name]:
+                options = self.actions.connecting_of(int(name[1:]))
+                self.sessions[name] = await self.scene.join(name, self.actions.connect_s, **options)
+                if self.sessions[name]:
+                    await self.actions.joined(self.scene, name)
         return self.sessions[name]
 
     async def _opened(self, session: str, target: str) -> bool:
-        if not self.publishers[session, target] and await self._joined(session):
-            self.publishers[session, target] = await self.actions.open(self.scene, session, target)
+        async with self._locks[session, target]:
+            if not self.publishers[session, target] and await self._joined(session):
+                self.publishers[session, target] = await self.actions.open(self.scene, session, target)
         return self.publishers[session, target]
 
     # the liveness phase
@@ -124,8 +141,10 @@ class Workload:
         for target in read:
             self.put(target)
         await self.scene.sleep(self.actions.drain_s)
-        for sub in self.consumers:
-            await self.actions.settle(self.scene, sub)
+        for _ in range(ROUNDS):
+            if not sum([await self.actions.settle(self.scene, sub) for sub in self.consumers]):
+                break
+            await self.scene.sleep(self.actions.settled_s)  # what is settled makes room for more
         self.scene.mark("subscribed")
 
     async def _all_there(self) -> bool:
@@ -166,7 +185,7 @@ class Mixture(Workload):
             "rate": random.choice((2.0, 5.0, 20.0, 100.0)),
             "size": random.choice((0, 0, 20, 300, 5000)),
         }
-        if cls.publishes:
+        if cls.publishes and "publish" in actions.kinds:
             found["publishers"] = random.choice((1, 1, 2, 3))
             found["messages"] = random.choice((5, 10, 20, 40))
             found["waits"] = random.choice((0.0, 0.5, 1.0))
@@ -181,11 +200,12 @@ class Mixture(Workload):
     async def begin(self) -> None:
         reads = self.consumes
         self.targets = [self.actions.target(n, read=reads) for n in range(self.params.get("targets", 1))]
-        self.scene.remake = lambda: self.actions.prepare(self.scene, self.targets)
-        await self.scene.remake()
+        self.targets = list(dict.fromkeys(self.targets))
+        await self.make(*self.targets)
         for _ in range(self.params.get("sessions", 1)):
             await self.session()
-        for session, target in self._pairs("consumers"):
+        readers = list(self._pairs("consumers"))
+        for session, target in dict.fromkeys(readers) if self.actions.reads_once else readers:
             await self.consumer(session, target)
         for session, target in self._pairs("publishers"):
             await self.publisher(session, target)

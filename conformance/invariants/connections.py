@@ -189,6 +189,10 @@ def no_storm(case: Case) -> Iterator[Violation]:
             times[at] <= done.begun.t <= times[at] + 1.0 for done in case.ops
         ):
             continue  # each op may have made one
+        if case.model.unseen_connections and any(
+            times[at] - 1.0 <= done.begun.t <= times[at + STORM - 1] for done in case.done(*case.model.ops)
+        ):
+            continue  # each question may have made one
         if times[at + STORM - 1] - times[at] < 1.0:
             yield (f"{STORM} connections in {times[at + STORM - 1] - times[at]:.2f} s",)
 

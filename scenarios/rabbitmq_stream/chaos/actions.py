@@ -18,7 +18,8 @@ class StreamActions(Actions):
     protocol = "rabbitmq-stream"
     recover_s = 700.0
     canary = "close-without-goodbye"
-    probe = ("publish", {"target": "S1", "wait": True, "body": text("probe")})
+    probe_target = "probe"
+    probe = ("publish", {"target": probe_target, "wait": True, "body": text("probe")})
 
     def draw(self, random: Random, kind: str) -> dict[str, Any]:
         return {
