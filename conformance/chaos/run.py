@@ -15,6 +15,7 @@ from conformance.adapter.base import Adapter
 from conformance.adapter.kit import AdapterBase
 from conformance.chaos.case import ChaosCase
 from conformance.chaos.history import digest_of, open_journal, write_history
+from conformance.chaos.repeatable import repeatable
 from conformance.chaos.room import room_of
 from conformance.chaos.scene import Scene
 from conformance.chaos.schedule import Schedule
@@ -58,7 +59,7 @@ def run(
         found.append(await play(adapter, schedule, tape, contract=contract, folder=folder, client=client))
 
     try:
-        with alarm_after(STUCK_S), redirect_stderr(complaints):
+        with alarm_after(STUCK_S), redirect_stderr(complaints), repeatable(schedule.seed):
             virtual.run(work())
     except Stuck:
         case = ChaosCase(schedule, tape.rows)

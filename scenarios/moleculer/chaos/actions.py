@@ -22,6 +22,7 @@ class MoleculerActions(Actions):
     roles = {"consume": "listener", "request": "caller", "mixed": "caller"}  # noqa: RUF012
     recover_s = 60.0
     drain_s = 5.0
+    without = ("half-open",)  # only the operating system would notice, after a quarter of an hour
     connect_s = CONNECT_S
     probe = ("mol.call", PROBE)
 

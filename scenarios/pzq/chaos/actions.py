@@ -19,6 +19,7 @@ class PzqActions(Actions):
     recover_s = 20.0
     drain_s = 10.0
     forgets = True
+    without = ("stall",)  # what is read late looks as if it had been written late
     probe = ("publish", {"target": "", "wait": True, "body": text("probe")})
 
     def draw(self, random: Random, kind: str) -> dict[str, Any]:
