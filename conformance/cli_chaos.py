@@ -141,7 +141,7 @@ def _setting(subject: Subject, realism: str, workloads: tuple[str, ...], nemeses
     for name in workloads:
         find_workload(name)
     setting = Setting(subject.protocol, Realism(realism), workloads, (), subject.is_process)
-    there = [name.removeprefix("nemesis ") for name in available(setting, room_of(subject.protocol))]
+    there = [name.rpartition(" ")[2] for name in available(setting, room_of(subject.protocol))]
     for name in nemeses:
         if name not in there:
             raise UsageError(f"--nemesis: expected some of {', '.join(there)}, got {name!r}")

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 from conformance.adapter.base import Call
 from conformance.chaos.scene import Scene
 from conformance.sweep.bases import text
+from fakebrokers.core.frames import Role
 
 PUBLISH_S = 8.0
 
@@ -33,6 +34,7 @@ class Actions(ABC):
         probe_target: What the first session opens besides, to publish to, so that the probe can work.
         reads_once: Whether a session can consume a target only once.
         canary: A mutant of the reference client that any working harness finds in a few runs.
+        also: Directions and roles of frames that other protocols do not have, see `effects.SENT`.
         without: Effects and nemeses of others that this protocol cannot have.
     """
 
@@ -54,6 +56,7 @@ class Actions(ABC):
     probe_target: ClassVar[str] = ""
     reads_once: ClassVar[bool] = False
     probe: ClassVar[tuple[str, Mapping[str, Any]]] = ("publish", {})
+    also: ClassVar[tuple[tuple[str, Role], ...]] = ()
     without: ClassVar[tuple[str, ...]] = ()
     canary: ClassVar[str] = ""
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from conformance.chaos.acts import ACT
 from conformance.chaos.effects import BY_NAME
 from conformance.chaos.scene import FAULT, Band
-from conformance.chaos.schedule import Schedule
+from conformance.chaos.schedule import Schedule, Step
 from conformance.sweep import room as sweep_room
+from conformance.sweep.acts import ACTS
 from conformance.sweep.case import Case
 from conformance.sweep.specs import Spec
 from conformance.sweep.tape import Row
@@ -47,9 +49,13 @@ class ChaosCase(Case):
     @property
     def is_truthful(self) -> bool:
         """Whether all that the client was told is what the broker did."""
-        return not any(_lies(step.args) for step in self.schedule.steps if step.kind == FAULT)
+        return not any(_lies(step) for step in self.schedule.steps)
 
 
-def _lies(row: Mapping[str, Any]) -> bool:
-    effects = row["effect"] if isinstance(row["effect"], list) else [row["effect"]]
-    return any(effect["type"] in LYING for effect in effects)
+def _lies(step: Step) -> bool:
+    if step.kind == ACT:
+        return ACTS[step.args["act"]].lies
+    if step.kind != FAULT:
+        return False
+    effects = step.args["effect"]
+    return any(each["type"] in LYING for each in (effects if isinstance(effects, list) else [effects]))

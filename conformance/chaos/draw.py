@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from random import Random
 from typing import NamedTuple
 
-from conformance.chaos.effects import BY_NAME, TEMPLATES, draw_fault
+from conformance.chaos.acts import ACT, REALISM
+from conformance.chaos.effects import BY_NAME, TEMPLATES, draw_fault, draw_match, places_of
 from conformance.chaos.room import Room, room_of
 from conformance.chaos.scene import FAULT
 from conformance.chaos.schedule import Schedule, Step
@@ -51,7 +52,7 @@ def draw(setting: Setting, seed: str) -> Schedule:
     mix = [name for name in available(setting, room) if random.random() < 0.5]
     steps = []
     for number in range(random.choice(STEPS) if mix else 0):
-        step = _step(setting, room, mix, params, seconds, number, random)
+        step = _step(setting, room, mix, kind, params, seconds, number, random)
         steps += [] if step is None else [step]
     return Schedule(
         protocol=setting.protocol,
@@ -74,36 +75,42 @@ def available(setting: Setting, room: Room) -> list[str]:
         for one in TEMPLATES
         if order.index(one.realism) <= worst and one.name not in room.actions.without
     ]
+    names += [f"act {name}" for name, realism in REALISM.items() if order.index(realism) <= worst]
     names += [
         f"nemesis {one.name}"
         for one in room.nemeses.values()
         if order.index(one.realism) <= worst and (setting.is_process or not one.needs_process)
     ]
     wanted = setting.nemeses
-    return [name for name in names if not wanted or name.removeprefix("nemesis ") in wanted]
+    return [name for name in names if not wanted or name.rpartition(" ")[2] in wanted]
 
 
 def _step(
     setting: Setting,
     room: Room,
     mix: Sequence[str],
+    kind: str,
     params: dict[str, object],
     seconds: float,
     number: int,
     random: Random,
 ) -> Step | None:
     name = f"step{number + 1}"
+    protocol = find_protocol(setting.protocol)
+    there = places_of(protocol, kind, room.actions.also)
     at_s = round(random.uniform(0, seconds * 0.8), 2)
     for_s = min(random.choice(LENGTHS_S), seconds)
     for _ in range(TRIES):
-        kind = random.choice(mix)
-        if kind in BY_NAME:
-            row = draw_fault(BY_NAME[kind], find_protocol(setting.protocol), random)
+        group, _, own = random.choice(mix).rpartition(" ")
+        if group == "nemesis":
+            args = room.nemeses[own].draw(random, params, protocol.wires[0])
+            if args is not None:
+                return Step(own, at_s, for_s, args, name)
+        elif group == "act":
+            match = draw_match(there, random, rare=True)
+            return Step(ACT, at_s, for_s, {"match": match, "act": own}, name)
+        else:
+            row = draw_fault(BY_NAME[own], protocol, there, random)
             if row is not None:
                 return Step(FAULT, at_s, for_s, row, name)
-        else:
-            nemesis = room.nemeses[kind.removeprefix("nemesis ")]
-            args = nemesis.draw(random, params, find_protocol(setting.protocol).wires[0])
-            if args is not None:
-                return Step(nemesis.name, at_s, for_s, args, name)
     return None

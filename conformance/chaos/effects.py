@@ -6,7 +6,7 @@ the first few. Numbers are few and plain, so that a schedule reads well.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from random import Random
 from typing import Any, NamedTuple
 
@@ -18,9 +18,6 @@ from fakebrokers.protocol import Protocol
 
 Row = dict[str, Any]
 Draw = Callable[[Random], Row]
-
-#: Roles whose loss tells nothing about a client: the fake's own housekeeping.
-LEFT_OUT = {Role.MALFORMED}
 
 
 class Template(NamedTuple):
@@ -82,31 +79,68 @@ TEMPLATES: tuple[Template, ...] = (
 BY_NAME: Mapping[str, Template] = {one.name: one for one in TEMPLATES}
 
 
-def places(protocol: Protocol) -> list[tuple[str, Role]]:
-    """Direction and role of all frames of a protocol's first wire, in a stable order."""
-    wire = protocol.wires[0]
-    found = {
+#: Roles of frames that clients and brokers send; a protocol's `Actions.also` has what is special there.
+SENT: Mapping[str, frozenset[Role]] = {
+    "in": frozenset(
+        {Role.HANDSHAKE, Role.OPEN, Role.SHUT, Role.PUBLISH, Role.ACK, Role.FLOW, Role.REQUEST}
+        | {Role.HEARTBEAT, Role.CLOSE}
+    ),
+    "out": frozenset(
+        {Role.HANDSHAKE, Role.CONFIRM, Role.REJECT, Role.DELIVER, Role.RESPONSE, Role.EVENT}
+        | {Role.HEARTBEAT, Role.CLOSE}
+    ),
+}
+#: Roles that only some kinds of workloads have; others make no use of faults there.
+ONLY: Mapping[str, frozenset[Role]] = {
+    "publish": frozenset({Role.PUBLISH, Role.CONFIRM, Role.REJECT}),
+    "consume": frozenset({Role.DELIVER, Role.ACK, Role.FLOW}),
+    "request": frozenset({Role.REQUEST}),
+}
+
+
+def places(protocol: Protocol, also: Iterable[tuple[str, Role]] = ()) -> list[tuple[str, Role]]:
+    """Direction and role of the frames of a protocol's first wire, in a stable order."""
+    there = {
         (direction, role)
-        for kind in wire.frames
-        for direction in ("in", "out")
+        for kind in protocol.wires[0].frames
+        for direction in SENT
         for role in kind.spec.roles_in(direction)
-        if role not in LEFT_OUT
     }
-    return sorted(found)
+    return sorted(place for place in there if place[1] in SENT[place[0]] or place in also)
 
 
-def draw_fault(template: Template, protocol: Protocol, random: Random) -> Row | None:
-    """A row of a fault plan; None where this protocol's wires cannot have what was drawn."""
-    there = [place for place in places(protocol) if template.direction in ("", place[0])]
+def places_of(protocol: Protocol, workload: str, also: Iterable[tuple[str, Role]]) -> list[tuple[str, Role]]:
+    """Those that a kind of workload has."""
+    if workload not in ONLY:
+        return places(protocol, also)
+    foreign = frozenset[Role]().union(*(roles for kind, roles in ONLY.items() if kind != workload))
+    return [place for place in places(protocol, also) if place[1] not in foreign]
+
+
+def draw_match(there: Sequence[tuple[str, Role]], random: Random, *, rare: bool) -> Row:
+    """Which frames: of one direction and role, the n-th, a share of all, or the first few."""
     direction, role = random.choice(there)
     match: Row = {"direction": direction, "role": str(role)}
     how = random.choice(("nth", "nth", "share", "first"))
-    if how == "nth" or template.rare:
-        match["nth"] = random.choice((1, 1, 2, 3, 5, 10))
+    if how == "nth" or rare:
+        match["nth"] = random.choice((1, 1, 2, 3, 5, 10, 20))
     elif how == "share":
         match["probability"] = random.choice((0.05, 0.2, 0.5, 1.0))
     else:
         match["first"] = random.choice((1, 2, 5))
+    return match
+
+
+def draw_fault(
+    template: Template, protocol: Protocol, there: Sequence[tuple[str, Role]], random: Random
+) -> Row | None:
+    """A row of a fault plan; None where this protocol's wires cannot have what was drawn.
+
+    Args:
+        there: Where it may act, see `places_of`.
+    """
+    fitting = [place for place in there if template.direction in ("", place[0])]
+    match = draw_match(fitting, random, rare=template.rare)
     effects: list[Row] = [template.effect(random)]
     if template.name == "truncate":
         effects.append({"type": "rst"})  # half a frame and nothing behind it, ever, is no network

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from fakebrokers.core.wire import Wire
 
 
+PAUSE_S = 0.5  #: at least, between two losses by one step: a client that comes back at once makes no storm
+
+
 class Nemesis(ABC):
     """One kind. It keeps no state of its own: what it has to remember stands in the step.
 
@@ -185,7 +188,7 @@ class RollingRestart(Nemesis):
         return {"times": random.choice((2, 3)), "how": random.choice(("rst", "fin"))}
 
     async def act(self, scene: Scene, step: Step) -> None:
-        pause_s = step.for_s / (2 * step.args["times"])
+        pause_s = max(PAUSE_S, step.for_s / (2 * step.args["times"]))
         for number in range(step.args["times"]):
             self.down(scene, number, step)
             await asyncio.sleep(pause_s)
@@ -234,7 +237,7 @@ class Cut(Nemesis):
     async def act(self, scene: Scene, step: Step) -> None:
         for number in range(step.args["times"]):
             if number:
-                await asyncio.sleep(step.for_s / step.args["times"])
+                await asyncio.sleep(max(PAUSE_S, step.for_s / step.args["times"]))
             scene.kill(step.args["how"])
 
 

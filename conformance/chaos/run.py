@@ -23,7 +23,7 @@ from conformance.chaos.workload import Workload, find_workload
 from conformance.sweep.run import Stuck, Taped, alarm_after, client_of, place_on_tape
 from conformance.sweep.tape import Tape
 from conformance.sweep.told import Heard
-from fakebrokers.core import virtual
+from fakebrokers.core import memory, virtual
 from fakebrokers.journal.reader import read_run
 from fakebrokers.protocol import find_protocol
 
@@ -58,6 +58,7 @@ def run(
         adapter = Taped(made, schedule.protocol, tape)
         found.append(await play(adapter, schedule, tape, contract=contract, folder=folder, client=client))
 
+    memory.count_from_the_first()
     try:
         with alarm_after(STUCK_S), redirect_stderr(complaints), repeatable(schedule.seed):
             virtual.run(work())

@@ -9,10 +9,14 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 from conformance.adapter.base import Adapter
+from conformance.chaos.acts import DrawnAct
 from conformance.chaos.schedule import Schedule, Step
 from conformance.sweep.bases import RETRIES, Stage
+from conformance.sweep.room import room_of
 from conformance.sweep.tape import Tape
-from fakebrokers.faults.plan import Plan, fault_from
+from fakebrokers.faults.match import Match
+from fakebrokers.faults.plan import Fault, Plan, fault_from
+from fakebrokers.faults.read import convert
 from fakebrokers.protocol import find_protocol
 
 if TYPE_CHECKING:
@@ -28,7 +32,7 @@ FAULT = "fault"  #: the kind of a step that is a row of a fault plan
 
 
 class Band(dict[str, Any]):
-    """A step that took place: ``name``, ``kind``, ``begin_s``, ``end_s``."""
+    """A step that took place: ``name kind about begin_s end_s``, and what acts ``did``."""
 
 
 class Scene(Stage):
@@ -77,11 +81,13 @@ class Scene(Stage):
         await asyncio.sleep(step.at_s)
         band = Band(name=step.name, kind=step.kind, about=str(step), begin_s=self.now, end_s=None)
         self.bands.append(band)
+        did: list[str] = []
+        band["did"] = did
         nemesis = self._nemeses.get(step.kind)
         self.killed.update(self.broker.engine.connections)
         try:
             if nemesis is None:
-                self.broker.faults.add(self.fault_of(step))
+                self.broker.faults.add(self._fault_of(step, did))
                 await asyncio.sleep(step.for_s)
             else:
                 await nemesis.act(self, step)
@@ -93,10 +99,14 @@ class Scene(Stage):
             self.killed.update(self.broker.engine.connections)
             band["end_s"] = self.now
 
-    def fault_of(self, step: Step) -> Any:
-        """The fault of a step of the kind `FAULT`."""
-        row = {**step.args, "name": step.name}
-        return fault_from(row, step.name, find_protocol(self.schedule.protocol))
+    def _fault_of(self, step: Step, did: list[str]) -> Fault:
+        """The fault of a step of the kind `FAULT` or `ACT`."""
+        protocol = find_protocol(self.schedule.protocol)
+        if step.kind == FAULT:
+            return fault_from({**step.args, "name": step.name}, step.name, protocol)
+        match = convert(step.args["match"], Match, step.name)
+        effect = DrawnAct(act=step.args["act"], model=room_of(self.schedule.protocol).model, did=did)
+        return Fault(name=step.name, match=match, effects=(effect,))
 
     async def heal(self) -> None:
         """The end of the safety phase: nothing disturbs the client from here on, and the broker stands."""

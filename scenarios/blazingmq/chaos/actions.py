@@ -27,7 +27,7 @@ class BlazingActions(Actions):
     def draw(self, random: Random, kind: str) -> dict[str, Any]:
         return {
             "heartbeat_ms": random.choice((20_000, 3000)),
-            "max_missed": 2,
+            "max_missed": 4,
             "nodes": random.choice((1, 1, 3)),
             "window": random.choice((1, 5, 100)),
             "settles": random.choice(("auto", "auto", "hand")),
@@ -59,7 +59,13 @@ class BlazingActions(Actions):
     async def _opened(
         self, scene: Scene, session: str, target: str, flags: list[str], options: Mapping[str, Any]
     ) -> bool:
-        given = {"session": session, "target": target, "uri": target, "flags": flags, "options": options}
+        given: dict[str, Any] = {
+            "session": session,
+            "target": target,
+            "uri": target,
+            "flags": flags,
+            "options": options,
+        }
         return (await scene.op("bmq.open_queue", 5.0, **given)).ok
 
     def put(self, scene: Scene, target: str, body: str) -> None:
@@ -69,7 +75,7 @@ class BlazingActions(Actions):
         uri = PRIORITY + f"asked-{session}-{number // 2}"
         if number % 2:
             return scene.begin("bmq.close_queue", session=session, target=uri)
-        given = {"session": session, "target": uri, "uri": uri, "flags": ["write"]}
+        given: dict[str, Any] = {"session": session, "target": uri, "uri": uri, "flags": ["write"]}
         return scene.begin("bmq.open_queue", **given)
 
     async def settle(self, scene: Scene, sub: str) -> int:

@@ -8,6 +8,7 @@ from typing import Any
 from conformance.adapter.base import Call
 from conformance.chaos.actions import Actions
 from conformance.chaos.scene import Scene
+from fakebrokers.core.frames import Role
 from scenarios.moleculer.sweep._shared import CONNECT_S, MET_S, PEER, PROBE, peer
 from scenarios.moleculer.sweep.serving import ACTIONS as SERVED
 
@@ -22,6 +23,10 @@ class MoleculerActions(Actions):
     roles = {"consume": "listener", "request": "caller", "mixed": "caller"}  # noqa: RUF012
     recover_s = 60.0
     drain_s = 5.0
+    also = (
+        ("in", Role.DATA), ("in", Role.RESPONSE), ("out", Role.DATA), ("out", Role.OPEN),
+        ("out", Role.REQUEST),
+    )  # fmt: skip # every node asks and answers
     without = ("half-open",)  # only the operating system would notice, after a quarter of an hour
     connect_s = CONNECT_S
     probe = ("mol.call", PROBE)

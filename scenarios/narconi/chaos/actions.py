@@ -38,7 +38,13 @@ class NarconiActions(Actions):
         if params.get("acks", True):
             told["auto_settle"] = "ack"
             options = {"ack": True, "limit": params.get("limit", 20)}
-        given = {"session": session, "sub": sub, "target": target, "options": options, "on_message": told}
+        given: dict[str, Any] = {
+            "session": session,
+            "sub": sub,
+            "target": target,
+            "options": options,
+            "on_message": told,
+        }
         return (await scene.op("subscribe", **given)).ok
 
     def put(self, scene: Scene, target: str, body: str) -> None:

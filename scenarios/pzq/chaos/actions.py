@@ -39,7 +39,13 @@ class PzqActions(Actions):
         told: dict[str, Any] = {"mode": "event", "sleep_ms": params.get("sleep_ms", 0)}
         if params.get("settles") != "hand":
             told["auto_settle"] = "ack"
-        given = {"session": session, "sub": sub, "target": target, "options": {}, "on_message": told}
+        given: dict[str, Any] = {
+            "session": session,
+            "sub": sub,
+            "target": target,
+            "options": {},
+            "on_message": told,
+        }
         return (await scene.op("subscribe", **given)).ok
 
     def put(self, scene: Scene, target: str, body: str) -> None:
