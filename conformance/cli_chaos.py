@@ -236,6 +236,52 @@ class _Shown:
         self._console.print(f"{self._done}{of} runs, {failed} failed, about {max(0.0, left_s):.0f} s to go")
 
 
+def replay_chaos(
+    path: Path, client: str | None, adapter: str | None, mutant: str | None, *, as_json: bool
+) -> int:
+    """``fakebrokers replay`` of a file of chaos."""
+    from conformance.chaos.replay import load, replay
+
+    found = load(path)
+    own = client is None and adapter is None and mutant is None
+    if own and not found.client:
+        raise UsageError("the file names no client: say which with --client NAME or --adapter CMD")
+    name = client or (found.client if adapter is None else None)
+    subject = _subject(name, adapter, found.schedule.protocol, found.mutant if own else mutant)
+    again = replay(found, lambda schedule: subject.run(schedule, found.contract))
+    if as_json:
+        rows = [{"anomaly": name, "detail": text} for name, text in again.found.items()]
+        word = str(again.verdict.word)
+        document = {"fails": again.fails, "same": again.same, "verdict": word, "findings": rows}
+        click.echo(json.dumps(document, indent=1))
+    else:
+        console = Console(highlight=False, soft_wrap=True)
+        console.print(found.about, markup=False)
+        for name, text in again.found.items():
+            console.print(f"    {name}: {text}", markup=False)
+        console.print("fails again" if again.fails else f"does not fail: {again.verdict.word}", markup=False)
+    if again.fails:
+        return ExitCode.FAILED
+    return 0 if again.same or not own else ExitCode.INCONCLUSIVE
+
+
+def shrink_chaos(path: Path) -> int:
+    """``fakebrokers shrink`` of a file of chaos."""
+    from conformance.chaos.replay import load, shrunk
+
+    found = load(path)
+    if not found.client:
+        raise UsageError("the file names no client, so it cannot be run")
+    subject = _subject(found.client, None, found.schedule.protocol, found.mutant)
+    smaller, runs = shrunk(found, lambda schedule: subject.run(schedule, found.contract))
+    console = Console(highlight=False, soft_wrap=True)
+    if smaller is None:
+        console.print("it does not fail any more", markup=False)
+        return ExitCode.INCONCLUSIVE
+    console.print(f"{smaller.about} after {runs} runs: {smaller.write(path.parent)}", markup=False)
+    return 0
+
+
 def _print(campaign: Campaign, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(campaign.document(), indent=1))

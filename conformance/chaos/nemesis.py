@@ -256,6 +256,54 @@ class Pause(Nemesis):
         scene.adapter.resume()
 
 
+class NodeFlap(Nemesis):
+    """A node that comes and goes. For fakes that have ``nodes`` and can stop them."""
+
+    name = "node-flap"
+    about = "A node stops and starts again, several times."
+
+    def draw(self, random: Random, params: Mapping[str, Any], wire: Wire) -> dict[str, Any] | None:
+        nodes = params.get("nodes", 1)
+        if nodes < 2:
+            return None
+        return {"node": random.randint(1, nodes), "times": random.choice((1, 2, 3))}
+
+    async def act(self, scene: Scene, step: Step) -> None:
+        pause_s = max(PAUSE_S, step.for_s / (2 * step.args["times"]))
+        for _ in range(step.args["times"]):
+            scene.broker.stop_node(step.args["node"])
+            await asyncio.sleep(pause_s)
+            scene.broker.start_node(step.args["node"])
+            await asyncio.sleep(pause_s)
+
+    def heal(self, scene: Scene, step: Step) -> None:
+        scene.broker.start_node(step.args["node"])
+
+
+class RollingNodes(RollingRestart):
+    """One node after the other, where there are several."""
+
+    def down(self, scene: Scene, number: int, step: Step) -> None:
+        nodes = scene.schedule.params.get("nodes", 1)
+        if nodes < 2:
+            super().down(scene, number, step)
+        else:
+            scene.broker.stop_node(number % nodes + 1)
+
+    def up(self, scene: Scene, number: int, step: Step) -> None:
+        nodes = scene.schedule.params.get("nodes", 1)
+        if nodes < 2:
+            super().up(scene, number, step)
+        else:
+            scene.broker.start_node(number % nodes + 1)
+
+    def heal(self, scene: Scene, step: Step) -> None:
+        super().heal(scene, step)
+        nodes = scene.schedule.params.get("nodes", 1)
+        for node in range(1, nodes + 1) if nodes > 1 else ():
+            scene.broker.start_node(node)
+
+
 class CrashForget(Crash):
     """It loses what it had."""
 

@@ -15,6 +15,7 @@ import msgspec
 
 from conformance.chaos.case import ChaosCase
 from conformance.chaos.schedule import Schedule, to_json
+from conformance.chaos.shrink import shrinking
 from conformance.chaos.verdict import Verdict, Word, verdict_on
 from conformance.sweep.replay import SUFFIX
 from fakebrokers.errors import UsageError
@@ -114,3 +115,18 @@ def replay(found: ChaosReplay, run: Callable[[Schedule], ChaosCase]) -> Again:
     named = {name: text for name, text in verdict.sentences.items() if name in found.anomalies}
     fails = verdict.word is Word.FAIL
     return Again(verdict, named if fails else {}, not found.print or case.digest == found.print)
+
+
+def shrunk(found: ChaosReplay, run: Callable[[Schedule], ChaosCase]) -> tuple[ChaosReplay | None, int]:
+    """The smallest replay that fails as this one does (None: it fails no more), and what it took, in runs."""
+    name = next(iter(found.anomalies))
+
+    def fails(schedule: Schedule) -> bool:
+        verdict = verdict_on(run(schedule))
+        return verdict.word is Word.FAIL and name in verdict.names
+
+    if not fails(found.schedule):
+        return None, 1
+    search = shrinking(fails)
+    case = run(search.smallest(found.schedule))
+    return replay_of(found.client, found.mutant, case, verdict_on(case), contract=found.contract), search.runs
