@@ -107,7 +107,7 @@ def _step(
             if args is not None:
                 return Step(own, at_s, for_s, args, name)
         elif group == "act":
-            match = draw_match(there, random, rare=True)
+            match = {**draw_match(there, random, rare=True), "scope": "run"}
             return Step(ACT, at_s, for_s, {"match": match, "act": own}, name)
         else:
             row = draw_fault(BY_NAME[own], protocol, there, random)

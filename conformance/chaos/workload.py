@@ -186,6 +186,7 @@ class Mixture(Workload):
             "size": random.choice((0, 0, 20, 300, 5000)),
         }
         if cls.publishes and "publish" in actions.kinds:
+            found["targets"] = max(found["targets"], found["sessions"])
             found["publishers"] = random.choice((1, 1, 2, 3))
             found["messages"] = random.choice((5, 10, 20, 40))
             found["waits"] = random.choice((0.0, 0.5, 1.0))
@@ -214,7 +215,11 @@ class Mixture(Workload):
         """Sessions and targets in turn, as many as the settings say."""
         names = list(self.sessions)
         for number in range(self.params.get(what, 0)):
-            yield names[number % len(names)], self.targets[number % len(self.targets)]
+            session = number % len(names)
+            # two sessions never publish to one target: where numbers count in a connection, nobody could
+            # say whose confirm is whose
+            target = session if what == "publishers" else number
+            yield names[session], self.targets[target % len(self.targets)]
 
     async def work(self) -> None:
         loops = [self._publishing(session, target) for session, target in self._pairs("publishers")]

@@ -11,6 +11,8 @@ from conformance.chaos.nemesis import PAUSE_S, Nemesis
 from conformance.chaos.scene import Scene
 from conformance.chaos.schedule import Step
 from fakebrokers.core.wire import Wire
+from fakebrokers.moleculer.node import Node
+from scenarios.moleculer.sweep._shared import service_of_peer
 
 
 class BusPartition(Nemesis):
@@ -49,11 +51,17 @@ class NodeFlap(Nemesis):
         for _ in range(step.args["times"]):
             node.stop() if step.args["politely"] else node.kill()
             await asyncio.sleep(pause_s)
-            node.restart()
+            _join(node)
             await asyncio.sleep(pause_s)
 
     def heal(self, scene: Scene, step: Step) -> None:
-        scene.memo["peers"][0].restart()
+        _join(scene.memo["peers"][0])
+
+
+def _join(node: Node) -> None:
+    """As a new instance, with its services: one that stops in good order takes them back."""
+    node.restart()
+    node.serve([service_of_peer()])
 
 
 class Mute(Nemesis):

@@ -19,7 +19,8 @@ class PzqActions(Actions):
     recover_s = 20.0
     drain_s = 10.0
     forgets = True
-    without = ("stall",)  # what is read late looks as if it had been written late
+    #: What is read late looks as if it had been written late; and nobody would notice a host that is gone.
+    without = ("stall", "half-open")
     probe = ("publish", {"target": "", "wait": True, "body": text("probe")})
 
     def draw(self, random: Random, kind: str) -> dict[str, Any]:
