@@ -21,6 +21,7 @@ class MoleculerActions(Actions):
     protocol = "moleculer"
     kinds = ("consume", "request", "mixed")
     roles = {"consume": "listener", "request": "caller", "mixed": "caller"}  # noqa: RUF012
+    canary = "calls-without-deadline"
     recover_s = 60.0
     drain_s = 5.0
     also = (

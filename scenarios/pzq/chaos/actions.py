@@ -16,6 +16,7 @@ class PzqActions(Actions):
     """See `conformance.chaos.actions.Actions`."""
 
     protocol = "pzq"
+    canary = "acknowledges-on-arrival"
     recover_s = 20.0
     drain_s = 10.0
     forgets = True

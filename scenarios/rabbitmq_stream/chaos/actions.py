@@ -17,7 +17,7 @@ class StreamActions(Actions):
 
     protocol = "rabbitmq-stream"
     recover_s = 700.0
-    canary = "close-without-goodbye"
+    canary = "crc-signed"
     probe_target = "probe"
     probe = ("publish", {"target": probe_target, "wait": True, "body": text("probe")})
 
