@@ -115,12 +115,17 @@ def _subject(client: str | None, adapter: str | None, protocol: str | None, muta
 def replay_command(
     path: Path, client: str | None, adapter: str | None, mutant: str | None, as_json: bool
 ) -> int:
-    """Run what a sweep has written down, exactly.
+    """Run what a sweep or chaos has written down, exactly.
 
     Exit code 1: it fails again; 0: it does not; 2: the run was another one.
     """
+    from conformance.chaos.replay import is_chaos
     from conformance.sweep.replay import load, replay
 
+    if is_chaos(path):
+        from conformance.cli_chaos import replay_chaos
+
+        return replay_chaos(path, client, adapter, mutant, as_json=as_json)
     found = load(path)
     own = client is None and adapter is None and mutant is None
     if own and not found.client:
@@ -145,10 +150,15 @@ def replay_command(
 @click.command("shrink")
 @click.argument("path", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE")
 def shrink_command(path: Path) -> int:
-    """Find the smallest spec that still fails as a replay file does, and write it beside the file."""
+    """Find the smallest spec or schedule that fails as a replay file does; it is written beside it."""
+    from conformance.chaos.replay import is_chaos
     from conformance.sweep.campaign import shrunk
     from conformance.sweep.replay import load
 
+    if is_chaos(path):
+        from conformance.cli_chaos import shrink_chaos
+
+        return shrink_chaos(path)
     found = load(path)
     if not found.client:
         raise UsageError("the file names no client, so it cannot be run")

@@ -303,6 +303,10 @@ def _storms(case: Case, conns: list[Conn]) -> Iterator[Violation]:
             times[at] <= done.begun.t <= times[at] + 1.0 for done in case.ops
         ):
             continue  # each op may have made one
+        if case.model.unseen_connections and any(
+            times[at] - 1.0 <= done.begun.t <= times[at + most - 1] for done in case.done(*case.model.ops)
+        ):
+            continue  # each question may have made one
         if times[at + most - 1] - times[at] < within_s:
             text = f"{most} connections in {times[at + most - 1] - times[at]:.2f} s"
             yield (May("many_connections", text),)

@@ -7,11 +7,11 @@ for what the contract does not allow, so this leaves room for everything that a 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
 
 import msgspec
 
-from conformance.suite.scenario import Scenario
 from fakebrokers.core.frames import Role
 from fakebrokers.journal import Journal, Record, Tap
 from fakebrokers.journal.record import STATE_LOST, Meaning, State, meaning_of
@@ -32,7 +32,23 @@ def promise(protocol: str) -> str:
     return "at-least-once ordered" if find_protocol(protocol).ordered else "at-least-once"
 
 
-def contract(item: Scenario, journal: Journal, *, resumed: bool = False) -> str:
+class Judged(Protocol):
+    """What was run: a scenario, or anything else that has these."""
+
+    @property
+    def protocol(self) -> str:
+        """What it speaks."""
+
+    @property
+    def server(self) -> Mapping[str, Any]:
+        """Settings of the fake."""
+
+    @property
+    def sockets(self) -> bool | None:
+        """Whether the client also spoke to peers of its own making."""
+
+
+def contract(item: Judged, journal: Journal, *, resumed: bool = False) -> str:
     """The contract of a run.
 
     Args:

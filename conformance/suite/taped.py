@@ -22,7 +22,7 @@ from conformance.sweep.bases import Done
 from conformance.sweep.case import Case
 from conformance.sweep.model import Model
 from conformance.sweep.room import room_of
-from conformance.sweep.run import place
+from conformance.sweep.run import place_on_tape
 from conformance.sweep.specs import Spec
 from conformance.sweep.tape import Tape
 from conformance.sweep.told import Heard
@@ -132,7 +132,7 @@ class TapedRun:
             {},
         )
         _set_phases(case)
-        place(case, self.ops)
+        place_on_tape(case, self.ops)
         return case
 
 

@@ -23,7 +23,7 @@ from conformance.sweep.bases import Base
 from conformance.sweep.case import Case
 from conformance.sweep.pace import PAUSE_S
 from conformance.sweep.room import room_of
-from conformance.sweep.run import place, play
+from conformance.sweep.run import place_on_tape, play
 from conformance.sweep.specs import PLAIN, Bend, Spec
 from conformance.sweep.tape import Row, Tape, What
 from conformance.sweep.universe import Item, singles
@@ -176,7 +176,7 @@ def by_its_clock(case: Case, said: Sequence[tuple[Row, float]]) -> None:
     case.rows = [case.rows[number] for number in order]
     for done in case.ops:
         done.begun = done.begun._replace(row=places[done.begun.row])
-    place(case, case.ops)
+    place_on_tape(case, case.ops)
 
 
 #: What is done behind a loss, and to which frames of the next connection.

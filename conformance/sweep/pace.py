@@ -17,17 +17,18 @@ LOOK_EVERY_S = 0.1
 
 
 class Pace:
-    """Pauses as they are written.
+    """Pauses as they are written, up to a limit.
 
     Attributes:
         longest_s: What a pause takes at most; patience is measured by it.
     """
 
-    longest_s = math.inf
+    def __init__(self, longest_s: float = math.inf) -> None:
+        self.longest_s = longest_s
 
     async def sleep(self, seconds: float) -> None:
         """Let time pass."""
-        await asyncio.sleep(seconds)
+        await asyncio.sleep(min(seconds, self.longest_s))
 
 
 class RealPace(Pace):
@@ -53,7 +54,7 @@ class RealPace(Pace):
         is_alive: Callable[[], bool] = lambda: True,
         pause_s: float = PAUSE_S,
     ) -> None:
-        self.longest_s = pause_s
+        super().__init__(pause_s)
         self._is_alive = is_alive
         self._tape = tape
         self._touched = touched

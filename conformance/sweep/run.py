@@ -81,7 +81,7 @@ def run(client: type[AdapterBase], spec: Spec) -> Case:
 
     limit = COSTLY_STUCK_S if base.costly else STUCK_S
     try:
-        with _alarm_after(limit), redirect_stderr(complaints):
+        with alarm_after(limit), redirect_stderr(complaints):
             virtual.run(work())
     except Stuck:
         case = Case(spec, room, tape.rows, [], [])
@@ -97,7 +97,9 @@ def _complain(to: io.StringIO, message: str, error: object) -> None:
 
 
 @contextmanager
-def _alarm_after(seconds: float) -> Iterator[None]:
+def alarm_after(seconds: float) -> Iterator[None]:
+    """Raises `Stuck` in what takes longer, real seconds."""
+
     def ring(_: int, __: FrameType | None) -> None:
         raise Stuck
 
@@ -162,7 +164,7 @@ async def play(
         broker.check()
     except Exception as error:
         case.harness = f"the fake: {error!r}"
-    place(case, stage.ops)
+    place_on_tape(case, stage.ops)
     return case
 
 
@@ -187,7 +189,7 @@ def last_words(stderr: str) -> str:
     return found[-1].strip()[:LINE_MAX] if found else ""
 
 
-def place(case: Case, ops: list[Done]) -> None:
+def place_on_tape(case: Case, ops: list[Done]) -> None:
     """Give ops and events their moments."""
     by_id = {done.call.id: done for done in ops}
     by_line = {heard.event.n: heard for heard in case.events}

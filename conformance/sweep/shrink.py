@@ -5,12 +5,12 @@ Delta debugging over a handful of faults: each candidate is run, and taken if th
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Callable, Generator, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
 
 import msgspec
 
+from conformance.sweep.search import Search, smallest_in_time, tries
 from conformance.sweep.specs import Bend, Spec, to_json
 
 #: Whether a spec still fails the same way.
@@ -21,79 +21,23 @@ EVALUATIONS_MAX = 300
 PLAIN_ACTS = ("rst", "fin", "lost", "late")
 
 
-def search(spec: Spec, most: int = EVALUATIONS_MAX) -> Generator[Spec, bool, Spec]:
-    """Look for the smallest spec: yields specs to be tried, is sent whether they fail, returns what it found.
-
-    Args:
-        spec: It fails.
-        most: How many are tried.
-    """
-    known: set[str] = {to_json(spec)}
-    best = spec
-    progress = True
-    while progress:
-        progress = False
-        for candidate in candidates(best):
-            key = to_json(candidate)
-            if key in known:
-                continue  # it did not fail, or it is the best one
-            if len(known) > most:
-                return best
-            known.add(key)
-            if (yield candidate):
-                best, progress = candidate, True
-                break
-    return best
-
-
-class Shrinking:
-    """One search.
+class Shrinking(Search[Spec]):
+    """A search among specs.
 
     Args:
         fails: Runs a spec; see `Fails`.
         most: How many runs it may cost.
-
-    Attributes:
-        runs: How many it has cost so far.
     """
 
     def __init__(self, fails: Fails, most: int = EVALUATIONS_MAX) -> None:
-        self._fails = fails
-        self._most = most
-        self.runs = 0
-
-    def smallest(self, spec: Spec) -> Spec:
-        """The smallest spec that was found; `spec` itself fails."""
-        steps = search(spec, self._most)
-        try:
-            candidate = next(steps)
-            while True:
-                self.runs += 1
-                candidate = steps.send(self._fails(candidate))
-        except StopIteration as end:
-            found: Spec = end.value
-            return found
+        super().__init__(fails, most, candidates, to_json)
 
 
 async def smallest_of(
     spec: Spec, fails: Callable[[Spec], Awaitable[bool]], most: int, until_s: float
 ) -> Spec:
-    """The same where runs take real time.
-
-    Args:
-        until_s: When no further run is begun, on the loop's clock.
-    """
-    loop, best = asyncio.get_running_loop(), spec
-    steps = search(spec, most)
-    try:
-        candidate = next(steps)
-        while loop.time() < until_s:
-            good = await fails(candidate)
-            best = candidate if good else best
-            candidate = steps.send(good)
-    except StopIteration:
-        pass
-    return best
+    """The same where runs take real time; see `search.smallest_in_time`."""
+    return await smallest_in_time(tries(spec, candidates, to_json, most), spec, fails, until_s)
 
 
 def candidates(spec: Spec) -> Iterator[Spec]:

@@ -222,4 +222,4 @@ class Queue:
         for app in self.apps.values():
             for stream in app.streams:
                 app.take_back(stream.give_back())
-            app.deliver()
+            app.usable()  # whoever was full is not any more

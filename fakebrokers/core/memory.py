@@ -27,6 +27,13 @@ _endpoints: dict[str, MemoryListener] = {}
 _ports = itertools.count(1)
 
 
+def count_from_the_first() -> None:
+    """The next fake has the first port again, so that equal runs have equal frames; not while one listens."""
+    global _ports  # noqa: PLW0603 - one counter for all fakes of the process
+    if not _endpoints:
+        _ports = itertools.count(1)
+
+
 def dial(address: str, client: asyncio.Protocol) -> MemoryLink:
     """Connect a client to the fake with that address (``host:port``).
 

@@ -129,7 +129,8 @@ class PZQ(FakeServer):
 
     def make_broker(self, clock: Clock) -> PzqBroker:
         store = Store() if self._database is None else SqliteStore(self._database)
-        return PzqBroker(self._profile, self._options, store, wall=clock.wall)
+        seed = 0 if self.in_memory else None  # runs on virtual time repeat exactly
+        return PzqBroker(self._profile, self._options, store, wall=clock.wall, seed=seed)
 
     def new_listeners(self, driver: Driver) -> list[Listener]:
         if self.in_memory:

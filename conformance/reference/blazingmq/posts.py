@@ -90,6 +90,8 @@ class Posts:
     ) -> dict[str, Any]:
         """Post, and wait for the ACK if `wait`. Raises `ClientError`."""
         queue = self.client.queues.find(target)
+        clock = self.client.runtime.clock
+        deadline = clock.deadline(timeout)
         await queue.opened_again(timeout)
         if self.client.queues.find(target) is not queue:  # another one was opened under its name
             raise ClientError("closed", "the queue is closed", definite=True)
@@ -100,7 +102,7 @@ class Posts:
         self.send(queue, body, properties, zlib_wanted, number)
         answer: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
         self.pending[number] = Pending(queue.q_id, answer)
-        return await self.acked(number, answer, timeout)
+        return await self.acked(number, answer, deadline - clock.now())
 
     async def acked(
         self, number: int, answer: asyncio.Future[dict[str, Any]], timeout: float

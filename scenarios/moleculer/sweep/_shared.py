@@ -45,11 +45,15 @@ def wait(ctx: Context) -> Any:
     return NO_ANSWER
 
 
+def service_of_peer() -> Service:
+    """What the fake node offers."""
+    events = {"news.*": heard, "group:news.*": heard}
+    return Service("p", {"echo": echo, "fail": fail, "wait": wait, "down": down, "up": up}, events)
+
+
 def peer(stage: Stage, id: str = PEER, heartbeat_s: float = 10.0, **options: Any) -> Node:
     """A fake node with the actions that base scripts call."""
-    events = {"news.*": heard, "group:news.*": heard}
-    service = Service("p", {"echo": echo, "fail": fail, "wait": wait, "down": down, "up": up}, events)
-    node: Node = stage.broker.node(id, [service], heartbeat_s=heartbeat_s, **options)
+    node: Node = stage.broker.node(id, [service_of_peer()], heartbeat_s=heartbeat_s, **options)
     return node
 
 

@@ -1,0 +1,21 @@
+"""Chaos: workloads under schedules of faults that are drawn from a seed.
+
+A sweep is systematic and disturbs one frame of a short script; a chaos run is longer, random, and mixes
+everything. Each run has two phases. In the safety phase a workload goes on while a schedule disturbs it. Then
+everything is healed, and in the liveness phase the client has to work again and its consumers get all that
+is there (the drain), so that "nobody ever got it" means something.
+
+    schedule   what a run is, as plain values
+    actions    what a protocol gives: how to publish, consume and ask in ops of the adapter protocol
+    workload   what the application does: publish, consume, ask, or all of it
+    effects    faults at frames, as rows of a fault plan, drawn for a protocol's wires
+    nemesis    what befalls the whole: partitions, crashes, clocks, slow links
+    draw       a schedule from a seed
+    run        one schedule: client and fake, on virtual time or in real time
+    history    the journal of a run, and what its contract promises
+    verdict    all invariants and all checkers on one run
+
+How a protocol joins: a package ``scenarios/<protocol>/chaos`` with a module ``actions.py`` that has
+``ACTIONS``, an instance of a subclass of `actions.Actions`, and, where it has some of its own, ``NEMESES``, a
+list of `nemesis.Nemesis`.
+"""

@@ -1,0 +1,61 @@
+"""One chaos run, read: what invariants and checkers judge."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from conformance.chaos.acts import ACT
+from conformance.chaos.effects import BY_NAME
+from conformance.chaos.scene import FAULT, Band
+from conformance.chaos.schedule import Schedule, Step
+from conformance.sweep import room as sweep_room
+from conformance.sweep.acts import ACTS
+from conformance.sweep.case import Case
+from conformance.sweep.specs import Spec
+from conformance.sweep.tape import Row
+from fakebrokers.journal.reader import RunLog
+
+LYING = {name for name, template in BY_NAME.items() if template.lies}
+
+
+class Judged(NamedTuple):
+    """What the contract of a run depends on; see `conformance.suite.contract`."""
+
+    protocol: str
+    server: Mapping[str, Any] = {}
+    sockets: bool | None = None
+
+
+class ChaosCase(Case):
+    """A run under a schedule.
+
+    Attributes:
+        bands: The steps that took place.
+        log: The journal, for the checkers; None where the run did not come so far.
+        digest: Of what happened, in order; equal for equal runs. "" where time is real.
+        lag_s: How long the harness itself stood still at most, seconds; 0 on virtual time.
+    """
+
+    def __init__(self, schedule: Schedule, rows: list[Row]) -> None:
+        spec = Spec(schedule.protocol, f"chaos {schedule.workload}")
+        super().__init__(spec, sweep_room.room_of(schedule.protocol), rows, [], ())
+        self.schedule = schedule
+        self.bands: list[Band] = []
+        self.log: RunLog | None = None
+        self.digest = ""
+        self.lag_s = 0.0
+
+    @property
+    def is_truthful(self) -> bool:
+        """Whether all that the client was told is what the broker did."""
+        return not any(_lies(step) for step in self.schedule.steps)
+
+
+def _lies(step: Step) -> bool:
+    if step.kind == ACT:
+        return ACTS[step.args["act"]].lies
+    if step.kind != FAULT:
+        return False
+    effects = step.args["effect"]
+    return any(each["type"] in LYING for each in (effects if isinstance(effects, list) else [effects]))

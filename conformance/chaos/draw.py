@@ -1,0 +1,116 @@
+"""A schedule from a seed: the same seed and version give the same schedule, bit for bit.
+
+Every run has a mix of its own: each effect and each nemesis is switched off with a chance of one half. A mix
+of everything hides defects that one kind of fault alone would show, because the others get in its way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from random import Random
+from typing import NamedTuple
+
+from conformance.chaos.acts import ACT, REALISM
+from conformance.chaos.effects import BY_NAME, TEMPLATES, draw_fault, draw_match, places_of
+from conformance.chaos.room import Room, room_of
+from conformance.chaos.scene import FAULT
+from conformance.chaos.schedule import Schedule, Step
+from conformance.chaos.workload import find_workload
+from fakebrokers.faults import Realism
+from fakebrokers.protocol import find_protocol
+
+STEPS = (0, 1, 1, 2, 3, 4, 6)
+LENGTHS_S = (0.2, 1.0, 3.0, 8.0)
+SECONDS = (5.0, 10.0, 20.0, 40.0)
+LIVE_SECONDS = (2.0, 4.0, 6.0)  #: where time is real
+TRIES = 5
+
+
+class Setting(NamedTuple):
+    """What schedules are drawn for.
+
+    Attributes:
+        workloads: To draw from; empty: all that the protocol has.
+        nemeses: To draw from, effects by their names too; empty: all.
+        is_process: Whether the client is a child process, in real time.
+    """
+
+    protocol: str
+    realism: Realism = Realism.ENVIRONMENT
+    workloads: tuple[str, ...] = ()
+    nemeses: tuple[str, ...] = ()
+    is_process: bool = False
+
+
+def draw(setting: Setting, seed: str) -> Schedule:
+    """The schedule of a seed: a number, or any text."""
+    room = room_of(setting.protocol)
+    random = Random(f"{setting.protocol}/{seed}")
+    kind = random.choice(setting.workloads or room.actions.kinds)
+    params = {**find_workload(kind).draw(random, room.actions), **room.actions.draw(random, kind)}
+    seconds = random.choice(LIVE_SECONDS if setting.is_process else SECONDS)
+    mix = [name for name in available(setting, room) if random.random() < 0.5]
+    steps = []
+    for number in range(random.choice(STEPS) if mix else 0):
+        step = _step(setting, room, mix, kind, params, seconds, number, random)
+        steps += [] if step is None else [step]
+    return Schedule(
+        protocol=setting.protocol,
+        workload=kind,
+        params=params,
+        steps=tuple(sorted(steps, key=lambda step: step.at_s)),
+        seconds=seconds,
+        seed=seed,
+        realism=str(setting.realism),
+        mix=tuple(mix),
+    )
+
+
+def available(setting: Setting, room: Room) -> list[str]:
+    """The effects and nemeses that a schedule may have, in a stable order."""
+    order = list(Realism)
+    worst = order.index(setting.realism)
+    names = [
+        one.name
+        for one in TEMPLATES
+        if order.index(one.realism) <= worst and one.name not in room.actions.without
+    ]
+    names += [f"act {name}" for name, realism in REALISM.items() if order.index(realism) <= worst]
+    names += [
+        f"nemesis {one.name}"
+        for one in room.nemeses.values()
+        if order.index(one.realism) <= worst and (setting.is_process or not one.needs_process)
+    ]
+    wanted = setting.nemeses
+    return [name for name in names if not wanted or name.rpartition(" ")[2] in wanted]
+
+
+def _step(
+    setting: Setting,
+    room: Room,
+    mix: Sequence[str],
+    kind: str,
+    params: dict[str, object],
+    seconds: float,
+    number: int,
+    random: Random,
+) -> Step | None:
+    name = f"step{number + 1}"
+    protocol = find_protocol(setting.protocol)
+    there = places_of(protocol, kind, room.actions.also)
+    at_s = round(random.uniform(0, seconds * 0.8), 2)
+    for_s = min(random.choice(LENGTHS_S), seconds)
+    for _ in range(TRIES):
+        group, _, own = random.choice(mix).rpartition(" ")
+        if group == "nemesis":
+            args = room.nemeses[own].draw(random, params, protocol.wires[0])
+            if args is not None:
+                return Step(own, at_s, for_s, args, name)
+        elif group == "act":
+            match = {**draw_match(there, random, rare=True), "scope": "run"}
+            return Step(ACT, at_s, for_s, {"match": match, "act": own}, name)
+        else:
+            row = draw_fault(BY_NAME[own], protocol, there, random)
+            if row is not None:
+                return Step(FAULT, at_s, for_s, row, name)
+    return None

@@ -1,0 +1,158 @@
+"""One schedule: a client and a fake in this process, on virtual time; or `play` on any loop."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import math
+import traceback
+from collections.abc import Callable
+from contextlib import redirect_stderr
+from functools import partial
+from pathlib import Path
+
+from conformance.adapter.base import Adapter
+from conformance.adapter.kit import AdapterBase
+from conformance.chaos.case import ChaosCase
+from conformance.chaos.history import digest_of, open_journal, write_history
+from conformance.chaos.repeatable import repeatable
+from conformance.chaos.room import room_of
+from conformance.chaos.scene import Scene
+from conformance.chaos.schedule import Schedule
+from conformance.chaos.workload import Workload, find_workload
+from conformance.sweep.run import Stuck, Taped, alarm_after, client_of, place_on_tape
+from conformance.sweep.tape import Tape
+from conformance.sweep.told import Heard
+from fakebrokers.core import memory, virtual
+from fakebrokers.journal.reader import read_run
+from fakebrokers.protocol import find_protocol
+
+STUCK_S = 60.0  #: real seconds after which a run is given up: a client in an endless loop
+LONGEST_S = 20_000.0  #: virtual seconds that a run may take
+
+
+def run(
+    made: type[AdapterBase],
+    schedule: Schedule,
+    *,
+    contract: str = "",
+    folder: Path | None = None,
+    client: str = "",
+) -> ChaosCase:
+    """Run a schedule against a client that reaches fakes in memory. Blocks; main thread only.
+
+    Args:
+        made: The adapter class, for fakes in memory.
+        contract: What has to hold of deliveries; "" for what the faults leave of the protocol's word.
+        folder: Where the journal is kept; None: nowhere.
+        client: Its name, for the journal.
+    """
+    found: list[ChaosCase] = []
+    complaints = io.StringIO()
+    tape = Tape(lambda: 0.0)
+
+    async def work() -> None:
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(lambda _, context: complaints.write(_complaint(context)))
+        tape.clock = loop.time
+        adapter = Taped(made, schedule.protocol, tape)
+        found.append(await play(adapter, schedule, tape, contract=contract, folder=folder, client=client))
+
+    memory.count_from_the_first()
+    try:
+        with alarm_after(STUCK_S), redirect_stderr(complaints), repeatable(schedule.seed):
+            virtual.run(work())
+    except Stuck:
+        case = ChaosCase(schedule, tape.rows)
+        case.error = f"not done after {STUCK_S:g} s of real time"
+        return case
+    case = found[0]
+    case.complaints = complaints.getvalue()
+    if case.log is not None:
+        case.digest = digest_of(case.log)
+    return case
+
+
+def _complaint(context: dict[str, object]) -> str:
+    return f"{context['message']}: {context.get('exception')!r}\n"
+
+
+async def play(
+    adapter: Adapter,
+    schedule: Schedule,
+    tape: Tape,
+    *,
+    in_memory: bool = True,
+    longest_s: float = math.inf,
+    contract: str = "",
+    folder: Path | None = None,
+    client: str = "",
+) -> ChaosCase:
+    """Run a schedule on the running loop.
+
+    Args:
+        adapter: Not started; it is killed at the end.
+        in_memory: Whether the fake is reached through memory.
+        longest_s: What a pause takes at most.
+        contract, folder, client: As in `run`.
+    """
+    room = room_of(schedule.protocol)
+    options = room.actions.options(schedule.params)
+    broker = find_protocol(schedule.protocol).load()(memory=in_memory, **options)
+    journal = open_journal(schedule, folder, client=client)
+    broker.journal.sink = journal
+    broker.watcher = tape
+    case = ChaosCase(schedule, tape.rows)
+    await adapter.start()
+    looked = await adapter.call("stats")
+    case.rest = looked.value if looked.ok else {}
+    tape.rows.clear()
+    broker.start()
+    try:
+        scene = Scene(broker, adapter, tape, schedule, dict(room.nemeses), longest_s)
+        workload = find_workload(schedule.workload)(scene, room.actions, schedule.params)
+        if room.actions.forgets and schedule.params.get("consumers"):
+            scene.notes["forgets"] = True
+        try:
+            await asyncio.wait_for(_phases(scene, workload), LONGEST_S)
+            for done in scene.ops:
+                done.result = await done.call
+        except Exception as error:
+            case.error = "".join(traceback.format_exception(error)[-3:])
+        case.ops, case.notes, case.bands = scene.ops, scene.notes, scene.bands
+        case.touched = frozenset(scene.killed)
+        case.hits = len(scene.bands)
+        case.stored = case.model.stored(broker)
+    finally:
+        case.ended_s = asyncio.get_running_loop().time()
+        broker.stop()
+        case.events = [Heard(event) for event in adapter.events]
+        case.violations = list(adapter.violations)
+        rows = len(tape.rows)
+        await adapter.kill()
+        del tape.rows[rows:]
+    try:
+        broker.check()
+    except Exception as error:
+        case.harness = f"the fake: {error!r}"
+    write_history(journal, schedule, adapter, broker, contract)
+    journal.close()
+    case.log = journal.log() if folder is None else read_run(folder, journal.run)
+    place_on_tape(case, case.ops)
+    return case
+
+
+async def _phases(scene: Scene, workload: Workload) -> None:
+    """Safety, then liveness."""
+    await workload.begin()
+    scene.disturb()
+    await asyncio.gather(workload.work(), asyncio.sleep(scene.schedule.seconds))
+    await scene.heal()
+    await workload.recover()
+    await workload.drain()
+    await workload.finish()
+
+
+def runner(protocol: str, mutant: str = "") -> Callable[[Schedule], ChaosCase]:
+    """Runs schedules against the reference client, or a mutant of it."""
+    return partial(run, client_of(protocol, mutant))

@@ -1,0 +1,152 @@
+"""What a workload works with: the stage of the sweep, and the schedule that disturbs it."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Awaitable, Callable
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+from conformance.adapter.base import Adapter
+from conformance.chaos.acts import DrawnAct
+from conformance.chaos.schedule import Schedule, Step
+from conformance.sweep.bases import RETRIES, Stage
+from conformance.sweep.pace import Pace
+from conformance.sweep.room import room_of
+from conformance.sweep.tape import Tape
+from fakebrokers.faults.match import Match
+from fakebrokers.faults.plan import Fault, Plan, fault_from
+from fakebrokers.faults.read import convert
+from fakebrokers.protocol import find_protocol
+
+if TYPE_CHECKING:
+    from conformance.adapter.result import Result
+    from conformance.chaos.nemesis import Nemesis
+
+
+async def _nothing() -> None:
+    """There is nothing to make."""
+
+
+FAULT = "fault"  #: the kind of a step that is a row of a fault plan
+
+
+class Band(dict[str, Any]):
+    """A step that took place: ``name kind about begin_s end_s``, and what acts ``did``."""
+
+
+class Scene(Stage):
+    """One run.
+
+    Args:
+        nemeses: By name, those that the schedule may have.
+        longest_s: What a pause takes at most where time is real.
+
+    Attributes:
+        random: Of the workload.
+        remake: Makes the workload's targets again at a broker that has lost all it had.
+        memo: What the actions of a protocol remember of this run.
+        bands: The steps that took place, with the times on the loop's clock at which they began and ended.
+    """
+
+    def __init__(
+        self,
+        broker: Any,
+        adapter: Adapter,
+        tape: Tape,
+        schedule: Schedule,
+        nemeses: dict[str, Nemesis],
+        longest_s: float = math.inf,
+    ) -> None:
+        super().__init__(broker, adapter, tape, pace=Pace(longest_s))
+        self.schedule = schedule
+        self.random = Random(f"{schedule.seed}/workload")
+        self.bands: list[Band] = []
+        self.memo: dict[Any, Any] = {}
+        self.is_real_time = longest_s < math.inf
+        self._nemeses = nemeses
+        self._steps: list[asyncio.Task[None]] = []
+        self._is_healed = False
+        self.remake: Callable[[], Awaitable[None]] = _nothing
+
+    # what disturbs
+
+    def disturb(self) -> None:
+        """The safety phase begins: the steps of the schedule take place at their times from here on."""
+        self.broker.faults.load(Plan(seed=self.schedule.plan_seed))
+        for step in self.schedule.steps:
+            self._steps.append(asyncio.create_task(self._take(step)))
+
+    async def _take(self, step: Step) -> None:
+        await asyncio.sleep(step.at_s)
+        band = Band(name=step.name, kind=step.kind, about=str(step), begin_s=self.now, end_s=None)
+        self.bands.append(band)
+        did: list[str] = []
+        band["did"] = did
+        nemesis = self._nemeses.get(step.kind)
+        self.killed.update(self.broker.engine.connections)
+        try:
+            if nemesis is None:
+                self.broker.faults.add(self._fault_of(step, did))
+                await asyncio.sleep(step.for_s)
+            else:
+                await nemesis.act(self, step)
+        finally:
+            if nemesis is None:
+                self.broker.faults.remove(step.name)
+            else:
+                nemesis.heal(self, step)
+            self.killed.update(self.broker.engine.connections)
+            band["end_s"] = self.now
+
+    def _fault_of(self, step: Step, did: list[str]) -> Fault:
+        """The fault of a step of the kind `FAULT` or `ACT`."""
+        protocol = find_protocol(self.schedule.protocol)
+        if step.kind == FAULT:
+            return fault_from({**step.args, "name": step.name}, step.name, protocol)
+        match = convert(step.args["match"], Match, step.name)
+        effect = DrawnAct(act=step.args["act"], model=room_of(self.schedule.protocol).model, did=did)
+        return Fault(name=step.name, match=match, effects=(effect,))
+
+    async def heal(self) -> None:
+        """The end of the safety phase: nothing disturbs the client from here on, and the broker stands."""
+        if self._is_healed:
+            return
+        self._is_healed = True
+        for task in self._steps:
+            task.cancel()
+        for outcome in await asyncio.gather(*self._steps, return_exceptions=True):
+            if isinstance(outcome, Exception):
+                raise outcome
+        self.broker.faults.clear()
+        self.broker.restart()
+        self.mark("calm")
+
+    async def settle_all(self, sub: str) -> int:
+        """Acknowledge what a subscription has got and the application has not settled yet. How many?"""
+        done = self.memo.setdefault(("settled", sub), set())
+        before = len(done)
+        for event in list(self.adapter.events):
+            if event.event == "message" and event["sub"] == sub and event["ref"] not in done:
+                done.add(event["ref"])
+                await self.op("settle", sub=sub, ref=event["ref"], how="ack")
+        return len(done) - before
+
+    # what a session needs
+
+    async def join(self, session: str, timeout: float = 5.0, **options: Any) -> bool:
+        """Connect a session, and try again while that fails. Returns whether it has one.
+
+        A session that has failed is tried again once nothing disturbs it: see `Workload.recover`.
+        """
+        result: Result | None = None
+        own = self.endpoint if isinstance(self.endpoint, dict) else [self.endpoint]
+        self.notes.setdefault("reconnects", options.get("auto_reconnect", True))
+        for attempt in range(RETRIES):
+            if attempt:
+                await self.sleep(2.0)
+            result = await self.op("connect", timeout, session=session, endpoints=own, options=options)
+            if result.ok:
+                return True
+        return False

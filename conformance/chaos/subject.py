@@ -1,0 +1,96 @@
+"""The client that chaos is for: in this process on virtual time, or in processes of its own."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+
+from conformance.adapter.base import Adapter, AdapterFailed
+from conformance.adapter.kit import AdapterBase
+from conformance.adapters import registry
+from conformance.chaos.case import ChaosCase
+from conformance.chaos.run import play, run
+from conformance.chaos.schedule import Schedule
+from conformance.suite.lag import LagMeter
+from conformance.sweep.campaign import REFERENCE
+from conformance.sweep.children import SLACK_S, TapedProcess
+from conformance.sweep.run import client_of
+from conformance.sweep.tape import Tape
+
+PAUSE_S = 6.0  #: what a pause takes at most in real time; the back-off of most clients is shorter
+LONGEST_S = 240.0  #: that a run in real time may take
+
+IN_PROCESS, PROCESS = "in-process", "process"
+
+
+class Subject:
+    """A client.
+
+    Args:
+        name: As ``--client`` takes it; "" for an adapter of somebody's own.
+        mutant: A defect of the reference client.
+        command: Of the adapter of somebody's own.
+
+    Attributes:
+        made: The class that is run in this process, or None.
+    """
+
+    def __init__(self, protocol: str, name: str, mutant: str = "", command: list[str] | None = None) -> None:
+        self.protocol = protocol
+        self.name = name
+        self.mutant = mutant
+        self.made: type[AdapterBase] | None = None
+        self._make: Callable[[Tape], Adapter] | None = None
+        if name in (REFERENCE, f"{REFERENCE}-{protocol}"):
+            self.made = client_of(protocol, mutant)
+        elif command is not None:
+            self._make = lambda tape: TapedProcess(command, protocol, None, tape)
+        else:
+            found = registry.find(name)
+            self._make = lambda tape: TapedProcess(found.command, protocol, found.env, tape)
+
+    @property
+    def engine(self) -> str:
+        """How it is run, for reports."""
+        return IN_PROCESS if self.made is not None else PROCESS
+
+    @property
+    def is_process(self) -> bool:
+        """Whether time is real."""
+        return self.made is None
+
+    def run(self, schedule: Schedule, contract: str = "", folder: Path | None = None) -> ChaosCase:
+        """Run one schedule. Blocks.
+
+        Args:
+            contract, folder: See `conformance.chaos.run.run`.
+        """
+        if self.made is not None:
+            return run(self.made, schedule, contract=contract, folder=folder, client=self.name)
+        return asyncio.run(self.run_live(schedule, contract, folder))
+
+    async def run_live(self, schedule: Schedule, contract: str = "", folder: Path | None = None) -> ChaosCase:
+        """Run one schedule against a process, in real time."""
+        assert self._make is not None
+        tape = Tape(asyncio.get_running_loop().time)
+        work = play(
+            self._make(tape),
+            schedule,
+            tape,
+            in_memory=False,
+            longest_s=PAUSE_S,
+            contract=contract,
+            folder=folder,
+            client=self.name,
+        )
+        async with LagMeter() as meter:
+            try:
+                case = await asyncio.wait_for(work, LONGEST_S)
+            except (AdapterFailed, TimeoutError) as error:
+                case = ChaosCase(schedule, tape.rows)
+                case.harness = f"the adapter: {error!r}"
+        case.slack_s = SLACK_S
+        case.lag_s = meter.worst_s
+        case.digest = ""
+        return case

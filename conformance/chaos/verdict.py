@@ -1,0 +1,77 @@
+"""The verdict on a run: all invariants on what the client was handed, all checkers on its history."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+import msgspec
+
+from conformance.chaos.case import ChaosCase
+from conformance.checkers import Anomaly, check
+from conformance.invariants import Finding, judge
+from conformance.invariants.registry import HARNESS
+
+LAG_S = 0.5  #: the harness standing still for longer explains whatever has to do with time
+
+
+class Word(StrEnum):
+    """How a run ended."""
+
+    PASS = "pass"
+    FAIL = "fail"
+    INCONCLUSIVE = "inconclusive"
+    HARNESS_ERROR = "harness error"
+
+
+class Verdict(msgspec.Struct, frozen=True):
+    """What is to be said of a run.
+
+    Attributes:
+        findings: Violated invariants.
+        anomalies: What the contract does not allow.
+        reason: Why there is no verdict.
+    """
+
+    word: Word
+    findings: tuple[Finding, ...] = ()
+    anomalies: tuple[Anomaly, ...] = ()
+    reason: str = ""
+
+    @property
+    def names(self) -> list[str]:
+        """What was found, each name once, in a stable order."""
+        found = [finding.name for finding in self.findings] + [anomaly.name for anomaly in self.anomalies]
+        return list(dict.fromkeys(found))
+
+    @property
+    def sentences(self) -> dict[str, str]:
+        """By name, what happened: the first of each."""
+        found: dict[str, str] = {}
+        for finding in self.findings:
+            found.setdefault(finding.name, finding.detail)
+        for anomaly in self.anomalies:
+            text = " ".join(part for part in (anomaly.key, anomaly.value, anomaly.detail) if part)
+            found.setdefault(anomaly.name, text)
+        return found
+
+
+def verdict_on(case: ChaosCase) -> Verdict:
+    """Judge a run."""
+    findings = tuple(judge(case))
+    broken = [finding for finding in findings if finding.name == HARNESS]
+    if broken:
+        return Verdict(Word.HARNESS_ERROR, findings, reason=broken[0].detail)
+    unknown = sorted({done.op for done in case.ops if done.result and done.result.word == "unsupported"})
+    anomalies = tuple(one for one in check(case.log) if not one.allowed) if case.log is not None else ()
+    if findings or anomalies:
+        if case.lag_s > LAG_S:
+            reason = f"the harness stood still for {case.lag_s:.1f} s"
+            return Verdict(Word.INCONCLUSIVE, findings, anomalies, reason)
+        return Verdict(Word.FAIL, findings, anomalies)
+    if unknown:
+        return Verdict(Word.INCONCLUSIVE, reason=f"the client cannot do {', '.join(unknown)}")
+    if not any(
+        done.op not in ("state", "stats", "close") and done.result and done.result.ok for done in case.ops
+    ):
+        return Verdict(Word.INCONCLUSIVE, reason="no op ended well, so nothing was shown")
+    return Verdict(Word.PASS)

@@ -1,0 +1,1 @@
+"""Chaos of BlazingMQ; see `conformance.chaos`."""

@@ -1,0 +1,86 @@
+"""How an application of BlazingMQ publishes, consumes and asks. A queue's name in ops is its URI."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from random import Random
+from typing import Any
+
+from conformance.adapter.base import Call
+from conformance.chaos.actions import Actions
+from conformance.chaos.scene import Scene
+from conformance.sweep.bases import text
+
+PRIORITY = "bmq://bmq.test.mem.priority/"
+PROBE = PRIORITY + "probe-kept"  #: nobody reads it
+
+
+class BlazingActions(Actions):
+    """See `conformance.chaos.actions.Actions`."""
+
+    protocol = "blazingmq"
+    recover_s = 300.0
+    reads_once = True
+    probe_target = PROBE
+    probe = ("publish", {"target": PROBE, "wait": True, "body": text("probe")})
+
+    def draw(self, random: Random, kind: str) -> dict[str, Any]:
+        return {
+            "heartbeat_ms": random.choice((20_000, 3000)),
+            "max_missed": 4,
+            "nodes": random.choice((1, 1, 3)),
+            "window": random.choice((1, 5, 100)),
+            "settles": random.choice(("auto", "auto", "hand")),
+        }
+
+    def options(self, params: Mapping[str, Any]) -> dict[str, Any]:
+        return {name: params[name] for name in ("heartbeat_ms", "max_missed", "nodes") if name in params}
+
+    def target(self, number: int, *, read: bool) -> str:
+        return PRIORITY + (f"read{number}" if read else f"q{number}-kept")
+
+    async def open(self, scene: Scene, session: str, target: str) -> bool:
+        if (session, target) in scene.memo:
+            return True  # its consumer has opened it for both
+        return await self._opened(scene, session, target, ["write"], {})
+
+    async def subscribe(self, scene: Scene, session: str, sub: str, target: str, params: Any) -> bool:
+        options = {"max_unconfirmed_messages": params.get("window", 100)}
+        if (session, target) not in scene.memo:
+            if not await self._opened(scene, session, target, ["read", "write"], options):
+                return False
+            scene.memo[session, target] = True
+        told: dict[str, Any] = {"mode": "event", "sleep_ms": params.get("sleep_ms", 0)}
+        if params.get("settles") != "hand":
+            told["auto_settle"] = "ack"
+        result = await scene.op("subscribe", session=session, sub=sub, target=target, on_message=told)
+        return result.ok
+
+    async def _opened(
+        self, scene: Scene, session: str, target: str, flags: list[str], options: Mapping[str, Any]
+    ) -> bool:
+        given: dict[str, Any] = {
+            "session": session,
+            "target": target,
+            "uri": target,
+            "flags": flags,
+            "options": options,
+        }
+        return (await scene.op("bmq.open_queue", 5.0, **given)).ok
+
+    def put(self, scene: Scene, target: str, body: str) -> None:
+        scene.broker.post(target, body.encode())
+
+    def ask(self, scene: Scene, session: str, number: int) -> Call:
+        uri = PRIORITY + f"asked-{session}-{number // 2}"
+        if number % 2:
+            return scene.begin("bmq.close_queue", session=session, target=uri)
+        given: dict[str, Any] = {"session": session, "target": uri, "uri": uri, "flags": ["write"]}
+        return scene.begin("bmq.open_queue", **given)
+
+    async def settle(self, scene: Scene, sub: str) -> int:
+        by_hand = scene.schedule.params.get("settles") == "hand"
+        return await scene.settle_all(sub) if by_hand else 0
+
+
+ACTIONS = BlazingActions()

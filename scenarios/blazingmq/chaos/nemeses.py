@@ -1,0 +1,23 @@
+"""What happens to a cluster of BlazingMQ, and to the messages that consumers have not confirmed."""
+
+from __future__ import annotations
+
+from conformance.chaos.nemesis import Nemesis, NodeFlap, RollingNodes
+from conformance.chaos.scene import Scene
+from conformance.chaos.schedule import Step
+from fakebrokers.faults import Realism
+
+
+class Redelivery(Nemesis):
+    """Messages come again."""
+
+    name = "redelivery"
+    about = "The broker delivers again what consumers have not confirmed."
+    realism = Realism.LEGAL
+
+    async def act(self, scene: Scene, step: Step) -> None:
+        for uri in scene.broker.queues:
+            scene.broker.redeliver(uri)
+
+
+NEMESES = (NodeFlap(), RollingNodes(), Redelivery())

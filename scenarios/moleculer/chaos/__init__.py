@@ -1,0 +1,1 @@
+"""Chaos of Moleculer; see `conformance.chaos`."""

@@ -1,0 +1,1 @@
+"""Chaos of Narconi; see `conformance.chaos`."""

@@ -1,0 +1,66 @@
+"""How an application of Narconi publishes, consumes and asks."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+from conformance.adapter.base import Call
+from conformance.chaos.actions import Actions
+from conformance.chaos.scene import Scene
+from conformance.sweep.bases import text
+from scenarios.narconi.sweep.model import PROJECT
+
+
+class NarconiActions(Actions):
+    """See `conformance.chaos.actions.Actions`."""
+
+    protocol = "narconi"
+    recover_s = 120.0
+    forgets = True
+    connecting = {"auto_reconnect": True}  # noqa: RUF012 # as its type says
+    probe_target = "probe"
+    probe = ("publish", {"target": probe_target, "wait": True, "body": text("probe")})
+
+    def draw(self, random: Random, kind: str) -> dict[str, Any]:
+        return {"limit": random.choice((1, 3, 20)), "acks": random.choice((True, True, False))}
+
+    def target(self, number: int, *, read: bool) -> str:
+        return f"C{number}" if read else f"P{number}"
+
+    async def prepare(self, scene: Scene, targets: list[str]) -> None:
+        for target in targets:
+            scene.broker.ensure(PROJECT, target)
+
+    async def subscribe(self, scene: Scene, session: str, sub: str, target: str, params: Any) -> bool:
+        told: dict[str, Any] = {"mode": "event", "sleep_ms": params.get("sleep_ms", 0)}
+        options: dict[str, Any] = {}
+        if params.get("acks", True):
+            told["auto_settle"] = "ack"
+            options = {"ack": True, "limit": params.get("limit", 20)}
+        given: dict[str, Any] = {
+            "session": session,
+            "sub": sub,
+            "target": target,
+            "options": options,
+            "on_message": told,
+        }
+        return (await scene.op("subscribe", **given)).ok
+
+    def put(self, scene: Scene, target: str, body: str) -> None:
+        if f"{PROJECT}_{target}" in scene.broker.queues:
+            scene.broker.put(PROJECT, target, body.encode())
+
+    def ask(self, scene: Scene, session: str, number: int) -> Call:
+        own = f"N-{session}-{number // 3}"
+        match number % 3:
+            case 0:
+                return scene.begin("narc.ensure_queue", session=session, target=own)
+            case 1:
+                body = text(f"{own}-{number}")
+                return scene.begin("narc.post", session=session, target=own, body=body)
+            case _:
+                return scene.begin("narc.take", session=session, target=own)
+
+
+ACTIONS = NarconiActions()

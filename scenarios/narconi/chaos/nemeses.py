@@ -1,0 +1,33 @@
+"""What happens to the RabbitMQ behind a Narconi server."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from random import Random
+from typing import Any
+
+from conformance.chaos.nemesis import Nemesis
+from conformance.chaos.scene import Scene
+from conformance.chaos.schedule import Step
+from fakebrokers.core.wire import Wire
+
+
+class Backend(Nemesis):
+    """The AMQP connection."""
+
+    name = "backend"
+    about = "Narconi loses its RabbitMQ: connections end with an error, and requests may fail for a while."
+
+    def draw(self, random: Random, params: Mapping[str, Any], wire: Wire) -> dict[str, Any]:
+        return {"down": random.random() < 0.5}
+
+    async def act(self, scene: Scene, step: Step) -> None:
+        scene.broker.lose_backend(down=step.args["down"])
+        await asyncio.sleep(step.for_s)
+
+    def heal(self, scene: Scene, step: Step) -> None:
+        scene.broker.restore_backend()
+
+
+NEMESES = (Backend(),)

@@ -1,0 +1,1 @@
+"""Chaos of PZQ; see `conformance.chaos`."""

@@ -1,0 +1,64 @@
+"""How an application of PZQ produces, consumes and asks. There is one queue, and it has no name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from random import Random
+from typing import Any
+
+from conformance.adapter.base import Call
+from conformance.chaos.actions import Actions
+from conformance.chaos.scene import Scene
+from conformance.sweep.bases import text
+
+
+class PzqActions(Actions):
+    """See `conformance.chaos.actions.Actions`."""
+
+    protocol = "pzq"
+    canary = "acknowledges-on-arrival"
+    recover_s = 20.0
+    drain_s = 10.0
+    forgets = True
+    #: What is read late looks as if it had been written late; and nobody would notice a host that is gone.
+    without = ("stall", "half-open")
+    probe = ("publish", {"target": "", "wait": True, "body": text("probe")})
+
+    def draw(self, random: Random, kind: str) -> dict[str, Any]:
+        return {
+            "ack_timeout": random.choice((1_000_000, 5_000_000)),
+            "reaper_frequency": 500_000,
+            "settles": random.choice(("auto", "auto", "hand")),
+        }
+
+    def options(self, params: Mapping[str, Any]) -> dict[str, Any]:
+        return {name: params[name] for name in ("ack_timeout", "reaper_frequency") if name in params}
+
+    def target(self, number: int, *, read: bool) -> str:
+        return ""
+
+    async def subscribe(self, scene: Scene, session: str, sub: str, target: str, params: Any) -> bool:
+        told: dict[str, Any] = {"mode": "event", "sleep_ms": params.get("sleep_ms", 0)}
+        if params.get("settles") != "hand":
+            told["auto_settle"] = "ack"
+        given: dict[str, Any] = {
+            "session": session,
+            "sub": sub,
+            "target": target,
+            "options": {},
+            "on_message": told,
+        }
+        return (await scene.op("subscribe", **given)).ok
+
+    def put(self, scene: Scene, target: str, body: str) -> None:
+        scene.broker.put(body.encode())
+
+    def ask(self, scene: Scene, session: str, number: int) -> Call:
+        return scene.begin("pzq.monitor", session=session)
+
+    async def settle(self, scene: Scene, sub: str) -> int:
+        by_hand = scene.schedule.params.get("settles") == "hand"
+        return await scene.settle_all(sub) if by_hand else 0
+
+
+ACTIONS = PzqActions()

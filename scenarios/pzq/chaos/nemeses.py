@@ -1,0 +1,40 @@
+"""What a PZQ daemon does by itself: deliveries expire, its send socket gets another routing id."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from random import Random
+from typing import Any
+
+from conformance.chaos.nemesis import Nemesis
+from conformance.chaos.scene import Scene
+from conformance.chaos.schedule import Step
+from fakebrokers.core.wire import Wire
+from fakebrokers.faults import Realism
+
+
+class Expiry(Nemesis):
+    """All deliveries expire."""
+
+    name = "expiry"
+    about = "All deliveries expire, however young: the messages come again."
+    realism = Realism.LEGAL
+
+    async def act(self, scene: Scene, step: Step) -> None:
+        scene.broker.expire()
+
+
+class Identity(Nemesis):
+    """The send socket comes back as another."""
+
+    name = "identity"
+    about = "The send socket comes back with another routing id; its connections end."
+
+    def draw(self, random: Random, params: Mapping[str, Any], wire: Wire) -> dict[str, Any]:
+        return {"identity": random.choice(("", "other"))}
+
+    async def act(self, scene: Scene, step: Step) -> None:
+        scene.broker.change_identity(step.args["identity"].encode())
+
+
+NEMESES = (Expiry(), Identity())

@@ -1,0 +1,1 @@
+"""Chaos of RabbitMQ Stream; see `conformance.chaos`."""

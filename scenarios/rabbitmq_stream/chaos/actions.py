@@ -1,0 +1,64 @@
+"""How an application of RabbitMQ Stream publishes, consumes and asks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from random import Random
+from typing import Any
+
+from conformance.adapter.base import Call
+from conformance.chaos.actions import Actions
+from conformance.chaos.scene import Scene
+from conformance.sweep.bases import text
+
+
+class StreamActions(Actions):
+    """See `conformance.chaos.actions.Actions`."""
+
+    protocol = "rabbitmq-stream"
+    recover_s = 700.0
+    canary = "crc-signed"
+    probe_target = "probe"
+    probe = ("publish", {"target": probe_target, "wait": True, "body": text("probe")})
+
+    def draw(self, random: Random, kind: str) -> dict[str, Any]:
+        return {
+            "nodes": random.choice((1, 1, 3)),
+            "heartbeat_s": random.choice((60, 60, 5)),
+            "credit": random.choice((1, 2, 10)),
+        }
+
+    def options(self, params: Mapping[str, Any]) -> dict[str, Any]:
+        return {name: params[name] for name in ("nodes", "heartbeat_s") if name in params}
+
+    def target(self, number: int, *, read: bool) -> str:
+        return f"S{number + 1}"
+
+    async def prepare(self, scene: Scene, targets: list[str]) -> None:
+        for target in targets:
+            scene.broker.create_stream(target)
+
+    async def subscribe(self, scene: Scene, session: str, sub: str, target: str, params: Any) -> bool:
+        options = {"offset": {"type": "first"}, "credit": params.get("credit", 10)}
+        told = {"mode": "event", "sleep_ms": params.get("sleep_ms", 0)}
+        result = await scene.op(
+            "subscribe", session=session, sub=sub, target=target, options=options, on_message=told
+        )
+        return result.ok
+
+    def put(self, scene: Scene, target: str, body: str) -> None:
+        if target in scene.broker.stream_names:
+            scene.broker.publish(target, [body.encode()])
+
+    def ask(self, scene: Scene, session: str, number: int) -> Call:
+        own = f"{session}-{number}"  # two sessions never ask the same: answers could not be told apart
+        asks: tuple[tuple[str, dict[str, Any]], ...] = (
+            ("rmqs.query_sequence", {"target": "S1", "name": own}),
+            ("rmqs.metadata", {"targets": ["S1" if session == "s1" else own]}),
+            ("rmqs.query_offset", {"target": "S1", "name": own}),
+        )
+        op, args = asks[number % len(asks)]
+        return scene.begin(op, session=session, **args)
+
+
+ACTIONS = StreamActions()

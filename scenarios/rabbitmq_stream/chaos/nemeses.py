@@ -1,0 +1,43 @@
+"""What happens to a cluster of RabbitMQ Stream (docs/protocols/rabbitmq-stream.md, 9)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from random import Random
+from typing import Any
+
+from conformance.chaos.nemesis import Nemesis, NodeFlap, RollingNodes
+from conformance.chaos.scene import Scene
+from conformance.chaos.schedule import Step
+from fakebrokers.core.wire import Wire
+from fakebrokers.faults import Realism
+
+FIRST = "S1"  #: the stream that any workload has
+
+
+class LeaderMove(Nemesis):
+    """An election."""
+
+    name = "leader-move"
+    about = "Another node leads the first stream, perhaps nobody for a while; then the first node again."
+    realism = Realism.LEGAL
+
+    def draw(self, random: Random, params: Mapping[str, Any], wire: Wire) -> dict[str, Any] | None:
+        nodes = params.get("nodes", 1)
+        return {"node": random.choice((None, *range(2, nodes + 1)))} if nodes > 1 else None
+
+    async def act(self, scene: Scene, step: Step) -> None:
+        _move(scene, step.args["node"])
+        await asyncio.sleep(step.for_s)
+
+    def heal(self, scene: Scene, step: Step) -> None:
+        _move(scene, 1)
+
+
+def _move(scene: Scene, node: int | None) -> None:
+    if FIRST in scene.broker.stream_names:
+        scene.broker.move_leader(FIRST, node)
+
+
+NEMESES = (LeaderMove(), NodeFlap(), RollingNodes())

@@ -1,0 +1,177 @@
+"""Campaigns: pools, shards, a corpus, interrupts, journals that are analysed, a canary."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from conformance.chaos import canary
+from conformance.chaos.campaign import Campaign
+from conformance.chaos.corpus import Corpus
+from conformance.chaos.draw import Setting, draw
+from conformance.chaos.runs import sharded
+from conformance.chaos.subject import Subject
+from conformance.checkers import check
+from conformance.mutants.registry import find_mutant
+from fakebrokers.cli import main
+from fakebrokers.journal.reader import read_run, runs_in
+from fakebrokers.protocol import protocol_names
+
+PROTOCOL = "rabbitmq-stream"
+SETTING = Setting(PROTOCOL)
+MUTANT = "crc-signed"  #: every workload that consumes shows it
+COMMAND = ("chaos", "--client", "reference", "--protocol", PROTOCOL)
+SEEDS = [str(number) for number in range(1, 9)]
+
+
+def command(*args: str) -> int:
+    """Its exit code."""
+    with pytest.raises(SystemExit) as left:
+        main([*COMMAND, "--no-canary", *args])
+    return int(left.value.code or 0)
+
+
+def campaign(folder: Path, mutant: str = "", **options: object) -> Campaign:
+    return Campaign(Subject(PROTOCOL, "reference", mutant), SETTING, folder, **options)  # type: ignore[arg-type]
+
+
+def test_a_pool_of_processes_tells_the_same_as_one(tmp_path: Path) -> None:
+    told = []
+    for processes in (1, 2):
+        seen: list[tuple[str, str, str]] = []
+        one = campaign(tmp_path / str(processes), processes=processes)
+        one.go(
+            SEEDS,
+            None,
+            lambda _, outcome, seen=seen: seen.append((outcome.seed, outcome.word, outcome.digest)),
+        )
+        told.append(seen)
+    assert told[0] == told[1]
+    assert [seed for seed, _, _ in told[0]] == SEEDS
+
+
+def test_shards_share_the_seeds_without_a_rest() -> None:
+    parts = [list(sharded(iter(SEEDS), (number, 3))) for number in (1, 2, 3)]
+    assert sorted(itertools.chain(*parts)) == SEEDS
+    assert not set(parts[0]) & set(parts[1])
+
+
+def test_two_shards_judged_together_give_the_anomalies_of_one_run(tmp_path: Path) -> None:
+    whole = campaign(tmp_path / "whole", MUTANT, keeps_journals=True)
+    whole.go(SEEDS[:4])
+    for number in (1, 2):
+        part = campaign(tmp_path / f"part{number}", MUTANT, keeps_journals=True)
+        part.go(sharded(iter(SEEDS[:4]), (number, 2)))
+    assert _anomalies(tmp_path / "whole")
+    assert _anomalies(tmp_path / "part1", tmp_path / "part2") == _anomalies(tmp_path / "whole")
+
+
+def _anomalies(*folders: Path) -> list[tuple[str, str, str]]:
+    logs = [read_run(folder / "journal", run) for folder in folders for run in runs_in(folder / "journal")]
+    return sorted((one.name, one.key, one.value) for log in logs for one in check(log))
+
+
+def test_seeds_that_failed_are_run_first_and_forgotten_once_they_pass(tmp_path: Path) -> None:
+    campaign(tmp_path, MUTANT).go(SEEDS)
+    failed = Corpus.load(tmp_path).seeds_of(SETTING)
+    assert failed
+    order: list[str] = []
+    campaign(tmp_path).go(["100"], None, lambda _, outcome: order.append(outcome.seed))
+    assert order == [*failed, "100"]
+    assert not Corpus.load(tmp_path).seeds_of(SETTING)
+
+
+def test_seeds_of_another_setting_are_not_run(tmp_path: Path) -> None:
+    campaign(tmp_path, MUTANT).go(SEEDS)
+    other = SETTING._replace(workloads=("publish",))
+    assert not Corpus.load(tmp_path).seeds_of(other)
+
+
+def test_an_interrupt_keeps_what_was_done(tmp_path: Path) -> None:
+    def seeds() -> Iterator[str]:
+        yield from SEEDS
+        raise KeyboardInterrupt
+
+    one = campaign(tmp_path, MUTANT)
+    with pytest.raises(KeyboardInterrupt):
+        one.go(seeds())
+    assert one.runs == len(SEEDS)
+    assert one.failed
+    assert all(failed.path.exists() for failed in one.failed)
+
+
+def test_time_ends_a_campaign(tmp_path: Path) -> None:
+    one = campaign(tmp_path)
+    one.go((str(number) for number in itertools.count()), 0.5)
+    assert 0 < one.runs < 200
+
+
+@pytest.mark.parametrize("protocol", protocol_names())
+def test_the_canary_of_each_protocol_is_found(protocol: str) -> None:
+    assert canary.room_of(protocol).actions.canary
+    assert find_mutant(protocol, canary.room_of(protocol).actions.canary)
+    assert canary.canary_fails(protocol)
+
+
+def test_a_harness_that_finds_nothing_is_told_to_be_broken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(canary, "canary_fails", lambda _: False)
+    with pytest.raises(SystemExit) as left:
+        main(
+            [
+                "chaos",
+                "--client",
+                "reference",
+                "--protocol",
+                PROTOCOL,
+                "--seeds",
+                "1",
+                "--report",
+                str(tmp_path),
+            ]
+        )
+    assert left.value.code == 3
+    assert "the harness is broken" in capsys.readouterr().err
+
+
+def test_the_command_prints_one_document(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert command("--mutant", MUTANT, "--seeds", "1..6", "--report", str(tmp_path), "--json") == 1
+    document = json.loads(capsys.readouterr().out)
+    assert document["runs"] == 6
+    assert document["engine"] == "in-process"
+    assert set(document["failed"][0]) >= {"seed", "anomalies", "replay", "faults"}
+    assert all(Path(row["replay"]).exists() for row in document["failed"])
+    assert sum(document["verdicts"].values()) == 6
+
+
+def test_exit_codes_tell_pass_and_wrong_usage(tmp_path: Path) -> None:
+    report = ("--report", str(tmp_path))
+    assert command("--seeds", "1..2", *report) == 0
+    assert command("--commit", "3f2a91c", "--seeds", "1..2", *report) == 64
+    assert command("--seeds", "5..2", *report) == 64
+    assert command("--seeds", "1", "--shard", "3/2", *report) == 64
+    assert command("--seeds", "1", "--nemesis", "nothing", *report) == 64
+    assert command("--seeds", "1", "--workload", "nowhere:Nothing", *report) == 64
+    assert command("--seeds", "1", "--contract", "twice", *report) == 64
+
+
+def test_a_commit_is_a_seed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert command("--commit", "3f2a91c", "--minutes", "0.01", "--report", str(tmp_path), "--json") == 0
+    assert json.loads(capsys.readouterr().out)["runs"] >= 1
+    assert draw(SETTING, "3f2a91c-1") != draw(SETTING, "1")
+
+
+def test_a_stricter_contract_finds_what_the_protocol_allows(tmp_path: Path) -> None:
+    subject = Subject("pzq", "reference")
+    setting = Setting("pzq", workloads=("mixed",), nemeses=("expiry",))
+    lenient = Campaign(subject, setting, tmp_path / "lenient")
+    strict = Campaign(subject, setting, tmp_path / "strict", contract="exactly-once")
+    for one in (lenient, strict):
+        one.go([str(number) for number in range(1, 6)])
+    assert not lenient.failed
+    assert {name for failed in strict.failed for name in failed.names} == {"duplicate"}

@@ -1,0 +1,150 @@
+"""A failure is shrunk, written down, and fails again."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from conformance.chaos.campaign import Campaign
+from conformance.chaos.draw import Setting, draw
+from conformance.chaos.page import page, write_page
+from conformance.chaos.replay import ChaosReplay, is_chaos, load, replay, replay_of, shrunk
+from conformance.chaos.run import runner
+from conformance.chaos.schedule import Schedule, Step
+from conformance.chaos.shrink import candidates
+from conformance.chaos.subject import Subject
+from conformance.chaos.verdict import verdict_on
+from fakebrokers.cli import main
+from fakebrokers.errors import UsageError
+
+PROTOCOL = "rabbitmq-stream"
+MUTANT = "resumes-behind-the-next"  #: only a loss shows it
+SETTING = Setting(PROTOCOL)
+SEED = "2"
+
+
+def command(args: list[str]) -> int:
+    """Its exit code."""
+    with pytest.raises(SystemExit) as left:
+        main(args)
+    return int(left.value.code or 0)
+
+
+@pytest.fixture(scope="module")
+def found() -> ChaosReplay:
+    case = runner(PROTOCOL, MUTANT)(draw(SETTING, SEED))
+    return replay_of("reference", MUTANT, case, verdict_on(case))
+
+
+def test_a_file_fails_again_with_its_client_and_not_with_a_correct_one(
+    found: ChaosReplay, tmp_path: Path
+) -> None:
+    path = found.write(tmp_path)
+    assert is_chaos(path)
+    back = load(path)
+    assert back == found
+    again = replay(back, runner(PROTOCOL, MUTANT))
+    assert again.fails
+    assert again.same
+    assert not replay(back, runner(PROTOCOL)).fails
+    assert not replay(back, runner(PROTOCOL)).same
+
+
+def test_it_is_shrunk_to_the_one_loss_that_matters(found: ChaosReplay) -> None:
+    smaller, runs = shrunk(found, runner(PROTOCOL, MUTANT))
+    assert smaller is not None
+    assert len(smaller.schedule.steps) == 1 < len(found.schedule.steps)
+    assert smaller.schedule.params["messages"] == 1
+    assert set(smaller.anomalies) & set(found.anomalies)
+    assert runs <= 200
+
+
+def test_what_does_not_fail_is_not_shrunk(found: ChaosReplay) -> None:
+    assert shrunk(found, runner(PROTOCOL)) == (None, 1)
+
+
+def test_every_candidate_is_simpler() -> None:
+    step = Step("cut", 3.0, 2.0, {"times": 3, "how": "rst"}, "step1")
+    schedule = Schedule(PROTOCOL, "mixed", {"messages": 8, "sessions": 2}, (step,) * 3, seconds=10.0)
+    for candidate in candidates(schedule):
+        assert candidate != schedule
+        sizes = [
+            (len(one.steps), one.seconds, sum(s.at_s + s.for_s + s.args["times"] for s in one.steps),
+             one.params["messages"] + one.params["sessions"])
+            for one in (candidate, schedule)
+        ]  # fmt: skip
+        assert all(small <= large for small, large in zip(*sizes, strict=True))
+
+
+@pytest.mark.parametrize("content", ["", "{}", '{"kind": "chaos"}', '{"version": 1, "spec": {}}'])
+def test_other_files_are_refused(content: str, tmp_path: Path) -> None:
+    path = tmp_path / "x.replay.json"
+    path.write_text(content)
+    with pytest.raises(UsageError, match="expected a replay file"):
+        load(path)
+
+
+def test_a_file_of_another_version_is_refused(found: ChaosReplay, tmp_path: Path) -> None:
+    path = found.write(tmp_path)
+    path.write_text(path.read_text().replace('"version": 1', '"version": 9', 1))
+    with pytest.raises(UsageError, match="version 1"):
+        load(path)
+
+
+def test_a_file_carries_no_command(found: ChaosReplay, tmp_path: Path) -> None:
+    assert set(json.loads(found.write(tmp_path).read_text())) == {
+        "kind", "version", "client", "mutant", "contract", "schedule", "anomalies", "about", "print",
+    }  # fmt: skip
+
+
+def test_the_command_tells_by_its_exit_code(
+    found: ChaosReplay, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = str(found.write(tmp_path))
+    assert command(["replay", path]) == 1
+    assert command(["replay", path, "--client", "reference"]) == 0
+    capsys.readouterr()
+    assert command(["replay", path, "--json"]) == 1
+    document = json.loads(capsys.readouterr().out)
+    assert document["fails"]
+    assert document["same"]
+    other = msgspec.structs.replace(found, mutant="")
+    assert command(["replay", str(other.write(tmp_path / "other"))]) == 2  # another run than was written down
+
+
+def test_shrinking_by_command_writes_a_smaller_file(found: ChaosReplay, tmp_path: Path) -> None:
+    path = found.write(tmp_path)
+    assert command(["shrink", str(path)]) == 0
+    others = [each for each in tmp_path.glob("*.replay.json") if each != path]
+    assert len(others) == 1
+    assert command(["replay", str(others[0])]) == 1
+
+
+def test_the_page_shows_bands_over_operations_latencies_and_the_command(tmp_path: Path) -> None:
+    case = runner(PROTOCOL, MUTANT)(draw(SETTING, SEED))
+    text = write_page(case, verdict_on(case), tmp_path / "x.replay.json").read_text()
+    assert "fakebrokers replay x.replay.json" in text
+    assert text.count('opacity="0.13"') == len(case.bands) > 0
+    assert text.count('opacity="0.75"') == len(case.ops)
+    assert text.count("<circle") == sum(1 for done in case.ops if done.ended is not None)
+    assert '<tr class="proof">' in text
+
+
+def test_what_clients_say_is_escaped(tmp_path: Path) -> None:
+    case = runner(PROTOCOL, MUTANT)(draw(SETTING, SEED))
+    verdict = verdict_on(case)
+    case.bands[0]["about"] = "<script>"
+    assert "<script>" not in page(case, verdict, tmp_path / "x.replay.json")
+
+
+def test_a_campaign_writes_down_what_replays(tmp_path: Path) -> None:
+    campaign = Campaign(Subject(PROTOCOL, "reference", MUTANT), SETTING, tmp_path)
+    campaign.go(["2"])
+    [failed] = campaign.failed
+    assert failed.steady
+    assert failed.faults == 1
+    assert failed.path.with_suffix("").with_suffix(".html").exists()
+    assert command(["replay", str(failed.path)]) == 1
