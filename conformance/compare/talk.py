@@ -95,9 +95,8 @@ class _Line:
         can_ask = bool(self.speaker.question())
         for _ in range(rounds if can_ask else 0):
             if not (self.mute or self.ended):
-                self._answered = False
                 self.send(self.speaker.question().replace(MARK.encode(), self._mark))
-                self.mute = not self._read(self._patience.answer_s, lambda: self._answered)
+                self.mute = not self._read(self._patience.answer_s, self._until_answer())
         if acted and answers and not can_ask:
             self._read(self._patience.answer_s, lambda: len(self.heard) >= answers)
         elif acted and (self.mute or not can_ask):
@@ -141,6 +140,11 @@ class _Line:
             if until is None:
                 deadline = time.monotonic() + limit_s
         return True
+
+    def _until_answer(self) -> Callable[[], bool]:
+        """Ends the wait for an answer: it is there, or none will come any more."""
+        self._answered, knew = False, self.speaker.closing
+        return lambda: self._answered or (self.speaker.closing and not knew)
 
     def _take(self, data: bytes) -> None:
         self.ended = not data

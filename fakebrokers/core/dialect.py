@@ -69,9 +69,12 @@ class Speaker(ABC):
 
     Attributes:
         codec: Reads what the server says.
+        closing: The server has said that it is about to hang up. It answers nothing any more; the question
+            is then what a client has to say to that.
     """
 
     codec: Codec
+    closing: bool = False
 
     @abstractmethod
     def question(self) -> bytes:

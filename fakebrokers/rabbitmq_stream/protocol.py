@@ -12,7 +12,7 @@ WIRE = Wire(
     FRAMES,
     port=5552,
     relay="fakebrokers.rabbitmq_stream.relay:StreamRelay",
-    dialect="fakebrokers.rabbitmq_stream.dialect:STREAM",
+    dialect="fakebrokers.rabbitmq_stream.dialect.dialect:STREAM",
 )
 
 PROTOCOL = Protocol(

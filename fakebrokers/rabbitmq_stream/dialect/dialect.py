@@ -14,11 +14,14 @@ from fakebrokers.rabbitmq_stream import frames as f
 from fakebrokers.rabbitmq_stream.chunk import Chunk
 from fakebrokers.rabbitmq_stream.codec import StreamCodec
 from fakebrokers.rabbitmq_stream.codes import Code
-from fakebrokers.rabbitmq_stream.dialect_commands import STREAMS, Author
+from fakebrokers.rabbitmq_stream.dialect.author import STREAMS, Author
 from fakebrokers.rabbitmq_stream.entries import messages
 
 #: From here on correlation ids belong to questions.
 QUESTIONS = 0x7FFF0000
+
+
+_CLOSED = StreamCodec("client").encode(f.CloseResponse(1, Code.OK))
 
 
 class StreamSpeaker(Speaker):
@@ -35,11 +38,14 @@ class StreamSpeaker(Speaker):
         self._question = b"".join(map(encode, (*asked, f.Metadata(QUESTIONS + len(asked), ()))))
 
     def question(self) -> bytes:
+        if self.closing:
+            return _CLOSED
         return self._question if self._open else b""
 
     def is_answer(self, frame: Frame) -> bool:
         if isinstance(frame, f.OpenResponse) and frame.code == Code.OK:
             self._open = True
+        self.closing = self.closing or isinstance(frame, f.Close)
         return isinstance(frame, f.MetadataResponse) and frame.correlation_id >= QUESTIONS
 
 
