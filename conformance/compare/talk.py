@@ -142,9 +142,11 @@ class _Line:
         return True
 
     def _until_answer(self) -> Callable[[], bool]:
-        """Ends the wait for an answer: it is there, or none will come any more."""
-        self._answered, knew = False, self.speaker.closing
-        return lambda: self._answered or (self.speaker.closing and not knew)
+        """Ends the wait for an answer: it is there, or none will come any more; then only the end counts."""
+        self._answered = False
+        if self.speaker.closing:
+            return lambda: False
+        return lambda: self._answered or self.speaker.closing
 
     def _take(self, data: bytes) -> None:
         self.ended = not data

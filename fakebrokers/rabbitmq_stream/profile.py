@@ -98,12 +98,12 @@ class Profile(msgspec.Struct, frozen=True):
         """The same profile with the real server's delay in front of failed logins."""
         return msgspec.structs.replace(self, failure_delay_s=self.measured_failure_delay_s)
 
-    def send_limit(self, credit: int) -> int:
-        """The credit up to which nothing is sent, for an initial `credit`.
+    def send_limit(self, credit: int) -> int | None:
+        """The credit up to which nothing is sent, for an initial `credit`; None: nothing is without credit.
 
         Half of it from 4.0 on (docs/protocols/rabbitmq-stream.md, 8 "Credits").
         """
-        return credit // 2 if self.low_water_mark else 0
+        return credit // 2 if self.low_water_mark else None
 
     def reference_fits(self, reference: str) -> bool:
         """Whether a publisher reference or consumer name is short enough."""

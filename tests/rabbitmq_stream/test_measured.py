@@ -25,11 +25,15 @@ from fakebrokers.rabbitmq_stream.frames import (
     ExchangeCommandVersions,
     Open,
     OpenResponse,
+    Partitions,
+    PartitionsResponse,
     PeerProperties,
     PublishConfirm,
     PublishError,
     QueryOffset,
     QueryPublisherSequence,
+    Route,
+    RouteResponse,
     SaslAuthenticate,
     SaslAuthenticateResponse,
     StoreOffset,
@@ -477,6 +481,34 @@ def test_an_age_that_does_not_begin_with_a_number(profile: Profile, age: str, en
     client.frames()
     client.send(Create(9, "s", {"max-age": age}))
     assert (codes(client), client.ended) == ([] if ended else [1], ended)
+
+
+@pytest.mark.parametrize(
+    ("exchange", "key", "code", "streams"),
+    [
+        *[("", "s", 1, ("s",)), ("", "", 1, ()), ("", "nope", 1, ())],
+        *[("amq.topic", "s", 1, ()), ("amq.direct", "", 1, ()), ("amq.x", "s", 2, ()), ("s", "s", 2, ())],
+    ],
+)
+def test_exchanges_count_as_super_streams(
+    exchange: str, key: str, code: int, streams: tuple[str, ...]
+) -> None:
+    client = with_stream(Bench(V3_10))
+    client.send(Route(9, key, exchange))
+    assert client.frames() == [RouteResponse(9, code, streams)]
+    bound = ("s",) if exchange == "" else ()
+    client.send(Partitions(10, exchange))
+    assert client.frames() == [PartitionsResponse(10, code, bound)]
+
+
+@pytest.mark.parametrize(("profile", "sent"), [(V3_10, [0, 1, 2]), (V4_3, [])])
+def test_a_credit_below_0(profile: Profile, sent: list[int]) -> None:
+    """3.10.8 sends as long as the credit is not 0; later ones only while it is above a limit."""
+    client = with_stream(Bench(profile), messages=3)
+    client.send(subscribe(credit=0))
+    client.frames()
+    client.send(Credit(1, -1))
+    assert [frame.first_offset for frame in client.frames() if isinstance(frame, Deliver)] == sent
 
 
 @pytest.mark.parametrize(

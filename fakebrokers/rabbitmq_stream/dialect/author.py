@@ -251,11 +251,15 @@ class Author:
         self.say(client, f.Metadata(self.next_id(), tuple(names)))
 
     def route(self, client: int) -> None:
-        """There are no super streams: only later versions can create one."""
-        self.say(client, f.Route(self.next_id(), self.random.choice(["0", "1", ""]), self._stream()))
+        """There are no super streams, which only later versions can create, but exchanges."""
+        exchange = self.random.choice([self._stream(), "", "amq.topic"])
+        key = self.random.choice(["0", "", self._stream()])
+        self.say(client, f.Route(self.next_id(), key, exchange))
 
     def partitions(self, client: int) -> None:
-        self.say(client, f.Partitions(self.next_id(), self._stream()))
+        """Not of the exchange without a name: it has all streams that others have made."""
+        exchange = self.random.choice([self._stream() or "amq.direct", "amq.topic"])
+        self.say(client, f.Partitions(self.next_id(), exchange))
 
     def repeat_handshake(self, client: int) -> None:
         """What belongs in front of Open."""
