@@ -55,8 +55,7 @@ def compare_command(protocol: str, target: str, profile: str, seeds: range, as_j
     where = target_of(found, target)
     dialect = found.wire(where.wire).load_dialect()
     console = console_for_all(stderr=True)
-    fake = fake_for(found, where, profile)
-    with fake:
+    with fake_for(found, where, profile) as fake:
         comparer = Comparer(dialect, (fake.host, fake.port), where.address, where.login)
         try:
             result = comparer.run(seeds)

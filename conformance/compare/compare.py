@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from random import Random
 from typing import Any, NamedTuple
 from urllib.parse import unquote, urlsplit
@@ -81,14 +82,22 @@ def target_of(protocol: Protocol, url: str) -> Target:
     return Target(wire, address, Login(unquote(parts.username or ""), unquote(parts.password or "")))
 
 
-def fake_for(protocol: Protocol, target: Target, profile: str) -> FakeServer:
-    """The fake that is compared with a server; not started."""
-    options: dict[str, Any] = {"profile": profile}
+@contextmanager
+def fake_for(protocol: Protocol, target: Target, profile: str) -> Iterator[FakeServer]:
+    """The fake that is compared with a server, running; it lets the same client in."""
+    options = {"profile": profile, **protocol.wire(target.wire).load_dialect().options}
+    kind = protocol.load_control().options
+    others: dict[str, Any] = {}
     if protocol.variants:
         options["transporter"] = target.wire
     if any(target.login):
-        options |= {"user": target.login.user, "password": target.login.password}
-    return protocol.load()(**options)
+        if "users" in kind.__struct_fields__:
+            others["users"] = (f"{target.login.user}:{target.login.password}",)
+        else:
+            options |= {"user": target.login.user, "password": target.login.password}
+    with protocol.load()(**options) as fake:
+        kind(**others).prepare(fake)
+        yield fake
 
 
 class _Found(NamedTuple):
@@ -130,14 +139,14 @@ class Comparer:
         """The first difference of a sequence, made small; none if it does not stay."""
         found = None
         for factor in REPEATS:
-            found = self._differ(commands, Patience(factor))
+            found = self._differ(commands, factor)
             if found is None:
                 return []
         assert found is not None
         known = self._known(found)
         if not known:
             commands = self._shrunk(list(commands))
-            found = self._differ(commands, Patience(REPEATS[1])) or found
+            found = self._differ(commands, REPEATS[1]) or found
             known = self._known(found)
         texts = [f"{each.client}: {each.text}" for each in commands[: found.at + 1]]
         return [Difference(seed, texts, found.fake, found.real, known)]
@@ -148,8 +157,9 @@ class Comparer:
                 return each.reason
         return ""
 
-    def _differ(self, commands: Sequence[Command], patience: Patience) -> _Found | None:
+    def _differ(self, commands: Sequence[Command], factor: float = 1.0) -> _Found | None:
         """The first difference."""
+        patience = Patience(factor * self.dialect.patience)
         fake = talk(self.dialect, self._fake, self._login, commands, patience)
         real = talk(self.dialect, self._real, self._login, commands, patience)
         texts = [each.text for each in commands] + ["the end"]
@@ -164,7 +174,7 @@ class Comparer:
         while left:
             for smaller in _without(commands, size):
                 left -= 1
-                found = self._differ(smaller, Patience())
+                found = self._differ(smaller)
                 if found is not None and not self._known(found):
                     commands = smaller
                     break

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import socket
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import count
 from random import Random
 
@@ -55,15 +55,20 @@ class Patience:
 
 
 class _Line:
-    """One client's connection."""
+    """One client's connection.
 
-    def __init__(self, address: tuple[str, int], speaker: Speaker, patience: Patience) -> None:
+    Args:
+        mark: Stands for `MARK` in what it says.
+    """
+
+    def __init__(self, address: tuple[str, int], speaker: Speaker, patience: Patience, mark: str) -> None:
         self.speaker = speaker
         self.heard: list[Frame] = []
         self.ended = False
         self.told = False  # the end has been noted
         self.mute = False  # a question was not answered: it cannot be asked
         self._patience = patience
+        self._mark = mark.encode()
         self._answered = False
         self._socket = socket.create_connection(address, timeout=10)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -74,14 +79,27 @@ class _Line:
             self._socket.settimeout(10)
             self._socket.sendall(data)
 
-    def settle(self, *, acted: bool) -> None:
+    def carry_out(self, command: Command) -> None:
+        """Do what it says."""
+        if command.data is None:
+            self.leave()
+            return
+        data = command.data.replace(MARK.encode(), self._mark)
+        if command.cut:
+            self.send(data[: command.cut])
+            time.sleep(0.002)  # two segments
+        self.send(data[command.cut :])
+
+    def settle(self, rounds: int, *, acted: bool, answers: int = 0) -> None:
         """Read until everything so far has been dealt with."""
-        question = b"" if self.mute or self.ended else self.speaker.question()
-        if question:
-            self._answered = False
-            self.send(question)
-            self.mute = not self._read(self._patience.answer_s, until_answer=True)
-        elif acted:
+        can_ask = bool(self.speaker.question())
+        for _ in range(rounds if can_ask else 0):
+            if not (self.mute or self.ended):
+                self.send(self.speaker.question().replace(MARK.encode(), self._mark))
+                self.mute = not self._read(self._patience.answer_s, self._until_answer())
+        if acted and answers and not can_ask:
+            self._read(self._patience.answer_s, lambda: len(self.heard) >= answers)
+        elif acted and (self.mute or not can_ask):
             self._read(self._patience.quiet_s)
 
     def listen(self) -> None:
@@ -93,7 +111,7 @@ class _Line:
         """Close, and wait until the server has."""
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_WR)
-        self._read(self._patience.end_s, until_end=True)
+        self._read(self._patience.end_s, lambda: False)
         self.heard.clear()
         self.ended = self.told = True
         time.sleep(self._patience.quiet_s / 5)  # a server may tidy up behind the close
@@ -102,10 +120,10 @@ class _Line:
         """Let go of the socket."""
         self._socket.close()
 
-    def _read(self, limit_s: float, *, until_answer: bool = False, until_end: bool = False) -> bool:
-        """Read for a time; whether the answer or the end came. Without either, silence ends it too."""
+    def _read(self, limit_s: float, until: Callable[[], bool] | None = None) -> bool:
+        """Read for a time; whether that or the end came. Without a condition, silence ends it too."""
         deadline = time.monotonic() + limit_s
-        while not self.ended and not (until_answer and self._answered):
+        while not self.ended and not (until is not None and until()):
             left = deadline - time.monotonic()
             if left <= 0:
                 return False
@@ -119,9 +137,16 @@ class _Line:
             except OSError:
                 data = b""
             self._take(data)
-            if not (until_answer or until_end):
+            if until is None:
                 deadline = time.monotonic() + limit_s
         return True
+
+    def _until_answer(self) -> Callable[[], bool]:
+        """Ends the wait for an answer: it is there, or none will come any more; then only the end counts."""
+        self._answered = False
+        if self.speaker.closing:
+            return lambda: False
+        return lambda: self._answered or self.speaker.closing
 
     def _take(self, data: bytes) -> None:
         self.ended = not data
@@ -146,10 +171,10 @@ def talk(
         for command in commands:
             line = lines.get(command.client)
             if line is None:
-                line = lines[command.client] = _Line(address, dialect.speaker(login), patience)
-            _carry_out(command, line, mark)
+                line = lines[command.client] = _Line(address, dialect.speaker(login), patience, mark)
+            line.carry_out(command)
             for each in (line, *(other for other in lines.values() if other is not line)):
-                each.settle(acted=each is line)
+                each.settle(dialect.rounds, acted=each is line, answers=command.answers)
             found.append(_heard(dialect, lines, mark))
         for line in lines.values():
             line.listen()
@@ -159,17 +184,6 @@ def talk(
             line.close()
 
 
-def _carry_out(command: Command, line: _Line, mark: str) -> None:
-    if command.data is None:
-        line.leave()
-        return
-    data = command.data.replace(MARK.encode(), mark.encode())
-    if command.cut:
-        line.send(data[: command.cut])
-        time.sleep(0.002)  # two segments
-    line.send(data[command.cut :])
-
-
 def _heard(dialect: Dialect, lines: dict[int, _Line], mark: str) -> Heard:
     found: Heard = {}
     drawn: list[str] = []
@@ -177,7 +191,7 @@ def _heard(dialect: Dialect, lines: dict[int, _Line], mark: str) -> Heard:
         frames, line.heard = line.heard, []
         own = [frame for frame in frames if not dialect.is_drawn(frame)]
         drawn += [dialect.brief(frame) for frame in frames if dialect.is_drawn(frame)]
-        texts = [text.replace(mark, MARK) for text in _in_order(dialect, own) if text]
+        texts = [text.replace(mark, MARK) for text in _in_order(dialect, dialect.joined(own)) if text]
         if line.ended and not line.told:
             texts.append(END)
             line.told = True

@@ -22,7 +22,7 @@ from fakebrokers.control.journal import journal_lines
 from fakebrokers.control.openapi import document
 from fakebrokers.control.problems import Refusal
 from fakebrokers.control.values import encode, read, read_json
-from fakebrokers.core.http_guard import refuse_foreign
+from fakebrokers.core.http_guard import refuse_foreign, runner_of
 from fakebrokers.core.loop import loop_thread
 from fakebrokers.errors import WaitTimeout
 
@@ -63,7 +63,7 @@ class ControlApi:
         return self
 
     async def _start(self) -> None:
-        runner = web.AppRunner(self._application(), access_log=None, shutdown_timeout=0.2)
+        runner = runner_of(self._application(), shutdown_timeout=0.2)
         await runner.setup()
         try:
             await web.TCPSite(runner, self.host, self.port).start()

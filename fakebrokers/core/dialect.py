@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from random import Random
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from fakebrokers.core.frames import Frame
 from fakebrokers.core.session import Codec
@@ -27,12 +27,14 @@ class Command(NamedTuple):
         data: What it sends; None: it closes the connection.
         text: For tables.
         cut: Bytes of the first of two segments; 0 for one segment.
+        answers: Frames that answer it, where the client cannot ask yet: nobody waits longer than for these.
     """
 
     client: int
     data: bytes | None
     text: str
     cut: int = 0
+    answers: int = 0
 
 
 class Login(NamedTuple):
@@ -67,13 +69,19 @@ class Speaker(ABC):
 
     Attributes:
         codec: Reads what the server says.
+        closing: The server has said that it is about to hang up. It answers nothing any more; the question
+            is then what a client has to say to that.
     """
 
     codec: Codec
+    closing: bool = False
 
     @abstractmethod
     def question(self) -> bytes:
-        """A question whose answer shows that everything before it has been dealt with; empty: none yet."""
+        """A question whose answer shows that everything before it has been dealt with; empty: none yet.
+
+        It may hold `MARK`.
+        """
 
     @abstractmethod
     def is_answer(self, frame: Frame) -> bool:
@@ -85,9 +93,16 @@ class Dialect(ABC):
 
     Attributes:
         known: Differences that are meant.
+        rounds: How often a client asks: twice where the answer can overtake what other processes of the
+            server have to say about the command.
+        patience: How much longer than others its servers take.
+        options: What the fake is made with besides.
     """
 
     known: Sequence[Known] = ()
+    rounds: int = 1
+    patience: float = 1.0
+    options: Mapping[str, Any] = {}
 
     @abstractmethod
     def speaker(self, login: Login) -> Speaker:
@@ -104,6 +119,10 @@ class Dialect(ABC):
     def is_drawn(self, frame: Frame) -> bool:
         """Whether it is the server's choice which client gets this (one member of a group)."""
         return False
+
+    def joined(self, frames: Sequence[Frame]) -> Sequence[Frame]:
+        """What a client heard behind one command, with those as one that a server may cut as it likes."""
+        return frames
 
     def is_unordered(self, first: Frame, second: Frame) -> bool:
         """Whether two frames that follow each other might as well have come the other way round."""

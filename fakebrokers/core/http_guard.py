@@ -1,11 +1,30 @@
-"""Keeps web pages away from the control APIs on loopback."""
+"""Serves the HTTP APIs: keeps web pages away from them, and what clients get wrong out of the log."""
 
 from __future__ import annotations
 
 import ipaddress
+import logging
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError
+
+_LOG = logging.getLogger("fakebrokers.http")
+
+
+def _is_ours(record: logging.LogRecord) -> bool:
+    """Whether something went wrong on this side; bytes that are no HTTP are only answered with 400."""
+    error = record.exc_info[1] if isinstance(record.exc_info, tuple) else None
+    return not isinstance(error, HttpProcessingError)
+
+
+_LOG.addFilter(_is_ours)
+
+
+def runner_of(application: web.Application, **options: Any) -> web.AppRunner:
+    """What serves an application; `options` are those of `web.AppRunner`."""
+    return web.AppRunner(application, access_log=None, logger=_LOG, **options)
 
 
 @web.middleware

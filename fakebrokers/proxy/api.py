@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 from aiohttp import web
 
-from fakebrokers.core.http_guard import refuse_foreign
+from fakebrokers.core.http_guard import refuse_foreign, runner_of
 from fakebrokers.core.loop import loop_thread
 from fakebrokers.proxy.control import ApiError, MakeProxy, ManagedProxy, Proxies
 from fakebrokers.proxy.server import Proxy
@@ -64,7 +64,7 @@ class ToxiproxyApi:
         return self
 
     async def _start(self) -> None:
-        runner = web.AppRunner(self._application(), access_log=None)
+        runner = runner_of(self._application())
         await runner.setup()
         site = web.TCPSite(runner, self.host, self.port)
         await site.start()

@@ -90,8 +90,10 @@ def parse_arguments(given: Mapping[str, str], profile: Profile) -> StreamArgumen
 
     Raises:
         Refused: A value is out of range: code 17.
-        Crashed: A number is no number.
+        Crashed: A number is no number, or an age that is read does not begin with one.
     """
+    if profile.reads_max_age and not given.get("max-age", "0")[:1].isdecimal():
+        raise Crashed(f"expected an age, got {given['max-age']!r}")
     declared = {key: given[key] for key in _TEXTS if key in given} | _numbers(given, profile)
     if _out_of_range(declared):
         raise Refused(Code.PRECONDITION_FAILED)

@@ -21,7 +21,7 @@ from fakebrokers.rabbitmq_stream.policies import Policies
 from fakebrokers.rabbitmq_stream.profile import V4_3, Profile
 from fakebrokers.rabbitmq_stream.refusals import Refused
 from fakebrokers.rabbitmq_stream.stream import Stream, Watcher
-from fakebrokers.rabbitmq_stream.superstreams import SuperStream, parse_bindings
+from fakebrokers.rabbitmq_stream.superstreams import PREDECLARED, Binding, SuperStream, parse_bindings
 from fakebrokers.rabbitmq_stream.writer import Wall, Writer
 
 
@@ -285,6 +285,19 @@ class StreamBroker(Broker):
         if super_stream is None:
             raise Refused(Code.STREAM_DOES_NOT_EXIST)
         return super_stream
+
+    def find_exchange(self, virtual_host: str, name: str) -> SuperStream:
+        """What Route and Partitions take for a super stream: any exchange.
+
+        To the one without a name every stream is bound, with its own name as the key.
+
+        Raises:
+            Refused: There is none: code 2.
+        """
+        if name and name not in PREDECLARED:
+            return self.find_super_stream(virtual_host, name)
+        streams = [stream for host, stream in self.streams if host == virtual_host and not name]
+        return SuperStream(virtual_host, name, [Binding(stream, stream, None) for stream in streams])
 
     def partition_index(self, virtual_host: str, super_stream: str, partition: str) -> int | None:
         """Place of a stream in a super stream; None: it has none there."""

@@ -57,6 +57,10 @@ _HEAD = Struct(">HH")
 _DELIVER_V1 = Struct(">IHHB")
 _DELIVER_V2 = Struct(">IHHBQ")
 
+#: PublishConfirm and PublishError: bytes of an item, and of the fewest that there may be
+_ITEMS = {b"\x00\x03\x00\x01": (8, 0), b"\x00\x04\x00\x01": (10, 10)}
+_HEAD_OF_ITEMS = 9  #: bytes in front of the items: key, version, publisher, count
+
 _EXCERPT = 256  #: bytes of a malformed frame that are kept
 _SMALLEST = 2  #: bytes of a body that a server looks at
 
@@ -238,9 +242,17 @@ class StreamCodec(Codec):
         if isinstance(problem, BadOffset):
             return "bad-offset"
         crash = isinstance(problem, Crash)
-        if body[0] & 0x80:
+        if body[:4] in _ITEMS:
+            crash = self._items_crash(body)
+        elif body[0] & 0x80:
             crash = answer_crashes(body, self._last_command, tolerant=self._tolerates_answers)
         return "crash" if crash else "unknown"
+
+    def _items_crash(self, body: bytes) -> bool:
+        """A server reads confirms too; its process crashes over an id that is cut off, or if no id failed."""
+        size, least = _ITEMS[body[:4]]
+        ids = len(body) - _HEAD_OF_ITEMS
+        return ids >= 0 and (ids % size > 0 or ids < least)
 
     @property
     def _server(self) -> bool:

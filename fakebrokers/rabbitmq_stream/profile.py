@@ -27,6 +27,7 @@ class Profile(msgspec.Struct, frozen=True):
         low_water_mark: Nothing is sent while the credit is at most half of the initial one.
         max_reference: Longest publisher reference; None: any length is taken.
         no_offset_code: QueryOffset answers code 19 if nothing is stored; else code 1 and offset 0.
+        reads_max_age: Create crashes where max-age does not begin with a number; else any text will do.
         validates_batches: A bad sub-entry header gives PublishError 17; else it is stored unread.
         enforces_frame_max: A size prefix above the negotiated maximum gives Close 14.
         initial_frame_max: Largest frame before Open is done; None: any.
@@ -67,6 +68,7 @@ class Profile(msgspec.Struct, frozen=True):
     low_water_mark: bool = True
     max_reference: int | None = 255
     no_offset_code: bool = True
+    reads_max_age: bool = False
     validates_batches: bool = True
     enforces_frame_max: bool = True
     initial_frame_max: int | None = 8192
@@ -96,12 +98,12 @@ class Profile(msgspec.Struct, frozen=True):
         """The same profile with the real server's delay in front of failed logins."""
         return msgspec.structs.replace(self, failure_delay_s=self.measured_failure_delay_s)
 
-    def send_limit(self, credit: int) -> int:
-        """The credit up to which nothing is sent, for an initial `credit`.
+    def send_limit(self, credit: int) -> int | None:
+        """The credit up to which nothing is sent, for an initial `credit`; None: nothing is without credit.
 
         Half of it from 4.0 on (docs/protocols/rabbitmq-stream.md, 8 "Credits").
         """
-        return credit // 2 if self.low_water_mark else 0
+        return credit // 2 if self.low_water_mark else None
 
     def reference_fits(self, reference: str) -> bool:
         """Whether a publisher reference or consumer name is short enough."""
@@ -150,6 +152,7 @@ V3_10 = msgspec.structs.replace(
     single_active_consumer=False,
     low_water_mark=False,
     max_reference=None,
+    reads_max_age=True,
     reauthentication=False,
     response_bit_on_routes=False,
     measured_failure_delay_s=0.0,

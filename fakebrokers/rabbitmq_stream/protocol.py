@@ -7,7 +7,13 @@ from fakebrokers.protocol import Protocol
 from fakebrokers.rabbitmq_stream import faults
 from fakebrokers.rabbitmq_stream.frames import FRAMES
 
-WIRE = Wire("stream", FRAMES, port=5552, relay="fakebrokers.rabbitmq_stream.relay:StreamRelay")
+WIRE = Wire(
+    "stream",
+    FRAMES,
+    port=5552,
+    relay="fakebrokers.rabbitmq_stream.relay:StreamRelay",
+    dialect="fakebrokers.rabbitmq_stream.dialect.dialect:STREAM",
+)
 
 PROTOCOL = Protocol(
     name="rabbitmq-stream",

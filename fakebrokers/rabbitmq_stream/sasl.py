@@ -7,7 +7,10 @@ from typing import NamedTuple
 from fakebrokers.errors import WireError
 from fakebrokers.rabbitmq_stream.binary import Reader
 from fakebrokers.rabbitmq_stream.codes import Code
-from fakebrokers.rabbitmq_stream.refusals import Refused
+from fakebrokers.rabbitmq_stream.refusals import Crashed, Refused
+
+#: Letters of the types that a field of an AMQP 0-9-1 table may have.
+_TYPES = [bytes([letter]) for letter in b"tbBsuIildfDSATFxV"]
 
 
 class Credentials(NamedTuple):
@@ -27,12 +30,13 @@ def parse_credentials(mechanism: str, data: bytes | None, anonymous: str) -> Cre
 
     Raises:
         Refused: The data is malformed: code 9.
+        Crashed: Data of AMQPLAIN is no table.
     """
     if mechanism == "ANONYMOUS":
         return Credentials(anonymous, None)
     try:
         return _plain(data or b"") if mechanism == "PLAIN" else _amqplain(data or b"")
-    except (ValueError, KeyError, WireError):
+    except (ValueError, KeyError):
         raise Refused(Code.SASL_ERROR) from None
 
 
@@ -45,14 +49,23 @@ def _plain(data: bytes) -> Credentials:
 
 
 def _amqplain(data: bytes) -> Credentials:
-    """A field table without its length: short string name, type ``S``, long string value."""
+    """A field table without its length: short string name, type ``S``, long string value.
+
+    The server reads the table without a net: what is none crashes its process.
+    """
     reader = Reader(data)
     fields: dict[bytes, bytes] = {}
-    while reader.left:
-        name = reader.take(reader.u8())
-        if reader.u8() != ord("S"):
-            raise WireError("a long string", "another type", reader.pos - 1)
-        fields[name] = reader.take(reader.u32())
+    try:
+        while reader.left:
+            name = reader.take(reader.u8())
+            kind = reader.take(1)
+            if kind not in _TYPES:
+                raise Crashed(f"expected the type of a field, got {kind!r}")
+            if kind != b"S":
+                raise ValueError("a user or a password that is no text, or a field that is neither")
+            fields[name] = reader.take(reader.u32())
+    except WireError as error:
+        raise Crashed(f"expected a table: {error}") from None
     return Credentials(_text(fields[b"LOGIN"]), _text(fields[b"PASSWORD"]))
 
 

@@ -108,7 +108,7 @@ class Admin:
         checked = session.profile.checks_lookups
         if checked:
             session.require("write", frame.super_stream)
-        streams = session.broker.find_super_stream(session.host, frame.super_stream).route(frame.routing_key)
+        streams = session.broker.find_exchange(session.host, frame.super_stream).route(frame.routing_key)
         for stream in streams if checked else ():
             session.require("write", stream)
         session.say(RouteResponse(frame.correlation_id, Code.OK, tuple(streams)))
@@ -116,7 +116,7 @@ class Admin:
     def _partitions(self, frame: Partitions, now: float) -> None:
         session = self._session
         self._require_look_up(frame.super_stream)
-        partitions = session.broker.find_super_stream(session.host, frame.super_stream).partitions
+        partitions = session.broker.find_exchange(session.host, frame.super_stream).partitions
         for partition in partitions:
             self._require_look_up(partition)
         session.say(PartitionsResponse(frame.correlation_id, Code.OK, tuple(partitions)))

@@ -166,7 +166,7 @@ class Consuming:
         if single:
             session.broker.coordinator.check_partition(group, partition)
         self.subscriptions[frame.subscription_id] = subscription
-        stream.subscriptions.append(subscription)
+        stream.subscriptions.insert(0, subscription)  # the newest of a connection is served first
         session.watch(stream)
         session.answer(frame)  # always in front of the first Deliver
         if single:

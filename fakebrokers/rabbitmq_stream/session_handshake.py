@@ -22,7 +22,7 @@ from fakebrokers.rabbitmq_stream.frames import (
     Tune,
 )
 from fakebrokers.rabbitmq_stream.heartbeat import Heartbeats
-from fakebrokers.rabbitmq_stream.refusals import Refused
+from fakebrokers.rabbitmq_stream.refusals import Crashed, Refused
 from fakebrokers.rabbitmq_stream.sasl import parse_credentials
 from fakebrokers.rabbitmq_stream.session_base import Handlers, SessionBase
 from fakebrokers.rabbitmq_stream.states import STATES, Reads, State
@@ -137,6 +137,9 @@ class Handshake:
             delay_s = profile.failure_delay_s if refused.code == Code.AUTHENTICATION_FAILURE else 0.0
             refusal = SaslAuthenticateResponse(frame.correlation_id, refused.code)
             session.refuse_and_end(refusal, now, delay_s)
+            return
+        except Crashed:
+            session.end()
             return
         session.mechanism = frame.mechanism
         session.say(SaslAuthenticateResponse(frame.correlation_id, Code.OK))

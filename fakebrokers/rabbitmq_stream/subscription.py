@@ -25,7 +25,8 @@ class Subscription:
         properties: As they came with Subscribe.
         spec: Where Subscribe wanted to start: offset type and value.
         credit: Chunks that may still be sent.
-        send_limit: Nothing new is begun while the credit is not above this.
+        send_limit: Nothing new is begun while the credit is not above this. None: chunks are sent as long as
+            the credit is not 0, so one below it has no end.
         position: Offset of what is read next; None: no reader, as with an inactive single active consumer.
         at_end: The last attempt to read has found nothing more.
         wake: Called with the subscription and `now` when there may be something to send.
@@ -37,7 +38,7 @@ class Subscription:
         subscription_id: int,
         spec: tuple[OffsetType, int],
         credit: int,
-        send_limit: int,
+        send_limit: int | None,
         properties: Mapping[str, str],
         wake: Callable[[Subscription, float], None],
     ) -> None:
@@ -95,7 +96,7 @@ class Subscription:
         credit has to be above `send_limit`.
         """
         self.at_end = False
-        if self.position is None or self.credit <= (0 if self._sending else self.send_limit):
+        if self.position is None or not self._has_credit():
             self._sending = False
             return None
         found = self._find(self.position)
@@ -111,6 +112,11 @@ class Subscription:
         trailer = log.trailer_of(chunk_id) if self._tracking_chunks else b""
         # who asks for all chunks is sent the trailer too, though the header counts the data only
         return replace(chunk, data=chunk.data + trailer, data_length=len(chunk.data)) if trailer else chunk
+
+    def _has_credit(self) -> bool:
+        if self.send_limit is None:
+            return self.credit != 0
+        return self.credit > (0 if self._sending else self.send_limit)
 
     def _find(self, position: int) -> tuple[Log, int] | None:
         if self._outlived is not None:

@@ -38,6 +38,11 @@ class Binding(msgspec.Struct, frozen=True):
         return None if number is None else int(number[1])
 
 
+#: Exchanges that every virtual host has, besides the one without a name.
+_TYPES = ("direct", "fanout", "headers", "match", "rabbitmq.trace", "topic")
+PREDECLARED = frozenset(f"amq.{name}" for name in _TYPES)
+
+
 class SuperStream:
     """One super stream.
 

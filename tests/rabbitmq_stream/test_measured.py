@@ -25,11 +25,15 @@ from fakebrokers.rabbitmq_stream.frames import (
     ExchangeCommandVersions,
     Open,
     OpenResponse,
+    Partitions,
+    PartitionsResponse,
     PeerProperties,
     PublishConfirm,
     PublishError,
     QueryOffset,
     QueryPublisherSequence,
+    Route,
+    RouteResponse,
     SaslAuthenticate,
     SaslAuthenticateResponse,
     StoreOffset,
@@ -464,6 +468,67 @@ def test_a_long_reference_of_a_stored_offset(profile: Profile, ended: bool) -> N
     assert client.ended is ended
 
 
+@pytest.mark.parametrize(
+    ("profile", "age", "ended"),
+    [
+        *[(V3_10, age, True) for age in ("", "-1s", "x")],
+        *[(V3_10, age, False) for age in ("1", "0s", "1 fortnight")],
+        *[(V4_3, age, False) for age in ("", "-1s", "x")],
+    ],
+)
+def test_an_age_that_does_not_begin_with_a_number(profile: Profile, age: str, ended: bool) -> None:
+    client = Bench(profile).connect().handshake()
+    client.frames()
+    client.send(Create(9, "s", {"max-age": age}))
+    assert (codes(client), client.ended) == ([] if ended else [1], ended)
+
+
+@pytest.mark.parametrize(
+    ("exchange", "key", "code", "streams"),
+    [
+        *[("", "s", 1, ("s",)), ("", "", 1, ()), ("", "nope", 1, ())],
+        *[("amq.topic", "s", 1, ()), ("amq.direct", "", 1, ()), ("amq.x", "s", 2, ()), ("s", "s", 2, ())],
+    ],
+)
+def test_exchanges_count_as_super_streams(
+    exchange: str, key: str, code: int, streams: tuple[str, ...]
+) -> None:
+    client = with_stream(Bench(V3_10))
+    client.send(Route(9, key, exchange))
+    assert client.frames() == [RouteResponse(9, code, streams)]
+    bound = ("s",) if exchange == "" else ()
+    client.send(Partitions(10, exchange))
+    assert client.frames() == [PartitionsResponse(10, code, bound)]
+
+
+@pytest.mark.parametrize(("profile", "sent"), [(V3_10, [0, 1, 2]), (V4_3, [])])
+def test_a_credit_below_0(profile: Profile, sent: list[int]) -> None:
+    """3.10.8 sends as long as the credit is not 0; later ones only while it is above a limit."""
+    client = with_stream(Bench(profile), messages=3)
+    client.send(subscribe(credit=0))
+    client.frames()
+    client.send(Credit(1, -1))
+    assert [frame.first_offset for frame in client.frames() if isinstance(frame, Deliver)] == sent
+
+
+@pytest.mark.parametrize(
+    ("body", "ended"),
+    [
+        *[("0003000101" + "00000001" + "00" * size, size % 8 > 0) for size in (0, 7, 8, 9, 16)],
+        *[("0004000101" + "00000001" + "00" * size, size not in (10, 20)) for size in (0, 9, 10, 20)],
+        ("00030001010000", False),  # too short to be one
+        ("0010000100060002" + "6162", False),
+    ],
+)
+def test_confirms_from_a_client_are_read_before_they_are_unknown(body: str, ended: bool) -> None:
+    """3.10.8 [M for 3]; the rule is the same in all versions."""
+    client = Bench().connect().handshake()
+    client.frames()
+    client.send((len(body) // 2).to_bytes(4, "big") + bytes.fromhex(body))
+    assert client.ended is ended
+    assert [frame.code for frame in client.frames() if isinstance(frame, Close)] == ([] if ended else [13])
+
+
 # --- logging in -------------------------------------------------------------------------------------
 
 
@@ -472,6 +537,15 @@ def test_plain_with_an_authorization_id_is_malformed() -> None:
     client.send(SaslAuthenticate(3, "PLAIN", b"guest\0guest\0guest"))
     assert client.only(SaslAuthenticateResponse).code == Code.SASL_ERROR
     assert client.ended
+
+
+@pytest.mark.parametrize("data", [b"\5LOG", PLAIN, b"\5LOGINS\0\0\0\5guest\1x?"])
+def test_data_of_amqplain_that_is_no_table_ends_the_connection(data: bytes) -> None:
+    """3.10.8 [M]; the later ones read it in the same way."""
+    client = Bench().connect().handshake("authenticating")
+    client.frames()
+    client.send(SaslAuthenticate(3, "AMQPLAIN", data))
+    assert (client.frames(), client.ended) == ([], True)
 
 
 def test_a_login_in_front_of_everything_is_answered_and_there_is_no_tune() -> None:

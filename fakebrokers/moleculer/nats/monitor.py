@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
 
-from fakebrokers.core.http_guard import refuse_foreign
+from fakebrokers.core.http_guard import refuse_foreign, runner_of
 from fakebrokers.moleculer.nats.bus import GO, VERSION, NatsBus
 from fakebrokers.moleculer.nats.codec import MAX_CONTROL_LINE
 from fakebrokers.moleculer.nats.session import NatsSession
@@ -47,7 +47,7 @@ class Monitor:
         for path, page in pages.items():
             app.router.add_get(path, self._page(path, page))
         self._started = self._server.engine.now
-        self._runner = web.AppRunner(app, access_log=None)
+        self._runner = runner_of(app)
         await self._runner.setup()
         await web.TCPSite(self._runner, host, port).start()
         self.port = self._runner.addresses[0][1]

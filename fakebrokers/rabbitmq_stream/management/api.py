@@ -14,7 +14,7 @@ from aiohttp import web
 
 from fakebrokers.control.problems import Refusal
 from fakebrokers.control.values import plain, read_json
-from fakebrokers.core.http_guard import refuse_foreign
+from fakebrokers.core.http_guard import refuse_foreign, runner_of
 from fakebrokers.errors import UsageError
 from fakebrokers.rabbitmq_stream.access import MANAGEMENT_TAGS, User
 from fakebrokers.rabbitmq_stream.management import connections, definitions, node, policies, queues, users
@@ -51,7 +51,7 @@ class Management:
 
     async def start(self, host: str, port: int) -> None:
         """Listen; `port` 0 takes a free one. `OSError` names a port that is taken."""
-        runner = web.AppRunner(self._application(), access_log=None, shutdown_timeout=0.2)
+        runner = runner_of(self._application(), shutdown_timeout=0.2)
         await runner.setup()
         try:
             await web.TCPSite(runner, host, port).start()

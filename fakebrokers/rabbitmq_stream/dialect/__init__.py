@@ -1,0 +1,1 @@
+"""How the fake RabbitMQ is compared with a real one: what is said to both, and what answers mean."""

@@ -1,0 +1,49 @@
+"""The servers of the HTTP APIs: what clients get wrong is answered, and not logged; what we get wrong is."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+
+import pytest
+from aiohttp import web
+
+from fakebrokers.core.http_guard import runner_of
+
+
+def answer_to(data: bytes) -> bytes:
+    """What a server says to these bytes; its one page is a defect."""
+
+    async def broken(request: web.Request) -> web.Response:
+        raise ValueError("a defect")
+
+    async def serve() -> bytes:
+        application = web.Application()
+        application.router.add_get("/broken", broken)
+        runner = runner_of(application, shutdown_timeout=0.2)
+        await runner.setup()
+        try:
+            await web.TCPSite(runner, "127.0.0.1", 0).start()
+            return await asyncio.to_thread(ask, runner.addresses[0][1])
+        finally:
+            await runner.cleanup()
+
+    def ask(port: int) -> bytes:
+        with socket.create_connection(("127.0.0.1", port), timeout=10) as client:
+            client.sendall(data)
+            return client.recv(10_000)
+
+    return asyncio.run(serve())
+
+
+@pytest.mark.parametrize(
+    "lines", [b"GET / HTTP/1.1\r\n\0: x", b"GET / HTTP/9.x", b"GET / HTTP/1.1\r\nHost x"]
+)
+def test_bytes_that_are_no_http(lines: bytes, caplog: pytest.LogCaptureFixture) -> None:
+    assert b" 400 " in answer_to(lines + b"\r\n\r\n")[:20]
+    assert caplog.records == []
+
+
+def test_a_defect_of_ours(caplog: pytest.LogCaptureFixture) -> None:
+    assert b" 500 " in answer_to(b"GET /broken HTTP/1.1\r\nHost: x\r\n\r\n")
+    assert [record.exc_info[0] for record in caplog.records if record.exc_info] == [ValueError]

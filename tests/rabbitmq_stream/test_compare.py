@@ -1,0 +1,88 @@
+"""Profile 3.10 beside Debian's RabbitMQ: the same seeded commands, and no difference that nobody knows of.
+
+``FAKEBROKERS_SEQUENCES`` sets how many sequences there are.
+"""
+
+from __future__ import annotations
+
+import os
+from random import Random
+
+import msgspec
+import pytest
+
+from conformance.compare.compare import Comparer, fake_for, target_of
+from fakebrokers.core.dialect import MARK, Login
+from fakebrokers.core.frames import Frame
+from fakebrokers.rabbitmq_stream.binary import pack_ids
+from fakebrokers.rabbitmq_stream.chunk import Chunk
+from fakebrokers.rabbitmq_stream.entries import simple_entries
+from fakebrokers.rabbitmq_stream.frames import CreditResponse, Deliver, PublishConfirm
+from fakebrokers.rabbitmq_stream.protocol import PROTOCOL, WIRE
+from tests.real_rabbitmq import real_rabbitmq, required
+
+SEQUENCES = int(os.environ.get("FAKEBROKERS_SEQUENCES", "50"))
+DIALECT = WIRE.load_dialect()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(120 + 4 * SEQUENCES)
+def test_beside_the_real_server() -> None:
+    required()
+    with real_rabbitmq() as real:
+        target = target_of(PROTOCOL, real.url)
+        with fake_for(PROTOCOL, target, "3.10") as fake:
+            comparer = Comparer(DIALECT, (fake.host, fake.port), target.address, target.login)
+            result = comparer.run(range(1, SEQUENCES + 1))
+    assert (result.sequences, result.unknown) == (SEQUENCES, [])
+    assert result.commands > 15 * SEQUENCES
+
+
+def test_a_seed_gives_the_same_sequence_again() -> None:
+    first, again, other = (DIALECT.sequence(Random(seed), Login()) for seed in (1, 1, 2))
+    assert first == again != other
+    named = [command for command in first if MARK.encode() in (command.data or b"")]
+    assert named
+
+
+@pytest.mark.parametrize("profile", ["3.10", "real"])
+def test_a_fake_is_like_itself(profile: str) -> None:
+    target = target_of(PROTOCOL, "rabbitmq-stream://someone:s%3Acret@127.0.0.1:1")
+    with fake_for(PROTOCOL, target, profile) as one, fake_for(PROTOCOL, target, profile) as two:
+        comparer = Comparer(DIALECT, (one.host, one.port), (two.host, two.port), target.login)
+        result = comparer.run(range(1, 31))
+        # every sequence tidies up behind itself
+        assert (result.differences, one.stream_names, two.stream_names) == ([], [], [])
+        assert {"Deliver", "PublishConfirm", "MetadataUpdate"} <= {record.kind for record in one.journal}
+
+
+def deliver(subscription: int, first_offset: int, *bodies: bytes) -> Deliver:
+    data = simple_entries(bodies)
+    chunk = Chunk.build(
+        data, entries=len(bodies), records=len(bodies), first_offset=first_offset, timestamp_ms=1
+    )
+    return Deliver(subscription, chunk)
+
+
+def joined(*frames: Frame) -> list[str]:
+    return [DIALECT.brief(frame) for frame in DIALECT.joined(frames)]
+
+
+def test_where_a_writer_cuts_does_not_count() -> None:
+    whole = [PublishConfirm(1, pack_ids([4, 5])), deliver(1, 0, b"a", b"b"), deliver(2, 0, b"a", b"b")]
+    cut = [PublishConfirm(1, pack_ids([4])), deliver(1, 0, b"a"), deliver(2, 0, b"a")]
+    cut += [PublishConfirm(1, pack_ids([5])), deliver(1, 1, b"b"), deliver(2, 1, b"b")]
+    assert joined(*whole) == joined(*cut)
+    assert len(joined(*whole)) == 3
+
+
+def test_what_is_not_one_stays_apart() -> None:
+    answer = CreditResponse(4, 9)
+    for apart in (
+        [deliver(1, 0, b"a"), deliver(1, 2, b"c")],  # an offset in between
+        [PublishConfirm(1, pack_ids([4])), PublishConfirm(2, pack_ids([5]))],
+        [deliver(1, 0, b"a"), answer, deliver(1, 1, b"b")],
+    ):
+        assert len(joined(*apart)) == len(apart)
+    damaged = msgspec.structs.replace(deliver(1, 1, b"b").chunk, crc=7)
+    assert len(joined(deliver(1, 0, b"a"), Deliver(1, damaged))) == 2
