@@ -4,13 +4,14 @@ results: whoever asks again takes them from there, so a second analysis of a gro
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from conformance.checkers.anomaly import allowed_names
 from conformance.columns import GROUPS, FileSet, Findings
+from conformance.columns.fileset import WHOLE
 from conformance.pipeline.places import is_there, joined, located, read, write
 from conformance.pipeline.sources import Source
 from conformance.pipeline.summary import CELL, SHOWN, Samples, Summary, Tally, in_order, packed, unpacked
@@ -23,6 +24,10 @@ if TYPE_CHECKING:
 REVISION = 1
 #: Rows up to which it does not pay to judge a file set by several groups of checks at once.
 SMALL = 500_000
+#: Rows of a file set for which one process has enough to do with the messages alone.
+PART_ROWS = 5_000_000
+#: Parts in which they are judged at most: each of them reads all rows.
+MOST_PARTS = 8
 #: File sets from which on there is enough to do for everybody.
 MANY = 64
 ANOMALIES, PARTS = "anomalies.parquet", "parts"
@@ -35,12 +40,14 @@ class Unit(msgspec.Struct, frozen=True):
     Attributes:
         name: Of its files in the folder of results.
         tells: It also tells about runs and metrics, which only one unit of a file set may.
+        part: Of the messages, where their checks are split: part k of n.
     """
 
     name: str
     paths: dict[str, str]
     groups: tuple[str, ...]
     tells: bool
+    part: tuple[int, int] = WHOLE
 
 
 def planned(sources: Sequence[Source]) -> list[Unit]:
@@ -48,12 +55,22 @@ def planned(sources: Sequence[Source]) -> list[Unit]:
     split = len(sources) < MANY
     units = []
     for source in sorted(sources, key=lambda each: -each.rows):
-        parts = [(name,) for name in GROUPS] if split and source.rows > SMALL else [tuple(GROUPS)]
-        units += [
-            Unit(f"{source.name}-{REVISION}-{'-'.join(part)}", source.paths, part, number == len(parts) - 1)
-            for number, part in enumerate(parts)
-        ]
+        whole = (tuple(GROUPS), WHOLE)
+        pieces = list(_pieces(source.rows)) if split and source.rows > SMALL else [whole]
+        for number, (groups, part) in enumerate(pieces):
+            name = f"{source.name}-{REVISION}-{'-'.join(groups)}"
+            if part != WHOLE:
+                name += f"-{part[0] + 1}of{part[1]}"
+            units.append(Unit(name, source.paths, groups, number == len(pieces) - 1, part))
     return units
+
+
+def _pieces(rows: int) -> Iterator[tuple[tuple[str, ...], tuple[int, int]]]:
+    """Groups of checks, and parts of the messages, for file sets of that size."""
+    parts = min(MOST_PARTS, -(-rows // PART_ROWS))
+    for name in GROUPS:
+        for which in range(parts if name == "messages" else 1):
+            yield (name,), (which, parts) if name == "messages" else WHOLE
 
 
 def judged(unit: Unit, out: str) -> Summary:
@@ -70,7 +87,7 @@ def judged(unit: Unit, out: str) -> Summary:
     if earlier is not None:
         return earlier
     system, _ = located(unit.paths["runs"])
-    files = FileSet({table: located(path)[1] for table, path in unit.paths.items()}, system)
+    files = FileSet({table: located(path)[1] for table, path in unit.paths.items()}, system, unit.part)
     findings, summary = Findings(), Summary()
     try:
         if unit.tells:

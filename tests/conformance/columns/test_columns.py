@@ -47,6 +47,52 @@ def test_generated_histories_are_judged_alike(judged: Any, first: int) -> None:
     assert all(often[name] >= 10 for name in NAMES), f"the generator hardly makes some anomalies: {often}"
 
 
+@pytest.mark.parametrize("parts", [2, 7])
+def test_messages_are_judged_alike_in_parts(files_of: Any, parts: int) -> None:
+    from conformance.columns import Findings, messages
+
+    logs = [h.generated(seed, f"run-{seed}") for seed in range(1500)] + [slow_reader()]
+    whole, together = Findings(), Findings()
+    messages.judge(files_of(logs), whole)
+    least = len(whole.found) // (3 * parts)
+    for part in range(parts):
+        findings = Findings()
+        messages.judge(files_of(logs, (part, parts)), findings)
+        assert len(findings.found) > least
+        together.found += findings.found
+    assert counted(together) == counted(whole)
+    assert ("lost-write", "slow reader") in {(name, run) for name, run, *_ in whole.found}
+
+
+def slow_reader() -> RunLog:
+    """Two messages prove that one is gone, of which the reader gets the second and newest last."""
+    story = h.Story("slow reader", contract="exactly-once ordered")
+    story.subscribe()
+    for number in range(12):
+        story.publish(f"v{number}")
+    for number in (0, 1, 11):
+        story.deliver(f"v{number}")
+    return story.log()  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize(
+    "texts", [[], [None], ["", "a", None, "ключ", "a"], ["x" * 9, "x" * 10], [str(n) for n in range(99)]]
+)
+def test_a_text_is_always_of_the_same_part(texts: list[str | None]) -> None:
+    import pyarrow as pa
+
+    from conformance.columns.arrays import parts_of
+
+    column = pa.array(texts, pa.string())
+    found = parts_of(column, 5).tolist()
+    by_text = dict(zip(texts, found, strict=True))
+    assert found == [by_text[text] for text in texts] and all(0 <= part < 5 for part in found)
+    elsewhere = pa.chunked_array([pa.array(["prefix", *texts, *texts], pa.string()).slice(1), column])
+    assert parts_of(elsewhere, 5).tolist() == 3 * found
+    if len(texts) == 99:
+        assert all(10 <= found.count(part) <= 35 for part in range(5))
+
+
 EDGES = [(1 << 63) - 1, 1 << 63, (1 << 64) - 2, (1 << 64) - 1]
 
 
