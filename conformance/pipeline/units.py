@@ -4,6 +4,7 @@ results: whoever asks again takes them from there, so a second analysis of a gro
 
 from __future__ import annotations
 
+import platform
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -82,32 +83,40 @@ def judged(unit: Unit, out: str) -> Summary:
     import pyarrow as pa
 
     pa.set_cpu_count(1)  # whoever spreads the work has a process for each core
-    place = joined(out, PARTS, f"{unit.name}.msgpack")
     earlier = kept(unit, out)
     if earlier is not None:
         return earlier
+    try:
+        found, summary = _anew(unit)
+    except (UsageError, OSError, pa.ArrowInvalid) as error:
+        return Summary(problems=[f"{unit.paths['runs']}: {error}"])
+    try:
+        if found is not None:
+            _write_table(found, joined(out, ANOMALIES, f"part-{unit.name}.parquet"))
+        write(joined(out, PARTS, f"{unit.name}.msgpack"), packed(summary))
+    except OSError as error:
+        return Summary(problems=[f"{out}: cannot be written on {platform.node()}: {error}"])
+    return summary
+
+
+def _anew(unit: Unit) -> tuple[pa.Table | None, Summary]:
+    """The table of the findings, if there are any, and the summary."""
     system, _ = located(unit.paths["runs"])
     files = FileSet({table: located(path)[1] for table, path in unit.paths.items()}, system, unit.part)
     findings, summary = Findings(), Summary()
-    try:
-        if unit.tells:
-            files.check()
-            _tell(files, summary)
-        for group in unit.groups:
-            for check in GROUPS[group]:
-                check(files, findings)
-    except (UsageError, OSError, pa.ArrowInvalid) as error:
-        return Summary(problems=[f"{unit.paths['runs']}: {error}"])
+    if unit.tells:
+        files.check()
+        _tell(files, summary)
+    for group in unit.groups:
+        for check in GROUPS[group]:
+            check(files, findings)
     runs = {row["run"]: row for row in files.runs}
-    if findings.found:
-        table = _table(findings, runs)
+    table = _table(findings, runs) if findings.found else None
+    if table is not None:
         _count(table, runs, summary)
-        _write_table(table, joined(out, ANOMALIES, f"part-{unit.name}.parquet"))
     for (measure, run), histogram in findings.latencies.items():
-        part = Summary(latencies={(*_cell(runs[run]), measure): histogram})
-        summary.add(part)
-    write(place, packed(summary))
-    return summary
+        summary.add(Summary(latencies={(*_cell(runs[run]), measure): histogram}))
+    return table, summary
 
 
 def kept(unit: Unit, out: str) -> Summary | None:

@@ -276,6 +276,15 @@ def test_a_part_that_was_lost_is_judged_again(tmp_path: Path) -> None:
     assert {**analysed(folder, out), "seconds": 0} == {**before, "seconds": 0}
 
 
+def test_results_that_cannot_be_written_are_told(tmp_path: Path) -> None:
+    folder, out = journal(tmp_path / "j"), tmp_path / "out"
+    out.mkdir()
+    (out / "parts").write_text("no folder")
+    with pytest.raises(UsageError, match="out: cannot be written on"):
+        analysed(folder, out)
+    assert not (out / "analysis.json").exists()
+
+
 def test_a_failed_analysis_leaves_no_older_summary(tmp_path: Path) -> None:
     folder, out = journal(tmp_path / "j"), tmp_path / "out"
     analysed(folder, out)
