@@ -52,6 +52,17 @@ class FileSet:
         ).to_pylist()
         return rows
 
+    @cached_property
+    def faults(self) -> dict[str, list[str]]:
+        """By run the names of the faults that touched a frame; runs without any are left out."""
+        import pyarrow.compute as pc
+
+        rows = self.read_where("frames", ("run", "fault"), lambda part: pc.not_equal(part["fault"], ""))
+        found: dict[str, set[str]] = {}
+        for row in rows.group_by(["run", "fault"]).aggregate([]).to_pylist():
+            found.setdefault(row["run"], set()).update(filter(None, row["fault"].split(",")))
+        return {run: sorted(names) for run, names in found.items()}
+
     def read(self, table: str, *columns: str) -> pa.Table:
         """Columns of a table. No threads: whoever spreads the work has a process for each core."""
         with self._opened(table, columns) as file:
@@ -62,6 +73,19 @@ class FileSet:
         """Reads each of these columns when it is asked for, so that few are in memory as they were read."""
         with self._opened(table, columns) as file:
             yield lambda name: file.read(columns=[name], use_threads=False)[name]
+
+    def read_where(
+        self, table: str, columns: Sequence[str], wanted: Callable[[pa.Table], pa.ChunkedArray]
+    ) -> pa.Table:
+        """The rows for which `wanted` has true, read piece by piece: few of many are little in memory."""
+        import pyarrow as pa
+
+        with self._opened(table, columns) as file:
+            parts = [file.schema_arrow.empty_table().select(columns)] if not file.num_row_groups else []
+            for number in range(file.num_row_groups):
+                part = file.read_row_group(number, columns=list(columns), use_threads=False)
+                parts.append(part.filter(wanted(part)))
+        return pa.concat_tables(parts)
 
     def _opened(self, table: str, columns: Sequence[str]) -> pq.ParquetFile:
         import pyarrow.parquet as pq

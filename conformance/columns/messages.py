@@ -6,6 +6,7 @@ value of the message: nothing but the readers of a log looks at messages of othe
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import copy
 from typing import TYPE_CHECKING
 
@@ -21,18 +22,25 @@ if TYPE_CHECKING:
     from conformance.columns.arrays import Ints, Mask
 
 
-class _Ops:
-    """The columns of the table ``ops`` that tell of messages; `value` has those of this part only."""
+#: What is read of the table ``ops``.
+COLUMNS = ("run", "seq", "t_ns", "process", "f", "outcome", "key", "value", "offset")
 
-    def __init__(self, files: FileSet) -> None:
-        names = ("run", "seq", "t_ns", "process", "f", "outcome", "key", "value", "offset")
-        with files.column_by_column("ops", *names) as column:
-            self.run, self.process = Codes(column("run")), Codes(column("process"), empty=True)
-            self.f, self.outcome = Codes(column("f")), Codes(column("outcome"))
-            self.key, self.texts = Codes(column("key"), empty=True), column("value")
-            self.value = self._values(files.part)
-            self.seq, self.t_ns = numbers(column("seq")), numbers(column("t_ns"))
-            self.offset, self.has_offset = unsigned(column("offset"))
+
+class Ops:
+    """The columns of the table ``ops`` that tell of messages.
+
+    Args:
+        column: Reads one of `COLUMNS`.
+        part: The messages of which `value` is filled.
+    """
+
+    def __init__(self, column: Callable[[str], pa.ChunkedArray], part: tuple[int, int] = WHOLE) -> None:
+        self.run, self.process = Codes(column("run")), Codes(column("process"), empty=True)
+        self.f, self.outcome = Codes(column("f")), Codes(column("outcome"))
+        self.key, self.texts = Codes(column("key"), empty=True), column("value")
+        self.value = self._values(part)
+        self.seq, self.t_ns = numbers(column("seq")), numbers(column("t_ns"))
+        self.offset, self.has_offset = unsigned(column("offset"))
         self.ok = self.outcome.are("ok")
         self.is_publish, self.is_delivery = self.f.are("publish"), self.f.are("deliver")
         #: The log of each row.
@@ -47,7 +55,7 @@ class _Ops:
     def _only(self, mask: Mask) -> Codes:
         return Codes(pc.if_else(pa.array(mask), self.texts, pa.scalar(None, pa.string())))
 
-    def with_the_values_of(self, mask: Mask) -> _Ops:
+    def with_the_values_of(self, mask: Mask) -> Ops:
         """The same rows, where only the messages stand that one of these rows names."""
         names = pc.unique(self.texts.filter(pa.array(mask)))
         other = copy(self)
@@ -55,10 +63,10 @@ class _Ops:
         return other
 
 
-class _Fates:
+class Fates:
     """One element for each message of a log, as `conformance.checkers.history.Fate` has it."""
 
-    def __init__(self, ops: _Ops) -> None:
+    def __init__(self, ops: Ops) -> None:
         publishes = ops.is_publish
         self.ops = ops
         self.rows = np.flatnonzero((publishes | ops.is_delivery) & (ops.value.codes >= 0))
@@ -120,7 +128,7 @@ class _Fates:
 class _Readers:
     """One element for each reader of the logs in `logs`, ordered by log."""
 
-    def __init__(self, fates: _Fates, logs: Ints) -> None:
+    def __init__(self, fates: Fates, logs: Ints) -> None:
         ops = fates.ops
         rows = np.flatnonzero(ops.ok & (ops.is_delivery | ops.f.are("subscribe")))
         rows = rows[np.isin(ops.log[rows], logs)]
@@ -139,7 +147,7 @@ class _Readers:
         placed = ops.is_delivery[rows] & ops.has_offset[rows] & np.asarray(ops.texts.is_valid())[rows]
         self.lowest, self.highest, self.placed = bounds(many, self._codes[placed], ops.offset[rows[placed]])
 
-    def meet(self, fates: _Fates) -> None:
+    def meet(self, fates: Fates) -> None:
         """Count these messages among those that the readers may have got."""
         message = np.full(len(fates.ops.seq), -1)
         message[fates.rows] = fates.codes
@@ -150,8 +158,9 @@ class _Readers:
 
 def judge(files: FileSet, findings: Findings) -> None:
     """All checks of messages, and the latencies that the client saw."""
-    ops = _Ops(files)
-    fates = _Fates(ops)
+    with files.column_by_column("ops", *COLUMNS) as column:
+        ops = Ops(column, files.part)
+    fates = Fates(ops)
     runs, run = ops.run.names.to_pylist(), ops.run.codes[fates.where]
     findings.time("publish-confirm", runs, run, fates.sent_ns, fates.acked_ns)
     findings.time("publish-deliver", runs, run, fates.sent_ns, fates.delivered_ns)
@@ -163,7 +172,7 @@ def judge(files: FileSet, findings: Findings) -> None:
     _missing(files, fates, findings)
 
 
-def _duplicates(fates: _Fates, findings: Findings) -> None:
+def _duplicates(fates: Fates, findings: Findings) -> None:
     twice = fates.placed & (fates.lowest < fates.highest)
     often = ~fates.placed & (fates.sent > 0) & (fates.sent < fates.delivered)
     for i in np.flatnonzero(twice | often).tolist():
@@ -175,7 +184,7 @@ def _duplicates(fates: _Fates, findings: Findings) -> None:
         fates.add(findings, "duplicate", i, (fates.delivered_seq[i], fates.last_delivered_seq[i]), detail)
 
 
-def _missing(files: FileSet, fates: _Fates, findings: Findings) -> None:
+def _missing(files: FileSet, fates: Fates, findings: Findings) -> None:
     """Those that were acknowledged and never delivered: lost, or not seen when the log was drained."""
     ops = fates.ops
     missing = np.flatnonzero((fates.acked > 0) & (fates.delivered == 0))
@@ -201,7 +210,7 @@ def _missing(files: FileSet, fates: _Fates, findings: Findings) -> None:
             fates.add(findings, "unseen", i, seqs, "drained")
 
 
-def _complete(fates: _Fates, readers: _Readers, missing: Ints) -> None:
+def _complete(fates: Fates, readers: _Readers, missing: Ints) -> None:
     """Let the readers know of the messages of other parts that could prove one of the missing ones lost.
 
     That takes a message which was sent after a missing one was acknowledged. Of most readers the newest of
@@ -218,10 +227,10 @@ def _complete(fates: _Fates, readers: _Readers, missing: Ints) -> None:
     since = np.full(len(latest), np.iinfo(np.int64).max)
     np.minimum.at(since, readers.log[open_ones], readers.newest_sent[open_ones])
     late = ops.is_publish & ops.outcome.are("invoke") & (ops.seq > since[ops.log])
-    readers.meet(_Fates(ops.with_the_values_of(late)))
+    readers.meet(Fates(ops.with_the_values_of(late)))
 
 
-def _witnesses(fates: _Fates, readers: _Readers, i: int, among: slice, ordered: bool) -> Ints:
+def _witnesses(fates: Fates, readers: _Readers, i: int, among: slice, ordered: bool) -> Ints:
     """The processes of readers that prove that a message is gone: they read around it, or past it."""
     hit = np.zeros(among.stop - among.start, bool)
     if ordered:

@@ -220,6 +220,43 @@ def test_a_mutant_gives_itself_away_by_columns_too(judged: Any, tmp_path: Path) 
     assert not [run for run, _ in bad if clients[run][0] == "reference"]
 
 
+def test_messages_in_findings_are_told_as_the_checkers_know_them(files_of: Any, judged: Any) -> None:
+    from conformance.checkers.history import fates
+    from conformance.columns import drill_down
+
+    logs = [h.generated(seed, f"run-{seed}") for seed in range(300)]
+    found = judged(logs).found
+    rows = drill_down.messages_in(files_of(logs), found).to_pylist()
+    known = {(log.run.run, *key): fate for log in logs for key, fate in fates(log.ops).items()}
+    for row in rows:
+        fate = known[row["run"], row["key"], row["value"]]
+        for name in (*drill_down.COUNTS, *drill_down.SEQS, "acked_offset"):
+            assert row[name] == getattr(fate, name), (row, fate)
+        ends = (min(fate.offsets), max(fate.offsets)) if fate.offsets else (None, None)
+        assert (row["lowest"], row["highest"]) == ends
+    named = {
+        (run, name, key, value)
+        for name, run, key, value, *_ in found
+        if name not in drill_down._OTHERS and (run, key, value) in known
+    }
+    assert {(row["run"], row["anomaly"], row["key"], row["value"]) for row in rows} == named
+    assert len(rows) == len(named) > 300
+
+
+def test_of_a_run_only_the_first_messages_are_told(files_of: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from conformance.columns import drill_down
+
+    monkeypatch.setattr(drill_down, "PER_RUN", 2)
+    stories = [h.Story(name) for name in ("a", "b")]
+    for story in stories:
+        for number in range(5):
+            story.publish(f"v{number}")
+    logs = [story.log() for story in stories]
+    found = [("duplicate", log.run.run, "q", f"v{n}", "", [], "") for log in logs for n in range(5)]
+    rows = drill_down.messages_in(files_of(logs), found).to_pylist()
+    assert [(row["run"], row["value"]) for row in rows] == [(r, v) for r in "ab" for v in ("v0", "v1")]
+
+
 def test_latencies_are_exact(judged: Any) -> None:
     story = h.Story("r")
     for n in range(101):
