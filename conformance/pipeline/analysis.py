@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from conformance.columns import drill_down
+from conformance.pipeline.comparison import compare
 from conformance.pipeline.places import joined, located, names_in, remove, write
 from conformance.pipeline.sources import Source
 from conformance.pipeline.summary import CELL, QUANTILES, Summary
@@ -26,8 +27,18 @@ DOCUMENT = "analysis.json"
 Judge = Callable[[Sequence[Unit], str, int], Summary]
 
 
-def run_analysis(sources: Sequence[Source], out: str, judge: Judge) -> dict[str, Any]:
+def run_analysis(
+    sources: Sequence[Source],
+    out: str,
+    judge: Judge,
+    before: Mapping[str, Any] | None = None,
+    baseline: str = "",
+) -> dict[str, Any]:
     """Analyse sealed journals; returns what ``analysis.json`` holds.
+
+    Args:
+        before: The document of an earlier analysis to compare with.
+        baseline: What that is called.
 
     Writes ``anomalies``, ``messages`` (those that a finding names), ``latencies``, ``matrix``, ``faults``
     (the matrix by fault) and ``harness`` as Parquet, and ``analysis.json``. What an earlier analysis of the
@@ -62,11 +73,14 @@ def run_analysis(sources: Sequence[Source], out: str, judge: Judge) -> dict[str,
         "matrix": matrix,
         "faults": faults,
         "harness": _worst(harness),
+        "comparison": compare({"matrix": matrix}, before, baseline) if before is not None else None,
         "seconds": round(time.monotonic() - begun, 3),
         "out": out,
     }
-    write(joined(out, DOCUMENT), msgspec.json.format(msgspec.json.encode(document), indent=1) + b"\n")
-    return document
+    content = msgspec.json.encode(document)
+    write(joined(out, DOCUMENT), msgspec.json.format(content, indent=1) + b"\n")
+    plain: dict[str, Any] = msgspec.json.decode(content)
+    return plain
 
 
 def _tidy(out: str, units: Sequence[Unit], summary: Summary) -> None:
