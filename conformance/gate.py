@@ -159,9 +159,10 @@ def decide(
     findings = []
     for key in [*rows, *(key for key in before if key not in rows)]:
         now, then = rows.get(key), before.get(key)
-        change = _change(now, then, baseline is not None, levels, 0 < failed[key] < ran[key])
+        sometimes = 0 < failed[key] < ran[key]
+        change = change_of(now, then, has_baseline=baseline is not None, levels=levels, sometimes=sometimes)
         if change is not None:
-            findings.append(_finding(change, now, then, failed[key], ran[key]))
+            findings.append(finding_of(change, now, then, failed[key], ran[key]))
     findings.sort(key=lambda found: list(Change).index(found.change))
     complete = all(run.complete for run in runs)
     executed = executed_share(rows.values())
@@ -208,9 +209,21 @@ def _weight(row: Result) -> int:
     }.get(row.verdict, 0)
 
 
-def _change(
-    now: Result | None, then: Result | None, has_baseline: bool, levels: Sequence[str], sometimes: bool
+def change_of(
+    now: Result | None,
+    then: Result | None,
+    *,
+    has_baseline: bool,
+    levels: Sequence[str] = ("MUST",),
+    sometimes: bool = False,
 ) -> Change | None:
+    """What is to be said of a row; None if it is no news.
+
+    Args:
+        then: The row of the baseline, if it has one.
+        levels: Those at which no failure is tolerated.
+        sometimes: It fails in some of the runs and passes in others.
+    """
     if now is None or now.verdict in SKIPPED:
         return Change.VANISHED if then is not None and was_executed(then) else None
     if not was_executed(now):
@@ -241,7 +254,8 @@ def _failure(now: Result, then: Result | None, levels: Sequence[str], sometimes:
     return Change.FAILS
 
 
-def _finding(change: Change, now: Result | None, then: Result | None, failed: int, runs: int) -> Finding:
+def finding_of(change: Change, now: Result | None, then: Result | None, failed: int, runs: int) -> Finding:
+    """The row as it is told; see `Finding` for `failed` and `runs`."""
     row = now or then
     assert row is not None
     return Finding(

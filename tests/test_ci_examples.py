@@ -1,11 +1,13 @@
 """`ci/examples` are what the two services read, and their commands run in a project outside of this tree.
 
-The project has an adapter, a file of known failures and a baseline. The commands are those of the examples,
-word for word; only the installation is left out, and one scenario instead of all is run.
+There is such a project in Python and one in Node, with an adapter, a file of known failures and a baseline.
+The commands are those of the examples, word for word; only the installation of fakebrokers is left out, and
+one scenario instead of all is run.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -25,6 +27,9 @@ TOP = Path(__file__).parents[1]
 EXAMPLES = TOP / "ci" / "examples"
 FIXTURE = ("github-workflow.yml", "gitlab-fixture.yml")
 GATE = ("github-gate.yml", "gitlab-gate.yml")
+FIXTURE_NODE = ("github-fixture-node.yml", "gitlab-fixture-node.yml")
+GATE_NODE = ("github-gate-node.yml", "gitlab-gate-node.yml")
+ALL = (*FIXTURE, *GATE, *FIXTURE_NODE, *GATE_NODE)
 
 
 def document(name: str) -> dict[Any, Any]:
@@ -68,10 +73,10 @@ def run(command: str, folder: Path, **more: str) -> subprocess.CompletedProcess[
 
 
 def test_nothing_else_is_there() -> None:
-    assert {path.name for path in EXAMPLES.iterdir()} == {*FIXTURE, *GATE}
+    assert {path.name for path in EXAMPLES.iterdir()} == set(ALL)
 
 
-@pytest.mark.parametrize("name", [*FIXTURE, *GATE])
+@pytest.mark.parametrize("name", ALL)
 def test_it_has_the_shape_that_the_service_wants(name: str) -> None:
     found = document(name)
     if name.startswith("github"):
@@ -85,7 +90,7 @@ def test_it_has_the_shape_that_the_service_wants(name: str) -> None:
         assert job(name)["artifacts"]["when"] == "always"
 
 
-@pytest.mark.parametrize("names", [FIXTURE, GATE], ids=["fixture", "gate"])
+@pytest.mark.parametrize("names", [FIXTURE, GATE, FIXTURE_NODE, GATE_NODE], ids=lambda names: names[0])
 def test_both_services_run_the_same(names: tuple[str, str]) -> None:
     github, gitlab = (commands(name) for name in names)
     assert [line.replace(" --junitxml junit.xml", "") for line in gitlab] == github
@@ -120,7 +125,10 @@ def project(folder: Path, *client: str, known: str = "") -> None:
 
 def judge(name: str, folder: Path, **more: str) -> subprocess.CompletedProcess[str]:
     """Run the example's commands on one scenario; how the gate ended."""
-    conform, gate = commands(name)
+    *before, conform, gate = commands(name)
+    for command in before:
+        done = run(command, folder)
+        assert done.returncode == 0, done.stdout + done.stderr
     assert conform.startswith("fakebrokers conform ") and gate.startswith("fakebrokers gate ")
     done = run(conform.replace(" --report", " RMQS-3.02 --report"), folder)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -153,3 +161,87 @@ def test_the_gate_stops_a_new_failure_and_lets_a_known_one_pass(tmp_path: Path) 
     project(tmp_path, *defective, known=known)
     done = judge("gitlab-gate.yml", tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+# the same in Node
+
+NODE = TOP / "conformance" / "helpers" / "node"
+CLIENT = TOP / "conformance" / "adapters" / "rabbitmq-stream-js"
+
+
+def node_project(folder: Path) -> None:
+    """Its description, and what `npm ci` wants: it depends on nothing, so that nothing is fetched."""
+    for program in ("node", "npm"):
+        if shutil.which(program) is None:
+            pytest.skip(f"missing: {program} (apt-get install nodejs npm)")
+    about = {"name": "shop", "version": "1.0.0"}
+    test = "node --test --test-reporter=junit --test-reporter-destination=junit.xml"
+    described = {**about, "private": True, "type": "module", "scripts": {"test": test}}
+    (folder / "package.json").write_text(json.dumps(described))
+    lock = {**about, "lockfileVersion": 3, "requires": True, "packages": {"": about}}
+    (folder / "package-lock.json").write_text(json.dumps(lock))
+
+
+NODE_TEST = """
+import assert from "node:assert/strict"
+import { once } from "node:events"
+import { connect } from "node:net"
+import { test } from "node:test"
+import { serve } from "./fakebrokers.mjs"
+
+test("a shop that reaches its broker", async () => {
+  const broker = await serve("rabbitmq-stream")
+  const socket = connect(broker.port, broker.host)
+  await once(socket, "connect")
+  socket.destroy()
+  assert.ok(await broker.call("create_stream", { name: "orders" }) !== null)
+  await broker.stop()
+})
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", FIXTURE_NODE)
+def test_the_fixture_in_a_node_project(name: str, tmp_path: Path) -> None:
+    node_project(tmp_path)
+    (tmp_path / "test").mkdir()
+    shutil.copy(NODE / "fakebrokers.mjs", tmp_path / "test")
+    (tmp_path / "test" / "shop.test.mjs").write_text(NODE_TEST)
+    for command in commands(name):
+        done = run(command, tmp_path, CI="")
+        assert done.returncode != ExitCode.USAGE, done.stderr
+        if "doctor" not in command:  # that one says what the machine lacks
+            assert done.returncode == 0, done.stdout + done.stderr
+    told = ElementTree.parse(tmp_path / "junit.xml").getroot()
+    names = [case.get("name") for case in told.iter("testcase")]
+    assert "a shop that reaches its broker" in names and not list(told.iter("failure"))
+    assert all((tmp_path / path).exists() for path in (uploaded(name) if "gitlab" in name else ()))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", GATE_NODE)
+def test_the_gate_in_a_node_project(name: str, tmp_path: Path) -> None:
+    """The adapter is that of a stock client, copied out of the tree with what it imports."""
+    node_project(tmp_path)
+    if not (CLIENT / "node_modules" / "rabbitmq-stream-js-client").is_dir():
+        pytest.skip(
+            "missing: rabbitmq-stream-js-client (cd conformance/adapters/rabbitmq-stream-js && npm ci)"
+        )
+    (tmp_path / "conformance").mkdir()
+    shutil.copytree(TOP / "conformance" / "adapters" / "_node", tmp_path / "_node")
+    shutil.copy(CLIENT / "adapter.mjs", tmp_path / "conformance")
+    (tmp_path / "conformance" / "node_modules").symlink_to((CLIENT / "node_modules").resolve())
+    (tmp_path / "conformance" / "known-failures.toml").write_text("version = 1\n")
+    done = judge(name, tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert re.search(r"^rabbitmq-stream-js-client (\S+) against \1$", done.stdout, re.MULTILINE)
+    assert uploaded(name) and all((tmp_path / path).exists() for path in uploaded(name))
+    (suite,) = ElementTree.parse(tmp_path / "report" / "junit.xml").getroot()
+    assert (suite.get("tests"), suite.get("failures")) == ("1", "0")
+    baseline = tmp_path / "conformance" / "baseline.json"
+    earlier = json.loads(baseline.read_text())
+    earlier["results"].append({**earlier["results"][0], "id": "RMQS-3.01"})
+    baseline.write_text(json.dumps(earlier))
+    done = run(commands(name)[-1], tmp_path)
+    assert done.returncode == ExitCode.REGRESSION, done.stdout + done.stderr
+    assert "vanished" in done.stdout and "RMQS-3.01/rabbitmq-stream" in done.stdout

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -14,11 +15,15 @@ from fakebrokers.errors import UsageError
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    import pyarrow.parquet as pq
 
 #: Columns with few different texts: Parquet's own dictionaries are taken over.
 _REPETITIVE = frozenset(
     ("run", "process", "f", "outcome", "key", "error", "connection", "peer", "tap", "role", "scope", "kind")
 ) | {"direction", "name"}
+
+#: The part that is all of it.
+WHOLE = (0, 1)
 
 
 class FileSet:
@@ -27,11 +32,15 @@ class FileSet:
     Args:
         paths: Of each table's file; a path, or one that `filesystem` understands.
         filesystem: Where they lie (``pyarrow.fs``); None for this machine.
+        part: Which messages are judged, where that is split: those of part k of n (k, n).
     """
 
-    def __init__(self, paths: Mapping[str, str], filesystem: Any = None) -> None:
+    def __init__(
+        self, paths: Mapping[str, str], filesystem: Any = None, part: tuple[int, int] = WHOLE
+    ) -> None:
         self.paths = paths
         self.filesystem = filesystem
+        self.part = part
 
     @cached_property
     def runs(self) -> list[dict[str, Any]]:
@@ -43,16 +52,49 @@ class FileSet:
         ).to_pylist()
         return rows
 
+    @cached_property
+    def faults(self) -> dict[str, list[str]]:
+        """By run the names of the faults that touched a frame; runs without any are left out."""
+        import pyarrow.compute as pc
+
+        rows = self.read_where("frames", ("run", "fault"), lambda part: pc.not_equal(part["fault"], ""))
+        found: dict[str, set[str]] = {}
+        for row in rows.group_by(["run", "fault"]).aggregate([]).to_pylist():
+            found.setdefault(row["run"], set()).update(filter(None, row["fault"].split(",")))
+        return {run: sorted(names) for run, names in found.items()}
+
     def read(self, table: str, *columns: str) -> pa.Table:
         """Columns of a table. No threads: whoever spreads the work has a process for each core."""
+        with self._opened(table, columns) as file:
+            return file.read(columns=list(columns), use_threads=False)
+
+    @contextmanager
+    def column_by_column(self, table: str, *columns: str) -> Iterator[Callable[[str], pa.ChunkedArray]]:
+        """Reads each of these columns when it is asked for, so that few are in memory as they were read."""
+        with self._opened(table, columns) as file:
+            yield lambda name: file.read(columns=[name], use_threads=False)[name]
+
+    def read_where(
+        self, table: str, columns: Sequence[str], wanted: Callable[[pa.Table], pa.ChunkedArray]
+    ) -> pa.Table:
+        """The rows for which `wanted` has true, read piece by piece: few of many are little in memory."""
+        import pyarrow as pa
+
+        with self._opened(table, columns) as file:
+            parts = [file.schema_arrow.empty_table().select(columns)] if not file.num_row_groups else []
+            for number in range(file.num_row_groups):
+                part = file.read_row_group(number, columns=list(columns), use_threads=False)
+                parts.append(part.filter(wanted(part)))
+        return pa.concat_tables(parts)
+
+    def _opened(self, table: str, columns: Sequence[str]) -> pq.ParquetFile:
         import pyarrow.parquet as pq
 
-        with pq.ParquetFile(
+        return pq.ParquetFile(
             self.paths[table],
             filesystem=self.filesystem,
             read_dictionary=[name for name in columns if name in _REPETITIVE],
-        ) as file:
-            return file.read(columns=list(columns), use_threads=False)
+        )
 
     def rows(self, table: str, places: npt.NDArray[np.int64], *columns: str) -> list[dict[str, Any]]:
         """A few whole rows, by their places in the file."""

@@ -1,43 +1,73 @@
 """What became of each message: `lost-write`, `unseen`, `duplicate`, `G1a`, and what the client waited.
 
-Twin of `conformance.checkers.data` and `conformance.checkers.history`.
+Twin of `conformance.checkers.data` and `conformance.checkers.history`. A hot run is judged in parts, by the
+value of the message: nothing but the readers of a log looks at messages of other parts, see `_complete`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from copy import copy
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
-from conformance.columns.arrays import Codes, bounds, first, group, last, least, numbers, unsigned
-from conformance.columns.fileset import FileSet
+from conformance.columns.arrays import Codes, bounds, first, group, last, least, numbers, parts_of, unsigned
+from conformance.columns.fileset import WHOLE, FileSet
 from conformance.columns.findings import Findings
 
 if TYPE_CHECKING:
     from conformance.columns.arrays import Ints, Mask
 
 
-class _Ops:
-    """The columns of the table ``ops`` that tell of messages."""
+#: What is read of the table ``ops``.
+COLUMNS = ("run", "seq", "t_ns", "process", "f", "outcome", "key", "value", "offset")
 
-    def __init__(self, files: FileSet) -> None:
-        rows = files.read("ops", "run", "seq", "t_ns", "process", "f", "outcome", "key", "value", "offset")
-        self.run, self.process = Codes(rows["run"]), Codes(rows["process"], empty=True)
-        self.f, self.outcome = Codes(rows["f"]), Codes(rows["outcome"])
-        self.key, self.value = Codes(rows["key"], empty=True), Codes(rows["value"])
-        self.seq, self.t_ns = numbers(rows["seq"]), numbers(rows["t_ns"])
-        self.offset, self.has_offset = unsigned(rows["offset"])
+
+class Ops:
+    """The columns of the table ``ops`` that tell of messages.
+
+    Args:
+        column: Reads one of `COLUMNS`.
+        part: The messages of which `value` is filled.
+    """
+
+    def __init__(self, column: Callable[[str], pa.ChunkedArray], part: tuple[int, int] = WHOLE) -> None:
+        self.run, self.process = Codes(column("run")), Codes(column("process"), empty=True)
+        self.f, self.outcome = Codes(column("f")), Codes(column("outcome"))
+        self.key, self.texts = Codes(column("key"), empty=True), column("value")
+        self.value = self._values(part)
+        self.seq, self.t_ns = numbers(column("seq")), numbers(column("t_ns"))
+        self.offset, self.has_offset = unsigned(column("offset"))
         self.ok = self.outcome.are("ok")
-        self.is_delivery = self.f.are("deliver")
+        self.is_publish, self.is_delivery = self.f.are("publish"), self.f.are("deliver")
         #: The log of each row.
         self.log = self.run.codes * len(self.key) + self.key.codes
 
+    def _values(self, part: tuple[int, int]) -> Codes:
+        if part == WHOLE:
+            return Codes(self.texts)
+        which, parts = part
+        return self._only(parts_of(self.texts, parts) == which)
 
-class _Fates:
+    def _only(self, mask: Mask) -> Codes:
+        return Codes(pc.if_else(pa.array(mask), self.texts, pa.scalar(None, pa.string())))
+
+    def with_the_values_of(self, mask: Mask) -> Ops:
+        """The same rows, where only the messages stand that one of these rows names."""
+        names = pc.unique(self.texts.filter(pa.array(mask)))
+        other = copy(self)
+        other.value = self._only(np.asarray(pc.is_in(self.texts, pc.drop_null(names))))
+        return other
+
+
+class Fates:
     """One element for each message of a log, as `conformance.checkers.history.Fate` has it."""
 
-    def __init__(self, ops: _Ops) -> None:
-        publishes = ops.f.are("publish")
+    def __init__(self, ops: Ops) -> None:
+        publishes = ops.is_publish
         self.ops = ops
         self.rows = np.flatnonzero((publishes | ops.is_delivery) & (ops.value.codes >= 0))
         self.codes, self.many = group(
@@ -98,32 +128,39 @@ class _Fates:
 class _Readers:
     """One element for each reader of the logs in `logs`, ordered by log."""
 
-    def __init__(self, fates: _Fates, logs: Ints) -> None:
+    def __init__(self, fates: Fates, logs: Ints) -> None:
         ops = fates.ops
         rows = np.flatnonzero(ops.ok & (ops.is_delivery | ops.f.are("subscribe")))
         rows = rows[np.isin(ops.log[rows], logs)]
         codes, many = group(ops.log[rows], ops.process.codes[rows])
-        message = np.full(len(ops.seq), -1)
-        message[fates.rows] = fates.codes
-        got = ops.is_delivery[rows] & (message[rows] >= 0)
-        newest = np.zeros(many, np.int64)
-        np.maximum.at(newest, codes[got], np.maximum(fates.sent_seq[message[rows[got]]], 0))
-        got &= ops.has_offset[rows]
-        lowest, highest, placed = bounds(many, codes[got], ops.offset[rows[got]])
         where = np.empty(many, np.int64)
         where[codes] = rows
         order = np.argsort(ops.log[where], kind="stable")
+        place = np.empty(many, np.int64)
+        place[order] = np.arange(many)
+        self._rows, self._codes = rows, place[codes]
         self.log = ops.log[where][order]
         self.process = ops.process.codes[where][order]
-        self.first_seq = first(many, codes, ops.seq[rows])[order]
-        self.newest_sent = newest[order]
-        self.lowest, self.highest, self.placed = lowest[order], highest[order], placed[order]
+        self.first_seq = first(many, self._codes, ops.seq[rows])
+        self.newest_sent = np.zeros(many, np.int64)
+        self.meet(fates)
+        placed = ops.is_delivery[rows] & ops.has_offset[rows] & np.asarray(ops.texts.is_valid())[rows]
+        self.lowest, self.highest, self.placed = bounds(many, self._codes[placed], ops.offset[rows[placed]])
+
+    def meet(self, fates: Fates) -> None:
+        """Count these messages among those that the readers may have got."""
+        message = np.full(len(fates.ops.seq), -1)
+        message[fates.rows] = fates.codes
+        message = message[self._rows]
+        got = fates.ops.is_delivery[self._rows] & (message >= 0)
+        np.maximum.at(self.newest_sent, self._codes[got], np.maximum(fates.sent_seq[message[got]], 0))
 
 
 def judge(files: FileSet, findings: Findings) -> None:
     """All checks of messages, and the latencies that the client saw."""
-    ops = _Ops(files)
-    fates = _Fates(ops)
+    with files.column_by_column("ops", *COLUMNS) as column:
+        ops = Ops(column, files.part)
+    fates = Fates(ops)
     runs, run = ops.run.names.to_pylist(), ops.run.codes[fates.where]
     findings.time("publish-confirm", runs, run, fates.sent_ns, fates.acked_ns)
     findings.time("publish-deliver", runs, run, fates.sent_ns, fates.delivered_ns)
@@ -135,7 +172,7 @@ def judge(files: FileSet, findings: Findings) -> None:
     _missing(files, fates, findings)
 
 
-def _duplicates(fates: _Fates, findings: Findings) -> None:
+def _duplicates(fates: Fates, findings: Findings) -> None:
     twice = fates.placed & (fates.lowest < fates.highest)
     often = ~fates.placed & (fates.sent > 0) & (fates.sent < fates.delivered)
     for i in np.flatnonzero(twice | often).tolist():
@@ -147,7 +184,7 @@ def _duplicates(fates: _Fates, findings: Findings) -> None:
         fates.add(findings, "duplicate", i, (fates.delivered_seq[i], fates.last_delivered_seq[i]), detail)
 
 
-def _missing(files: FileSet, fates: _Fates, findings: Findings) -> None:
+def _missing(files: FileSet, fates: Fates, findings: Findings) -> None:
     """Those that were acknowledged and never delivered: lost, or not seen when the log was drained."""
     ops = fates.ops
     missing = np.flatnonzero((fates.acked > 0) & (fates.delivered == 0))
@@ -159,6 +196,8 @@ def _missing(files: FileSet, fates: _Fates, findings: Findings) -> None:
     ordered = files.by_run(ops.run, lambda run: "ordered" in run["contract"].split(), default=False)
     readers = _Readers(fates, np.unique(logs))
     begin, end = np.searchsorted(readers.log, logs), np.searchsorted(readers.log, logs, "right")
+    if files.part != WHOLE:
+        _complete(fates, readers, missing[ordered[ops.run.codes[fates.where[missing]]]])
     for i, log, b, e in zip(missing.tolist(), logs.tolist(), begin, end, strict=True):
         in_order = bool(ordered[ops.run.codes[fates.where[i]]])
         witnesses = _witnesses(fates, readers, i, slice(b, e), in_order)
@@ -171,7 +210,27 @@ def _missing(files: FileSet, fates: _Fates, findings: Findings) -> None:
             fates.add(findings, "unseen", i, seqs, "drained")
 
 
-def _witnesses(fates: _Fates, readers: _Readers, i: int, among: slice, ordered: bool) -> Ints:
+def _complete(fates: Fates, readers: _Readers, missing: Ints) -> None:
+    """Let the readers know of the messages of other parts that could prove one of the missing ones lost.
+
+    That takes a message which was sent after a missing one was acknowledged. Of most readers the newest of
+    this part shows as much, so that what is left to look at is the end of the log.
+    """
+    ops = fates.ops
+    if not len(missing) or not len(readers.log):
+        return
+    latest = np.zeros(int(ops.log.max()) + 1, np.int64)  # when the last of the missing was acknowledged
+    np.maximum.at(latest, ops.log[fates.where[missing]], fates.acked_seq[missing])
+    open_ones = readers.newest_sent <= latest[readers.log]
+    if not open_ones.any():
+        return
+    since = np.full(len(latest), np.iinfo(np.int64).max)
+    np.minimum.at(since, readers.log[open_ones], readers.newest_sent[open_ones])
+    late = ops.is_publish & ops.outcome.are("invoke") & (ops.seq > since[ops.log])
+    readers.meet(Fates(ops.with_the_values_of(late)))
+
+
+def _witnesses(fates: Fates, readers: _Readers, i: int, among: slice, ordered: bool) -> Ints:
     """The processes of readers that prove that a message is gone: they read around it, or past it."""
     hit = np.zeros(among.stop - among.start, bool)
     if ordered:

@@ -5,6 +5,7 @@ Twin of `conformance.checkers.wire.phantom_confirm`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,8 +31,8 @@ from fakebrokers.core.frames import Role
 if TYPE_CHECKING:
     from conformance.columns.arrays import Ints, Unsigned
 
-#: Numbers that surely fit 64 bits, written as `str` writes them.
-_PLAIN = r"^(0|[1-9][0-9]{0,18})$"
+#: Numbers as `str` writes them, and the largest of those with so many digits that fits 64 bits.
+_PLAIN, _LARGEST = r"^(0|[1-9][0-9]{0,19})$", str((1 << 64) - 1)
 
 
 class _Traffic:
@@ -76,7 +77,7 @@ class _Acks:
         ops = files.read("ops", "run", "seq", "f", "outcome", "wire_key")
         self.rows = np.flatnonzero(Codes(ops["f"]).are("publish") & Codes(ops["outcome"]).are("ok"))
         ops = ops.select(["run", "seq", "wire_key"]).take(pa.array(self.rows))
-        self.run, self.seq, self.key = Codes(ops["run"]), numbers(ops["seq"]), Codes(ops["wire_key"])
+        self.run, self.seq, self.key = Codes(ops["run"]), numbers(ops["seq"]), ops["wire_key"]
 
 
 def judge(files: FileSet, findings: Findings) -> None:
@@ -188,19 +189,30 @@ def _keys(traffic: _Traffic, acks: _Acks) -> tuple[Ints, Ints, Ints]:
     lengths = np.asarray(pc.fill_null(pc.list_value_length(traffic.keys), 0)).astype(np.int64)
     text_frame, _ = ranges(lengths)
     flat = pc.list_flatten(traffic.keys)
-    texts = Codes(
-        pa.chunked_array([flat, pa.array([text for _, text in extra], pa.string()), acks.key.names])
-    )
-    is_number, as_number = _numbers_among(texts.names)
-    number_code, many = dense(np.concatenate([values, as_number[is_number]]))
-    code_of = np.empty(len(texts), np.int64)
-    code_of[is_number] = number_code[len(values) :]
-    code_of[~is_number] = many + np.arange(int((~is_number).sum()))
-    on_wire = len(flat) + len(extra)
-    codes = code_of[texts.codes] if len(texts) else np.zeros(0, np.int64)
-    acked = np.append(codes[on_wire:], -1)[acks.key.codes]  # the last element is that of -1
+    on_wire = pa.chunked_array([flat, pa.array([text for _, text in extra], pa.string())])
+    number_code, (wire_code, ack_code) = _coded(values, [on_wire, acks.key])
     frames = np.concatenate([frame, text_frame, np.array([row for row, _ in extra], np.int64)])
-    return frames, np.concatenate([number_code[: len(values)], codes[:on_wire]]), acked
+    return frames, np.concatenate([number_code, wire_code]), ack_code
+
+
+def _coded(numbers: Unsigned, columns: Sequence[Any]) -> tuple[Ints, list[Ints]]:
+    """One numbering for numbers and for columns of text, in which "7" is 7; -1 where nothing stands."""
+    plain = [_numbers_among(column) for column in columns]
+    code, many = dense(np.concatenate([numbers, *(as_number[is_number] for is_number, as_number in plain)]))
+    rest = [
+        column.filter(pa.array(~is_number)) for column, (is_number, _) in zip(columns, plain, strict=True)
+    ]
+    others = Codes(pa.chunked_array([chunk for column in rest for chunk in column.chunks], pa.string()))
+    found, at, texts_at = [], len(numbers), 0
+    for column, (is_number, _), texts in zip(columns, plain, rest, strict=True):
+        codes = np.empty(len(column), np.int64)
+        those = int(is_number.sum())
+        codes[is_number] = code[at : at + those]
+        texts = others.codes[texts_at : texts_at + len(texts)]
+        codes[~is_number] = np.where(texts < 0, -1, many + texts)
+        at, texts_at = at + those, texts_at + len(texts)
+        found.append(codes)
+    return code[: len(numbers)], found
 
 
 def _beyond(traffic: _Traffic, frame: Ints, values: Unsigned) -> tuple[Ints, Unsigned, list[tuple[int, str]]]:
@@ -217,20 +229,12 @@ def _beyond(traffic: _Traffic, frame: Ints, values: Unsigned) -> tuple[Ints, Uns
 
 def _numbers_among(texts: Any) -> tuple[Any, Unsigned]:
     """Which of these texts are numbers of 64 bits as `str` writes them, and the numbers."""
-    as_number = np.zeros(len(texts), np.uint64)
     if not len(texts):
-        return np.zeros(0, bool), as_number
-    plain = np.array(pc.fill_null(pc.match_substring_regex(texts, _PLAIN), False)).astype(bool)
-    if plain.any():
-        as_number[plain] = np.asarray(pc.cast(texts.filter(pa.array(plain)), pa.uint64()))
-    for i in np.flatnonzero(~plain):
-        text = str(texts[int(i)])
-        if (
-            len(text) == 20
-            and text.isascii()
-            and text.isdigit()
-            and 0 < int(text) < 1 << 64
-            and text[0] != "0"
-        ):
-            plain[i], as_number[i] = True, int(text)
-    return plain, as_number
+        return np.zeros(0, bool), np.zeros(0, np.uint64)
+    fits = pc.or_(pc.less(pc.binary_length(texts), len(_LARGEST)), pc.less_equal(texts, _LARGEST))
+    like_one = pc.fill_null(pc.and_(pc.match_substring_regex(texts, _PLAIN), fits), False)
+    where = np.asarray(like_one).astype(bool)
+    as_number = np.zeros(len(texts), np.uint64)
+    if where.any():
+        as_number[where] = np.asarray(pc.cast(texts.filter(like_one), pa.uint64()))
+    return where, as_number

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import posixpath
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from conformance.columns import drill_down
+from conformance.pipeline.comparison import compare
 from conformance.pipeline.places import joined, located, names_in, remove, write
 from conformance.pipeline.sources import Source
 from conformance.pipeline.summary import CELL, QUANTILES, Summary
-from conformance.pipeline.units import ANOMALIES, PARTS, Unit, anomalies_schema, planned
+from conformance.pipeline.units import ANOMALIES, MESSAGES, PARTS, Unit, anomalies_schema, planned
 from fakebrokers.errors import UsageError
 
 if TYPE_CHECKING:
@@ -25,12 +27,22 @@ DOCUMENT = "analysis.json"
 Judge = Callable[[Sequence[Unit], str, int], Summary]
 
 
-def run_analysis(sources: Sequence[Source], out: str, judge: Judge) -> dict[str, Any]:
+def run_analysis(
+    sources: Sequence[Source],
+    out: str,
+    judge: Judge,
+    before: Mapping[str, Any] | None = None,
+    baseline: str = "",
+) -> dict[str, Any]:
     """Analyse sealed journals; returns what ``analysis.json`` holds.
 
-    Writes ``anomalies``, ``latencies``, ``matrix`` and ``harness`` as Parquet, and ``analysis.json``. What an
-    earlier analysis of the same folder has left there is used again; what belongs to files that are gone is
-    removed.
+    Args:
+        before: The document of an earlier analysis to compare with.
+        baseline: What that is called.
+
+    Writes ``anomalies``, ``messages`` (those that a finding names), ``latencies``, ``matrix``, ``faults``
+    (the matrix by fault) and ``harness`` as Parquet, and ``analysis.json``. What an earlier analysis of the
+    same folder has left there is used again; what belongs to files that are gone is removed.
 
     Raises:
         UsageError: A part could not be judged.
@@ -44,8 +56,9 @@ def run_analysis(sources: Sequence[Source], out: str, judge: Judge) -> dict[str,
         raise UsageError("; ".join(dict.fromkeys(summary.problems)))
     _tidy(out, units, summary)
     latencies, matrix = summary.rows_of_latencies(), summary.rows_of_matrix()
-    harness = summary.rows_of_harness()
-    for name, found in (("latencies", latencies), ("matrix", matrix), ("harness", harness)):
+    harness, faults = summary.rows_of_harness(), summary.rows_of_faults()
+    tables = {"latencies": latencies, "matrix": matrix, "faults": faults, "harness": harness}
+    for name, found in tables.items():
         _write_rows(found, _schemas()[name], joined(out, f"{name}.parquet"))
     document = {
         "version": ANALYSIS_VERSION,
@@ -58,29 +71,32 @@ def run_analysis(sources: Sequence[Source], out: str, judge: Judge) -> dict[str,
         "quantiles": list(QUANTILES),
         "latencies": latencies,
         "matrix": matrix,
+        "faults": faults,
         "harness": _worst(harness),
+        "comparison": compare({"matrix": matrix}, before, baseline) if before is not None else None,
         "seconds": round(time.monotonic() - begun, 3),
         "out": out,
     }
-    write(joined(out, DOCUMENT), msgspec.json.format(msgspec.json.encode(document), indent=1) + b"\n")
-    return document
+    content = msgspec.json.encode(document)
+    write(joined(out, DOCUMENT), msgspec.json.format(content, indent=1) + b"\n")
+    plain: dict[str, Any] = msgspec.json.decode(content)
+    return plain
 
 
 def _tidy(out: str, units: Sequence[Unit], summary: Summary) -> None:
     """Remove parts that no unit of this analysis has; a table without rows has one empty part."""
-    folder = joined(out, ANOMALIES)
-    mine = {f"part-{unit.name}.parquet" for unit in units}
-    empty = "part-none.parquet"
-    if not summary.counts:
-        mine = {empty}
-        _write_rows([], anomalies_schema(), joined(folder, empty))
+    mine = {f"part-{unit.name}.parquet" for unit in units} if summary.counts else {"part-none.parquet"}
+    for table, schema in ((ANOMALIES, anomalies_schema()), (MESSAGES, drill_down.schema())):
+        if not summary.counts:
+            _write_rows([], schema, joined(out, table, "part-none.parquet"))
+        _remove_others(joined(out, table), mine)
+    _remove_others(joined(out, PARTS), {f"{unit.name}.msgpack" for unit in units})
+
+
+def _remove_others(folder: str, kept: Set[str]) -> None:
     for name in names_in(folder):
-        if name not in mine:
-            remove(joined(folder, name))
-    kept = {f"{unit.name}.msgpack" for unit in units}
-    for name in names_in(joined(out, PARTS)):
         if name not in kept:
-            remove(joined(out, PARTS, name))
+            remove(joined(folder, name))
 
 
 def _schemas() -> dict[str, pa.Schema]:
@@ -88,19 +104,20 @@ def _schemas() -> dict[str, pa.Schema]:
 
     cell = [(name, pa.string()) for name in CELL]
     counted, measured = pa.int64(), pa.float64()
+    by_name = pa.map_(pa.string(), counted)
+    tally = [
+        ("runs", counted),
+        ("broken_off", counted),
+        ("verdicts", by_name),
+        ("anomalies", counted),
+        ("affected", by_name),
+    ]
     return {
         "latencies": pa.schema(
             [*cell, ("measure", pa.string()), ("messages", counted), ("quantiles_ms", pa.list_(measured))]
         ),
-        "matrix": pa.schema(
-            [
-                *cell,
-                ("runs", counted),
-                ("broken_off", counted),
-                ("verdicts", pa.map_(pa.string(), counted)),
-                ("anomalies", counted),
-            ]
-        ),
+        "matrix": pa.schema([*cell, *tally]),
+        "faults": pa.schema([*cell, ("fault", pa.string()), *tally]),
         "harness": pa.schema(
             [*cell, ("name", pa.string()), ("samples", counted), ("worst", measured), ("mean", measured)]
         ),

@@ -37,8 +37,11 @@ def located(place: str) -> tuple[FileSystem, str]:
 
 
 def joined(place: str, *names: str) -> str:
-    """A place below another one."""
-    return posixpath.join(place, *names) if is_uri(place) else str(Path(place, *names))
+    """A place below another one; of a URI what follows ``?`` (an endpoint, a region) stays at the end."""
+    if not is_uri(place):
+        return str(Path(place, *names))
+    path, mark, query = place.partition("?")
+    return posixpath.join(path, *names) + mark + query
 
 
 def names_in(place: str) -> list[str]:

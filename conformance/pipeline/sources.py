@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import posixpath
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
 
+from conformance.pipeline.cut_runs import cut_runs, put_together
 from conformance.pipeline.places import is_uri, joined, located, names_in
 from fakebrokers.errors import UsageError
 from fakebrokers.journal.convert import arrow_schema_of, upgraded_tables
@@ -63,30 +64,52 @@ def sealed(folder: str) -> str:
 def sources_in(folders: Iterable[str], scratch: str) -> list[Source]:
     """The sets of sealed files in these folders.
 
-    Every run counts once, however often it turns up. Files of older versions, and those that hold a run
-    which another file has too, are written again to `scratch`.
+    Every run counts once, however often it turns up, and whole, whatever pieces it comes in. Files of older
+    versions, those that hold a run which another file has too, and runs in pieces are written again to
+    `scratch`.
 
     Raises:
         UsageError: A file is of a version that cannot be read, or its columns differ.
     """
+    sets = list(_sets(folders))
+    cut = cut_runs([(paths, runs) for paths, runs, _ in sets])
     found: list[Source] = []
-    seen: set[str] = set()
+    seen = set(cut)
+    for paths, runs, version in sets:
+        new = [run for run in runs if run not in seen]
+        seen.update(new)
+        if new and (version != SCHEMA_VERSION or len(new) < len(runs)):
+            paths = _rewritten(paths, version, new, joined(scratch, _digest(new)))
+        if new:
+            found.append(_source(paths, new))
+    if cut:
+        pieces = {
+            run: [_of_this_version(paths, run, scratch) for paths in where] for run, where in cut.items()
+        }
+        found.append(_source(put_together(pieces, joined(scratch, "whole")), list(cut)))
+    return found
+
+
+def _sets(folders: Iterable[str]) -> Iterator[tuple[dict[str, str], list[str], int]]:
+    """The paths of each set by table, the runs in it, and its version."""
     for folder in dict.fromkeys(_resolved(folder) for folder in folders):
         for name in filter(_is_sealed, names_in(folder)):
             paths = {table: joined(folder, f"{table}{name.removeprefix('runs')}") for table in TABLES}
-            checked = {table: _checked(table, path) for table, path in paths.items()}
-            version = max(version for version, _ in checked.values())
-            runs = _runs(paths["runs"], version)
-            new = [run for run in runs if run not in seen]
-            seen.update(new)
-            if new and (version != SCHEMA_VERSION or len(new) < len(runs)):
-                paths = _rewritten(paths, version, new, joined(scratch, _digest(new)))
-                checked = {table: _checked(table, path) for table, path in paths.items()}
-            if new:
-                lengths = {table: length for table, (_, length) in checked.items()}
-                rows = sum(length for table, length in lengths.items() if table != "runs")
-                found.append(Source(_digest([*new, str(rows)]), paths, rows, len(new)))
-    return found
+            version = max(_checked(table, path)[0] for table, path in paths.items())
+            yield paths, _runs(paths["runs"], version), version
+
+
+def _source(paths: dict[str, str], runs: Sequence[str]) -> Source:
+    rows = sum(_checked(table, path)[1] for table, path in paths.items() if table != "runs")
+    return Source(_digest([*runs, str(rows)]), paths, rows, len(runs))
+
+
+def _of_this_version(paths: Mapping[str, str], run: str, scratch: str) -> Mapping[str, str]:
+    """What a set has of a run, as files of this version."""
+    version = max(_checked(table, path)[0] for table, path in paths.items())
+    if version == SCHEMA_VERSION:
+        return paths
+    return _rewritten(paths, version, [run], joined(scratch, _digest([run, paths["runs"]])))
 
 
 def _is_sealed(name: str) -> bool:

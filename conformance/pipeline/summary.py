@@ -29,20 +29,24 @@ class Tally(msgspec.Struct):
     Attributes:
         broken_off: Runs that are not whole.
         anomalies: Findings that are not allowed.
+        verdicts: How many runs ended how.
+        affected: By the name of an anomaly, the runs with one that is not allowed.
     """
 
     runs: int = 0
     broken_off: int = 0
     anomalies: int = 0
     verdicts: dict[str, int] = msgspec.field(default_factory=dict)
+    affected: dict[str, int] = msgspec.field(default_factory=dict)
 
     def add(self, other: Tally) -> None:
         """Count another part of the cell too."""
         self.runs += other.runs
         self.broken_off += other.broken_off
         self.anomalies += other.anomalies
-        for verdict, count in other.verdicts.items():
-            self.verdicts[verdict] = self.verdicts.get(verdict, 0) + count
+        for mine, theirs in ((self.verdicts, other.verdicts), (self.affected, other.affected)):
+            for name, count in theirs.items():
+                mine[name] = mine.get(name, 0) + count
 
 
 class Samples(msgspec.Struct):
@@ -66,6 +70,7 @@ class Summary(msgspec.Struct):
         counts, allowed: By the name of the anomaly.
         shown: The first `SHOWN` findings of each name, those not allowed first.
         matrix: By cell.
+        faults: By cell and the name of a fault that touched a frame; "" for runs that none touched.
         harness: By cell and metric.
         latencies: By cell and measure; see `conformance.columns.findings`.
         problems: Why a part could not be judged.
@@ -75,6 +80,7 @@ class Summary(msgspec.Struct):
     allowed: dict[str, int] = msgspec.field(default_factory=dict)
     shown: dict[str, list[Row]] = msgspec.field(default_factory=dict)
     matrix: dict[Cell, Tally] = msgspec.field(default_factory=dict)
+    faults: dict[Cell, Tally] = msgspec.field(default_factory=dict)
     harness: dict[Cell, Samples] = msgspec.field(default_factory=dict)
     latencies: dict[Cell, Histogram] = msgspec.field(default_factory=dict)
     problems: list[str] = msgspec.field(default_factory=list)
@@ -86,8 +92,9 @@ class Summary(msgspec.Struct):
                 mine[name] = mine.get(name, 0) + count
         for name, rows in other.shown.items():
             self.shown[name] = in_order([*self.shown.get(name, ()), *rows])[:SHOWN]
-        for cell, tally in other.matrix.items():
-            self.matrix.setdefault(cell, Tally()).add(tally)
+        for tallies, more in ((self.matrix, other.matrix), (self.faults, other.faults)):
+            for cell, tally in more.items():
+                tallies.setdefault(cell, Tally()).add(tally)
         for cell, samples in other.harness.items():
             if cell in self.harness:
                 self.harness[cell].add(samples)
@@ -101,16 +108,11 @@ class Summary(msgspec.Struct):
 
     def rows_of_matrix(self) -> list[Row]:
         """One row per cell."""
-        return [
-            {
-                **dict(zip(CELL, cell, strict=True)),
-                "runs": tally.runs,
-                "broken_off": tally.broken_off,
-                "verdicts": dict(sorted(tally.verdicts.items())),
-                "anomalies": tally.anomalies,
-            }
-            for cell, tally in sorted(self.matrix.items())
-        ]
+        return [_row_of(CELL, cell, tally) for cell, tally in sorted(self.matrix.items())]
+
+    def rows_of_faults(self) -> list[Row]:
+        """One row per cell and fault."""
+        return [_row_of((*CELL, "fault"), cell, tally) for cell, tally in sorted(self.faults.items())]
 
     def rows_of_harness(self) -> list[Row]:
         """One row per cell and metric."""
@@ -148,6 +150,18 @@ class Summary(msgspec.Struct):
         return [row for name in NAMES for row in self.shown.get(name, ())]
 
 
+def _row_of(names: Sequence[str], cell: Cell, tally: Tally) -> Row:
+    return {
+        **dict(zip(names, cell, strict=True)),
+        "runs": tally.runs,
+        "broken_off": tally.broken_off,
+        "verdicts": dict(sorted(tally.verdicts.items())),
+        "anomalies": tally.anomalies,
+        # A run that is judged in parts may be counted by several of them.
+        "affected": {name: min(count, tally.runs) for name, count in sorted(tally.affected.items())},
+    }
+
+
 def in_order(rows: Sequence[Row]) -> list[Row]:
     """As they are shown."""
     return sorted(rows, key=lambda row: (row["allowed"], row["run"], row["key"], row["value"], row["seqs"]))
@@ -160,6 +174,7 @@ def packed(summary: Summary) -> bytes:
         "allowed": summary.allowed,
         "shown": summary.shown,
         "matrix": list(summary.matrix.items()),
+        "faults": list(summary.faults.items()),
         "harness": list(summary.harness.items()),
         "latencies": [
             (cell, found.us.astype("<i8").tobytes(), found.counts.astype("<i8").tobytes())
@@ -175,6 +190,7 @@ class _Packed(msgspec.Struct):
     allowed: dict[str, int]
     shown: dict[str, list[Row]]
     matrix: list[tuple[Cell, Tally]]
+    faults: list[tuple[Cell, Tally]]
     harness: list[tuple[Cell, Samples]]
     latencies: list[tuple[Cell, bytes, bytes]]
     problems: list[str]
@@ -192,6 +208,7 @@ def unpacked(content: bytes) -> Summary:
         found.allowed,
         found.shown,
         dict(found.matrix),
+        dict(found.faults),
         dict(found.harness),
         {
             cell: Histogram(

@@ -4,13 +4,16 @@ results: whoever asks again takes them from there, so a second analysis of a gro
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import platform
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from conformance.checkers.anomaly import allowed_names
 from conformance.columns import GROUPS, FileSet, Findings
+from conformance.columns.drill_down import messages_in
+from conformance.columns.fileset import WHOLE
 from conformance.pipeline.places import is_there, joined, located, read, write
 from conformance.pipeline.sources import Source
 from conformance.pipeline.summary import CELL, SHOWN, Samples, Summary, Tally, in_order, packed, unpacked
@@ -20,12 +23,16 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 #: Raised when the checks change what they find: pieces of an older one are judged again.
-REVISION = 1
+REVISION = 2
 #: Rows up to which it does not pay to judge a file set by several groups of checks at once.
 SMALL = 500_000
+#: Rows of a file set for which one process has enough to do with the messages alone.
+PART_ROWS = 5_000_000
+#: Parts in which they are judged at most: each of them reads all rows.
+MOST_PARTS = 8
 #: File sets from which on there is enough to do for everybody.
 MANY = 64
-ANOMALIES, PARTS = "anomalies.parquet", "parts"
+ANOMALIES, MESSAGES, PARTS = "anomalies.parquet", "messages.parquet", "parts"
 _EVIDENCE = ("client", "client_version", "protocol", "variant", "scenario", "requirement", "seed")
 
 
@@ -35,12 +42,14 @@ class Unit(msgspec.Struct, frozen=True):
     Attributes:
         name: Of its files in the folder of results.
         tells: It also tells about runs and metrics, which only one unit of a file set may.
+        part: Of the messages, where their checks are split: part k of n.
     """
 
     name: str
     paths: dict[str, str]
     groups: tuple[str, ...]
     tells: bool
+    part: tuple[int, int] = WHOLE
 
 
 def planned(sources: Sequence[Source]) -> list[Unit]:
@@ -48,12 +57,22 @@ def planned(sources: Sequence[Source]) -> list[Unit]:
     split = len(sources) < MANY
     units = []
     for source in sorted(sources, key=lambda each: -each.rows):
-        parts = [(name,) for name in GROUPS] if split and source.rows > SMALL else [tuple(GROUPS)]
-        units += [
-            Unit(f"{source.name}-{REVISION}-{'-'.join(part)}", source.paths, part, number == len(parts) - 1)
-            for number, part in enumerate(parts)
-        ]
+        whole = (tuple(GROUPS), WHOLE)
+        pieces = list(_pieces(source.rows)) if split and source.rows > SMALL else [whole]
+        for number, (groups, part) in enumerate(pieces):
+            name = f"{source.name}-{REVISION}-{'-'.join(groups)}"
+            if part != WHOLE:
+                name += f"-{part[0] + 1}of{part[1]}"
+            units.append(Unit(name, source.paths, groups, number == len(pieces) - 1, part))
     return units
+
+
+def _pieces(rows: int) -> Iterator[tuple[tuple[str, ...], tuple[int, int]]]:
+    """Groups of checks, and parts of the messages, for file sets of that size."""
+    parts = min(MOST_PARTS, -(-rows // PART_ROWS))
+    for name in GROUPS:
+        for which in range(parts if name == "messages" else 1):
+            yield (name,), (which, parts) if name == "messages" else WHOLE
 
 
 def judged(unit: Unit, out: str) -> Summary:
@@ -65,32 +84,42 @@ def judged(unit: Unit, out: str) -> Summary:
     import pyarrow as pa
 
     pa.set_cpu_count(1)  # whoever spreads the work has a process for each core
-    place = joined(out, PARTS, f"{unit.name}.msgpack")
     earlier = kept(unit, out)
     if earlier is not None:
         return earlier
-    system, _ = located(unit.paths["runs"])
-    files = FileSet({table: located(path)[1] for table, path in unit.paths.items()}, system)
-    findings, summary = Findings(), Summary()
     try:
-        if unit.tells:
-            files.check()
-            _tell(files, summary)
-        for group in unit.groups:
-            for check in GROUPS[group]:
-                check(files, findings)
+        tables, summary = _anew(unit)
     except (UsageError, OSError, pa.ArrowInvalid) as error:
         return Summary(problems=[f"{unit.paths['runs']}: {error}"])
-    runs = {row["run"]: row for row in files.runs}
-    if findings.found:
-        table = _table(findings, runs)
-        _count(table, runs, summary)
-        _write_table(table, joined(out, ANOMALIES, f"part-{unit.name}.parquet"))
-    for (measure, run), histogram in findings.latencies.items():
-        part = Summary(latencies={(*_cell(runs[run]), measure): histogram})
-        summary.add(part)
-    write(place, packed(summary))
+    try:
+        for name, table in tables.items():
+            _write_table(table, joined(out, name, f"part-{unit.name}.parquet"))
+        write(joined(out, PARTS, f"{unit.name}.msgpack"), packed(summary))
+    except OSError as error:
+        return Summary(problems=[f"{out}: cannot be written on {platform.node()}: {error}"])
     return summary
+
+
+def _anew(unit: Unit) -> tuple[dict[str, pa.Table], Summary]:
+    """The tables, where anything was found, and the summary."""
+    system, _ = located(unit.paths["runs"])
+    files = FileSet({table: located(path)[1] for table, path in unit.paths.items()}, system, unit.part)
+    findings, summary = Findings(), Summary()
+    if unit.tells:
+        files.check()
+        _tell(files, summary)
+    for group in unit.groups:
+        for check in GROUPS[group]:
+            check(files, findings)
+    runs = {row["run"]: row for row in files.runs}
+    tables = {}
+    if findings.found:
+        tables[ANOMALIES] = _table(findings, runs)
+        tables[MESSAGES] = messages_in(files, findings.found)
+        _count(tables[ANOMALIES], runs, files.faults, summary)
+    for (measure, run), histogram in findings.latencies.items():
+        summary.add(Summary(latencies={(*_cell(runs[run]), measure): histogram}))
+    return tables, summary
 
 
 def kept(unit: Unit, out: str) -> Summary | None:
@@ -100,8 +129,8 @@ def kept(unit: Unit, out: str) -> Summary | None:
         summary = unpacked(read(place))
     except (OSError, msgspec.MsgspecError):
         return None
-    part = joined(out, ANOMALIES, f"part-{unit.name}.parquet")
-    return summary if not summary.counts or is_there(part) else None
+    parts = [joined(out, name, f"part-{unit.name}.parquet") for name in (ANOMALIES, MESSAGES)]
+    return summary if not summary.counts or all(map(is_there, parts)) else None
 
 
 def anomalies_schema() -> pa.Schema:
@@ -123,11 +152,11 @@ def anomalies_schema() -> pa.Schema:
 
 def _tell(files: FileSet, summary: Summary) -> None:
     """Runs and metrics."""
-    cells = {}
+    cells, faults = {}, files.faults
     for row in files.runs:
         cell = cells[row["run"]] = _cell(row)
-        verdict = {row["verdict"] or "": 1}
-        summary.matrix.setdefault(cell, Tally()).add(Tally(1, int(not row["ended"]), 0, verdict))
+        one = Tally(1, int(not row["ended"]), 0, {row["verdict"] or "": 1})
+        _add(summary, cell, faults.get(row["run"], ()), one)
     metrics = files.read("metrics", "run", "name", "value")
     if len(metrics):
         grouped = metrics.group_by(["run", "name"]).aggregate(
@@ -136,6 +165,13 @@ def _tell(files: FileSet, summary: Summary) -> None:
         for row in grouped.to_pylist():
             part = Samples(row["value_count"], row["value_max"], row["value_sum"])
             summary.add(Summary(harness={(*cells[row["run"]], row["name"]): part}))
+
+
+def _add(summary: Summary, cell: tuple[str, ...], faults: Sequence[str], tally: Tally) -> None:
+    """Count in the cell, and in the cell with each of these faults."""
+    summary.matrix.setdefault(cell, Tally()).add(tally)
+    for fault in faults or ("",):
+        summary.faults.setdefault((*cell, fault), Tally()).add(tally)
 
 
 def _cell(run: Mapping[str, Any]) -> tuple[str, ...]:
@@ -157,7 +193,12 @@ def _table(findings: Findings, runs: Mapping[str, Mapping[str, Any]]) -> pa.Tabl
     )
 
 
-def _count(table: pa.Table, runs: Mapping[str, Mapping[str, Any]], summary: Summary) -> None:
+def _count(
+    table: pa.Table,
+    runs: Mapping[str, Mapping[str, Any]],
+    faults: Mapping[str, Sequence[str]],
+    summary: Summary,
+) -> None:
     """Counts by name and by cell, and the findings that are shown."""
     import pyarrow.compute as pc
 
@@ -167,10 +208,10 @@ def _count(table: pa.Table, runs: Mapping[str, Mapping[str, Any]], summary: Summ
         summary.allowed[name] = pc.sum(named["allowed"]).as_py()
         order = [(column, "ascending") for column in ("allowed", "run", "key", "value")]
         summary.shown[name] = in_order(named.sort_by(order).slice(0, SHOWN).to_pylist())
-    bad = table.filter(pc.invert(table["allowed"])).group_by("run").aggregate([([], "count_all")])
+    bad = table.filter(pc.invert(table["allowed"])).group_by(["run", "name"]).aggregate([([], "count_all")])
     for row in bad.to_pylist():
-        cell = _cell(runs[row["run"]])
-        summary.matrix.setdefault(cell, Tally()).add(Tally(anomalies=row["count_all"]))
+        tally = Tally(anomalies=row["count_all"], affected={row["name"]: 1})
+        _add(summary, _cell(runs[row["run"]]), faults.get(row["run"], ()), tally)
 
 
 def _write_table(table: pa.Table, place: str) -> None:

@@ -1,39 +1,45 @@
 """A sequence diagram as SVG: client on the left, fake on the right, time downwards.
 
-Colours come from the page's style sheet by class, so the drawing follows light and dark. Texts are escaped
-by `markupsafe`.
+The fake has a lifeline for each connection. Colours come from the page's style sheet by class, so the drawing
+follows light and dark. Texts are escaped by `markupsafe`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+import msgspec
 from markupsafe import Markup
 
 from conformance.results import Step
 
-WIDTH = 790
-LEFT, RIGHT = 140, 580  #: the lifelines
+LEFT, RIGHT = 140, 580  #: the lifelines of the client, and of the first connection
+LANE = 84  #: from one connection to the next
+MARGIN = 210  #: right of the last one, for the names of faults
 TOP = 46
+NAMES = 20  #: what the names of connections need below the heads
 ROW = 34
 LABEL_MAX = 52
 FAULT_MAX = 28
+#: Connections with a lifeline of their own; all further ones share the last.
+LANES = 8
 
 _OPEN = Markup(
-    '<svg class="sequence" viewBox="0 0 {width} {height}" role="img" aria-label="{label}">'
-    '<line class="life" x1="{left}" y1="34" x2="{left}" y2="{end}"/>'
-    '<line class="life" x1="{right}" y1="34" x2="{right}" y2="{end}"/>'
-    '<g class="actor"><rect x="{lx}" y="6" width="96" height="28" rx="6"/>'
-    '<text x="{left}" y="25">client</text></g>'
-    '<g class="actor"><rect x="{rx}" y="6" width="96" height="28" rx="6"/>'
-    '<text x="{right}" y="25">fake</text></g>'
+    '<svg class="sequence" viewBox="0 0 {width} {height}" style="min-width:{least}px" role="img" '
+    'aria-label="{label}">'
 )
+_ACTOR = Markup(
+    '<g class="actor"><rect x="{x}" y="6" width="{width}" height="28" rx="6"/>'
+    '<text x="{middle}" y="25">{name}</text></g>'
+)
+_LIFE = Markup('<line class="life{idle}" x1="{x}" y1="{begin}" x2="{x}" y2="{end}"/>')
+_LANE = Markup('<text class="lane" x="{x}" y="{y}">{name}</text>')
 _TIME = Markup('<text class="time" x="{x}" y="{y}">{text}</text>')
 _ARROW = Markup(
     '<g class="step {style}"><title>{title}</title>'
     '<line class="shaft" x1="{x1}" y1="{y}" x2="{x2}" y2="{y}"/>'
     '<path class="{head}" d="{path}"/>'
-    '<text x="{middle}" y="{above}"><tspan class="kind">{kind}</tspan>{label}</text>{fault}</g>'
+    '<text x="{middle}" y="{above}"><tspan class="kind">{kind}</tspan>{label}</text></g>'
 )
 _LABEL = Markup(' <tspan class="label">{label}</tspan>')
 _FAULT = Markup('<text class="fault-name" x="{x}" y="{y}">&#9889; {name}</text>')
@@ -44,40 +50,83 @@ _STATE = Markup(
 )
 
 
+class _Lanes(msgspec.Struct, frozen=True):
+    """Where the connections are, in the order in which they turn up."""
+
+    names: tuple[str, ...]
+
+    @property
+    def last(self) -> int:
+        """The lifeline on the right."""
+        return RIGHT + LANE * (min(max(len(self.names), 1), LANES) - 1)
+
+    @property
+    def top(self) -> int:
+        """Where the rows begin."""
+        return TOP + (NAMES if len(self.names) > 1 else 0)
+
+    def shares(self, connection: str) -> bool:
+        """Whether its lifeline is not its own."""
+        own = len(self.names) <= LANES or self.names.index(connection) < LANES - 1
+        return bool(connection) and not own
+
+    def x(self, connection: str) -> int:
+        """Its lifeline; what belongs to no connection is at the first."""
+        number = self.names.index(connection) if connection else 0
+        return RIGHT + LANE * min(number, LANES - 1)
+
+
 def sequence(steps: Sequence[Step]) -> Markup:
     """The diagram; empty if there are no steps."""
     if not steps:
         return Markup("")
-    several = len({step.connection for step in steps if step.connection}) > 1
-    height = TOP + ROW * len(steps) + 12
-    parts = [
-        _OPEN.format(
-            width=WIDTH,
-            height=height,
-            left=LEFT,
-            right=RIGHT,
-            end=height - 6,
-            lx=LEFT - 48,
-            rx=RIGHT - 48,
-            label=f"Sequence diagram of {len(steps)} steps",
-        )
-    ]
-    for row, step in enumerate(steps):
-        y = TOP + ROW * row + ROW // 2 + 6
-        parts.append(_TIME.format(x=LEFT - 14, y=y + 4, text=_moment(step, several)))
-        parts.append(_state(step, y) if not step.dir else _arrow(step, y))
+    lanes = _Lanes(tuple(dict.fromkeys(step.connection for step in steps if step.connection)))
+    rows = [lanes.top + ROW * row + ROW // 2 + 6 for row in range(len(steps))]
+    width, height = lanes.last + MARGIN, lanes.top + ROW * len(steps) + 12
+    label = f"Sequence diagram of {len(steps)} steps"
+    parts = [_OPEN.format(width=width, height=height, least=round(0.81 * width), label=label)]
+    parts += _lifelines(steps, rows, lanes, height - 6)
+    for y, step in zip(rows, steps, strict=True):
+        parts.append(_TIME.format(x=LEFT - 14, y=y + 4, text=_moment(step, lanes.shares(step.connection))))
+        parts.append(_arrow(step, y, lanes) if step.dir else _state(step, y, lanes))
+        if step.fault:
+            name = _short(step.fault, FAULT_MAX)
+            parts.append(_FAULT.format(x=lanes.last + 12, y=y + 4, name=name))
     return Markup("").join([*parts, Markup("</svg>")])
 
 
-def _arrow(step: Step, y: int) -> Markup:
-    begin, end = (LEFT, RIGHT) if step.dir == "in" else (RIGHT, LEFT)
+def _lifelines(steps: Sequence[Step], rows: Sequence[int], lanes: _Lanes, end: int) -> list[Markup]:
+    """Of the client, and of each connection: a full line from its first step to its last."""
+    parts = [_LIFE.format(idle="", x=LEFT, begin=34, end=end)]
+    spans: dict[int, tuple[int, int]] = {}
+    for y, step in zip(rows, steps, strict=True):
+        if step.connection or len(lanes.names) < 2:
+            x = lanes.x(step.connection)
+            spans[x] = (spans.get(x, (y, y))[0], y)
+    several = len(lanes.names) > 1
+    begin = lanes.top + 4 if several else 34
+    for x, (first, last) in spans.items():
+        parts.append(_LIFE.format(idle=" idle" if several else "", x=x, begin=begin, end=end))
+        if several:
+            parts.append(_LIFE.format(idle="", x=x, begin=first, end=last))
+    parts.append(_ACTOR.format(x=LEFT - 48, width=96, middle=LEFT, name="client"))
+    middle = (RIGHT + lanes.last) // 2
+    parts.append(_ACTOR.format(x=RIGHT - 48, width=96 + lanes.last - RIGHT, middle=middle, name="fake"))
+    for name in lanes.names[:LANES] if several else ():
+        shown = "others" if lanes.shares(name) else _short(name, 10)
+        parts.append(_LANE.format(x=lanes.x(name), y=TOP + 6, name=shown))
+    return parts
+
+
+def _arrow(step: Step, y: int, lanes: _Lanes) -> Markup:
+    ends = LEFT, lanes.x(step.connection)
+    begin, end = ends if step.dir == "in" else ends[::-1]
     forward = 1 if end > begin else -1
     stop = end - forward * (110 if step.lost else 2)
     if step.lost:
         head, path = "cross", f"M{stop - 6} {y - 6}l12 12m0 -12l-12 12"
     else:
         head, path = "head", f"M{stop} {y}l{-9 * forward} -4.5v9z"
-    middle = (begin + stop) // 2 if step.lost else (LEFT + RIGHT) // 2
     label = _short(step.label, LABEL_MAX - min(28, len(step.kind)))
     return _ARROW.format(
         style=_style(step),
@@ -87,30 +136,28 @@ def _arrow(step: Step, y: int) -> Markup:
         y=y,
         head=head,
         path=path,
-        middle=middle,
+        middle=(LEFT + RIGHT) // 2,
         above=y - 6,
         kind=_short(step.kind, 28),
         label=_LABEL.format(label=label) if label else "",
-        fault=_FAULT.format(x=RIGHT + 12, y=y + 4, name=_short(step.fault, FAULT_MAX)) if step.fault else "",
     )
 
 
-def _state(step: Step, y: int) -> Markup:
+def _state(step: Step, y: int, lanes: _Lanes) -> Markup:
+    """A pill that ends at the connection's lifeline; what is about the whole fake stands in the middle."""
     text = _short(" ".join(part for part in (step.kind, step.label) if part), LABEL_MAX)
     width = 24 + 6.6 * len(text)
-    middle = (LEFT + RIGHT) // 2
-    state = _STATE.format(
+    is_one_of_several = bool(step.connection) and len(lanes.names) > 1
+    right = lanes.x(step.connection) + 11 if is_one_of_several else (LEFT + RIGHT + width) / 2
+    return _STATE.format(
         style=_style(step),
         title=_title(step),
-        x=middle - width / 2,
+        x=right - width,
         top=y - 13,
         width=width,
-        middle=middle,
+        middle=right - width / 2,
         y=y + 2,
         text=text,
-    )
-    return state + (
-        _FAULT.format(x=RIGHT + 12, y=y + 4, name=_short(step.fault, FAULT_MAX)) if step.fault else ""
     )
 
 
@@ -129,9 +176,9 @@ def _title(step: Step) -> str:
     return " · ".join(word for word in words if word)
 
 
-def _moment(step: Step, several: bool) -> str:
+def _moment(step: Step, with_connection: bool) -> str:
     moment = f"{step.t * 1000:,.1f} ms" if step.t < 10 else f"{step.t:,.2f} s"
-    return f"{step.connection} {moment}" if several else moment
+    return f"{step.connection} {moment}" if with_connection else moment
 
 
 def _short(text: str, limit: int) -> str:

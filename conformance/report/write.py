@@ -9,15 +9,15 @@ from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from conformance.printing import plain
 from conformance.report.charts import milliseconds, quantile_name
-from conformance.report.model import ANOMALIES, LOOKS, Cell, Page, Row, Section, build
-from conformance.results import Results, Verdict, reproducer_name
+from conformance.report.links import Links
+from conformance.report.model import ANOMALIES, LOOKS, Page, Row, Section, build
+from conformance.results import Results, Verdict
 
 if TYPE_CHECKING:
     from conformance.sweep.fixed import Swept
@@ -65,14 +65,9 @@ def render(page: Page, note: str = "", out: Path | None = None, swept: Sequence[
     """The whole file. Everything that came from a client is escaped.
 
     Args:
-        out: The folder that it is for; reproducers that stand there are linked, others are part of the page.
+        out: The folder that it is for; files that stand there are linked, other reproducers are part of the
+            page.
     """
-
-    def reproducer_path(cell: Cell) -> str:
-        name = reproducer_name(cell.result)
-        places = ("reproducers", f"{cell.folder}/reproducers")
-        found = [f"{place}/{name}" for place in places if out is not None and (out / place / name).is_file()]
-        return quote(found[0]) if found else ""
 
     loader = PackageLoader("conformance.report")
     environment = Environment(
@@ -92,7 +87,7 @@ def render(page: Page, note: str = "", out: Path | None = None, swept: Sequence[
         milliseconds=milliseconds,
         packed=packed,
         quantile_name=quantile_name,
-        reproducer_path=reproducer_path,
+        links=Links(out),
     )
 
     def inline(name: str) -> Markup:

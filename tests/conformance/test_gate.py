@@ -72,6 +72,62 @@ def test_one_row(before: Result | None, now: Result | None, change: Change | Non
     assert bool(decision.reasons) is (code is not ExitCode.OK)
 
 
+@pytest.mark.parametrize(
+    ("before", "now", "word", "code"),
+    [
+        (row(PASS), row(FAIL), "failed", ExitCode.FAILED),
+        (row(PASS, "SHOULD"), row(FAIL, "SHOULD"), "regressed", ExitCode.REGRESSION),
+        (row(PASS, "SHOULD"), None, "vanished", ExitCode.REGRESSION),
+        (None, row(PASS, "SHOULD"), "new", ExitCode.OK),
+        (row(FAIL), row(PASS), "fixed", ExitCode.OK),
+        (row(PASS, "SHOULD"), row(FAIL, "SHOULD", revision=2), "scenario changed", ExitCode.OK),
+        (row(FAIL, "SHOULD"), row(FAIL, "SHOULD", criterion="x"), "fails otherwise", ExitCode.OK),
+    ],
+)
+def test_the_command_names_each_row(
+    tmp_path: Path, before: Result | None, now: Result | None, word: str, code: ExitCode
+) -> None:
+    other = row(PASS, number=9)
+    then = write(tmp_path, "then", run(other, *([before] if before else [])))
+    after = write(tmp_path, "now", run(other, *([now] if now else [])))
+    done = gate(after, "--baseline", then)
+    assert done.return_value == code
+    (line,) = [line for line in done.output.splitlines() if "RMQS-3.01/rabbitmq-stream" in line]
+    assert line.startswith(f"{word} ")
+    (found,) = json.loads(gate(after, "--baseline", then, "--json").output)["findings"]
+    assert (found["change"], found["id"], found["protocol"]) == (word, "RMQS-3.01", "rabbitmq-stream")
+
+
+@pytest.mark.parametrize("field", ["id", "protocol", "variant"])
+def test_a_row_is_matched_by_id_protocol_and_variant(field: str) -> None:
+    mine = row(PASS, "SHOULD")
+    other = msgspec.structs.replace(mine, **{field: "other"})
+    decision = decide([run(other)], baseline=run(mine), required=0)
+    assert [found.change for found in decision.findings] == [Change.VANISHED, Change.NEW]
+    assert [getattr(found, field) for found in decision.findings] == [getattr(mine, field), "other"]
+
+
+def test_a_known_failure_with_an_unknown_id_is_refused(tmp_path: Path) -> None:
+    mine, file = write(tmp_path, "mine", run(row(PASS))), tmp_path / "known.toml"
+    for wrong, sentence in {
+        'id = "RMQS-3.999"\nprotocol = "rabbitmq-stream"': "there is no scenario RMQS-3.999/rabbitmq-stream",
+        'id = "RMQS-3.01"\nprotocol = "pzq"': "there is no scenario RMQS-3.01/pzq",
+        'id = "RMQS-3.01"\nprotocol = "rabbitmq-stream"\ncriterion = "no-such"': "has no criterion 'no-such'",
+    }.items():
+        file.write_text(f'[[known]]\n{wrong}\ncause = "x"\n')
+        refused = gate(mine, "--expect", str(file))
+        assert isinstance(refused.exception, UsageError) and sentence in str(refused.exception)
+
+
+def test_a_failure_that_is_known_to_come_sometimes(tmp_path: Path) -> None:
+    runs = [run(row(PASS)), run(row(FAIL)), run(row(FAIL))]
+    (found,) = decide(runs, expectations=known(sometimes=True)).findings
+    assert (found.change, found.failed, found.runs) == (Change.KNOWN, 2, 3)
+    paths = [write(tmp_path, str(number), results) for number, results in enumerate(runs)]
+    done = gate(*paths)
+    assert done.return_value == ExitCode.FAILED and "fails in 2 of 3 runs" in done.output
+
+
 def test_a_known_failure_is_one_by_its_criterion() -> None:
     failing = run(row(FAIL))
     (found,) = decide([failing], expectations=known()).findings

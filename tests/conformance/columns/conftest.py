@@ -18,14 +18,14 @@ Judged = Callable[[Sequence[RunLog]], Any]
 
 
 @pytest.fixture
-def files_of(tmp_path: Path) -> Callable[[Sequence[RunLog]], Any]:
+def files_of(tmp_path: Path) -> Callable[..., Any]:
     """The file set of some runs."""
     import pyarrow.parquet as pq
 
     from conformance.columns import FileSet
     from fakebrokers.journal.seal import arrow_table
 
-    def made(logs: Sequence[RunLog]) -> FileSet:
+    def made(logs: Sequence[RunLog], part: tuple[int, int] = (0, 1)) -> FileSet:
         rows: dict[str, list[Any]] = {
             "runs": [log.run for log in logs],
             "frames": [row for log in logs for row in log.frames],
@@ -33,15 +33,15 @@ def files_of(tmp_path: Path) -> Callable[[Sequence[RunLog]], Any]:
             "metrics": [row for log in logs for row in log.metrics],
         }
         paths = {table: str(tmp_path / f"{table}.parquet") for table in rows}
-        for table, part in rows.items():
-            pq.write_table(arrow_table(table, [msgspec.structs.astuple(row) for row in part]), paths[table])
-        return FileSet(paths)
+        for table, found in rows.items():
+            pq.write_table(arrow_table(table, [msgspec.structs.astuple(row) for row in found]), paths[table])
+        return FileSet(paths, part=part)
 
     return made
 
 
 @pytest.fixture
-def judged(files_of: Callable[[Sequence[RunLog]], Any]) -> Judged:
+def judged(files_of: Callable[..., Any]) -> Judged:
     """All findings about some runs."""
     from conformance.columns import GROUPS, Findings
 

@@ -47,6 +47,51 @@ def test_generated_histories_are_judged_alike(judged: Any, first: int) -> None:
     assert all(often[name] >= 10 for name in NAMES), f"the generator hardly makes some anomalies: {often}"
 
 
+@pytest.mark.parametrize("parts", [2, 7])
+def test_messages_are_judged_alike_in_parts(files_of: Any, parts: int) -> None:
+    from conformance.columns import Findings, messages
+
+    logs = [h.generated(seed, f"run-{seed}") for seed in range(1500)] + [slow_reader()]
+    whole, together = Findings(), Findings()
+    messages.judge(files_of(logs), whole)
+    for part in range(parts):
+        findings = Findings()
+        messages.judge(files_of(logs, (part, parts)), findings)
+        assert 0 < len(findings.found) < len(whole.found)
+        together.found += findings.found
+    assert counted(together) == counted(whole)
+    assert ("lost-write", "slow reader") in {(name, run) for name, run, *_ in whole.found}
+
+
+def slow_reader() -> RunLog:
+    """Two messages prove that one is gone, of which the reader gets the second and newest last."""
+    story = h.Story("slow reader", contract="exactly-once ordered")
+    story.subscribe()
+    for number in range(12):
+        story.publish(f"v{number}")
+    for number in (0, 1, 11):
+        story.deliver(f"v{number}")
+    return story.log()  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize(
+    "texts", [[], [None], ["", "a", None, "ключ", "a"], ["x" * 9, "x" * 10], [str(n) for n in range(99)]]
+)
+def test_a_text_is_always_of_the_same_part(texts: list[str | None]) -> None:
+    import pyarrow as pa
+
+    from conformance.columns.arrays import parts_of
+
+    column = pa.array(texts, pa.string())
+    found = parts_of(column, 5).tolist()
+    by_text = dict(zip(texts, found, strict=True))
+    assert found == [by_text[text] for text in texts] and all(0 <= part < 5 for part in found)
+    elsewhere = pa.chunked_array([pa.array(["prefix", *texts, *texts], pa.string()).slice(1), column])
+    assert parts_of(elsewhere, 5).tolist() == 3 * found
+    if len(texts) == 99:
+        assert all(10 <= found.count(part) <= 35 for part in range(5))
+
+
 EDGES = [(1 << 63) - 1, 1 << 63, (1 << 64) - 2, (1 << 64) - 1]
 
 
@@ -173,6 +218,43 @@ def test_a_mutant_gives_itself_away_by_columns_too(judged: Any, tmp_path: Path) 
     assert told >= {(mutant, scenario, anomaly) for anomaly, scenario, _, mutant in TELLTALE}
     bad = {(each.run, each.name) for log in logs for each in check(log) if not each.allowed}
     assert not [run for run, _ in bad if clients[run][0] == "reference"]
+
+
+def test_messages_in_findings_are_told_as_the_checkers_know_them(files_of: Any, judged: Any) -> None:
+    from conformance.checkers.history import fates
+    from conformance.columns import drill_down
+
+    logs = [h.generated(seed, f"run-{seed}") for seed in range(300)]
+    found = judged(logs).found
+    rows = drill_down.messages_in(files_of(logs), found).to_pylist()
+    known = {(log.run.run, *key): fate for log in logs for key, fate in fates(log.ops).items()}
+    for row in rows:
+        fate = known[row["run"], row["key"], row["value"]]
+        for name in (*drill_down.COUNTS, *drill_down.SEQS, "acked_offset"):
+            assert row[name] == getattr(fate, name), (row, fate)
+        ends = (min(fate.offsets), max(fate.offsets)) if fate.offsets else (None, None)
+        assert (row["lowest"], row["highest"]) == ends
+    named = {
+        (run, name, key, value)
+        for name, run, key, value, *_ in found
+        if name not in drill_down._OTHERS and (run, key, value) in known
+    }
+    assert {(row["run"], row["anomaly"], row["key"], row["value"]) for row in rows} == named
+    assert len(rows) == len(named) > 300
+
+
+def test_of_a_run_only_the_first_messages_are_told(files_of: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from conformance.columns import drill_down
+
+    monkeypatch.setattr(drill_down, "PER_RUN", 2)
+    stories = [h.Story(name) for name in ("a", "b")]
+    for story in stories:
+        for number in range(5):
+            story.publish(f"v{number}")
+    logs = [story.log() for story in stories]
+    found = [("duplicate", log.run.run, "q", f"v{n}", "", [], "") for log in logs for n in range(5)]
+    rows = drill_down.messages_in(files_of(logs), found).to_pylist()
+    assert [(row["run"], row["value"]) for row in rows] == [(r, v) for r in "ab" for v in ("v0", "v1")]
 
 
 def test_latencies_are_exact(judged: Any) -> None:

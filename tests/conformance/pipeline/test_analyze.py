@@ -24,7 +24,7 @@ from conformance.checkers import check
 from conformance.cli_analyze import analyze_journals
 from conformance.pipeline.sources import journal_folder, sources_in
 from fakebrokers.errors import UsageError
-from fakebrokers.journal import RunJournal
+from fakebrokers.journal import Journal, RunJournal, Tap
 from fakebrokers.journal.seal import VERSION_KEY, seal
 
 _path = Path(__file__).parents[1] / "checkers" / "histories.py"
@@ -213,6 +213,30 @@ def test_evidence_carries_what_is_known_of_the_run(tmp_path: Path) -> None:
     assert (cell["scenario"], cell["quantiles_ms"][0]) == ("S-1", pytest.approx(100))
 
 
+def test_runs_are_counted_by_the_faults_that_touched_them(tmp_path: Path) -> None:
+    for name, faults, end in (("1", "cut", "fail"), ("2", "cut,slow", "ok"), ("3", "", "ok")):
+        written = RunJournal(tmp_path / "j", name, run=name, client="c", scenario="S-1")
+        wire = Journal(histories.FRAMES)
+        wire.sink = written
+        wire.add(0.5, "c1", Tap.IN, histories.Hello(), 10, fault=faults)
+        wire.flush()
+        written.op(1.0, "p", 1, "publish", "invoke", key="q", value="a")
+        written.op(1.1, "p", 1, "publish", end, key="q", value="a")  # type: ignore[arg-type]
+        written.op(1.2, "c", None, "deliver", "ok", key="q", value="a", offset=0)
+        written.close(verdict="pass")
+    document = analysed(tmp_path / "j", tmp_path / "out")
+    rows = {row["fault"]: (row["runs"], row["affected"]) for row in document["faults"]}
+    assert rows == {"cut": (2, {"G1a": 1}), "slow": (1, {}), "": (1, {})}
+    assert pq.read_table(tmp_path / "out" / "faults.parquet")["fault"].to_pylist() == ["", "cut", "slow"]
+    (message,) = pq.read_table(tmp_path / "out" / "messages.parquet").to_pylist()
+    told = {
+        name: message[name] for name in ("run", "anomaly", "value", "sent", "acked", "failed", "delivered")
+    }
+    assert told == {
+        "run": "1", "anomaly": "G1a", "value": "a", "sent": 1, "acked": 0, "failed": 1, "delivered": 1
+    }  # fmt: skip
+
+
 def test_what_a_contract_allows_is_marked(tmp_path: Path) -> None:
     for name, contract in (("1", ""), ("2", "at-least-once")):
         written = RunJournal(tmp_path / "j", name, run=name, client="c", contract=contract)
@@ -274,6 +298,15 @@ def test_a_part_that_was_lost_is_judged_again(tmp_path: Path) -> None:
     for path in (out / "parts").iterdir():
         path.write_bytes(b"torn")
     assert {**analysed(folder, out), "seconds": 0} == {**before, "seconds": 0}
+
+
+def test_results_that_cannot_be_written_are_told(tmp_path: Path) -> None:
+    folder, out = journal(tmp_path / "j"), tmp_path / "out"
+    out.mkdir()
+    (out / "parts").write_text("no folder")
+    with pytest.raises(UsageError, match="out: cannot be written on"):
+        analysed(folder, out)
+    assert not (out / "analysis.json").exists()
 
 
 def test_a_failed_analysis_leaves_no_older_summary(tmp_path: Path) -> None:

@@ -12,8 +12,10 @@ from fakebrokers.journal import RunJournal
 
 pytest.importorskip("pyarrow", reason="missing: pyarrow (pip install pyarrow)")
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from conformance.pipeline.places import joined
 from conformance.pipeline.sources import Source, sources_in
 from fakebrokers.journal.rows import TABLES
 from fakebrokers.journal.seal import arrow_schema, seal
@@ -70,6 +72,28 @@ def test_of_files_that_share_some_runs_each_run_counts_once(tmp_path: Path) -> N
     assert sorted(read(files, "runs")["run"].to_pylist()) == sorted([run, other])
 
 
+@pytest.mark.parametrize("overlap", [0, 1])
+def test_a_run_that_was_cut_into_pieces_is_judged_whole(tmp_path: Path, overlap: int) -> None:
+    """The message is acknowledged in one piece and delivered in the other."""
+    run, other = write(tmp_path / "a"), write(tmp_path / "a", name="other", value="b")
+    seal(tmp_path / "a")
+    shutil.copytree(tmp_path / "a", tmp_path / "b")
+    (first,), (second,) = ((tmp_path / name).glob("ops-*.parquet") for name in "ab")
+    rows = pq.read_table(first)
+    mine, others = rows.filter(pc.equal(rows["run"], run)), rows.filter(pc.equal(rows["run"], other))
+    pq.write_table(pa.concat_tables([mine.slice(1), others]), first)
+    pq.write_table(pa.concat_tables([mine.slice(0, 1 + overlap), others]), second)
+    (runs,) = (tmp_path / "a").glob("runs-*.parquet")
+    table = pq.read_table(runs)
+    ended = pa.array([name != run for name in table["run"].to_pylist()])
+    pq.write_table(table.set_column(table.schema.get_field_index("ended"), "ended", ended), runs)
+    files = sources_in([str(tmp_path / "a"), str(tmp_path / "b")], str(tmp_path / "scratch"))
+    assert counted(files) == {"runs": 2, "frames": 0, "ops": 6, "metrics": 0}
+    whole = read(files, "ops").filter(pc.equal(read(files, "ops")["run"], run))
+    assert whole.sort_by("seq") == whole and whole["seq"].to_pylist() == mine["seq"].to_pylist()
+    assert all(read(files, "runs")["ended"].to_pylist())
+
+
 def test_runs_of_two_hosts_stay_apart(tmp_path: Path) -> None:
     for host, value in (("h1", "a"), ("h2", "x")):
         write(tmp_path / host, value=value)
@@ -104,3 +128,9 @@ def test_files_that_no_version_wrote_are_refused(tmp_path: Path, change: str) ->
     pq.write_table(table, path)
     with pytest.raises(UsageError, match="got version 99" if change == "version" else "expected the columns"):
         sources_in([str(tmp_path / "j")], str(tmp_path / "scratch"))
+
+
+def test_what_a_uri_says_of_its_server_stays_behind_the_path() -> None:
+    place = "s3://bucket/a?endpoint_override=localhost:9000"
+    assert joined(place, "b", "c.parquet") == "s3://bucket/a/b/c.parquet?endpoint_override=localhost:9000"
+    assert joined("hdfs://host/a", "b") == "hdfs://host/a/b"

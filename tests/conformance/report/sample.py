@@ -38,6 +38,21 @@ def steps() -> tuple[Step, ...]:
     )
 
 
+def reconnects() -> tuple[Step, ...]:
+    """The connection is reset, the next one refused, and the third one works."""
+    return (
+        *steps()[:6],
+        Step(0.011, "", "reset", "by the fake", "reset after the first publish", "c1"),
+        Step(0.25, "", "accepted", "127.0.0.1:51240", connection="c2"),
+        Step(0.2504, "", "reset", "by the fake", "refuse the second connection", "c2"),
+        Step(0.75, "", "accepted", "127.0.0.1:51244", connection="c3"),
+        Step(0.7512, "in", "PeerProperties", "#1", connection="c3"),
+        Step(0.7515, "out", "PeerPropertiesResponse", "#1 code 1", connection="c3"),
+        Step(0.76, "in", "Publish", "0..99 (100)", connection="c3"),
+        Step(0.761, "out", "PublishConfirm", "0..99 (100)", connection="c3"),
+    )
+
+
 def result(number: int, verdict: Verdict, **more: Any) -> Result:
     failed = verdict is Verdict.FAIL
     base: dict[str, Any] = {
@@ -55,7 +70,7 @@ def result(number: int, verdict: Verdict, **more: Any) -> Result:
         "source": SOURCES[number % len(SOURCES)],
         "acceptable": ("unknown within 1.45 s", "unknown after the connection was closed by the client"),
         "actual": "acked after 12 ms" if failed else "unknown after 1.02 s",
-        "diagram": () if verdict is Verdict.UNSUPPORTED else steps(),
+        "diagram": () if verdict is Verdict.UNSUPPORTED else reconnects() if number % 4 == 3 else steps(),
         "journal": tuple(
             f"   {s.t:.4f}   c1 -> {s.kind}" + (f" [fault: {s.fault}]" if s.fault else "") for s in steps()
         ),

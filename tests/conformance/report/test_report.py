@@ -18,7 +18,7 @@ pytest.importorskip("jinja2", reason="missing: jinja2 (pip install jinja2)")
 
 from conformance.report import write_report
 from conformance.report.charts import milliseconds
-from conformance.report.diagram import sequence
+from conformance.report.diagram import LANES, sequence
 from conformance.report.model import build
 from conformance.results import Results, Step, Verdict
 
@@ -188,6 +188,66 @@ def test_what_a_fault_took_is_marked_and_ends_in_a_cross() -> None:
     assert "never arrived" in drawn
     plain = str(sequence([Step(0.0, "out", "Confirm", "#1")]))
     assert "cross" not in plain and "faulty" not in plain
+
+
+def lifelines(drawn: str) -> list[tuple[str, int, int, int]]:
+    found = re.findall(r'class="(life[^"]*)" x1="(\d+)" y1="(\d+)" x2="\d+" y2="(\d+)"', drawn)
+    return [(kind, int(x), int(begin), int(end)) for kind, x, begin, end in found]
+
+
+def test_a_connection_has_a_lifeline_from_its_first_step_to_its_last() -> None:
+    steps = [
+        Step(0.0, "", "accepted", connection="c1"),
+        Step(0.1, "in", "Publish", connection="c1"),
+        Step(0.2, "", "reset", connection="c1"),
+        Step(0.3, "", "accepted", connection="c2"),
+        Step(0.4, "out", "Confirm", connection="c2"),
+        Step(0.5, "", "crashed"),
+    ]
+    drawn = str(sequence(steps))
+    solid = [line for line in lifelines(drawn) if line[0] == "life"]
+    client, one, two = solid
+    assert client[1] < one[1] < two[1]
+    assert one[2] < one[3] < two[2] < two[3] < client[3]
+    assert [line[1] for line in lifelines(drawn) if line[0] == "life idle"] == [one[1], two[1]]
+    shafts = re.findall(r'class="shaft" x1="(\d+)" y1="\d+" x2="(\d+)"', drawn)
+    assert [abs(int(a) - one[1]) < 3 or abs(int(b) - one[1]) < 3 for a, b in shafts] == [True, False]
+    assert abs(int(shafts[1][0]) - two[1]) < 3
+    names = re.findall(r'class="lane" x="(\d+)" y="\d+">([^<]+)<', drawn)
+    assert names == [(str(one[1]), "c1"), (str(two[1]), "c2")]
+
+
+def test_with_one_connection_there_is_one_line_on_each_side() -> None:
+    drawn = str(sequence([Step(0.0, "in", "Ask", connection="c1"), Step(0.1, "", "crashed")]))
+    assert [kind for kind, *_ in lifelines(drawn)] == ["life", "life"] and "lane" not in drawn
+
+
+def test_of_many_connections_the_last_share_a_line_and_are_named_beside_it() -> None:
+    steps = [Step(n / 10, "in", "Open", connection=f"c{n}") for n in range(1, 31)]
+    drawn = str(sequence(steps))
+    assert len({x for _, x, *_ in lifelines(drawn)}) == 1 + LANES
+    assert re.findall(r'class="lane"[^>]*>([^<]+)<', drawn) == [*(f"c{n}" for n in range(1, LANES)), "others"]
+    assert "c8 800.0 ms" in drawn and ">700.0 ms" in drawn
+    (width,) = re.findall(r'viewBox="0 0 (\d+) ', drawn)
+    assert int(width) < 1500
+
+
+def test_files_beside_the_page_are_linked(tmp_path: Path) -> None:
+    result = sample.result(3, Verdict.FAIL, run="run-3")
+    runs = [Results("alpha", "1.0", "0.1.0", 42, "2026-01-02T03:04:05Z", 1.0, (result,), {"fail": 1}, 1)]
+    assert 'href="junit.xml"' not in written(tmp_path, runs=runs)
+    for name in ("journal", "alpha-rabbitmq-stream/reproducers"):
+        (tmp_path / name).mkdir(parents=True)
+    for name in ("results.json", "junit.xml", "reproducers/test_rmqs_3_03.py"):
+        (tmp_path / "alpha-rabbitmq-stream" / name).write_text("x")
+    text = written(tmp_path, runs=runs)
+    overview, page = text.split('<article class="page"')
+    for link in ("alpha-rabbitmq-stream/results.json", "alpha-rabbitmq-stream/junit.xml", "journal/"):
+        assert f'href="{link}"' in overview
+    for link in ("alpha-rabbitmq-stream/junit.xml", "journal/"):
+        assert f'href="{link}"' in page
+    assert 'href="alpha-rabbitmq-stream/reproducers/test_rmqs_3_03.py"' in page
+    assert "run <code>run-3</code>" in page
 
 
 def test_long_texts_are_cut_and_kept_in_the_tooltip() -> None:
