@@ -11,7 +11,7 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
-from ci.site import effect_pages, reference_pages
+from ci.site import architecture, effect_pages, reference_pages
 
 TOP = Path(__file__).parents[2]
 
@@ -48,6 +48,7 @@ def _paths(nav: Any) -> list[str]:
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the pages that are made, or stand elsewhere."""
     made = {
+        "explanation/architecture.svg": architecture.picture(),
         "reference/effects.md": effect_pages.page(),
         "reference/command-line.md": reference_pages.command_line(),
         "reference/exit-codes.md": reference_pages.exit_codes(),
@@ -77,4 +78,14 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
             return named[0]
         return f"[`{path}`]({relpath(target, str(Path(here).parent))})"
 
+    if not here.startswith("reference/api/"):
+        markdown = _without_references(markdown)
     return re.sub(r"(?<!\[)`((?:docs|conformance|scenarios)/[\w/-]+\.md)`", link, markdown)
+
+
+def _without_references(markdown: str) -> str:
+    """Messages of several parts are written ``[a][b]`` here, which is no reference to a class."""
+    parts = re.split(r"(^```.*?^```$|`[^`\n]+`)", markdown, flags=re.MULTILINE | re.DOTALL)
+    return "".join(
+        part if part.startswith("`") else re.sub(r"\](\s?)\[", r"]\1&#91;", part) for part in parts
+    )

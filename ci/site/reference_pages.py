@@ -73,7 +73,7 @@ def control_api() -> str:
         "",
     ]
     common = _operations("")
-    shared = set.intersection(*(_operations(each.name).keys() for each in protocols()))
+    shared = set.intersection(*(set(_operations(each.name)) for each in protocols()))
     lines += ["## For every protocol", "", *_table({key: common[key] for key in common if key in shared})]
     for protocol in protocols():
         own = {key: row for key, row in _operations(protocol.name).items() if key not in shared}
