@@ -11,8 +11,8 @@ from msgspec import to_builtins
 from rich.console import Console
 from rich.progress import Progress
 
-from conformance.completion import scenario_ids
 from conformance.cli_folders import with_folders
+from conformance.completion import scenario_ids
 from conformance.interrupts import interruptible
 from fakebrokers.errors import UsageError
 from fakebrokers.protocol import protocol_names

@@ -1,4 +1,4 @@
-"""What the shell completes: names of clients and ids of scenarios. Wrong words are no matter of completion."""
+"""What the shell completes: names of clients and ids of scenarios."""
 
 from __future__ import annotations
 

@@ -1,12 +1,12 @@
-"""Runs a page of the documentation: its files are written, its programs and commands do what stands below them.
+"""Runs a page of the documentation: files are written, programs and commands do what stands below them.
 
-* A block of code whose first line is a comment with a file's name is that file; a `python` block without one is a
-  program that ends well.
-* In a `console` block, what is printed has the lines below a command, in this order. Numbers may differ, and ``...``
-  stands for any lines. A command that shows nothing has to end with 0.
+* A block of code whose first line is a comment with a file's name is that file; a `python` block without one
+  is a program that ends well.
+* In a `console` block, what is printed has the lines below a command, in this order. Numbers may differ, and
+  ``...`` stands for anything. A command that shows nothing has to end with 0.
 * `fakebrokers serve` and `fakebrokers proxy` go on to the end of the page, on free ports.
 * `pip install` and its like are left out.
-* ``<!-- needs: rstream, curl, node, npm:moleculer -->`` anywhere on the page: where one is missing, it is skipped.
+* ``<!-- needs: rstream, curl, npm:moleculer -->`` anywhere on the page: without one of them it is skipped.
 """
 
 from __future__ import annotations

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 WIDTH, HEIGHT = 760, 250
 BOX = 96, 38
 
@@ -52,7 +54,7 @@ def _row(top: int, direction: str, taps: tuple[str, str]) -> list[str]:
         )
         for name, left in STATIONS
     ]
-    edges = [(left + BOX[0], right) for (_, left), (_, right) in zip(STATIONS, STATIONS[1:], strict=False)]
+    edges = [(left + BOX[0], right) for (_, left), (_, right) in pairwise(STATIONS)]
     edges.append((STATIONS[-1][1] + BOX[0], 620))
     middle = top + BOX[1] / 2
     for left, right in edges:

@@ -14,11 +14,11 @@ from fakebrokers.protocol import protocols
 
 INTRODUCTION = """# Fault effects
 
-An effect says what happens to a frame that a fault matches. What follows is made from the code that runs: the text
-is that of the effects, and each picture is the journal of a fake that had the fault above it.
+An effect says what happens to a frame that a fault matches. What follows is made from the code that runs: the
+text is that of the effects, and each picture is the journal of a fake that had the fault above it.
 
-A client publishes five messages, 100 ms apart; time runs down. Red is what the fault touched, a cross is a frame that
-never arrived, and each blue dot is a write that reached the client.
+A client publishes five messages, 100 ms apart; time runs down. Red is what the fault touched, a cross is a
+frame that never arrived, and each blue dot is a write that reached the client.
 
 How a fault chooses its frames (`role`, `nth`, `where` ...) is told by [Match](api/faults.md).
 """

@@ -11,7 +11,7 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
-from ci.site import architecture, effect_pages, reference_pages
+from ci.site import architecture, effect_pages, findings, reference_pages
 
 TOP = Path(__file__).parents[2]
 
@@ -49,6 +49,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the pages that are made, or stand elsewhere."""
     made = {
         "explanation/architecture.svg": architecture.picture(),
+        "findings/index.md": findings.page(),
         "reference/effects.md": effect_pages.page(),
         "reference/command-line.md": reference_pages.command_line(),
         "reference/exit-codes.md": reference_pages.exit_codes(),

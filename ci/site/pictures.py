@@ -32,8 +32,8 @@ def sequence(talk: Talk, title: str) -> str:
         f' height="{HEIGHT}" role="img" aria-label="{escape(title)}">',
         f"<style>{STYLE}</style>",
         f'<rect width="{WIDTH}" height="{HEIGHT}" fill="#fff"/>',
-        f'<text x="{CLIENT}" y="16" text-anchor="middle">client</text>',
-        f'<text x="{BROKER}" y="16" text-anchor="middle">broker</text>',
+        _text("client", CLIENT, 16),
+        _text("broker", BROKER, 16),
         f'<line class="life" x1="{CLIENT}" y1="24" x2="{CLIENT}" y2="{HEIGHT - 8}"/>',
         f'<line class="life" x1="{BROKER}" y1="24" x2="{BROKER}" y2="{HEIGHT - 8}"/>',
         *_never_heard(talk),
@@ -71,13 +71,19 @@ def _arrow(arrow: Arrow, below: float) -> Iterator[str]:
     stop = (begin + end) / 2 if lost else end
     yield f'<line class="{kind}" x1="{begin}" y1="{y1:.1f}" x2="{stop}" y2="{y2:.1f}"/>'
     if lost:
-        yield (f'<path class="touched" d="M{stop - 5} {y2 - 5:.1f}l10 10m0 -10l-10 10"/>')
+        yield f'<path class="touched" d="M{stop - 5} {y2 - 5:.1f}l10 10m0 -10l-10 10"/>'
     else:
         back = 7 if arrow.out else -7
         yield f'<path class="{kind}" d="M{end + back} {y2 - 3.5:.1f}L{end} {y2:.1f}l{back} 3.5"/>'
-    x, anchor, y = (BROKER + 6, "start", y1) if arrow.out else (CLIENT - 6, "end", y1)
-    if not arrow.out or arrow.came is None or arrow.came == arrow.left or kind:
-        yield f'<text class="{"said" if kind else "quiet"}" x="{x}" y="{y + 3.5:.1f}" text-anchor="{anchor}">{escape(_short(arrow))}</text>'
+    said = "said" if kind else "quiet"
+    if arrow.out:
+        yield _text(_short(arrow), BROKER + 6, y1 + 3.5, said, "start")
+    else:
+        yield _text(_short(arrow), CLIENT - 6, y1 + 3.5, said, "end")
+
+
+def _text(text: str, x: float, y: float, kind: str = "", anchor: str = "middle") -> str:
+    return f'<text class="{kind}" x="{x}" y="{y:.1f}" text-anchor="{anchor}">{escape(text)}</text>'
 
 
 def _short(arrow: Arrow) -> str:
@@ -89,9 +95,7 @@ def _states(talk: Talk) -> Iterator[str]:
     """What happens to the broker or the connection, on a line of its own."""
     for number, (at, what) in enumerate(talk.states):
         y = _y(at) + 14 + APART * sum(other == at for other, _ in talk.states[:number])
-        yield (
-            f'<text class="said" x="{(CLIENT + BROKER) / 2}" y="{y:.1f}" text-anchor="middle">{escape(what)}</text>'
-        )
+        yield _text(what, (CLIENT + BROKER) / 2, y, "said")
 
 
 def _never_heard(talk: Talk) -> Iterator[str]:
@@ -101,4 +105,4 @@ def _never_heard(talk: Talk) -> Iterator[str]:
     for at in sent[received:]:
         y = _y(at)
         yield f'<line stroke-dasharray="3 3" x1="{CLIENT}" y1="{y:.1f}" x2="{CLIENT + 60}" y2="{y:.1f}"/>'
-        yield f'<text class="quiet" x="{CLIENT - 6}" y="{y + 3.5:.1f}" text-anchor="end">not heard</text>'
+        yield _text("not heard", CLIENT - 6, y + 3.5, "quiet", "end")

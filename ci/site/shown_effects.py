@@ -94,7 +94,7 @@ class Arrow:
 
 @dataclass
 class Talk:
-    """What was seen: arrows, what happened besides, and the writes (seconds, bytes) that reached the client."""
+    """What was seen: arrows, what happened besides, and writes (seconds, bytes) that reached the client."""
 
     arrows: list[Arrow] = field(default_factory=list)
     states: list[tuple[float, str]] = field(default_factory=list)
@@ -187,7 +187,7 @@ def _arrives(seen: Talk, record: Record, at: float, waiting: list[Arrow]) -> Non
 
 
 def _state(seen: Talk, record: Record, at: float, waiting: list[Arrow]) -> None:
-    """What is no frame: bytes in the place of one, or something that happened to the connection or the broker."""
+    """What is no frame: bytes in the place of one, or what happened to the connection or the broker."""
     if record.kind == State.BYTES:
         arrow = waiting.pop(0)
         arrow.came, arrow.changed = at, True
