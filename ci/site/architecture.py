@@ -64,8 +64,8 @@ def _row(top: int, direction: str, taps: tuple[str, str]) -> list[str]:
         x = (left + right) / 2
         down = direction == "in"
         parts.append(_text(tap, x, top - 8 if down else top + BOX[1] + 18, "tap"))
-        begin, end = (middle + 3, JOURNAL[1] - 2) if down else (middle - 3, JOURNAL[1] + 28)
-        parts.append(f'<path class="written" d="M{x} {begin}L{x} {end}"/>')
+        tail, head = (middle + 3, JOURNAL[1] - 2) if down else (middle - 3, JOURNAL[1] + 28)
+        parts.append(f'<path class="written" d="M{x} {tail}L{x} {head}"/>')
     return parts
 
 

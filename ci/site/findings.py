@@ -31,8 +31,8 @@ Programs in JavaScript need `conformance/helpers/node/fakebrokers.mjs` of the re
 
 REST = """## Everything else that is known
 
-From the files of known failures (`ci/expectations`), by which the project's own CI judges the clients. What is
-told above is not repeated. `fakebrokers explain ID` says what a scenario demands, and this shows one of them:
+From the files of known failures (`ci/expectations`), by which the project's own CI judges the clients. What
+is told above is not repeated. `fakebrokers explain ID` says what a scenario demands; this shows one of them:
 
     fakebrokers conform --client NAME ID
 """

@@ -58,7 +58,7 @@ def exit_codes() -> str:
             *rows,
             "| 130, 143 | interrupted by SIGINT or SIGTERM; what had ended is in the report |",
             "",
-            "`replay` ends with 1 if the schedule fails again, with 0 if not, with 2 if the run was another one.",
+            "`replay` ends with 1 if the schedule fails again, 0 if not, 2 if the run was another one.",
             "",
         ]
     )
@@ -69,7 +69,7 @@ def control_api() -> str:
     lines = [
         "# Control API: all paths",
         "",
-        "From the document that `GET /openapi.json` serves. [The control API](../control.md) leads through it.",
+        "From the document of `GET /openapi.json`. [The control API](../control.md) leads through it.",
         "",
     ]
     common = _operations("")
