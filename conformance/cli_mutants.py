@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.progress import Progress
 
 from conformance.cli_folders import with_folders
+from conformance.completion import scenario_ids
 from conformance.interrupts import interruptible
 from fakebrokers.errors import UsageError
 from fakebrokers.protocol import protocol_names
@@ -36,7 +37,7 @@ EVERY_S = 10.0  #: between two lines of progress where there is no terminal
 )
 @click.option("--sample", type=click.IntRange(0), default=0, help="With --sweep: this many, at random.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
-@click.argument("ids", nargs=-1, metavar="[ID ...]")
+@click.argument("ids", nargs=-1, metavar="[ID ...]", shell_complete=scenario_ids)
 def mutants_command(
     protocol: str | None,
     everything: bool,

@@ -13,6 +13,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from conformance.cli_folders import with_folders
+from conformance.completion import client_names, scenario_ids
 from conformance.printing import console_for_all
 from conformance.results import Results
 from conformance.suite.catalogue import Requirement, families, requirement, sources
@@ -64,7 +65,7 @@ def _row(item: Scenario) -> dict[str, object]:
 
 @click.command("explain")
 @with_folders
-@click.argument("scenario_id", metavar="ID")
+@click.argument("scenario_id", metavar="ID", shell_complete=scenario_ids)
 def explain_command(scenario_id: str) -> None:
     """Say what a scenario demands, where that comes from, and what is done to the client."""
     wanted = requirement(scenario_id.upper())
@@ -97,7 +98,12 @@ def _of_protocols(item: Requirement, what: str) -> list[str]:
 
 
 @click.command("conform")
-@click.option("--client", metavar="NAME", help="A bundled client; `fakebrokers clients` lists them.")
+@click.option(
+    "--client",
+    metavar="NAME",
+    shell_complete=client_names,
+    help="A bundled client; `fakebrokers clients` lists them.",
+)
 @click.option("--adapter", metavar="CMD", help="The command of your own adapter.")
 @click.option("--protocol", type=PROTOCOL, help="Needed only if the client speaks several.")
 @click.option("--variant", metavar="V", help="Only this transporter, profile or server version.")
@@ -126,7 +132,7 @@ def _of_protocols(item: Requirement, what: str) -> list[str]:
 )
 @click.option("--seed", type=int, default=0, show_default=True, help="Of all random decisions.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
-@click.argument("ids", nargs=-1, metavar="[ID ...]")
+@click.argument("ids", nargs=-1, metavar="[ID ...]", shell_complete=scenario_ids)
 def conform_command(
     client: str | None,
     adapter: str | None,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 from rich.console import Console
 
+from conformance.completion import client_names
 from fakebrokers.commands import ExitCode
 from fakebrokers.errors import UsageError
 from fakebrokers.protocol import protocol_names
@@ -19,7 +20,9 @@ if TYPE_CHECKING:
 
 
 @click.command("sweep")
-@click.option("--client", metavar="NAME", help="A bundled client, or `reference`.")
+@click.option(
+    "--client", metavar="NAME", shell_complete=client_names, help="A bundled client, or `reference`."
+)
 @click.option("--adapter", metavar="CMD", help="The command of your own adapter.")
 @click.option("--protocol", type=click.Choice(protocol_names()), help="Needed if the client speaks several.")
 @click.option("--mutant", metavar="NAME", help="The reference client with this defect.")
@@ -108,7 +111,9 @@ def _subject(client: str | None, adapter: str | None, protocol: str | None, muta
 
 @click.command("replay")
 @click.argument("path", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE")
-@click.option("--client", metavar="NAME", help="Another client than the file names.")
+@click.option(
+    "--client", metavar="NAME", shell_complete=client_names, help="Another client than the file names."
+)
 @click.option("--adapter", metavar="CMD", help="The command of your own adapter.")
 @click.option("--mutant", metavar="NAME", help="The reference client with this defect.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")

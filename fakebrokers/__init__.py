@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from fakebrokers.pzq.server import PZQ as PZQ
     from fakebrokers.rabbitmq_stream.server import RabbitMQStream as RabbitMQStream
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 
 def __getattr__(name: str) -> Any:

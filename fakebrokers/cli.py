@@ -18,7 +18,7 @@ from fakebrokers import __version__
 from fakebrokers.commands import ExitCode, ExtraCommands, extra_commands, missing_package
 from fakebrokers.control.ctl import ctl
 from fakebrokers.errors import FakeBrokerError, PlanError, UsageError, shortage
-from fakebrokers.protocol import Protocol, find_protocol, instead_of, protocols
+from fakebrokers.protocol import Protocol, find_protocol, instead_of, is_available, protocol_names, protocols
 from fakebrokers.proxying import proxy
 from fakebrokers.serving import FLAGS, flags, options_of, tell_defect
 from fakebrokers.serving import run as _run
@@ -71,6 +71,11 @@ class ServeCommand(click.Command):
             formatter.write_dl([(p.name, f"{p.about} (usual port {p.port})") for p in protocols()])
 
 
+def _names(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    """What the shell completes: a protocol, as far as this version has it."""
+    return [name for name in protocol_names() if name.startswith(incomplete) and is_available(name)]
+
+
 def _protocol(ctx: click.Context, param: click.Parameter, value: str) -> Protocol:
     """The protocol of that name."""
     try:
@@ -99,7 +104,7 @@ def cli() -> None:
 
 
 @cli.command(cls=ServeCommand)
-@click.argument("protocol", callback=_protocol)
+@click.argument("protocol", callback=_protocol, shell_complete=_names)
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option(
     "--port",

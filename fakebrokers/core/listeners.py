@@ -137,7 +137,9 @@ class Listeners:
     async def reopen(self) -> None:
         """Let everybody in again, and write that down."""
         await self.serve()
-        self._engine.journal.state(self._engine.now, "", "listening")
+        # the engine's time is that of the last thing on the wire, which may be long ago
+        now = self._engine.now if self._loop is None else self._loop.time()
+        self._engine.journal.state(now, "", "listening")
 
     def close(self) -> None:
         """The fake stops: give all addresses back, cut all connections."""

@@ -1,0 +1,19 @@
+import rabbit from "rabbitmq-stream-js-client"
+import { serve } from "./fakebrokers.mjs"
+
+const broker = await serve("rabbitmq-stream")
+await broker.call("create_stream", { name: "orders" })
+// what the first publisher sends never reaches the broker
+await broker.addFault({ match: { kind: "Publish", nth: 1 }, effect: { type: "drop" } })
+
+const { host: hostname, port } = broker
+const client = await rabbit.connect({ hostname, port, username: "guest", password: "guest", vhost: "/" })
+const shop = await client.declarePublisher({ stream: "orders", publisherRef: "shop" })
+const kiosk = await client.declarePublisher({ stream: "orders", publisherRef: "kiosk" })
+shop.on("publish_confirm", (code, ids) => console.log("the shop is told that its order is stored, ids", ids))
+await shop.send(Buffer.from("tea, for the shop"))
+await new Promise((resolve) => setTimeout(resolve, 300))
+await kiosk.send(Buffer.from("milk, for the kiosk"))
+await new Promise((resolve) => setTimeout(resolve, 1000))
+console.log("orders that are stored:", (await broker.ask("messages", { name: "orders" })).length, "of 2")
+process.exit()

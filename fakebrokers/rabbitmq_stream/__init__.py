@@ -1,0 +1,1 @@
+"""A fake RabbitMQ that speaks the stream protocol."""
