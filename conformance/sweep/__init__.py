@@ -47,8 +47,8 @@ How a protocol joins: a package ``scenarios/<protocol>/sweep`` with two modules 
     their messages fit the limits). A base with the phase ``rounds`` asks for ``stats`` in each round, and
     what they show must not grow.
 
-How to write a walk: `walks.walks` makes bases of steps, functions over a `walks.Walk` with a weight each. Keep
-bodies unique, and one subscription of a target at a time: what cannot be told apart is not judged.
+How to write a walk: `walks.walks` makes bases of steps, functions over a `walks.Walk`, each with a weight.
+Keep bodies unique, and one subscription of a target at a time: what cannot be told apart is not judged.
 
 How to write an act: a function in a module of `acts`, marked with `acts.define.act`. Its ``params`` yield,
 for a frame of a run without faults, a class (for the drawing order) and a parameter of plain values; it does
