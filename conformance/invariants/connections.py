@@ -108,9 +108,11 @@ def unprovoked_end(case: Case) -> Iterator[Violation]:
         if conn.ready is None and any(conn.accepted < begun < conn.ended for begun in closes):
             continue  # nobody needs it any more, and there is nobody to say goodbye to
         quiet_s = conn.ended.t - (conn.handed[-1] if conn.handed else conn.accepted.t)
+        patience = conn.agreed.patience_s
         if conn.parting is not None or (conn.partial and quiet_s > REST_S):
             continue  # it has said so; or a frame has begun, and the rest does not come
-        patience = conn.agreed.patience_s
+        if conn.partial and patience and conn.ended.t - conn.partial_since_s >= patience[1] - SLACK_S:
+            continue  # or takes as long as silence may
         if patience and quiet_s >= patience[0] - SLACK_S:
             continue
         if conn.ready is None and _is_over(case, conn, conn.ended):
