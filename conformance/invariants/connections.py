@@ -109,10 +109,8 @@ def unprovoked_end(case: Case) -> Iterator[Violation]:
             continue  # nobody needs it any more, and there is nobody to say goodbye to
         quiet_s = conn.ended.t - (conn.handed[-1] if conn.handed else conn.accepted.t)
         patience = conn.agreed.patience_s
-        if conn.parting is not None or (conn.partial and quiet_s > REST_S):
-            continue  # it has said so; or a frame has begun, and the rest does not come
-        if conn.partial and patience and conn.ended.t - conn.partial_since_s >= patience[1] - SLACK_S:
-            continue  # or takes as long as silence may
+        if conn.parting is not None or _waits_for_a_rest(conn, conn.ended, quiet_s):
+            continue
         if patience and quiet_s >= patience[0] - SLACK_S:
             continue
         if conn.ready is None and _is_over(case, conn, conn.ended):
@@ -122,6 +120,13 @@ def unprovoked_end(case: Case) -> Iterator[Violation]:
         if case.model.answers_in_order and _an_op_ended(case, conn.ended):
             continue
         yield f"{conn.name} was ended by the client; it was quiet for {quiet_s:.1f} s", conn.ended
+
+
+def _waits_for_a_rest(conn: Conn, at: Moment, quiet_s: float) -> bool:
+    """Whether a frame has begun, and its rest does not come, or takes as long as silence may."""
+    patience = conn.agreed.patience_s
+    is_long = patience is not None and at.t - conn.partial_since_s >= patience[1] - SLACK_S
+    return bool(conn.partial) and (quiet_s > REST_S or is_long)
 
 
 def _was_cancelled(case: Case, conn: Conn) -> bool:
