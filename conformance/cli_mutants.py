@@ -29,7 +29,7 @@ EVERY_S = 10.0  #: between two lines of progress where there is no terminal
 @click.option("--mutant", "only", multiple=True, metavar="NAME", help="Only this mutant; may be given again.")
 @click.option("--why", is_flag=True, help="Say by which criterion each mutant fails.")
 @with_folders
-@click.option("--write", is_flag=True, help="Put what was found into conformance/mutants/kills.json.")
+@click.option("--write", is_flag=True, help="Put what was found into kills.json, or sweep.json.")
 @click.option("-n", "processes", type=click.IntRange(1, 64), default=2, show_default=True, help="Processes.")
 @click.option("--sweep", "by_sweep", is_flag=True, help="By generated faults alone, without scenarios.")
 @click.option(
@@ -58,7 +58,7 @@ def mutants_command(
     Exit code 1: a scenario catches none, the correct client fails it, or nobody catches a mutant.
     """
     if by_sweep:
-        return _sweep(protocol, only, seconds, sample, processes, as_json)
+        return _sweep(protocol, only, seconds, sample, processes, as_json, write)
     from conformance.mutants.kills import write_kills
     from conformance.mutants.matrix import matrix
     from conformance.mutants.registry import find_mutant
@@ -94,9 +94,16 @@ def mutants_command(
 
 
 def _sweep(
-    protocol: str | None, only: tuple[str, ...], seconds: float, count: int, processes: int, as_json: bool
+    protocol: str | None,
+    only: tuple[str, ...],
+    seconds: float,
+    count: int,
+    processes: int,
+    as_json: bool,
+    write: bool,
 ) -> int:
     """Which mutants generated faults find by themselves. Exit code 1: not all of them."""
+    from conformance.sweep.alone import add_proofs
     from conformance.sweep.kills import Kill, kills
     from conformance.sweep.kills import sample as chosen_of
 
@@ -111,6 +118,8 @@ def _sweep(
         )
 
     found = kills(chosen_of(protocol, count, only=only), seconds, processes, show)
+    if write:
+        add_proofs(found)
     caught = sum(1 for one in found if one.by)
     if as_json:
         click.echo(json.dumps({"killed": caught, "of": len(found), "mutants": to_builtins(found)}, indent=1))

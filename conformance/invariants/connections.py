@@ -149,8 +149,8 @@ def _needs_it_no_more(case: Case, conn: Conn, ended: Moment) -> bool:
 def _was_quiet(case: Case, conn: Conn, ended: Moment) -> bool:
     """Whether nothing came from the server for so long that the client may give it up."""
     quiet_s = _quiet_s(conn, ended)
-    if conn.partial and quiet_s > REST_S:
-        return True  # a frame has begun, and the rest does not come
+    if _waits_for_a_rest(conn, ended, quiet_s):
+        return True
     patience = conn.agreed.patience_s
     if patience is None:
         return _asked_for_life(conn)
@@ -171,6 +171,13 @@ def _asked_for_life(conn: Conn) -> bool:
         if seen.at.t > last and type(seen.frame).spec.role_in("in") is Role.HEARTBEAT
     ]
     return bool(asked) and conn.ended.t - asked[0] > DEADLINE_S
+
+
+def _waits_for_a_rest(conn: Conn, at: Moment, quiet_s: float) -> bool:
+    """Whether a frame has begun, and its rest does not come, or takes as long as silence may."""
+    patience = conn.agreed.patience_s
+    is_long = patience is not None and at.t - conn.partial_since_s >= patience[1] - SLACK_S
+    return bool(conn.partial) and (quiet_s > REST_S or is_long)
 
 
 def _was_cancelled(case: Case, conn: Conn) -> bool:

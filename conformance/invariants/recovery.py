@@ -69,8 +69,12 @@ def _has_given_up(case: Case) -> bool:
 def given_up_for_a_reason(case: Case) -> Iterator[Violation]:
     """A client that reconnects gives its session up only if the server says no, or the application does."""
     closes = [done.begun for done in case.done("close", "abort")]
-    if not case.reconnects or _was_refused(case):
+    if not case.reconnects or _was_refused(case) or not case.is_truthful:
         return
+    if any(
+        conn.goodbye and (conn.ready is None or conn.goodbye < conn.ready) for conn in case.conns.values()
+    ):
+        return  # a goodbye in a handshake is a refusal
     for heard in case.session_events("disconnected"):
         if not any(begun < heard.at for begun in closes):
             yield "the session was given up, and the server had refused nothing", heard.at

@@ -274,6 +274,8 @@ def _sound(case: Case, begun: Moment, ended: Moment) -> bool:
     serving = [conn for conn in conns if conn.serves(begun) and conn.serves(ended)]
     since = max((conn.ready for conn in serving if conn.ready is not None), default=None)
     gone = [conn for conn in conns if conn not in serving]
+    if gone and not case.reconnects:
+        return False
     return since is not None and all(conn.ended is not None and conn.ended < since for conn in gone)
 
 

@@ -9,6 +9,8 @@ No example says what is wrong; a run is wrong when it violates an invariant (`co
     case      all of that: what invariants get
     acts      the ways to disturb a frame; generated from frame tables and roles, no protocol's name in them
     bases     what base scripts work with
+    walks     base scripts in a random order
+    asides    what an application does besides its base: closes, cancels, asks twice
     universe  every act at every frame of every base, and a second fault behind a loss
     order     the order in which specs are drawn, and the ledger
     run       one spec: client and fake in this process, on virtual time
@@ -44,6 +46,9 @@ How a protocol joins: a package ``scenarios/<protocol>/sweep`` with two modules 
     connect is given up), ``silent`` (who has to answer falls silent), ``fits`` (numbers of ops, and whether
     their messages fit the limits). A base with the phase ``rounds`` asks for ``stats`` in each round, and
     what they show must not grow.
+
+How to write a walk: `walks.walks` makes bases of steps, functions over a `walks.Walk`, each with a weight.
+Keep bodies unique, and one subscription of a target at a time: what cannot be told apart is not judged.
 
 How to write an act: a function in a module of `acts`, marked with `acts.define.act`. Its ``params`` yield,
 for a frame of a run without faults, a class (for the drawing order) and a parameter of plain values; it does

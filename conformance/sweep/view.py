@@ -54,6 +54,7 @@ class Conn:
         ended, ended_by: When and by whom (``client``, ``broker``) it was ended first; None while it stands.
         garbage: From here on the client cannot tell where frames begin, and has to give the connection up.
         partial: Bytes of a frame that has begun and never got whole.
+        partial_since_s: When it began, seconds.
         written, handed: When the client wrote, and when it was handed anything, seconds.
 
         signs: When the client gave a sign of life, seconds, where not every byte is one; None: they all are.
@@ -78,6 +79,7 @@ class Conn:
         self.ended_by = ""
         self.garbage: Moment | None = None
         self.partial = 0
+        self.partial_since_s = 0.0
         self.written: list[float] = []
         self.handed: list[float] = []
         self.signs: list[float] | None = None
@@ -142,7 +144,10 @@ def read_tape(rows: list[Row], model: Model) -> dict[str, Conn]:
             if conn.garbage is None:
                 _take(conn, codecs[row.connection][0], row, number)
                 conn.garbage = _garbage(conn, number, model)
-                conn.partial = codecs[row.connection][0].partial
+                partial = codecs[row.connection][0].partial
+                if not conn.partial or (conn.frames and conn.frames[-1].at.row == number):
+                    conn.partial_since_s = row.t
+                conn.partial = partial
     return conns
 
 

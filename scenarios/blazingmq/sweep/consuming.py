@@ -63,9 +63,9 @@ async def several(stage: Stage) -> None:
     other = PRIORITY + "other"
     apps = [FANOUT + "news?id=foo", FANOUT + "news?id=bar"]
     await stage.connect()
-    await writer(stage)
     for number, uri in enumerate((R, other, *apps)):
         await reader(stage, f"c{number}", uri, SETTLED, max_unconfirmed_messages=10 + number)
+    await writer(stage)
     put(stage, "r0", "r1")
     put(stage, "o0", "o1", uri=other)
     put(stage, "n0", "n1", "n2", uri=FANOUT + "news")

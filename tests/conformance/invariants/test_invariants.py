@@ -74,9 +74,11 @@ FOUND_OF_QUEUES = [
     ("confirms-what-was-ordered", "loses-confirms-in-a-burst", "late-callback", None),
     ("delivers-what-came", "first-message-of-an-event", "consume", None),
     ("uses-what-it-has", "closes-without-draining", "configured", None),
+    ("waits-for-its-answers", "hangs-up-before-the-answer", "two-sessions",
+     Bend("c2", "out", 8, "latency", 3.0)),
     ("wire-legal", "another-checksum", "publish", None),
     ("writes-what-was-given", "bodies-are-text", "bodies", None),
-]
+]  # fmt: skip
 ELSEWHERE = "this protocol has nothing of the kind; tests/conformance/sweep/test_moleculer.py"
 
 #: Those that no mutant of this client violates alone or at a known place; sweeps may.
@@ -85,6 +87,7 @@ WITHOUT = {
     "knows-who-is-there": ELSEWHERE,
     "surfaces-what-came": ELSEWHERE,
     "tells-its-deadline": ELSEWHERE,
+    "asks-once-it-can": "a client made for it; tests/conformance/sweep/test_lasting.py",
     "adapter-protocol": "no mutant of the client is a mutant of its adapter",
     "credit-overrun": "needs a place of its own",
     "id-reuse": "needs a place of its own",

@@ -1,0 +1,1 @@
+"""How the echo joins the sweep: a model and base scripts, and nothing else."""
