@@ -298,6 +298,9 @@ def untouched_works(case: Case) -> Iterator[Violation]:
         is_late = told.done.phase in ("close", "closed") or None in written
         if told.word == "unknown" and told.body is not None and told.body not in written and not is_late:
             yield f"{told}, and it was never written whole", told.at
+    for done in case.ops:
+        if done.result is not None and done.result.word == "internal":
+            yield f"{done.op} failed inside the client: {done.result}", done.ended
     for done in case.done("unsubscribe", "subscribe", "close"):
         if done.result is not None and done.result.word == "timeout" and "abandons" not in case.notes:
             yield f"{done.op} did not end in time: {done.result}", done.ended
