@@ -219,7 +219,8 @@ class Tracking:
             known = [Flow(direction, question, at)]
             self.facts.flows += known
         flow = known[0]
-        flow.is_sure = flow.is_sure and self.conn.goodbye is None
+        is_good = frame.seq > 0 or getattr(frame, "success", True) is True
+        flow.is_sure = flow.is_sure and self.conn.goodbye is None and is_good
         flow.is_opened = flow.is_opened or frame.seq == 0
         if direction == "in" and (frame.seq in flow.pieces or flow.last is not None):
             self.facts.broken.append((at, f"packet {frame.seq} of a stream again, or behind its end"))
