@@ -85,6 +85,7 @@ class Model(ABC):
         rosters: The ops that tell which others the client knows.
         listening: The ops that listen without a question to the server.
         sending: The ops that send something to others, so that it can be said what and to whom.
+        last_words: With what a client says that it wants no more, before it ends a subscription gracefully.
         troubles: Acts and parameters that are done to every connection for a while, at the same frame.
         refuses_by_itself: Codes with which a client refuses, without asking, what it knows to be refused.
     """
@@ -124,6 +125,7 @@ class Model(ABC):
     rosters: ClassVar[tuple[str, ...]] = ()
     listening: ClassVar[tuple[str, ...]] = ()
     sending: ClassVar[tuple[str, ...]] = ()
+    last_words: ClassVar[type[Frame] | None] = None
     troubles: ClassVar[Sequence[tuple[str, Any]]] = ()
     refuses_by_itself: ClassVar[tuple[Any, ...]] = ()
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from conformance.sweep.facts import (
     Arrival,
+    Complaint,
     Confirmed,
     Facts,
     Question,
@@ -158,6 +159,8 @@ class Tracking:
     def _complain(self, frame: f.WsError, at: Moment) -> None:
         """The server ends a subscription because of an error of its own."""
         self.facts.refused.append(Refused(at, self._queue, frame.code))
+        if isinstance(frame.code, int) and not isinstance(frame.code, bool):
+            self.facts.complaints.append(Complaint(self.conn, at, frame.code))
         if self._window is not None:
             self._window.refused = frame.code
 

@@ -90,6 +90,8 @@ WITHOUT = {
     "streams-are-whole": ELSEWHERE,
     "silent-behind-its-goodbye": ELSEWHERE,
     "failures-are-told": ELSEWHERE,
+    "complaints-are-told": ELSEWHERE,
+    "drains-before-the-end": ELSEWHERE,
     "adapter-protocol": "no mutant of the client is a mutant of its adapter",
     "credit-overrun": "needs a place of its own",
     "id-reuse": "needs a place of its own",
