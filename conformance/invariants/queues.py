@@ -209,8 +209,8 @@ def drains_before_the_end(case: Case) -> Iterator[Violation]:
         if len(windows) != 1 or len(targets) != 1:
             continue
         [window] = windows
-        lost = window.conn.lost()
-        if lost is not None and lost < done.ended:
+        lost, parting = window.conn.lost(), window.conn.parting
+        if lost is not None and lost < done.ended and (parting is None or lost < parting):
             continue
         if not any(type(seen.frame) is words and seen.at > done.begun for seen in window.conn.of("in")):
             yield f"{window.target} was ended, and the server was not told that no more is wanted", done.ended

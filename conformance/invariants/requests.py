@@ -12,6 +12,7 @@ from conformance.sweep.bases import Done
 from conformance.sweep.case import Case
 from conformance.sweep.facts import Question
 from conformance.sweep.model import Asks, Whole
+from fakebrokers.core.frames import Role
 
 SLACK_S = 0.005
 AT_ONCE_S = 0.3
@@ -188,6 +189,30 @@ def leaving_ends_requests(case: Case) -> Iterator[Violation]:
             yield (
                 f"{done.op} went on for {done.ended.t - left[0].t:.1f} s behind {one.to}",
                 left[0],
+                done.ended,
+            )
+
+
+@invariant("loss-ends-requests")
+def loss_ends_handshakes(case: Case) -> Iterator[Violation]:
+    """What waits for its very first connection ends at once with that connection."""
+    if not case.model.connects_late:
+        return
+    first: dict[Any, Question] = {}
+    for question in case.facts.questions:
+        if type(question.frame).spec.role_in("in") is Role.HANDSHAKE and question.to is not None:
+            first.setdefault(question.to, question)
+    for done in case.done("publish", "subscribe"):
+        asked = first.get(done.args["target"])
+        if asked is None or done.ended is None or not done.begun < asked.asked < done.ended:
+            continue
+        lost = asked.conn.ended
+        if lost is None or asked.answered is not None:
+            continue
+        if done.ended.t > lost.t + AT_ONCE_S + case.slack_s and done.args.get("wait", True):
+            yield (
+                f"{done.op} went on for {done.ended.t - lost.t:.1f} s behind its connection",
+                lost,
                 done.ended,
             )
 

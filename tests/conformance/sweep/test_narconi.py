@@ -17,6 +17,7 @@ from scenarios.narconi.sweep.reading import Answers, Requests
 
 PROTOCOL = "narconi"
 RST = Bend("c1", "out", 5, "rst")
+RST_2 = Bend("c1", "out", 2, "rst")
 KEY = "dGhlIHNhbXBsZSBub25jZQ=="
 
 
@@ -47,6 +48,9 @@ KEY = "dGhlIHNhbXBsZSBub25jZQ=="
             id="an answer that is not the last one",
         ),
         pytest.param("encodings", (Bend("c1", "out", 2, "field", [["ack_id"], ""]),), id="an empty ack id"),
+        pytest.param(
+            "unanswered", (RST_2, Bend("c2", "in", 2, "rst-before")), id="an outcome that a close decides"
+        ),
         pytest.param("crowd", (Bend("c3", "out", 1, "payload", [4, 128]),), id="words that are no UTF-8"),
         pytest.param(
             "encodings",
@@ -152,6 +156,10 @@ def test_what_a_publisher_must_not_be_told(data: bytes) -> None:
         ("answer-value", "empty-body-is-no-message", "posts", None),
         ("acked-not-stored", "overflow-is-stored", "many-messages", None),
         ("delivers-what-came", "loses-in-a-flood", "flood", None),
+        ("complaints-are-told", "errors-swallowed", "complained", None),
+        ("drains-before-the-end", "stop-forgets-the-outstanding", "drained-by-hand", None),
+        ("drains-before-the-end", "stop-not-sent", "drained", None),
+        ("loss-ends-requests", "end-unnoticed-before-upgrade", "publish", Bend("c1", "in", 1, "rst-before")),
         ("failures-are-told", "callback-errors-vanish", "raising-message-1", None),
         ("ok-needs-answer", "redirect-means-done", "posts",
          Bend("c1", "out", 1, "contradict", ["instead", 301])),
