@@ -129,6 +129,20 @@ def failures_are_told(case: Case) -> Iterator[Violation]:
             )
 
 
+@invariant("complaints-are-told")
+def complaints_are_told(case: Case) -> Iterator[Violation]:
+    """An error of the server that answers nothing is told to the application, with its code."""
+    ends = [done.begun for done in case.done("close", "abort", "unsubscribe", "connect")]
+    for one in case.facts.complaints:
+        until_s = one.at.t + TOLD_S + case.slack_s
+        if not one.conn.serves(one.at) or any(end.t <= until_s for end in ends if end > one.at):
+            continue
+        told = [heard["error"].get("code") for heard in case.heard("error") if heard.at > one.at]
+        told += [heard.event.fields.get("code") for heard in case.heard("session") if heard.at > one.at]
+        if one.code not in told:
+            yield f"the server has told of an error {one.code}, and the application was not", one.at
+
+
 @invariant("tells-what-it-offers")
 def tells_what_it_offers(case: Case) -> Iterator[Violation]:
     """On every connection that lasts the client tells others what the application offers, when it changes."""

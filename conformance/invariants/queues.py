@@ -189,3 +189,38 @@ def confirms_what_was_ordered(case: Case) -> Iterator[Violation]:
         wanted[name] += not over
         if confirmed[name] < wanted[name]:
             yield f"{name[1]} of {name[0]} was confirmed {confirmed[name]} times, not {wanted[name]}", at
+
+
+@invariant("drains-before-the-end")
+def drains_before_the_end(case: Case) -> Iterator[Violation]:
+    """A graceful end says that no more is wanted, and is there when all that came has been confirmed."""
+    words = case.model.last_words
+    for done in case.done("unsubscribe") if words is not None else ():
+        if not done.args.get("drain") or done.result is None or not done.result.ok or done.ended is None:
+            continue
+        targets = {
+            one.args["target"] for one in case.done("subscribe") if one.args["sub"] == done.args["sub"]
+        }
+        windows = [
+            one for one in case.facts.windows
+            if one.target in targets and one.opened is not None and one.opened < done.begun
+            and one.conn.serves(done.begun)
+        ]  # fmt: skip
+        if len(windows) != 1 or len(targets) != 1:
+            continue
+        [window] = windows
+        lost, parting = window.conn.lost(), window.conn.parting
+        if lost is not None and lost < done.ended and (parting is None or lost < parting):
+            continue
+        if not any(type(seen.frame) is words and seen.at > done.begun for seen in window.conn.of("in")):
+            yield f"{window.target} was ended, and the server was not told that no more is wanted", done.ended
+        came = Counter(record.position for arrival in window.arrivals for record in arrival.records)
+        confirmed = Counter(one.key for one in case.facts.confirmed if one.conn is window.conn)
+        open_ = [key for key in came if key is not None and came[key] > confirmed[key]]
+        if open_ and not _acks_many(case):
+            yield f"{window.target} was ended, and {open_} were not confirmed", done.ended
+
+
+def _acks_many(case: Case) -> bool:
+    """Whether the application has confirmed several messages by one word."""
+    return any(done.args.get("how") == "ack_to" for done in case.done("settle"))

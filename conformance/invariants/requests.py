@@ -13,6 +13,7 @@ from conformance.sweep.case import Case
 from conformance.sweep.facts import Question
 from conformance.sweep.model import AnyOrder, Asks, Whole
 from conformance.sweep.tape import Moment
+from fakebrokers.core.frames import Role
 
 SLACK_S = 0.005
 AT_ONCE_S = 0.3
@@ -206,6 +207,30 @@ def leaving_ends_requests(case: Case) -> Iterator[Violation]:
             )
 
 
+@invariant("loss-ends-requests")
+def loss_ends_handshakes(case: Case) -> Iterator[Violation]:
+    """What waits for its very first connection ends at once with that connection."""
+    if not case.model.connects_late:
+        return
+    first: dict[Any, Question] = {}
+    for question in case.facts.questions:
+        if type(question.frame).spec.role_in("in") is Role.HANDSHAKE and question.to is not None:
+            first.setdefault(question.to, question)
+    for done in case.done("publish", "subscribe"):
+        asked = first.get(done.args["target"])
+        if asked is None or done.ended is None or not done.begun < asked.asked < done.ended:
+            continue
+        lost = asked.conn.ended
+        if lost is None or asked.answered is not None:
+            continue
+        if done.ended.t > lost.t + AT_ONCE_S + case.slack_s and done.args.get("wait", True):
+            yield (
+                f"{done.op} went on for {done.ended.t - lost.t:.1f} s behind its connection",
+                lost,
+                done.ended,
+            )
+
+
 @invariant("fails-fast")
 def fails_fast(case: Case) -> Iterator[Violation]:
     """Without a connection, and with nobody who makes one, an op fails at once."""
@@ -389,6 +414,9 @@ def untouched_works(case: Case) -> Iterator[Violation]:
         is_late = told.done.phase in ("close", "closed") or None in written
         if told.word == "unknown" and told.body is not None and told.body not in written and not is_late:
             yield f"{told}, and it was never written whole", told.at
+    for done in case.ops:
+        if done.result is not None and done.result.word == "internal":
+            yield f"{done.op} failed inside the client: {done.result}", done.ended
     for done in case.done("unsubscribe", "subscribe", "close"):
         if done.result is not None and done.result.word == "timeout" and "abandons" not in case.notes:
             yield f"{done.op} did not end in time: {done.result}", done.ended

@@ -34,6 +34,10 @@ How a protocol joins: a package ``scenarios/<protocol>/sweep`` with two modules 
     *   ``stored(broker)``: what the fake holds at the end; ``place(args, key)``: by what an outcome is told.
     *   ``said_by_server()``, ``specimens``, ``unasked``, ``noise``, ``happenings``, ``goodbye()``,
         ``opposite(frame)``, ``other_versions(data)``: what acts need that no frame table tells.
+    *   ``spellings(frame, data)``: other bytes that mean the same; ``troubles``: acts for every connection.
+    *   ``know(conns, ops)``: what the application has asked for and no frame tells (signs of life);
+        ``offered``, ``wrong_sending``, ``streamed``, ``wrong_roster``, ``due``: what clients that speak to
+        each other owe to others. They return nothing where it cannot be said.
     *   ``is_log``, ``storing``, ``size_field``, ``settings(options)``: see `Model`.
 
 2.  ``bases.py``: about 15 base scripts, see `bases`. A base says what an application does, not what has to

@@ -154,6 +154,14 @@ class Refused(NamedTuple):
     code: Any
 
 
+class Complaint(NamedTuple):
+    """An error of the server that answers no question."""
+
+    conn: Conn
+    at: Moment
+    code: Any
+
+
 class Dropped(NamedTuple):
     """The server has dropped what a connection had of a target."""
 
@@ -295,6 +303,7 @@ class Facts:
     noted: list[Noted] = field(default_factory=list)
     confirmed: list[Confirmed] = field(default_factory=list)
     dropped: list[Dropped] = field(default_factory=list)
+    complaints: list[Complaint] = field(default_factory=list)
     refused: list[Refused] = field(default_factory=list)
     sent: list[Sent] = field(default_factory=list)
     announced: list[Announced] = field(default_factory=list)

@@ -91,6 +91,7 @@ class Model(ABC):
         listening: The ops that listen without a question to the server.
         asides: Of `asides.ASIDES`, those that base scripts are tried with.
         sending: The ops that send something to others, so that it can be said what and to whom.
+        last_words: With what a client says that it wants no more, before it ends a subscription gracefully.
         troubles: Acts and parameters that are done to every connection for a while, at the same frame.
         refuses_by_itself: Codes with which a client refuses, without asking, what it knows to be refused.
     """
@@ -131,6 +132,7 @@ class Model(ABC):
     rosters: ClassVar[tuple[str, ...]] = ()
     listening: ClassVar[tuple[str, ...]] = ()
     sending: ClassVar[tuple[str, ...]] = ()
+    last_words: ClassVar[type[Frame] | None] = None
     troubles: ClassVar[Sequence[tuple[str, Any]]] = ()
     refuses_by_itself: ClassVar[tuple[Any, ...]] = ()
     asides: ClassVar[tuple[str, ...]] = ("close", "cancel", "twice", "loss", "hurried")

@@ -19,6 +19,8 @@ Json = dict[str, Any]
 #: Ops that an adapter has only with this capability.
 NEEDED: Mapping[str, str] = {"set_clock": "clock_offset"}
 
+TOLD_S = 0.01  #: what it takes to tell an outcome
+
 
 class ReferenceAdapter(kit.AdapterBase):
     """Runs in the suite's process or in one of its own; see `adapter_of`.
@@ -86,6 +88,8 @@ class ReferenceAdapter(kit.AdapterBase):
     @kit.op("close")
     async def close(self, session: str, timeout_ms: float | None = None) -> None:
         await self.session(session).close(seconds(timeout_ms))
+        if self._unwatched:  # outcomes that the close decides are told before it is done
+            await asyncio.wait(tuple(self._unwatched), timeout=TOLD_S)
 
     @kit.op("abort")
     async def abort(self, session: str) -> None:

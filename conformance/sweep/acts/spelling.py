@@ -19,7 +19,7 @@ def spellings(place: Place, model: Model) -> Iterable[Param]:
 @act("spelled", spellings)
 def spelled(passage: Passage, param: str, model: Model) -> None:
     """The frame is written in another way that means the same."""
-    data = model.spellings(passage.frame, passage.data).get(param) if passage.frame is not None else None
+    data = model.spellings(passage.frame, passage.data).get(str(param)) if passage.frame is not None else None
     if data is None:
         passage.pass_through()
     else:

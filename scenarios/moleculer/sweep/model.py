@@ -165,7 +165,7 @@ class MoleculerModel(Model):
     )
     fixed = (
         *("node_id", "namespace", "timeout_ms", "sleep_ms", "params", "chunk", "len", "seed", "gen"),
-        *("meta", "actions"),
+        *("meta", "actions", "text", "every_ms", "objects"),
     )
     rosters = ("mol.registry",)
     listening = ("mol.listen",)

@@ -35,12 +35,20 @@ def wrong_answer(asked: Frame, answer: Any) -> str:
     return ""
 
 
+def _late(asked: Request, answer: Response) -> str:
+    """The caller may have given up by then; if it is told anything, then that."""
+    code = answer.error.get("code") if isinstance(answer.error, Mapping) else None
+    if answer.success is not False or code in (TOO_LATE, NOT_FOUND):
+        return ""
+    return f"{asked.action} took too long, and was answered with code {code}"
+
+
 def _wrong_response(asked: Request, answer: Response) -> str:
     if not isinstance(asked.action, str):
         return ""
     service, _, action = asked.action.rpartition(".")
     if (isinstance(asked.timeout, int | float) and 0 < asked.timeout < 1000) or service != "s":
-        return ""  # the caller may have given up by then
+        return _late(asked, answer) if service == "s" and action == "slow" else ""
     wanted = {"echo": asked.params, "slow": "slept", "value": ACTIONS["value"]["return"]}
     said = None if answer.data is UNSET else answer.data
     if action in wanted and action in ACTIONS:

@@ -6,6 +6,9 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from fakebrokers.moleculer.packets import BY_COMMAND, PACKETS
+from fakebrokers.moleculer.topics import topic_of
+
 CRLF = b"\r\n"
 
 
@@ -25,10 +28,27 @@ def spellings(data: bytes) -> Mapping[str, bytes]:
     except ValueError:
         return found
     if isinstance(packet, dict):
+        packet_of_others = {**_members_of_others(words[1].decode()), **packet}
+        found["members of others"] = _message(words, json.dumps(packet_of_others))
         for name, write in JSON.items():
-            payload = write(packet).encode()
-            found[name] = b" ".join([*words[:-1], b"%d" % len(payload)]) + CRLF + payload + CRLF
+            found[name] = _message(words, write(packet))
     return found
+
+
+def _message(words: list[bytes], text: str) -> bytes:
+    payload = text.encode()
+    return b" ".join([*words[:-1], b"%d" % len(payload)]) + CRLF + payload + CRLF
+
+
+def _members_of_others(topic: str) -> dict[str, Any]:
+    """Members that packets of other kinds have, and this one has not."""
+    parts = topic_of(topic)
+    if parts is None:
+        return {}
+    own = BY_COMMAND[parts.command].__struct_fields__
+    return {
+        name: "s.echo" for kind in PACKETS for name in kind.__struct_fields__ if name not in (*own, "more")
+    }
 
 
 def _spaced(line: bytes, space: bytes) -> bytes:
@@ -38,14 +58,19 @@ def _spaced(line: bytes, space: bytes) -> bytes:
     return line.replace(b" ", space, 1)
 
 
+#: Members that nobody knows.
+ODD: Mapping[str, Any] = {
+    "": 0,
+    " ": None,
+    "a.b": {"c": [1]},
+    "__proto__": {"x": 1},
+    "constructor": 1,
+    "é": "é",
+}
+
 JSON: Mapping[str, Callable[[dict[str, Any]], str]] = {
     "wide": lambda packet: json.dumps(packet, indent=2),
-    "escaped": lambda packet: (
-        json.dumps(packet)
-        .replace("e", "\\u0065")
-        .replace("tru\\u0065", "true")
-        .replace("fals\\u0065", "false")
-    ),
+    "escaped": lambda packet: json.dumps(packet).replace("o", "\\u006f"),  # no word of JSON has an o
     "reversed": lambda packet: json.dumps(dict(reversed(packet.items())), ensure_ascii=False),
-    "more members": lambda packet: json.dumps({"$new": [1, None], **packet, "later": {"a": True}}),
+    "more members": lambda packet: json.dumps({"$new": [1, None], **packet, **ODD}),
 }

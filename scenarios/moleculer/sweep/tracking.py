@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Hashable, Mapping
 from typing import Any
 
@@ -13,9 +12,8 @@ from conformance.sweep.facts import Announced, Dropped, Facts, Flow, Question, S
 from conformance.sweep.tape import Moment
 from conformance.sweep.view import Agreed, Conn
 from fakebrokers.core.frames import Frame, kind_of
-from fakebrokers.moleculer.mqtt import frames as mqtt
 from fakebrokers.moleculer.mqtt.frames import Subscribe as Topics
-from fakebrokers.moleculer.nats.frames import Err, Msg, NatsPing, NatsPong, Pub, ServerInfo, Sub
+from fakebrokers.moleculer.nats.frames import Err, NatsPing, NatsPong, Pub, ServerInfo, Sub
 from fakebrokers.moleculer.packets import (
     Disconnect,
     Discover,
@@ -28,9 +26,9 @@ from fakebrokers.moleculer.packets import (
     Request,
     Response,
 )
-from fakebrokers.moleculer.redis import frames as redis
 from fakebrokers.moleculer.redis.frames import Subscribe as Channels
 from fakebrokers.moleculer.topics import topic_of
+from scenarios.moleculer.sweep.contents import announced_by, bytes_of, code_in, code_of, topic_in
 from scenarios.moleculer.sweep.legal import problem
 from scenarios.moleculer.sweep.serving import wrong_answer
 
@@ -238,7 +236,8 @@ class Tracking:
             known = [Flow(direction, question, at)]
             self.facts.flows += known
         flow = known[0]
-        flow.is_sure = flow.is_sure and self.conn.goodbye is None
+        is_good = frame.seq > 0 or getattr(frame, "success", True) is True
+        flow.is_sure = flow.is_sure and self.conn.goodbye is None and is_good
         flow.is_opened = flow.is_opened or frame.seq == 0
         if direction == "in" and (frame.seq in flow.pieces or flow.last is not None):
             self.facts.broken.append((at, f"packet {frame.seq} of a stream again, or behind its end"))
@@ -323,44 +322,3 @@ class Tracking:
             self.facts.announced.append(Announced(self.conn, at, names))
         if parts is not None and parts.rest:
             self._answer_back(("DISCOVER", parts.rest), frame, at, only=False)
-
-
-def topic_in(frame: Frame) -> str:
-    """Where a message of any transporter goes, or comes from; "" for what is none."""
-    if isinstance(frame, Pub | Msg):
-        return frame.subject
-    if isinstance(frame, redis.Publish | redis.Message):
-        return frame.channel
-    return frame.topic if isinstance(frame, mqtt.Publish) else ""
-
-
-def announced_by(info: Info) -> Any:
-    """What an INFO offers: the names of its actions, and the patterns of its events."""
-    services = info.services if isinstance(info.services, list) else []
-    actions = {name for one in services for name in one.get("actions") or ()}
-    return frozenset(actions), frozenset(pattern for one in services for pattern in one.get("events") or ())
-
-
-def bytes_of(payload: Any) -> bytes:
-    """A piece of a stream: a Buffer, or an object."""
-    if (
-        isinstance(payload, Mapping)
-        and payload.get("type") == "Buffer"
-        and isinstance(payload.get("data"), list)
-    ):
-        try:
-            return bytes(payload["data"])
-        except (TypeError, ValueError):
-            return b""
-    return json.dumps(payload).encode()
-
-
-def code_of(answer: Response) -> Any:
-    """The code of a refusal; None where it tells none."""
-    return code_in(answer.error)
-
-
-def code_in(error: Any) -> Any:
-    """The code of an error object."""
-    code = error.get("code") if isinstance(error, Mapping) else None
-    return code if isinstance(code, int | str) and not isinstance(code, bool) else None

@@ -1,10 +1,11 @@
 """The base scripts of Narconi; see `conformance.sweep.bases`."""
 
 from scenarios.narconi.sweep.asking import ask, cancelled, crowd
-from scenarios.narconi.sweep.consuming import at_once, consume, drained, encodings, settle
+from scenarios.narconi.sweep.consuming import at_once, consume, drained, drained_by_hand, encodings, settle
 from scenarios.narconi.sweep.lives import RAISING, both, closing, in_the_turn, outage, rounds, two_sessions
 from scenarios.narconi.sweep.publishing import alone, publish, refused, sizes, unwaited
 from scenarios.narconi.sweep.troubles import (
+    complained,
     for_once,
     kept_alive,
     left_alone,
@@ -26,9 +27,11 @@ __all__ = [
     "both",
     "cancelled",
     "closing",
+    "complained",
     "consume",
     "crowd",
     "drained",
+    "drained_by_hand",
     "encodings",
     "flood",
     "for_once",

@@ -87,3 +87,25 @@ async def drained(stage: Stage) -> None:
     await stage.sleep(1)
     await watched(stage, "C", "last")
     await stage.finale("publish", **PROBE)
+
+
+@base(role="consumer", bends=False)
+async def drained_by_hand(stage: Stage) -> None:
+    """A graceful end that has to wait for the application: it acknowledges all, or not everything."""
+    queues(stage, "P", "C")
+    put(stage, "C", *[f"m{i}" for i in range(8)])
+    await stage.connect(auto_reconnect=True)
+    options = {"ack": True, "limit": 3}
+    for sub, most in (("c1", 3), ("c2", 1)):
+        await stage.op("subscribe", sub=sub, target="C", options=options, on_message=EVENTS)
+        await stage.sleep(0.3)
+        ending = stage.begin("unsubscribe", sub=sub, drain=True)
+        await stage.sleep(0.3)
+        came = [event for event in stage.adapter.events if event.event == "message" and event["sub"] == sub]
+        for event in came[:most]:
+            await stage.op("settle", sub=sub, ref=event["ref"], how="ack")
+        await ending
+    await stage.op("subscribe", sub="c3", target="C", options=options, on_message=SETTLING)
+    await stage.sleep(1)
+    await watched(stage, "C", "last")
+    await stage.finale("publish", **PROBE)

@@ -7,6 +7,7 @@ from typing import Any
 
 from conformance.sweep.facts import (
     Arrival,
+    Complaint,
     Confirmed,
     Facts,
     Question,
@@ -61,6 +62,8 @@ class Tracking:
                 self.conn.ready = self.conn.ready or self.conn.accepted
                 self.conn.is_session = False
             question = self._pairing.see(seen)
+            if question is not None and isinstance(frame, f.WsUpgrade):
+                question.to = frame.queue
             if question is not None and question.answer is frame and seen.direction == "out":
                 self._answered(question, seen.at)
             elif question is not None and question.answer is frame:
@@ -158,6 +161,7 @@ class Tracking:
     def _complain(self, frame: f.WsError, at: Moment) -> None:
         """The server ends a subscription because of an error of its own."""
         self.facts.refused.append(Refused(at, self._queue, frame.code))
+        self.facts.complaints.append(Complaint(self.conn, at, frame.code))
         if self._window is not None:
             self._window.refused = frame.code
 

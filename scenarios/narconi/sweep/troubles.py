@@ -5,6 +5,7 @@ from __future__ import annotations
 from conformance.sweep.bases import Stage, base, text
 from fakebrokers.faults import drop, latency
 from scenarios.narconi.sweep._shared import EVENTS, PROBE, PUBLISH, SETTLING, put, queues, watched
+from scenarios.narconi.sweep.model import PROJECT
 
 BEAT_S = 10.0
 
@@ -150,4 +151,20 @@ async def left_alone(stage: Stage) -> None:
     await stage.op("subscribe", sub="d2", target="D", options={"ack": True}, on_message=SETTLING)
     await stage.sleep(1)
     await watched(stage, "D", "last")
+    await stage.finale("publish", **PROBE)
+
+
+@base(role="consumer", bends=False)
+async def complained(stage: Stage) -> None:
+    """The server loses what is behind it, and a queue while it is consumed; it says so."""
+    queues(stage, "P", "C", "D")
+    await stage.connect(auto_reconnect=True)
+    for sub, target in (("c1", "C"), ("d1", "D")):
+        await stage.op("subscribe", sub=sub, target=target, options={"ack": True}, on_message=SETTLING)
+    await stage.op("publish", body=text("a"), **PUBLISH)
+    stage.broker.lose_backend()
+    await stage.sleep(10)
+    stage.broker.delete(PROJECT, "D")
+    await stage.sleep(10)
+    await watched(stage, "C", "last")
     await stage.finale("publish", **PROBE)

@@ -10,10 +10,12 @@ from conformance.invariants import judge
 from conformance.sweep.acts.inside import opened
 from conformance.sweep.order import Order
 from conformance.sweep.run import runner
-from conformance.sweep.specs import Bend, Spec
+from conformance.sweep.specs import EVERY, Bend, Spec
 from conformance.sweep.sweep import Sweep
 from conformance.sweep.universe import universe
 from fakebrokers.core.frames import Malformed, kind_of
+from fakebrokers.moleculer.packets import Packet, Pong, Response
+from scenarios.moleculer.sweep import legal
 from scenarios.moleculer.sweep.model import MODEL
 from scenarios.moleculer.sweep.reading import ReadingCodec
 
@@ -42,6 +44,10 @@ def test_the_correct_client_violates_nothing() -> None:
         ("call", [Bend("c1", "out", 6, "shape", "longer")]),  # a message of another size than it says
         ("call", [Bend("c1", "out", 1, "shape", "shorter")]),  # an INFO that is no JSON
         ("closing", [Bend("c1", "out", 3, "rst"), Bend("c2", "in", 27, "rst-before")]),  # a loss in a close
+        ("call", [Bend("c1", "out", 8, "entry", [["error", "code"], "true"])]),  # a code that is none
+        ("streams", [Bend("c1", "out", 7, "entry", [["success"], "number"])]),  # a stream that is no success
+        ("call", [Bend("c1", "out", 6, "spelled", "tabs")]),  # a line whose words have tabs between them
+        ("sent-up", [Bend("c1", "out", 3, "rst"), Bend("c2", "out", 15, "fin")]),  # a loss amid an upload
     ],
     ids=lambda value: value if isinstance(value, str) else value[-1].act,
 )
@@ -77,6 +83,22 @@ def test_a_wrong_size_is_the_end() -> None:
         ("answer-counts", "drops-large-packets", "bulk", None),
         ("ok-needs-answer", "success-unless-denied", "odd-answers", None),
         ("comes-back", "ignores-namespace", "namespaces", None),
+        ("comes-back", "first-server-only", "several-servers", None),
+        ("tells-what-it-offers", "never-tells-of-services", "again", None),
+        ("tells-what-it-offers", "tells-of-services-once", "offered-again", None),
+        ("sends-what-it-was-given", "broadcasts-to-one-of-each-group", "emitting", None),
+        ("sends-what-it-was-given", "broadcasts-over-the-balancer", "balanced-events", None),
+        ("sends-what-it-was-given", "chooses-nodes-itself", "balanced", None),
+        ("sends-what-it-was-given", "asks-anybody", "call", None),
+        ("streams-are-whole", "stream-errors-are-ends", "broken-off", None),
+        ("streams-are-whole", "order-of-arrival", "downloads", None),
+        ("silent-behind-its-goodbye", "answers-behind-its-goodbye", "slow-close", None),
+        ("loss-ends-requests", "downloads-outlive-their-senders", "broken-off", None),
+        ("limit-exact", "chunks-uncut", "large-streams", None),
+        ("failures-are-told", "handler-errors-end-the-handler", "raising-message-1", None),
+        ("answer-value", "forgets-the-answer-s-meta", "metas", None),
+        ("surfaces-what-came", "demands-need-ack", "heard-values", None),
+        ("close-ends", "goes-on-connecting", "given-up", None),
     ],
 )
 def test_a_defect_is_found_by_the_rule_that_it_breaks(
@@ -85,3 +107,24 @@ def test_a_defect_is_found_by_the_rule_that_it_breaks(
     spec = Spec(PROTOCOL, base, () if bend is None else (bend,))
     assert invariant in [finding.name for finding in judge(runner(PROTOCOL, mutant)(spec))]
     assert judge(runner(PROTOCOL)(spec)) == []
+
+
+def test_connections_that_end_at_once_are_no_reason_to_try_again_at_once() -> None:
+    case = runner(PROTOCOL)(Spec(PROTOCOL, "call", (Bend(EVERY, "out", 4, "rst"),)))
+    assert 3 < len(case.conns) < 40
+    assert judge(case) == []
+
+
+@pytest.mark.parametrize(
+    ("packet", "problem"),
+    [
+        (Pong(time=1, id="a", arrived=2), ""),
+        (Pong(time=1, id="a"), "arrived of PONG is missing"),
+        (Response(id="a", meta={}, headers={}, success=True, data=1), ""),
+        (Response(id="a", meta={}, headers={}, success="yes"), "success of RES is 'yes'"),
+        (Response(id="a", meta={}, headers=None, success=False, data=1, error={"name": "E", "message": ""}),
+         "a RES without success that has data"),
+    ],
+)  # fmt: skip
+def test_packets_have_what_every_packet_has(packet: Packet, problem: str) -> None:
+    assert legal.problem(packet) == problem

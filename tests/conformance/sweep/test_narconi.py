@@ -8,14 +8,16 @@ import pytest
 
 from conformance.invariants import judge
 from conformance.sweep.run import runner
-from conformance.sweep.specs import Bend, Change, Spec
+from conformance.sweep.specs import EVERY, Bend, Change, Spec
 from fakebrokers.core.frames import Malformed
 from fakebrokers.narconi import frames as f
 from fakebrokers.narconi.websocket import BINARY, CLOSE, TEXT, accept_key, encode_frame
+from scenarios.narconi.sweep import legal
 from scenarios.narconi.sweep.reading import Answers, Requests
 
 PROTOCOL = "narconi"
 RST = Bend("c1", "out", 5, "rst")
+RST_2 = Bend("c1", "out", 2, "rst")
 KEY = "dGhlIHNhbXBsZSBub25jZQ=="
 
 
@@ -46,6 +48,10 @@ KEY = "dGhlIHNhbXBsZSBub25jZQ=="
             id="an answer that is not the last one",
         ),
         pytest.param("encodings", (Bend("c1", "out", 2, "field", [["ack_id"], ""]),), id="an empty ack id"),
+        pytest.param(
+            "unanswered", (RST_2, Bend("c2", "in", 2, "rst-before")), id="an outcome that a close decides"
+        ),
+        pytest.param("crowd", (Bend("c3", "out", 1, "payload", [4, 128]),), id="words that are no UTF-8"),
         pytest.param(
             "encodings",
             (Bend("c1", "out", 1, "unasked", ["empty object", "noise"]),),
@@ -137,3 +143,57 @@ def test_what_a_publisher_must_not_be_told(data: bytes) -> None:
     asked, accepted = upgrade("publish")
     _, bad = read(asked, accepted, data)
     assert isinstance(bad, Malformed)
+
+
+@pytest.mark.parametrize(
+    ("invariant", "mutant", "base", "bend"),
+    [
+        ("silence-noticed", "pings-need-no-pong", "no-pongs", None),
+        ("fails-for-a-reason", "deadlines-by-wall-clock", "wrong-clock", None),
+        ("ack-needs-confirm", "close-means-stored", "unanswered", None),
+        ("ok-needs-answer", "post-without-metadata", "posts", None),
+        ("ok-needs-answer", "unknown-names-dropped", "posts", None),
+        ("answer-value", "empty-body-is-no-message", "posts", None),
+        ("acked-not-stored", "overflow-is-stored", "many-messages", None),
+        ("delivers-what-came", "loses-in-a-flood", "flood", None),
+        ("complaints-are-told", "errors-swallowed", "complained", None),
+        ("drains-before-the-end", "stop-forgets-the-outstanding", "drained-by-hand", None),
+        ("drains-before-the-end", "stop-not-sent", "drained", None),
+        ("loss-ends-requests", "end-unnoticed-before-upgrade", "publish", Bend("c1", "in", 1, "rst-before")),
+        ("failures-are-told", "callback-errors-vanish", "raising-message-1", None),
+        ("ok-needs-answer", "redirect-means-done", "posts",
+         Bend("c1", "out", 1, "contradict", ["instead", 301])),
+        ("answer-value", "header-case-matters", "posts", Bend("c1", "out", 4, "spelled", "title case")),
+        ("garbage-ends", "bad-frames-accepted", "publish", Bend("c1", "out", 2, "bit", 1)),
+        ("delivers-what-came", "fragments-are-messages", "consume",
+         Bend("c1", "out", 2, "spelled", "in fragments")),
+        ("unprovoked-end", "ping-drops-metadata", "at-once",
+         Bend("c1", "out", 2, "spelled", "pings between")),
+        ("comes-back", "bad-servers-are-shunned", "cancelled", Bend(EVERY, "out", 1, "bit", 0)),
+    ],
+)  # fmt: skip
+def test_a_defect_is_found_by_the_rule_that_it_breaks(
+    invariant: str, mutant: str, base: str, bend: Bend | None
+) -> None:
+    spec = Spec(PROTOCOL, base, () if bend is None else (bend,))
+    assert invariant in [finding.name for finding in judge(runner(PROTOCOL, mutant)(spec))]
+    assert judge(runner(PROTOCOL)(spec)) == []
+
+
+@pytest.mark.parametrize(
+    ("changed", "problem"),
+    [
+        ({}, ""),
+        ({"Host": None}, "a request with 0 headers Host"),
+        ({"Sec-WebSocket-Version": "8"}, "an upgrade to version ['8']"),
+        ({"Sec-WebSocket-Key": "abc"}, "an upgrade with the key 'abc'"),
+    ],
+)
+def test_upgrades_have_what_every_upgrade_has(changed: dict[str, str | None], problem: str) -> None:
+    usual = {"Host": "h", "Sec-WebSocket-Version": "13", "Sec-WebSocket-Key": KEY, **changed}
+    headers = tuple((name, value) for name, value in usual.items() if value is not None)
+    request = f.WsUpgrade("GET", "/", headers)
+    keys: set[str] = set()
+    assert legal.problem(request, keys) == problem
+    if not problem:
+        assert legal.problem(request, keys) == "an upgrade with the key of an earlier one"

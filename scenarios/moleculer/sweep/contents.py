@@ -1,0 +1,54 @@
+"""What stands in frames, whatever carries them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from fakebrokers.core.frames import Frame
+from fakebrokers.moleculer.mqtt import frames as mqtt
+from fakebrokers.moleculer.nats.frames import Msg, Pub
+from fakebrokers.moleculer.packets import Info, Response
+from fakebrokers.moleculer.redis import frames as redis
+
+
+def topic_in(frame: Frame) -> str:
+    """Where a message of any transporter goes, or comes from; "" for what is none."""
+    if isinstance(frame, Pub | Msg):
+        return frame.subject
+    if isinstance(frame, redis.Publish | redis.Message):
+        return frame.channel
+    return frame.topic if isinstance(frame, mqtt.Publish) else ""
+
+
+def announced_by(info: Info) -> Any:
+    """What an INFO offers: the names of its actions, and the patterns of its events."""
+    services = info.services if isinstance(info.services, list) else []
+    actions = {name for one in services for name in one.get("actions") or ()}
+    return frozenset(actions), frozenset(pattern for one in services for pattern in one.get("events") or ())
+
+
+def bytes_of(payload: Any) -> bytes:
+    """A piece of a stream: a Buffer, or an object."""
+    if (
+        isinstance(payload, Mapping)
+        and payload.get("type") == "Buffer"
+        and isinstance(payload.get("data"), list)
+    ):
+        try:
+            return bytes(payload["data"])
+        except (TypeError, ValueError):
+            return b""
+    return json.dumps(payload).encode()
+
+
+def code_of(answer: Response) -> Any:
+    """The code of a refusal; None where it tells none."""
+    return code_in(answer.error)
+
+
+def code_in(error: Any) -> Any:
+    """The code of an error object."""
+    code = error.get("code") if isinstance(error, Mapping) else None
+    return code if isinstance(code, int | str) and not isinstance(code, bool) else None
