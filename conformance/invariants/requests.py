@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -11,31 +12,42 @@ from conformance.sweep.bases import Done
 from conformance.sweep.case import Case
 from conformance.sweep.facts import Question
 from conformance.sweep.model import Asks, Whole
+from conformance.sweep.tape import Moment
 
 SLACK_S = 0.005
 AT_ONCE_S = 0.3
 LOCAL = ("invalid", "internal", "protocol", "timeout")  #: ways to fail without the server
 
 
-def _asked(case: Case) -> Iterator[tuple[Done, Asks, list[Question]]]:
+def _asked(case: Case) -> list[tuple[Done, Asks, list[Question]]]:
     """Ops that ask one question each, with the questions that fit and were asked meanwhile."""
+    if "asked" not in case.shared:
+        case.shared["asked"] = list(_questions_of(case))
+    found: list[tuple[Done, Asks, list[Question]]] = case.shared["asked"]
+    return found
+
+
+def _questions_of(case: Case) -> Iterator[tuple[Done, Asks, list[Question]]]:
+    questions = case.facts.questions  # in the order in which they were asked
     for done in case.ops:
         asks = case.model.ops.get(done.op)
         if asks is None or done.result is None:
             continue
-        end = done.ended
+        first = bisect_right(questions, done.begun, key=_when)
+        last = len(questions) if done.ended is None else bisect_left(questions, done.ended, key=_when)
         yield (
             done,
             asks,
             [
                 question
-                for question in case.facts.questions
-                if isinstance(question.frame, asks.kind)
-                and question.asked > done.begun
-                and (end is None or question.asked < end)
-                and asks.fits(done.args, question.frame)
+                for question in questions[first:last]
+                if isinstance(question.frame, asks.kind) and asks.fits(done.args, question.frame)
             ],
         )
+
+
+def _when(question: Question) -> Moment:
+    return question.asked
 
 
 def _come(done: Done, questions: Sequence[Question]) -> list[Question]:
@@ -145,10 +157,11 @@ def request_answer_counts(case: Case) -> Iterator[Violation]:
 def _has_twin(case: Case, done: Done) -> bool:
     """Whether another op asked the same while this one was open: which question is whose cannot be told."""
     for other in case.ops:
-        if other is done or other.op != done.op or other.args != done.args:
+        if other is done or other.op != done.op:
             continue
         ended = other.ended
-        if other.begun < (done.ended or other.begun) and (ended is None or ended > done.begun):
+        meets = other.begun < (done.ended or other.begun) and (ended is None or ended > done.begun)
+        if meets and other.args == done.args:
             return True
     return False
 
@@ -271,10 +284,11 @@ def connect_answer_counts(case: Case) -> Iterator[Violation]:
 def tells_its_deadline(case: Case) -> Iterator[Violation]:
     """A question that says how long the client waits says what the application has given it."""
     for done, _, questions in _asked(case):
-        for one in questions if not _has_twin(case, done) else ():
+        given_s = done.args.get("timeout_ms", 0) / 1000
+        for one in questions if given_s else ():
             told_s = case.model.deadline_of(one.frame)
-            given_s = done.args.get("timeout_ms", 0) / 1000
-            if told_s is not None and given_s and abs(told_s - given_s) > SLACK_S:
+            differs = told_s is not None and abs(told_s - given_s) > SLACK_S
+            if differs and not _has_twin(case, done):
                 yield f"{done.op} has {given_s:g} s, and tells {told_s:g} s", one.asked
 
 

@@ -33,6 +33,7 @@ class Case:
         complaints: What was written to stderr or got to the loop's handler of exceptions.
         violations: How the adapter broke its protocol.
         error: Why the run has no end: the client did not let the base go on.
+        shared: What several rules look up, found once; by the name of the rule's function.
         contract: What the client may do besides what every client does.
         harness: What went wrong besides the client.
         lies: The client was told, or the broker heard, what the other did not say.
@@ -59,6 +60,7 @@ class Case:
         self.harness = ""
         self.lies = False
         self.contract = Contract()
+        self.shared: dict[str, Any] = {}
         self.rest: dict[str, Any] = {}
         self.ended_s = 0.0
         self.slack_s = 0.0
