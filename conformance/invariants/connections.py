@@ -193,7 +193,9 @@ def beats(case: Case) -> Iterator[Violation]:
         end = _known_until(case, conn)
         for moment in [*(t for t in conn.written if t >= last), end]:
             if moment - last > 1.2 * beat + 0.25 + case.slack_s:
-                yield f"{conn.name}: {moment - last:.1f} s without a byte, {beat:g} s were agreed", conn.ready
+                text = f"{conn.name}: {moment - last:.1f} s without a byte, {beat:g} s were agreed"
+                is_late = moment - last <= 2 * beat + 0.25 + case.slack_s
+                yield May("beats_late", text) if is_late else text, conn.ready
                 break
             last = moment
 

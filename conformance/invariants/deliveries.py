@@ -82,7 +82,7 @@ class _Log:
                 continue
             if not _same(heard, record) or heard.at < at or self._is_over(heard.at, until):
                 break
-            if record.ts is not None and str(heard["ts"]) != str(record.ts):
+            if None not in (record.ts, heard["ts"]) and str(heard["ts"]) != str(record.ts):
                 yield f"{record.position} was surfaced with time {heard['ts']}, it is {record.ts}", heard.at
             self.last = max(self.last or 0, record.position)
             self.position = max(self.position or 0, record.position + 1)

@@ -154,7 +154,9 @@ def asks_what_was_ordered(case: Case) -> Iterator[Violation]:
             ordered = case.model.settings(options)
             for name, value in ordered.items():
                 if name in window.settings and not case.model.holds(name, window.settings[name], value):
-                    yield f"asks with {name} {window.settings[name]!r}, ordered was {value!r}", window.asked
+                    text = f"asks with {name} {window.settings[name]!r}, ordered was {value!r}"
+                    is_left_open = name not in options and not isinstance(value, dict)
+                    yield May("own_credit", text) if is_left_open else text, window.asked
 
 
 def _same_start(ordered: Any, asked: Any) -> bool:

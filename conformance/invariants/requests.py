@@ -63,7 +63,9 @@ def ok_needs_answer(case: Case) -> Iterator[Violation]:
         accepted = [one.frame for one in _come(done, questions) if one.accepted]
         parts = asks.parts(done.args) if asks.parts is not None else [asks.kind]
         if done.result.ok and not all(any(isinstance(one, part) for one in accepted) for part in parts):
-            yield f"{done.op} was ok without an answer that says so", done.ended
+            text = f"{done.op} was ok without an answer that says so"
+            was_refused = done.op in case.model.creating and bool(_come(done, questions))
+            yield May("takes_existing", text) if was_refused else text, done.ended
     for done in case.done("subscribe") if case.model.subscribe_asks else ():
         if done.result is not None and done.result.ok and done.ended is not None:
             opened = [w for w in case.facts.windows if w.opened and done.begun < w.opened < done.ended]

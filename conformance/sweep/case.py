@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 from conformance.adapter.contract import Contract
@@ -89,6 +89,9 @@ class Case:
         for conn in conns.values():
             self.model.track(conn, facts)
         facts.sort()
+        formats = self.contract.hello.formats if self.contract.hello is not None else []
+        if formats:
+            facts.unwrap(partial(self.model.content, form=formats[0]))
         return conns, facts
 
     @property

@@ -5,7 +5,7 @@ Everything has a moment on the tape, so that a finding can point at its evidence
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -231,6 +231,19 @@ class Facts:
     confirmed: list[Confirmed] = field(default_factory=list)
     dropped: list[Dropped] = field(default_factory=list)
     refused: list[Refused] = field(default_factory=list)
+
+    def unwrap(self, content: Callable[[bytes], bytes]) -> None:
+        """Take bodies out of the format in which the client puts them."""
+        self.written = [
+            one if one.body is None else one._replace(body=content(one.body)) for one in self.written
+        ]
+        for window in self.windows:
+            window.arrivals = [
+                arrival._replace(
+                    records=tuple([one._replace(body=content(one.body)) for one in arrival.records])
+                )
+                for arrival in window.arrivals
+            ]
 
     def sort(self) -> None:
         """Put everything into the order in which it happened, across connections."""

@@ -12,6 +12,7 @@ from struct import error, unpack_from
 from conformance.sweep.facts import Record
 from fakebrokers.rabbitmq_stream.chunk import MAGIC, Chunk, ChunkType
 
+DATA, VBIN8, VBIN32 = b"\x00\x53\x75", b"\xa0", b"\xb0"
 GZIP_WINDOW = 31
 MOST_PLAIN = 64 << 20  #: bytes that a batch may announce
 
@@ -72,6 +73,15 @@ def _batch(compression: int, count: int, plain_size: int, packed: bytes) -> list
     except (error, ValueError):
         return None
     return bodies if len(bodies) == count else None
+
+
+def plain_content(body: bytes) -> bytes:
+    """The one data section of an AMQP 1.0 message (part 3, 3.2.6: 0x75, binary); what is none as it is."""
+    if body[:4] == DATA + VBIN8 and len(body) == 5 + body[4]:
+        return body[5:]
+    if body[:4] == DATA + VBIN32 and len(body) == 8 + int.from_bytes(body[4:8]):
+        return body[8:]
+    return body
 
 
 def _exactly(data: bytes, at: int, size: int) -> bytes:
