@@ -50,7 +50,7 @@ def ack_needs_confirm(case: Case) -> Iterator[Violation]:
     for told in case.told:
         if told.word != "acked" or told.place is None or told.at is None:
             continue
-        if not any(one.stored and one.at < told.at for one in settled.get(told.place, ())):
+        if not any(one.stored and case.may_precede(one.at, told.at) for one in settled.get(told.place, ())):
             yield f"{told}, and no confirm for {told.place} had come", told.at
 
 
@@ -61,7 +61,11 @@ def nack_needs_error(case: Case) -> Iterator[Violation]:
     for told in case.told:
         if told.word != "nacked" or told.code is None or told.place is None or told.at is None:
             continue
-        codes = [one.code for one in settled.get(told.place, ()) if not one.stored and one.at < told.at]
+        codes = [
+            one.code
+            for one in settled.get(told.place, ())
+            if not one.stored and case.may_precede(one.at, told.at)
+        ]
         if told.code not in codes:
             yield f"{told}, and no such refusal of {told.place} had come", told.at
 

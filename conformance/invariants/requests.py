@@ -50,9 +50,10 @@ def _when(question: Question) -> Moment:
     return question.asked
 
 
-def _come(done: Done, questions: Sequence[Question]) -> list[Question]:
-    """Those whose answer the client had when the op ended."""
-    return [one for one in questions if one.answered is not None and done.ended and one.answered < done.ended]
+def _come(case: Case, done: Done, questions: Sequence[Question]) -> list[Question]:
+    """Those whose answer the client had, as far as one can tell, when the op ended."""
+    ended = done.ended
+    return [one for one in questions if one.answered and ended and case.may_precede(one.answered, ended)]
 
 
 @invariant("ok-needs-answer")
@@ -60,11 +61,11 @@ def ok_needs_answer(case: Case) -> Iterator[Violation]:
     """An op that asks the broker works out only behind an answer that says yes."""
     for done, asks, questions in _asked(case):
         assert done.result is not None
-        accepted = [one.frame for one in _come(done, questions) if one.accepted]
+        accepted = [one.frame for one in _come(case, done, questions) if one.accepted]
         parts = asks.parts(done.args) if asks.parts is not None else [asks.kind]
         if done.result.ok and not all(any(isinstance(one, part) for one in accepted) for part in parts):
             text = f"{done.op} was ok without an answer that says so"
-            was_refused = done.op in case.model.creating and bool(_come(done, questions))
+            was_refused = done.op in case.model.creating and bool(_come(case, done, questions))
             yield May("takes_existing", text) if was_refused else text, done.ended
     for done in case.done("subscribe") if case.model.subscribe_asks else ():
         if done.result is not None and done.result.ok and done.ended is not None:
@@ -86,10 +87,10 @@ def refused_needs_answer(case: Case) -> Iterator[Violation]:
         assert done.result is not None
         if done.result.word == "refused":
             if asks.apt is not None and not all(
-                asks.apt(done.args, one.answer) for one in _come(done, questions)
+                asks.apt(done.args, one.answer) for one in _come(case, done, questions)
             ):
                 continue  # what ends it came behind the answer
-            codes = [one.code for one in _come(done, questions)]
+            codes = [one.code for one in _come(case, done, questions)]
             if not questions and done.result.code in case.model.refuses_by_itself:
                 continue
             if done.result.code not in codes:
@@ -103,7 +104,7 @@ def answer_value(case: Case) -> Iterator[Violation]:
         assert done.result is not None
         if not done.result.ok or asks.value is None:
             continue
-        come = [one for one in _come(done, questions) if one.accepted]
+        come = [one for one in _come(case, done, questions) if one.accepted]
         if asks.apt is not None and not all(asks.apt(done.args, one.answer) for one in come):
             continue
         wanted = [asks.value(one.answer) for one in come]

@@ -63,28 +63,41 @@ class Told(NamedTuple):
         return f"{what} {self.word}{'' if self.code is None else f' with code {self.code}'}"
 
 
+class _Places:
+    """By what outcomes are told (`facts.Written.place`), found by what the application knows."""
+
+    def __init__(self, written: Sequence[Written], model: Model) -> None:
+        self._model = model
+        self._all = {one.place for one in written}
+        self._by_body: dict[tuple[Any, ...], set[tuple[Hashable, ...]]] = {}
+        self._unnamed: dict[tuple[Hashable, ...], set[tuple[Hashable, ...]]] = {}  #: without the producer
+        for one in written:
+            if one.body is not None:
+                self._by_body.setdefault((*one.place[:-1], one.body), set()).add(one.place)
+            self._unnamed.setdefault((one.place[0], one.place[-1]), set()).add(one.place)
+
+    def find(self, args: Mapping[str, Any], key: Any, body: bytes | None) -> tuple[Hashable, ...] | None:
+        """The place of a message; None if it is not known."""
+        if key is None:
+            found = self._by_body.get((*self._model.place(args, 0)[:-1], body), set())
+            return next(iter(found)) if body is not None and len(found) == 1 else None
+        where = self._model.place(args, key)
+        own = self._unnamed.get((where[0], where[-1]), set())
+        if where in self._all or where[1] != "" or len(own) != 1:
+            return where
+        return next(iter(own))  # a client may have names of its own for producers that get none
+
+
 def outcomes(
     ops: Sequence[Done], events: Sequence[Heard], written: Sequence[Written], model: Model
 ) -> Iterator[Told]:
     """One row per message that was published with an outcome to be told."""
-    by_body: dict[tuple[Any, ...], set[tuple[Hashable, ...]]] = {}
-    for one in written:
-        if one.body is not None:
-            by_body.setdefault((*one.place[:-1], one.body), set()).add(one.place)
     by_place: dict[tuple[Hashable, ...] | None, bytes | None] = {one.place: one.body for one in written}
     by_op: dict[int, list[Heard]] = {}
     for heard in events:
         if heard.what == "outcome":
             by_op.setdefault(heard["id"], []).append(heard)
-
-    def place(args: Mapping[str, Any], key: Any, body: bytes | None) -> tuple[Hashable, ...] | None:
-        if key is not None:
-            return model.place(args, key)
-        if body is None:
-            return None
-        found = by_body.get((*model.place(args, 0)[:-1], body), set())
-        return next(iter(found)) if len(found) == 1 else None
-
+    place = _Places(written, model).find
     for done in ops:
         result = done.result
         if done.op not in PUBLISHING or result is None:

@@ -8,10 +8,10 @@ from typing import Any
 from conformance.sweep.case import Case
 from conformance.sweep.tape import Moment
 from fakebrokers.moleculer.packets import Disconnect, Heartbeat, Info
+from scenarios.moleculer.sweep.tracking import version_of
 
 DEFAULT_TIMEOUT_S = 30.0
 LATE_S = 1.5  #: what a client may take to miss a node, behind the time-out
-VERSION = "5"
 
 
 class Member:
@@ -65,6 +65,7 @@ def members(case: Case, until: Moment, timeout_s: float) -> dict[str, Member | N
 
 def _heard(case: Case, until: Moment) -> Iterator[tuple[Moment, Any]]:
     """The packets about nodes that the client was handed, in order."""
+    version = version_of(seen for conn in case.conns.values() for seen in conn.frames)
     rows = [
         (seen.at, seen.frame)
         for conn in case.conns.values()
@@ -72,7 +73,7 @@ def _heard(case: Case, until: Moment) -> Iterator[tuple[Moment, Any]]:
         if isinstance(seen.frame, Info | Heartbeat | Disconnect) and seen.at < until
     ]
     for at, packet in sorted(rows, key=lambda row: row[0]):
-        if packet.ver == VERSION and isinstance(packet.sender, str):
+        if packet.ver == version and isinstance(packet.sender, str):
             yield at, packet
 
 

@@ -13,8 +13,7 @@ from conformance.sweep.facts import Record
 from conformance.sweep.tape import Moment
 from fakebrokers.moleculer.packets import Event, Info
 from fakebrokers.moleculer.services import matches
-
-VERSION = "5"
+from scenarios.moleculer.sweep.tracking import version_of
 
 
 def due(case: Case, args: Mapping[str, Any], begun: Moment) -> list[tuple[Moment, Record]]:
@@ -23,10 +22,11 @@ def due(case: Case, args: Mapping[str, Any], begun: Moment) -> list[tuple[Moment
     if args.get("group"):
         own.add(args["group"])  # it may be about to tell others so
     found = []
+    version = version_of(seen for conn in case.conns.values() for seen in conn.frames)
     for conn in case.conns.values():
         for seen in conn.of("out"):
             event = seen.frame
-            if not isinstance(event, Event) or seen.at < begun or event.ver != VERSION:
+            if not isinstance(event, Event) or seen.at < begun or event.ver != version:
                 continue
             if not isinstance(event.sender, str) or not event.sender:
                 continue
