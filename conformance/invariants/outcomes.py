@@ -11,6 +11,7 @@ from conformance.sweep.facts import Settled, Written
 from conformance.sweep.tape import Moment
 from conformance.sweep.told import Told
 
+OWN_S = 1.0  #: the shortest time-out that a library may have by itself
 SLACK_S = 0.005  #: what comes this close to a deadline may be late
 
 
@@ -179,7 +180,9 @@ def unknown_for_a_reason(case: Case) -> Iterator[Violation]:
             continue
         written = [one for one in case.facts.written if one.place == told.place and one.at < told.at]
         if written and not any(_has_ended(case, one, told) for one in written):
-            yield f"{told} after {told.at.t - told.done.begun.t:.2f} s, and nothing was lost", told.at
+            after_s = told.at.t - told.done.begun.t
+            text = f"{told} after {after_s:.2f} s, and nothing was lost"
+            yield May("own_deadline", text) if after_s > OWN_S else text, told.at
 
 
 def _has_ended(case: Case, written: Written, told: Told) -> bool:

@@ -193,10 +193,12 @@ def _subscriptions(case: Case) -> Iterator[tuple[Any, list[Window]]]:
             for other in by_target[target]
         ):
             continue  # which of the two a window is of, nobody can tell
-        yield done, [
+        lives = [
             window for window in case.facts.windows
             if window.target == target and window.asked > done.begun and (end is None or window.asked < end)
         ]  # fmt: skip
+        if not any(window.is_disputed for window in lives):
+            yield done, lives
 
 
 @invariant("gone-for-a-reason")

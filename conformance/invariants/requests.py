@@ -76,7 +76,7 @@ def ok_needs_answer(case: Case) -> Iterator[Violation]:
     for done in () if unseen else case.done("connect"):
         if done.result is None or not done.result.ok or done.ended is None:
             continue
-        if not any(conn.ready and conn.ready < done.ended for conn in case.conns.values()):
+        if not any(conn.ready and case.may_precede(conn.ready, done.ended) for conn in case.conns.values()):
             yield "connect was ok before a handshake was done", done.ended
 
 

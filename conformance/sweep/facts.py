@@ -170,6 +170,7 @@ class Window:
         closed: When the server or the client ended it, or the connection did.
         settings: What else was asked for, to compare with what was ordered.
         granted: How many further deliveries the client has allowed, and when.
+        is_disputed: The server has gone on behind what it had called the end.
     """
 
     conn: Conn
@@ -184,6 +185,7 @@ class Window:
     refused: Any = None
     arrivals: list[Arrival] = field(default_factory=list)
     granted: list[tuple[Moment, int]] = field(default_factory=list)
+    is_disputed: bool = False
 
 
 class Noted(NamedTuple):
