@@ -246,7 +246,9 @@ def surfaces_what_came(case: Case) -> Iterator[Violation]:
         due = case.model.due(case, done.args, done.ended)
         got = [heard for heard in case.heard("message") if heard["sub"] == done.args["sub"]]
         for heard, (at, record) in zip(got, due, strict=False):
-            if not _is_body(heard["body"], record.body) or not case.may_precede(at, heard.at):
+            body: Any = heard["body"]  # of a large one only a sum is told
+            is_it = "sha256" in body or case.model.is_same(body_bytes(body), record.body)
+            if not is_it or not case.may_precede(at, heard.at):
                 yield f"{heard['body']} was surfaced, {record.body!r:.60} was due", at, heard.at
                 break
         for heard in got[len(due) :]:

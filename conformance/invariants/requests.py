@@ -63,7 +63,8 @@ def ok_needs_answer(case: Case) -> Iterator[Violation]:
         assert done.result is not None
         accepted = [one.frame for one in _come(case, done, questions) if one.accepted]
         parts = asks.parts(done.args) if asks.parts is not None else [asks.kind]
-        if done.result.ok and not all(any(isinstance(one, part) for one in accepted) for part in parts):
+        is_answered = all(any(isinstance(one, part) for one in accepted) for part in parts)
+        if done.result.ok and not is_answered and not case.has_unread(done):
             text = f"{done.op} was ok without an answer that says so"
             was_refused = done.op in case.model.creating and bool(_come(case, done, questions))
             yield May("takes_existing", text) if was_refused else text, done.ended
@@ -93,7 +94,7 @@ def refused_needs_answer(case: Case) -> Iterator[Violation]:
             codes = [one.code for one in _come(case, done, questions)]
             if not questions and done.result.code in case.model.refuses_by_itself:
                 continue
-            if done.result.code not in codes:
+            if done.result.code not in codes and not case.has_unread(done):
                 yield f"{done.op} was refused with {done.result.code}; what came was {codes}", done.ended
 
 
@@ -264,7 +265,7 @@ def loss_ends_connect(case: Case) -> Iterator[Violation]:
         over = min((mark for mark in (conns[0].lost(), turned) if mark is not None), default=None)
         if over is not None and done.ended.t > over.t + AT_ONCE_S + case.slack_s:
             text = f"connect went on for {done.ended.t - over.t:.1f} s behind its connection"
-            yield May("reads_on", text) if over == conns[0].garbage else text, over, done.ended
+            yield May("reads_on" if over == conns[0].garbage else "waits", text), over, done.ended
 
 
 @invariant("answer-counts")

@@ -16,6 +16,7 @@ from conformance.sweep.specs import Spec
 from conformance.sweep.tape import Moment, Row
 from conformance.sweep.told import PUBLISHING, Heard, Told, bodies_in, outcomes
 from conformance.sweep.view import Conn, read_tape
+from fakebrokers.core.frames import Malformed
 
 
 class Case:
@@ -117,7 +118,14 @@ class Case:
     @cached_property
     def told(self) -> list[Told]:
         """What the application was told of each message that it published."""
-        return list(outcomes(self.ops, self.events, self.facts.written, self.model))
+        own_keys = self.contract.allows("own_keys")
+        return list(outcomes(self.ops, self.events, self.facts.written, self.model, own_keys))
+
+    def has_unread(self, done: Done) -> bool:
+        """Whether something came while an op was open that the model's decoder cannot read."""
+        frames = (seen for conn in self.conns.values() for seen in conn.of("out"))
+        strange = [seen.at for seen in frames if isinstance(seen.frame, Malformed)]
+        return any(done.begun < at and (done.ended is None or at < done.ended) for at in strange)
 
     @cached_property
     def published_besides(self) -> set[bytes]:

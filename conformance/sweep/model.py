@@ -181,6 +181,10 @@ class Model(ABC):
         """What a subscription with these options asks for besides its start, as in `Window.settings`."""
         return {}
 
+    def is_same(self, told: bytes, due: bytes) -> bool:
+        """Whether what a listener was told is what it was due."""
+        return told == due
+
     def content(self, body: bytes, form: str) -> bytes:
         """What the application gave for a body on the wire, in a format of its client (`Hello.formats`)."""
         return body

@@ -66,8 +66,9 @@ class Told(NamedTuple):
 class _Places:
     """By what outcomes are told (`facts.Written.place`), found by what the application knows."""
 
-    def __init__(self, written: Sequence[Written], model: Model) -> None:
+    def __init__(self, written: Sequence[Written], model: Model, own_keys: bool) -> None:
         self._model = model
+        self._own_keys = own_keys
         self._all = {one.place for one in written}
         self._by_body: dict[tuple[Any, ...], set[tuple[Hashable, ...]]] = {}
         self._unnamed: dict[tuple[Hashable, ...], set[tuple[Hashable, ...]]] = {}  #: without the producer
@@ -79,25 +80,36 @@ class _Places:
     def find(self, args: Mapping[str, Any], key: Any, body: bytes | None) -> tuple[Hashable, ...] | None:
         """The place of a message; None if it is not known."""
         if key is None:
-            found = self._by_body.get((*self._model.place(args, 0)[:-1], body), set())
-            return next(iter(found)) if body is not None and len(found) == 1 else None
+            return self._by(args, body)
         where = self._model.place(args, key)
-        own = self._unnamed.get((where[0], where[-1]), set())
-        if where in self._all or where[1] != "" or len(own) != 1:
+        if where in self._all or not self._own_keys:
             return where
-        return next(iter(own))  # a client may have names of its own for producers that get none
+        own = self._unnamed.get((where[0], where[-1]), set()) if where[1] == "" else set()
+        return next(iter(own)) if len(own) == 1 else self._by(args, body)
+
+    def _by(self, args: Mapping[str, Any], body: bytes | None) -> tuple[Hashable, ...] | None:
+        found = self._by_body.get((*self._model.place(args, 0)[:-1], body), set())
+        return next(iter(found)) if body is not None and len(found) == 1 else None
 
 
 def outcomes(
-    ops: Sequence[Done], events: Sequence[Heard], written: Sequence[Written], model: Model
+    ops: Sequence[Done],
+    events: Sequence[Heard],
+    written: Sequence[Written],
+    model: Model,
+    own_keys: bool = False,
 ) -> Iterator[Told]:
-    """One row per message that was published with an outcome to be told."""
+    """One row per message that was published with an outcome to be told.
+
+    Args:
+        own_keys: What the client tells as a key need not be the one on the wire.
+    """
     by_place: dict[tuple[Hashable, ...] | None, bytes | None] = {one.place: one.body for one in written}
     by_op: dict[int, list[Heard]] = {}
     for heard in events:
         if heard.what == "outcome":
             by_op.setdefault(heard["id"], []).append(heard)
-    place = _Places(written, model).find
+    place = _Places(written, model, own_keys).find
     for done in ops:
         result = done.result
         if done.op not in PUBLISHING or result is None:
