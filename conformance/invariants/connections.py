@@ -265,8 +265,10 @@ def beats(case: Case) -> Iterator[Violation]:
         signs = conn.written if conn.signs is None else conn.signs
         for moment in [*(t for t in signs if last <= t < end), end]:
             if moment - last > 1.2 * beat + 0.25 + case.slack_s:
-                what = f"{moment - last:.1f} s without a sign of life, {beat:g} s were agreed"
-                yield f"{conn.name}: {what}", conn.ready
+                text = f"{moment - last:.1f} s without a sign of life, {beat:g} s were agreed"
+                is_late = moment - last <= 2 * beat + 0.25 + case.slack_s
+                text = f"{conn.name}: {text}"
+                yield May("beats_late", text) if is_late else text, conn.ready
                 break
             last = moment
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from typing import Any
 
@@ -182,7 +182,9 @@ def asks_what_was_ordered(case: Case) -> Iterator[Violation]:
             ordered = case.model.settings(options)
             for name, value in ordered.items():
                 if name in window.settings and not case.model.holds(name, window.settings[name], value):
-                    yield f"asks with {name} {window.settings[name]!r}, ordered was {value!r}", window.asked
+                    text = f"asks with {name} {window.settings[name]!r}, ordered was {value!r}"
+                    is_left_open = name not in options and not isinstance(value, dict)
+                    yield May("own_credit", text) if is_left_open else text, window.asked
 
 
 def _same_start(ordered: Any, asked: Any) -> bool:
@@ -190,29 +192,41 @@ def _same_start(ordered: Any, asked: Any) -> bool:
     return bool(ordered["type"] == asked["type"] and (value is None or int(value) == asked["value"]))
 
 
-def subscriptions(case: Case) -> Iterator[tuple[Any, list[Window]]]:
+def subscriptions(case: Case) -> list[tuple[Any, list[Window]]]:
     """The ops that subscribe, each with its lives on the wire, where it can be told whose they are."""
+    if "subscriptions" not in case.shared:
+        case.shared["subscriptions"] = list(_subscriptions(case))
+    found: list[tuple[Any, list[Window]]] = case.shared["subscriptions"]
+    return found
+
+
+def _subscriptions(case: Case) -> Iterator[tuple[Any, list[Window]]]:
     ops = [done for done in case.done("subscribe") if done.result is not None]
+    names = Counter(done.args["sub"] for done in ops)
+    by_target: dict[Any, list[Any]] = defaultdict(list)
+    for done in ops:
+        by_target[done.args["target"]].append(done)
+    ends: dict[Any, list[Moment]] = defaultdict(list)
+    for done in case.done("unsubscribe"):
+        ends[done.args.get("sub")].append(done.begun)
     for done in ops:
         target, sub = done.args["target"], done.args["sub"]
-        if sum(1 for other in ops if other.args["sub"] == sub) > 1:
+        if names[sub] > 1:
             continue
-        until = [
-            d.begun for d in case.done("unsubscribe") if d.args.get("sub") == sub and d.begun > done.begun
-        ]
-        end = min(until, default=None)
-        rivals = [
-            other for other in ops
-            if other is not done and other.args["target"] == target and (end is None or other.begun < end)
-            and not any(d.begun < done.begun for d in case.done("unsubscribe")
-                        if d.args.get("sub") == other.args["sub"])
-        ]  # fmt: skip
-        if rivals:
-            continue
-        yield done, [
+        end = min((at for at in ends[sub] if at > done.begun), default=None)
+        if any(
+            other is not done
+            and (end is None or other.begun < end)
+            and not any(at < done.begun for at in ends[other.args["sub"]])
+            for other in by_target[target]
+        ):
+            continue  # which of the two a window is of, nobody can tell
+        lives = [
             window for window in case.facts.windows
             if window.target == target and window.asked > done.begun and (end is None or window.asked < end)
         ]  # fmt: skip
+        if not any(window.is_disputed for window in lives):
+            yield done, lives
 
 
 @invariant("gone-for-a-reason")

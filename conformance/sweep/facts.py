@@ -5,7 +5,7 @@ Everything has a moment on the tape, so that a finding can point at its evidence
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -182,6 +182,7 @@ class Window:
         closed: When the server or the client ended it, or the connection did.
         settings: What else was asked for, to compare with what was ordered.
         granted: How many further deliveries the client has allowed, and when.
+        is_disputed: The server has gone on behind what it had called the end.
     """
 
     conn: Conn
@@ -196,6 +197,7 @@ class Window:
     refused: Any = None
     arrivals: list[Arrival] = field(default_factory=list)
     granted: list[tuple[Moment, int]] = field(default_factory=list)
+    is_disputed: bool = False
 
 
 class Noted(NamedTuple):
@@ -308,6 +310,19 @@ class Facts:
     sent: list[Sent] = field(default_factory=list)
     announced: list[Announced] = field(default_factory=list)
     flows: list[Flow] = field(default_factory=list)
+
+    def unwrap(self, content: Callable[[bytes], bytes]) -> None:
+        """Take bodies out of the format in which the client puts them."""
+        self.written = [
+            one if one.body is None else one._replace(body=content(one.body)) for one in self.written
+        ]
+        for window in self.windows:
+            window.arrivals = [
+                arrival._replace(
+                    records=tuple([one._replace(body=content(one.body)) for one in arrival.records])
+                )
+                for arrival in window.arrivals
+            ]
 
     def sort(self) -> None:
         """Put everything into the order in which it happened, across connections."""

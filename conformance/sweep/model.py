@@ -66,6 +66,7 @@ class Model(ABC):
         dropping: The ops that end a producer.
         closing: The ops that close a target, so that nothing of it is surfaced any more.
         storing: The ops that store a position with the broker.
+        creating: The ops that create something.
         posting: The ops that publish one message besides those of all protocols.
         last_position: The last one that a log has; nothing is claimed of what lies behind it.
         least_limit: Bytes; with a smaller limit of frames nobody can say anything.
@@ -110,6 +111,7 @@ class Model(ABC):
     dropping: ClassVar[tuple[str, ...]] = ()
     closing: ClassVar[tuple[str, ...]] = ()
     storing: ClassVar[tuple[str, ...]] = ()
+    creating: ClassVar[tuple[str, ...]] = ()
     posting: ClassVar[tuple[str, ...]] = ()
     last_position: ClassVar[int] = (1 << 63) - 1
     least_limit: ClassVar[int] = 256
@@ -208,6 +210,10 @@ class Model(ABC):
     def settings(self, options: Args) -> dict[str, Any]:
         """What a subscription with these options asks for besides its start, as in `Window.settings`."""
         return {}
+
+    def content(self, body: bytes, form: str) -> bytes:
+        """What the application gave for a body on the wire, in a format of its client (`Hello.formats`)."""
+        return body
 
     def holds(self, name: str, asked: Any, ordered: Any) -> bool:
         """Whether a setting is as it was ordered; a map may have entries of the client's own besides."""

@@ -80,9 +80,7 @@ class RouterListener(ZmqListener):
     def send_to(self, routing_id: bytes, units: list[Parts]) -> None:
         """Send to one peer. As with the daemon, what finds its pipe full is lost."""
         for unit in units:
-            if (
-                self.driver.watcher is not None
-            ):  # before it leaves: the client may be quicker than this thread
+            if self.driver.watcher is not None:  # before: the peer may be quicker than this thread
                 self.driver.watcher.handed_over(self._peers[routing_id].name, _parts(unit))
             problem = self._send(routing_id, *_parts(unit))
             if problem == zmq.EHOSTUNREACH:
@@ -142,6 +140,7 @@ class DealerListener(ZmqListener):
         self._connection: Connection | None = None
         self._backlog: deque[Parts] = deque()  # what a fault let go while there was no room
         self._room = False
+        self._is_told = False  # that the first of the backlog is handed over
         self._seen: list[str] = []
 
     def opened(self) -> None:
@@ -171,19 +170,18 @@ class DealerListener(ZmqListener):
         self._backlog.extend(units)
         room = True
         while room and self._backlog:
-            while self._backlog:
-                self._tell_next()
-                if self._send(*_parts(self._backlog[0])):
-                    break
+            while self._backlog and not self._hand_over(_parts(self._backlog[0])):
                 self._backlog.popleft()
+                self._is_told = False
             room = bool(self._events() & POLLOUT)
         self._room = room and not self._backlog
 
-    def _tell_next(self) -> None:
-        """Tell the onlooker what is about to leave: the client may be quicker than this thread."""
-        watcher = self.driver.watcher
-        if watcher is not None and self._connection is not None and self._events() & POLLOUT:
-            watcher.handed_over(self._connection.name, _parts(self._backlog[0]))
+    def _hand_over(self, unit: Parts) -> int:
+        """Send a message; 0, or why that cannot be. The watcher is told before, and of each once."""
+        if self.driver.watcher is not None and self._connection is not None and not self._is_told:
+            self._is_told = True
+            self.driver.watcher.handed_over(self._connection.name, unit)
+        return self._send(*unit)
 
     def drained(self, events: int) -> None:
         self._room = bool(events & POLLOUT)

@@ -98,6 +98,11 @@ def options_of(frame: Frame) -> dict[str, int] | None:
     }
 
 
+def _number_or_guid(guid: bytes, number: int) -> int | bytes:
+    """By what a message is acknowledged: its number, or the GUID that the client has made (chapter 2)."""
+    return number if not guid[0] and not any(guid[4:]) else guid
+
+
 class Tracking:
     """One pass over a connection."""
 

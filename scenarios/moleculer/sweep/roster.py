@@ -9,9 +9,9 @@ from conformance.sweep.case import Case
 from conformance.sweep.tape import Moment
 from fakebrokers.moleculer.packets import Disconnect, Heartbeat, Info, Packet
 
+VERSION = "5"  #: of a client that has said nothing yet
 DEFAULT_TIMEOUT_S = 30.0
 LATE_S = 1.5  #: what a client may take to miss a node, behind the time-out
-VERSION = "5"
 
 
 class Member:
@@ -67,6 +67,7 @@ def members(case: Case, until: Moment, timeout_s: float) -> dict[str, Member | N
 
 def _heard(case: Case, until: Moment) -> Iterator[tuple[Moment, Any]]:
     """The packets about nodes that the client was handed, in order."""
+    version = version_of(case)
     rows = [
         (seen.at, seen.frame)
         for conn in case.conns.values()
@@ -75,7 +76,7 @@ def _heard(case: Case, until: Moment) -> Iterator[tuple[Moment, Any]]:
         if conn.goodbye is None or seen.at < conn.goodbye
     ]
     for at, packet in sorted(rows, key=lambda row: row[0]):
-        if packet.ver == version_of(case) and isinstance(packet.sender, str):
+        if packet.ver == version and isinstance(packet.sender, str):
             yield at, packet
 
 

@@ -96,7 +96,6 @@ class Tracking:
             step = self._steps.get((seen.direction, type(frame)))
             if step is not None:
                 step(frame, topic, seen.at)
-        self.conn.frames = frames
 
     def _counts(self, packet: Packet, topic: str) -> bool:
         """Whether a node has to take a packet in: it is of this version, of somebody else, and for it."""

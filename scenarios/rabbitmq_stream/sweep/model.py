@@ -108,7 +108,7 @@ OPS = {
     "rmqs.delete": Asks(Delete, lambda args, frame: frame.stream == args["target"]),
     "rmqs.metadata": Asks(
         Metadata,
-        lambda args, frame: list(frame.streams) == list(args["targets"]),
+        lambda args, frame: set(frame.streams) <= set(args["targets"]),  # some ask for one after the other
         whereabouts,
         apt=lambda args, answer: sorted(args["targets"]) == sorted(entry.stream for entry in answer.streams),
     ),
@@ -162,6 +162,7 @@ class StreamModel(Model):
     protocol = "rabbitmq-stream"
     is_log = True
     crediting = ("rmqs.credit",)
+    creating = ("rmqs.create",)
     dropping = ("rmqs.delete_publisher",)
     storing = ("rmqs.store_offset",)
     size_field = 4
@@ -237,6 +238,9 @@ class StreamModel(Model):
         if options.get("name") is not None:
             properties["name"] = options["name"]
         return {"properties": properties, "credit": options.get("credit", 10)}
+
+    def content(self, body: bytes, form: str) -> bytes:
+        return plain(body) if form == "amqp" else body
 
     def holds(self, name: str, asked: Any, ordered: Any) -> bool:
         """The name of a consumer is needed for a single active one only (document, Subscribe)."""

@@ -231,6 +231,8 @@ class Tracking:
             records, damaged = records_of(chunk)
             behind = chunk.next_offset if chunk.magic == MAGIC else None
             window.arrivals.append(Arrival(at, records, behind, damaged))
+        else:
+            window.is_disputed = True
 
     def _credit(self, frame: Credit, at: Moment) -> None:
         window = self._windows.get(frame.subscription_id)
