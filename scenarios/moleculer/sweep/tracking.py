@@ -93,7 +93,7 @@ class Tracking:
     def _speaks(self, frame: Frame) -> None:
         """The client says something to others. The server takes its subscriptions in before that, so one
         that does not wait for a word of the server behind them is ready too."""
-        if self.conn.ready is None and self._listened is not None and not self._pings:
+        if self.conn.ready is None and self._listened is not None and self._pings <= 0:
             self.conn.ready = self._listened
         self._said = True
         if isinstance(frame, Packet):
