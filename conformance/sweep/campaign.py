@@ -120,7 +120,7 @@ class Campaign:
         self.seed = seed
         self.again = again
         self.specs = specs
-        self.clean: list[Spec] = []  #: of a child process: what it has stood, and quickly
+        self.clean: list[Spec] = []  #: of a child process: what has shown no news, and quickly
         self.runs = 0
         self.seconds = 0.0
         self.failures: list[Failed] = []
@@ -159,7 +159,8 @@ class Campaign:
         assert child is not None
 
         def take(case: Case, findings: list[Finding]) -> list[Finding]:
-            if not findings and case.rows and case.ended_s - case.rows[0].t < QUICK_S:
+            is_quick = bool(case.rows) and case.ended_s - case.rows[0].t < QUICK_S
+            if is_quick and not self.expected.news(findings, case.spec):
                 self.clean.append(case.spec)
             return sweep.take(case, findings)
 
@@ -220,7 +221,7 @@ class Campaign:
         self.failures.append(Failed(name, written, path, bool(found) and all(found), failure.count))
 
     def chosen(self) -> list[Spec]:
-        """A list for `fixed`: what has stayed without a finding, of each act the same number."""
+        """A list for `fixed`: what has shown no news, of each act the same number."""
         by_act: dict[str, deque[Spec]] = {}
         for spec in self.clean:
             by_act.setdefault(act_of(spec), deque()).append(spec)
@@ -230,8 +231,7 @@ class Campaign:
                 found.append(by_act[act].popleft())
                 if not by_act[act]:
                     del by_act[act]
-        steady = [failure.replay.spec for failure in self.failures if failure.steady]
-        return list(dict.fromkeys([*steady, *found]))[:CHOSEN_MAX]
+        return found
 
     def document(self) -> dict[str, Any]:
         """What ``fakebrokers sweep --json`` prints."""
