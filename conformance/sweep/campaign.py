@@ -15,7 +15,7 @@ from conformance.adapter.kit import AdapterBase
 from conformance.adapters import registry
 from conformance.invariants import Finding, judge
 from conformance.sweep.case import Case
-from conformance.sweep.children import SIDE_BY_SIDE, Child, best_first
+from conformance.sweep.children import SIDE_BY_SIDE, TRIES, Child, best_first
 from conformance.sweep.expected import Expected
 from conformance.sweep.order import Ledger, Order
 from conformance.sweep.page import write_page
@@ -35,6 +35,7 @@ SHRINK_SHARE = 0.5  #: of the time besides: runs of a child process take real ti
 CHILD_EVALUATIONS_MAX = 20
 CHOSEN_MAX = 24  #: specs of a list for a pipeline
 QUICK_S = 12.0  #: what a run of such a list takes at most
+LATE_S = 20.0  #: what the runs behind a search may be late
 AGAIN = 2  #: runs of what was found, before it is told
 
 Run = Callable[[Spec], Case]
@@ -78,6 +79,11 @@ class Subject:
         else:
             found = registry.find(name)
             self.child = Child.of(protocol, found.command, found.env)
+
+    @property
+    def tries(self) -> int:
+        """Runs of one spec, at most, for a verdict."""
+        return 1 if self.child is None else TRIES
 
     def run(self, spec: Spec) -> Case:
         """Run one spec. Blocks."""
@@ -190,9 +196,9 @@ class Campaign:
                     CHILD_EVALUATIONS_MAX,
                     until_s,
                 )
-                is_late = asyncio.get_running_loop().time() > until_s
-                runs = [] if is_late else [await child.run(smallest) for _ in range(AGAIN)]
-                self._write_down(name, failure, runs)
+                is_late = asyncio.get_running_loop().time() > until_s + LATE_S
+                twice = () if is_late else (child.run(smallest) for _ in range(AGAIN))
+                self._write_down(name, failure, await asyncio.gather(*twice))
 
         await asyncio.gather(*(one(name, failure) for (name, _), failure in sweep.failures.items()))
 

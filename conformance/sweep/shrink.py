@@ -81,17 +81,17 @@ async def smallest_of(
     """The same where runs take real time.
 
     Args:
-        until_s: When no further run is begun, on the loop's clock.
+        until_s: When the search ends, on the loop's clock.
     """
     loop, best = asyncio.get_running_loop(), spec
     steps = search(spec, most)
     try:
         candidate = next(steps)
         while loop.time() < until_s:
-            good = await fails(candidate)
+            good = await asyncio.wait_for(fails(candidate), until_s - loop.time())
             best = candidate if good else best
             candidate = steps.send(good)
-    except StopIteration:
+    except (StopIteration, TimeoutError):
         pass
     return best
 
