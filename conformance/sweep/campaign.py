@@ -237,7 +237,7 @@ class Campaign:
                 found.append(by_act[act].popleft())
                 if not by_act[act]:
                     del by_act[act]
-        return found
+        return found[:CHOSEN_MAX]
 
     def document(self) -> dict[str, Any]:
         """What ``fakebrokers sweep --json`` prints."""
