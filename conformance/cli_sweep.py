@@ -137,7 +137,7 @@ def replay_command(
         raise UsageError("the file names no client: say which with --client NAME or --adapter CMD")
     name = client or (found.client if adapter is None else None)
     subject = _subject(name, adapter, found.spec.protocol, found.mutant if own else mutant)
-    again = replay(found, subject.run)
+    again = replay(found, subject.run, subject.tries)
     if as_json:
         rows = [{"invariant": one.name, "detail": one.detail} for one in again.findings]
         click.echo(json.dumps({"fails": again.fails, "same": again.same, "findings": rows}, indent=1))

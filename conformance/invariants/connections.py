@@ -337,7 +337,7 @@ def refusal_ends(case: Case) -> Iterator[Violation]:
             continue
         for seen in conn.of("in"):
             if case.before(conn.turned_away[0], seen.at) and type(seen.frame).spec.role_in("in") not in (
-                Role.CLOSE, Role.HEARTBEAT,
+                Role.CLOSE, Role.HEARTBEAT, Role.MALFORMED,
             ):  # fmt: skip
                 yield f"{kind_of(seen.frame)} behind a refusal with code {conn.turned_away[1]}", seen.at
                 break

@@ -392,12 +392,12 @@ def tells_its_deadline(case: Case) -> Iterator[Violation]:
 
 
 def _is_same_under_way(done: Done, other: Done) -> bool:
-    """Whether another op asks for the same thing, if under another name, and has not ended before."""
+    """Whether another op asks for the same thing, if under another name, or has got it."""
     named = {*done.args, *other.args} - {"target", "sub"}
-    return (
+    return bool(
         other is not done
         and other.begun < (done.ended or other.begun)
-        and (other.ended is None or other.ended > done.begun)
+        and (other.ended is None or other.ended > done.begun or (other.result and other.result.ok))
         and all(done.args.get(name) == other.args.get(name) for name in named)
     )
 

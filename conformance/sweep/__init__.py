@@ -14,7 +14,10 @@ No example says what is wrong; a run is wrong when it violates an invariant (`co
     universe  every act at every frame of every base, and a second fault behind a loss
     order     the order in which specs are drawn, and the ledger
     run       one spec: client and fake in this process, on virtual time
+    pace      how long the pauses of a base last, where time is real
+    children  clients in processes of their own
     sweep     specs until the time is over
+    fixed     the same specs every time, of many clients, for pipelines
 
 How a protocol joins: a package ``scenarios/<protocol>/sweep`` with two modules (or `room.join`).
 

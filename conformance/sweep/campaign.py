@@ -15,7 +15,7 @@ from conformance.adapter.kit import AdapterBase
 from conformance.adapters import registry
 from conformance.invariants import Finding, judge
 from conformance.sweep.case import Case
-from conformance.sweep.children import SIDE_BY_SIDE, Child, best_first
+from conformance.sweep.children import SIDE_BY_SIDE, TRIES, Child, best_first
 from conformance.sweep.expected import Expected
 from conformance.sweep.order import Ledger, Order
 from conformance.sweep.page import write_page
@@ -35,6 +35,7 @@ SHRINK_SHARE = 0.5  #: of the time besides: runs of a child process take real ti
 CHILD_EVALUATIONS_MAX = 20
 CHOSEN_MAX = 24  #: specs of a list for a pipeline
 QUICK_S = 12.0  #: what a run of such a list takes at most
+LATE_S = 20.0  #: what the runs behind a search may be late
 AGAIN = 2  #: runs of what was found, before it is told
 
 Run = Callable[[Spec], Case]
@@ -79,6 +80,11 @@ class Subject:
             found = registry.find(name)
             self.child = Child.of(protocol, found.command, found.env)
 
+    @property
+    def tries(self) -> int:
+        """Runs of one spec, at most, for a verdict."""
+        return 1 if self.child is None else TRIES
+
     def run(self, spec: Spec) -> Case:
         """Run one spec. Blocks."""
         if self.made is not None:
@@ -120,7 +126,7 @@ class Campaign:
         self.seed = seed
         self.again = again
         self.specs = specs
-        self.clean: list[Spec] = []  #: of a child process: what it has stood, and quickly
+        self.clean: list[Spec] = []  #: of a child process: what has shown no news, and quickly
         self.runs = 0
         self.seconds = 0.0
         self.failures: list[Failed] = []
@@ -159,7 +165,8 @@ class Campaign:
         assert child is not None
 
         def take(case: Case, findings: list[Finding]) -> list[Finding]:
-            if not findings and case.rows and case.ended_s - case.rows[0].t < QUICK_S:
+            is_quick = bool(case.rows) and case.ended_s - case.rows[0].t < QUICK_S
+            if is_quick and not self.expected.news(findings, case.spec):
                 self.clean.append(case.spec)
             return sweep.take(case, findings)
 
@@ -189,9 +196,9 @@ class Campaign:
                     CHILD_EVALUATIONS_MAX,
                     until_s,
                 )
-                is_late = asyncio.get_running_loop().time() > until_s
-                runs = [] if is_late else [await child.run(smallest) for _ in range(AGAIN)]
-                self._write_down(name, failure, runs)
+                is_late = asyncio.get_running_loop().time() > until_s + LATE_S
+                twice = () if is_late else (child.run(smallest) for _ in range(AGAIN))
+                self._write_down(name, failure, await asyncio.gather(*twice))
 
         await asyncio.gather(*(one(name, failure) for (name, _), failure in sweep.failures.items()))
 
@@ -220,7 +227,7 @@ class Campaign:
         self.failures.append(Failed(name, written, path, bool(found) and all(found), failure.count))
 
     def chosen(self) -> list[Spec]:
-        """A list for `fixed`: what has stayed without a finding, of each act the same number."""
+        """A list for `fixed`: what has shown no news, of each act the same number."""
         by_act: dict[str, deque[Spec]] = {}
         for spec in self.clean:
             by_act.setdefault(",".join(spec.acts), deque()).append(spec)
@@ -230,8 +237,7 @@ class Campaign:
                 found.append(by_act[act].popleft())
                 if not by_act[act]:
                     del by_act[act]
-        steady = [failure.replay.spec for failure in self.failures if failure.steady]
-        return list(dict.fromkeys([*steady, *found]))[:CHOSEN_MAX]
+        return found[:CHOSEN_MAX]
 
     def document(self) -> dict[str, Any]:
         """What ``fakebrokers sweep --json`` prints."""

@@ -74,15 +74,15 @@ async def smallest_in_time(
 
     Args:
         steps: Those of `tries` for `one`.
-        until_s: When no further run is begun, on the loop's clock.
+        until_s: When the search ends, on the loop's clock.
     """
     loop, best = asyncio.get_running_loop(), one
     try:
         candidate = next(steps)
         while loop.time() < until_s:
-            good = await fails(candidate)
+            good = await asyncio.wait_for(fails(candidate), until_s - loop.time())
             best = candidate if good else best
             candidate = steps.send(good)
-    except StopIteration:
+    except (StopIteration, TimeoutError):
         pass
     return best

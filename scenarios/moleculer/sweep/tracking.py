@@ -114,7 +114,7 @@ class Tracking:
         if self.conn.ready is None and not isinstance(carrier, Pub):
             self.conn.ready = at
             self.conn.signs = []
-        if self.conn.ready is None and self._listened is not None and not self._pings:
+        if self.conn.ready is None and self._listened is not None and self._pings <= 0:
             self.conn.ready = self._listened
         self._said = True
         if isinstance(frame, Packet):

@@ -7,21 +7,28 @@ import sys
 
 import pytest
 
+from conformance.adapters.registry import bundled
 from conformance.invariants import Finding, judge
 from conformance.reference.registry import command
-from conformance.sweep import children
 from conformance.sweep.case import Case
-from conformance.sweep.children import Child
+from conformance.sweep.children import Child, best_first, by_its_clock
+from conformance.sweep.order import Order
+from conformance.sweep.run import runner
 from conformance.sweep.specs import Bend, Spec
+from conformance.sweep.tape import Row
+from conformance.sweep.universe import Item
 
 PROTOCOL = "rabbitmq-stream"
 LOST = Bend("c1", "out", 9, "lost")
+CLEAN = runner(PROTOCOL)
+
+
+PATHS = {"PYTHONPATH": ":".join(path for path in sys.path if path)}
 
 
 @pytest.fixture
-def child(monkeypatch: pytest.MonkeyPatch) -> Child:
-    monkeypatch.setattr(children, "PAUSE_S", 0.3)
-    return Child.of(PROTOCOL, command(PROTOCOL), {"PYTHONPATH": ":".join(path for path in sys.path if path)})
+def child() -> Child:
+    return Child.of(PROTOCOL, command(PROTOCOL), PATHS, pause_s=0.3)
 
 
 def test_runs_go_side_by_side_and_the_correct_client_violates_nothing(child: Child) -> None:
@@ -51,3 +58,67 @@ def test_an_adapter_that_does_not_start_is_no_finding_about_the_client() -> None
         Child.of(PROTOCOL, [sys.executable, "-c", "raise SystemExit(1)"]).run(Spec(PROTOCOL, "ask"))
     )
     assert [finding.name for finding in judge(case)] == ["harness"]
+
+
+def test_pzq_over_its_own_sockets_violates_nothing() -> None:
+    child = Child.of("pzq", command("pzq"), PATHS, pause_s=0.3)
+    case = asyncio.run(child.run(Spec("pzq", "both")))
+    assert judge(case) == []
+    assert len(case.facts.settled) >= 1
+    assert len(case.facts.handed) >= 1
+    assert {conn.socket for conn in case.conns.values()} == {"receive", "send", "monitor"}
+
+
+def test_a_line_stands_where_it_was_written_not_where_it_was_read() -> None:
+    case = CLEAN(Spec(PROTOCOL, "ask"))
+    rows = [
+        Row(10.000, "op", "", "publish"),
+        Row(10.020, "in", "c1", b"what the client wrote behind its word"),
+        Row(10.021, "event", "", 7),  # written 12 ms before it was read
+        Row(10.030, "answer", "", 1),  # read at once
+    ]
+    case.rows, case.ops, case.events = rows, case.ops[:0], []
+    by_its_clock(case, [(rows[2], 5.009), (rows[3], 5.030)])
+    assert [row.what for row in case.rows] == ["op", "event", "in", "answer"]
+    assert case.rows[1].t == pytest.approx(10.009)
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "verdict", "runs"), [("11", True, 2), ("011", True, 3), ("00", False, 2)]
+)
+def test_most_runs_decide(outcomes: str, verdict: bool, runs: int) -> None:
+    case = CLEAN(Spec(PROTOCOL, "ask"))
+
+    class Scripted(Child):
+        count = 0
+
+        async def run(self, spec: Spec) -> Case:
+            self.count += 1
+            case.hits = int(outcomes[self.count - 1])
+            return case
+
+    child = Scripted.of(PROTOCOL, [])
+    assert isinstance(child, Scripted)
+    assert asyncio.run(child.mostly(case.spec, lambda one: bool(one.hits))) is verdict
+    assert child.count == runs
+
+
+def test_bases_are_those_that_the_client_has_the_role_and_the_capabilities_for() -> None:
+    adapter = "conformance.adapters.rbfly"  # speaks no admin ops, and knows no sub-entries
+    client = next((each for each in bundled() if each.name == "rbfly"), None)
+    if client is None or not client.runnable:
+        pytest.skip(f"missing: {adapter}")
+    names = {base.name for base in asyncio.run(Child.of(PROTOCOL, client.command, client.env).bases())}
+    assert {"publish", "consume", "cancelled"} <= names
+    assert "packed" not in names
+
+
+def test_each_kind_of_fault_comes_soon_the_best_first() -> None:
+    items = [
+        Item((act, kind, ""), Spec(PROTOCOL, "ask", (Bend("c1", "out", nth, act),)))
+        for act in ("field", "late", "rst")
+        for kind in ("a", "b", "c")
+        for nth in range(1, 4)
+    ]
+    drawn = [spec.bends[0].act for spec in Order(best_first(items), by_name=True)]
+    assert drawn[:6] == ["rst", "late", "field"] * 2

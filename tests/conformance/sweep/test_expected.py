@@ -58,3 +58,12 @@ def test_only_what_fits_is_known(tmp_path: Path) -> None:
 def test_a_file_that_makes_no_sense_is_refused(change: tuple[str, str], message: str, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=message):
         load_expected(written(tmp_path, FILE.replace(*change)))
+
+
+def test_rows_can_be_about_some_bases_and_a_family_of_rules(tmp_path: Path) -> None:
+    row = '[[known]]\ninvariant = "*-ends"\nbases = ["clos*"]\nseverity = "high"\ncause = "x"\n'
+    expected = load_expected(written(tmp_path, f'version = 1\nclient = "toy"\n{row}'))
+    found = Finding("close-ends", "left")
+    assert expected.cause_of(found, Spec("toy", "closing")) == "x"
+    assert expected.cause_of(found, Spec("toy", "open")) == ""
+    assert expected.cause_of(Finding("no-storm", "left"), Spec("toy", "closing")) == ""

@@ -104,3 +104,12 @@ def test_the_commands(found: Replay, tmp_path: Path, capsys: pytest.CaptureFixtu
     assert called(*swept, "--minutes", "0.02", "--json", "--report", str(tmp_path / "r")) == 1
     assert json.loads(capsys.readouterr().out)["failed"][0]["replay"].endswith(".replay.json")
     assert called("sweep", "--client", "reference") == 64
+
+
+@pytest.mark.parametrize(("broken", "fails", "runs"), [("11", True, 2), ("101", True, 3), ("010", False, 3)])
+def test_where_runs_differ_most_of_them_decide(found: Replay, broken: str, fails: bool, runs: int) -> None:
+    cases = iter([runner(PROTOCOL, MUTANT)(SPEC) if one == "1" else runner(PROTOCOL)(SPEC) for one in broken])
+    left = len(broken)
+    again = replay(found, lambda _: next(cases), tries=3)
+    assert again.fails is fails
+    assert left - len(list(cases)) == runs

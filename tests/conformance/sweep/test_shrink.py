@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 
-from conformance.sweep.shrink import EVALUATIONS_MAX, Shrinking
+from conformance.sweep.shrink import EVALUATIONS_MAX, Shrinking, smallest_of
 from conformance.sweep.specs import Bend, Change, Spec
 
 MANY = tuple(Bend("c1", "out", number, "latency", 30.0) for number in range(20, 30))
@@ -67,3 +68,16 @@ def test_no_more_runs_than_allowed() -> None:
     search = Shrinking(lambda one: len(one.bends) > 8, most=5)
     search.smallest(spec)
     assert search.runs == 5
+
+
+def test_a_search_where_runs_take_real_time_finds_the_same_and_ends_in_time() -> None:
+    spec = Spec("toy", "base", (*MANY, Bend("c2", "in", 7, "cut", 6)))
+
+    async def fails(one: Spec) -> bool:
+        return any(bend.connection == "c2" for bend in one.bends)
+
+    async def found(seconds: float) -> Spec:
+        return await smallest_of(spec, fails, EVALUATIONS_MAX, asyncio.get_running_loop().time() + seconds)
+
+    assert asyncio.run(found(5.0)).bends == smallest(lambda one: bool(asyncio.run(fails(one))), spec)[0].bends
+    assert asyncio.run(found(-1.0)) == spec
