@@ -32,10 +32,16 @@ EVERY_S = 10.0  #: between two lines of progress where there is no terminal
 @click.option("--write", is_flag=True, help="Put what was found into kills.json, or sweep.json.")
 @click.option("-n", "processes", type=click.IntRange(1, 64), default=2, show_default=True, help="Processes.")
 @click.option("--sweep", "by_sweep", is_flag=True, help="By generated faults alone, without scenarios.")
+@click.option("--chaos", "by_chaos", is_flag=True, help="By random schedules alone, without scenarios.")
 @click.option(
-    "--seconds", type=click.FloatRange(1, 3600), default=60.0, help="With --sweep: for each mutant."
+    "--seconds",
+    type=click.FloatRange(1, 3600),
+    default=60.0,
+    help="With --sweep or --chaos: for each mutant.",
 )
-@click.option("--sample", type=click.IntRange(0), default=0, help="With --sweep: this many, at random.")
+@click.option(
+    "--sample", type=click.IntRange(0), default=0, help="With --sweep or --chaos: this many, at random."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
 @click.argument("ids", nargs=-1, metavar="[ID ...]", shell_complete=scenario_ids)
 def mutants_command(
@@ -46,6 +52,7 @@ def mutants_command(
     write: bool,
     processes: int,
     by_sweep: bool,
+    by_chaos: bool,
     seconds: float,
     sample: int,
     as_json: bool,
@@ -57,8 +64,9 @@ def mutants_command(
 
     Exit code 1: a scenario catches none, the correct client fails it, or nobody catches a mutant.
     """
-    if by_sweep:
-        return _sweep(protocol, only, seconds, sample, processes, as_json, write)
+    if by_sweep or by_chaos:
+        writes = write and by_sweep
+        return _unaided(protocol, only, seconds, sample, processes, as_json, writes, by_chaos=by_chaos)
     from conformance.mutants.kills import write_kills
     from conformance.mutants.matrix import matrix
     from conformance.mutants.registry import find_mutant
@@ -93,7 +101,7 @@ def mutants_command(
     return 0 if found.is_proven else 1
 
 
-def _sweep(
+def _unaided(
     protocol: str | None,
     only: tuple[str, ...],
     seconds: float,
@@ -101,29 +109,37 @@ def _sweep(
     processes: int,
     as_json: bool,
     write: bool,
+    *,
+    by_chaos: bool,
 ) -> int:
     """Which mutants generated faults find by themselves. Exit code 1: not all of them."""
+    from conformance.chaos.kills import kill as by_schedules
     from conformance.sweep.alone import add_proofs
     from conformance.sweep.kills import Kill, kills
     from conformance.sweep.kills import sample as chosen_of
 
     if protocol is None:
-        raise UsageError("--sweep needs --protocol")
+        raise UsageError("--sweep and --chaos need --protocol")
     console = Console(stderr=as_json, highlight=False)
 
     def show(one: Kill) -> None:
-        said = f"{', '.join(one.by)} ({one.spec})" if one.by else "NOT FOUND"
+        said = f"{', '.join(one.by)} ({one.spec or one.detail})" if one.by else "NOT FOUND"
         console.print(
             f"{one.name:<40} {one.tag:<10} {one.runs:>5} runs  {said}", markup=False, soft_wrap=True
         )
 
-    found = kills(chosen_of(protocol, count, only=only), seconds, processes, show)
+    found = kills(
+        chosen_of(protocol, count, only=only), seconds, processes, show, by_schedules if by_chaos else None
+    )
     if write:
         add_proofs(found)
     caught = sum(1 for one in found if one.by)
     if as_json:
         click.echo(json.dumps({"killed": caught, "of": len(found), "mutants": to_builtins(found)}, indent=1))
-    console.print(f"{caught} of {len(found)} mutants are found by the sweep alone", markup=False)
+    console.print(
+        f"{caught} of {len(found)} mutants are found by {'chaos' if by_chaos else 'the sweep'} alone",
+        markup=False,
+    )
     return 0 if caught == len(found) else 1
 
 

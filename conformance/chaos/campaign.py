@@ -24,7 +24,8 @@ from conformance.chaos.verdict import Verdict, Word, verdict_on
 FOLDER = Path(".fakebrokers") / "chaos"
 JOURNAL = "journal"
 SHRUNK_MAX = 10  #: kinds of failures that are shrunk; more of them are one defect seen from many sides
-LIVE_EVALUATIONS_MAX = 6  #: runs of a child process take real time
+LIVE_EVALUATIONS_MAX = 2  #: runs of a child process take real time
+LIVE_SHRINK_S = 60.0  #: after which no further failure of a child process is shrunk
 
 
 class Failed(msgspec.Struct):
@@ -104,8 +105,10 @@ class Campaign:
                 on_run(self, outcome)
         except KeyboardInterrupt as error:
             interrupt = error
-        self._write_down(shrinks=interrupt is None, until=until)
-        self.seconds = time.monotonic() - begun
+        try:
+            self._write_down(shrinks=interrupt is None)
+        finally:
+            self.seconds = time.monotonic() - begun
         if interrupt is not None:
             raise interrupt
 
@@ -129,40 +132,50 @@ class Campaign:
 
     # what failed
 
-    def _write_down(self, *, shrinks: bool, until: float | None) -> None:
-        """The first of each kind is shrunk; the others are written down as they were."""
+    def _write_down(self, *, shrinks: bool) -> None:
+        """The first of each kind is shrunk; the others are written down as they were.
+
+        Raises:
+            KeyboardInterrupt: It came while something was shrunk; all is written down.
+        """
         self.corpus.save()
+        interrupt: KeyboardInterrupt | None = None
         shrunk: set[str] = set()
+        begun = time.monotonic()
         for outcome in sorted(self._outcomes, key=lambda one: (one.names[0], len(one.seed), one.seed)):
-            schedule = draw(self.setting, outcome.seed)
             first = outcome.names[0]
-            late = self.subject.is_process and until is not None and time.monotonic() > until + 60
-            steady: bool | None = None
+            late = self.subject.is_process and time.monotonic() - begun > LIVE_SHRINK_S
             if shrinks and not late and first not in shrunk and len(shrunk) < SHRUNK_MAX:
                 shrunk.add(first)
-                schedule, steady = self._shrunk(first, schedule)
-                case = self.subject.run(schedule, self.contract)
-                self._keep(outcome, case, verdict_on(case), steady)
-            else:
-                self._keep_as_it_was(outcome, schedule)
+                try:
+                    self._keep(outcome, *self._shrunk(first, draw(self.setting, outcome.seed)))
+                except KeyboardInterrupt as error:
+                    interrupt, shrinks = error, False
+                else:
+                    continue
+            self._keep_as_it_was(outcome)
+        if interrupt is not None:
+            raise interrupt
 
-    def _shrunk(self, name: str, schedule: Schedule) -> tuple[Schedule, bool]:
-        """The smallest schedule on which the same is found, and whether that happens twice more."""
-        fails = self._fails_with(name)
-        most = {"most": LIVE_EVALUATIONS_MAX} if self.subject.is_process else {}
-        smallest = shrinking(fails, **most).smallest(schedule)
-        return smallest, all(fails(smallest) for _ in range(2))
+    def _shrunk(self, name: str, schedule: Schedule) -> tuple[ChaosCase, Verdict, bool]:
+        """A run of the smallest schedule on which the same is found, and whether it is found twice more."""
 
-    def _fails_with(self, name: str) -> Callable[[Schedule], bool]:
-        def fails(schedule: Schedule) -> bool:
-            verdict = verdict_on(self.subject.run(schedule, self.contract))
+        def verdict_of(one: Schedule) -> tuple[ChaosCase, Verdict]:
+            case = self.subject.run(one, self.contract)
+            return case, verdict_on(case)
+
+        def fails(one: Schedule) -> bool:
+            _, verdict = verdict_of(one)
             return verdict.word is Word.FAIL and name in verdict.names
 
-        return fails
+        most = {"most": LIVE_EVALUATIONS_MAX} if self.subject.is_process else {}
+        smallest = shrinking(fails, **most).smallest(schedule)
+        steady = all(fails(smallest) for _ in range(2))
+        return *verdict_of(smallest), steady
 
-    def _keep(self, outcome: Outcome, case: ChaosCase, verdict: Verdict, steady: bool | None) -> None:
+    def _keep(self, outcome: Outcome, case: ChaosCase, verdict: Verdict, steady: bool) -> None:
         if verdict.word is not Word.FAIL:  # in real time a run may go another way
-            self._keep_as_it_was(outcome, draw(self.setting, outcome.seed))
+            self._keep_as_it_was(outcome)
             return
         subject = self.subject
         found = replay_of(subject.name, subject.mutant, case, verdict, contract=self.contract)
@@ -180,7 +193,8 @@ class Campaign:
             )
         )
 
-    def _keep_as_it_was(self, outcome: Outcome, schedule: Schedule) -> None:
+    def _keep_as_it_was(self, outcome: Outcome) -> None:
+        schedule = draw(self.setting, outcome.seed)
         case = ChaosCase(schedule, [])
         case.digest = outcome.digest
         found = replay_of(

@@ -71,8 +71,8 @@ TEMPLATES: tuple[Template, ...] = (
     Template("drop", ENVIRONMENT, lambda _: {"type": "drop"}),
     Template("delay", ENVIRONMENT, lambda r: {"type": "delay", "seconds": _seconds(r)}),
     Template("truncate", ENVIRONMENT, lambda r: {"type": "truncate", "share": _share(r)}, "out", rare=True),
-    Template("duplicate", ILLEGAL, lambda _: {"type": "duplicate"}, lies=True),
-    Template("reorder", ILLEGAL, lambda _: {"type": "reorder", "window": 2}, lies=True),
+    Template("duplicate", ILLEGAL, lambda _: {"type": "duplicate"}, "out", lies=True),
+    Template("reorder", ILLEGAL, lambda _: {"type": "reorder", "window": 2}, "out", lies=True),
     Template("corrupt", ILLEGAL, lambda r: {"type": "corrupt", "mend": _even(r)}, "out", True, True),
 )  # fmt: skip
 

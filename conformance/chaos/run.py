@@ -120,7 +120,7 @@ async def play(
         except Exception as error:
             case.error = "".join(traceback.format_exception(error)[-3:])
         case.ops, case.notes, case.bands = scene.ops, scene.notes, scene.bands
-        case.touched = frozenset(scene.killed)
+        case.touched = frozenset(scene.killed.union(_met(case)))
         case.hits = len(scene.bands)
         case.stored = case.model.stored(broker)
     finally:
@@ -140,6 +140,15 @@ async def play(
     case.log = journal.log() if folder is None else read_run(folder, journal.run)
     place_on_tape(case, case.ops)
     return case
+
+
+def _met(case: ChaosCase) -> set[str]:
+    """The connections that came while something was disturbed."""
+    return {
+        row.connection
+        for row in case.rows
+        if row.what == "accept" and any(band["begin_s"] <= row.t <= band["end_s"] for band in case.bands)
+    }
 
 
 async def _phases(scene: Scene, workload: Workload) -> None:

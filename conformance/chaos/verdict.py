@@ -11,6 +11,7 @@ from conformance.checkers import Anomaly, check
 from conformance.invariants import Finding, judge
 from conformance.invariants.registry import HARNESS
 
+SILENT = ("connect", "state", "stats", "close")  #: ops that show nothing of a broker
 LAG_S = 0.5  #: the harness standing still for longer explains whatever has to do with time
 
 
@@ -68,10 +69,8 @@ def verdict_on(case: ChaosCase) -> Verdict:
             reason = f"the harness stood still for {case.lag_s:.1f} s"
             return Verdict(Word.INCONCLUSIVE, findings, anomalies, reason)
         return Verdict(Word.FAIL, findings, anomalies)
-    if unknown:
-        return Verdict(Word.INCONCLUSIVE, reason=f"the client cannot do {', '.join(unknown)}")
-    if not any(
-        done.op not in ("state", "stats", "close") and done.result and done.result.ok for done in case.ops
-    ):
-        return Verdict(Word.INCONCLUSIVE, reason="no op ended well, so nothing was shown")
+    worked = any(done.op not in SILENT and done.result and done.result.ok for done in case.ops)
+    if not worked:
+        reason = f"the client cannot do {', '.join(unknown)}" if unknown else "no op ended well"
+        return Verdict(Word.INCONCLUSIVE, reason=f"{reason}, so nothing was shown")
     return Verdict(Word.PASS)

@@ -58,18 +58,21 @@ def kills(
     seconds: float = SECONDS,
     processes: int = 2,
     on_kill: Callable[[Kill], None] = lambda _: None,
+    one: Callable[..., Kill] | None = None,
 ) -> list[Kill]:
     """Sweep each mutant until it is found.
 
     Args:
         seconds: What each may cost, of processor time.
         processes: How many to use; none of them outlives the call.
+        one: What is done with a mutant; as `kill`, which is the default.
     """
     found = []
     with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
         try:
             jobs = [
-                pool.submit(kill, one.protocol, one.name, one.tag, seconds, os.getpid()) for one in chosen
+                pool.submit(one or kill, each.protocol, each.name, each.tag, seconds, os.getpid())
+                for each in chosen
             ]
             for job in as_completed(jobs):
                 found.append(job.result())

@@ -19,6 +19,7 @@ class BlazingActions(Actions):
     """See `conformance.chaos.actions.Actions`."""
 
     protocol = "blazingmq"
+    canary = "forgets-queues"
     recover_s = 300.0
     reads_once = True
     probe_target = PROBE

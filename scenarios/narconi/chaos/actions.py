@@ -16,6 +16,7 @@ class NarconiActions(Actions):
     """See `conformance.chaos.actions.Actions`."""
 
     protocol = "narconi"
+    canary = "one-confirm-per-segment"
     recover_s = 120.0
     forgets = True
     connecting = {"auto_reconnect": True}  # noqa: RUF012 # as its type says
