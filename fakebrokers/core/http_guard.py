@@ -14,9 +14,12 @@ _LOG = logging.getLogger("fakebrokers.http")
 
 
 def _is_ours(record: logging.LogRecord) -> bool:
-    """Whether something went wrong on this side; bytes that are no HTTP are only answered with 400."""
+    """Whether something went wrong on this side.
+
+    Bytes that are no HTTP are answered with 400, and who leaves before a request is whole hears nothing.
+    """
     error = record.exc_info[1] if isinstance(record.exc_info, tuple) else None
-    return not isinstance(error, HttpProcessingError)
+    return not isinstance(error, HttpProcessingError | web.RequestPayloadError | ConnectionResetError)
 
 
 _LOG.addFilter(_is_ours)
