@@ -31,11 +31,22 @@ def runner_of(application: web.Application, **options: Any) -> web.AppRunner:
 async def refuse_foreign(
     request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
 ) -> web.StreamResponse:
-    """Answer 403 to a Host that is no address (DNS rebinding), and to anything that a web page sent."""
+    """Answer 403 to a Host that is no address (DNS rebinding), and to anything that a web page sent.
+
+    Raises:
+        web.HTTPBadRequest: The body is no HTTP, or the client has left in the middle of it.
+    """
     host = request.host.rpartition(":")[0] if not request.host.endswith("]") else request.host
     if not _is_address(host or request.host) or request.headers.get("Origin") is not None:
         return web.Response(status=403, text="this API is for programs on this machine, not for web pages\n")
-    return await handler(request)
+    try:
+        return await handler(request)
+    except web.RequestPayloadError as error:
+        raise web.HTTPBadRequest(reason=f"expected the rest of a body, got {error}"[:200]) from None
+    except ConnectionResetError:
+        if request.transport is not None:
+            raise
+        raise web.HTTPBadRequest from None  # nobody hears it
 
 
 def _is_address(host: str) -> bool:

@@ -4,22 +4,28 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import struct
+import time
 
 import pytest
 from aiohttp import web
 
-from fakebrokers.core.http_guard import runner_of
+from fakebrokers.core.http_guard import refuse_foreign, runner_of
 
 
-def answer_to(data: bytes) -> bytes:
+def answer_to(data: bytes, *, leaves: bool = False) -> bytes:
     """What a server says to these bytes; its one page is a defect."""
 
     async def broken(request: web.Request) -> web.Response:
         raise ValueError("a defect")
 
+    async def read(request: web.Request) -> web.Response:
+        return web.Response(body=await request.read())
+
     async def serve() -> bytes:
-        application = web.Application()
+        application = web.Application(middlewares=[refuse_foreign])
         application.router.add_get("/broken", broken)
+        application.router.add_post("/read", read)
         runner = runner_of(application, shutdown_timeout=0.2)
         await runner.setup()
         try:
@@ -31,6 +37,10 @@ def answer_to(data: bytes) -> bytes:
     def ask(port: int) -> bytes:
         with socket.create_connection(("127.0.0.1", port), timeout=10) as client:
             client.sendall(data)
+            if leaves:
+                client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # RST
+                time.sleep(0.1)
+                return b""
             return client.recv(10_000)
 
     return asyncio.run(serve())
@@ -44,6 +54,21 @@ def test_bytes_that_are_no_http(lines: bytes, caplog: pytest.LogCaptureFixture) 
     assert caplog.records == []
 
 
+@pytest.mark.parametrize(
+    "lines", [b"Content-Length: 99\r\n\r\nbegin", b"Transfer-Encoding: chunked\r\n\r\n9\r\nx"]
+)
+def test_who_leaves_in_the_middle(lines: bytes, caplog: pytest.LogCaptureFixture) -> None:
+    answer_to(b"POST /read HTTP/1.1\r\nHost: 127.0.0.1\r\n" + lines, leaves=True)
+    assert caplog.records == []
+
+
+@pytest.mark.parametrize("lines", [b"zz\r\nx\r\n", b"1\r\nxx\r\n0\r\n\r\n"])
+def test_a_body_that_is_no_http(lines: bytes, caplog: pytest.LogCaptureFixture) -> None:
+    head = b"POST /read HTTP/1.1\r\nHost: 127.0.0.1\r\nTransfer-Encoding: chunked\r\n\r\n"
+    assert b" 400 " in answer_to(head + lines)[:20]
+    assert caplog.records == []
+
+
 def test_a_defect_of_ours(caplog: pytest.LogCaptureFixture) -> None:
-    assert b" 500 " in answer_to(b"GET /broken HTTP/1.1\r\nHost: x\r\n\r\n")
+    assert b" 500 " in answer_to(b"GET /broken HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
     assert [record.exc_info[0] for record in caplog.records if record.exc_info] == [ValueError]

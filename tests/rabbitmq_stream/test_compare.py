@@ -12,13 +12,25 @@ import msgspec
 import pytest
 
 from conformance.compare.compare import Comparer, fake_for, target_of
-from fakebrokers.core.dialect import MARK, Login
+from conformance.compare.talk import Heard, talk
+from fakebrokers.core.dialect import MARK, Command, Login
 from fakebrokers.core.frames import Frame
 from fakebrokers.rabbitmq_stream.binary import pack_ids
 from fakebrokers.rabbitmq_stream.chunk import Chunk
+from fakebrokers.rabbitmq_stream.codec import StreamCodec
+from fakebrokers.rabbitmq_stream.dialect.author import STREAMS
 from fakebrokers.rabbitmq_stream.entries import simple_entries
-from fakebrokers.rabbitmq_stream.frames import CreditResponse, Deliver, PublishConfirm
+from fakebrokers.rabbitmq_stream.frames import (
+    Create,
+    CreditResponse,
+    DeclarePublisher,
+    Deliver,
+    PublishConfirm,
+    Subscribe,
+)
 from fakebrokers.rabbitmq_stream.protocol import PROTOCOL, WIRE
+from fakebrokers.rabbitmq_stream.publishing import publish
+from tests.rabbitmq_stream.bench import HANDSHAKE
 from tests.real_rabbitmq import real_rabbitmq, required
 
 SEQUENCES = int(os.environ.get("FAKEBROKERS_SEQUENCES", "50"))
@@ -86,3 +98,50 @@ def test_what_is_not_one_stays_apart() -> None:
         assert len(joined(*apart)) == len(apart)
     damaged = msgspec.structs.replace(deliver(1, 1, b"b").chunk, crc=7)
     assert len(joined(deliver(1, 0, b"a"), Deliver(1, damaged))) == 2
+
+
+def log_in(client: int) -> list[Command]:
+    frames = [StreamCodec("client").encode(frame) for _, frame in HANDSHAKE]
+    answers = (1, 1, 2)
+    return [
+        *[Command(client, data, "log in", answers=n) for data, n in zip(frames, answers, strict=False)],
+        Command(client, frames[3] + frames[4], "Tune + Open", len(frames[3]), 1),
+    ]
+
+
+def said(*commands: Command) -> list[Heard]:
+    with fake_for(PROTOCOL, target_of(PROTOCOL, "rabbitmq-stream://127.0.0.1:1"), "3.10") as fake:
+        return talk(DIALECT, (fake.host, fake.port), Login(), commands)
+
+
+def test_each_step_of_the_handshake_is_heard_behind_its_command() -> None:
+    first, second, third, last, late = said(*log_in(0))
+    assert first[0][0].startswith("PeerPropertiesResponse 1 1 cluster_name")
+    assert second[0] == ("SaslHandshakeResponse 2 1 ['AMQPLAIN', 'PLAIN']",)
+    assert third[0] == ("SaslAuthenticateResponse 3 1 None", "Tune 1048576 60")
+    assert last[0] == ("OpenResponse 4 1 advertised_host advertised_port",)
+    assert late == {}
+
+
+def test_who_is_told_to_go_agrees_and_hears_the_end() -> None:
+    rubbish = Command(0, b"\0\0\0\4\0\x63\0\1", "key 99")
+    *_, closed, late = said(*log_in(0), *log_in(1), rubbish)
+    assert (closed, late) == ({0: ("Close 1 13 unknown frame", "end")}, {})
+
+
+def test_what_writers_say_belongs_to_the_command_behind_which_it_comes() -> None:
+    encode = StreamCodec("client").encode
+    stream = STREAMS[0]
+    frames = [
+        *(
+            Create(9, stream, {}),
+            DeclarePublisher(10, 1, "r", stream),
+            Subscribe(11, 1, stream, 1, None, 9, None),
+        ),
+        publish(1, [(5, b"hello")]),
+    ]
+    *_, published, late = said(*log_in(0), *[Command(0, encode(frame), "") for frame in frames])
+    assert published == {
+        0: ("PublishConfirm 1 [5]", "Deliver 1 0: type 0 epoch 1 1 entries 1 records [b'hello']")
+    }
+    assert late == {}
