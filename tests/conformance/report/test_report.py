@@ -224,6 +224,7 @@ def test_with_one_connection_there_is_one_line_on_each_side() -> None:
 
 def test_of_many_connections_the_last_share_a_line_and_are_named_beside_it() -> None:
     steps = [Step(n / 10, "in", "Open", connection=f"c{n}") for n in range(1, 31)]
+    steps.append(Step(4.0, "", "crashed"))
     drawn = str(sequence(steps))
     assert len({x for _, x, *_ in lifelines(drawn)}) == 1 + LANES
     assert re.findall(r'class="lane"[^>]*>([^<]+)<', drawn) == [*(f"c{n}" for n in range(1, LANES)), "others"]
