@@ -19,7 +19,7 @@ MARGIN = 210  #: right of the last one, for the names of faults
 TOP = 46
 NAMES = 20  #: what the names of connections need below the heads
 ROW = 34
-LABEL_MAX = 52
+KIND_MAX, LABEL_MAX = 28, 52
 FAULT_MAX = 28
 #: Connections with a lifeline of their own; all further ones share the last.
 LANES = 8
@@ -36,15 +36,16 @@ _LIFE = Markup('<line class="life{idle}" x1="{x}" y1="{begin}" x2="{x}" y2="{end
 _LANE = Markup('<text class="lane" x="{x}" y="{y}">{name}</text>')
 _TIME = Markup('<text class="time" x="{x}" y="{y}">{text}</text>')
 _ARROW = Markup(
-    '<g class="step {style}"><title>{title}</title>'
+    '<g class="step {style}">{title}'
     '<line class="shaft" x1="{x1}" y1="{y}" x2="{x2}" y2="{y}"/>'
     '<path class="{head}" d="{path}"/>'
     '<text x="{middle}" y="{above}"><tspan class="kind">{kind}</tspan>{label}</text></g>'
 )
+_TITLE = Markup("<title>{text}</title>")
 _LABEL = Markup(' <tspan class="label">{label}</tspan>')
 _FAULT = Markup('<text class="fault-name" x="{x}" y="{y}">&#9889; {name}</text>')
 _STATE = Markup(
-    '<g class="step state {style}"><title>{title}</title>'
+    '<g class="step state {style}">{title}'
     '<rect x="{x}" y="{top}" width="{width}" height="22" rx="11"/>'
     '<text x="{middle}" y="{y}">{text}</text></g>'
 )
@@ -67,8 +68,9 @@ class _Lanes(msgspec.Struct, frozen=True):
 
     def shares(self, connection: str) -> bool:
         """Whether its lifeline is not its own."""
-        own = len(self.names) <= LANES or self.names.index(connection) < LANES - 1
-        return bool(connection) and not own
+        if not connection or len(self.names) <= LANES:
+            return False
+        return self.names.index(connection) >= LANES - 1
 
     def x(self, connection: str) -> int:
         """Its lifeline; what belongs to no connection is at the first."""
@@ -127,7 +129,7 @@ def _arrow(step: Step, y: int, lanes: _Lanes) -> Markup:
         head, path = "cross", f"M{stop - 6} {y - 6}l12 12m0 -12l-12 12"
     else:
         head, path = "head", f"M{stop} {y}l{-9 * forward} -4.5v9z"
-    label = _short(step.label, LABEL_MAX - min(28, len(step.kind)))
+    label = _short(step.label, LABEL_MAX - min(KIND_MAX, len(step.kind)))
     return _ARROW.format(
         style=_style(step),
         title=_title(step),
@@ -138,7 +140,7 @@ def _arrow(step: Step, y: int, lanes: _Lanes) -> Markup:
         path=path,
         middle=(LEFT + RIGHT) // 2,
         above=y - 6,
-        kind=_short(step.kind, 28),
+        kind=_short(step.kind, KIND_MAX),
         label=_LABEL.format(label=label) if label else "",
     )
 
@@ -166,14 +168,19 @@ def _style(step: Step) -> str:
     return " ".join(filter(None, words))
 
 
-def _title(step: Step) -> str:
+def _title(step: Step) -> Markup:
+    """All there is to say, for steps of which the drawing does not show it: cut texts, and what was lost."""
+    kind = step.kind if step.dir else " ".join((step.kind, step.label))
+    is_cut = len(kind) > KIND_MAX or len(step.kind) + len(step.label) > LABEL_MAX - 2
+    if not (step.lost or is_cut or len(step.fault) > FAULT_MAX):
+        return Markup("")
     way = {"in": "client to fake", "out": "fake to client", "": "state"}[step.dir]
     words = [f"{step.t:.4f} s", step.connection, way, step.kind, step.label]
     if step.fault:
         words.append(f"fault: {step.fault}")
     if step.lost:
         words.append("never arrived")
-    return " · ".join(word for word in words if word)
+    return _TITLE.format(text=" · ".join(word for word in words if word))
 
 
 def _moment(step: Step, with_connection: bool) -> str:

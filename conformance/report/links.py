@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
 from urllib.parse import quote
 
-from conformance.report.model import Cell, Page
+from conformance.report.model import Cell, Client, Page
 from conformance.results import reproducer_name
 
 
@@ -33,18 +32,21 @@ class Links:
         """The folder of the journal that has the run of a result."""
         return self._first("journal/") if cell.result.run else ""
 
-    def of_page(self, page: Page) -> list[str]:
-        """All files beside the page: results and JUnit of each client, journal, tables of the analysis."""
-        folders = ["", *dict.fromkeys(f"{cell.folder}/" for cell in _cells(page))]
-        names = [f"{folder}{name}" for folder in folders for name in ("results.json", "junit.xml")]
-        found = [self._first(name) for name in (*names, "journal/", "analysis/")]
-        return [link for link in found if link]
+    def shared(self) -> list[str]:
+        """The files of the whole report: results and JUnit of a single client, journal, tables."""
+        places = ("results.json", "junit.xml", "journal/", "analysis/")
+        return [link for place in places if (link := self._first(place))]
+
+    def of_client(self, page: Page, client: Client) -> list[str]:
+        """Results and JUnit of one of several clients."""
+        cells = (cell for row in page.rows for cell in row.cells)
+        folders = dict.fromkeys(
+            cell.folder for cell in cells if cell is not None and cell.client == client.name
+        )
+        places = (f"{folder}/{name}" for folder in folders for name in ("results.json", "junit.xml"))
+        return [link for place in places if (link := self._first(place))]
 
     def _first(self, *places: str) -> str:
         if self._out is None:
             return ""
         return next((quote(place) for place in places if (self._out / place).exists()), "")
-
-
-def _cells(page: Page) -> Iterable[Cell]:
-    return (cell for row in page.rows for cell in row.cells if cell is not None)

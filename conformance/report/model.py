@@ -20,6 +20,9 @@ from conformance.suite.scenario import Key
 
 #: Steps of a diagram and lines of a journal that are kept where there is nothing to explain.
 PLAIN_STEPS, PLAIN_LINES = 16, 16
+#: Lines of a story, letters of a line, and letters of a plan or a reproducer that the page has at most; a run
+#: may have megabytes of them, and ``results.json`` has all.
+STORY_LINES, LINE_MAX, TEXT_MAX = 400, 1000, 64_000
 
 #: What a verdict looks like: sign, class and rank (the worst first).
 LOOKS: Mapping[Verdict, tuple[str, str, int]] = {
@@ -60,6 +63,8 @@ class Cell(msgspec.Struct, frozen=True):
     anomalies: tuple[Mapping[str, Any], ...] = ()
     folder: str = ""  #: of the client's own results, where there are several clients
     done: tuple[str, ...] = ()  #: what was done to the client, a line each
+    story: tuple[str, ...] = ()
+    reproducer: str = ""
 
 
 class Row(msgspec.Struct, frozen=True):
@@ -223,11 +228,36 @@ def _cell(run: Results, result: Result, anomalies: Sequence[Mapping[str, Any]]) 
     if result.verdict is Verdict.PASS:
         steps, lines = _essential(steps), lines[-PLAIN_LINES:]
     plan = msgspec.json.format(msgspec.json.encode(result.plan), indent=2).decode() if result.plan else ""
-    marked = tuple((line, "[fault:" in line) for line in lines)
+    marked = tuple((_cut(line, LINE_MAX), "[fault:" in line) for line in lines)
     folder = f"{run.client}-{result.protocol}"
     name = client_name(run)
     done = tuple(done_to(result))
-    return Cell(name, result, sign, look, sequence(steps), marked, plan, tuple(anomalies), folder, done)
+    return Cell(
+        name,
+        result,
+        sign,
+        look,
+        sequence(steps),
+        marked,
+        _cut(plan),
+        tuple(anomalies),
+        folder,
+        done,
+        _story(result),
+        _cut(result.reproducer),
+    )
+
+
+def _cut(text: str, most: int = TEXT_MAX) -> str:
+    """The text, or its beginning and a word about the rest."""
+    rest = len(text) - most
+    return text if rest <= 0 else f"{text[:most]}\n… {rest:,} letters more, in results.json"
+
+
+def _story(result: Result) -> tuple[str, ...]:
+    lines = tuple(_cut(line, LINE_MAX) for line in result.story[:STORY_LINES])
+    rest = len(result.story) - STORY_LINES
+    return lines if rest <= 0 else (*lines, f"… {rest:,} lines more, in results.json")
 
 
 def _essential(steps: list[Step]) -> list[Step]:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import zlib
-from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +15,7 @@ from conformance.printing import plain
 from conformance.report.charts import milliseconds, quantile_name
 from conformance.report.links import Links
 from conformance.report.model import ANOMALIES, LOOKS, Page, Row, Section, build
+from conformance.report.packs import packs
 from conformance.results import Results, Verdict
 
 if TYPE_CHECKING:
@@ -76,16 +75,14 @@ def render(page: Page, note: str = "", out: Path | None = None, swept: Sequence[
     environment.filters["words"] = words
     environment.filters["plain"] = plain
 
-    def packed(section: Section, row: Row) -> str:
-        """A scenario's page, for the script to unpack: nobody reads more than a few of them."""
-        inside = environment.get_template("page.html.j2").render(page=page, section=section, row=row)
-        return b64encode(zlib.compress(inside.encode("utf-8", "replace"), 9)).decode()
+    def inside(section: Section, row: Row) -> str:
+        return environment.get_template("page.html.j2").render(page=page, section=section, row=row)
 
     environment.globals.update(
         anomaly_meanings=ANOMALIES,
         looks={verdict.value: LOOKS[verdict] for verdict in Verdict},
         milliseconds=milliseconds,
-        packed=packed,
+        packs=lambda: packs(page, inside),
         quantile_name=quantile_name,
         links=Links(out),
     )

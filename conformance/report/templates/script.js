@@ -12,12 +12,17 @@
     try { localStorage.setItem("fakebrokers-theme", root.dataset.theme); } catch { /* a file from disk may not */ }
   });
 
-  // A scenario's page is packed until somebody looks at it.
-  const unpack = async (page) => {
-    const bytes = Uint8Array.from(atob(page.dataset.packed), (letter) => letter.charCodeAt(0));
-    delete page.dataset.packed;
-    const content = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
-    page.innerHTML = await new Response(content).text();
+  // A scenario's page is packed, with some others, until somebody looks at it.
+  const unpacked = new Map();
+  const unpack = (pack) => {
+    const bytes = Uint8Array.from(atob(pack.dataset.packed), (letter) => letter.charCodeAt(0));
+    return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"))).json();
+  };
+  const fill = async (page) => {
+    const pack = page.parentElement;
+    if (!unpacked.has(pack)) unpacked.set(pack, unpack(pack));
+    const texts = await unpacked.get(pack);
+    if (!page.firstChild) page.innerHTML = texts[[...pack.children].indexOf(page)];
   };
 
   // One scenario's page at a time, by the address behind the #.
@@ -27,7 +32,7 @@
     document.body.classList.toggle("on-page", Boolean(page));
     all(".page.current").forEach((other) => other.classList.remove("current"));
     if (page) {
-      if (page.dataset.packed) await unpack(page);
+      await fill(page);
       page.classList.add("current");
       scrollTo(0, 0);
     } else if (target) {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import zlib
 from base64 import b64decode
@@ -125,7 +126,7 @@ def test_the_page_of_a_pass_tells_which_code_the_client_was_sent(tmp_path: Path)
     assert [each.verdict for each in results.results] == [Verdict.PASS]
     text = write_report(tmp_path, [results]).read_text(encoding="utf-8")
     (packed,) = re.findall(r'data-packed="([^"]+)"', text)
-    page = zlib.decompress(b64decode(packed)).decode()
+    (page,) = json.loads(zlib.decompress(b64decode(packed)))
     done_to_it = page[page.index("Done to the client, in detail") :].partition("</section>")[0]
     assert "by hand: PublishError (1, code 999) on c1" in done_to_it
     assert "confirms are lost" in done_to_it and "drop" in done_to_it

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import html
 import importlib.util
+import json
+import random
 import re
 import sys
 import zlib
@@ -12,6 +14,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 pytest.importorskip("jinja2", reason="missing: jinja2 (pip install jinja2)")
@@ -20,6 +23,7 @@ from conformance.report import write_report
 from conformance.report.charts import milliseconds
 from conformance.report.diagram import LANES, sequence
 from conformance.report.model import build
+from conformance.report.packs import TOGETHER
 from conformance.results import Results, Step, Verdict
 
 _spec = importlib.util.spec_from_file_location("report_sample", Path(__file__).parent / "sample.py")
@@ -32,11 +36,22 @@ _spec.loader.exec_module(sample)
 def written(folder: Path, **arguments: Any) -> str:
     """The whole report, the pages of the scenarios in their places, as the script unpacks them."""
     text = write_report(folder, arguments.pop("runs"), **arguments).read_text(encoding="utf-8")
-    return re.sub(r' data-packed="([^"]+)">', lambda found: f">{unpacked(found[1])}", text)
+    return re.sub(r'<div data-packed="([^"]+)">(.*?)</div>', filled, text, flags=re.DOTALL)
 
 
-def unpacked(page: str) -> str:
-    return zlib.decompress(b64decode(page)).decode()
+def filled(found: re.Match[str]) -> str:
+    """The articles of a pack with their content."""
+    pages = iter(unpacked(found[1]))
+    articles: str = re.sub(
+        r"(<article [^>]+>)(</article>)", lambda one: one[1] + next(pages) + one[2], found[2]
+    )
+    assert next(pages, None) is None
+    return articles
+
+
+def unpacked(pack: str) -> list[str]:
+    pages: list[str] = json.loads(zlib.decompress(b64decode(pack)))
+    return pages
 
 
 @pytest.fixture(scope="module")
@@ -125,10 +140,31 @@ def test_a_scenario_has_its_page_with_everything(text: str) -> None:
 
 
 def test_the_pages_of_scenarios_are_packed(tmp_path: Path) -> None:
-    path = write_report(tmp_path, [sample.client("alpha", "1.0", 3, 1)])
+    path = write_report(tmp_path, [sample.client("alpha", "1.0", TOGETHER + 2, 1)])
     text = path.read_text()
-    assert 'class="journal"' not in text and text.count('class="page"') == text.count("data-packed=") > 0
-    assert "<noscript>" in text
+    assert 'class="journal"' not in text and "<noscript>" in text
+    packs = re.findall(r'data-packed="([^"]+)"', text)
+    assert [len(unpacked(pack)) for pack in packs] == [TOGETHER, 2]
+    assert text.count('<article class="page"') == TOGETHER + 2
+
+
+def test_eight_clients_with_long_stories_stay_below_two_megabytes(tmp_path: Path) -> None:
+    """Each with as many scenarios as a whole run has, with journals that hardly repeat themselves."""
+    dice, story = random.Random(1), ("publish " + "x" * 5_000_000,)
+    runs = []
+    for number in range(8):
+        run = sample.client(f"client-{number}", "1.0", 150, number)
+        rows = [
+            msgspec.structs.replace(
+                row,
+                journal=tuple(f"{dice.random():.4f}  c1 -> Publish {dice.random():.8f}" for _ in range(30)),
+                story=story if row.verdict is Verdict.FAIL else (),
+                reproducer="",
+            )
+            for row in run.results
+        ]
+        runs.append(msgspec.structs.replace(run, results=tuple(rows)))
+    assert write_report(tmp_path, runs).stat().st_size < 2_000_000
 
 
 def test_an_anomaly_leads_to_its_scenario_and_back(text: str) -> None:
@@ -224,6 +260,7 @@ def test_with_one_connection_there_is_one_line_on_each_side() -> None:
 
 def test_of_many_connections_the_last_share_a_line_and_are_named_beside_it() -> None:
     steps = [Step(n / 10, "in", "Open", connection=f"c{n}") for n in range(1, 31)]
+    steps.append(Step(4.0, "", "crashed"))
     drawn = str(sequence(steps))
     assert len({x for _, x, *_ in lifelines(drawn)}) == 1 + LANES
     assert re.findall(r'class="lane"[^>]*>([^<]+)<', drawn) == [*(f"c{n}" for n in range(1, LANES)), "others"]

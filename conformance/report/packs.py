@@ -1,0 +1,40 @@
+"""The pages of the scenarios, packed: nobody reads more than a few of them, and they are most of the file."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from base64 import b64encode
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+import msgspec
+
+from conformance.report.model import Page, Row, Section
+
+#: Pages that are packed together: the more, the smaller the file; the fewer, the sooner one of them is shown.
+TOGETHER = 12
+
+
+class Pack(msgspec.Struct, frozen=True):
+    """Some pages in a row.
+
+    Attributes:
+        anchors: Of each page.
+        content: A JSON list of their HTML, deflated, in base 64.
+    """
+
+    anchors: tuple[str, ...]
+    content: str
+
+
+def packs(page: Page, render: Callable[[Section, Row], str]) -> Iterator[Pack]:
+    """All pages; `render` makes the HTML of one."""
+    for section in page.sections:
+        for rows in _groups(section.rows):
+            texts = json.dumps([render(section, row) for row in rows], ensure_ascii=False)
+            content = b64encode(zlib.compress(texts.encode("utf-8", "replace"), 9)).decode()
+            yield Pack(tuple(row.anchor for row in rows), content)
+
+
+def _groups(rows: Sequence[Row]) -> Iterable[Sequence[Row]]:
+    return (rows[first : first + TOGETHER] for first in range(0, len(rows), TOGETHER))
