@@ -49,7 +49,6 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the pages that are made, or stand elsewhere."""
     made = {
         "explanation/architecture.svg": architecture.picture(),
-        "findings/index.md": findings.page(),
         "reference/effects.md": effect_pages.page(),
         "reference/command-line.md": reference_pages.command_line(),
         "reference/exit-codes.md": reference_pages.exit_codes(),
@@ -79,6 +78,8 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
             return named[0]
         return f"[`{path}`]({relpath(target, str(Path(here).parent))})"
 
+    if here == "findings/README.md":
+        markdown += "\n" + findings.rest()
     if not here.startswith("reference/api/"):
         markdown = _without_references(markdown)
     return re.sub(r"(?<!\[)`((?:docs|conformance|scenarios)/[\w/-]+\.md)`", link, markdown)
