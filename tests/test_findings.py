@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from ci.site.findings import FOLDER, SEVERITIES, Finding, causes, findings
+from ci.site.findings import FOLDER, SEVERITIES, Finding, causes, findings, page
 from conformance.adapters.registry import find
 from conformance.suite.catalogue import requirements
 from tests.pages import TOP, npm_package
@@ -56,10 +56,15 @@ def test_a_program_shows_what_the_page_says(finding: Finding, tmp_path: Path) ->
 
 
 def test_the_list_is_whole() -> None:
-    programs = {path.name for path in FOLDER.iterdir()} - {"findings.toml"}
+    programs = {path.name for path in FOLDER.iterdir() if path.is_file()} - {"findings.toml", "README.md"}
     assert sorted(finding.program for finding in FINDINGS) == sorted(programs)
     assert {finding.severity for finding in FINDINGS} <= set(SEVERITIES)
     assert {id for finding in FINDINGS for id in finding.scenarios} <= requirements().keys()
+
+
+def test_the_page_in_the_repository_is_that_of_the_list() -> None:
+    written = (FOLDER / "README.md").read_text(encoding="utf-8")
+    assert written == page(), "run: python -m ci.site.findings"
 
 
 def test_each_cause_stands_once_with_its_scenarios() -> None:

@@ -19,13 +19,14 @@ RUN = sorted(
     if blocks(page)
 )
 ALL = [TOP / "README.md", *sorted(DOCS.rglob("*.md"))]
-#: Who runs the blocks of the other pages; those of the protocol notes are bytes and no programs.
+#: Who runs the blocks of the other pages; those of `docs/protocols` are bytes and no programs.
 ELSEWHERE = {
     "control.md": "tests/control/test_documented.py",
     "own-scenarios.md": "tests/test_own_scenarios.py",
     "proxy.md": "tests/proxy/test_page.py",
     "pytest-conformance.md": "tests/conformance/entry/test_page.py",
     "pytest.md": "tests/test_docs.py",
+    "README.md": "tests/test_findings.py",
 }
 
 

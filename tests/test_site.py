@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -140,6 +141,23 @@ def test_the_site_needs_no_network(site: Path) -> None:
         assert loaded == [], page
     styles = "".join(path.read_text(encoding="utf-8") for path in site.rglob("*.css"))
     assert not re.findall(r"url\([\"']?(?:https?:)?//", styles)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_search_works_without_a_server(site: Path) -> None:
+    sync = pytest.importorskip("playwright.sync_api", reason="missing: playwright (pip install playwright)")
+    if (browser_path := shutil.which("chromium")) is None:
+        pytest.skip("missing: chromium (apt-get install chromium)")
+    asked: list[str] = []
+    with sync.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=browser_path, args=["--no-sandbox"])
+        page = browser.new_page()
+        page.on("request", lambda request: asked.append(request.url))
+        page.goto(f"{(site / 'reference' / 'effects.html').as_uri()}?q=heartbeat")
+        page.wait_for_selector(".md-search-result__item", state="attached", timeout=20_000)
+        browser.close()
+    assert asked and all(url.startswith(("file:", "data:")) for url in asked)
 
 
 @pytest.mark.slow

@@ -1,4 +1,8 @@
-"""The page of what stock clients get wrong: `docs/findings/findings.toml` and the files of known failures."""
+"""The page of what stock clients get wrong, from `docs/findings/findings.toml` and the programs beside it.
+
+``python -m ci.site.findings`` writes it, to be read in the repository. On the site all other known failures
+stand below.
+"""
 
 from __future__ import annotations
 
@@ -76,20 +80,28 @@ def findings() -> list[Finding]:
 
 
 def page() -> str:
-    """The page, in Markdown."""
+    """The page, in Markdown, as it stands in the repository."""
     found = findings()
     parts = [INTRODUCTION, "| severity | client | |", "| --- | --- | --- |"]
-    parts += [f"| {each.severity} | {_name(each)} | [{each.title}](#{_anchor(each)}) |" for each in found]
-    parts += ["", *(_section(each) for each in found), REST, *_rest(found)]
-    return "\n".join(parts)
+    parts += [
+        f"| {each.severity} | {_name(each)} | [{each.title}](#{_anchor(each.title)}) |" for each in found
+    ]
+    parts += ["", *(_section(each) for each in found)]
+    return "\n".join(parts).rstrip() + "\n"
+
+
+def rest() -> str:
+    """What stands below it on the site."""
+    return "\n".join([REST, *_rest(findings())])
 
 
 def _name(finding: Finding) -> str:
     return finding.library or find(finding.client).library
 
 
-def _anchor(finding: Finding) -> str:
-    return finding.program.rpartition(".")[0].replace("_", "-")
+def _anchor(title: str) -> str:
+    """As GitHub and MkDocs make it of a heading."""
+    return re.sub(r"[^\w\s-]", "", title.lower()).replace(" ", "-")
 
 
 def _section(finding: Finding) -> str:
@@ -105,9 +117,9 @@ def _section(finding: Finding) -> str:
     }
     table = "\n".join(f"| {name} | {about} |" for name, about in rows.items())
     return (
-        f"## {finding.title} {{ #{_anchor(finding)} }}\n\n"
+        f"## {finding.title}\n\n"
         f"| client | {_name(finding)} {finding.versions} |\n| --- | --- |\n{table}\n\n"
-        f'```{language} title="{finding.program}"\n{text}```\n\n```text\n{shown}\n```\n'
+        f"```{language}\n{text}```\n\n```text\n{shown}\n```\n"
     )
 
 
@@ -140,3 +152,7 @@ def causes(rows: Iterator[Mapping[str, Any]]) -> dict[str, list[str]]:
         if row["id"] not in ids:
             ids.append(row["id"])
     return found
+
+
+if __name__ == "__main__":
+    (FOLDER / "README.md").write_text(page(), encoding="utf-8")

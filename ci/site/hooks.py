@@ -22,6 +22,8 @@ PAGES = {
     "conformance/helpers/README.md": "how-to/other-languages.md",
     "CHANGELOG.md": "changelog.md",
 }
+WORKER = "assets/worker.js"
+WORKER_OF_THE_THEME = "https://unpkg.com/iframe-worker/shim"
 #: Pages that are written when they are there; all others join the guides.
 PLACES = {"chaos.md": "Tutorials"}
 NEW_PAGES = "How-to guides"
@@ -48,8 +50,8 @@ def _paths(nav: Any) -> list[str]:
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the pages that are made, or stand elsewhere."""
     made = {
+        WORKER: (TOP / "ci" / "site" / "worker.js").read_text("utf-8"),
         "explanation/architecture.svg": architecture.picture(),
-        "findings/index.md": findings.page(),
         "reference/effects.md": effect_pages.page(),
         "reference/command-line.md": reference_pages.command_line(),
         "reference/exit-codes.md": reference_pages.exit_codes(),
@@ -79,9 +81,22 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
             return named[0]
         return f"[`{path}`]({relpath(target, str(Path(here).parent))})"
 
+    if here == "findings/README.md":
+        markdown += "\n" + findings.rest()
     if not here.startswith("reference/api/"):
         markdown = _without_references(markdown)
     return re.sub(r"(?<!\[)`((?:docs|conformance|scenarios)/[\w/-]+\.md)`", link, markdown)
+
+
+def on_post_page(output: str, page: Page, config: MkDocsConfig) -> str:
+    """The theme would load a script for the search from a server; ours does the same."""
+    here = str(Path(page.file.dest_uri).parent)
+    return output.replace(WORKER_OF_THE_THEME, relpath(WORKER, here))
+
+
+def on_post_template(output_content: str, template_name: str, config: MkDocsConfig) -> str:
+    """The same for the page of wrong addresses, which only a server shows."""
+    return output_content.replace(WORKER_OF_THE_THEME, f"/{WORKER}")
 
 
 def _without_references(markdown: str) -> str:

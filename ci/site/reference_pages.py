@@ -106,7 +106,8 @@ def _table(operations: dict[tuple[str, str], tuple[str, str]]) -> list[str]:
     rows = [
         f"| `{method.upper()} {path.replace('/brokers/{broker}', '/brokers/B')}` | {members} | {summary} |"
         for (path, method), (members, summary) in operations.items()
-        if method != "get" or (path, "post") not in operations  # the same, for what only reads
+        if method != "get"
+        or summary != operations.get((path, "post"), ("", ""))[1]  # the same, for what only reads
     ]
     return ["| path | arguments | |", "| --- | --- | --- |", *rows, ""]
 
