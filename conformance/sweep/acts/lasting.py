@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from conformance.sweep.acts.define import ACTS, Act, Apply, Param, Params, Place, act
+from conformance.sweep.acts.define import ACTS, Act, Param, Params, Place, act
 from conformance.sweep.model import Model
 from fakebrokers.core.frames import kind_of
 from fakebrokers.faults.effect import Passage
@@ -39,23 +39,25 @@ def _makes_sense(known: Act, place: Place, model: Model) -> bool:
     return next(iter(known.params(place, model)), None) is not None
 
 
-def _again() -> Apply:
-    def apply(passage: Passage, param: Any, model: Model) -> None:
-        kind, first, name, inner = param
-        frame = passage.frame
-        if frame is not None and kind_of(frame) == kind:
-            passage.memory["seen"] = passage.memory.get("seen", 0) + 1
-            if passage.memory["seen"] >= first:
-                ACTS[name].apply(passage, inner, model)
-                return
-        passage.pass_through()
-
-    return apply
+def _do(passage: Passage, param: Any, model: Model) -> None:
+    """Do it to a frame of the kind, if enough of them have passed."""
+    kind, first, name, inner = param
+    frame = passage.frame
+    if frame is not None and kind_of(frame) == kind:
+        passage.memory["seen"] = passage.memory.get("seen", 0) + 1
+        if passage.memory["seen"] >= first:
+            ACTS[name].apply(passage, inner, model)
+            return
+    passage.pass_through()
 
 
-_stays, _stays_refused = _again(), _again()
-_stays.__doc__ = "From here on every frame of this kind is lost, late, or ends its connection."
-_stays_refused.__doc__ = "From here on every answer of this kind has the contrary meaning."
+@act("stays", staying(LASTING), lasting=True)
+def stays(passage: Passage, param: Any, model: Model) -> None:
+    """From here on every frame of this kind is lost, late, or ends its connection."""
+    _do(passage, param, model)
 
-act("stays", staying(LASTING), by_kind=True, lasting=True)(_stays)
-act("stays-refused", staying(REFUSING), by_kind=True, lasting=True, lies=True)(_stays_refused)
+
+@act("stays-refused", staying(REFUSING), lasting=True, lies=True)
+def stays_refused(passage: Passage, param: Any, model: Model) -> None:
+    """From here on every answer of this kind has the contrary meaning."""
+    _do(passage, param, model)
