@@ -90,6 +90,7 @@ WITHOUT = {
     "streams-are-whole": ELSEWHERE,
     "silent-behind-its-goodbye": ELSEWHERE,
     "failures-are-told": ELSEWHERE,
+    "greets-on-every-connection": ELSEWHERE,
     "complaints-are-told": "tests/conformance/sweep/test_narconi.py",
     "drains-before-the-end": "tests/conformance/sweep/test_narconi.py",
     "adapter-protocol": "no mutant of the client is a mutant of its adapter",
