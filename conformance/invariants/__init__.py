@@ -7,6 +7,7 @@ facts, never of a protocol. What faults excuse is excused by what stands on the 
 from conformance.invariants import (
     closing,
     connections,
+    definite,
     deliveries,
     life,
     outcomes,
@@ -25,6 +26,7 @@ __all__ = [
     "Invariant",
     "closing",
     "connections",
+    "definite",
     "deliveries",
     "invariant",
     "judge",

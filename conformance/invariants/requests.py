@@ -19,13 +19,9 @@ AT_ONCE_S = 0.3
 LOCAL = ("invalid", "internal", "protocol", "timeout")  #: ways to fail without the server
 
 
-def _asked(case: Case) -> Sequence[tuple[Done, Asks, list[Question]]]:
-    """Ops that ask one question each, with the questions that fit and were asked meanwhile."""
-    return _all_asked(case)
-
-
 @lru_cache(maxsize=2)
-def _all_asked(case: Case) -> Sequence[tuple[Done, Asks, list[Question]]]:
+def asked_by_ops(case: Case) -> Sequence[tuple[Done, Asks, list[Question]]]:
+    """Ops that ask one question each, with the questions that fit and were asked meanwhile."""
     return list(_pairs(case))
 
 
@@ -57,7 +53,7 @@ def _come(done: Done, questions: Sequence[Question]) -> list[Question]:
 @invariant("ok-needs-answer")
 def ok_needs_answer(case: Case) -> Iterator[Violation]:
     """An op that asks the broker works out only behind an answer that says yes."""
-    for done, asks, questions in _asked(case):
+    for done, asks, questions in asked_by_ops(case):
         assert done.result is not None
         accepted = [one.frame for one in _come(done, questions) if one.accepted]
         parts = asks.parts(done.args) if asks.parts is not None else [asks.kind]
@@ -79,7 +75,7 @@ def ok_needs_answer(case: Case) -> Iterator[Violation]:
 @invariant("refused-needs-answer")
 def refused_needs_answer(case: Case) -> Iterator[Violation]:
     """An op is called refused only behind an answer with this code."""
-    for done, _, questions in _asked(case):
+    for done, _, questions in asked_by_ops(case):
         assert done.result is not None
         if done.result.word == "refused":
             codes = [one.code for one in _come(done, questions)]
@@ -93,7 +89,7 @@ def refused_needs_answer(case: Case) -> Iterator[Violation]:
 @invariant("answer-value")
 def answer_value(case: Case) -> Iterator[Violation]:
     """What an op returns is what the answer said."""
-    for done, asks, questions in _asked(case):
+    for done, asks, questions in asked_by_ops(case):
         assert done.result is not None
         if not done.result.ok or asks.value is None:
             continue
@@ -122,7 +118,7 @@ def _agree(got: Any, said: Any) -> bool:
 @invariant("answer-counts")
 def request_answer_counts(case: Case) -> Iterator[Violation]:
     """An intact answer before the deadline is the end of its op."""
-    for done, asks, questions in _asked(case):
+    for done, asks, questions in asked_by_ops(case):
         assert done.result is not None
         if len(questions) != 1 or done.ended is None or done.result.word in ("cancelled", "hang"):
             continue
@@ -133,7 +129,7 @@ def request_answer_counts(case: Case) -> Iterator[Violation]:
             continue
         if any(done.begun < close.begun < one.answered for close in case.done("close", "abort")):
             continue
-        if one.answered.t > done.begun.t + done.timeout_s - SLACK_S - case.slack_s or _has_twin(case, done):
+        if one.answered.t > done.begun.t + done.timeout_s - SLACK_S - case.slack_s or has_twin(case, done):
             continue
         if any(done.begun < end.begun < one.answered for end in case.done("close", "abort")):
             continue  # the application has called it off
@@ -146,7 +142,7 @@ def request_answer_counts(case: Case) -> Iterator[Violation]:
             yield f"{done.op} went on for {late_s:.1f} s behind its answer", one.answered
 
 
-def _has_twin(case: Case, done: Done) -> bool:
+def has_twin(case: Case, done: Done) -> bool:
     """Whether another op asked the same while this one was open: which question is whose cannot be told."""
     for other in case.ops:
         if other is done or other.op != done.op or other.args != done.args:
@@ -162,8 +158,8 @@ def loss_ends_requests(case: Case) -> Iterator[Violation]:
     """The end of a connection ends at once what was asked on it, unless the answer can come over another."""
     if case.model.unseen_connections or case.model.answers_move:
         return
-    for done, _, questions in _asked(case):
-        if len(questions) != 1 or done.ended is None or _has_twin(case, done):
+    for done, _, questions in asked_by_ops(case):
+        if len(questions) != 1 or done.ended is None or has_twin(case, done):
             continue
         [one] = questions
         lost = one.conn.ended
@@ -176,8 +172,8 @@ def loss_ends_requests(case: Case) -> Iterator[Violation]:
 @invariant("loss-ends-requests")
 def leaving_ends_requests(case: Case) -> Iterator[Violation]:
     """Whoever was asked and leaves ends at once what the client has asked of him, streams too."""
-    for done, _, questions in _asked(case):
-        if len(questions) != 1 or done.ended is None or _has_twin(case, done) or questions[0].to is None:
+    for done, _, questions in asked_by_ops(case):
+        if len(questions) != 1 or done.ended is None or has_twin(case, done) or questions[0].to is None:
             continue
         [one] = questions
         left = [d.at for d in case.facts.dropped if d.target == one.to and d.at > one.asked]
@@ -236,7 +232,7 @@ def fails_fast(case: Case) -> Iterator[Violation]:
 def gives_up_for_a_reason(case: Case) -> Iterator[Violation]:
     """A question is given up before its deadline only if its connection is lost, or it was called off."""
     closes = [done.begun for done in case.done("close", "abort", "connect")]
-    for done, asks, questions in _asked(case):
+    for done, asks, questions in asked_by_ops(case):
         result = done.result
         if result is None or done.ended is None or result.ok or not questions:
             continue
@@ -298,8 +294,8 @@ def connect_answer_counts(case: Case) -> Iterator[Violation]:
 @invariant("tells-its-deadline")
 def tells_its_deadline(case: Case) -> Iterator[Violation]:
     """A question that says how long the client waits says what the application has given it."""
-    for done, _, questions in _asked(case):
-        for one in questions if not _has_twin(case, done) else ():
+    for done, _, questions in asked_by_ops(case):
+        for one in questions if not has_twin(case, done) else ():
             told_s = case.model.deadline_of(one.frame)
             given_s = done.args.get("timeout_ms", 0) / 1000
             if told_s is not None and given_s and abs(told_s - given_s) > SLACK_S:
@@ -313,7 +309,7 @@ def untouched_works(case: Case) -> Iterator[Violation]:
         return
     if any(conn.lost() or conn.turned_away for conn in case.conns.values()):
         return
-    for done, _, questions in _asked(case):
+    for done, _, questions in asked_by_ops(case):
         result = done.result
         if result is None or result.ok or questions or result.word not in LOCAL or done.phase == "close":
             continue

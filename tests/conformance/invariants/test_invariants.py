@@ -92,6 +92,7 @@ WITHOUT = {
     "failures-are-told": ELSEWHERE,
     "greets-on-every-connection": ELSEWHERE,
     "complaints-are-told": "tests/conformance/sweep/test_narconi.py",
+    "definite-for-a-reason": "tests/conformance/sweep/test_narconi.py",
     "drains-before-the-end": "tests/conformance/sweep/test_narconi.py",
     "adapter-protocol": "no mutant of the client is a mutant of its adapter",
     "credit-overrun": "needs a place of its own",
