@@ -104,6 +104,18 @@ def test_a_wrong_size_is_the_end() -> None:
         ("failures-are-told", "handler-errors-end-the-handler", "raising-message-1", None),
         ("answer-value", "forgets-the-answer-s-meta", "metas", None),
         ("surfaces-what-came", "demands-need-ack", "heard-values", None),
+        (
+            "answers-questions",
+            "goes-by-content",
+            "joining",
+            Bend("c1", "out", 10, "spelled", "members of others"),
+        ),
+        (
+            "answers-questions",
+            "unknown-members-are-errors",
+            "joining",
+            Bend("c1", "out", 10, "spelled", "more members"),
+        ),
         ("close-ends", "goes-on-connecting", "given-up", None),
     ],
 )
