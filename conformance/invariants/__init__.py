@@ -7,6 +7,7 @@ facts, never of a protocol. What faults excuse is excused by what stands on the 
 from conformance.invariants import (
     closing,
     connections,
+    definite,
     deliveries,
     life,
     outcomes,
@@ -36,6 +37,7 @@ __all__ = [
     "May",
     "closing",
     "connections",
+    "definite",
     "deliveries",
     "findings",
     "invariant",

@@ -20,6 +20,7 @@ GIVE_UP_S = 2.0
 GOODBYE_S = 0.25  #: the least that anybody waits for the answer to a goodbye
 REST_S = 2.0  #: for the next bytes of a frame that has begun
 UNSEEN_S = 0.5  #: the same for transports that connect by themselves: they make short pauses
+GREETED_S = 1.5
 STORM = 9  #: connections within a second that no back-off makes
 PARTING_ROLES = (Role.CLOSE, Role.HEARTBEAT, Role.MALFORMED, Role.HANDSHAKE)
 QUIET_ROLES = (Role.HANDSHAKE, Role.HEARTBEAT, Role.CLOSE, Role.MALFORMED)
@@ -250,6 +251,23 @@ def silent_behind_goodbye(case: Case) -> Iterator[Violation]:
             if seen.at > conn.parting and role not in PARTING_ROLES:
                 yield f"{kind_of(seen.frame)} behind its goodbye on {conn.name}", conn.parting, seen.at
                 break
+
+
+@invariant("greets-on-every-connection")
+def greets_on_every_connection(case: Case) -> Iterator[Violation]:
+    """On every connection that lasts, the client says what opens a talk with others."""
+    closes = [done.begun.t for done in case.done("close", "abort")]
+    for conn in case.conns.values():
+        if conn.ready is None:
+            continue
+        until_s = conn.ready.t + GREETED_S + case.slack_s
+        marks = [mark.t for mark in (conn.lost(), conn.ended, conn.parting) if mark is not None]
+        if until_s > min([*marks, *closes, case.ended_s]):
+            continue
+        said = {type(seen.frame) for seen in conn.of("in") if seen.at.t <= until_s}
+        missing = [kind_of(kind) for kind in case.model.greetings if kind not in said]
+        if missing:
+            yield f"{conn.name} was ready, and there was no {missing[0]} on it", conn.ready
 
 
 @invariant("beats")

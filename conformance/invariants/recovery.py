@@ -26,12 +26,15 @@ def _was_told_gone(case: Case, target: Any) -> bool:
 
 def _was_refused(case: Case) -> bool:
     """Whether the server has refused to open something: it may have meant that for good."""
-    if any(one.accepted is False and case.model.is_opening(one.frame) for one in case.facts.questions):
-        return True
+    for one in case.facts.questions:
+        is_for_good = one.code not in case.model.passing
+        if one.accepted is False and is_for_good and case.model.is_opening(one.frame):
+            return True
     limits = [conn.agreed.frame_max for conn in case.conns.values()]
     if any(0 < limit < case.model.least_limit for limit in limits):
         return True  # which is a way to say no
-    return any(conn.turned_away is not None for conn in case.conns.values())
+    away = [conn.turned_away for conn in case.conns.values() if conn.turned_away is not None]
+    return any(code not in case.model.passing for _, code in away)
 
 
 @invariant("comes-back")
@@ -143,7 +146,8 @@ def subscriptions_come_back(case: Case) -> Iterator[Violation]:
     there = Counter(window.target for window in alive)
     last = {window.target: window for window in case.facts.windows}
     for target, count in _wanted(case).items():
-        if target in last and last[target].refused is not None:
+        refused = last[target].refused if target in last else None
+        if refused is not None and refused not in case.model.passing:
             continue
         if there[target] < count and not _was_told_gone(case, target):
             mark = case.mark("subscribed")
@@ -238,7 +242,11 @@ def gone_for_a_reason(case: Case) -> Iterator[Violation]:
         targets = heard["targets"] or []
         what = ", ".join(targets) or "a target"
         reasons = [
-            one for one in case.facts.refused if one.at < heard.at and (not targets or one.target in targets)
+            one
+            for one in case.facts.refused
+            if one.at < heard.at
+            and (not targets or one.target in targets)
+            and one.code not in case.model.passing
         ]
         if not reasons:
             text = f"{what} was given up, and the server had refused nothing"

@@ -21,7 +21,7 @@ ASKS_S = 1.0  #: what a client may take to ask once there is a connection
 LOCAL = ("invalid", "internal", "protocol", "timeout")  #: ways to fail without the server
 
 
-def _asked(case: Case) -> list[tuple[Done, Asks, list[Question]]]:
+def asked_by_ops(case: Case) -> list[tuple[Done, Asks, list[Question]]]:
     """Ops that ask one question each, with the questions that fit and were asked meanwhile."""
     if "asked" not in case.shared:
         case.shared["asked"] = list(_questions_of(case))
@@ -61,7 +61,7 @@ def _come(case: Case, done: Done, questions: Sequence[Question]) -> list[Questio
 @invariant("ok-needs-answer")
 def ok_needs_answer(case: Case) -> Iterator[Violation]:
     """An op that asks the broker works out only behind an answer that says yes."""
-    for done, asks, questions in _asked(case):
+    for done, asks, questions in asked_by_ops(case):
         assert done.result is not None
         accepted = [one.frame for one in _come(case, done, questions) if one.accepted]
         parts = asks.parts(done.args) if asks.parts is not None else [asks.kind]
@@ -86,7 +86,7 @@ def ok_needs_answer(case: Case) -> Iterator[Violation]:
 @invariant("refused-needs-answer")
 def refused_needs_answer(case: Case) -> Iterator[Violation]:
     """An op is called refused only behind an answer with this code."""
-    for done, asks, questions in _asked(case):
+    for done, asks, questions in asked_by_ops(case):
         assert done.result is not None
         if done.result.word == "refused":
             if asks.apt is not None and not all(
@@ -104,7 +104,7 @@ def refused_needs_answer(case: Case) -> Iterator[Violation]:
 @invariant("answer-value")
 def answer_value(case: Case) -> Iterator[Violation]:
     """What an op returns is what the answer said."""
-    for done, asks, questions in _asked(case):
+    for done, asks, questions in asked_by_ops(case):
         assert done.result is not None
         if not done.result.ok or asks.value is None:
             continue
@@ -141,7 +141,7 @@ def _name(row: Mapping[str, Any]) -> str:
 @invariant("answer-counts")
 def request_answer_counts(case: Case) -> Iterator[Violation]:
     """An intact answer before the deadline is the end of its op."""
-    for done, asks, questions in _asked(case):
+    for done, asks, questions in asked_by_ops(case):
         assert done.result is not None
         if len(questions) != 1 or done.ended is None or done.result.word in ("cancelled", "hang"):
             continue
@@ -152,7 +152,7 @@ def request_answer_counts(case: Case) -> Iterator[Violation]:
             continue
         if any(done.begun < close.begun < one.answered for close in case.done("close", "abort")):
             continue
-        if one.answered.t > done.begun.t + done.timeout_s - SLACK_S - case.slack_s or _has_twin(case, done):
+        if one.answered.t > done.begun.t + done.timeout_s - SLACK_S - case.slack_s or has_twin(case, done):
             continue
         if any(done.begun < end.begun < one.answered for end in case.done("close", "abort")):
             continue  # the application has called it off
@@ -164,7 +164,7 @@ def request_answer_counts(case: Case) -> Iterator[Violation]:
             yield f"{done.op} went on for {late_s:.1f} s behind its answer", one.answered
 
 
-def _has_twin(case: Case, done: Done) -> bool:
+def has_twin(case: Case, done: Done) -> bool:
     """Whether another op asked the same while this one was open: which question is whose cannot be told."""
     for other in case.ops:
         if other is done or other.op != done.op:
@@ -181,8 +181,8 @@ def loss_ends_requests(case: Case) -> Iterator[Violation]:
     """The end of a connection ends at once what was asked on it, unless the answer can come over another."""
     if case.model.unseen_connections or case.model.answers_move:
         return
-    for done, _, questions in _asked(case):
-        if len(questions) != 1 or done.ended is None or _has_twin(case, done):
+    for done, _, questions in asked_by_ops(case):
+        if len(questions) != 1 or done.ended is None or has_twin(case, done):
             continue
         [one] = questions
         lost = one.conn.ended
@@ -196,8 +196,8 @@ def loss_ends_requests(case: Case) -> Iterator[Violation]:
 @invariant("loss-ends-requests")
 def leaving_ends_requests(case: Case) -> Iterator[Violation]:
     """Whoever was asked and leaves ends at once what the client has asked of him, streams too."""
-    for done, _, questions in _asked(case):
-        if len(questions) != 1 or done.ended is None or _has_twin(case, done) or questions[0].to is None:
+    for done, _, questions in asked_by_ops(case):
+        if len(questions) != 1 or done.ended is None or has_twin(case, done) or questions[0].to is None:
             continue
         [one] = questions
         left = [d.at for d in case.facts.dropped if d.target == one.to and d.at > one.asked]
@@ -257,7 +257,7 @@ def fails_fast(case: Case) -> Iterator[Violation]:
 def gives_up_for_a_reason(case: Case) -> Iterator[Violation]:
     """A question is given up before its deadline only if its connection is lost, or it was called off."""
     closes = [done.begun for done in case.done("close", "abort", "connect")]
-    for done, asks, questions in _asked(case):
+    for done, asks, questions in asked_by_ops(case):
         result = done.result
         if result is None or done.ended is None or result.ok or not questions:
             continue
@@ -272,7 +272,7 @@ def gives_up_for_a_reason(case: Case) -> Iterator[Violation]:
             one.answer is not None and asks.apt and not asks.apt(done.args, one.answer) for one in questions
         ):
             continue
-        if done.op in case.model.closing and _has_twin(case, done):
+        if done.op in case.model.closing and has_twin(case, done):
             continue  # the other one has closed it
         if "silent" in case.notes:
             continue  # who has to answer is taken for dead
@@ -315,7 +315,7 @@ def asks_once_it_can(case: Case) -> Iterator[Violation]:
     """An op that waits for a connection asks its question once there is one."""
     if case.model.answers_move:
         return  # it may wait for somebody else
-    for done, _, questions in _asked(case):
+    for done, _, questions in asked_by_ops(case):
         result = done.result
         if result is None or result.word not in ("timeout", "hang") or questions or done.ended is None:
             continue
@@ -382,12 +382,12 @@ def connect_answer_counts(case: Case) -> Iterator[Violation]:
 @invariant("tells-its-deadline")
 def tells_its_deadline(case: Case) -> Iterator[Violation]:
     """A question that says how long the client waits says what the application has given it."""
-    for done, _, questions in _asked(case):
+    for done, _, questions in asked_by_ops(case):
         given_s = done.args.get("timeout_ms", 0) / 1000
-        for one in questions if given_s else ():
+        for one in questions if given_s and not has_twin(case, done) else ():
             told_s = case.model.deadline_of(one.frame)
             differs = told_s is not None and abs(told_s - given_s) > SLACK_S
-            if differs and not _has_twin(case, done):
+            if differs:
                 yield f"{done.op} has {given_s:g} s, and tells {told_s:g} s", one.asked
 
 
@@ -409,7 +409,7 @@ def untouched_works(case: Case) -> Iterator[Violation]:
         return
     if any(conn.lost() or conn.turned_away for conn in case.conns.values()):
         return
-    for done, _, questions in _asked(case):
+    for done, _, questions in asked_by_ops(case):
         result = done.result
         if result is None or result.ok or questions or result.word not in LOCAL or done.phase == "close":
             continue

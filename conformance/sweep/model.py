@@ -93,6 +93,8 @@ class Model(ABC):
         asides: Of `asides.ASIDES`, those that base scripts are tried with.
         sending: The ops that send something to others, so that it can be said what and to whom.
         last_words: With what a client says that it wants no more, before it ends a subscription gracefully.
+        passing: Codes of refusals that may be another answer the next time.
+        greetings: What a client says on each of its connections, as soon as it is ready.
         troubles: Acts and parameters that are done to every connection for a while, at the same frame.
         refuses_by_itself: Codes with which a client refuses, without asking, what it knows to be refused.
     """
@@ -135,6 +137,8 @@ class Model(ABC):
     listening: ClassVar[tuple[str, ...]] = ()
     sending: ClassVar[tuple[str, ...]] = ()
     last_words: ClassVar[type[Frame] | None] = None
+    passing: ClassVar[tuple[Any, ...]] = ()
+    greetings: ClassVar[tuple[type[Frame], ...]] = ()
     troubles: ClassVar[Sequence[tuple[str, Any]]] = ()
     refuses_by_itself: ClassVar[tuple[Any, ...]] = ()
     asides: ClassVar[tuple[str, ...]] = ("close", "cancel", "twice", "loss", "hurried")

@@ -158,6 +158,7 @@ class MoleculerModel(Model):
     set_up = (Sub, Unsub, NatsPing, NatsPong, Channels, Topics)
     answer_within_s = 3.0
     answers_move = True
+    greetings = (Discover,)
     troubles = (
         *(("rst", None), ("fin", None), ("rst-before", None), ("lost", None), ("cut-fin", 5), ("bit", 0)),
         *(("contradict", ["instead", None]), ("contradict", ["instead", 504]), ("shape", "shorter")),

@@ -263,6 +263,9 @@ class Tracking:
         asked = parent.frame
         level = asked.level + 1 if isinstance(asked.level, int) else frame.level
         wanted = level, asked.requestID or asked.id
+        limits = [one.timeout for one in (asked, frame) if isinstance(one.timeout, int | float)]
+        if len(limits) == 2 and limits[0] > 0 and not 0 < limits[1] <= limits[0]:
+            self.facts.broken.append((at, f"a REQ with {limits[1]} ms on behalf of one with {limits[0]}"))
         if (frame.level, frame.requestID) != wanted or not isinstance(frame.caller, str):
             got = frame.level, frame.requestID, frame.caller
             self.facts.broken.append((at, f"a REQ on behalf of another with {got}, not {wanted}"))

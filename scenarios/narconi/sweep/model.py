@@ -151,6 +151,7 @@ class NarconiModel(Model):
     ok, refusal = 200, 404
     refusals = (202, 301, 400, 403, 429, 500, 503, 999)
     connects_late = True
+    passing = (500, 503)
     last_words = f.WsStop
     fixed = ("encoding",)
     troubles = (

@@ -31,6 +31,8 @@ from fakebrokers.narconi.websocket import (
 )
 
 LARGEST = 16 << 20  #: bytes of a message that a correct client lets in
+HUGE = 1 << 31  #: bytes of a message that no client lets in
+LONG_HEAD, LONG_SIZE, TOO_LARGE = 10, 127, 1009
 HEAD_END = b"\r\n\r\n"
 CHUNKED = -1
 SWITCHING, NO_CONTENT, NOT_MODIFIED = 101, 204, 304
@@ -194,11 +196,14 @@ def _number(text: str, base: int) -> int:
 
 
 class _ServerReader(MessageReader):
-    """A server must not mask (RFC 6455, 5.1)."""
+    """A server must not mask (RFC 6455, 5.1), and nobody waits for a message of any size."""
 
     def _read_frame(self, pos: int) -> int:
         if len(self._buffer) - pos >= 2 and self._buffer[pos + 1] & 0x80:
             return self._fail(pos, "a frame without a mask", PROTOCOL_ERROR)
+        head = self._buffer[pos : pos + LONG_HEAD]
+        if len(head) == LONG_HEAD and head[1] == LONG_SIZE and int.from_bytes(head[2:]) >= HUGE:
+            return self._fail(pos, "a frame of a size that a client takes", TOO_LARGE)
         return super()._read_frame(pos)
 
 

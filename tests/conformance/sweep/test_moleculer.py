@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Mapping
+from typing import Any
 
 import pytest
 
 from conformance.invariants import judge
+from conformance.reference.kit import adapter_of
+from conformance.reference.moleculer.ops import REFERENCE
+from conformance.reference.moleculer.post import Post
+from conformance.reference.registry import without_sockets
 from conformance.sweep.acts.inside import opened
 from conformance.sweep.order import Order
-from conformance.sweep.run import runner
+from conformance.sweep.run import run, runner
 from conformance.sweep.specs import EVERY, Bend, Spec
 from conformance.sweep.sweep import Sweep
 from conformance.sweep.universe import universe
@@ -98,6 +104,18 @@ def test_a_wrong_size_is_the_end() -> None:
         ("failures-are-told", "handler-errors-end-the-handler", "raising-message-1", None),
         ("answer-value", "forgets-the-answer-s-meta", "metas", None),
         ("surfaces-what-came", "demands-need-ack", "heard-values", None),
+        (
+            "answers-questions",
+            "goes-by-content",
+            "joining",
+            Bend("c1", "out", 10, "spelled", "members of others"),
+        ),
+        (
+            "answers-questions",
+            "unknown-members-are-errors",
+            "joining",
+            Bend("c1", "out", 10, "spelled", "more members"),
+        ),
         ("close-ends", "goes-on-connecting", "given-up", None),
     ],
 )
@@ -128,3 +146,17 @@ def test_connections_that_end_at_once_are_no_reason_to_try_again_at_once() -> No
 )  # fmt: skip
 def test_packets_have_what_every_packet_has(packet: Packet, problem: str) -> None:
     assert legal.problem(packet) == problem
+
+
+class Mute(Post):
+    """Asks nobody who is there."""
+
+    def send(self, command: str, rest: str, packet: Mapping[str, Any]) -> None:
+        if command != "DISCOVER":
+            super().send(command, rest, packet)
+
+
+def test_a_node_that_asks_nobody_is_found() -> None:
+    client = without_sockets(adapter_of(REFERENCE, [Mute]))
+    found = {finding.name for finding in judge(run(client, Spec(PROTOCOL, "again")))}
+    assert "greets-on-every-connection" in found

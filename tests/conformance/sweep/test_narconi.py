@@ -7,7 +7,11 @@ from typing import Any
 import pytest
 
 from conformance.invariants import judge
-from conformance.sweep.run import runner
+from conformance.reference.kit import ClientError, adapter_of
+from conformance.reference.narconi.ops import REFERENCE
+from conformance.reference.narconi.websockets import WebSockets
+from conformance.reference.registry import without_sockets
+from conformance.sweep.run import run, runner
 from conformance.sweep.specs import EVERY, Bend, Change, Spec
 from fakebrokers.core.frames import Malformed
 from fakebrokers.narconi import frames as f
@@ -160,6 +164,8 @@ def test_what_a_publisher_must_not_be_told(data: bytes) -> None:
         ("drains-before-the-end", "stop-forgets-the-outstanding", "drained-by-hand", None),
         ("drains-before-the-end", "stop-not-sent", "drained", None),
         ("loss-ends-requests", "end-unnoticed-before-upgrade", "publish", Bend("c1", "in", 1, "rst-before")),
+        ("definite-for-a-reason", "loss-is-definite", "ask", Bend("c1", "out", 2, "rst-before")),
+        ("garbage-ends", "too-large-ignored", "at-once", Bend("c1", "out", 2, "unasked", ["huge", "noise"])),
         ("failures-are-told", "callback-errors-vanish", "raising-message-1", None),
         ("ok-needs-answer", "redirect-means-done", "posts",
          Bend("c1", "out", 1, "contradict", ["instead", 301])),
@@ -197,3 +203,17 @@ def test_upgrades_have_what_every_upgrade_has(changed: dict[str, str | None], pr
     assert legal.problem(request, keys) == problem
     if not problem:
         assert legal.problem(request, keys) == "an upgrade with the key of an earlier one"
+
+
+class GivesUp(WebSockets):
+    """Takes every refusal for the last word."""
+
+    def is_final(self, error: ClientError) -> bool:
+        return error.code is not None
+
+
+def test_a_client_that_gives_up_on_a_passing_refusal_is_found() -> None:
+    spec = Spec(PROTOCOL, "consume", (RST_2, Bend("c2", "out", 1, "contradict", ["instead", 503])))
+    client = without_sockets(adapter_of(REFERENCE, [GivesUp]))
+    assert "gone-for-a-reason" in {finding.name for finding in judge(run(client, spec))}
+    assert judge(runner(PROTOCOL)(spec)) == []
