@@ -15,7 +15,7 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import blazingmq
 from blazingmq import session_events as told
@@ -178,6 +178,10 @@ class Adapter(kit.AdapterBase):
     protocols = ("blazingmq",)
     roles = ("publisher", "consumer")
     callbacks = ("message", "confirm", "session")
+    contract: ClassVar = {
+        "own_keys": True,
+        "waits": True,
+    }  # messages have GUIDs; start() tries until its time-out
     caps = "auto_reconnect callback_raise callback_sleep compression.zlib properties reentrant stats"
     limits = kit.limits(close=int(DISCONNECT_S * 1000))
     settles = "manual"
