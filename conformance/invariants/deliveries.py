@@ -88,7 +88,8 @@ class _Log:
                 or self._is_over(heard.at, until)
             ):
                 break
-            if None not in (record.ts, heard["ts"]) and str(heard["ts"]) != str(record.ts):
+            told_ts = heard["ts"]
+            if None not in (record.ts, told_ts) and str(told_ts).removesuffix(".0") != str(record.ts):
                 yield f"{record.position} was surfaced with time {heard['ts']}, it is {record.ts}", heard.at
             self.last = max(self.last or 0, record.position)
             self.position = max(self.position or 0, record.position + 1)

@@ -12,10 +12,10 @@ import asyncio
 import queue
 import re
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from contextlib import suppress
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import blazingmq
 from blazingmq import session_events as told
@@ -178,10 +178,8 @@ class Adapter(kit.AdapterBase):
     protocols = ("blazingmq",)
     roles = ("publisher", "consumer")
     callbacks = ("message", "confirm", "session")
-    contract: ClassVar = {
-        "own_keys": True,
-        "waits": True,
-    }  # messages have GUIDs; start() tries until its time-out
+    #: Messages have GUIDs on the wire; start() tries until its time-out.
+    contract: Mapping[str, bool] = {"own_keys": True, "waits": True}
     caps = "auto_reconnect callback_raise callback_sleep compression.zlib properties reentrant stats"
     limits = kit.limits(close=int(DISCONNECT_S * 1000))
     settles = "manual"

@@ -8,7 +8,8 @@ tells nothing about its connections.
 from __future__ import annotations
 
 import asyncio
-from typing import Any, ClassVar
+from collections.abc import Mapping
+from typing import Any
 
 import rstream
 from rstream import (
@@ -80,7 +81,7 @@ class Adapter(kit.AdapterBase):
     )
     # a connection for each producer and consumer; a stream that moves is told to the application; frames have
     # no largest size
-    contract: ClassVar = {"many_connections": True, "leaves_dropped": True, "reads_on": True}
+    contract: Mapping[str, bool] = {"many_connections": True, "leaves_dropped": True, "reads_on": True}
     # the library's own constants; close waits up to 5 s for each of two answers
     limits = kit.limits(connect=10_000, request=10_000, close=11_000)
 
