@@ -76,6 +76,11 @@ class Judgement(msgspec.Struct):
         return [each for each in self.findings if not each.allowed and each.name != HARNESS]
 
     @property
+    def is_by_rule(self) -> bool:
+        """Whether a rule for all runs decided, and no criterion of the script."""
+        return bool(self.broken) and self.criterion_id == self.broken[0].name
+
+    @property
     def is_late(self) -> bool:
         """Whether only a time limit was missed, perhaps because so much else ran on this machine."""
         return self.timing and self.verdict in (Verdict.FAIL, Verdict.INCONCLUSIVE)

@@ -61,7 +61,12 @@ def to_result(
         journal=tuple(str(r) for r in judgement.records[-JOURNAL_LINES:]),
         plan={**judgement.plan, **({"proxy": judgement.proxy_plan} if judgement.proxy_plan else {})},
         replay=replay_command(item, who=who, seed=seed, target=target),
-        reproducer=reproducer(judgement, python_client(who[1]) if is_bundled else None) if failed else "",
+        reproducer=(
+            reproducer(judgement, python_client(who[1]) if is_bundled else None)
+            if failed
+            and not judgement.is_by_rule  # its script is content, so a file with the script shows nothing
+            else ""
+        ),
         revision=item.revision,
         run=judgement.run,
         fault=fault_of(wanted, item.protocol),

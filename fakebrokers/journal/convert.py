@@ -92,7 +92,7 @@ def _completed(table: str, rows: pyarrow.Table) -> pyarrow.Table:
     if set(rows.column_names) >= set(schema.names):
         return rows
     there = {name: rows[name] for name in rows.column_names}
-    columns = [there.get(field.name, _empty(field, len(rows))) for field in schema]
+    columns = [there[field.name] if field.name in there else _empty(field, len(rows)) for field in schema]
     return pa.table(columns, schema=schema)
 
 

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from fakebrokers.journal import RunJournal
-from fakebrokers.journal.convert import identity_of_1, upgraded_lines, upgraded_tables
+from fakebrokers.journal.convert import NEW_IN_2_1, identity_of_1, upgraded_lines, upgraded_tables
 from fakebrokers.journal.lines import StateLine
 from fakebrokers.journal.reader import RunLog, read_run, runs_in
 from fakebrokers.journal.rows import TABLES
@@ -19,6 +19,7 @@ pytest.importorskip("pyarrow", reason="missing: pyarrow (pip install pyarrow)")
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from conformance.pipeline.sources import sources_in
 from fakebrokers.journal.seal import arrow_schema, arrow_table, seal, sealed_runs, version_of
 
 HERE = Path(__file__).parent
@@ -143,3 +144,44 @@ def test_runs_of_version_1_are_told_apart_by_what_is_known_of_them() -> None:
     assert identity_of_1(run) == identity_of_1({**run, "verdict": "pass", "client_version": ""})
     assert identity_of_1(run) != identity_of_1({**run, "started_ms": 6})
     assert identity_of_1(run).startswith("c@S-1@1~")
+
+
+# what was added to version 2
+
+
+def test_what_is_known_of_a_judged_run_comes_back(tmp_path: Path) -> None:
+    told = {
+        "ends": ("c1 client", "c2 broker"),
+        "touched": ("c2",),
+        "memory_peak": 1 << 33,
+        "may": ("waits",),
+        "findings": ("beats", "one-loss-event:many_connections"),
+    }
+    journal = RunJournal(tmp_path, "c@S-1", client="c")
+    journal.close(verdict="pass", **told)
+    row = read_run(tmp_path, journal.run).run
+    assert {name: getattr(row, name) for name in told} == told
+    seal(tmp_path)
+    [sealed_row] = sealed(tmp_path)["runs"].to_pylist()
+    assert {name: sealed_row[name] for name in told} == {
+        name: list(value) if isinstance(value, tuple) else value for name, value in told.items()
+    }
+
+
+def test_files_of_version_2_0_are_read_as_if_nothing_were_told(tmp_path: Path) -> None:
+    write(tmp_path)
+    seal(tmp_path)
+    [path] = tmp_path.glob("runs-*.parquet")
+    table = pq.read_table(path)
+    new = sorted(NEW_IN_2_1["runs"])
+    pq.write_table(table.drop_columns(new), path)
+    [row] = sealed(tmp_path)["runs"].to_pylist()
+    assert {name: row[name] for name in new} == {
+        "ends": [],
+        "findings": [],
+        "may": [],
+        "memory_peak": None,
+        "touched": [],
+    }
+    [source] = sources_in([str(tmp_path)], str(tmp_path / "scratch"))
+    assert (source.runs, source.rows) == (1, 3)

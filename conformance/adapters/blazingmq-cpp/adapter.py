@@ -12,7 +12,7 @@ import asyncio
 import queue
 import re
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from contextlib import suppress
 from typing import Any, NamedTuple
@@ -179,6 +179,8 @@ class Adapter(kit.AdapterBase):
     protocols = ("blazingmq",)
     roles = ("publisher", "consumer")
     callbacks = ("message", "confirm", "session")
+    #: Messages have GUIDs on the wire; start() tries until its time-out.
+    contract: Mapping[str, bool] = {"own_keys": True, "waits": True}
     caps = "auto_reconnect callback_raise callback_sleep compression.zlib properties reentrant stats"
     limits = kit.limits(close=int(DISCONNECT_S * 1000))
     settles = "manual"

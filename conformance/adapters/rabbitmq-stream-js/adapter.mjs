@@ -65,6 +65,7 @@ class Adapter extends AdapterBase {
     protocols: ["rabbitmq-stream"],
     roles: ["publisher", "consumer", "admin"],
     formats: ["amqp"],
+    contract: { many_connections: true, own_credit: true, takes_existing: true },
     caps: "callback_raise callback_sleep named_publisher properties reentrant sac subentry tls",
   }
   callbacks = ["message", "confirm", "session"]

@@ -8,6 +8,7 @@ tells nothing about its connections.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from typing import Any
 
 import rstream
@@ -78,6 +79,9 @@ class Adapter(kit.AdapterBase):
         "ack_timeout auto_reconnect callback_raise callback_sleep cancel named_publisher "
         "offset_without_consumer reentrant sac stats subentry tls"
     )
+    # a connection for each producer and consumer; a stream that moves is told to the application; frames have
+    # no largest size
+    contract: Mapping[str, bool] = {"many_connections": True, "leaves_dropped": True, "reads_on": True}
     # the library's own constants; close waits up to 5 s for each of two answers
     limits = kit.limits(connect=10_000, request=10_000, close=11_000)
 

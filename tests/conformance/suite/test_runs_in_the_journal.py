@@ -11,6 +11,7 @@ from conformance.adapter.transcript import Line
 from conformance.checkers import Anomaly, check
 from conformance.checkers.anomaly import NAMES, allowed_names
 from conformance.mutants.matrix import Mode, mode_of, run
+from conformance.mutants.registry import find_mutant
 from conformance.reference.registry import protocols
 from conformance.results import Verdict
 from conformance.suite.load import all_scenarios
@@ -63,6 +64,32 @@ def test_what_is_no_line_of_the_protocol_is_noted_as_such(tmp_path: Path) -> Non
         ("unreadable", "event"),
     ]
     assert log.run.contract == "at-least-once ordered"
+
+
+def test_the_row_of_a_run_tells_what_the_rules_go_by(tmp_path: Path) -> None:
+    item = the("RMQS-6.09", "rabbitmq-stream")
+    note = open_run(tmp_path, item, client="reference", client_version="1", seed=0, profile="real")
+    judged = run(item, find_mutant("rabbitmq-stream", "resumes-behind-the-next"), note=note, invariants=True)
+    row = read_run(tmp_path, note.run).run
+    assert judged.verdict is Verdict.FAIL
+    assert row.findings == ("delivers-what-came",)
+    assert row.ends and all(each.split()[1] in ("client", "broker") for each in row.ends)
+    assert set(row.touched) <= {each.split()[0] for each in row.ends} | {"c1", "c2", "c3"} and row.touched
+    assert (row.may, row.memory_peak) == ((), None)
+
+
+def test_the_end_of_a_callback_is_written_down(tmp_path: Path) -> None:
+    item = the("RMQS-3.06", "rabbitmq-stream")
+    note = open_run(tmp_path, item, client="c", client_version="1", seed=0, profile="real")
+    plan = {"mode": "event", "sleep_ms": 5}
+    asked = {"id": 1, "op": "subscribe", "args": {"sub": "c1", "target": "q", "on_message": plan}}
+    message = {"event": "message", "sub": "c1", "ref": "r", "target": "q", "body": {"b64": "YQ=="}}
+    returned = {"event": "returned", "sub": "c1", "ref": "r", "raised": True}
+    write_ops(note, item, [Line(1, "out", asked), Line(2, "in", message), Line(3, "in", returned)], None)
+    note.close()
+    _, begin, end = read_run(tmp_path, note.run).ops
+    assert (begin.f, end.f, end.outcome, end.note) == ("deliver", "returned", "event", "raised")
+    assert (end.process, end.key, end.value) == (begin.process, begin.key, begin.value)
 
 
 @pytest.mark.parametrize("position", [str(1 << 64), "9" * 5000])
