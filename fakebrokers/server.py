@@ -85,7 +85,7 @@ class FakeServer(ABC):
             clients send and not from how TCP cuts it. Otherwise this holds only while there are faults, and
             what one read brings may be answered together, as real brokers do.
         watcher: Is told what clients are handed and what they write, byte for byte, behind all faults. Set
-            it before `start`. Connections in memory and over TCP tell.
+            it before `start`.
     """
 
     protocol: Protocol

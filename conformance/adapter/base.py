@@ -217,6 +217,9 @@ class Adapter(ABC):
         """The process from outside; None in process."""
         return None
 
+    def forget_peak(self) -> None:  # noqa: B027 - optional hook
+        """From here on the peak of its memory is counted anew, where the system can do that."""
+
     def stderr(self, since: int = 0) -> str:
         """What it wrote to stderr from position `since` on, as far as it was kept."""
         return ""

@@ -18,6 +18,7 @@ class Facts(msgspec.Struct, frozen=True):
     Attributes:
         cpu_s: User and system time so far, in seconds.
         rss_bytes: Resident memory.
+        peak_bytes: The most that it was since `Adapter.forget_peak`, or since the start.
         exit_code: None while it runs; negative for a signal.
     """
 
@@ -27,6 +28,7 @@ class Facts(msgspec.Struct, frozen=True):
     rss_bytes: int | None = None
     fds: int | None = None
     threads: int | None = None
+    peak_bytes: int | None = None
 
 
 class Call:

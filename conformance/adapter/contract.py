@@ -17,7 +17,13 @@ CONTRACT: Mapping[str, str] = {
     "drains": "a close hands over first what has come",
     "own_credit": "it allows deliveries by a plan of its own, not one for each that has come",
     "drops_idle": "it ends a connection that it needs no more without saying so",
-    "skips_damaged": "what cannot be read of a delivery is passed over without an error",
+    "leaves_dropped": "what the broker has dropped (a target that moves) it leaves to the application",
+    "own_deadline": "what has no answer is given up by a time-out of its own, whatever the application says",
+    "own_keys": "it tells outcomes by keys, or has names for publishers, that are not those on the wire",
+    "takes_existing": "to create what is there already works",
+    "beats_late": "between its heartbeats twice the agreed time may pass",
+    "reads_on": "it waits behind what cannot be a frame for more, until a time-out of its own",
+    "skips_damaged": "what is damaged is passed over, or surfaced as far as it goes, without an error",
 }
 #: Capabilities, for what a client may do that lacks them ...
 _LACKED = frozenset({"ack_timeout", "dedup", "retry"})
@@ -35,6 +41,11 @@ class Contract(NamedTuple):
     """
 
     hello: Hello | None = None
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """What it may do, of `CONTRACT`."""
+        return tuple([word for word in CONTRACT if self.allows(word)])
 
     def allows(self, word: str) -> bool:
         """Whether it may do this, by a word of `CONTRACT` or a capability. What is left open is allowed."""

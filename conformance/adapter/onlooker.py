@@ -13,5 +13,8 @@ class Onlooker(Protocol):
     def begun(self, call: Call, deadline_s: float) -> None:
         """An op is about to be sent; by then the client has to have ended it."""
 
+    def stopped(self, seconds: float) -> None:
+        """The client's process was kept from running for that time."""
+
     def wrote(self, what: int | str, n: int) -> None:
         """The client has written line `n`: the answer to the op with this id, or the event of this name."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import os
+import re
 import shlex
 import shutil
 import signal
@@ -35,6 +36,8 @@ _TICKS_PER_S = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
 #: In the environment of each adapter and of all that it starts, with a value of its own.
 MARK = "FAKEBROKERS_ADAPTER_MARK"
 LINES_AT_ONCE = 500  #: then others get their turn
+RESET_PEAK = "5"  #: see proc(5), clear_refs
+_PEAK = re.compile(r"^VmHWM:\s+(\d+) kB$", re.MULTILINE)
 _numbers = itertools.count(1)
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
 
@@ -84,6 +87,7 @@ class ProcessAdapter(Adapter):
         self._stderr = _Tail(STDERR_BYTES_MAX)
         self._mark = ""
         self._is_read = True
+        self._paused_ns = 0
 
     # Life.
 
@@ -229,14 +233,28 @@ class ProcessAdapter(Adapter):
 
     def pause(self) -> None:
         self._signal(signal.SIGSTOP)
+        self._paused_ns = self.now_ns()
 
     def resume(self) -> None:
         self._signal(signal.SIGCONT)
+        if self.onlooker is not None and self._paused_ns:
+            self.onlooker.stopped((self.now_ns() - self._paused_ns) / 1e9)
+        self._paused_ns = 0
+
+    def forget_peak(self) -> None:
+        if self._process is not None:
+            forget_peak(self._process.pid)
 
     def facts(self) -> Facts | None:
         if self._process is None:
             return None
         return process_facts(self._process.pid, self._process.returncode)
+
+
+def forget_peak(pid: int) -> None:
+    """Let the peak of a process's memory be what it has now."""
+    with suppress(OSError):  # no such system, or no such process any more
+        Path("/proc", str(pid), "clear_refs").write_text(RESET_PEAK)
 
 
 def process_facts(pid: int, exit_code: int | None = None) -> Facts:
@@ -245,10 +263,13 @@ def process_facts(pid: int, exit_code: int | None = None) -> Facts:
     try:
         fields = (root / "stat").read_text().rpartition(")")[2].split()  # the name may hold spaces
         fds = len(os.listdir(root / "fd"))
+        peak = _PEAK.search((root / "status").read_text())
     except OSError:
         return Facts(pid, exit_code)
     user, system, threads, pages = (int(fields[index]) for index in (11, 12, 17, 21))
-    return Facts(pid, exit_code, (user + system) / _TICKS_PER_S, pages * _PAGE_BYTES, fds, threads)
+    peak_bytes = int(peak[1]) * 1024 if peak is not None else None
+    cpu_s = (user + system) / _TICKS_PER_S
+    return Facts(pid, exit_code, cpu_s, pages * _PAGE_BYTES, fds, threads, peak_bytes)
 
 
 def kill_marked(mark: str) -> int:

@@ -12,6 +12,7 @@ from conformance.sweep.view import Conn
 from fakebrokers.core.frames import Malformed, Role, kind_of
 
 SLACK_S = 0.01
+TELLS_S = 1.0  #: what a client may take to tell of a loss
 DEADLINE_S = 0.3  #: how exactly deadlines are kept
 HANDSHAKE_S = 4.5  #: what every client grants a handshake
 GIVE_UP_S = 2.0
@@ -40,15 +41,20 @@ def state_agrees(case: Case) -> Iterator[Violation]:
         standing = [
             conn
             for conn in case.conns.values()
-            if conn.ready is not None and conn.ready < ended and (conn.ended is None or conn.ended > begun)
+            if conn.ready is not None
+            and conn.ready < ended
+            and (conn.ended is None or conn.ended > begun or conn.ended.t + case.slack_s > begun.t)
         ]
         if done.result.value["open"]:
             if not standing and not case.model.connects_late:
                 yield "the session is called open without a connection", ended
         elif closing is None or begun < closing:
             good = [
-                conn for conn in standing if conn.serves(ended) and conn.serves(begun) and _works(conn, begun)
-            ]
+                conn
+                for conn in standing
+                if conn.serves(ended) and conn.serves(begun) and _works(conn, begun)
+                and (conn.ended is None or conn.ended.t > ended.t + case.slack_s)
+            ]  # fmt: skip
             if good:
                 text = f"the session is not called open, and {good[0].name} works"
                 yield May("many_connections", text), ended
@@ -70,15 +76,22 @@ def one_loss_event(case: Case) -> Iterator[Violation]:
         and (closing is None or conn.ended < closing)
     ]
     lost = [conn for conn in ended if conn.parting is None]
+    lost += [conn for conn in case.conns.values() if conn.deaf is not None and conn not in lost]
     closing_too = [
         conn for conn in case.conns.values()
         if closing is not None and conn.ready is not None and conn.ended is not None and conn.ended > closing
         and conn.is_session and conn.lost() is not None
     ]  # fmt: skip
-    if len(told) > len(lost) + len(closing_too):
+    is_new = bool(told) and told[-1].at.t + case.slack_s > case.ended_s  # the broker need not know of it
+    if len(told) - is_new * bool(case.slack_s) > len(lost) + len(closing_too):
         text = f"{len(told)} losses were told, there were {len(lost)}"
         yield May("many_connections", text), told[-1].at
-    sure = [conn for conn in lost if conn.ended and conn.lost() and _works(conn, conn.ended)]
+    sure = [
+        conn
+        for conn in lost
+        if conn.ended and conn.lost() and _works(conn, conn.ended)
+        and (not case.slack_s or conn.ended.t + TELLS_S + case.slack_s < case.ended_s)
+    ]  # fmt: skip
     if len(told) < len(sure):
         text = f"{len(told)} losses were told, there were {len(sure)}"
         yield May("many_connections", text), sure[-1].ended
@@ -111,7 +124,7 @@ def unprovoked_end(case: Case) -> Iterator[Violation]:
             continue  # nobody needs it any more, and there is nobody to say goodbye to
         quiet_s = conn.ended.t - (conn.handed[-1] if conn.handed else conn.accepted.t)
         patience = conn.agreed.patience_s
-        if patience and quiet_s >= patience[0] - SLACK_S:
+        if patience and quiet_s >= patience[0] - SLACK_S - case.slack_s:
             continue
         if patience is None and _asked_for_life(conn):
             continue
@@ -164,6 +177,11 @@ def handshake_first(case: Case) -> Iterator[Violation]:
             yield f"{kind_of(seen.frame)} before the handshake was done", seen.at
 
 
+def _known_until(case: Case, conn: Conn) -> float:
+    """Up to when the tape knows what the client has written, seconds."""
+    return min([mark.t for mark in (conn.ended, conn.deaf) if mark is not None], default=case.ended_s)
+
+
 @invariant("beats")
 def beats(case: Case) -> Iterator[Violation]:
     """A client that has agreed to heartbeats is never silent for longer."""
@@ -172,10 +190,12 @@ def beats(case: Case) -> Iterator[Violation]:
         if not beat or conn.ready is None:
             continue
         last = conn.ready.t
-        end = conn.ended.t if conn.ended is not None else case.ended_s
+        end = _known_until(case, conn)
         for moment in [*(t for t in conn.written if t >= last), end]:
-            if moment - last > 1.2 * beat + 0.25:
-                yield f"{conn.name}: {moment - last:.1f} s without a byte, {beat:g} s were agreed", conn.ready
+            if moment - last > 1.2 * beat + 0.25 + case.slack_s:
+                text = f"{conn.name}: {moment - last:.1f} s without a byte, {beat:g} s were agreed"
+                is_late = moment - last <= 2 * beat + 0.25 + case.slack_s
+                yield May("beats_late", text) if is_late else text, conn.ready
                 break
             last = moment
 
@@ -190,7 +210,7 @@ def silence_noticed(case: Case) -> Iterator[Violation]:
         last = conn.ready.t
         end = conn.ended.t if conn.ended is not None else case.ended_s
         for moment in [*(t for t in conn.handed if t >= last), end]:
-            if moment - last > patience[1] + 1.0:
+            if moment - last > patience[1] + 1.0 + case.slack_s:
                 what = f"{moment - last:.1f} s of silence, {patience[1]:g} s are the most"
                 yield f"{conn.name}: {what}", conn.ready
                 break
@@ -244,8 +264,6 @@ def garbage_ends(case: Case) -> Iterator[Violation]:
         if conn.garbage is None:
             continue
         end_s = case.ended_s if conn.ended is None else conn.ended.t
-        if end_s > conn.garbage.t + GIVE_UP_S:
-            yield (
-                f"{conn.name} went on for {end_s - conn.garbage.t:.1f} s behind what nobody can read",
-                conn.garbage,
-            )
+        if end_s > conn.garbage.t + GIVE_UP_S + case.slack_s:
+            text = f"{conn.name} went on for {end_s - conn.garbage.t:.1f} s behind what nobody can read"
+            yield May("reads_on", text), conn.garbage

@@ -11,6 +11,7 @@ from conformance.sweep.facts import Settled, Written
 from conformance.sweep.tape import Moment
 from conformance.sweep.told import Told
 
+OWN_S = 1.0  #: the shortest time-out that a library may have by itself
 SLACK_S = 0.005  #: what comes this close to a deadline may be late
 
 
@@ -54,7 +55,8 @@ def ack_needs_confirm(case: Case) -> Iterator[Violation]:
         places = {told.place}
         if told.done.args.get("subentry"):  # the messages of a batch have one id on the wire
             places |= {other.place for other in case.told if other.done is told.done and other.place}
-        if not any(one.stored and one.at < told.at for place in places for one in settled.get(place, ())):
+        words = [one for place in places for one in settled.get(place, ())]
+        if not any(one.stored and case.may_precede(one.at, told.at) for one in words):
             yield f"{told}, and no confirm for {told.place} had come", told.at
 
 
@@ -65,7 +67,11 @@ def nack_needs_error(case: Case) -> Iterator[Violation]:
     for told in case.told:
         if told.word != "nacked" or told.code is None or told.place is None or told.at is None:
             continue
-        codes = [one.code for one in settled.get(told.place, ()) if not one.stored and one.at < told.at]
+        codes = [
+            one.code
+            for one in settled.get(told.place, ())
+            if not one.stored and case.may_precede(one.at, told.at)
+        ]
         if told.code not in codes:
             yield f"{told}, and no such refusal of {told.place} had come", told.at
 
@@ -179,13 +185,15 @@ def unknown_for_a_reason(case: Case) -> Iterator[Violation]:
             continue
         written = [one for one in case.facts.written if one.place == told.place and one.at < told.at]
         if written and not any(_has_ended(case, one, told) for one in written):
-            yield f"{told} after {told.at.t - told.done.begun.t:.2f} s, and nothing was lost", told.at
+            after_s = told.at.t - told.done.begun.t
+            text = f"{told} after {after_s:.2f} s, and nothing was lost"
+            yield May("own_deadline", text) if after_s > OWN_S else text, told.at
 
 
 def _has_ended(case: Case, written: Written, told: Told) -> bool:
     assert told.at is not None
     conn = written.conn
-    ends = (conn.ended, conn.goodbye, conn.garbage, conn.parting)
+    ends = (conn.ended, conn.goodbye, conn.garbage, conn.parting, conn.deaf)
     if any(end is not None and end < told.at for end in ends):
         return True
     target = told.done.args["target"]

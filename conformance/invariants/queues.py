@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from conformance.adapter.messages import body_bytes
-from conformance.invariants.registry import Violation, invariant
+from conformance.invariants.registry import May, Violation, invariant
 from conformance.sweep.bases import Done
 from conformance.sweep.case import Case
 from conformance.sweep.facts import Record, Window
@@ -77,7 +77,9 @@ def delivers_what_came(case: Case) -> Iterator[Violation]:
                 break
             for at, window, record in skipped:
                 if _was_due(case, done, window, heard.at.t):
-                    yield f"{record.position} was passed over", at, heard.at
+                    text = f"{record.position} was passed over"
+                    hurt = any(arrival.damaged for arrival in window.arrivals)
+                    yield May("skips_damaged", text) if hurt else text, at, heard.at
             yield from _same_properties(case, heard, come[place][2])
             place += 1
         else:

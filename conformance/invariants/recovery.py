@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from typing import Any
 
-from conformance.invariants.registry import Violation, invariant
+from conformance.invariants.registry import May, Violation, invariant
 from conformance.sweep.case import Case
 from conformance.sweep.facts import Question, Window
 from conformance.sweep.tape import Moment
@@ -155,15 +155,10 @@ def asks_what_was_ordered(case: Case) -> Iterator[Violation]:
                 yield f"asks for {window.start}, ordered was {start}", window.asked
             ordered = case.model.settings(options)
             for name, value in ordered.items():
-                if name in window.settings and not _holds(window.settings[name], value):
-                    yield f"asks with {name} {window.settings[name]!r}, ordered was {value!r}", window.asked
-
-
-def _holds(asked: Any, ordered: Any) -> bool:
-    """Whether what is asked is what was ordered; a map may have entries of the client's own besides."""
-    if isinstance(ordered, dict):
-        return all(asked.get(name) == value for name, value in ordered.items())
-    return bool(asked == ordered)
+                if name in window.settings and not case.model.holds(name, window.settings[name], value):
+                    text = f"asks with {name} {window.settings[name]!r}, ordered was {value!r}"
+                    is_left_open = name not in options and not isinstance(value, dict)
+                    yield May("own_credit", text) if is_left_open else text, window.asked
 
 
 def _same_start(ordered: Any, asked: Any) -> bool:
@@ -171,29 +166,41 @@ def _same_start(ordered: Any, asked: Any) -> bool:
     return bool(ordered["type"] == asked["type"] and (value is None or int(value) == asked["value"]))
 
 
-def subscriptions(case: Case) -> Iterator[tuple[Any, list[Window]]]:
+def subscriptions(case: Case) -> list[tuple[Any, list[Window]]]:
     """The ops that subscribe, each with its lives on the wire, where it can be told whose they are."""
+    if "subscriptions" not in case.shared:
+        case.shared["subscriptions"] = list(_subscriptions(case))
+    found: list[tuple[Any, list[Window]]] = case.shared["subscriptions"]
+    return found
+
+
+def _subscriptions(case: Case) -> Iterator[tuple[Any, list[Window]]]:
     ops = [done for done in case.done("subscribe") if done.result is not None]
+    names = Counter(done.args["sub"] for done in ops)
+    by_target: dict[Any, list[Any]] = defaultdict(list)
+    for done in ops:
+        by_target[done.args["target"]].append(done)
+    ends: dict[Any, list[Moment]] = defaultdict(list)
+    for done in case.done("unsubscribe"):
+        ends[done.args.get("sub")].append(done.begun)
     for done in ops:
         target, sub = done.args["target"], done.args["sub"]
-        if sum(1 for other in ops if other.args["sub"] == sub) > 1:
+        if names[sub] > 1:
             continue
-        until = [
-            d.begun for d in case.done("unsubscribe") if d.args.get("sub") == sub and d.begun > done.begun
-        ]
-        end = min(until, default=None)
-        rivals = [
-            other for other in ops
-            if other is not done and other.args["target"] == target and (end is None or other.begun < end)
-            and not any(d.begun < done.begun for d in case.done("unsubscribe")
-                        if d.args.get("sub") == other.args["sub"])
-        ]  # fmt: skip
-        if rivals:
-            continue
-        yield done, [
+        end = min((at for at in ends[sub] if at > done.begun), default=None)
+        if any(
+            other is not done
+            and (end is None or other.begun < end)
+            and not any(at < done.begun for at in ends[other.args["sub"]])
+            for other in by_target[target]
+        ):
+            continue  # which of the two a window is of, nobody can tell
+        lives = [
             window for window in case.facts.windows
             if window.target == target and window.asked > done.begun and (end is None or window.asked < end)
         ]  # fmt: skip
+        if not any(window.is_disputed for window in lives):
+            yield done, lives
 
 
 @invariant("gone-for-a-reason")
@@ -208,10 +215,9 @@ def gone_for_a_reason(case: Case) -> Iterator[Violation]:
             one for one in case.facts.refused if one.at < heard.at and (not targets or one.target in targets)
         ]
         if not reasons:
-            yield (
-                f"{what} was given up, and the server had refused nothing",
-                heard.at,
-            )
+            text = f"{what} was given up, and the server had refused nothing"
+            dropped = any(one.at < heard.at and one.target in targets for one in case.facts.dropped)
+            yield May("leaves_dropped", text) if dropped or not targets else text, heard.at
 
 
 @invariant("goes-no-further")
@@ -227,6 +233,6 @@ def goes_no_further(case: Case) -> Iterator[Violation]:
         target = getattr(question.frame, "stream", None)
         if not case.model.is_opening(question.frame):
             continue
-        last = [row for row in said if row[1] == target and case.before(row[0], question.asked)]
-        if last and not last[-1][2]:
+        last = [row for row in said if row[1] == target and row[0] < question.asked]
+        if last and not last[-1][2] and case.before(last[-1][0], question.asked):
             yield f"{kind_of(question.frame)} of {target}, which cannot be used", last[-1][0], question.asked

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -11,36 +12,48 @@ from conformance.sweep.bases import Done
 from conformance.sweep.case import Case
 from conformance.sweep.facts import Question
 from conformance.sweep.model import Asks, Whole
+from conformance.sweep.tape import Moment
 
 SLACK_S = 0.005
 AT_ONCE_S = 0.3
 LOCAL = ("invalid", "internal", "protocol", "timeout")  #: ways to fail without the server
 
 
-def _asked(case: Case) -> Iterator[tuple[Done, Asks, list[Question]]]:
+def _asked(case: Case) -> list[tuple[Done, Asks, list[Question]]]:
     """Ops that ask one question each, with the questions that fit and were asked meanwhile."""
+    if "asked" not in case.shared:
+        case.shared["asked"] = list(_questions_of(case))
+    found: list[tuple[Done, Asks, list[Question]]] = case.shared["asked"]
+    return found
+
+
+def _questions_of(case: Case) -> Iterator[tuple[Done, Asks, list[Question]]]:
+    questions = case.facts.questions  # in the order in which they were asked
     for done in case.ops:
         asks = case.model.ops.get(done.op)
         if asks is None or done.result is None:
             continue
-        end = done.ended
+        first = bisect_right(questions, done.begun, key=_when)
+        last = len(questions) if done.ended is None else bisect_left(questions, done.ended, key=_when)
         yield (
             done,
             asks,
             [
                 question
-                for question in case.facts.questions
-                if isinstance(question.frame, asks.kind)
-                and question.asked > done.begun
-                and (end is None or question.asked < end)
-                and asks.fits(done.args, question.frame)
+                for question in questions[first:last]
+                if isinstance(question.frame, asks.kind) and asks.fits(done.args, question.frame)
             ],
         )
 
 
-def _come(done: Done, questions: Sequence[Question]) -> list[Question]:
-    """Those whose answer the client had when the op ended."""
-    return [one for one in questions if one.answered is not None and done.ended and one.answered < done.ended]
+def _when(question: Question) -> Moment:
+    return question.asked
+
+
+def _come(case: Case, done: Done, questions: Sequence[Question]) -> list[Question]:
+    """Those whose answer the client had, as far as one can tell, when the op ended."""
+    ended = done.ended
+    return [one for one in questions if one.answered and ended and case.may_precede(one.answered, ended)]
 
 
 @invariant("ok-needs-answer")
@@ -48,10 +61,13 @@ def ok_needs_answer(case: Case) -> Iterator[Violation]:
     """An op that asks the broker works out only behind an answer that says yes."""
     for done, asks, questions in _asked(case):
         assert done.result is not None
-        accepted = [one.frame for one in _come(done, questions) if one.accepted]
+        accepted = [one.frame for one in _come(case, done, questions) if one.accepted]
         parts = asks.parts(done.args) if asks.parts is not None else [asks.kind]
-        if done.result.ok and not all(any(isinstance(one, part) for one in accepted) for part in parts):
-            yield f"{done.op} was ok without an answer that says so", done.ended
+        is_answered = all(any(isinstance(one, part) for one in accepted) for part in parts)
+        if done.result.ok and not is_answered and not case.has_unread(done):
+            text = f"{done.op} was ok without an answer that says so"
+            was_refused = done.op in case.model.creating and bool(_come(case, done, questions))
+            yield May("takes_existing", text) if was_refused else text, done.ended
     for done in case.done("subscribe") if case.model.subscribe_asks else ():
         if done.result is not None and done.result.ok and done.ended is not None:
             opened = [w for w in case.facts.windows if w.opened and done.begun < w.opened < done.ended]
@@ -61,7 +77,7 @@ def ok_needs_answer(case: Case) -> Iterator[Violation]:
     for done in () if unseen else case.done("connect"):
         if done.result is None or not done.result.ok or done.ended is None:
             continue
-        if not any(conn.ready and conn.ready < done.ended for conn in case.conns.values()):
+        if not any(conn.ready and case.may_precede(conn.ready, done.ended) for conn in case.conns.values()):
             yield "connect was ok before a handshake was done", done.ended
 
 
@@ -72,13 +88,13 @@ def refused_needs_answer(case: Case) -> Iterator[Violation]:
         assert done.result is not None
         if done.result.word == "refused":
             if asks.apt is not None and not all(
-                asks.apt(done.args, one.answer) for one in _come(done, questions)
+                asks.apt(done.args, one.answer) for one in _come(case, done, questions)
             ):
                 continue  # what ends it came behind the answer
-            codes = [one.code for one in _come(done, questions)]
+            codes = [one.code for one in _come(case, done, questions)]
             if not questions and done.result.code in case.model.refuses_by_itself:
                 continue
-            if done.result.code not in codes:
+            if done.result.code not in codes and not case.has_unread(done):
                 yield f"{done.op} was refused with {done.result.code}; what came was {codes}", done.ended
 
 
@@ -89,7 +105,7 @@ def answer_value(case: Case) -> Iterator[Violation]:
         assert done.result is not None
         if not done.result.ok or asks.value is None:
             continue
-        come = [one for one in _come(done, questions) if one.accepted]
+        come = [one for one in _come(case, done, questions) if one.accepted]
         if asks.apt is not None and not all(asks.apt(done.args, one.answer) for one in come):
             continue
         wanted = [asks.value(one.answer) for one in come]
@@ -145,10 +161,11 @@ def request_answer_counts(case: Case) -> Iterator[Violation]:
 def _has_twin(case: Case, done: Done) -> bool:
     """Whether another op asked the same while this one was open: which question is whose cannot be told."""
     for other in case.ops:
-        if other is done or other.op != done.op or other.args != done.args:
+        if other is done or other.op != done.op:
             continue
         ended = other.ended
-        if other.begun < (done.ended or other.begun) and (ended is None or ended > done.begun):
+        meets = other.begun < (done.ended or other.begun) and (ended is None or ended > done.begun)
+        if meets and other.args == done.args:
             return True
     return False
 
@@ -218,7 +235,7 @@ def gives_up_for_a_reason(case: Case) -> Iterator[Violation]:
 def _stood(question: Question, done: Done) -> bool:
     """Whether a question's connection was sound until its op ended."""
     conn = question.conn
-    marks = (conn.ended, conn.goodbye, conn.garbage, conn.parting)
+    marks = (conn.ended, conn.goodbye, conn.garbage, conn.parting, conn.deaf)
     return all(mark is None or (done.ended is not None and mark > done.ended) for mark in marks)
 
 
@@ -247,7 +264,8 @@ def loss_ends_connect(case: Case) -> Iterator[Violation]:
         turned = conns[0].turned_away[0] if conns[0].turned_away is not None else None
         over = min((mark for mark in (conns[0].lost(), turned) if mark is not None), default=None)
         if over is not None and done.ended.t > over.t + AT_ONCE_S + case.slack_s:
-            yield f"connect went on for {done.ended.t - over.t:.1f} s behind its connection", over, done.ended
+            text = f"connect went on for {done.ended.t - over.t:.1f} s behind its connection"
+            yield May("reads_on" if over == conns[0].garbage else "waits", text), over, done.ended
 
 
 @invariant("answer-counts")
@@ -270,10 +288,11 @@ def connect_answer_counts(case: Case) -> Iterator[Violation]:
 def tells_its_deadline(case: Case) -> Iterator[Violation]:
     """A question that says how long the client waits says what the application has given it."""
     for done, _, questions in _asked(case):
-        for one in questions if not _has_twin(case, done) else ():
+        given_s = done.args.get("timeout_ms", 0) / 1000
+        for one in questions if given_s else ():
             told_s = case.model.deadline_of(one.frame)
-            given_s = done.args.get("timeout_ms", 0) / 1000
-            if told_s is not None and given_s and abs(told_s - given_s) > SLACK_S:
+            differs = told_s is not None and abs(told_s - given_s) > SLACK_S
+            if differs and not _has_twin(case, done):
                 yield f"{done.op} has {given_s:g} s, and tells {told_s:g} s", one.asked
 
 

@@ -214,8 +214,8 @@ def confirms_by_order(case: Case) -> Iterator[Violation]:
         said[one.key, one.positive] += 1
         fits = [
             order for order in orders
-            if order.key == one.key and order.positive is one.positive
-            and case.may_precede(order.at, one.at) and order.at_s - EARLY_S - case.slack_s <= one.at.t
+            if order.key == one.key and order.positive is one.positive and case.may_precede(order.at, one.at)
+            and order.at_s - EARLY_S - case.slack_s <= one.at.t
         ]  # fmt: skip
         again = 0
         if fits and one.positive:
@@ -250,7 +250,7 @@ def damage_is_told(case: Case) -> Iterator[Violation]:
         return
     told = [heard.at for heard in case.heard("error")]
     for one in case.facts.handed:
-        until_s = one.at.t + WRITE_S
+        until_s = one.at.t + WRITE_S + case.slack_s
         if not one.damaged or _is_over(case, one.at, until_s):
             continue
         if not any(one.at < at and at.t < until_s for at in told):
@@ -258,7 +258,7 @@ def damage_is_told(case: Case) -> Iterator[Violation]:
     plans = _plans(case)
     for heard, _, ordinal in _surfaced(case):
         plan = plans.get(heard["sub"], {})
-        until_s = heard.at.t + _sleep_s(plan, ordinal) + WRITE_S
+        until_s = heard.at.t + _sleep_s(plan, ordinal) + WRITE_S + case.slack_s
         if ordinal not in plan.get("raise_on", ()) or _is_over(case, heard.at, until_s):
             continue
         if not any(heard.at < at and at.t <= until_s for at in told):

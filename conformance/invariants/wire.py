@@ -78,9 +78,11 @@ def answers_questions(case: Case) -> Iterator[Violation]:
         if question.answered is None and (conn.garbage is not None or conn.partial):
             continue
         ended = conn.ended
-        parted = conn.parting is not None and question.asked.t + PARTING_S < conn.parting.t
+        latest_s = question.asked.t + PARTING_S + case.slack_s
+        parted = conn.parting is not None and latest_s < conn.parting.t
         left_s = (case.ended_s if ended is None else ended.t) - question.asked.t
-        due = left_s > case.model.answer_within_s or parted
+        due = left_s > case.model.answer_within_s + case.slack_s or parted
+        due = due and conn.deaf is None
         if question.answered is None and due and conn.goodbye in (None, question.asked):
             yield f"{kind_of(question.frame)} {question.key} got no answer", question.asked
     known = {(q.conn.name, id(q.answer)) for q in case.facts.asked_back if q.answer is not None}

@@ -164,6 +164,7 @@ def run(
     mode: Mode | None = None,
     *,
     note: RunJournal | None = None,
+    invariants: bool = False,
 ) -> Judgement:
     """Judge the reference client, or a mutant of it, by one scenario. Blocks; main thread only.
 
@@ -171,6 +172,7 @@ def run(
 
     Args:
         note: Where the run is written down.
+        invariants: Whether the rules for all runs judge too. Not where a scenario has to show what it finds.
     """
     how = mode or mode_of(scenario)
     found: list[Judgement] = []
@@ -181,7 +183,8 @@ def run(
 
     async def work() -> None:  # no result: asyncio formats its task to give SIGINT back, with whole journals
         asyncio.get_running_loop().set_exception_handler(unhandled)
-        found.append(await _judged(scenario, _adapter(scenario.protocol, mutant, how), how, note))
+        adapter = _adapter(scenario.protocol, mutant, how)
+        found.append(await _judged(scenario, adapter, how, note, invariants=invariants))
 
     former = signal.signal(signal.SIGALRM, _alarm)
     signal.setitimer(signal.ITIMER_REAL, STUCK_S + (scenario.timeout_s if how is not Mode.MEMORY else 0))
@@ -214,13 +217,16 @@ def _adapter(protocol: str, mutant: Mutant | None, mode: Mode) -> Adapter:
     return InProcessAdapter(client, protocol)
 
 
-async def _judged(scenario: Scenario, adapter: Adapter, mode: Mode, note: RunJournal | None) -> Judgement:
+async def _judged(
+    scenario: Scenario, adapter: Adapter, mode: Mode, note: RunJournal | None, *, invariants: bool
+) -> Judgement:
     try:
         hello = await adapter.start()
         refused = unfit(scenario, hello, in_process=mode is not Mode.PROCESS)
         if refused is not None:
             return refused
-        return await judge(scenario, adapter, fake_for(memory=mode is Mode.MEMORY), note=note)
+        make = fake_for(memory=mode is Mode.MEMORY)
+        return await judge(scenario, adapter, make, note=note, invariants=invariants)
     finally:
         await adapter.kill()
 
@@ -232,9 +238,11 @@ def prove(scenario: Scenario, mutants: Sequence[Mutant]) -> Row:
     """Run the reference client, then each mutant."""
     begun = time.monotonic()
     mode = mode_of(scenario)
-    correct = run(scenario, None, mode)
+    correct = run(scenario, None, mode, invariants=True)
     if correct.verdict not in GOOD and mode is Mode.MEMORY:
-        over_sockets = run(scenario, None, Mode.SOCKETS)  # not everything can be had in memory
+        over_sockets = run(
+            scenario, None, Mode.SOCKETS, invariants=True
+        )  # not everything can be had in memory
         if over_sockets.verdict in GOOD:
             mode, correct = Mode.SOCKETS, over_sockets
     row = Row(*scenario.key, mode=mode, reference=correct.verdict, reason=correct.reason)

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from conformance.adapter.base import Adapter
+from conformance.adapter.contract import Contract
 from conformance.adapter.messages import Hello
 from conformance.checkers.anomaly import LAG, STEAL
 from conformance.invariants import HARNESS, INVARIANTS, Finding, findings
@@ -23,7 +24,7 @@ from conformance.suite.expect import Expect, Violated
 from conformance.suite.lag import LagMeter
 from conformance.suite.op_journal import write_ops
 from conformance.suite.scenario import Scenario
-from conformance.suite.taped import TapedRun
+from conformance.suite.taped import TapedRun, touched
 from fakebrokers.journal import Journal, Record, RunJournal
 from fakebrokers.protocol import find_protocol
 
@@ -139,6 +140,7 @@ async def judge(
     deeds = Deeds(broker, loop.time)
     if note is not None and hasattr(broker, "journal"):
         broker.journal.sink = note
+    adapter.forget_peak()
     taped = TapedRun(adapter) if invariants else None
     if taped is not None and hasattr(broker, "watcher"):
         broker.watcher = taped.tape
@@ -169,6 +171,8 @@ async def judge(
     if taped is not None:
         judged = _weighed(judged, taped, broker)
     if note is not None:
+        if taped is not None:
+            note.attributes(ends=taped.ends)
         _write_down(note, judged, adapter, getattr(broker, "journal", None), lag)
         if note.failure is not None:
             judged = msgspec.structs.replace(judged, verdict=Verdict.HARNESS_ERROR, reason=str(note.failure))
@@ -239,7 +243,15 @@ def _write_down(
     if lag.steal is not None:
         note.metric(now, STEAL, lag.steal)
     faults = [*judged.plan.get("faults", ()), *judged.proxy_plan.get("faults", ())]
-    note.close(verdict=judged.verdict.value, faults=len(faults))
+    facts = adapter.facts()
+    note.close(
+        verdict=judged.verdict.value,
+        faults=len(faults),
+        touched=touched(judged.records),
+        memory_peak=None if facts is None else facts.peak_bytes,
+        may=Contract(adapter.hello).words,
+        findings=tuple(":".join(filter(None, (each.name, each.allowed))) for each in judged.findings),
+    )
 
 
 async def _play(

@@ -79,6 +79,8 @@ class _Notes:
         self._asked: dict[int, Mapping[str, Any]] = {}
         self._sent: dict[int, Mapping[str, Any]] = {}  #: publishes whose outcome comes as an event
         self._logs: dict[str, tuple[str, str | None]] = {}  #: subscription to its session and log
+        self._slow: set[str] = set()  #: subscriptions whose callbacks take time
+        self._long: dict[tuple[str, str], str | None] = {}  #: their messages whose callbacks run
         self.resumed = False  #: the client has told that it works again after a loss
 
     def take(self, now: float, way: str, line: Mapping[str, Any]) -> None:
@@ -99,6 +101,9 @@ class _Notes:
         self._asked[request["id"]] = request
         if request["op"] == "subscribe":
             self._logs[str(args.get("sub", ""))] = (str(args.get("session", "")), args.get("target"))
+            plan = args.get("on_message") or {}
+            if plan.get("sleep_ms") or plan.get("do"):
+                self._slow.add(str(args.get("sub", "")))
         for number, value in _values(request):
             self._journal.op(
                 now, _process(request), number, _name(request), "invoke", key=args.get("target"), value=value
@@ -145,6 +150,8 @@ class _Notes:
     def _told(self, now: float, event: Mapping[str, Any]) -> None:
         if event["event"] == "message":
             self._delivered(now, event)
+        elif event["event"] == "returned":
+            self._returned(now, event)
         elif event["event"] == "outcome" and event.get("id") in self._sent:
             request = self._sent.pop(event["id"])
             for number, value in _values(request):
@@ -160,7 +167,23 @@ class _Notes:
                     if session in ("", own):
                         self._journal.op(now, sub, None, "assign", "info", key=log)
 
+    def _returned(self, now: float, event: Mapping[str, Any]) -> None:
+        """A callback has ended; it began with the row ``deliver`` of the same message."""
+        sub = str(event["sub"])
+        self._journal.op(
+            now,
+            sub,
+            None,
+            "returned",
+            "event",
+            key=self._logs.get(sub, ("", None))[1],
+            value=self._long.pop((sub, str(event["ref"])), None),
+            note="raised" if event.get("raised") else "",
+        )
+
     def _delivered(self, now: float, message: Mapping[str, Any]) -> None:
+        if message.get("sub") in self._slow:
+            self._long[str(message["sub"]), str(message.get("ref"))] = _value(message.get("body"))
         position = str(message.get("position")) if self._offsets else ""
         numbered = position.isdecimal()
         readable = numbered and len(position) <= 20  # the digits of 2^64

@@ -32,6 +32,7 @@ from fakebrokers.journal.record import STATE_LOST, Meaning, State, meaning_of
 
 SLACK_S = 0.25  #: what may pass over sockets and pipes until the other side has what was written
 MOST_ROWS = 20_000  #: of a tape; what is there to load a client costs too much to be read a second time
+TLS_HELLO = b"\x16\x03"
 MOST_BYTES = 8 << 20
 
 
@@ -48,11 +49,15 @@ class TapedRun:
         self._adapter = adapter
         self._is_anew = False
         self._ended_s = 0.0
+        self._stopped_s = 0.0
         adapter.onlooker = self
 
     def begun(self, call: Call, deadline_s: float) -> None:
         self._is_anew = self._is_anew or call.op == "hello"
         self.ops.append(Done(call, call.args, deadline_s, self.tape.note("op", call.op), ""))
+
+    def stopped(self, seconds: float) -> None:
+        self._stopped_s += seconds
 
     def wrote(self, what: int | str, n: int) -> None:
         if isinstance(what, int):
@@ -68,6 +73,15 @@ class TapedRun:
         for done in self.ops:
             done.result = done.call.result
 
+    @property
+    def ends(self) -> tuple[str, ...]:
+        """Who ended each connection first, in the order of the ends: ``c1 client``."""
+        rows = [row for row in self.tape.rows if row.what == "end"]
+        found: dict[str, str] = {}
+        for row in rows:
+            found.setdefault(row.connection, f"{row.connection} {row.data[0]}")
+        return tuple(found.values())
+
     def unread(self, scenario: Scenario, broker: Any, records: Sequence[Record]) -> str:
         """Why nothing can be said of this run; "" if it can."""
         if scenario.sockets or proxy_of(broker) is not None or not hasattr(broker, "watcher"):
@@ -77,6 +91,8 @@ class TapedRun:
         if self._is_anew or not self._adapter.alive:
             return "the client has ended, or was started anew"
         rows = self.tape.rows
+        if any(row.what == "in" and row.data[:2] == TLS_HELLO for row in rows):
+            return "the client speaks TLS where the broker does not"
         bulk = sum(len(row.data) for row in rows if row.what in ("in", "out") and isinstance(row.data, bytes))
         if len(rows) > MOST_ROWS or bulk > MOST_BYTES:
             return "the run is too long to be read a second time"
@@ -100,13 +116,13 @@ class TapedRun:
         case = Case(spec, room_of(scenario.protocol), self.tape.rows, self.ops, events)
         case.contract = Contract(self._adapter.hello)
         case.notes = dict(_notes(self.ops, records, self._adapter.hello))
-        case.touched = frozenset(r.connection for r in records if r.fault or _cuts(r))
+        case.touched = frozenset(touched(records))
         case.hits = sum(1 for record in records if record.fault)
         case.lies = any(map(_is_lie, records)) or bool(broker.journal.dropped)
         case.stored = case.model.stored(broker)
         case.violations = list(self._adapter.violations)
         case.ended_s = self._ended_s
-        case.slack_s = 0.0 if broker.in_memory else SLACK_S + lag_s
+        case.slack_s = self._stopped_s + (0.0 if broker.in_memory else SLACK_S + lag_s)
         case.rest = next(
             (
                 d.result.value
@@ -131,6 +147,11 @@ def _rename(ops: Sequence[Done], events: list[Heard], model: Model) -> None:
         if (target := heard["target"]) in names:
             fields = {**heard.event.fields, "target": names[target]}
             heard.event = msgspec.structs.replace(heard.event, fields=fields)
+
+
+def touched(records: Sequence[Record]) -> tuple[str, ...]:
+    """The connections at which a fault acted, or which the broker cut, in the order of the journal."""
+    return tuple(dict.fromkeys(r.connection for r in records if r.connection and (r.fault or _cuts(r))))
 
 
 def _cuts(record: Record) -> bool:

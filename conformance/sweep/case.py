@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 from conformance.adapter.contract import Contract
@@ -16,6 +16,7 @@ from conformance.sweep.specs import Spec
 from conformance.sweep.tape import Moment, Row
 from conformance.sweep.told import PUBLISHING, Heard, Told, bodies_in, outcomes
 from conformance.sweep.view import Conn, read_tape
+from fakebrokers.core.frames import Malformed
 
 
 class Case:
@@ -34,6 +35,7 @@ class Case:
         violations: How the adapter broke its protocol.
         last_words: What a client that has ended wrote to stderr about that.
         error: Why the run has no end: the client did not let the base go on.
+        shared: What several rules look up, found once; by the name of the rule's function.
         contract: What the client may do besides what every client does.
         harness: What went wrong besides the client.
         lies: The client was told, or the broker heard, what the other did not say.
@@ -61,17 +63,18 @@ class Case:
         self.harness = ""
         self.lies = False
         self.contract = Contract()
+        self.shared: dict[str, Any] = {}
         self.rest: dict[str, Any] = {}
         self.ended_s = 0.0
         self.slack_s = 0.0
 
+    def may_precede(self, first: Moment, second: Moment) -> bool:
+        """Whether the client may have told the first before it wrote the second."""
+        return first < second or (self.slack_s > 0 and first.t - self.slack_s < second.t)
+
     def before(self, first: Moment, second: Moment) -> bool:
         """Whether the client has certainly seen the first when it did the second."""
         return first < second and (not self.slack_s or second.t - first.t > self.slack_s)
-
-    def may_precede(self, first: Moment, second: Moment) -> bool:
-        """Whether the client may have had the first when it did the second."""
-        return first < second or first.t - second.t < self.slack_s
 
     @property
     def model(self) -> Model:
@@ -89,6 +92,9 @@ class Case:
         for conn in conns.values():
             self.model.track(conn, facts)
         facts.sort()
+        formats = self.contract.hello.formats if self.contract.hello is not None else []
+        if formats:
+            facts.unwrap(partial(self.model.content, form=formats[0]))
         return conns, facts
 
     @property
@@ -114,7 +120,14 @@ class Case:
     @cached_property
     def told(self) -> list[Told]:
         """What the application was told of each message that it published."""
-        return list(outcomes(self.ops, self.events, self.facts.written, self.model))
+        own_keys = self.contract.allows("own_keys")
+        return list(outcomes(self.ops, self.events, self.facts.written, self.model, own_keys))
+
+    def has_unread(self, done: Done) -> bool:
+        """Whether something came while an op was open that the model's decoder cannot read."""
+        frames = (seen for conn in self.conns.values() for seen in conn.of("out"))
+        strange = [seen.at for seen in frames if isinstance(seen.frame, Malformed)]
+        return any(done.begun < at and (done.ended is None or at < done.ended) for at in strange)
 
     @cached_property
     def published_besides(self) -> set[bytes]:

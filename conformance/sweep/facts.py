@@ -5,7 +5,7 @@ Everything has a moment on the tape, so that a finding can point at its evidence
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -170,6 +170,7 @@ class Window:
         closed: When the server or the client ended it, or the connection did.
         settings: What else was asked for, to compare with what was ordered.
         granted: How many further deliveries the client has allowed, and when.
+        is_disputed: The server has gone on behind what it had called the end.
     """
 
     conn: Conn
@@ -184,6 +185,7 @@ class Window:
     refused: Any = None
     arrivals: list[Arrival] = field(default_factory=list)
     granted: list[tuple[Moment, int]] = field(default_factory=list)
+    is_disputed: bool = False
 
 
 class Noted(NamedTuple):
@@ -213,7 +215,6 @@ class Facts:
         asked_back: Those of the server.
         misused: Frames of the client for something that it does not have; with a sentence.
         broken: Frames of the client that can be read, and contradict themselves or an earlier one.
-        version: What the client speaks, where it says so with each message.
         wrong: Answers of the client that do not say what the server has asked for; with a sentence.
     """
 
@@ -222,7 +223,6 @@ class Facts:
     misused: list[tuple[Moment, str]] = field(default_factory=list)
     broken: list[tuple[Moment, str]] = field(default_factory=list)
     wrong: list[tuple[Moment, str]] = field(default_factory=list)
-    version: str = ""
     written: list[Written] = field(default_factory=list)
     settled: list[Settled] = field(default_factory=list)
     ids: list[IdUse] = field(default_factory=list)
@@ -233,6 +233,19 @@ class Facts:
     confirmed: list[Confirmed] = field(default_factory=list)
     dropped: list[Dropped] = field(default_factory=list)
     refused: list[Refused] = field(default_factory=list)
+
+    def unwrap(self, content: Callable[[bytes], bytes]) -> None:
+        """Take bodies out of the format in which the client puts them."""
+        self.written = [
+            one if one.body is None else one._replace(body=content(one.body)) for one in self.written
+        ]
+        for window in self.windows:
+            window.arrivals = [
+                arrival._replace(
+                    records=tuple([one._replace(body=content(one.body)) for one in arrival.records])
+                )
+                for arrival in window.arrivals
+            ]
 
     def sort(self) -> None:
         """Put everything into the order in which it happened, across connections."""

@@ -60,6 +60,7 @@ class Model(ABC):
         dropping: The ops that end a producer.
         closing: The ops that close a target, so that nothing of it is surfaced any more.
         storing: The ops that store a position with the broker.
+        creating: The ops that create something.
         posting: The ops that publish one message besides those of all protocols.
         last_position: The last one that a log has; nothing is claimed of what lies behind it.
         least_limit: Bytes; with a smaller limit of frames nobody can say anything.
@@ -100,6 +101,7 @@ class Model(ABC):
     dropping: ClassVar[tuple[str, ...]] = ()
     closing: ClassVar[tuple[str, ...]] = ()
     storing: ClassVar[tuple[str, ...]] = ()
+    creating: ClassVar[tuple[str, ...]] = ()
     posting: ClassVar[tuple[str, ...]] = ()
     last_position: ClassVar[int] = (1 << 63) - 1
     least_limit: ClassVar[int] = 256
@@ -179,6 +181,20 @@ class Model(ABC):
         """What a subscription with these options asks for besides its start, as in `Window.settings`."""
         return {}
 
+    def is_same(self, told: bytes, due: bytes) -> bool:
+        """Whether what a listener was told is what it was due."""
+        return told == due
+
+    def content(self, body: bytes, form: str) -> bytes:
+        """What the application gave for a body on the wire, in a format of its client (`Hello.formats`)."""
+        return body
+
+    def holds(self, name: str, asked: Any, ordered: Any) -> bool:
+        """Whether a setting is as it was ordered; a map may have entries of the client's own besides."""
+        if isinstance(ordered, dict):
+            return all(asked.get(key) == value for key, value in ordered.items())
+        return bool(asked == ordered)
+
     def place(self, args: Args, key: Any) -> tuple[Hashable, ...]:
         """Where the outcome of a message is told, from a publish's arguments and the key it returned."""
         return args["target"], args.get("name") or "", key
@@ -198,10 +214,6 @@ class Model(ABC):
     def due(self, case: Any, args: Args, begun: Moment) -> list[tuple[Moment, Record]]:
         """What has to be surfaced to whom an op of `listening` has begun; by its ``sub``, in this order."""
         return []
-
-    def is_same(self, told: Any, body: bytes) -> bool:
-        """Whether a body that was told otherwise than it came says the same."""
-        return False
 
     def stored(self, broker: Any) -> dict[str, list[tuple[Any, bytes]]]:
         """What the broker has at the end, by target: position and body."""

@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple
 
 from fakebrokers.core.watch import End
 
-What = Literal["accept", "in", "out", "end", "op", "answer", "event", "mark"]
+What = Literal["accept", "in", "out", "reads", "end", "op", "answer", "event", "mark"]
 
 
 class Row(NamedTuple):
@@ -22,7 +22,7 @@ class Row(NamedTuple):
     Attributes:
         t: Seconds on the loop's clock.
         what: ``in`` is written by the client, ``out`` handed to it; ``op`` begins, ``answer`` ends an op;
-            ``mark`` is a word of the base script.
+            ``reads`` says whether the broker reads on; ``mark`` is a word of the base script.
         connection: Name of the connection; "" for what belongs to none.
         data: Bytes or parts; who ended a connection, and how; the id of an op; the number of an event's
             line; the word of a mark.
@@ -85,6 +85,9 @@ class Tape:
 
     def handed_over(self, connection: str, data: Any) -> None:
         self.note("out", data, connection)
+
+    def reads(self, connection: str, goes_on: bool) -> None:
+        self.note("reads", goes_on, connection)
 
     def ended(self, connection: str, by: End, how: str) -> None:
         self.note("end", (by, str(how)), connection)

@@ -63,28 +63,53 @@ class Told(NamedTuple):
         return f"{what} {self.word}{'' if self.code is None else f' with code {self.code}'}"
 
 
+class _Places:
+    """By what outcomes are told (`facts.Written.place`), found by what the application knows."""
+
+    def __init__(self, written: Sequence[Written], model: Model, own_keys: bool) -> None:
+        self._model = model
+        self._own_keys = own_keys
+        self._all = {one.place for one in written}
+        self._by_body: dict[tuple[Any, ...], set[tuple[Hashable, ...]]] = {}
+        self._unnamed: dict[tuple[Hashable, ...], set[tuple[Hashable, ...]]] = {}  #: without the producer
+        for one in written:
+            if one.body is not None:
+                self._by_body.setdefault((*one.place[:-1], one.body), set()).add(one.place)
+            self._unnamed.setdefault((one.place[0], one.place[-1]), set()).add(one.place)
+
+    def find(self, args: Mapping[str, Any], key: Any, body: bytes | None) -> tuple[Hashable, ...] | None:
+        """The place of a message; None if it is not known."""
+        if key is None:
+            return self._by(args, body)
+        where = self._model.place(args, key)
+        if where in self._all or not self._own_keys:
+            return where
+        own = self._unnamed.get((where[0], where[-1]), set()) if where[1] == "" else set()
+        return next(iter(own)) if len(own) == 1 else self._by(args, body)
+
+    def _by(self, args: Mapping[str, Any], body: bytes | None) -> tuple[Hashable, ...] | None:
+        found = self._by_body.get((*self._model.place(args, 0)[:-1], body), set())
+        return next(iter(found)) if body is not None and len(found) == 1 else None
+
+
 def outcomes(
-    ops: Sequence[Done], events: Sequence[Heard], written: Sequence[Written], model: Model
+    ops: Sequence[Done],
+    events: Sequence[Heard],
+    written: Sequence[Written],
+    model: Model,
+    own_keys: bool = False,
 ) -> Iterator[Told]:
-    """One row per message that was published with an outcome to be told."""
-    by_body: dict[tuple[Any, ...], set[tuple[Hashable, ...]]] = {}
-    for one in written:
-        if one.body is not None:
-            by_body.setdefault((*one.place[:-1], one.body), set()).add(one.place)
-    by_place: dict[tuple[Hashable, ...], bytes | None] = {one.place: one.body for one in written}
+    """One row per message that was published with an outcome to be told.
+
+    Args:
+        own_keys: What the client tells as a key need not be the one on the wire.
+    """
+    by_place: dict[tuple[Hashable, ...] | None, bytes | None] = {one.place: one.body for one in written}
     by_op: dict[int, list[Heard]] = {}
     for heard in events:
         if heard.what == "outcome":
             by_op.setdefault(heard["id"], []).append(heard)
-
-    def place(args: Mapping[str, Any], key: Any, body: bytes | None) -> tuple[Hashable, ...] | None:
-        if key is not None:
-            return _as_written(model.place(args, key), body, args, by_place)
-        if body is None:
-            return None
-        found = by_body.get((*model.place(args, 0)[:-1], body), set())
-        return next(iter(found)) if len(found) == 1 else None
-
+    place = _Places(written, model, own_keys).find
     for done in ops:
         result = done.result
         if done.op not in PUBLISHING or result is None:
@@ -104,22 +129,7 @@ def outcomes(
         else:
             for heard in by_op.get(done.call.id, ()):
                 where = place(done.args, heard["key"], None)
-                yield Told(done, heard["outcome"], heard["code"], where, heard.at, by_place.get(where or ()))
-
-
-def _as_written(
-    place: tuple[Hashable, ...],
-    body: bytes | None,
-    args: Mapping[str, Any],
-    by_place: Mapping[tuple[Hashable, ...], bytes | None],
-) -> tuple[Hashable, ...]:
-    """The place of a message; a client may have given a name of its own to a producer without one."""
-    if place in by_place or args.get("name"):
-        return place
-    found = [other for other in by_place if (other[0], other[-1]) == (place[0], place[-1])]
-    if len(found) > 1:
-        found = [other for other in found if by_place[other] == body]
-    return found[0] if len(found) == 1 else place
+                yield Told(done, heard["outcome"], heard["code"], where, heard.at, by_place.get(where))
 
 
 def joined(parts: Sequence[bytes]) -> bytes:

@@ -61,6 +61,7 @@ class Conn:
         turned_away: The server has refused the handshake; with its code.
         goodbye: The server has said that it will end the connection.
         parting: The client has said so.
+        deaf: The broker has stopped to read: what the client did from here on came late, or not at all.
         unwanted: Something has come because of which the client may end the connection.
         is_session: Whether the session hangs on it: its end is told as a loss. Not so where a connection
             carries one request at a time, and another one does as well.
@@ -83,6 +84,7 @@ class Conn:
         self.goodbye: Moment | None = None
         self.parting: Moment | None = None
         self.unwanted: Moment | None = None
+        self.deaf: Moment | None = None
         self.is_session = True
 
     def __repr__(self) -> str:
@@ -96,7 +98,8 @@ class Conn:
         """Whether a correct client can use it at a moment: its handshake is done, and nothing is wrong."""
         if self.ready is None or not self.ready < at or not self.stands(at):
             return False
-        return all(mark is None or at < mark for mark in (self.garbage, self.goodbye, self.parting))
+        marks = (self.garbage, self.goodbye, self.parting, self.deaf)
+        return all(mark is None or at < mark for mark in marks)
 
     def of(self, direction: str) -> Iterator[Seen]:
         """The frames of one direction."""
@@ -117,9 +120,12 @@ def read_tape(rows: list[Row], model: Model) -> dict[str, Conn]:
             conns[row.connection] = Conn(row.connection, Moment(number, 0, row.t), row.data or "")
             codecs[row.connection] = model.codecs(row.data or "")
             continue
-        if row.what not in ("in", "out", "end"):
+        if row.what not in ("in", "out", "end", "reads"):
             continue
         conn = conns[row.connection]
+        if row.what == "reads":
+            conn.deaf = conn.deaf or (None if row.data else Moment(number, 0, row.t))
+            continue
         if row.what == "end":
             if conn.ended is None:
                 conn.ended = Moment(number, 0, row.t)

@@ -145,11 +145,17 @@ class TcpTransport(asyncio.BufferedProtocol):
 
     def stop_reading(self) -> None:
         if self._socket is not None:
+            self._note_reading(False)
             self._socket.pause_reading()
 
     def resume_reading(self) -> None:
         if self._socket is not None and not self._socket.is_closing():
+            self._note_reading(True)
             self._socket.resume_reading()
+
+    def _note_reading(self, goes_on: bool) -> None:
+        if self._driver.watcher is not None and self._connection is not None:
+            self._driver.watcher.reads(self._connection.name, goes_on)
 
     @property
     def socket(self) -> socket.socket | None:

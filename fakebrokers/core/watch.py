@@ -14,7 +14,8 @@ End = Literal["client", "broker"]
 class Watcher(Protocol):
     """Called on the fake's own loop, in the order in which things happen.
 
-    Over a socket a client is handed what is written into it: when it reads that, nobody can tell.
+    Over a socket a client is handed what is written into it: when it reads that, nobody can tell. ZeroMQ
+    keeps its connections to itself: there a ROUTER tells of each routing id, a DEALER of all peers as one.
     """
 
     def accepted(self, connection: str, socket: str = "") -> None:
@@ -25,6 +26,9 @@ class Watcher(Protocol):
 
     def handed_over(self, connection: str, data: Any) -> None:
         """The client is given a unit, now."""
+
+    def reads(self, connection: str, goes_on: bool) -> None:
+        """The broker reads what this client writes no more, or again."""
 
     def ended(self, connection: str, by: End, how: str) -> None:
         """One side has ended the connection; `how` is a `HangUp` of the broker's side."""

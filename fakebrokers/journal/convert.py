@@ -13,15 +13,20 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from fakebrokers.core.frames import KeyType
-from fakebrokers.journal.lines import Line, StateLine
+from fakebrokers.journal.lines import SCHEMA_MINOR, Line, StateLine
 from fakebrokers.journal.record import State
 from fakebrokers.journal.rows import MARK, RunRow
 
 if TYPE_CHECKING:
     import pyarrow
 
-#: Columns that version 1 had not, by table.
-NEW_IN_2 = {"runs": {"name", "note"}, "frames": {"key_type", "part", "peer", "envelope"}}
+#: Columns that version 2.0 had not, by table.
+NEW_IN_2_1 = {"runs": {"ends", "touched", "memory_peak", "may", "findings"}}
+#: Columns that version 1 had not.
+NEW_IN_2 = {
+    "runs": {"name", "note", *NEW_IN_2_1["runs"]},
+    "frames": {"key_type", "part", "peer", "envelope"},
+}
 #: What tells runs of version 1 apart that have the same name.
 _TELLING = ("started_ms", "client", "client_version", "protocol", "variant", "profile", "scenario", "seed")
 _DEFAULTS = msgspec.structs.asdict(RunRow(run=""))
@@ -49,7 +54,7 @@ def identity_of_1(attributes: Mapping[str, Any]) -> str:
     return f"{telling['name']}{MARK}{digest[:16]}"
 
 
-def arrow_schema_of(table: str, version: int) -> pyarrow.Schema:
+def arrow_schema_of(table: str, version: int, minor: int = SCHEMA_MINOR) -> pyarrow.Schema:
     """The Arrow schema that a version had."""
     import pyarrow as pa
 
@@ -57,7 +62,8 @@ def arrow_schema_of(table: str, version: int) -> pyarrow.Schema:
 
     schema = arrow_schema(table)
     if version != 1:
-        return schema
+        new = NEW_IN_2_1.get(table, set()) if minor == 0 else set()
+        return pa.schema([field for field in schema if field.name not in new])
     return pa.schema(
         [
             field.with_type(pa.int64()) if field.type == pa.uint64() else field
@@ -70,10 +76,32 @@ def arrow_schema_of(table: str, version: int) -> pyarrow.Schema:
 def upgraded_tables(tables: Mapping[str, pyarrow.Table], version: int) -> dict[str, pyarrow.Table]:
     """The four tables of a set of Parquet files of that version; needs pyarrow."""
     if version != 1:
-        return dict(tables)
+        return {table: _completed(table, rows) for table, rows in tables.items()}
     runs = tables["runs"].to_pylist()
     identities = {row["run"]: identity_of_1({**row, "name": row["run"]}) for row in runs}
     return {table: _table_of_1(table, rows, identities) for table, rows in tables.items()}
+
+
+def _completed(table: str, rows: pyarrow.Table) -> pyarrow.Table:
+    """With the columns that were added to this version, empty where they were not there."""
+    import pyarrow as pa
+
+    from fakebrokers.journal.seal import arrow_schema
+
+    schema = arrow_schema(table)
+    if set(rows.column_names) >= set(schema.names):
+        return rows
+    there = {name: rows[name] for name in rows.column_names}
+    columns = [there.get(field.name, _empty(field, len(rows))) for field in schema]
+    return pa.table(columns, schema=schema)
+
+
+def _empty(field: pyarrow.Field, count: int) -> pyarrow.Array:
+    """Of a column that nobody has filled: nothing where that is no number."""
+    import pyarrow as pa
+
+    value: Any = [] if pa.types.is_list(field.type) else None if field.name == "memory_peak" else ""
+    return pa.array([0 if field.name == "part" else value] * count, field.type)
 
 
 def _table_of_1(table: str, rows: pyarrow.Table, identities: Mapping[str, str]) -> pyarrow.Table:
@@ -85,7 +113,6 @@ def _table_of_1(table: str, rows: pyarrow.Table, identities: Mapping[str, str]) 
     names = rows["run"]
     known = {name: rows[name] for name in rows.column_names}
     known["run"] = pa.array([identities[name] for name in names.to_pylist()], pa.string())
-    defaults = {"part": 0}
     if table == "runs":
         known["name"] = names
         known["ended"] = pc.and_(known["ended"], pc.invert(known["torn"]))
@@ -99,7 +126,7 @@ def _table_of_1(table: str, rows: pyarrow.Table, identities: Mapping[str, str]) 
     for field in arrow_schema(table):
         column = known.get(field.name)
         if column is None:
-            column = pa.array([defaults.get(field.name, "")] * len(rows), field.type)
+            column = _empty(field, len(rows))
         elif field.type == pa.uint64():
             column = pc.if_else(pc.less(column, 0), None, column)
         columns.append(column.cast(field.type))

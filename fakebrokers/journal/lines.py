@@ -18,6 +18,7 @@ import msgspec
 from fakebrokers.errors import UsageError
 
 SCHEMA_VERSION = 2
+SCHEMA_MINOR = 1  #: counts what was added to this version: files without it are read as if it were not told
 #: Versions that can be read; see `convert`.
 READABLE = (1, SCHEMA_VERSION)
 MAGIC = b"fbjrnl\r" + bytes([SCHEMA_VERSION])

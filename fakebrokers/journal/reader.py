@@ -189,7 +189,7 @@ def run_row(attributes: Mapping[str, Any], limits: Sequence[str], *, torn: bool)
         if field.name in attributes:
             value = attributes[field.name]
             if fits(value, field.type) and (type(value) is not int or signed("", value)[0] == value):
-                known[field.name] = value
+                known[field.name] = tuple(value) if isinstance(value, list) else value
             else:
                 notes.append(unfit(field.name, value))
     torn = torn or bool(known.get("torn"))

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import msgspec
 
 from fakebrokers.journal.keys import U64_MAX
-from fakebrokers.journal.lines import SCHEMA_VERSION
+from fakebrokers.journal.lines import SCHEMA_MINOR, SCHEMA_VERSION
 
 #: A number of 64 bits without a sign, as offsets and publishing ids are. What does not fit is no row's: the
 #: reader leaves the column empty and says so in `note`.
@@ -43,6 +43,12 @@ class RunRow(msgspec.Struct, frozen=True, kw_only=True):
         ended: The run was closed, and all of it is there; otherwise nothing is said about its end.
         torn: A file of it was not closed, or could not be written: see `note`.
         note: What of the run is missing, and why; what of its attributes does not fit its column.
+        ends: Who ended each connection first: ``c1 client``, ``c2 broker``; in the order of the ends.
+        touched: The connections at which a fault acted, or which the broker lost or cut.
+        memory_peak: Most resident memory of the client's process during the run, bytes; None in process, or
+            where the system does not tell.
+        may: What the client may do besides, by its hello: words of its contract.
+        findings: The rules for all runs that this one violated; behind a colon the word that allows it.
     """
 
     run: str
@@ -66,6 +72,11 @@ class RunRow(msgspec.Struct, frozen=True, kw_only=True):
     ended: bool = False
     torn: bool = False
     note: str = ""
+    ends: tuple[str, ...] = ()
+    touched: tuple[str, ...] = ()
+    memory_peak: int | None = None
+    may: tuple[str, ...] = ()
+    findings: tuple[str, ...] = ()
 
 
 class FrameRow(msgspec.Struct, frozen=True, gc=False):
@@ -173,6 +184,7 @@ def json_schema() -> dict[str, Any]:
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "fakebrokers journal",
         "version": SCHEMA_VERSION,
+        "minor": SCHEMA_MINOR,
         "properties": {
             table: {"type": "array", "items": {"$ref": f"#/$defs/{row.__name__}"}}
             for table, row in TABLES.items()

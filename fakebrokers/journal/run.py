@@ -25,7 +25,7 @@ from fakebrokers.journal.rows import MARK, RunRow
 from fakebrokers.journal.secrets import REDACTED, without_secrets
 from fakebrokers.journal.segment import Segment
 
-Outcome = Literal["invoke", "ok", "fail", "info"]
+Outcome = Literal["invoke", "ok", "fail", "info", "event"]
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@+,=-]{0,199}")
 _ATTRIBUTES = frozenset(RunRow.__struct_fields__) - {"run", "name"}

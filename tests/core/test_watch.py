@@ -27,6 +27,9 @@ class Onlooker:
     def handed_over(self, connection: str, data: Any) -> None:
         self.rows.append(("handed over", data))
 
+    def reads(self, connection: str, goes_on: bool) -> None:
+        self.rows.append(("reads", goes_on))
+
     def ended(self, connection: str, by: End, how: str) -> None:
         self.rows.append(("ended", by))
 
@@ -50,6 +53,22 @@ def test_both_ways_and_both_ends(in_memory: bool) -> None:
         assert b"orders" in b"".join(seen.of("written"))
         assert b"advertised_host" in b"".join(seen.of("handed over"))
         assert seen.of("ended")[0] == "broker", "it hangs up behind the answer to Close"
+
+    asyncio.run(work())
+
+
+def test_a_broker_that_reads_no_more_says_so() -> None:
+    async def work() -> None:
+        seen = Onlooker()
+        broker = RabbitMQStream()
+        broker.watcher = seen
+        async with broker:
+            client = StreamClient(Runtime(Network({})), [f"{broker.host}:{broker.port}"])
+            await client.connect(5.0)
+            assert seen.of("reads") == []
+            broker.kill("c1", "half-open")
+            assert seen.of("reads") == [False]
+            client.abort()
 
     asyncio.run(work())
 

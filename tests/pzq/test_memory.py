@@ -346,6 +346,9 @@ class Onlooker:
     def handed_over(self, connection: str, data: Any) -> None:
         self.rows.append(("handed over", connection, data))
 
+    def reads(self, connection: str, goes_on: bool) -> None:
+        self.rows.append(("reads", connection, goes_on))
+
     def ended(self, connection: str, by: End, how: str) -> None:
         self.rows.append(("ended", connection, by))
 

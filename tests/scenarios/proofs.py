@@ -56,7 +56,7 @@ def working_mode(item: Scenario) -> Mode:
     """How the reference client passes: as far as possible in memory, else over sockets."""
     reasons = []
     for mode in dict.fromkeys([mode_of(item), Mode.SOCKETS]):
-        judgement = run(item, None, mode)
+        judgement = run(item, None, mode, invariants=True)
         if judgement.verdict in GOOD:
             return mode
         reasons.append(f"{mode}: {judgement.verdict}: {judgement.reason}")

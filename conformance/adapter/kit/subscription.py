@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import itertools
 import time
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from .bodies import report_body
@@ -77,20 +77,35 @@ class Subscription:
     async def deliver(self, body: Body, *, native: Any = None, **details: Any) -> None:
         """Report one message and do what the script wants; await it inside the library's async callback."""
         ref, ordinal = self.record(body, native=native, **details)
-        seconds = self._sleep_s(ordinal)
-        if self._plan.get("block"):
-            time.sleep(seconds)  # on the library's thread, because the script asked for just that
-        elif seconds:
-            await asyncio.sleep(seconds)
-        await self._inner_ops(ref)
-        self._raise_if_wanted(ordinal)
+        with self._told_at_its_end(ref, ordinal):
+            seconds = self._sleep_s(ordinal)
+            if self._plan.get("block"):
+                time.sleep(seconds)  # on the library's thread, because the script asked for just that
+            elif seconds:
+                await asyncio.sleep(seconds)
+            await self._inner_ops(ref)
+            self._raise_if_wanted(ordinal)
 
     def deliver_blocking(self, body: Body, *, native: Any = None, **details: Any) -> None:
         """The same for a library that calls back on a thread of its own."""
         ref, ordinal = self.record(body, native=native, **details)
-        time.sleep(self._sleep_s(ordinal))
-        asyncio.run_coroutine_threadsafe(self._inner_ops(ref), self._adapter.loop).result()
-        self._raise_if_wanted(ordinal)
+        with self._told_at_its_end(ref, ordinal):
+            time.sleep(self._sleep_s(ordinal))
+            asyncio.run_coroutine_threadsafe(self._inner_ops(ref), self._adapter.loop).result()
+            self._raise_if_wanted(ordinal)
+
+    @contextmanager
+    def _told_at_its_end(self, ref: str, ordinal: int) -> Iterator[None]:
+        """Tell when the callback of a message has ended, if it takes time."""
+        raised = False
+        try:
+            yield
+        except CallbackError:
+            raised = True
+            raise
+        finally:
+            if self._sleep_s(ordinal) or self._plan.get("do"):
+                self._adapter.emit("returned", sub=self.sub, ref=ref, raised=raised)
 
     def _sleep_s(self, ordinal: int) -> float:
         """How long the callback of this message takes."""

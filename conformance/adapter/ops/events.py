@@ -68,6 +68,18 @@ class DoneEvent(Incoming, frozen=True):
     error: Error | None = None
 
 
+class ReturnedEvent(Incoming, frozen=True):
+    """The callback of a message has ended; told where it sleeps or runs ops, else it ends with the message.
+
+    Attributes:
+        raised: It failed, as was ordered.
+    """
+
+    sub: str
+    ref: str
+    raised: bool = False
+
+
 class LateEvent(Incoming, frozen=True):
     """An answer came after a time-out, if the library shows it."""
 
@@ -88,6 +100,7 @@ EVENTS: Mapping[str, type] = {
     "error": ErrorEvent,
     "outcome": OutcomeEvent,
     "done": DoneEvent,
+    "returned": ReturnedEvent,
     "late": LateEvent,
     "note": NoteEvent,
 }

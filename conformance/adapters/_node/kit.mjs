@@ -121,11 +121,17 @@ export class Subscription {
     else this.#buffer.push(message), this.#filled()
     const { sleep_on = [ordinal], block, raise_on = [] } = this.#plan
     const sleep_ms = sleep_on.includes(ordinal) ? (this.#plan.sleep_ms ?? 0) : 0
-    if (sleep_ms && block) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, sleep_ms)
-    else if (sleep_ms) await sleep(sleep_ms)
-    await this.#innerOps(ref)
-    if (raise_on.includes(ordinal)) throw new CallbackError(`raise_on ${ordinal}`)
-    this.#adapter.trip("message")
+    let raised = true
+    try {
+      if (sleep_ms && block) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, sleep_ms)
+      else if (sleep_ms) await sleep(sleep_ms)
+      await this.#innerOps(ref)
+      if (raise_on.includes(ordinal)) throw new CallbackError(`raise_on ${ordinal}`)
+      this.#adapter.trip("message")
+      raised = false
+    } finally {
+      if (sleep_ms || this.#plan.do?.length) this.#adapter.emit("returned", { sub: this.sub, ref, raised })
+    }
   }
 
   async #innerOps(ref) {

@@ -10,6 +10,7 @@ from conformance.reference.kit import ClientError
 Headers = Sequence[tuple[str, str]]
 
 HEAD_MAX = 64 * 1024
+VERSION = b"HTTP/"  #: what every response begins with
 CHUNKED = -1
 
 
@@ -66,6 +67,8 @@ class ResponseReader:
     def feed(self, data: bytes) -> Response | None:
         """Take in bytes; the response once it is whole. Raises `ClientError` (protocol)."""
         self._buffer += data
+        if self._head is None and not VERSION.startswith(self._buffer[: len(VERSION)]):
+            raise ClientError("protocol", f"no response: {bytes(self._buffer[:40])!r}")
         if self._head is None and not self._read_head():
             return None
         head = self._head

@@ -96,6 +96,11 @@ def options_of(frame: Frame) -> dict[str, int] | None:
     }
 
 
+def _number_or_guid(guid: bytes, number: int) -> int | bytes:
+    """By what a message is acknowledged: its number, or the GUID that the client has made (chapter 2)."""
+    return number if not guid[0] and not any(guid[4:]) else guid
+
+
 class Tracking:
     """One pass over a connection."""
 
@@ -257,7 +262,7 @@ class Tracking:
             if content is None:
                 self.facts.broken.append((at, "properties or payload of a message cannot be read"))
                 continue
-            place = (handle.uri, "", message.key)
+            place = (handle.uri, "", _number_or_guid(message.guid, message.correlation_id))
             self.facts.written.append(
                 Written(self.conn, at, place, content.payload, False, properties_of(content))
             )
@@ -265,12 +270,12 @@ class Tracking:
     def _ack(self, frame: Ack, at: Moment) -> None:
         for message in frame.messages:
             handle = self._handles.get(message.queue_id & 0xFFFFFFFF)
-            if handle is None or not any(message.key):
+            if handle is None:
                 continue
             known = message.status in set(AckStatus)
             code = AckStatus(message.status).name if known else AckStatus.UNKNOWN.name
             stored = message.status == AckStatus.SUCCESS
-            place = (handle.uri, "", message.key)
+            place = (handle.uri, "", message.correlation_id or message.guid)
             self.facts.settled.append(Settled(self.conn, at, place, stored, None if stored else code))
 
     def _push(self, frame: Push, at: Moment) -> None:

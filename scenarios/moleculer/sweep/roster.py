@@ -7,11 +7,11 @@ from typing import Any
 
 from conformance.sweep.case import Case
 from conformance.sweep.tape import Moment
-from fakebrokers.moleculer.packets import Disconnect, Heartbeat, Info, Packet
+from fakebrokers.moleculer.packets import Disconnect, Heartbeat, Info
+from scenarios.moleculer.sweep.tracking import version_of
 
 DEFAULT_TIMEOUT_S = 30.0
 LATE_S = 1.5  #: what a client may take to miss a node, behind the time-out
-VERSION = "5"
 
 
 class Member:
@@ -65,6 +65,7 @@ def members(case: Case, until: Moment, timeout_s: float) -> dict[str, Member | N
 
 def _heard(case: Case, until: Moment) -> Iterator[tuple[Moment, Any]]:
     """The packets about nodes that the client was handed, in order."""
+    version = version_of(seen for conn in case.conns.values() for seen in conn.frames)
     rows = [
         (seen.at, seen.frame)
         for conn in case.conns.values()
@@ -72,14 +73,8 @@ def _heard(case: Case, until: Moment) -> Iterator[tuple[Moment, Any]]:
         if isinstance(seen.frame, Info | Heartbeat | Disconnect) and seen.at < until
     ]
     for at, packet in sorted(rows, key=lambda row: row[0]):
-        if packet.ver == version_of(case) and isinstance(packet.sender, str):
+        if packet.ver == version and isinstance(packet.sender, str):
             yield at, packet
-
-
-def version_of(case: Case) -> str:
-    """Of the protocol that the client speaks, and that of packets which it has to take in."""
-    said = (seen.frame for conn in case.conns.values() for seen in conn.of("in"))
-    return next((str(frame.ver) for frame in said if isinstance(frame, Packet)), VERSION)
 
 
 def _options(case: Case) -> Mapping[str, Any]:
@@ -98,7 +93,9 @@ def wrong_roster(case: Case, told: Mapping[str, Any], begun: Moment, ended: Mome
     timeout_s = options.get("heartbeat_timeout_s", DEFAULT_TIMEOUT_S)
     own = options.get("node_id")
     rows = {row["id"]: row for row in told["nodes"]}
-    problems = [_difference(case, rows, moment, timeout_s, own) for moment in (begun, ended)]
+    since_s = begun.t - case.slack_s
+    late = [at for at, _ in _heard(case, ended) if case.slack_s and since_s <= at.t]  # it need not know them
+    problems = [_difference(case, rows, moment, timeout_s, own) for moment in (begun, ended, *late)]
     return problems[0] if all(problems) else ""
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import Any
 
 from msgspec import UNSET
@@ -10,7 +10,7 @@ from msgspec import UNSET
 from conformance.sweep.acts.inside import opened
 from conformance.sweep.facts import Dropped, Facts, Question
 from conformance.sweep.tape import Moment
-from conformance.sweep.view import Agreed, Conn
+from conformance.sweep.view import Agreed, Conn, Seen
 from fakebrokers.core.frames import Frame, kind_of
 from fakebrokers.moleculer.nats.frames import Err, Msg, NatsPing, NatsPong, Pub, ServerInfo, Sub
 from fakebrokers.moleculer.packets import Disconnect, Discover, Info, Packet, Ping, Pong, Request, Response
@@ -31,11 +31,11 @@ class Tracking:
     def __init__(self, conn: Conn, facts: Facts) -> None:
         self.conn = conn
         self.facts = facts
+        self._version = VERSION
         self._node = ""  #: of the client
         self._instance: Any = None  #: the same, as it has told others
         self._pings = 0  #: of the client to the server, without an answer
         self._said = False  #: the client has said something to others
-        self._listened: Moment | None = None  #: when it subscribed last
         self._listens = False
         self._known: set[Hashable] = set()  #: answered requests whose answers are streams
         self._steps: dict[tuple[str, type], Callable[[Any, str, Moment], object]] = {
@@ -62,20 +62,22 @@ class Tracking:
 
     def run(self) -> None:
         """Note everything."""
-        frames = []
-        for seen in self.conn.frames:
-            topic = seen.frame.subject if isinstance(seen.frame, Pub | Msg) else ""
-            frame = opened(seen.frame)
-            frames.append(seen._replace(frame=frame))
+        plain = self.conn.frames
+        self.conn.frames = [seen._replace(frame=opened(seen.frame)) for seen in plain]
+        self._version = version_of(self.conn.frames)
+        for seen, carrier in zip(self.conn.frames, plain, strict=True):
+            topic = carrier.frame.subject if isinstance(carrier.frame, Pub | Msg) else ""
+            frame = seen.frame
             if seen.direction == "out" and isinstance(frame, Packet) and not self._counts(frame, topic):
                 self._meet_itself(frame, seen.at)
                 continue
             if seen.direction == "in" and topic:
-                self._speaks(frame)
+                if self.conn.ready is None and self._listens and self._pings <= 0:
+                    self.conn.ready = seen.at  # it does not ask whether the server has taken this in
+                self._said = True
             step = self._steps.get((seen.direction, type(frame)))
             if step is not None:
                 step(frame, topic, seen.at)
-        self.conn.frames = frames
 
     def _counts(self, packet: Packet, topic: str) -> bool:
         """Whether a node has to take a packet in: it is of this version, of somebody else, and for it."""
@@ -84,20 +86,8 @@ class Tracking:
         if parts is None or parts.command.removesuffix("B") != packet.COMMAND:
             return False
         return (
-            packet.ver == (self.facts.version or VERSION)
-            and isinstance(packet.sender, str)
-            and packet.sender != ""
-            and not own
+            packet.ver == self._version and isinstance(packet.sender, str) and packet.sender != "" and not own
         )
-
-    def _speaks(self, frame: Frame) -> None:
-        """The client says something to others. The server takes its subscriptions in before that, so one
-        that does not wait for a word of the server behind them is ready too."""
-        if self.conn.ready is None and self._listened is not None and self._pings <= 0:
-            self.conn.ready = self._listened
-        self._said = True
-        if isinstance(frame, Packet):
-            self.facts.version = self.facts.version or str(frame.ver)
 
     # the server
 
@@ -116,7 +106,6 @@ class Tracking:
 
     def _listen(self, frame: Any, topic: str, at: Moment) -> None:
         self._listens = True
-        self._listened = at
         parts = topic_of(frame.subject)
         if parts is not None and parts.command == "RES":
             self._node = parts.rest
@@ -209,6 +198,12 @@ class Tracking:
         parts = topic_of(topic)
         if parts is not None and parts.rest:
             self._answer_back(("DISCOVER", parts.rest), frame, at, only=False)
+
+
+def version_of(frames: Iterable[Seen]) -> str:
+    """The version of the protocol in which a client speaks."""
+    said = (seen.frame for seen in frames if seen.direction == "in")
+    return next((str(frame.ver) for frame in said if isinstance(frame, Packet)), VERSION)
 
 
 def code_of(answer: Response) -> Any:

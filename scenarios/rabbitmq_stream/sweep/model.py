@@ -56,9 +56,10 @@ from fakebrokers.rabbitmq_stream.frames import (
     Unsubscribe,
     UnsubscribeResponse,
 )
-from scenarios.rabbitmq_stream.sweep.records import plain
+from scenarios.rabbitmq_stream.sweep.records import plain_content
 from scenarios.rabbitmq_stream.sweep.tracking import Tracking
 
+SINGLE = "single-active-consumer"  #: the property of a subscription that makes it one
 LARGEST = 64 << 20  #: bytes of a frame that a correct client lets in
 DELIVER_HEAD = 9  #: bytes of a Deliver in front of its chunk
 COMMITTED = 8  #: further ones in version 2
@@ -107,7 +108,7 @@ OPS = {
     "rmqs.delete": Asks(Delete, lambda args, frame: frame.stream == args["target"]),
     "rmqs.metadata": Asks(
         Metadata,
-        lambda args, frame: list(frame.streams) == list(args["targets"]),
+        lambda args, frame: set(frame.streams) <= set(args["targets"]),  # some ask for one after the other
         whereabouts,
         apt=lambda args, answer: sorted(args["targets"]) == sorted(entry.stream for entry in answer.streams),
     ),
@@ -161,6 +162,7 @@ class StreamModel(Model):
     protocol = "rabbitmq-stream"
     is_log = True
     crediting = ("rmqs.credit",)
+    creating = ("rmqs.create",)
     dropping = ("rmqs.delete_publisher",)
     storing = ("rmqs.store_offset",)
     size_field = 4
@@ -237,12 +239,21 @@ class StreamModel(Model):
             properties["name"] = options["name"]
         return {"properties": properties, "credit": options.get("credit", 10)}
 
+    def content(self, body: bytes, form: str) -> bytes:
+        return plain_content(body) if form == "amqp" else body
+
+    def holds(self, name: str, asked: Any, ordered: Any) -> bool:
+        """The name of a consumer is needed for a single active one only (document, Subscribe)."""
+        if name == "properties" and SINGLE not in ordered:
+            ordered = {key: value for key, value in ordered.items() if key != "name" or key in asked}
+        return super().holds(name, asked, ordered)
+
     def place(self, args: Args, key: Any) -> tuple[Hashable, ...]:
         return args["target"], args.get("name") or "", int(key)
 
     def stored(self, broker: Any) -> dict[str, list[tuple[Any, bytes]]]:
         return {
-            name: [(message.offset, plain(bytes(message.body))) for message in broker.messages(name)]
+            name: [(message.offset, bytes(message.body)) for message in broker.messages(name)]
             for name in broker.stream_names
         }
 

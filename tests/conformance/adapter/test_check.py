@@ -45,6 +45,7 @@ def test_a_good_adapter_passes() -> None:
     [
         ("Liar", "honesty", "fakebrokers.no_such_op ok after"),
         ("Boasting", "honesty", "declares capabilities that do not exist: teleport"),
+        ("Promising", "honesty", "its contract has words that do not exist: flies"),
         ("Miscounting", "order", "has n 6"),
         ("Twice", "order", "which is not open"),
         ("Garbling", "bodies", "came back as"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import mmap
 import os
 import signal
 import sys
@@ -15,7 +16,7 @@ import pytest
 
 from conformance.adapter.base import AdapterFailed
 from conformance.adapter.messages import LINE_BYTES_MAX
-from conformance.adapter.process import ProcessAdapter, process_facts
+from conformance.adapter.process import ProcessAdapter, forget_peak, process_facts
 
 HERE = Path(__file__).parent
 TOY = [sys.executable, str(HERE / "toy_adapter.py")]
@@ -150,6 +151,18 @@ async def test_gaps_in_n_are_violations() -> None:
         await adapter.call("state", {"session": "s"})
         await adapter.call("state", {"session": "s"})
         assert adapter.violations == ["line 5 has n 6"]
+
+
+@pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="no /proc with clear_refs")
+def test_the_peak_of_a_process_can_be_forgotten() -> None:
+    size = 32 << 20
+    with mmap.mmap(-1, size) as held:
+        held.write(bytes(size))
+    high = process_facts(os.getpid()).peak_bytes
+    forget_peak(os.getpid())
+    low = process_facts(os.getpid()).peak_bytes
+    assert high is not None and low is not None
+    assert high >= low + size // 2
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="no /proc")

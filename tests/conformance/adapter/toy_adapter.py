@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 import time
-from typing import Any
+from typing import Any, ClassVar
 
 from conformance.adapter.kit import AdapterBase, Failure, Subscription, body_bytes, op, run
 
@@ -136,6 +136,12 @@ class Boasting(Toy):
     """Declares a capability that nobody knows."""
 
     caps = "teleport"
+
+
+class Promising(Toy):
+    """Its contract has a word that nobody knows."""
+
+    contract: ClassVar = {"waits": False, "flies": True}
 
 
 class Twice(Toy):

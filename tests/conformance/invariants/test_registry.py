@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import msgspec
 import pytest
 
-from conformance.invariants import judge
-from conformance.invariants.registry import INVARIANTS, Invariant, Violation
+from conformance.adapter.contract import Contract
+from conformance.invariants import findings, judge
+from conformance.invariants.registry import INVARIANTS, Invariant, May, Violation
 from conformance.sweep.case import Case
 from conformance.sweep.run import runner
 from conformance.sweep.specs import Spec
@@ -44,6 +46,50 @@ def test_the_first_finding_of_a_rule_is_enough(case: Case, monkeypatch: pytest.M
     monkeypatch.setitem(INVARIANTS, "often", Invariant("often", "Is violated twice.", often))
     [finding] = judge(case)
     assert (finding.detail, finding.rows) == ("once", (START.row,))
+
+
+def perhaps(case: Case) -> Iterator[Violation]:
+    """A contract may allow it."""
+    yield May("waits", "it waited"), START
+
+
+def at_last(case: Case) -> Iterator[Violation]:
+    """A contract may allow some of it."""
+    yield (May("waits", "it waited"),)
+    yield ("it slept",)
+
+
+def with_contract(case: Case, **words: bool) -> Case:
+    assert case.contract.hello is not None
+    case.contract = Contract(msgspec.structs.replace(case.contract.hello, contract=words))
+    return case
+
+
+@pytest.mark.parametrize(
+    ("words", "allowed"), [({"waits": True}, "waits"), ({"waits": False}, ""), ({}, "waits")]
+)
+def test_a_contract_allows_what_it_does_not_deny(
+    case: Case, words: dict[str, bool], allowed: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(INVARIANTS, "perhaps", Invariant("perhaps", "May be.", perhaps))
+    [finding] = findings(with_contract(case, **words))
+    assert (finding.name, finding.allowed, finding.rows) == ("perhaps", allowed, (START.row,))
+    assert [each.name for each in judge(case)] == ([] if allowed else ["perhaps"])
+
+
+def test_what_is_allowed_hides_nothing_that_is_not(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(INVARIANTS, "at last", Invariant("at last", "Some of it.", at_last))
+    [finding] = judge(with_contract(case, waits=True))
+    assert finding.detail == "it slept"
+
+
+def test_a_capability_that_is_missing_allows_too(case: Case) -> None:
+    assert case.contract.hello is not None
+    assert case.contract.hello.can("ack_timeout")
+    assert not case.contract.allows("ack_timeout")
+    case.contract = Contract(msgspec.structs.replace(case.contract.hello, caps={}))
+    assert case.contract.allows("ack_timeout")
+    assert not case.contract.allows("lazy_subscribe")
 
 
 def test_of_a_client_that_is_gone_nothing_else_is_said(case: Case) -> None:

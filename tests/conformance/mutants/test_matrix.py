@@ -45,7 +45,7 @@ def test_only_mutants_that_break_what_the_scenario_rests_on_are_tried() -> None:
 def test_a_failure_in_the_preparation_is_no_kill(monkeypatch: pytest.MonkeyPatch) -> None:
     scenario = _scenario("RMQS-3.06")
 
-    def judged(one: Scenario, mutant: Any = None, mode: Any = None) -> matrix.Judgement:
+    def judged(one: Scenario, mutant: Any = None, mode: Any = None, **more: Any) -> matrix.Judgement:
         if mutant is None:
             return matrix.Judgement(one, Verdict.PASS)
         return matrix.Judgement(one, Verdict.FAIL, reason="connect works (preparation)", tags=("setup",))
@@ -57,9 +57,7 @@ def test_a_failure_in_the_preparation_is_no_kill(monkeypatch: pytest.MonkeyPatch
 
 
 def test_nothing_counts_where_the_reference_fails(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        matrix, "run", lambda one, mutant=None, mode=None: matrix.Judgement(one, Verdict.FAIL, reason="no")
-    )
+    monkeypatch.setattr(matrix, "run", lambda one, *_, **__: matrix.Judgement(one, Verdict.FAIL, reason="no"))
     row = prove(_scenario("RMQS-3.06"), [find_mutant("rabbitmq-stream", "no-confirm-timeout")])
     assert (row.reference, row.killed_by) == (Verdict.FAIL, [])
     document = Matrix([row]).document()

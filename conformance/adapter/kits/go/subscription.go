@@ -54,7 +54,8 @@ func (s *Subscription) Deliver(message Message) {
 	}
 	s.mutex.Unlock()
 
-	if s.plan.SleepOn == nil || slices.Contains(s.plan.SleepOn, ordinal) {
+	sleeps := s.plan.SleepMS > 0 && (s.plan.SleepOn == nil || slices.Contains(s.plan.SleepOn, ordinal))
+	if sleeps {
 		time.Sleep(milliseconds(s.plan.SleepMS))
 	}
 	wanted := slices.Clone(s.plan.Do)
@@ -65,6 +66,9 @@ func (s *Subscription) Deliver(message Message) {
 	for index, inner := range wanted {
 		answer := s.adapter.attempt(&Call{request: inner, begun: func() {}})
 		s.adapter.Emit("done", with(answer, Fields{"sub": s.sub, "ref": ref, "index": index, "op": inner.Op}))
+	}
+	if sleeps || len(s.plan.Do) > 0 {
+		s.adapter.Emit("returned", Fields{"sub": s.sub, "ref": ref, "raised": false})
 	}
 }
 
