@@ -68,13 +68,13 @@ class Case:
         self.ended_s = 0.0
         self.slack_s = 0.0
 
+    def may_precede(self, first: Moment, second: Moment) -> bool:
+        """Whether the client may have had the first when it did the second."""
+        return first < second or (self.slack_s > 0 and first.t - self.slack_s < second.t)
+
     def before(self, first: Moment, second: Moment) -> bool:
         """Whether the client has certainly seen the first when it did the second."""
         return first < second and (not self.slack_s or second.t - first.t > self.slack_s)
-
-    def may_precede(self, first: Moment, second: Moment) -> bool:
-        """Whether the client may have had the first when it did the second."""
-        return first < second or first.t - second.t < self.slack_s
 
     @property
     def model(self) -> Model:

@@ -286,7 +286,6 @@ class Facts:
         asked_back: Those of the server.
         misused: Frames of the client for something that it does not have; with a sentence.
         broken: Frames of the client that can be read, and contradict themselves or an earlier one.
-        version: What the client speaks, where it says so with each message.
         wrong: Answers of the client that do not say what the server has asked for; with a sentence.
     """
 
@@ -295,7 +294,6 @@ class Facts:
     misused: list[tuple[Moment, str]] = field(default_factory=list)
     broken: list[tuple[Moment, str]] = field(default_factory=list)
     wrong: list[tuple[Moment, str]] = field(default_factory=list)
-    version: str = ""
     written: list[Written] = field(default_factory=list)
     settled: list[Settled] = field(default_factory=list)
     ids: list[IdUse] = field(default_factory=list)

@@ -29,7 +29,7 @@ from conformance.sweep.room import room_of
 from conformance.sweep.specs import Spec, from_json, to_json
 from fakebrokers.errors import UsageError
 
-LANES = 16  #: runs side by side, of all clients; they wait most of the time
+LANES = 20  #: runs side by side, of all clients; they wait most of the time
 LONGEST_S = 240.0  #: no further run is begun behind that
 SPECS, EXPECTED = ".specs", ".toml"
 

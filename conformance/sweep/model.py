@@ -215,6 +215,10 @@ class Model(ABC):
         """What a subscription with these options asks for besides its start, as in `Window.settings`."""
         return {}
 
+    def is_same(self, told: bytes, due: bytes) -> bool:
+        """Whether what a listener was told is what it was due."""
+        return told == due
+
     def content(self, body: bytes, form: str) -> bytes:
         """What the application gave for a body on the wire, in a format of its client (`Hello.formats`)."""
         return body
@@ -244,10 +248,6 @@ class Model(ABC):
     def due(self, case: Any, args: Args, begun: Moment) -> list[tuple[Moment, Record]]:
         """What has to be surfaced to whom an op of `listening` has begun; by its ``sub``, in this order."""
         return []
-
-    def is_same(self, told: Any, body: bytes) -> bool:
-        """Whether a body that was told otherwise than it came says the same."""
-        return False
 
     def stored(self, broker: Any) -> dict[str, list[tuple[Any, bytes]]]:
         """What the broker has at the end, by target: position and body."""

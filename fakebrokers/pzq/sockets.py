@@ -16,8 +16,7 @@ import zmq
 
 from fakebrokers.core.connection import Connection
 from fakebrokers.core.driver import Driver
-from fakebrokers.core.session import Session
-from fakebrokers.core.watch import End
+from fakebrokers.core.session import HangUp, Session
 from fakebrokers.core.wire import Wire
 from fakebrokers.pzq.codec import PzqCodec, SendCodec
 from fakebrokers.pzq.frames import Parts
@@ -52,7 +51,8 @@ class RouterListener(ZmqListener):
         super().drop()
         peers, self._peers = self._peers, {}
         for connection in peers.values():
-            _tell_end(self.driver, connection, "broker")
+            if self.driver.watcher is not None:
+                self.driver.watcher.ended(connection.name, "broker", HangUp.FIN)
             self.engine.lost(connection, self.driver.loop.time(), "socket closed")
 
     def _receive(self, socket: zmq.Socket[bytes]) -> None:
@@ -73,9 +73,10 @@ class RouterListener(ZmqListener):
         now = self.driver.loop.time()
         if len(self._peers) >= _PEERS:
             self._forget(next(iter(self._peers)), "silent for long")
-        return _accepted(
-            self.driver, self.engine.accept(self.wire, session, codec, _Peer(self, routing_id), now, who)
-        )
+        connection = self.engine.accept(self.wire, session, codec, _Peer(self, routing_id), now, who)
+        if self.driver.watcher is not None:
+            self.driver.watcher.accepted(connection.name, str(session.describe()["socket"]))
+        return connection
 
     def send_to(self, routing_id: bytes, units: list[Parts]) -> None:
         """Send to one peer. As with the daemon, what finds its pipe full is lost."""
@@ -96,7 +97,8 @@ class RouterListener(ZmqListener):
     def _forget(self, routing_id: bytes, why: str) -> None:
         connection = self._peers.pop(routing_id, None)
         if connection is not None:
-            _tell_end(self.driver, connection, "client")
+            if self.driver.watcher is not None:
+                self.driver.watcher.ended(connection.name, "client", "")
             self.engine.lost(connection, self.driver.loop.time(), why)
 
 
@@ -147,9 +149,9 @@ class DealerListener(ZmqListener):
         if self._connection is None:
             session = self._new_session(self.room)
             now = self.driver.loop.time()
-            self._connection = _accepted(
-                self.driver, self.engine.accept(self.wire, session, SendCodec(), self, now, self.endpoint)
-            )
+            self._connection = self.engine.accept(self.wire, session, SendCodec(), self, now, self.endpoint)
+            if self.driver.watcher is not None:
+                self.driver.watcher.accepted(self._connection.name, str(session.describe()["socket"]))
             self.driver.finish_step()
 
     def drop(self) -> None:
@@ -157,7 +159,8 @@ class DealerListener(ZmqListener):
         self._backlog.clear()
         connection, self._connection = self._connection, None
         if connection is not None:
-            _tell_end(self.driver, connection, "broker")
+            if self.driver.watcher is not None:
+                self.driver.watcher.ended(connection.name, "broker", HangUp.FIN)
             self.engine.lost(connection, self.driver.loop.time(), "socket closed")
 
     def room(self) -> bool:
@@ -206,18 +209,6 @@ class DealerListener(ZmqListener):
             if self.driver.watcher is not None:
                 self.driver.watcher.written(self._connection.name, unit)
             self.engine.receive(self._connection, unit, self.driver.loop.time())
-
-
-def _accepted(driver: Driver, connection: Connection) -> Connection:
-    """Tell the onlooker of a connection that the engine has taken."""
-    if driver.watcher is not None:
-        driver.watcher.accepted(connection.name, str(connection.session.describe()["socket"]))
-    return connection
-
-
-def _tell_end(driver: Driver, connection: Connection, by: End) -> None:
-    if driver.watcher is not None:
-        driver.watcher.ended(connection.name, by, "")
 
 
 def _who(frame: zmq.Frame) -> str:

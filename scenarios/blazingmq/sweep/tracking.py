@@ -272,7 +272,7 @@ class Tracking:
             if content is None:
                 self.facts.broken.append((at, "properties or payload of a message cannot be read"))
                 continue
-            place = (handle.uri, "", message.key)
+            place = (handle.uri, "", _number_or_guid(message.guid, message.correlation_id))
             self.facts.written.append(
                 Written(self.conn, at, place, content.payload, False, properties_of(content))
             )
@@ -280,12 +280,12 @@ class Tracking:
     def _ack(self, frame: Ack, at: Moment) -> None:
         for message in frame.messages:
             handle = self._handles.get(message.queue_id & 0xFFFFFFFF)
-            if handle is None or not any(message.key):
+            if handle is None:
                 continue
             known = message.status in set(AckStatus)
             code = AckStatus(message.status).name if known else AckStatus.UNKNOWN.name
             stored = message.status == AckStatus.SUCCESS
-            place = (handle.uri, "", message.key)
+            place = (handle.uri, "", message.correlation_id or message.guid)
             details = {"guid": message.guid.hex().upper(), "correlation": message.correlation_id}
             self.facts.settled.append(
                 Settled(self.conn, at, place, stored, None if stored else code, details=details)

@@ -7,9 +7,9 @@ from typing import Any
 
 from conformance.sweep.case import Case
 from conformance.sweep.tape import Moment
-from fakebrokers.moleculer.packets import Disconnect, Heartbeat, Info, Packet
+from fakebrokers.moleculer.packets import Disconnect, Heartbeat, Info
+from scenarios.moleculer.sweep.tracking import version_of
 
-VERSION = "5"  #: of a client that has said nothing yet
 DEFAULT_TIMEOUT_S = 30.0
 LATE_S = 1.5  #: what a client may take to miss a node, behind the time-out
 
@@ -67,7 +67,7 @@ def members(case: Case, until: Moment, timeout_s: float) -> dict[str, Member | N
 
 def _heard(case: Case, until: Moment) -> Iterator[tuple[Moment, Any]]:
     """The packets about nodes that the client was handed, in order."""
-    version = version_of(case)
+    version = version_of(seen for conn in case.conns.values() for seen in conn.frames)
     rows = [
         (seen.at, seen.frame)
         for conn in case.conns.values()
@@ -78,12 +78,6 @@ def _heard(case: Case, until: Moment) -> Iterator[tuple[Moment, Any]]:
     for at, packet in sorted(rows, key=lambda row: row[0]):
         if packet.ver == version and isinstance(packet.sender, str):
             yield at, packet
-
-
-def version_of(case: Case) -> str:
-    """Of the protocol that the client speaks, and that of packets which it has to take in."""
-    said = (seen.frame for conn in case.conns.values() for seen in conn.of("in"))
-    return next((str(frame.ver) for frame in said if isinstance(frame, Packet)), VERSION)
 
 
 def _options(case: Case) -> Mapping[str, Any]:

@@ -13,7 +13,7 @@ from conformance.sweep.facts import Record
 from conformance.sweep.tape import Moment
 from fakebrokers.moleculer.packets import Event, Info
 from fakebrokers.moleculer.services import matches
-from scenarios.moleculer.sweep.roster import version_of
+from scenarios.moleculer.sweep.tracking import version_of
 
 
 def due(case: Case, args: Mapping[str, Any], begun: Moment) -> list[tuple[Moment, Record]]:
@@ -21,7 +21,8 @@ def due(case: Case, args: Mapping[str, Any], begun: Moment) -> list[tuple[Moment
     own = _groups(case, args["event"])
     if args.get("group"):
         own.add(args["group"])  # it may be about to tell others so
-    found, version = [], version_of(case)
+    found = []
+    version = version_of(seen for conn in case.conns.values() for seen in conn.frames)
     for conn in case.conns.values():
         for seen in conn.of("out"):
             event = seen.frame

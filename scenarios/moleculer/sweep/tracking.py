@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import Any
 
 from msgspec import UNSET
@@ -10,7 +10,7 @@ from msgspec import UNSET
 from conformance.sweep.acts.inside import opened
 from conformance.sweep.facts import Announced, Dropped, Facts, Flow, Question, Sent
 from conformance.sweep.tape import Moment
-from conformance.sweep.view import Agreed, Conn
+from conformance.sweep.view import Agreed, Conn, Seen
 from fakebrokers.core.frames import Frame, kind_of
 from fakebrokers.moleculer.mqtt.frames import Subscribe as Topics
 from fakebrokers.moleculer.nats.frames import Err, NatsPing, NatsPong, Pub, ServerInfo, Sub
@@ -46,6 +46,7 @@ class Tracking:
     def __init__(self, conn: Conn, facts: Facts) -> None:
         self.conn = conn
         self.facts = facts
+        self._version = VERSION
         self._node = ""  #: of the client
         self._prefix = ""  #: of its topics
         self._ids: set[Hashable] = set()  #: of what the client has asked or sent
@@ -53,7 +54,6 @@ class Tracking:
         self._instance: Any = None  #: the same, as it has told others
         self._pings = 0  #: of the client to the server, without an answer
         self._said = False  #: the client has said something to others
-        self._listened: Moment | None = None  #: when it subscribed last
         self._listens = False
         self._known: set[Hashable] = set()  #: answered requests whose answers are streams
         self._steps: dict[tuple[str, type], Callable[[Any, str, Moment], object]] = {
@@ -82,16 +82,16 @@ class Tracking:
 
     def run(self) -> None:
         """Note everything."""
-        frames = []
-        for seen in self.conn.frames:
-            topic = topic_in(seen.frame)
-            frame = opened(seen.frame)
-            frames.append(seen._replace(frame=frame))
+        carriers = self.conn.frames
+        self.conn.frames = [seen._replace(frame=opened(seen.frame)) for seen in carriers]
+        self._version = version_of(self.conn.frames)
+        for seen, carrier in zip(self.conn.frames, carriers, strict=True):
+            topic, frame = topic_in(carrier.frame), seen.frame
             if seen.direction == "out" and isinstance(frame, Packet) and not self._counts(frame, topic):
                 self._meet_itself(frame, seen.at)
                 continue
             if seen.direction == "in" and topic:
-                self._speaks(seen.frame, frame, seen.at)
+                self._speaks(carrier.frame, seen.at)
                 self._sent(frame, topic, seen.at)
             step = self._steps.get((seen.direction, type(frame)))
             if step is not None:
@@ -105,20 +105,17 @@ class Tracking:
             return False
         if self._prefix and parts.prefix != self._prefix:
             return False
-        named = isinstance(packet.sender, str) and packet.sender != ""
-        return packet.ver == (self.facts.version or VERSION) and named and not own
+        return packet.ver == self._version and bool(packet.sender) and not own
 
-    def _speaks(self, carrier: Frame, frame: Frame, at: Moment) -> None:
-        """The client says something to others. The server takes its subscriptions in before that, so one
-        that does not wait for a word of the server behind them is ready too."""
+    def _speaks(self, carrier: Frame, at: Moment) -> None:
+        """The client says something to others, whether it has asked if the server has taken in what it
+        listens to, or not."""
         if self.conn.ready is None and not isinstance(carrier, Pub):
             self.conn.ready = at
             self.conn.signs = []
-        if self.conn.ready is None and self._listened is not None and self._pings <= 0:
-            self.conn.ready = self._listened
+        if self.conn.ready is None and self._listens and self._pings <= 0:
+            self.conn.ready = at
         self._said = True
-        if isinstance(frame, Packet):
-            self.facts.version = self.facts.version or str(frame.ver)
 
     def _sent(self, frame: Frame, topic: str, at: Moment) -> None:
         """What the client says to other nodes."""
@@ -130,7 +127,7 @@ class Tracking:
             Sent(self.conn, at, f"{parts.command}.{parts.rest}" if parts.rest else parts.command, frame)
         )
         wrong = problem(frame)
-        if frame.ver != (self.facts.version or VERSION) or (self._node and frame.sender != self._node):
+        if frame.ver != self._version or (self._node and frame.sender != self._node):
             wrong = f"{frame.COMMAND} of version {frame.ver!r} by {frame.sender!r}"
         if isinstance(frame, Request | Event) and getattr(frame, "seq", UNSET) in (UNSET, 0):
             key = frame.id, topic if parts.command == "EVENTB" else ""
@@ -159,7 +156,6 @@ class Tracking:
 
     def _listen(self, frame: Any, topic: str, at: Moment) -> None:
         self._listens = True
-        self._listened = at
         self._is_own(frame.subject)
 
     def _listens_to(self, frame: Any, topic: str, at: Moment) -> None:
@@ -324,3 +320,9 @@ class Tracking:
             self.facts.announced.append(Announced(self.conn, at, names))
         if parts is not None and parts.rest:
             self._answer_back(("DISCOVER", parts.rest), frame, at, only=False)
+
+
+def version_of(frames: Iterable[Seen]) -> str:
+    """The version of the protocol in which a client speaks."""
+    said = (seen.frame for seen in frames if seen.direction == "in")
+    return next((str(frame.ver) for frame in said if isinstance(frame, Packet)), VERSION)

@@ -56,7 +56,7 @@ from fakebrokers.rabbitmq_stream.frames import (
     Unsubscribe,
     UnsubscribeResponse,
 )
-from scenarios.rabbitmq_stream.sweep.records import plain
+from scenarios.rabbitmq_stream.sweep.records import plain_content
 from scenarios.rabbitmq_stream.sweep.tracking import Tracking
 
 SINGLE = "single-active-consumer"  #: the property of a subscription that makes it one
@@ -240,7 +240,7 @@ class StreamModel(Model):
         return {"properties": properties, "credit": options.get("credit", 10)}
 
     def content(self, body: bytes, form: str) -> bytes:
-        return plain(body) if form == "amqp" else body
+        return plain_content(body) if form == "amqp" else body
 
     def holds(self, name: str, asked: Any, ordered: Any) -> bool:
         """The name of a consumer is needed for a single active one only (document, Subscribe)."""
@@ -253,7 +253,7 @@ class StreamModel(Model):
 
     def stored(self, broker: Any) -> dict[str, list[tuple[Any, bytes]]]:
         return {
-            name: [(message.offset, plain(bytes(message.body))) for message in broker.messages(name)]
+            name: [(message.offset, bytes(message.body)) for message in broker.messages(name)]
             for name in broker.stream_names
         }
 

@@ -12,6 +12,7 @@ from struct import error, unpack_from
 from conformance.sweep.facts import Record
 from fakebrokers.rabbitmq_stream.chunk import MAGIC, Chunk, ChunkType
 
+DATA, VBIN8, VBIN32 = b"\x00\x53\x75", b"\xa0", b"\xb0"
 GZIP_WINDOW = 31
 AMQP_DATA = b"\x00\x53\x75"  #: a section of the type data begins (AMQP 1.0, 3.2.6)
 MOST_PLAIN = 64 << 20  #: bytes that a batch may announce
@@ -25,7 +26,7 @@ def records_of(chunk: Chunk) -> tuple[tuple[Record, ...], bool]:
         rows = list(_entries(chunk))
     except (error, IndexError, ValueError):
         return (), True
-    records = tuple(Record(at, plain(body), chunk.timestamp_ms) for at, body in rows if body is not None)
+    records = tuple(Record(at, body, chunk.timestamp_ms) for at, body in rows if body is not None)
     return records, len(records) < len(rows)
 
 
@@ -34,15 +35,6 @@ def wrapped(body: bytes) -> bytes:
     size = len(body)
     head = b"\xa0" + size.to_bytes(1, "big") if size < 256 else b"\xb0" + size.to_bytes(4, "big")
     return AMQP_DATA + head + body
-
-
-def plain(record: bytes) -> bytes:
-    """The body in a message of either format."""
-    if record.startswith(AMQP_DATA):
-        for border in (5, 8):  # behind a size of one byte, or of four
-            if wrapped(record[border:]) == record:
-                return record[border:]
-    return record
 
 
 def _entries(chunk: Chunk) -> Iterator[tuple[int, bytes | None]]:
@@ -89,6 +81,15 @@ def _batch(compression: int, count: int, plain_size: int, packed: bytes) -> list
     except (error, ValueError):
         return None
     return bodies if len(bodies) == count else None
+
+
+def plain_content(body: bytes) -> bytes:
+    """The one data section of an AMQP 1.0 message (part 3, 3.2.6: 0x75, binary); what is none as it is."""
+    if body[:4] == DATA + VBIN8 and len(body) == 5 + body[4]:
+        return body[5:]
+    if body[:4] == DATA + VBIN32 and len(body) == 8 + int.from_bytes(body[4:8]):
+        return body[8:]
+    return body
 
 
 def _exactly(data: bytes, at: int, size: int) -> bytes:

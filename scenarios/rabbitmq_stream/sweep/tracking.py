@@ -45,7 +45,7 @@ from fakebrokers.rabbitmq_stream.frames import (
     Tune,
     Unsubscribe,
 )
-from scenarios.rabbitmq_stream.sweep.records import plain, records_of
+from scenarios.rabbitmq_stream.sweep.records import records_of
 
 HANDSHAKE = (PeerProperties, SaslHandshake, SaslAuthenticate, Open, ExchangeCommandVersions)
 PUBLISHER, SUBSCRIPTION = "publisher", "subscription"
@@ -183,7 +183,7 @@ class Tracking:
         for one, span in zip(ids, spans(frame.entries), strict=False):
             body = None
             if not frame.entries[span.start] & 0x80:
-                body = plain(frame.entries[span.start + SIMPLE_HEADER : span.end])
+                body = frame.entries[span.start + SIMPLE_HEADER : span.end]
             place = self._place(frame.publisher_id, one)
             self.facts.written.append(Written(self.conn, at, place, body, is_named))
 
