@@ -10,6 +10,8 @@ from collections.abc import Callable
 from contextlib import redirect_stderr
 from functools import partial
 from pathlib import Path
+from typing import Any
+from uuid import uuid4
 
 from conformance.adapter.base import Adapter
 from conformance.adapter.kit import AdapterBase
@@ -26,6 +28,7 @@ from conformance.sweep.told import Heard
 from fakebrokers.core import memory, virtual
 from fakebrokers.journal.reader import read_run
 from fakebrokers.protocol import find_protocol
+from fakebrokers.proxy import Proxy
 
 STUCK_S = 60.0  #: real seconds after which a run is given up: a client in an endless loop
 LONGEST_S = 20_000.0  #: virtual seconds that a run may take
@@ -87,6 +90,7 @@ async def play(
     contract: str = "",
     folder: Path | None = None,
     client: str = "",
+    target: str = "",
 ) -> ChaosCase:
     """Run a schedule on the running loop.
 
@@ -95,21 +99,28 @@ async def play(
         in_memory: Whether the fake is reached through memory.
         longest_s: What a pause takes at most.
         contract, folder, client: As in `run`.
+        target: A real server, ``host:port``; "" for a fake.
     """
     room = room_of(schedule.protocol)
-    options = room.actions.options(schedule.params)
-    broker = find_protocol(schedule.protocol).load()(memory=in_memory, **options)
+    broker: Any
+    if target:
+        broker = Proxy(target, protocol=schedule.protocol)
+    else:
+        options = room.actions.options(schedule.params)
+        broker = find_protocol(schedule.protocol).load()(memory=in_memory, **options)
     journal = open_journal(schedule, folder, client=client)
     broker.journal.sink = journal
     broker.watcher = tape
     case = ChaosCase(schedule, tape.rows)
+    case.is_remote = bool(target)
     await adapter.start()
     looked = await adapter.call("stats")
     case.rest = looked.value if looked.ok else {}
     tape.rows.clear()
     broker.start()
     try:
-        scene = Scene(broker, adapter, tape, schedule, dict(room.nemeses), longest_s)
+        suffix = f"-{uuid4().hex[:8]}" if target else ""
+        scene = Scene(broker, adapter, tape, schedule, dict(room.nemeses), longest_s, suffix=suffix)
         workload = find_workload(schedule.workload)(scene, room.actions, schedule.params)
         if room.actions.forgets and schedule.params.get("consumers"):
             scene.notes["forgets"] = True
@@ -122,7 +133,7 @@ async def play(
         case.ops, case.notes, case.bands = scene.ops, scene.notes, scene.bands
         case.touched = frozenset(scene.killed.union(_met(case)))
         case.hits = len(scene.bands)
-        case.stored = case.model.stored(broker)
+        case.stored = {} if target else case.model.stored(broker)
     finally:
         case.ended_s = asyncio.get_running_loop().time()
         broker.stop()
