@@ -53,6 +53,7 @@ EVERY_S = 10.0  #: between two lines of progress where there is no terminal
 @click.option(
     "--target", metavar="HOST:PORT", help="A real server, through a proxy that disturbs the client."
 )
+@click.option("--toxiproxy", metavar="URL", help="Disturb it with the Toxiproxy behind this API instead.")
 @click.option("--shard", metavar="K/N", help="The K-th of N parts of the seeds.")
 @click.option("-n", "processes", type=click.IntRange(1, 64), help="Runs at once.")
 @click.option(
@@ -76,6 +77,7 @@ def chaos_command(
     nemeses: tuple[str, ...],
     contract: str,
     target: str | None,
+    toxiproxy: str | None,
     shard: str | None,
     processes: int | None,
     report: Path | None,
@@ -91,7 +93,9 @@ def chaos_command(
 
     if (client is None) == (adapter is None):
         raise UsageError("expected one of --client NAME and --adapter CMD")
-    subject = _subject(client, adapter, protocol, mutant, target or "")
+    if toxiproxy and not target:
+        raise UsageError("--toxiproxy needs --target: the server to stand in front of")
+    subject = _subject(client, adapter, protocol, mutant, target or "", toxiproxy or "")
     setting = _setting(subject, realism, workloads, nemeses)
     _check_contract(contract)
     console = Console(stderr=True, highlight=False, soft_wrap=True)
@@ -118,7 +122,12 @@ def chaos_command(
 
 
 def _subject(
-    client: str | None, adapter: str | None, protocol: str | None, mutant: str | None, target: str = ""
+    client: str | None,
+    adapter: str | None,
+    protocol: str | None,
+    mutant: str | None,
+    target: str = "",
+    toxiproxy: str = "",
 ) -> Subject:
     """The client that is asked for."""
     from conformance.adapters import registry
@@ -131,7 +140,7 @@ def _subject(
     if protocol is None:
         raise UsageError("say with --protocol what the client speaks")
     command = shlex.split(adapter) if adapter is not None else None
-    subject = Subject(protocol, client or "", mutant or "", command, target)
+    subject = Subject(protocol, client or "", mutant or "", command, target, toxiproxy)
     if mutant and subject.made is None and not target:
         raise UsageError(f"only `--client {REFERENCE}` has mutants")
     return subject
@@ -149,7 +158,9 @@ def _setting(subject: Subject, realism: str, workloads: tuple[str, ...], nemeses
     if subject.target and not room_of(subject.protocol).actions.remote:
         raise UsageError(f"there is no chaos in front of a real server of {subject.protocol}")
     remote = bool(subject.target)
-    setting = Setting(subject.protocol, Realism(realism), workloads, (), subject.is_process, remote)
+    setting = Setting(
+        subject.protocol, Realism(realism), workloads, (), subject.is_process, remote, bool(subject.toxiproxy)
+    )
     there = [name.rpartition(" ")[2] for name in available(setting, room_of(subject.protocol))]
     for name in nemeses:
         if name not in there:

@@ -15,6 +15,7 @@ from conformance.chaos.effects import BY_NAME, TEMPLATES, draw_fault, draw_match
 from conformance.chaos.room import Room, room_of
 from conformance.chaos.scene import FAULT
 from conformance.chaos.schedule import Schedule, Step
+from conformance.chaos.toxics import TOXIC
 from conformance.chaos.workload import find_workload
 from fakebrokers.faults import Realism
 from fakebrokers.protocol import find_protocol
@@ -34,6 +35,7 @@ class Setting(NamedTuple):
         nemeses: To draw from, effects by their names too; empty: all.
         is_process: Whether the client is a child process, in real time.
         is_remote: Whether it speaks to a real server, through a proxy.
+        is_toxic: Whether it is a Toxiproxy that disturbs: then there are its toxics, and nothing else.
     """
 
     protocol: str
@@ -42,6 +44,7 @@ class Setting(NamedTuple):
     nemeses: tuple[str, ...] = ()
     is_process: bool = False
     is_remote: bool = False
+    is_toxic: bool = False
 
 
 def draw(setting: Setting, seed: str) -> Schedule:
@@ -72,6 +75,8 @@ def draw(setting: Setting, seed: str) -> Schedule:
 
 def available(setting: Setting, room: Room) -> list[str]:
     """The effects and nemeses that a schedule may have, in a stable order."""
+    if setting.is_toxic:
+        return [f"nemesis {name}" for name in TOXIC if not setting.nemeses or name in setting.nemeses]
     order = list(Realism)
     worst = order.index(setting.realism)
     names = [
@@ -112,7 +117,8 @@ def _step(
     for _ in range(TRIES):
         group, _, own = random.choice(mix).rpartition(" ")
         if group == "nemesis":
-            args = room.nemeses[own].draw(random, params, protocol.wires[0])
+            nemeses = TOXIC if setting.is_toxic else room.nemeses
+            args = nemeses[own].draw(random, params, protocol.wires[0])
             if args is not None:
                 return Step(own, at_s, for_s, args, name)
         elif group == "act":

@@ -46,6 +46,7 @@ class Scene(Stage):
     Attributes:
         random: Of the workload.
         remake: Makes the workload's targets again at a broker that has lost all it had.
+        toxics: The proxy of a Toxiproxy that the nemeses act on, where there is one; see `toxics.Toxics`.
         memo: What the actions of a protocol remember of this run.
         bands: The steps that took place, with the times on the loop's clock at which they began and ended.
     """
@@ -63,6 +64,7 @@ class Scene(Stage):
     ) -> None:
         super().__init__(broker, adapter, tape, longest_s=longest_s)
         self.suffix = suffix
+        self.toxics: Any = None
         self.schedule = schedule
         self.random = Random(f"{schedule.seed}/workload")
         self.bands: list[Band] = []

@@ -23,7 +23,7 @@ from conformance.sweep.tape import Tape
 PAUSE_S = 6.0  #: what a pause takes at most in real time; the back-off of most clients is shorter
 LONGEST_S = 240.0  #: that a run in real time may take
 
-IN_PROCESS, PROCESS, PROXY = "in-process", "process", "proxy"
+IN_PROCESS, PROCESS, PROXY, TOXIPROXY = "in-process", "process", "proxy", "toxiproxy"
 
 
 class Subject:
@@ -34,18 +34,26 @@ class Subject:
         mutant: A defect of the reference client.
         command: Of the adapter of somebody's own.
         target: A real server, ``host:port``; "" for a fake. The reference client is a process then, too.
+        toxiproxy: The API of a Toxiproxy to disturb it with.
 
     Attributes:
         made: The class that is run in this process, or None.
     """
 
     def __init__(
-        self, protocol: str, name: str, mutant: str = "", command: list[str] | None = None, target: str = ""
+        self,
+        protocol: str,
+        name: str,
+        mutant: str = "",
+        command: list[str] | None = None,
+        target: str = "",
+        toxiproxy: str = "",
     ) -> None:
         self.protocol = protocol
         self.name = name
         self.mutant = mutant
         self.target = target
+        self.toxiproxy = toxiproxy
         self.made: type[AdapterBase] | None = None
         self._make: Callable[[Tape], Adapter] | None = None
         if name in (REFERENCE, f"{REFERENCE}-{protocol}") and target:
@@ -63,7 +71,7 @@ class Subject:
     def engine(self) -> str:
         """How it is run, for reports."""
         if self.target:
-            return PROXY
+            return TOXIPROXY if self.toxiproxy else PROXY
         return IN_PROCESS if self.made is not None else PROCESS
 
     @property
@@ -95,6 +103,7 @@ class Subject:
             folder=folder,
             client=self.name,
             target=self.target,
+            toxiproxy=self.toxiproxy,
         )
         async with LagMeter() as meter:
             try:

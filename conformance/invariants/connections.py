@@ -14,6 +14,7 @@ SLACK_S = 0.01
 DEADLINE_S = 0.3  #: how exactly deadlines are kept
 HANDSHAKE_S = 4.5  #: what every client grants a handshake
 GIVE_UP_S = 2.0
+STOOD_S = 0.3  #: a connection that ends sooner has come for nothing
 STORM = 9  #: connections within a second that no back-off makes
 QUIET_ROLES = (Role.HANDSHAKE, Role.HEARTBEAT, Role.CLOSE, Role.MALFORMED)
 
@@ -193,8 +194,21 @@ def no_storm(case: Case) -> Iterator[Violation]:
             times[at] - 1.0 <= done.begun.t <= times[at + STORM - 1] for done in case.done(*case.model.ops)
         ):
             continue  # each question may have made one
+        if case.model.unseen_connections and _replaced(case, times[at], times[at + STORM - 1]):
+            continue  # several sockets come back at once, each behind its own loss
         if times[at + STORM - 1] - times[at] < 1.0:
             yield (f"{STORM} connections in {times[at + STORM - 1] - times[at]:.2f} s",)
+
+
+def _replaced(case: Case, first_s: float, last_s: float) -> bool:
+    """Whether the broker has ended so many connections about then that had stood for a while."""
+    stood = [
+        conn
+        for conn in case.conns.values()
+        if conn.ended is not None and conn.ended_by == "broker" and conn.ended.t - conn.accepted.t > STOOD_S
+    ]
+    losses = sum(1 for conn in stood if conn.ended and first_s - 1.0 <= conn.ended.t <= last_s)
+    return losses >= STORM // 2
 
 
 @invariant("refusal-ends")

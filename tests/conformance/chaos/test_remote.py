@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -12,9 +13,11 @@ from conformance.chaos.draw import Setting, available, draw
 from conformance.chaos.room import room_of
 from conformance.chaos.schedule import Schedule, Step
 from conformance.chaos.subject import Subject
+from conformance.chaos.toxics import TOXIC
 from conformance.chaos.verdict import Word, verdict_on
 from fakebrokers.cli import main
 from fakebrokers.protocol import find_protocol
+from fakebrokers.proxy.api import ToxiproxyApi
 
 PARAMS = {
     "sessions": 1, "targets": 1, "rate": 50.0, "size": 0, "publishers": 1, "messages": 10, "waits": 1.0,
@@ -63,3 +66,24 @@ def test_the_document_says_that_it_was_a_proxy(tmp_path: Path) -> None:
     subject = Subject("narconi", "reference", target="127.0.0.1:1")
     setting = Setting("narconi", is_process=True, is_remote=True)
     assert Campaign(subject, setting, tmp_path).document()["engine"] == "proxy"
+
+
+@pytest.mark.parametrize("name", ["slow-link", "crash"])
+def test_a_toxic_takes_place_and_is_taken_out(name: str, tmp_path: Path) -> None:
+    args = TOXIC[name].draw(Random(1), PARAMS, find_protocol("narconi").wires[0])
+    assert args is not None
+    schedule = Schedule("narconi", "mixed", PARAMS, (Step(name, 0.1, 0.3, args, "step1"),), seconds=0.6)
+    with find_protocol("narconi").load()() as server, ToxiproxyApi() as api:
+        url = f"http://{api.host}:{api.port}"
+        subject = Subject("narconi", "reference", target=f"127.0.0.1:{server.port}", toxiproxy=url)
+        case = subject.run(schedule, "", tmp_path)
+    assert verdict_on(case).word is Word.PASS, verdict_on(case)
+    [band] = case.bands
+    assert band["end_s"] - band["begin_s"] >= 0.29
+    assert subject.engine == "toxiproxy"
+
+
+def test_with_a_toxiproxy_nothing_but_its_toxics_is_drawn() -> None:
+    setting = Setting("narconi", is_process=True, is_remote=True, is_toxic=True)
+    kinds = {step.kind for seed in range(60) for step in draw(setting, str(seed)).steps}
+    assert kinds == set(TOXIC)
