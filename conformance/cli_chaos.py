@@ -50,6 +50,10 @@ EVERY_S = 10.0  #: between two lines of progress where there is no terminal
 @click.option("--workload", "workloads", multiple=True, metavar="KIND|MODULE:CLASS", help="May be repeated.")
 @click.option("--nemesis", "nemeses", multiple=True, metavar="NAME", help="Only these; may be repeated.")
 @click.option("--contract", metavar="WORDS", default="", help=f"What has to hold: {', '.join(CONTRACTS)}.")
+@click.option(
+    "--target", metavar="HOST:PORT", help="A real server, through a proxy that disturbs the client."
+)
+@click.option("--toxiproxy", metavar="URL", help="Disturb it with the Toxiproxy behind this API instead.")
 @click.option("--shard", metavar="K/N", help="The K-th of N parts of the seeds.")
 @click.option("-n", "processes", type=click.IntRange(1, 64), help="Runs at once.")
 @click.option(
@@ -72,6 +76,8 @@ def chaos_command(
     workloads: tuple[str, ...],
     nemeses: tuple[str, ...],
     contract: str,
+    target: str | None,
+    toxiproxy: str | None,
     shard: str | None,
     processes: int | None,
     report: Path | None,
@@ -87,7 +93,9 @@ def chaos_command(
 
     if (client is None) == (adapter is None):
         raise UsageError("expected one of --client NAME and --adapter CMD")
-    subject = _subject(client, adapter, protocol, mutant)
+    if toxiproxy and not target:
+        raise UsageError("--toxiproxy needs --target: the server to stand in front of")
+    subject = _subject(client, adapter, protocol, mutant, target or "", toxiproxy or "")
     setting = _setting(subject, realism, workloads, nemeses)
     _check_contract(contract)
     console = Console(stderr=True, highlight=False, soft_wrap=True)
@@ -113,7 +121,14 @@ def chaos_command(
     return _exit_code(campaign)
 
 
-def _subject(client: str | None, adapter: str | None, protocol: str | None, mutant: str | None) -> Subject:
+def _subject(
+    client: str | None,
+    adapter: str | None,
+    protocol: str | None,
+    mutant: str | None,
+    target: str = "",
+    toxiproxy: str = "",
+) -> Subject:
     """The client that is asked for."""
     from conformance.adapters import registry
     from conformance.chaos.subject import Subject
@@ -125,8 +140,8 @@ def _subject(client: str | None, adapter: str | None, protocol: str | None, muta
     if protocol is None:
         raise UsageError("say with --protocol what the client speaks")
     command = shlex.split(adapter) if adapter is not None else None
-    subject = Subject(protocol, client or "", mutant or "", command)
-    if mutant and subject.made is None:
+    subject = Subject(protocol, client or "", mutant or "", command, target, toxiproxy)
+    if mutant and subject.made is None and not target:
         raise UsageError(f"only `--client {REFERENCE}` has mutants")
     return subject
 
@@ -140,7 +155,12 @@ def _setting(subject: Subject, realism: str, workloads: tuple[str, ...], nemeses
     sys.path[:0] = [""] if "" not in sys.path else []  # a user's own workload lies in the working folder
     for name in workloads:
         find_workload(name)
-    setting = Setting(subject.protocol, Realism(realism), workloads, (), subject.is_process)
+    if subject.target and not room_of(subject.protocol).actions.remote:
+        raise UsageError(f"there is no chaos in front of a real server of {subject.protocol}")
+    remote = bool(subject.target)
+    setting = Setting(
+        subject.protocol, Realism(realism), workloads, (), subject.is_process, remote, bool(subject.toxiproxy)
+    )
     there = [name.rpartition(" ")[2] for name in available(setting, room_of(subject.protocol))]
     for name in nemeses:
         if name not in there:

@@ -8,14 +8,23 @@ is there (the drain), so that "nobody ever got it" means something.
     schedule   what a run is, as plain values
     actions    what a protocol gives: how to publish, consume and ask in ops of the adapter protocol
     workload   what the application does: publish, consume, ask, or all of it
+    scene      what a workload works with, and the steps that disturb it
     effects    faults at frames, as rows of a fault plan, drawn for a protocol's wires
-    nemesis    what befalls the whole: partitions, crashes, clocks, slow links
+    acts       acts of the sweep at frames, with parameters that are drawn where they take place
+    nemesis    what happens to the whole: partitions, crashes, clocks, slow links
+    toxics     the same by a Toxiproxy in front of a real server
     draw       a schedule from a seed
     run        one schedule: client and fake, on virtual time or in real time
     history    the journal of a run, and what its contract promises
     verdict    all invariants and all checkers on one run
+    shrink     the smallest schedule that still fails; `replay` and `page`: how it is written down
+    campaign   many seeds, in `runs` side by side; `corpus`: those that failed before
 
 How a protocol joins: a package ``scenarios/<protocol>/chaos`` with a module ``actions.py`` that has
 ``ACTIONS``, an instance of a subclass of `actions.Actions`, and, where it has some of its own, ``NEMESES``, a
 list of `nemesis.Nemesis`.
+
+How to write a nemesis: a subclass of `nemesis.Nemesis` with ``draw`` (arguments as plain values), ``act`` (it
+takes place, and waits as long as the step lasts) and ``heal``, which has to work behind a cancellation too.
+The gate: the correct reference client passes whatever is drawn.
 """

@@ -34,6 +34,7 @@ class Actions(ABC):
         probe_target: What the first session opens besides, to publish to, so that the probe can work.
         reads_once: Whether a session can consume a target only once.
         canary: A mutant of the reference client that any working harness finds in a few runs.
+        remote: Whether all of this can be done at a real server too, see `Scene.is_remote`.
         also: Directions and roles of frames that other protocols do not have, see `effects.SENT`.
         without: Effects and nemeses of others that this protocol cannot have.
     """
@@ -56,6 +57,7 @@ class Actions(ABC):
     probe_target: ClassVar[str] = ""
     reads_once: ClassVar[bool] = False
     probe: ClassVar[tuple[str, Mapping[str, Any]]] = ("publish", {})
+    remote: ClassVar[bool] = False
     also: ClassVar[tuple[tuple[str, Role], ...]] = ()
     without: ClassVar[tuple[str, ...]] = ()
     canary: ClassVar[str] = ""

@@ -63,4 +63,13 @@ class Corpus:
 def _key(setting: Setting) -> str:
     """What a seed's schedule depends on."""
     parts = (setting.protocol, str(setting.realism), ",".join(setting.workloads), ",".join(setting.nemeses))
-    return "/".join((*parts, "process" if setting.is_process else ""))
+    where = (
+        "toxics"
+        if setting.is_toxic
+        else "server"
+        if setting.is_remote
+        else "process"
+        if setting.is_process
+        else ""
+    )
+    return "/".join((*parts, where))

@@ -15,6 +15,7 @@ from conformance.chaos.effects import BY_NAME, TEMPLATES, draw_fault, draw_match
 from conformance.chaos.room import Room, room_of
 from conformance.chaos.scene import FAULT
 from conformance.chaos.schedule import Schedule, Step
+from conformance.chaos.toxics import TOXIC
 from conformance.chaos.workload import find_workload
 from fakebrokers.faults import Realism
 from fakebrokers.protocol import find_protocol
@@ -33,6 +34,8 @@ class Setting(NamedTuple):
         workloads: To draw from; empty: all that the protocol has.
         nemeses: To draw from, effects by their names too; empty: all.
         is_process: Whether the client is a child process, in real time.
+        is_remote: Whether it speaks to a real server, through a proxy.
+        is_toxic: Whether it is a Toxiproxy that disturbs: then there are its toxics, and nothing else.
     """
 
     protocol: str
@@ -40,6 +43,8 @@ class Setting(NamedTuple):
     workloads: tuple[str, ...] = ()
     nemeses: tuple[str, ...] = ()
     is_process: bool = False
+    is_remote: bool = False
+    is_toxic: bool = False
 
 
 def draw(setting: Setting, seed: str) -> Schedule:
@@ -47,6 +52,8 @@ def draw(setting: Setting, seed: str) -> Schedule:
     room = room_of(setting.protocol)
     random = Random(f"{setting.protocol}/{seed}")
     kind = random.choice(setting.workloads or room.actions.kinds)
+    if setting.is_remote and kind == "consume":
+        kind = "mixed"  # only the client itself can publish what it consumes
     params = {**find_workload(kind).draw(random, room.actions), **room.actions.draw(random, kind)}
     seconds = random.choice(LIVE_SECONDS if setting.is_process else SECONDS)
     mix = [name for name in available(setting, room) if random.random() < 0.5]
@@ -68,18 +75,25 @@ def draw(setting: Setting, seed: str) -> Schedule:
 
 def available(setting: Setting, room: Room) -> list[str]:
     """The effects and nemeses that a schedule may have, in a stable order."""
+    if setting.is_toxic:
+        return [f"nemesis {name}" for name in TOXIC if not setting.nemeses or name in setting.nemeses]
     order = list(Realism)
     worst = order.index(setting.realism)
     names = [
         one.name
         for one in TEMPLATES
-        if order.index(one.realism) <= worst and one.name not in room.actions.without
+        if order.index(one.realism) <= worst
+        and one.name not in room.actions.without
+        and not (setting.is_process and one.name == "stall")  # what is read late looks as if written late
     ]
-    names += [f"act {name}" for name, realism in REALISM.items() if order.index(realism) <= worst]
+    if not setting.is_remote:  # a real server's frames are not ours to make
+        names += [f"act {name}" for name, realism in REALISM.items() if order.index(realism) <= worst]
     names += [
         f"nemesis {one.name}"
         for one in room.nemeses.values()
-        if order.index(one.realism) <= worst and (setting.is_process or not one.needs_process)
+        if order.index(one.realism) <= worst
+        and (setting.is_process or not one.needs_process)
+        and not (setting.is_remote and one.needs_broker)
     ]
     wanted = setting.nemeses
     return [name for name in names if not wanted or name.rpartition(" ")[2] in wanted]
@@ -103,7 +117,8 @@ def _step(
     for _ in range(TRIES):
         group, _, own = random.choice(mix).rpartition(" ")
         if group == "nemesis":
-            args = room.nemeses[own].draw(random, params, protocol.wires[0])
+            nemeses = TOXIC if setting.is_toxic else room.nemeses
+            args = nemeses[own].draw(random, params, protocol.wires[0])
             if args is not None:
                 return Step(own, at_s, for_s, args, name)
         elif group == "act":

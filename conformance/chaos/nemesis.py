@@ -29,6 +29,7 @@ class Nemesis(ABC):
         about: What it does, for people.
         realism: Who could cause it.
         forgets: Whether the broker may lose what it has stored.
+        needs_broker: Whether it does something that a proxy in front of a real server cannot do.
         needs_process: Whether the client has to be a child process.
     """
 
@@ -36,6 +37,7 @@ class Nemesis(ABC):
     about: ClassVar[str]
     realism: ClassVar[Realism] = Realism.ENVIRONMENT
     forgets: ClassVar[bool] = False
+    needs_broker: ClassVar[bool] = False
     needs_process: ClassVar[bool] = False
 
     def draw(self, random: Random, params: Mapping[str, Any], wire: Wire) -> dict[str, Any] | None:
@@ -212,6 +214,7 @@ class Clock(Nemesis):
 
     name = "clock-shift"
     about = "The broker's wall clock jumps, and jumps back."
+    needs_broker = True
 
     def draw(self, random: Random, params: Mapping[str, Any], wire: Wire) -> dict[str, Any]:
         return {"seconds": random.choice((-86_400.0, -60.0, 3.0, 3600.0))}
@@ -261,6 +264,7 @@ class NodeFlap(Nemesis):
 
     name = "node-flap"
     about = "A node stops and starts again, several times."
+    needs_broker = True
 
     def draw(self, random: Random, params: Mapping[str, Any], wire: Wire) -> dict[str, Any] | None:
         nodes = params.get("nodes", 1)
@@ -309,6 +313,7 @@ class CrashForget(Crash):
 
     name = "crash-forget"
     about = "The broker dies and comes back empty."
+    needs_broker = True
     forgets = True
 
 

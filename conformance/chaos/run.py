@@ -10,15 +10,18 @@ from collections.abc import Callable
 from contextlib import redirect_stderr
 from functools import partial
 from pathlib import Path
+from typing import Any
+from uuid import uuid4
 
 from conformance.adapter.base import Adapter
 from conformance.adapter.kit import AdapterBase
 from conformance.chaos.case import ChaosCase
 from conformance.chaos.history import digest_of, open_journal, write_history
 from conformance.chaos.repeatable import repeatable
-from conformance.chaos.room import room_of
+from conformance.chaos.room import Room, room_of
 from conformance.chaos.scene import Scene
 from conformance.chaos.schedule import Schedule
+from conformance.chaos.toxics import TOXIC, Toxics
 from conformance.chaos.workload import Workload, find_workload
 from conformance.sweep.run import Stuck, Taped, alarm_after, client_of, place_on_tape
 from conformance.sweep.tape import Tape
@@ -26,6 +29,7 @@ from conformance.sweep.told import Heard
 from fakebrokers.core import memory, virtual
 from fakebrokers.journal.reader import read_run
 from fakebrokers.protocol import find_protocol
+from fakebrokers.proxy import Proxy
 
 STUCK_S = 60.0  #: real seconds after which a run is given up: a client in an endless loop
 LONGEST_S = 20_000.0  #: virtual seconds that a run may take
@@ -87,6 +91,8 @@ async def play(
     contract: str = "",
     folder: Path | None = None,
     client: str = "",
+    target: str = "",
+    toxiproxy: str = "",
 ) -> ChaosCase:
     """Run a schedule on the running loop.
 
@@ -95,37 +101,33 @@ async def play(
         in_memory: Whether the fake is reached through memory.
         longest_s: What a pause takes at most.
         contract, folder, client: As in `run`.
+        target: A real server, ``host:port``; "" for a fake.
+        toxiproxy: The API of a Toxiproxy that stands in front of the target; "" where there is none.
     """
     room = room_of(schedule.protocol)
-    options = room.actions.options(schedule.params)
-    broker = find_protocol(schedule.protocol).load()(memory=in_memory, **options)
+    toxics = await asyncio.to_thread(Toxics, toxiproxy, target) if toxiproxy else None
+    broker = _server(schedule, room, in_memory, target if toxics is None else toxics.listen)
     journal = open_journal(schedule, folder, client=client)
     broker.journal.sink = journal
     broker.watcher = tape
     case = ChaosCase(schedule, tape.rows)
+    case.is_remote = bool(target)
     await adapter.start()
     looked = await adapter.call("stats")
     case.rest = looked.value if looked.ok else {}
     tape.rows.clear()
     broker.start()
     try:
-        scene = Scene(broker, adapter, tape, schedule, dict(room.nemeses), longest_s)
-        workload = find_workload(schedule.workload)(scene, room.actions, schedule.params)
-        if room.actions.forgets and schedule.params.get("consumers"):
-            scene.notes["forgets"] = True
-        try:
-            await asyncio.wait_for(_phases(scene, workload), LONGEST_S)
-            for done in scene.ops:
-                done.result = await done.call
-        except Exception as error:
-            case.error = "".join(traceback.format_exception(error)[-3:])
-        case.ops, case.notes, case.bands = scene.ops, scene.notes, scene.bands
-        case.touched = frozenset(scene.killed.union(_met(case)))
-        case.hits = len(scene.bands)
-        case.stored = case.model.stored(broker)
+        nemeses = dict(room.nemeses if toxics is None else TOXIC)
+        suffix = f"-{uuid4().hex[:8]}" if target else ""
+        scene = Scene(broker, adapter, tape, schedule, nemeses, longest_s, suffix=suffix)
+        scene.toxics = toxics
+        await _through(scene, room, case)
     finally:
         case.ended_s = asyncio.get_running_loop().time()
         broker.stop()
+        if toxics is not None:
+            await asyncio.to_thread(toxics.close)
         case.events = [Heard(event) for event in adapter.events]
         case.violations = list(adapter.violations)
         rows = len(tape.rows)
@@ -140,6 +142,32 @@ async def play(
     case.log = journal.log() if folder is None else read_run(folder, journal.run)
     place_on_tape(case, case.ops)
     return case
+
+
+def _server(schedule: Schedule, room: Room, in_memory: bool, upstream: str) -> Any:
+    """The fake; or a proxy in front of what listens upstream."""
+    if upstream:
+        return Proxy(upstream, protocol=schedule.protocol)
+    options = room.actions.options(schedule.params)
+    return find_protocol(schedule.protocol).load()(memory=in_memory, **options)
+
+
+async def _through(scene: Scene, room: Room, case: ChaosCase) -> None:
+    """Both phases; what the workload itself raises is the error of the case."""
+    schedule = scene.schedule
+    workload = find_workload(schedule.workload)(scene, room.actions, schedule.params)
+    if room.actions.forgets and schedule.params.get("consumers"):
+        scene.notes["forgets"] = True
+    try:
+        await asyncio.wait_for(_phases(scene, workload), LONGEST_S)
+        for done in scene.ops:
+            done.result = await done.call
+    except Exception as error:
+        case.error = "".join(traceback.format_exception(error)[-3:])
+    case.ops, case.notes, case.bands = scene.ops, scene.notes, scene.bands
+    case.touched = frozenset(scene.killed.union(_met(case)))
+    case.hits = len(scene.bands)
+    case.stored = {} if scene.is_remote else case.model.stored(scene.broker)
 
 
 def _met(case: ChaosCase) -> set[str]:

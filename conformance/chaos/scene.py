@@ -42,10 +42,12 @@ class Scene(Stage):
     Args:
         nemeses: By name, those that the schedule may have.
         longest_s: What a pause takes at most where time is real.
+        suffix: Of all targets at a real server, where other runs leave theirs behind; "" at a fake.
 
     Attributes:
         random: Of the workload.
         remake: Makes the workload's targets again at a broker that has lost all it had.
+        toxics: The proxy of a Toxiproxy that the nemeses act on, where there is one; see `toxics.Toxics`.
         memo: What the actions of a protocol remember of this run.
         bands: The steps that took place, with the times on the loop's clock at which they began and ended.
     """
@@ -58,8 +60,12 @@ class Scene(Stage):
         schedule: Schedule,
         nemeses: dict[str, Nemesis],
         longest_s: float = math.inf,
+        *,
+        suffix: str = "",
     ) -> None:
         super().__init__(broker, adapter, tape, pace=Pace(longest_s))
+        self.suffix = suffix
+        self.toxics: Any = None
         self.schedule = schedule
         self.random = Random(f"{schedule.seed}/workload")
         self.bands: list[Band] = []
@@ -69,6 +75,15 @@ class Scene(Stage):
         self._steps: list[asyncio.Task[None]] = []
         self._is_healed = False
         self.remake: Callable[[], Awaitable[None]] = _nothing
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether `broker` is a proxy in front of a real server: it can be disturbed, and asked nothing."""
+        return bool(self.suffix)
+
+    def own(self, target: str) -> str:
+        """The name of a target in this run."""
+        return target + self.suffix
 
     # what disturbs
 

@@ -12,6 +12,8 @@ from conformance.adapters import registry
 from conformance.chaos.case import ChaosCase
 from conformance.chaos.run import play, run
 from conformance.chaos.schedule import Schedule
+from conformance.mutants.registry import find_mutant
+from conformance.reference.registry import command as reference_command
 from conformance.suite.lag import LagMeter
 from conformance.sweep.campaign import REFERENCE
 from conformance.sweep.children import SLACK_S, TapedProcess
@@ -21,7 +23,7 @@ from conformance.sweep.tape import Tape
 PAUSE_S = 6.0  #: what a pause takes at most in real time; the back-off of most clients is shorter
 LONGEST_S = 240.0  #: that a run in real time may take
 
-IN_PROCESS, PROCESS = "in-process", "process"
+IN_PROCESS, PROCESS, PROXY, TOXIPROXY = "in-process", "process", "proxy", "toxiproxy"
 
 
 class Subject:
@@ -31,18 +33,33 @@ class Subject:
         name: As ``--client`` takes it; "" for an adapter of somebody's own.
         mutant: A defect of the reference client.
         command: Of the adapter of somebody's own.
+        target: A real server, ``host:port``; "" for a fake. The reference client is a process then, too.
+        toxiproxy: The API of a Toxiproxy to disturb it with.
 
     Attributes:
         made: The class that is run in this process, or None.
     """
 
-    def __init__(self, protocol: str, name: str, mutant: str = "", command: list[str] | None = None) -> None:
+    def __init__(
+        self,
+        protocol: str,
+        name: str,
+        mutant: str = "",
+        command: list[str] | None = None,
+        target: str = "",
+        toxiproxy: str = "",
+    ) -> None:
         self.protocol = protocol
         self.name = name
         self.mutant = mutant
+        self.target = target
+        self.toxiproxy = toxiproxy
         self.made: type[AdapterBase] | None = None
         self._make: Callable[[Tape], Adapter] | None = None
-        if name in (REFERENCE, f"{REFERENCE}-{protocol}"):
+        if name in (REFERENCE, f"{REFERENCE}-{protocol}") and target:
+            chosen = find_mutant(protocol, mutant).command if mutant else reference_command(protocol)
+            self._make = lambda tape: TapedProcess(chosen, protocol, None, tape)
+        elif name in (REFERENCE, f"{REFERENCE}-{protocol}"):
             self.made = client_of(protocol, mutant)
         elif command is not None:
             self._make = lambda tape: TapedProcess(command, protocol, None, tape)
@@ -53,6 +70,8 @@ class Subject:
     @property
     def engine(self) -> str:
         """How it is run, for reports."""
+        if self.target:
+            return TOXIPROXY if self.toxiproxy else PROXY
         return IN_PROCESS if self.made is not None else PROCESS
 
     @property
@@ -83,6 +102,8 @@ class Subject:
             contract=contract,
             folder=folder,
             client=self.name,
+            target=self.target,
+            toxiproxy=self.toxiproxy,
         )
         async with LagMeter() as meter:
             try:

@@ -58,7 +58,7 @@ class Verdict(msgspec.Struct, frozen=True):
 
 def verdict_on(case: ChaosCase) -> Verdict:
     """Judge a run."""
-    findings = tuple(judge(case))
+    findings = _alone(case) if case.is_remote else tuple(judge(case))
     broken = [finding for finding in findings if finding.name == HARNESS]
     if broken:
         return Verdict(Word.HARNESS_ERROR, findings, reason=broken[0].detail)
@@ -74,3 +74,10 @@ def verdict_on(case: ChaosCase) -> Verdict:
         reason = f"the client cannot do {', '.join(unknown)}" if unknown else "no op ended well"
         return Verdict(Word.INCONCLUSIVE, reason=f"{reason}, so nothing was shown")
     return Verdict(Word.PASS)
+
+
+def _alone(case: ChaosCase) -> tuple[Finding, ...]:
+    """What can be said of a client without knowing what its server did."""
+    if case.harness:
+        return (Finding(HARNESS, case.harness),)
+    return tuple(Finding("lives", case.error.strip().splitlines()[-1]) for _ in range(bool(case.error)))

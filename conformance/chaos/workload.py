@@ -67,7 +67,8 @@ class Workload:
     async def make(self, *targets: str) -> None:
         """Make targets at the broker; a broker that loses all it has gets them again."""
         self.made += targets
-        await self.actions.prepare(self.scene, list(targets))
+        if not self.scene.is_remote:  # there the client itself has to
+            await self.actions.prepare(self.scene, list(targets))
 
     async def session(self) -> str:
         """Connect another session. Returns its name: ``s1`` is the first."""
@@ -77,9 +78,10 @@ class Workload:
         self.sessions[name] = False
         await self._joined(name)
         if len(self.sessions) == 1 and self.actions.probe_target:
-            if self.actions.probe_target not in self.made:
-                await self.make(self.actions.probe_target)
-            await self.publisher(name, self.actions.probe_target)
+            probed = self.scene.own(self.actions.probe_target)
+            if probed not in self.made:
+                await self.make(probed)
+            await self.publisher(name, probed)
         return name
 
     async def publisher(self, session: str, target: str) -> None:
@@ -101,8 +103,9 @@ class Workload:
         return self.actions.publish(self.scene, session, target, self.body(session), wait=wait)
 
     def put(self, target: str) -> None:
-        """A message of somebody else."""
-        self.actions.put(self.scene, target, self.body("put"))
+        """A message of somebody else; at a real server there is nobody else."""
+        if not self.scene.is_remote:
+            self.actions.put(self.scene, target, self.body("put"))
 
     def body(self, who: str) -> str:
         """A body that no other message has; ``size`` of the settings says how long it is, characters."""
@@ -167,6 +170,8 @@ class Workload:
         for name in list(self.sessions)[1:]:
             await self.scene.op("close", 5.0, session=name)
         op, args = self.actions.probing(self.params)
+        if "target" in args:
+            args = {**args, "target": self.scene.own(args["target"])}
         await self.scene.finale(op, **args)
 
 
@@ -200,7 +205,8 @@ class Mixture(Workload):
 
     async def begin(self) -> None:
         reads = self.consumes
-        self.targets = [self.actions.target(n, read=reads) for n in range(self.params.get("targets", 1))]
+        count = self.params.get("targets", 1)
+        self.targets = [self.scene.own(self.actions.target(n, read=reads)) for n in range(count)]
         self.targets = list(dict.fromkeys(self.targets))
         await self.make(*self.targets)
         for _ in range(self.params.get("sessions", 1)):

@@ -21,6 +21,7 @@ GOODBYE_S = 0.25  #: the least that anybody waits for the answer to a goodbye
 REST_S = 2.0  #: for the next bytes of a frame that has begun
 UNSEEN_S = 0.5  #: the same for transports that connect by themselves: they make short pauses
 GREETED_S = 1.5
+STOOD_S = 0.3  #: a connection that ends sooner has come for nothing
 STORM = 9  #: connections within a second that no back-off makes
 PARTING_ROLES = (Role.CLOSE, Role.HEARTBEAT, Role.MALFORMED, Role.HANDSHAKE)
 QUIET_ROLES = (Role.HANDSHAKE, Role.HEARTBEAT, Role.CLOSE, Role.MALFORMED)
@@ -334,6 +335,8 @@ def _storms(case: Case, conns: list[Conn]) -> Iterator[Violation]:
             times[at] - 1.0 <= done.begun.t <= times[at + most - 1] for done in case.done(*case.model.ops)
         ):
             continue  # each question may have made one
+        if case.model.unseen_connections and _replaced(case, times[at], times[at + most - 1]):
+            continue  # several sockets come back at once, each behind its own loss
         if times[at + most - 1] - times[at] < within_s:
             text = f"{most} connections in {times[at + most - 1] - times[at]:.2f} s"
             yield (May("many_connections", text),)
@@ -345,6 +348,17 @@ def _was_lost_at_work(conn: Conn) -> bool:
     return conn.ended_by == "broker" and any(
         seen.at > asked[0] for seen in conn.of("out") if asked and not isinstance(seen.frame, Malformed)
     )
+
+
+def _replaced(case: Case, first_s: float, last_s: float) -> bool:
+    """Whether the broker has ended so many connections about then that had stood for a while."""
+    stood = [
+        conn
+        for conn in case.conns.values()
+        if conn.ended is not None and conn.ended_by == "broker" and conn.ended.t - conn.accepted.t > STOOD_S
+    ]
+    losses = sum(1 for conn in stood if conn.ended and first_s - 1.0 <= conn.ended.t <= last_s)
+    return losses >= STORM // 2
 
 
 @invariant("refusal-ends")

@@ -22,6 +22,7 @@ class BlazingActions(Actions):
     canary = "forgets-queues"
     recover_s = 300.0
     reads_once = True
+    remote = True
     probe_target = PROBE
     probe = ("publish", {"target": PROBE, "wait": True, "body": text("probe")})
 

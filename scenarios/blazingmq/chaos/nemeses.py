@@ -13,6 +13,7 @@ class Redelivery(Nemesis):
 
     name = "redelivery"
     about = "The broker delivers again what consumers have not confirmed."
+    needs_broker = True
     realism = Realism.LEGAL
 
     async def act(self, scene: Scene, step: Step) -> None:

@@ -20,6 +20,7 @@ class BusPartition(Nemesis):
 
     name = "bus-partition"
     about = "The first node and the client do not hear each other, or one does not hear the other."
+    needs_broker = True
 
     def draw(self, random: Random, params: Mapping[str, Any], wire: Wire) -> dict[str, Any]:
         return {"deaf": random.choice(("both", "client", "peer"))}
@@ -40,6 +41,7 @@ class NodeFlap(Nemesis):
 
     name = "node-flap"
     about = "The first node goes, in good order or without a word, and joins again, several times."
+    needs_broker = True
 
     def draw(self, random: Random, params: Mapping[str, Any], wire: Wire) -> dict[str, Any]:
         return {"times": random.choice((1, 2, 3)), "politely": random.random() < 0.5}
@@ -69,6 +71,7 @@ class Mute(Nemesis):
 
     name = "mute"
     about = "The first node goes on, and sends no heartbeats."
+    needs_broker = True
 
     async def act(self, scene: Scene, step: Step) -> None:
         scene.notes["silent"] = True

@@ -20,6 +20,7 @@ class NarconiActions(Actions):
     recover_s = 120.0
     forgets = True
     connecting = {"auto_reconnect": True}  # noqa: RUF012 # as its type says
+    remote = True
     probe_target = "probe"
     probe = ("publish", {"target": probe_target, "wait": True, "body": text("probe")})
 
@@ -33,7 +34,16 @@ class NarconiActions(Actions):
         for target in targets:
             scene.broker.ensure(PROJECT, target)
 
+    async def open(self, scene: Scene, session: str, target: str) -> bool:
+        return not scene.is_remote or await self._made(scene, session, target)
+
+    async def _made(self, scene: Scene, session: str, target: str) -> bool:
+        """Whether a queue of a real server is there."""
+        return (await scene.op("narc.ensure_queue", session=session, target=target)).ok
+
     async def subscribe(self, scene: Scene, session: str, sub: str, target: str, params: Any) -> bool:
+        if scene.is_remote and not await self._made(scene, session, target):
+            return False
         told: dict[str, Any] = {"mode": "event", "sleep_ms": params.get("sleep_ms", 0)}
         options: dict[str, Any] = {}
         if params.get("acks", True):

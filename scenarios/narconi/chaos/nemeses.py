@@ -18,6 +18,7 @@ class Backend(Nemesis):
 
     name = "backend"
     about = "Narconi loses its RabbitMQ: connections end with an error, and requests may fail for a while."
+    needs_broker = True
 
     def draw(self, random: Random, params: Mapping[str, Any], wire: Wire) -> dict[str, Any]:
         return {"down": random.random() < 0.5}

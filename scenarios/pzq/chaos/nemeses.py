@@ -18,6 +18,7 @@ class Expiry(Nemesis):
 
     name = "expiry"
     about = "All deliveries expire, however young: the messages come again."
+    needs_broker = True
     realism = Realism.LEGAL
 
     async def act(self, scene: Scene, step: Step) -> None:
@@ -29,6 +30,7 @@ class Identity(Nemesis):
 
     name = "identity"
     about = "The send socket comes back with another routing id; its connections end."
+    needs_broker = True
 
     def draw(self, random: Random, params: Mapping[str, Any], wire: Wire) -> dict[str, Any]:
         return {"identity": random.choice(("", "other"))}

@@ -18,6 +18,7 @@ class StreamActions(Actions):
     protocol = "rabbitmq-stream"
     recover_s = 700.0
     canary = "crc-signed"
+    remote = True
     probe_target = "probe"
     probe = ("publish", {"target": probe_target, "wait": True, "body": text("probe")})
 
@@ -38,7 +39,17 @@ class StreamActions(Actions):
         for target in targets:
             scene.broker.create_stream(target)
 
+    async def open(self, scene: Scene, session: str, target: str) -> bool:
+        return not scene.is_remote or await self._made(scene, session, target)
+
+    async def _made(self, scene: Scene, session: str, target: str) -> bool:
+        """Whether a stream of a real server is there; another session may have made it."""
+        result = await scene.op("rmqs.create", session=session, target=target)
+        return result.ok or result.word == "refused"
+
     async def subscribe(self, scene: Scene, session: str, sub: str, target: str, params: Any) -> bool:
+        if scene.is_remote and not await self._made(scene, session, target):
+            return False
         options = {"offset": {"type": "first"}, "credit": params.get("credit", 10)}
         told = {"mode": "event", "sleep_ms": params.get("sleep_ms", 0)}
         result = await scene.op(
@@ -52,10 +63,11 @@ class StreamActions(Actions):
 
     def ask(self, scene: Scene, session: str, number: int) -> Call:
         own = f"{session}-{number}"  # two sessions never ask the same: answers could not be told apart
+        first = scene.own("S1")
         asks: tuple[tuple[str, dict[str, Any]], ...] = (
-            ("rmqs.query_sequence", {"target": "S1", "name": own}),
-            ("rmqs.metadata", {"targets": ["S1" if session == "s1" else own]}),
-            ("rmqs.query_offset", {"target": "S1", "name": own}),
+            ("rmqs.query_sequence", {"target": first, "name": own}),
+            ("rmqs.metadata", {"targets": [first if session == "s1" else own]}),
+            ("rmqs.query_offset", {"target": first, "name": own}),
         )
         op, args = asks[number % len(asks)]
         return scene.begin(op, session=session, **args)

@@ -21,6 +21,7 @@ class LeaderMove(Nemesis):
 
     name = "leader-move"
     about = "Another node leads the first stream, perhaps nobody for a while; then the first node again."
+    needs_broker = True
     realism = Realism.LEGAL
 
     def draw(self, random: Random, params: Mapping[str, Any], wire: Wire) -> dict[str, Any] | None:

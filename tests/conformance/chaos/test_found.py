@@ -1,0 +1,44 @@
+"""What chaos has found once, as the schedules that showed it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from conformance.chaos.run import runner
+from conformance.chaos.schedule import Schedule, Step
+from conformance.chaos.verdict import Word, verdict_on
+
+PARAMS: dict[str, Any] = {
+    "sessions": 1, "targets": 1, "rate": 5.0, "size": 0, "publishers": 1, "messages": 8, "waits": 1.0,
+    "heartbeat_ms": 20_000, "max_missed": 4, "nodes": 1,
+}  # fmt: skip
+
+
+def test_a_full_consumer_gets_messages_again_behind_a_redelivery() -> None:
+    params = {
+        **PARAMS,
+        "consumers": 1,
+        "puts": 6,
+        "sleep_ms": 0,
+        "requests": 0,
+        "window": 1,
+        "settles": "hand",
+    }
+    again = Step("redelivery", 0.5, 0.5, {}, "step1")
+    verdict = verdict_on(runner("blazingmq")(Schedule("blazingmq", "mixed", params, (again,), seconds=4.0)))
+    assert verdict.word is Word.PASS, verdict
+
+
+def test_a_post_that_waited_for_its_connection_has_no_second_time_out() -> None:
+    away = Step("crash", 0.2, 3.0, {"how": "rst"}, "step1")
+    lost = {"match": {"direction": "in", "role": "publish"}, "effect": {"type": "drop"}}
+    schedule = Schedule(
+        "blazingmq", "publish", PARAMS, (away, Step("fault", 0.3, 9.0, lost, "step2")), seconds=9.0
+    )
+    case = runner("blazingmq")(schedule)
+    late = [
+        done for done in case.ops if done.op == "publish" and done.result is not None and not done.result.ok
+    ]
+    assert late
+    assert all(done.ended is not None and done.ended.t - done.begun.t < done.timeout_s + 0.1 for done in late)
+    assert verdict_on(case).word is Word.PASS, verdict_on(case)
