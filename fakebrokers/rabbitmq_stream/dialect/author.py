@@ -11,6 +11,7 @@ from fakebrokers.core.dialect import MARK, Command, Login
 from fakebrokers.core.frames import Frame, KeyType, unpack_keys
 from fakebrokers.rabbitmq_stream import frames as f
 from fakebrokers.rabbitmq_stream.codec import StreamCodec
+from fakebrokers.rabbitmq_stream.dialect.handshake import Handshake
 from fakebrokers.rabbitmq_stream.dialect.rubbish import batch, mutated, rubbish
 from fakebrokers.rabbitmq_stream.publishing import publish
 
@@ -74,7 +75,7 @@ class Author:
 
     def __init__(self, random: Random, login: Login) -> None:
         self.random = random
-        self._login = login if any(login) else Login("guest", "guest")
+        self._handshake = Handshake(self, login if any(login) else Login("guest", "guest"))
         self._commands: list[Command] = []
         self._many = random.random() < 0.5
         self._ids = 0  # of correlation
@@ -87,17 +88,17 @@ class Author:
         """The commands of a few clients, and one that tidies up behind them."""
         clients = self.random.randint(1, CLIENTS)
         if self.random.random() < 0.1:
-            self._log_in_oddly()
+            self._handshake.say_oddly()
         else:
             self._talk(clients)
-        self.log_in(CLIENTS)
+        self._handshake.say(CLIENTS)
         for name in (*STREAMS, *_OTHERS):
             self.say(CLIENTS, f.Delete(self.next_id(), name))
         return self._commands
 
     def _talk(self, clients: int) -> None:
         for client in range(clients):
-            self.log_in(client)
+            self._handshake.say(client)
         if self.random.random() < 0.8:
             self.say(0, f.Create(self.next_id(), STREAMS[0], self._arguments()))
             self.say(0, f.DeclarePublisher(self.next_id(), 1, self._reference(), STREAMS[0]))
@@ -121,68 +122,15 @@ class Author:
         self._quick = client if quick else -1
         self._commands.append(Command(client, data, text, cut, answers))
 
+    def add(self, command: Command) -> None:
+        """Say something as it is, in segments of its own."""
+        self._commands.append(command)
+        self._quick = -1
+
     def next_id(self) -> int:
         """A correlation id."""
         self._ids += 1
         return self._ids
-
-    # --- handshakes ---------------------------------------------------------------------------
-
-    def log_in(self, client: int) -> None:
-        """The handshake; every frame but Tune is answered before the next."""
-        self.say(client, f.PeerProperties(self.next_id(), {}), answers=1)
-        self.say(client, f.SaslHandshake(self.next_id()), answers=1)
-        self._authenticate(client, "PLAIN", self._plain(), answers=2)
-        tune, enter = f.Tune(1_048_576, 0), f.Open(self.next_id(), "/")
-        cut = len(_encode(tune))
-        self._commands.append(Command(client, _encode(tune) + _encode(enter), "Tune + Open", cut, answers=1))
-
-    def _log_in_oddly(self) -> None:
-        """The steps of a handshake, with one missing, twice, elsewhere, or different."""
-        steps: list[Callable[[], None]] = [
-            lambda: self.say(0, f.PeerProperties(self.next_id(), self.random.choice([{}, {"a": ""}]))),
-            lambda: self.say(0, f.SaslHandshake(self.next_id())),
-            self._authenticate_oddly,
-            lambda: self.say(0, f.Tune(self.random.choice([0, 1_048_576, 4096, 100, 2**31]), 0)),
-            lambda: self.say(0, f.Open(self.next_id(), self.random.choice(["/", "/", "/", "nope", ""]))),
-            lambda: self.metadata(0),
-        ]
-        others = [
-            lambda: self.say(0, f.Heartbeat()),
-            lambda: self.create(0),
-            lambda: self.close(0),
-            lambda: self.rubbish(0),
-        ]
-        at = self.random.randrange(len(steps))
-        change = self.random.randrange(4)
-        if change == 0:
-            steps.insert(at, self.random.choice(steps + others))
-        elif change == 1:
-            del steps[at]
-        elif change == 2:
-            steps.append(steps.pop(at))
-        for step in steps:
-            step()
-
-    def _authenticate(self, client: int, mechanism: str, data: bytes | None, answers: int = 0) -> None:
-        frame = f.SaslAuthenticate(self.next_id(), mechanism, data)
-        text = f"SaslAuthenticate {mechanism or repr('')}"
-        self._commands.append(Command(client, _encode(frame), text, answers=answers))
-
-    def _authenticate_oddly(self) -> None:
-        name, password = (each.encode() for each in self._login)
-        plain = self._plain()
-        table = b"\5LOGINS" + _long(name) + b"\x08PASSWORDS" + _long(password)
-        wrong = [
-            *[("PLAIN", data) for data in (plain + b"x", b"\0who\0guest", None, b"guest", plain[1:])],
-            *[("PLAIN", name + plain), ("AMQPLAIN", table), ("AMQPLAIN", plain), ("ANONYMOUS", b"")],
-            *[(mechanism, plain) for mechanism in ("EXTERNAL", "plain", "")],
-        ]
-        mechanism, data = self.random.choice([("PLAIN", plain)] * len(wrong) + wrong)
-        self._authenticate(0, mechanism, data)
-
-    def _plain(self) -> bytes:
-        return f"\0{self._login.user}\0{self._login.password}".encode()
 
     # --- commands -----------------------------------------------------------------------------
 
@@ -274,15 +222,13 @@ class Author:
         self.say(client, f.Heartbeat())
 
     def rubbish(self, client: int) -> None:
-        self._commands.append(Command(client, *rubbish(self.random, self.next_id())))
-        self._quick = -1
+        self.add(Command(client, *rubbish(self.random, self.next_id())))
 
     def close(self, client: int) -> None:
         self.say(client, f.Close(self.next_id(), self.random.choice([1, 0, 13]), self.random.choice("OK")))
 
     def leave(self, client: int) -> None:
-        self._commands.append(Command(client, None, "leaves"))
-        self._quick = -1
+        self.add(Command(client, None, "leaves"))
 
     # --- fields -------------------------------------------------------------------------------
 
@@ -324,10 +270,6 @@ class Author:
         if kind < 0.97:
             return max(0, self._published - self.random.randint(-5, 4))
         return self.random.choice([0, 2**63, 2**64 - 1])
-
-
-def _long(value: bytes) -> bytes:
-    return b"S" + len(value).to_bytes(4, "big") + value
 
 
 def _text(frame: Frame) -> str:
