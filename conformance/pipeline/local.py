@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 
 from conformance.pipeline.summary import Summary, packed, unpacked
-from conformance.pipeline.units import Unit, judged
+from conformance.pipeline.units import Unit, judged, kept
 
 
 def judge_here(units: Sequence[Unit], out: str, rows: int, progress: Callable[[int], None]) -> Summary:
@@ -20,18 +20,25 @@ def judge_here(units: Sequence[Unit], out: str, rows: int, progress: Callable[[i
     """
     from conformance.pipeline.units import SMALL
 
-    whole = Summary()
-    workers = min(len(units), os.cpu_count() or 1)
+    whole, left = Summary(), []
+    for unit in units:
+        earlier = kept(unit, out)
+        if earlier is None:
+            left.append(unit)
+        else:
+            whole.add(earlier)
+    known = len(units) - len(left)
+    workers = min(len(left), os.cpu_count() or 1)
     if rows <= SMALL or workers < 2:
-        for done, unit in enumerate(units, start=1):
+        for done, unit in enumerate(left, start=known + 1):
             whole.add(judged(unit, out))
             progress(done)
         return whole
     # Not forked: pyarrow has threads, and a fork has none of them.
     with ProcessPoolExecutor(workers, multiprocessing.get_context("spawn")) as pool:
-        waiting = [pool.submit(_judged, unit, out) for unit in units]
+        waiting = [pool.submit(_judged, unit, out) for unit in left]
         try:
-            for done, future in enumerate(as_completed(waiting), start=1):
+            for done, future in enumerate(as_completed(waiting), start=known + 1):
                 whole.add(unpacked(future.result()))
                 progress(done)
         except BaseException:

@@ -358,8 +358,16 @@ def test_no_run_at_all_is_no_anomaly(tmp_path: Path) -> None:
     assert pq.read_table(tmp_path / "out" / "anomalies.parquet").num_rows == 0
 
 
-def test_generated_histories_are_told_as_the_checkers_find_them(tmp_path: Path) -> None:
+@pytest.mark.parametrize("pieces", ["whole", pytest.param("in parts", marks=pytest.mark.slow)])
+def test_generated_histories_are_told_as_the_checkers_find_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pieces: str
+) -> None:
     """Each finding with all of its fields, what the contract allows among them."""
+    from conformance.pipeline import units
+
+    if pieces == "in parts":  # a unit for each group of checks, and several for the messages
+        monkeypatch.setattr(units, "SMALL", 0)
+        monkeypatch.setattr(units, "PART_ROWS", 500)
     logs = [histories.generated(seed, f"run-{seed}", tmp_path / "j") for seed in range(200)]
     wanted = Counter(
         (a.run, a.name, a.key, a.value, a.process, a.seqs, a.allowed, a.detail)
@@ -367,6 +375,8 @@ def test_generated_histories_are_told_as_the_checkers_find_them(tmp_path: Path) 
         for a in check(log)
     )
     document = analysed(tmp_path / "j", tmp_path / "out")
+    parts = len(list((tmp_path / "out" / "parts").iterdir()))
+    assert parts == 1 if pieces == "whole" else parts > 5
     rows = pq.read_table(tmp_path / "out" / "anomalies.parquet").to_pylist()
     fields = ("run", "name", "key", "value", "process", "seqs", "allowed", "detail")
     assert Counter(tuple(tuple(row[f]) if f == "seqs" else row[f] for f in fields) for row in rows) == wanted
