@@ -22,15 +22,21 @@ _FILES: Mapping[str, Mapping[str, str]] = {
         "go.mod": "adapter/templates/go.mod.in",
         "kit": "adapter/kits/go",
     },
+    "java": {
+        "src/Main.java": "adapter/templates/Main.java.in",
+        "pom.xml": "adapter/templates/pom.xml.in",
+        "src/fakebrokers/kit": "adapter/kits/java",
+    },
 }
 LANGUAGES = tuple(_FILES)
 COMMANDS: Mapping[str, str] = {
     "python": "python adapter.py",
     "node": "node adapter.mjs",
     "go": "./adapter",
+    "java": "java -cp build/classes:build/lib/* Main",
 }
 #: What has to be done before the command works.
-BUILDS: Mapping[str, str] = {"go": "go build -o adapter"}
+BUILDS: Mapping[str, str] = {"go": "go build -o adapter", "java": "mvn -q compile"}
 
 
 #: What the templates have, besides the ops that every adapter has.
@@ -52,7 +58,7 @@ def new(language: str, folder: Path, protocol: str) -> list[Path]:
     for name, source in _FILES[language].items():
         found = package.joinpath(source)
         if found.is_dir():
-            parts = [part for part in found.iterdir() if part.name.endswith((".py", ".go"))]
+            parts = [part for part in found.iterdir() if part.name.endswith((".py", ".go", ".java"))]
             wanted |= {folder / name / part.name: part.read_text("utf-8") for part in parts}
         else:
             text = found.read_text("utf-8")

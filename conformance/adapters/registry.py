@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import msgspec
 
@@ -28,6 +29,7 @@ class Needs(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         programs: On the PATH.
         npm: Packages in the adapter's ``node_modules``.
         go: Modules of the adapter's ``go.mod``; they are built in, so `files` names the program.
+        maven: ``group:artifact`` in the adapter's ``pom.xml``; `files` names what is compiled.
         files: Inside the adapter's folder, such as something that has to be compiled.
     """
 
@@ -35,6 +37,7 @@ class Needs(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     programs: list[str] = []
     npm: list[str] = []
     go: list[str] = []
+    maven: list[str] = []
     files: list[str] = []
 
 
@@ -118,7 +121,8 @@ def _client(path: Path) -> Client:
     folder = path.parent
     fill = {"{python}": sys.executable, "{folder}": str(folder)}
     installed = _installed(described, folder)
-    needs_packages = bool(described.needs.python or described.needs.npm or described.needs.go)
+    needs = described.needs
+    needs_packages = bool(needs.python or needs.npm or needs.go or needs.maven)
     return Client(
         name=described.name,
         protocols=described.protocols,
@@ -157,6 +161,19 @@ def _installed(described: Description, folder: Path) -> dict[str, str]:
         words = [line.split() for line in (folder / "go.mod").read_text("utf-8").splitlines()]
         required = {line[-2]: line[-1].removeprefix("v") for line in words if len(line) > 1}
         found |= {name: required[name] for name in described.needs.go if name in required}
+    if described.needs.maven:
+        required = _dependencies(folder / "pom.xml")
+        found |= {name: required[name] for name in described.needs.maven if name in required}
+    return found
+
+
+def _dependencies(pom: Path) -> dict[str, str]:
+    """Versions by ``group:artifact`` of the dependencies in a ``pom.xml``."""
+    space = "{http://maven.apache.org/POM/4.0.0}"
+    found = {}
+    for each in ElementTree.parse(pom).iter(f"{space}dependency"):
+        group, name, number = (each.findtext(space + tag, "") for tag in ("groupId", "artifactId", "version"))
+        found[f"{group}:{name}"] = number
     return found
 
 
@@ -164,7 +181,9 @@ def _missing(described: Description, folder: Path, installed: Mapping[str, str],
     needs = described.needs
     missing = [f"{name}: not on the PATH" for name in needs.programs if shutil.which(name) is None]
     missing += [
-        f"{name}: {install}" for name in (*needs.python, *needs.npm, *needs.go) if name not in installed
+        f"{name}: {install}"
+        for name in (*needs.python, *needs.npm, *needs.go, *needs.maven)
+        if name not in installed
     ]
     missing += [f"{name}: {install}" for name in needs.files if not (folder / name).exists()]
     return missing

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import msgspec
@@ -30,14 +31,20 @@ def describe(folder: Path, library: str, needs: str = "") -> None:
     (folder / "one" / "adapter.toml").write_text(text)
 
 
+def _is_there(word: str) -> bool:
+    return Path(word).is_file() or Path(word.partition(os.pathsep)[0], "Adapter.class").is_file()
+
+
 def test_the_bundled_clients_for_rabbitmq_stream() -> None:
     names = [client.name for client in bundled("rabbitmq-stream")]
     assert names == sorted(names)
-    assert {"rabbitmq-stream-go", "rabbitmq-stream-js", "rbfly", "rstream"} <= set(names)
+    assert {"rabbitmq-stream-go", "rabbitmq-stream-java", "rabbitmq-stream-js", "rbfly", "rstream"} <= set(
+        names
+    )
     for client in bundled():
         assert list(client.as_json()) == CONTRACT
         is_module = "-m" in client.command
-        assert is_module or client.missing or any(Path(word).is_file() for word in client.command)
+        assert is_module or client.missing or any(map(_is_there, client.command))
 
 
 def test_names_and_aliases() -> None:
