@@ -35,6 +35,8 @@ STAYS = re.compile(r"fakebrokers (?:serve|proxy) ")
 ADDRESS = re.compile(r"(?<=127\.0\.0\.1:)\d+")
 #: Where packages of npm are, if they were installed.
 NPM = [*TOP.glob("conformance/adapters/*/node_modules"), TOP / "conformance/helpers/node/node_modules"]
+#: For one command; the slowest take a few seconds on a machine that has nothing else to do.
+LIMIT_S = 120
 #: Libraries that are installed in several versions.
 ALIASES = {"moleculer": "moleculer-0.15"}
 
@@ -129,7 +131,7 @@ class Runner:
         """One that ends."""
         done = subprocess.run(
             ["bash", "-c", command], cwd=self.folder, env=self.env, capture_output=True, text=True,
-            check=False, timeout=55,
+            check=False, timeout=LIMIT_S,
         )  # fmt: skip
         printed = done.stdout + done.stderr
         assert promised or done.returncode == 0, f"$ {command}\n{printed}"
@@ -152,7 +154,13 @@ class Runner:
     def check(self, command: list[str]) -> None:
         """A program that ends well."""
         done = subprocess.run(
-            command, cwd=self.folder, env=self.env, capture_output=True, text=True, check=False, timeout=55
+            command,
+            cwd=self.folder,
+            env=self.env,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=LIMIT_S,
         )
         assert done.returncode == 0, f"{command[-1]}\n{done.stdout}{done.stderr}"
 

@@ -41,12 +41,13 @@ def set_up(finding: Finding, folder: Path) -> list[str]:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(120)
 @pytest.mark.parametrize("finding", FINDINGS, ids=lambda finding: finding.program)
 def test_a_program_shows_what_the_page_says(finding: Finding, tmp_path: Path) -> None:
     command = set_up(finding, tmp_path)
     env = os.environ | {"PYTHONPATH": str(TOP), "FAKEBROKERS": f"{sys.executable} -m fakebrokers"}
     done = subprocess.run(
-        command, cwd=tmp_path, env=env, capture_output=True, text=True, check=False, timeout=50
+        command, cwd=tmp_path, env=env, capture_output=True, text=True, check=False, timeout=100
     )
     printed = done.stdout + done.stderr
     assert done.returncode == finding.exit, printed
