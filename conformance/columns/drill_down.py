@@ -41,7 +41,7 @@ def messages_in(files: FileSet, found: Iterable[Found]) -> pa.Table:
     if not wanted:
         return schema().empty_table()
     values = pa.array(sorted({value for _, _, value in wanted}), pa.string())
-    rows = files.read_where("ops", COLUMNS, lambda part: pc.is_in(part["value"], values))
+    rows = files.read_where("ops", COLUMNS, "value", lambda column: pc.is_in(column, values))
     fates = Fates(Ops(lambda name: rows[name]))
     told: list[dict[str, Any]] = []
     for i, row in enumerate(fates.where.tolist()):

@@ -57,7 +57,7 @@ class FileSet:
         """By run the names of the faults that touched a frame; runs without any are left out."""
         import pyarrow.compute as pc
 
-        rows = self.read_where("frames", ("run", "fault"), lambda part: pc.not_equal(part["fault"], ""))
+        rows = self.read_where("frames", ("run", "fault"), "fault", lambda names: pc.not_equal(names, ""))
         found: dict[str, set[str]] = {}
         for row in rows.group_by(["run", "fault"]).aggregate([]).to_pylist():
             found.setdefault(row["run"], set()).update(filter(None, row["fault"].split(",")))
@@ -75,17 +75,23 @@ class FileSet:
             yield lambda name: file.read(columns=[name], use_threads=False)[name]
 
     def read_where(
-        self, table: str, columns: Sequence[str], wanted: Callable[[pa.Table], pa.ChunkedArray]
+        self, table: str, columns: Sequence[str], by: str, wanted: Callable[[pa.ChunkedArray], Any]
     ) -> pa.Table:
-        """The rows for which `wanted` has true, read piece by piece: few of many are little in memory."""
+        """The rows for which `wanted` says true of the column `by`.
+
+        Piece by piece, and of a piece without such rows that column only: few of many cost little.
+        """
         import pyarrow as pa
 
+        parts = []
         with self._opened(table, columns) as file:
-            parts = [file.schema_arrow.empty_table().select(columns)] if not file.num_row_groups else []
+            nothing = file.schema_arrow.empty_table().select(columns)
             for number in range(file.num_row_groups):
-                part = file.read_row_group(number, columns=list(columns), use_threads=False)
-                parts.append(part.filter(wanted(part)))
-        return pa.concat_tables(parts)
+                mask = wanted(file.read_row_group(number, columns=[by], use_threads=False)[by])
+                if any(chunk.true_count for chunk in mask.chunks):
+                    part = file.read_row_group(number, columns=list(columns), use_threads=False)
+                    parts.append(part.filter(mask))
+        return pa.concat_tables(parts) if parts else nothing
 
     def _opened(self, table: str, columns: Sequence[str]) -> pq.ParquetFile:
         import pyarrow.parquet as pq
