@@ -20,6 +20,7 @@ CONTRACT: Mapping[str, str] = {
     "leaves_dropped": "what the broker has dropped (a target that moves) it leaves to the application",
     "own_deadline": "what has no answer is given up by a time-out of its own, whatever the application says",
     "own_keys": "it tells outcomes by keys, or has names for publishers, that are not those on the wire",
+    "reads_odd": "it makes sense of frames that are not by the letter of the protocol",
     "takes_existing": "to create what is there already works",
     "beats_late": "between its heartbeats twice the agreed time may pass",
     "reads_on": "it waits behind what cannot be a frame for more, until a time-out of its own",

@@ -66,10 +66,11 @@ def ok_needs_answer(case: Case) -> Iterator[Violation]:
         accepted = [one.frame for one in _come(case, done, questions) if one.accepted]
         parts = asks.parts(done.args) if asks.parts is not None else [asks.kind]
         is_answered = all(any(isinstance(one, part) for one in accepted) for part in parts)
-        if done.result.ok and not is_answered and not case.has_unread(done):
+        if done.result.ok and not is_answered:
             text = f"{done.op} was ok without an answer that says so"
             was_refused = done.op in case.model.creating and bool(_come(case, done, questions))
-            yield May("takes_existing", text) if was_refused else text, done.ended
+            word = "takes_existing" if was_refused else "reads_odd" if case.has_unread(done) else ""
+            yield May(word, text) if word else text, done.ended
     for done in case.done("subscribe") if case.model.subscribe_asks else ():
         if done.result is not None and done.result.ok and done.ended is not None:
             opened = [w for w in case.facts.windows if w.opened and done.begun < w.opened < done.ended]
@@ -97,8 +98,9 @@ def refused_needs_answer(case: Case) -> Iterator[Violation]:
             codes += [flow.code for flow in case.facts.flows if flow.question in questions]
             if not questions and done.result.code in case.model.refuses_by_itself:
                 continue
-            if done.result.code not in codes and not case.has_unread(done):
-                yield f"{done.op} was refused with {done.result.code}; what came was {codes}", done.ended
+            if done.result.code not in codes:
+                text = f"{done.op} was refused with {done.result.code}; what came was {codes}"
+                yield May("reads_odd", text) if case.has_unread(done) else text, done.ended
 
 
 @invariant("answer-value")

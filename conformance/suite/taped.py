@@ -100,7 +100,8 @@ class TapedRun:
             room = room_of(scenario.protocol)
         except UsageError as error:
             return str(error)
-        return "" if room.model.reads(broker) else "there is no model of what is spoken here"
+        is_known = broker.protocol.name == scenario.protocol and room.model.reads(broker)
+        return "" if is_known else "there is no model of what is spoken here"
 
     def case(self, scenario: Scenario, broker: Any, records: Sequence[Record], *, lag_s: float) -> Case:
         """The run as a case.
