@@ -393,13 +393,13 @@ def tells_its_deadline(case: Case) -> Iterator[Violation]:
                 yield f"{done.op} has {given_s:g} s, and tells {told_s:g} s", one.asked
 
 
-def _is_same_under_way(done: Done, other: Done) -> bool:
-    """Whether another op asks for the same thing, if under another name, or has got it."""
+def _is_same_under_way(case: Case, done: Done, other: Done) -> bool:
+    """Whether another op asks for the same thing, if under another name, and may still be under way."""
     named = {*done.args, *other.args} - {"target", "sub"}
     return bool(
         other is not done
         and other.begun < (done.ended or other.begun)
-        and (other.ended is None or other.ended > done.begun or (other.result and other.result.ok))
+        and (other.ended is None or not case.before(other.ended, done.begun))
         and all(done.args.get(name) == other.args.get(name) for name in named)
     )
 
@@ -415,7 +415,7 @@ def untouched_works(case: Case) -> Iterator[Violation]:
         result = done.result
         if result is None or result.ok or questions or result.word not in LOCAL or done.phase == "close":
             continue
-        if any(_is_same_under_way(done, other) for other in case.done(done.op)):
+        if any(_is_same_under_way(case, done, other) for other in case.done(done.op)):
             continue
         yield f"{done.op} failed, and nothing was asked: {result}", done.ended
     written = {one.body for one in case.facts.written}

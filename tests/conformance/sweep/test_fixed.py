@@ -7,8 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from conformance.adapters.registry import Client, bundled
+from conformance.campaign import Campaign
 from conformance.report import write_report
 from conformance.sweep import fixed
 from conformance.sweep.case import Case
@@ -16,6 +18,7 @@ from conformance.sweep.expected import load_expected
 from conformance.sweep.fixed import EXPECTED, SPECS, Listed, Swept, load_specs, run_lists, save_specs
 from conformance.sweep.run import runner
 from conformance.sweep.specs import Bend, Spec, to_json
+from fakebrokers.commands import ExitCode
 from fakebrokers.errors import UsageError
 
 PROTOCOL = "rabbitmq-stream"
@@ -60,6 +63,10 @@ def listed(tmp_path: Path, client: Client, cases: list[Case], known: str = "") -
     found.child = child  # type: ignore[assignment]
     asyncio.run(run_lists([found], lanes=1))
     return found, child
+
+
+def row(*, count: int, invariant: str = "lives", cause: str = "") -> fixed.Row:
+    return fixed.Row(invariant=invariant, detail="gone", spec="x", cause=cause, count=count, runs=3)
 
 
 def names(rows: list[fixed.Row]) -> Iterator[str]:
@@ -149,3 +156,20 @@ def test_the_report_shows_what_is_new_and_what_is_known(tmp_path: Path) -> None:
     assert "an assertion fails" in text
     assert "1 new" in text
     assert 'id="sweep"' not in write_report(tmp_path, []).read_text()
+
+
+@pytest.mark.parametrize(
+    ("rows", "code"),
+    [
+        ([], ExitCode.INCONCLUSIVE),
+        ([row(cause="known", count=3)], ExitCode.INCONCLUSIVE),
+        ([row(count=1)], ExitCode.INCONCLUSIVE),
+        ([row(count=2)], ExitCode.FAILED),
+        ([row(count=2, invariant="harness")], ExitCode.HARNESS),
+    ],
+    ids=["nothing", "known", "once", "new", "harness"],
+)
+def test_the_main_job_fails_by_what_is_new(tmp_path: Path, rows: list[fixed.Row], code: ExitCode) -> None:
+    campaign = Campaign(tmp_path, "gate", 1, 0, Console(quiet=True))
+    campaign.swept = [Swept(client="toy", version="1", protocol=PROTOCOL, specs=1, rows=rows)]
+    assert campaign.exit_code == code
