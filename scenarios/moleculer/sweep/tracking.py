@@ -50,6 +50,7 @@ class Tracking:
         self._prefix = ""  #: of its topics
         self._ids: set[Hashable] = set()  #: of what the client has asked or sent
         self._plain: set[Hashable] = set()  #: what was answered, and not by a stream
+        self._last_info: Info | None = None  #: to all
         self._pings = 0  #: of the client to the server, without an answer
         self._said = False  #: the client has said something to others
         self._listens = False
@@ -302,6 +303,10 @@ class Tracking:
         parts = topic_of(topic)
         if parts is not None and not parts.rest:
             names = announced_by(frame)
+            last, self._last_info = self._last_info, frame
+            is_same = last is not None and last.instanceID == frame.instanceID
+            if last is not None and is_same and announced_by(last) != names and frame.seq <= last.seq:
+                self.facts.broken.append((at, f"an INFO with other services and seq {frame.seq} again"))
             self.facts.announced.append(Announced(self.conn, at, names))
         if parts is not None and parts.rest:
             self._answer_back(("DISCOVER", parts.rest), frame, at, only=False)
