@@ -122,7 +122,7 @@ class Tracking:
         if frame.ver != VERSION or (self._node and frame.sender != self._node):
             wrong = f"{frame.COMMAND} of version {frame.ver!r} by {frame.sender!r}"
         if isinstance(frame, Request | Event) and getattr(frame, "seq", UNSET) in (UNSET, 0):
-            key = frame.id, topic if parts.command == "EVENTB" else ""
+            key = repr(frame.id), topic if parts.command == "EVENTB" else ""
             wrong = f"{frame.COMMAND} with an id that was used before" if key in self._ids else wrong
             self._ids.add(key)
         if wrong:
@@ -199,7 +199,7 @@ class Tracking:
             self._piece("out", self._question(self.facts.questions, frame.id), frame, frame.data, at)
         if frame.seq in (UNSET, None, 0):
             if frame.stream is not True:
-                self._plain.add(frame.id)
+                self._plain.add(repr(frame.id))
             self._answered(Request, frame.id, frame, at, frame.success is True, code_of(frame))
 
     def _question(self, asked: list[Question], key: Hashable) -> Question | None:
@@ -210,7 +210,7 @@ class Tracking:
         if (
             question is None
             or not isinstance(frame.seq, int)
-            or (direction == "out" and frame.id in self._plain)
+            or (direction == "out" and repr(frame.id) in self._plain)
         ):
             return
         known = [one for one in self.facts.flows if one.question is question and one.direction == direction]
