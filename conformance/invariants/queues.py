@@ -135,6 +135,11 @@ def writes_what_was_given(case: Case) -> Iterator[Violation]:
             yield f"{one.body[:20]!r} has {plain(one.properties)}, given was {given[one.body]}", one.at
 
 
+def up_to(position: Any) -> Any:
+    """The name of one word for a message and all before it; see `facts.Confirmed`."""
+    return "up to", position
+
+
 def _orders(case: Case) -> Iterator[tuple[Name, Moment, float, bool]]:
     """What the application is done with: message, since when, how long it takes, whether it is sure."""
     by_ref = {(heard["sub"], heard["ref"]): heard for heard in case.heard("message")}
@@ -142,7 +147,9 @@ def _orders(case: Case) -> Iterator[tuple[Name, Moment, float, bool]]:
         heard = by_ref.get((done.args["sub"], done.args["ref"]))
         if heard is not None:
             is_sure = done.result is not None and done.result.ok
-            yield (heard["target"], heard["position"]), done.begun, 0.0, is_sure
+            position = heard["position"]
+            key = up_to(position) if done.args.get("how") == "ack_to" else position
+            yield (heard["target"], key), done.begun, 0.0, is_sure
     settling = {
         done.args["sub"]: done
         for done in case.done("subscribe")
@@ -181,9 +188,10 @@ def confirms_what_was_ordered(case: Case) -> Iterator[Violation]:
         come[row[1].target, row[2].position].append(row)
     wanted: Counter[Name] = Counter()
     for name, at, takes_s, is_sure in _orders(case):
-        if not is_sure or len({id(window) for _, window, _ in come[name]}) != 1:
+        came = come[name[0], name[1][1] if isinstance(name[1], tuple) else name[1]]
+        if not is_sure or len({id(window) for _, window, _ in came}) != 1:
             continue  # what came in several lives may be confirmed in any
-        window, until_s = come[name][0][1], at.t + takes_s + WRITE_S + case.slack_s
+        window, until_s = came[0][1], at.t + takes_s + WRITE_S + case.slack_s
         if window.opened is None or window.opened > at:
             continue  # nobody says that the client has this subscription
         ends = (window.closed, window.conn.ended, window.conn.garbage, case.mark("close"))

@@ -114,7 +114,7 @@ class NatsCodec:
         if end < 0:
             return None
         line = bytes(self._buffer[:end])
-        verb, rest = (*line.split(None, 1), b"", b"")[:2]
+        verb, _, rest = line.replace(b"\t", b" ").partition(b" ")
         if verb.upper() != b"MSG":
             del self._buffer[: end + 2]
             return self._control(verb.upper(), rest)

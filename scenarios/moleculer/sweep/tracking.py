@@ -52,6 +52,7 @@ class Tracking:
         self._ids: set[Hashable] = set()  #: of what the client has asked or sent
         self._plain: set[Hashable] = set()  #: what was answered, and not by a stream
         self._instance: Any = None  #: the same, as it has told others
+        self._last_info: Info | None = None  #: to all
         self._pings = 0  #: of the client to the server, without an answer
         self._said = False  #: the client has said something to others
         self._listens = False
@@ -130,7 +131,7 @@ class Tracking:
         if frame.ver != self._version or (self._node and frame.sender != self._node):
             wrong = f"{frame.COMMAND} of version {frame.ver!r} by {frame.sender!r}"
         if isinstance(frame, Request | Event) and getattr(frame, "seq", UNSET) in (UNSET, 0):
-            key = frame.id, topic if parts.command == "EVENTB" else ""
+            key = repr(frame.id), topic if parts.command == "EVENTB" else ""
             wrong = f"{frame.COMMAND} with an id that was used before" if key in self._ids else wrong
             self._ids.add(key)
         if wrong:
@@ -212,7 +213,7 @@ class Tracking:
             self._piece("out", self._question(self.facts.questions, frame.id), frame, frame.data, at)
         if frame.seq in (UNSET, None, 0):
             if frame.stream is not True:
-                self._plain.add(frame.id)
+                self._plain.add(repr(frame.id))
             self._answered(Request, frame.id, frame, at, frame.success is True, code_of(frame))
 
     def _question(self, asked: list[Question], key: Hashable) -> Question | None:
@@ -223,7 +224,7 @@ class Tracking:
         if (
             question is None
             or not isinstance(frame.seq, int)
-            or (direction == "out" and frame.id in self._plain)
+            or (direction == "out" and repr(frame.id) in self._plain)
         ):
             return
         known = [one for one in self.facts.flows if one.question is question and one.direction == direction]
@@ -317,6 +318,10 @@ class Tracking:
         parts = topic_of(topic)
         if parts is not None and not parts.rest:
             names = announced_by(frame)
+            last, self._last_info = self._last_info, frame
+            is_same = last is not None and last.instanceID == frame.instanceID
+            if last is not None and is_same and announced_by(last) != names and frame.seq <= last.seq:
+                self.facts.broken.append((at, f"an INFO with other services and seq {frame.seq} again"))
             self.facts.announced.append(Announced(self.conn, at, names))
         if parts is not None and parts.rest:
             self._answer_back(("DISCOVER", parts.rest), frame, at, only=False)

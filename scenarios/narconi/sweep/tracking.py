@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from conformance.invariants.queues import up_to
 from conformance.sweep.facts import (
     Arrival,
     Complaint,
@@ -190,7 +191,8 @@ class Tracking:
             del self._delivered[: self._delivered.index(name) + 1]
         else:
             self._delivered.remove(name)
-        self.facts.confirmed.append(Confirmed(self.conn, at, self._queue, name))
+        key = name if frame.ack_to_id is None else up_to(name)
+        self.facts.confirmed.append(Confirmed(self.conn, at, self._queue, key))
 
 
 def _closes(answer: f.HttpResponse) -> bool:

@@ -116,6 +116,7 @@ def test_a_wrong_size_is_the_end() -> None:
             "joining",
             Bend("c1", "out", 10, "spelled", "more members"),
         ),
+        ("wire-legal", "seq-never-grows", "serve", None),
         ("close-ends", "goes-on-connecting", "given-up", None),
     ],
 )

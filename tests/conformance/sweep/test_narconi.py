@@ -166,6 +166,7 @@ def test_what_a_publisher_must_not_be_told(data: bytes) -> None:
         ("loss-ends-requests", "end-unnoticed-before-upgrade", "publish", Bend("c1", "in", 1, "rst-before")),
         ("definite-for-a-reason", "loss-is-definite", "ask", Bend("c1", "out", 2, "rst-before")),
         ("garbage-ends", "too-large-ignored", "at-once", Bend("c1", "out", 2, "unasked", ["huge", "noise"])),
+        ("confirms-by-order", "acks-are-cumulative", "settle", None),
         ("failures-are-told", "callback-errors-vanish", "raising-message-1", None),
         ("ok-needs-answer", "redirect-means-done", "posts",
          Bend("c1", "out", 1, "contradict", ["instead", 301])),
