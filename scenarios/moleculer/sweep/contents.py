@@ -6,6 +6,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from msgspec import UNSET
+
 from fakebrokers.core.frames import Frame
 from fakebrokers.moleculer.mqtt import frames as mqtt
 from fakebrokers.moleculer.nats.frames import Msg, Pub
@@ -40,7 +42,7 @@ def bytes_of(payload: Any) -> bytes:
             return bytes(payload["data"])
         except (TypeError, ValueError):
             return b""
-    return json.dumps(payload).encode()
+    return json.dumps(None if payload is UNSET else payload, default=repr).encode()
 
 
 def code_of(answer: Response) -> Any:
