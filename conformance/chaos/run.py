@@ -28,6 +28,7 @@ from conformance.sweep.tape import Tape
 from conformance.sweep.told import Heard
 from fakebrokers.core import memory, virtual
 from fakebrokers.journal.reader import read_run
+from fakebrokers.journal.record import State
 from fakebrokers.protocol import find_protocol
 from fakebrokers.proxy import Proxy
 
@@ -164,6 +165,8 @@ async def _through(scene: Scene, room: Room, case: ChaosCase) -> None:
             done.result = await done.call
     except Exception as error:
         case.error = "".join(traceback.format_exception(error)[-3:])
+    if any(scene.broker.journal.select(kind=kind) for kind in (State.REFUSING, State.BLACK_HOLE)):
+        scene.notes["unreachable"] = True
     case.ops, case.notes, case.bands = scene.ops, scene.notes, scene.bands
     case.touched = frozenset(scene.killed.union(_met(case)))
     case.hits = len(scene.bands)
