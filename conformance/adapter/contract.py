@@ -13,6 +13,7 @@ CONTRACT: Mapping[str, str] = {
     "surfaces_again": "behind a loss, what the application had of an unfinished delivery may come again",
     "stores_positions": "it stores positions at the broker, or settles messages, by itself",
     "many_connections": "a session has several connections, such as one for each role or subscription",
+    "pipelines": "it goes on before the server has answered what sets a connection up",
     "waits": "an op waits for the next connection, where there is none or where it was lost",
     "drains": "a close hands over first what has come",
     "own_credit": "it allows deliveries by a plan of its own, not one for each that has come",

@@ -238,7 +238,7 @@ def handshake_first(case: Case) -> Iterator[Violation]:
             beats = role is Role.HEARTBEAT and conn.agreed.at is not None and conn.agreed.at < seen.at
             if role in (Role.HANDSHAKE, Role.CLOSE, Role.MALFORMED) or beats or type(seen.frame) in answers:
                 continue
-            yield f"{kind_of(seen.frame)} before the handshake was done", seen.at
+            yield May("pipelines", f"{kind_of(seen.frame)} before the handshake was done"), seen.at
 
 
 @invariant("silent-behind-its-goodbye")

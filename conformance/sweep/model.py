@@ -36,6 +36,7 @@ class Asks(NamedTuple):
         apt: Whether an answer says anything about what this op asks; None: all do.
         parts: Of an op that asks several questions, from its arguments: the kinds that each of them may have.
             All have to be accepted before it is done. None: any question will do.
+        none: Whether what the op returned says that no answer came.
     """
 
     kind: type[Frame] | tuple[type[Frame], ...]
@@ -44,6 +45,7 @@ class Asks(NamedTuple):
     apt: Callable[[Args, Any], bool] | None = None
     parts: Callable[[Args], Sequence[tuple[type[Frame], ...]]] | None = None
     also: Callable[[Args, Any], Mapping[str, Any]] | None = None
+    none: Callable[[Mapping[str, Any]], bool] | None = None
 
 
 class Model(ABC):

@@ -25,8 +25,10 @@ def topic_in(frame: Frame) -> str:
 
 
 def announced_by(info: Info) -> Any:
-    """What an INFO offers: the names of its actions, and the patterns of its events. ``$node`` and the like are
-    the library's own."""
+    """What an INFO offers: the names of its actions, and the patterns of its events.
+
+    ``$node`` and the like are the library's own.
+    """
     listed = info.services if isinstance(info.services, list) else []
     services = [one for one in listed if not str(one.get("name")).startswith("$")]
     actions = {name for one in services for name in one.get("actions") or ()}

@@ -79,6 +79,7 @@ OPS = {
         lambda args, frame: True,
         lambda answer: {"from": answer.sender},
         apt=lambda args, answer: answer.sender == args["node"],
+        none=lambda told: told.get("rtt_ms", 0) is None,
     ),
 }
 
