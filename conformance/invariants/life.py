@@ -110,7 +110,7 @@ def limit_exact(case: Case) -> Iterator[Violation]:
 def failures_are_told(case: Case) -> Iterator[Violation]:
     """The application is told of each callback of its own that has failed, but for the one that tells it."""
     for done in case.done("raise_next"):
-        kind, times = done.args["callback"], done.args["times"]
+        kind, times = done.args["callback"], done.args.get("times", 1)
         if done.result is None or not done.result.ok or done.ended is None or kind not in CALLED or not times:
             continue
         ends = [
