@@ -278,7 +278,7 @@ def beats(case: Case) -> Iterator[Violation]:
         beat = conn.agreed.heartbeat_s
         if not beat or conn.ready is None:
             continue
-        last = conn.ready.t
+        last = conn.ready.t + conn.agreed.start_s
         ends = [mark.t for mark in (conn.ended, conn.parting, conn.deaf) if mark is not None]
         end = min(ends, default=case.ended_s)
         signs = conn.written if conn.signs is None else conn.signs

@@ -111,7 +111,7 @@ def failures_are_told(case: Case) -> Iterator[Violation]:
     """Of each callback of its own that has failed the application is told, but for the one that tells it; at
     least in the log."""
     for done in case.done("raise_next"):
-        kind, times = done.args["callback"], done.args["times"]
+        kind, times = done.args["callback"], done.args.get("times", 1)
         if done.result is None or not done.result.ok or done.ended is None or kind not in CALLED or not times:
             continue
         ends = [

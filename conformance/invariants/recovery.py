@@ -78,8 +78,9 @@ def given_up_for_a_reason(case: Case) -> Iterator[Violation]:
         conn.goodbye and (conn.ready is None or conn.goodbye < conn.ready) for conn in case.conns.values()
     ):
         return  # a goodbye in a handshake is a refusal
+    unwanted = [conn.unwanted for conn in case.conns.values() if conn.unwanted is not None]
     for heard in case.session_events("disconnected"):
-        if not any(begun < heard.at for begun in closes):
+        if not any(at < heard.at for at in [*closes, *unwanted]):
             yield "the session was given up, and the server had refused nothing", heard.at
 
 

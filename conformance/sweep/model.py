@@ -185,8 +185,9 @@ class Model(ABC):
         """What the application offers to others: from which moment on, and what; as `Announced.what`."""
         return []
 
-    def streamed(self, args: Args, result: Any) -> tuple[bytes | None, bytes | None]:
-        """The stream that an op was given, and the one that it returned; None where there is none."""
+    def streamed(self, args: Args, result: Any) -> tuple[bytes | None, Args | None]:
+        """The stream that an op was given, and the one that it returned, as a body in a report (a long one is
+        told by its digest, see `same_body`); None where there is none."""
         return None, None
 
     def is_answer(self, asked: Frame, frame: Frame) -> bool:

@@ -27,6 +27,7 @@ class Agreed(NamedTuple):
 
     Attributes:
         heartbeat_s: The client says something at least as often.
+        start_s: What may pass before its timers start.
         quiet_s: The silence of the server after which the client may give it up, and the one after which it
             has to; None: 2 and 4 heartbeats.
     """
@@ -35,6 +36,7 @@ class Agreed(NamedTuple):
     frame_max: int = 0
     at: Moment | None = None
     quiet_s: tuple[float, float] | None = None
+    start_s: float = 0.0
 
     @property
     def patience_s(self) -> tuple[float, float] | None:
@@ -65,7 +67,7 @@ class Conn:
         goodbye: The server has said that it will end the connection.
         parting: The client has said so.
         deaf: The broker has stopped to read: what the client did from here on came late, or not at all.
-        unwanted: Something has come because of which the client may end the connection.
+        unwanted: Something has come because of which the client may end the connection, and the session.
         is_session: Whether the session hangs on it: its end is told as a loss. Not so where a connection
             carries one request at a time, and another one does as well.
     """

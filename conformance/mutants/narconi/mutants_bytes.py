@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
 from conformance.mutants.registry import mutant
-from conformance.reference.kit import ClientError
+from conformance.reference.kit import ClientError, Wire
 from conformance.reference.narconi.channels import Publishers, Publishing
 from conformance.reference.narconi.http import Response, ResponseReader
 from conformance.reference.narconi.publisher import Done, Publisher
@@ -133,10 +133,34 @@ class EndUnanswered(Socket):
         return True
 
 
+class _WholeHeads(ResponseReader):
+    def feed(self, data: bytes) -> Response | None:
+        self._buffer += data
+        return super().feed(b"") if b"\r\n\r\n" in self._buffer else None
+
+
 @mutant("end-unnoticed-before-upgrade", tag="life-cycle", breaks=["X5"])
 class EndUnnoticedBeforeUpgrade(Socket):
-    """Waits on for the answer to its upgrade when the server has ended the connection."""
+    """Waits on for the whole answer to its upgrade, when the server has ended the connection too."""
+
+    def begin(self, wire: Wire) -> None:
+        self._response = _WholeHeads("GET")
+        super().begin(wire)
 
     def _over(self, text: str) -> None:
         if self.opened.done():
             super()._over(text)
+
+
+@mutant("garbage-is-a-defect", tag="wording", breaks=["X5"])
+class GarbageIsADefect(Socket):
+    """Reports bytes that are no answer to its upgrade as a failure of its own."""
+
+    def _handshake(self, read: Callable[[], Response | None]) -> Response | None:
+        def read_carelessly() -> Response | None:
+            try:
+                return read()
+            except ClientError as error:
+                raise ClientError("internal", error.text) from None
+
+        return super()._handshake(read_carelessly)

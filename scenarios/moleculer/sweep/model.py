@@ -41,6 +41,7 @@ from scenarios.moleculer.sweep.surfacing import due
 from scenarios.moleculer.sweep.tracking import VERSION, Tracking
 
 HEARTBEAT_S = 10.0  #: of a node that is told nothing else
+START_S = 0.5  #: a node waits for others behind its DISCOVER, then its timers start (chapter 3)
 OK, NOT_FOUND, FAILED = 200, 404, 500
 PEER, STRANGER = "peer", "stranger"  #: a fake node, and one that nobody has seen
 BY: dict[str, Any] = {"ver": VERSION, "sender": STRANGER}
@@ -200,8 +201,9 @@ class MoleculerModel(Model):
         options = [done.args["options"] for done in ops if done.op == "connect"]
         beats = [one.get("heartbeat_s", HEARTBEAT_S) for one in options]
         for conn in conns.values():
-            conn.agreed = conn.agreed._replace(heartbeat_s=max(beats, default=HEARTBEAT_S))
-            conn.agreed = conn.agreed._replace(quiet_s=(math.inf, math.inf))
+            conn.agreed = conn.agreed._replace(
+                heartbeat_s=max(beats, default=HEARTBEAT_S), quiet_s=(math.inf, math.inf), start_s=START_S
+            )
 
     def wrong_sending(self, case: Any, done: Any) -> str:
         return wrong_sending(case, done)
@@ -209,7 +211,7 @@ class MoleculerModel(Model):
     def offered(self, case: Any) -> Sequence[tuple[Moment, Any]]:
         return offered(case)
 
-    def streamed(self, args: Args, result: Any) -> tuple[bytes | None, bytes | None]:
+    def streamed(self, args: Args, result: Any) -> tuple[bytes | None, Args | None]:
         given = args.get("stream")
         objects = args.get("objects")
         source = body_bytes(given) if given else b"".join(json.dumps(one).encode() for one in objects or ())
@@ -254,13 +256,13 @@ class MoleculerModel(Model):
         return msgspec.structs.replace(frame, success=False, data=None, error=error)
 
 
-def _stream_in(data: Any) -> bytes | None:
-    """The stream that an op has returned."""
+def _stream_in(data: Any) -> Args | None:
+    """The stream that an op has returned, as a body in a report."""
     if not isinstance(data, Mapping):
         return None
     if "objects" in data:
-        return b"".join(json.dumps(one).encode() for one in data["objects"])
-    return body_bytes(data["stream"]) if "stream" in data and "sha256" not in data["stream"] else None
+        return {"text": "".join(json.dumps(one) for one in data["objects"])}
+    return data["stream"] if isinstance(data.get("stream"), Mapping) else None
 
 
 MODEL = MoleculerModel()

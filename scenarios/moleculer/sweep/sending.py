@@ -90,7 +90,7 @@ def _offers(services: Iterable[Any], action: str) -> bool:
 def _wrong_call(case: Case, done: Done, options: Mapping[str, Any], there: Mapping[str, list[Any]]) -> str:
     assert done.ended is not None and done.result is not None
     action, params, node = done.args["action"], done.args.get("params", {}), done.args.get("node", "")
-    if sum(1 for one in case.done("mol.call") if one.args == done.args) > 1 or done.result.word == "invalid":
+    if any(_is_alike(done, one) for one in case.done("mol.call")) or done.result.word == "invalid":
         return ""
     asked = [
         one for one in case.facts.sent
@@ -103,6 +103,15 @@ def _wrong_call(case: Case, done: Done, options: Mapping[str, Any], there: Mappi
     if len(asked) != (1 if able else 0):
         return f"{action} was asked {len(asked)} times, {sorted(able) or 'nobody'} can answer"
     return _wrong_request(done, asked[0], able, options) if asked else ""
+
+
+def _is_alike(done: Done, other: Done) -> bool:
+    """Whether the requests of another call could be those of this one."""
+    if other is done:
+        return False
+    is_meanwhile = other.begun < (done.ended or other.begun) and (not other.ended or done.begun < other.ended)
+    is_same = all(done.args.get(name) == other.args.get(name) for name in ("action", "params"))
+    return other.args == done.args or (is_meanwhile and is_same)
 
 
 def _wrong_request(done: Done, one: Sent, able: set[str], options: Mapping[str, Any]) -> str:

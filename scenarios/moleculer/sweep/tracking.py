@@ -238,6 +238,7 @@ class Tracking:
         if direction == "in" and (frame.seq in flow.pieces or flow.last is not None):
             self.facts.broken.append((at, f"packet {frame.seq} of a stream again, or behind its end"))
         if frame.seq > 0 and frame.stream is True:
+            flow.is_doubled = flow.is_doubled or (frame.seq in flow.pieces and flow.whole is None)
             flow.pieces.setdefault(frame.seq, bytes_of(payload))
         elif frame.seq > 0 and flow.last is None and frame.seq not in flow.pieces:
             flow.last = frame.seq

@@ -41,6 +41,7 @@ UNFORESEEN = [
     ("BMQ-5.06", "never-answers-heartbeats", "answers-questions"),
     ("RMQS-6.08", "loss-answers-requests", "ok-needs-answer"),
     ("RMQS-6.09", "resumes-behind-the-next", "delivers-what-came"),
+    ("MOL-2.03", "beats-half-as-often", "beats"),
 ]
 
 
@@ -54,6 +55,29 @@ def test_a_violated_rule_fails_a_run_whose_script_is_content(scenario_id: str, n
     assert rule in judged.tags
     assert judged.broken[0].detail in judged.actual
     assert run(item, None, invariants=True).findings == ()
+
+
+@pytest.mark.parametrize(
+    ("scenario_id", "name", "verdict"),
+    [
+        ("MOL-1.09", None, Verdict.PASS),  # gives its session up where another node has its name
+        ("MOL-4.10", None, Verdict.PASS),  # returns a stream so long that its digest is told
+        ("MOL-4.10", "order-of-arrival", Verdict.NON_STRICT),  # the same, with a chunk twice
+    ],
+)
+def test_what_a_scenario_allows_violates_no_rule(
+    scenario_id: str, name: str | None, verdict: Verdict
+) -> None:
+    item = the(scenario_id)
+    judged = run(item, None if name is None else find_mutant(item.protocol, name), invariants=True)
+    assert (judged.verdict, judged.findings) == (verdict, ())
+
+
+def test_callbacks_that_raise_once_are_counted() -> None:
+    [item] = [each for each in all_scenarios() if each.label == "NET-3.06[narconi]"]
+    assert run(item, None, invariants=True).findings == ()
+    judged = run(item, find_mutant(item.protocol, "callback-errors-vanish"), invariants=True)
+    assert "failures-are-told" in judged.tags
 
 
 @pytest.mark.parametrize(
