@@ -397,15 +397,23 @@ def tells_its_deadline(case: Case) -> Iterator[Violation]:
                 yield f"{done.op} has {given_s:g} s, and tells {told_s:g} s", one.asked
 
 
-def _is_same_under_way(case: Case, done: Done, other: Done) -> bool:
-    """Whether another op asks for the same thing, if under another name, and may still be under way."""
+def _is_same_under_way(case: Case, asks: Asks, done: Done, other: Done) -> bool:
+    """Whether another op asks for the same thing, if under another name, and may still be under way, or has
+    opened it."""
     named = {*done.args, *other.args} - {"target", "sub"}
-    return bool(
+    is_open = _opens(asks) and other.result is not None and other.result.ok
+    return (
         other is not done
         and other.begun < (done.ended or other.begun)
-        and (other.ended is None or not case.before(other.ended, done.begun))
+        and (other.ended is None or not case.before(other.ended, done.begun) or is_open)
         and all(done.args.get(name) == other.args.get(name) for name in named)
     )
+
+
+def _opens(asks: Asks) -> bool:
+    """Whether it asks for something that is there until it is closed: a question need not be asked twice."""
+    kinds = asks.kind if isinstance(asks.kind, tuple) else (asks.kind,)
+    return any(kind.spec.role_in("in") is Role.OPEN for kind in kinds)
 
 
 @invariant("untouched-works")
@@ -415,11 +423,11 @@ def untouched_works(case: Case) -> Iterator[Violation]:
         return
     if any(conn.lost() or conn.turned_away for conn in case.conns.values()):
         return
-    for done, _, questions in asked_by_ops(case):
+    for done, asks, questions in asked_by_ops(case):
         result = done.result
         if result is None or result.ok or questions or result.word not in LOCAL or done.phase == "close":
             continue
-        if any(_is_same_under_way(case, done, other) for other in case.done(done.op)):
+        if any(_is_same_under_way(case, asks, done, other) for other in case.done(done.op)):
             continue
         yield f"{done.op} failed, and nothing was asked: {result}", done.ended
     written = {one.body for one in case.facts.written}

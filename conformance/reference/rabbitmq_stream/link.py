@@ -142,8 +142,11 @@ class Link(asyncio.Protocol):
         return answer
 
     def take_back(self, kind: type[Request], *fields: Any) -> None:
-        """Undo what the server has granted, and what nobody wants any more; whatever it answers."""
-        if self.is_open:
+        """Undo what the server has granted, and what nobody wants any more; whatever it answers.
+
+        Close undoes all of it, and nothing is asked behind it.
+        """
+        if self.is_open and not self.core.closing:
             deadline = self.client.runtime.clock.deadline(None)
             self.core.requests.ask(kind, *fields, done=lambda _: None, deadline=deadline)
             self.settle()

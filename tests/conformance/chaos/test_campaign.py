@@ -22,6 +22,7 @@ from fakebrokers.journal.reader import read_run, runs_in
 from fakebrokers.protocol import protocol_names
 
 PROTOCOL = "rabbitmq-stream"
+PROTOCOLS = protocol_names()[:5]  #: other tests may register more
 SETTING = Setting(PROTOCOL)
 MUTANT = "crc-signed"  #: every workload that consumes shows it
 COMMAND = ("chaos", "--client", "reference", "--protocol", PROTOCOL)
@@ -110,7 +111,7 @@ def test_time_ends_a_campaign(tmp_path: Path) -> None:
     assert 0 < one.runs < 200
 
 
-@pytest.mark.parametrize("protocol", protocol_names())
+@pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_the_canary_of_each_protocol_is_found(protocol: str) -> None:
     assert canary.room_of(protocol).actions.canary
     assert find_mutant(protocol, canary.room_of(protocol).actions.canary)

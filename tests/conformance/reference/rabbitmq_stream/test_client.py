@@ -18,8 +18,9 @@ from conformance.reference.rabbitmq_stream.subscription import Message, Start
 from conformance.reference.registry import command, reference, without_sockets
 from fakebrokers import RabbitMQStream
 from fakebrokers.core import virtual
+from fakebrokers.core.frames import kind_of
 from fakebrokers.core.session import HangUp
-from fakebrokers.faults import delay, drop, rst, slice_
+from fakebrokers.faults import delay, drop, latency, rst, slice_
 from fakebrokers.journal import Tap
 from fakebrokers.rabbitmq_stream.binary import pack_ids
 from fakebrokers.rabbitmq_stream.chunk import Chunk
@@ -381,6 +382,34 @@ def test_what_is_granted_behind_its_end_is_taken_back(what: str) -> None:
             await asyncio.sleep(5.0)
             assert len(broker.journal.select(kind=undone, connection="c2", tap=Tap.RECEIVED)) == 1
             await client.close()
+
+    virtual.run(work())
+
+
+@pytest.mark.parametrize("granted_in_s", [0.5, 2.0], ids=["waiting", "given-up"])
+def test_nothing_is_taken_back_behind_a_close(granted_in_s: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a subscribe is granted while the client closes ends with the connection."""
+    sent: list[str] = []
+
+    async def work() -> None:
+        async with RabbitMQStream(memory=True) as broker:
+            broker.create_stream("orders")
+            client, _ = await _connected(broker)
+
+            async def on_message(message: Message) -> None:
+                """Nothing comes."""
+
+            broker.faults.add(latency(granted_in_s, kind="SubscribeResponse", direction="out"))
+            coming = asyncio.create_task(client.consuming.subscribe("orders", on_message, timeout=1.0))
+            await asyncio.sleep(granted_in_s - 0.1)
+            [link] = client.links.all
+            send = link.core.send
+            monkeypatch.setattr(link.core, "send", lambda frame: (sent.append(kind_of(frame)), send(frame)))
+            await client.close(5.0)
+            with pytest.raises(ClientError):
+                await coming
+            assert broker.journal.select(kind="SubscribeResponse", tap=Tap.SENT)
+            assert sent == ["Close"]
 
     virtual.run(work())
 
