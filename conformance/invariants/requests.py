@@ -289,6 +289,8 @@ def no_connection_for_a_reason(case: Case) -> Iterator[Violation]:
     """An op says that there is no connection only where one was lost, or there is none yet."""
     if case.facts.dropped or case.facts.refused or case.model.answers_move or not case.is_truthful:
         return  # whoever was to answer may be gone, or is not where the client was told
+    if "unreachable" in case.notes:
+        return  # an op that needs a connection of its own gets none, while the others stand
     for done in case.ops:
         result = done.result
         if result is None or result.word != "connection" or done.ended is None or done.op == "connect":
