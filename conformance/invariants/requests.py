@@ -294,7 +294,7 @@ def no_connection_for_a_reason(case: Case) -> Iterator[Violation]:
     if case.facts.dropped or case.facts.refused or case.model.answers_move or not case.is_truthful:
         return  # whoever was to answer may be gone, or is not where the client was told
     if "unreachable" in case.notes:
-        return  # what was tried and not accepted is on no tape
+        return  # an op that needs a connection of its own gets none, while the others stand
     for done in case.ops:
         result = done.result
         if result is None or result.word != "connection" or done.ended is None or done.op == "connect":

@@ -195,6 +195,8 @@ def _notes(ops: Sequence[Done], records: Sequence[Record], hello: Hello) -> Iter
     states = [record for record in records if record.tap is Tap.STATE]
     if any(meaning_of(r.kind) & Meaning.LOSS or r.note == STATE_LOST for r in states):
         yield "forgets", True
+    if any(record.kind in (State.REFUSING, State.BLACK_HOLE) for record in states):
+        yield "unreachable", True
 
 
 def _set_phases(case: Case) -> None:

@@ -137,6 +137,8 @@ def test_what_a_script_did_is_noted_as_a_base_would() -> None:
     assert notes(op("connect"), op("cancel", ok=None))["abandons"]
     assert notes(op("connect"), records=(state(State.CRASH, STATE_LOST),))["forgets"]
     assert "forgets" not in notes(op("connect"), records=(state(State.CRASH),))
+    for shut in (State.REFUSING, State.BLACK_HOLE):
+        assert notes(op("connect"), records=(state(shut, connection=""),))["unreachable"]
 
 
 def test_what_faults_did_is_read_from_the_journal() -> None:
