@@ -90,7 +90,6 @@ class _Network(Nemesis):
     async def act(self, scene: Scene, step: Step) -> None:
         scene.broker.faults.add(*self.faults(step))
         if self.hangs:
-            scene.notes["unreachable"] = True
             scene.broker.call(scene.broker.engine.host.black_hole, None, step.name)
         await asyncio.sleep(step.for_s)
 
