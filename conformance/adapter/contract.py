@@ -17,7 +17,7 @@ CONTRACT: Mapping[str, str] = {
     "waits": "an op waits for the next connection, where there is none or where it was lost",
     "drains": "a close hands over first what has come",
     "own_credit": "it allows deliveries by a plan of its own, not one for each that has come",
-    "drops_idle": "it ends a connection that it needs no more without saying so",
+    "drops_idle": "it ends a connection that it needs no more without saying so, or waiting for the answer",
     "leaves_dropped": "what the broker has dropped (a target that moves) it leaves to the application",
     "own_deadline": "what has no answer is given up by a time-out of its own, whatever the application says",
     "own_keys": "it tells outcomes by keys, or has names for publishers, that are not those on the wire",

@@ -218,7 +218,8 @@ def waits_for_its_answers(case: Case) -> Iterator[Violation]:
         waited_s = conn.ended.t - question.asked.t
         over = any(question.asked < begun < conn.ended for begun in aborts)
         if waited_s < min(GOODBYE_S, given_s - SLACK_S) and not over and not _times_out(case, conn.ended):
-            yield f"{conn.name} was ended {waited_s:.2f} s behind an unanswered goodbye", conn.ended
+            text = f"{conn.name} was ended {waited_s:.2f} s behind an unanswered goodbye"
+            yield May("drops_idle", text), conn.ended
 
 
 def _times_out(case: Case, ended: Moment) -> bool:
