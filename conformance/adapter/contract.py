@@ -25,6 +25,7 @@ CONTRACT: Mapping[str, str] = {
     "takes_existing": "to create what is there already works",
     "beats_late": "between its heartbeats twice the agreed time may pass",
     "reads_on": "it waits behind what cannot be a frame for more, until a time-out of its own",
+    "logs_callbacks": "that a callback of the application has failed is told in a log at most",
     "skips_damaged": "what is damaged is passed over, or surfaced as far as it goes, without an error",
 }
 #: Capabilities, for what a client may do that lacks them ...

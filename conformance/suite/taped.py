@@ -29,6 +29,7 @@ from conformance.sweep.told import Heard
 from fakebrokers.errors import UsageError
 from fakebrokers.journal import Record, Tap
 from fakebrokers.journal.record import STATE_LOST, Meaning, State, meaning_of
+from fakebrokers.protocol import find_protocol
 
 SLACK_S = 0.25  #: what may pass over sockets and pipes until the other side has what was written
 MOST_ROWS = 20_000  #: of a tape; what is there to load a client costs too much to be read a second time
@@ -100,8 +101,8 @@ class TapedRun:
             room = room_of(scenario.protocol)
         except UsageError as error:
             return str(error)
-        is_known = broker.protocol.name == scenario.protocol and room.model.reads(broker)
-        return "" if is_known else "there is no model of what is spoken here"
+        is_known = isinstance(broker, find_protocol(scenario.protocol).load())
+        return "" if is_known and room.model.reads(broker) else "there is no model of what is spoken here"
 
     def case(self, scenario: Scenario, broker: Any, records: Sequence[Record], *, lag_s: float) -> Case:
         """The run as a case.

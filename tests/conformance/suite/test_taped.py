@@ -29,7 +29,7 @@ HELLO = Hello("a", "l", "1", "python", ["pzq"], [], [], caps={"auto_reconnect": 
 
 
 def the(scenario_id: str) -> Scenario:
-    [item] = [each for each in all_scenarios() if each.id == scenario_id]
+    [item] = [each for each in all_scenarios() if scenario_id in (each.id, each.label)]
     return item
 
 
@@ -39,7 +39,7 @@ def the(scenario_id: str) -> Scenario:
 UNFORESEEN = [
     ("BMQ-5.17", "another-checksum", "wire-legal"),
     ("BMQ-5.06", "never-answers-heartbeats", "answers-questions"),
-    ("RMQS-6.08", "loss-answers-requests", "ok-needs-answer"),
+    ("NET-3.08[rabbitmq-stream]", "loss-answers-requests", "ok-needs-answer"),
     ("RMQS-6.09", "resumes-behind-the-next", "delivers-what-came"),
     ("MOL-2.03", "beats-half-as-often", "beats"),
 ]
