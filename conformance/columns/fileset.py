@@ -59,6 +59,7 @@ class FileSet:
 
         rows = self.read_where("frames", ("run", "fault"), "fault", lambda names: pc.not_equal(names, ""))
         found: dict[str, set[str]] = {}
+        rows = rows.unify_dictionaries()  # each row group has its own
         for row in rows.group_by(["run", "fault"]).aggregate([]).to_pylist():
             found.setdefault(row["run"], set()).update(filter(None, row["fault"].split(",")))
         return {run: sorted(names) for run, names in found.items()}

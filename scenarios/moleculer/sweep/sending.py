@@ -128,7 +128,8 @@ def _wrong_request(done: Done, one: Sent, able: set[str], options: Mapping[str, 
     if root != (1, None, frame.id, None):
         return f"{frame.action} was asked as if something else had called: {root}"
     wanted = "stream" in done.args or "objects" in done.args
-    if bool(frame.headers.get("$streamObjectMode")) is not ("objects" in done.args):
+    marks = frame.headers if isinstance(frame.headers, Mapping) else frame.meta  # version 4 has no headers
+    if bool(marks.get("$streamObjectMode")) is not ("objects" in done.args):
         return (
             f"{frame.action} was asked with headers {frame.headers}, and objects {done.args.get('objects')}"
         )

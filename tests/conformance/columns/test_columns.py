@@ -9,10 +9,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from conformance.checkers import check
 from conformance.checkers.anomaly import NAMES
+from conformance.columns.fileset import FileSet
 from fakebrokers.journal import Tap
 from fakebrokers.journal.reader import RunLog
 from tests.conformance.telltale import TELLTALE, logs_of
@@ -299,3 +302,11 @@ def test_rows_that_are_not_as_sealing_promises_are_refused(files_of: Any, damage
     pq.write_table(table.take(pa.array(order)), files.paths["ops"])
     with pytest.raises(UsageError, match="rows of each run together and in the order of seq"):
         files.check()
+
+
+def test_faults_of_row_groups_with_other_names(tmp_path: Path) -> None:
+    path = tmp_path / "frames.parquet"
+    with pq.ParquetWriter(path, pa.schema({"run": pa.string(), "fault": pa.string()})) as file:
+        for runs, faults in ((["a", "a"], ["one", ""]), (["b"], ["two,one"])):
+            file.write_table(pa.table({"run": runs, "fault": faults}))
+    assert FileSet({"frames": str(path)}).faults == {"a": ["one"], "b": ["one", "two"]}
