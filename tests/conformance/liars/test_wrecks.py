@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from conformance.adapter.process import MARK, ProcessAdapter
+from conformance.invariants import INVARIANTS
 from conformance.results import Verdict
 from conformance.suite.brokers import fake_for
 from conformance.suite.judge import Judgement, judge
@@ -71,7 +72,7 @@ def blamed(kind: str, found: Judgement) -> None:
     """Assert that the verdict is that of a client that broke in this way."""
     where = f"{kind} {found.scenario.label}: {found.verdict} {found.tags}: {found.reason}"
     assert found.verdict is Verdict.FAIL, where
-    assert set(found.tags) - {"waited", "setup"} == {tag_of(kind)}, where
+    assert set(found.tags) - {"waited", "setup", *INVARIANTS} == {tag_of(kind)}, where
     if kind in WRONG:
         assert found.reason.startswith("the adapter broke its protocol: "), where
         assert WRONG[kind] in found.reason, where
