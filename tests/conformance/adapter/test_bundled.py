@@ -128,6 +128,24 @@ def test_messages_wait_in_the_buffer(client: Client) -> None:
     drive(client, script)
 
 
+def test_the_end_of_a_callback_that_takes_time_is_told(client: Client) -> None:
+    async def script(adapter: ProcessAdapter, go: Go) -> None:
+        await go("publish", session="s", target="orders", body={"text": "a"})
+        plan = {"mode": "event", "sleep_ms": 20}
+        start = {"offset": {"type": "first"}}
+        assert (
+            await go("subscribe", session="s", sub="c", target="orders", options=start, on_message=plan)
+        ).ok
+        async with asyncio.timeout(30):
+            while not any(event.event == "returned" for event in adapter.events):
+                await asyncio.sleep(0.02)
+        (message,) = adapter.messages("c")
+        (returned,) = (event.fields for event in adapter.events if event.event == "returned")
+        assert (returned["sub"], returned["ref"], returned["raised"]) == ("c", message.ref, False)
+
+    drive(client, script)
+
+
 def test_ops_of_the_protocol_that_it_declares(client: Client) -> None:
     async def script(adapter: ProcessAdapter, go: Go) -> None:
         whose = {"session": "s", "target": "orders", "name": "app"}

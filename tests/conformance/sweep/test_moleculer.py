@@ -20,8 +20,9 @@ from conformance.sweep.specs import EVERY, Bend, Spec
 from conformance.sweep.sweep import Sweep
 from conformance.sweep.universe import universe
 from fakebrokers.core.frames import Malformed, kind_of
-from fakebrokers.moleculer.packets import Packet, Pong, Response
+from fakebrokers.moleculer.packets import Event, Info, Packet, Pong, Response
 from scenarios.moleculer.sweep import legal
+from scenarios.moleculer.sweep.contents import announced_by
 from scenarios.moleculer.sweep.model import MODEL
 from scenarios.moleculer.sweep.reading import ReadingCodec
 
@@ -161,3 +162,21 @@ def test_a_node_that_asks_nobody_is_found() -> None:
     client = without_sockets(adapter_of(REFERENCE, [Mute]))
     found = {finding.name for finding in judge(run(client, Spec(PROTOCOL, "again")))}
     assert "greets-on-every-connection" in found
+
+
+@pytest.mark.parametrize(("ver", "problem"), [("4", ""), ("5", "headers of EVENT is missing")])
+def test_headers_are_of_the_newest_version(ver: str, problem: str) -> None:
+    event = Event(id="1", event="e", data=1, meta={}, broadcast=False, level=1, ver=ver, sender="n")
+    assert legal.problem(event) == problem
+
+
+def test_what_a_library_serves_by_itself_is_not_the_applications() -> None:
+    services = [{"name": "$node", "actions": {"$node.list": {}}}, {"name": "p", "actions": {"p.echo": {}}}]
+    assert announced_by(Info(services=services, ver="5", sender="n")) == (frozenset({"p.echo"}), frozenset())
+
+
+def test_a_ping_may_tell_that_nobody_has_answered() -> None:
+    none = MODEL.ops["mol.ping"].none
+    assert none is not None
+    assert none({"arrived": None, "rtt_ms": None})
+    assert not none({"arrived": None, "rtt_ms": 3})

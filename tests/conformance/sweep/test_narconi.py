@@ -17,6 +17,7 @@ from fakebrokers.core.frames import Malformed
 from fakebrokers.narconi import frames as f
 from fakebrokers.narconi.websocket import BINARY, CLOSE, TEXT, accept_key, encode_frame
 from scenarios.narconi.sweep import legal
+from scenarios.narconi.sweep.model import carries
 from scenarios.narconi.sweep.reading import Answers, Requests
 
 PROTOCOL = "narconi"
@@ -218,3 +219,18 @@ def test_a_client_that_gives_up_on_a_passing_refusal_is_found() -> None:
     client = without_sockets(adapter_of(REFERENCE, [GivesUp]))
     assert "gone-for-a-reason" in {finding.name for finding in judge(run(client, spec))}
     assert judge(runner(PROTOCOL)(spec)) == []
+
+
+@pytest.mark.parametrize(
+    ("given", "sent", "fits"),
+    [
+        ({}, {}, True),
+        ({}, {"Content-Type": "application/octet-stream"}, True),  # of the HTTP library
+        ({"Content-Type": "text/plain"}, {"Content-Type": "text/plain"}, True),
+        ({"Content-Type": "text/plain"}, {"Content-Type": "application/octet-stream"}, False),
+        ({}, {"x-msg-x-a": "1"}, False),
+    ],
+)
+def test_a_request_carries_what_was_given(given: dict[str, str], sent: dict[str, str], fits: bool) -> None:
+    request = f.HttpPublish("POST", "/v2/p/queues/q/messages", tuple(sent.items()), b"hi")
+    assert carries({"body": {"text": "hi"}, "headers": given}, request) is fits

@@ -21,6 +21,9 @@ public final class Facts {
   /** Time-outs that do not follow {@code timeout_ms}, and other bounds. */
   public Map<String, Object> limits = new LinkedHashMap<>();
 
+  /** What the library may do besides; see ADAPTER.md. */
+  public Map<String, Boolean> contract = new LinkedHashMap<>();
+
   /** "auto", "manual" or "none". */
   public String settles = "none";
 

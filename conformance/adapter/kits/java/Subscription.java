@@ -47,12 +47,23 @@ public final class Subscription {
         notifyAll();
       }
     }
-    sleep(ordinal);
-    innerOps(ref);
-    if (lists("raise_on", ordinal)) {
-      throw new CallbackError("raise_on " + ordinal);
+    boolean takesTime = sleeps(ordinal) || plan.has("do");
+    boolean raised = true;
+    try {
+      if (sleeps(ordinal)) {
+        sleep();
+      }
+      innerOps(ref);
+      if (lists("raise_on", ordinal)) {
+        throw new CallbackError("raise_on " + ordinal);
+      }
+      kit.trip("message");
+      raised = false;
+    } finally {
+      if (takesTime) {
+        kit.emit("returned", Map.of("sub", sub, "ref", ref, "raised", raised));
+      }
     }
-    kit.trip("message");
   }
 
   private JsonObject message(String ref, byte[] body, Map<String, ?> details) {
@@ -79,13 +90,16 @@ public final class Subscription {
     return plan.has(name) && plan.getAsJsonArray(name).contains(Kit.JSON.toJsonTree(ordinal));
   }
 
-  private void sleep(int ordinal) {
-    if (plan.has("sleep_ms") && (!plan.has("sleep_on") || lists("sleep_on", ordinal))) {
-      try {
-        Thread.sleep(plan.get("sleep_ms").getAsLong());
-      } catch (InterruptedException interrupted) {
-        Thread.currentThread().interrupt();
-      }
+  private boolean sleeps(int ordinal) {
+    boolean wanted = plan.has("sleep_ms") && plan.get("sleep_ms").getAsLong() > 0;
+    return wanted && (!plan.has("sleep_on") || lists("sleep_on", ordinal));
+  }
+
+  private void sleep() {
+    try {
+      Thread.sleep(plan.get("sleep_ms").getAsLong());
+    } catch (InterruptedException interrupted) {
+      Thread.currentThread().interrupt();
     }
   }
 
