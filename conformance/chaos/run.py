@@ -134,15 +134,20 @@ async def play(
         rows = len(tape.rows)
         await adapter.kill()
         del tape.rows[rows:]
-    try:
-        broker.check()
-    except Exception as error:
-        case.harness = f"the fake: {error!r}"
+    case.harness = _trouble_of(broker)
     write_history(journal, schedule, adapter, broker, contract)
     journal.close()
     case.log = journal.log() if folder is None else read_run(folder, journal.run)
     place_on_tape(case, case.ops)
     return case
+
+
+def _trouble_of(broker: Any) -> str:
+    try:
+        broker.check()
+    except Exception as error:
+        return f"the fake: {error!r}"
+    return ""
 
 
 def _server(schedule: Schedule, room: Room, in_memory: bool, upstream: str) -> Any:

@@ -143,12 +143,7 @@ async def judge(
     mark = adapter.stderr_mark
     broker = make_broker(scenario)
     deeds = Deeds(broker, loop.time)
-    if note is not None and hasattr(broker, "journal"):
-        broker.journal.sink = note
-    adapter.forget_peak()
-    taped = TapedRun(adapter) if invariants else None
-    if taped is not None and hasattr(broker, "watcher"):
-        broker.watcher = taped.tape
+    taped = _taken_down(adapter, broker, note, invariants)
     lag = LagMeter()
     error: Exception | None = None
     try:
@@ -182,6 +177,19 @@ async def judge(
         if note.failure is not None:
             judged = msgspec.structs.replace(judged, verdict=Verdict.HARNESS_ERROR, reason=str(note.failure))
     return judged
+
+
+def _taken_down(adapter: Adapter, broker: Any, note: RunJournal | None, invariants: bool) -> TapedRun | None:
+    """From here on the run is written down: to disk, and on a tape for the rules."""
+    if note is not None and hasattr(broker, "journal"):
+        broker.journal.sink = note
+    adapter.forget_peak()
+    if not invariants:
+        return None
+    taped = TapedRun(adapter)
+    if hasattr(broker, "watcher"):
+        broker.watcher = taped.tape
+    return taped
 
 
 def _judged(
