@@ -17,6 +17,7 @@ from fakebrokers.moleculer.services import matches
 from scenarios.moleculer.sweep.roster import DEFAULT_TIMEOUT_S, members
 
 SAME_S = 0.002
+OBJECTS = "$streamObjectMode"  #: tells that the pieces of a stream are objects
 SETTLED_S = 1.0  #: behind a change of the own services, nobody can say what the client knows of itself
 Groups = dict[str, set[str]]
 
@@ -102,7 +103,7 @@ def _wrong_call(case: Case, done: Done, options: Mapping[str, Any], there: Mappi
         able &= {node}
     if len(asked) != (1 if able else 0):
         return f"{action} was asked {len(asked)} times, {sorted(able) or 'nobody'} can answer"
-    return _wrong_request(done, asked[0], able, options) if asked else ""
+    return wrong_request(done.args, asked[0].frame, str(asked[0].to), able, options) if asked else ""
 
 
 def _is_alike(done: Done, other: Done) -> bool:
@@ -114,25 +115,27 @@ def _is_alike(done: Done, other: Done) -> bool:
     return other.args == done.args or (is_meanwhile and is_same)
 
 
-def _wrong_request(done: Done, one: Sent, able: set[str], options: Mapping[str, Any]) -> str:
-    frame: Any = one.frame
-    command, _, rest = str(one.to).partition(".")
-    balances = options.get("disable_balancer") and not done.args.get("node")
+def wrong_request(
+    args: Mapping[str, Any], frame: Any, to: str, able: set[str], options: Mapping[str, Any]
+) -> str:
+    """What is wrong with the only request of a call with these arguments; "" if nothing is."""
+    command, _, rest = to.partition(".")
+    balances = options.get("disable_balancer") and not args.get("node")
     if balances and (command, rest) != ("REQB", frame.action):
-        return f"{frame.action} was asked on {one.to}, the bus is to balance"
+        return f"{frame.action} was asked on {to}, the bus is to balance"
     if not balances and (command != "REQ" or rest not in able):
-        return f"{frame.action} was asked on {one.to}, {sorted(able)} can answer"
-    if frame.meta != (done.args.get("meta") or {}):
-        return f"{frame.action} was asked with meta {frame.meta}, given was {done.args.get('meta')}"
+        return f"{frame.action} was asked on {to}, {sorted(able)} can answer"
+    marks, meta = frame.headers, frame.meta
+    if not isinstance(marks, Mapping):  # version 4 has no headers: the mark stands in meta
+        marks, meta = meta, {name: value for name, value in meta.items() if name != OBJECTS}
+    if meta != (args.get("meta") or {}):
+        return f"{frame.action} was asked with meta {frame.meta}, given was {args.get('meta')}"
     root = (frame.level, frame.parentID, frame.requestID, frame.caller)
     if root != (1, None, frame.id, None):
         return f"{frame.action} was asked as if something else had called: {root}"
-    wanted = "stream" in done.args or "objects" in done.args
-    marks = frame.headers if isinstance(frame.headers, Mapping) else frame.meta  # version 4 has no headers
-    if bool(marks.get("$streamObjectMode")) is not ("objects" in done.args):
-        return (
-            f"{frame.action} was asked with headers {frame.headers}, and objects {done.args.get('objects')}"
-        )
+    wanted = "stream" in args or "objects" in args
+    if bool(marks.get(OBJECTS)) is not ("objects" in args):
+        return f"{frame.action} was asked with {dict(marks)}, and objects {args.get('objects')}"
     return "" if frame.stream is wanted else f"{frame.action} was asked with stream {frame.stream}"
 
 

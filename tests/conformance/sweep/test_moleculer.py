@@ -20,11 +20,12 @@ from conformance.sweep.specs import EVERY, Bend, Spec
 from conformance.sweep.sweep import Sweep
 from conformance.sweep.universe import universe
 from fakebrokers.core.frames import Malformed, kind_of
-from fakebrokers.moleculer.packets import Event, Info, Packet, Pong, Response
+from fakebrokers.moleculer.packets import Event, Info, Packet, Pong, Request, Response
 from scenarios.moleculer.sweep import legal
 from scenarios.moleculer.sweep.contents import announced_by
 from scenarios.moleculer.sweep.model import MODEL
 from scenarios.moleculer.sweep.reading import ReadingCodec
+from scenarios.moleculer.sweep.sending import OBJECTS, wrong_request
 
 PROTOCOL = "moleculer"
 SPECS = 200
@@ -180,3 +181,20 @@ def test_a_ping_may_tell_that_nobody_has_answered() -> None:
     assert none is not None
     assert none({"arrived": None, "rtt_ms": None})
     assert not none({"arrived": None, "rtt_ms": 3})
+
+
+@pytest.mark.parametrize(
+    ("more", "is_right"),
+    [
+        ({"ver": "4", "meta": {OBJECTS: True}}, True),
+        ({"ver": "4", "meta": {}}, False),
+        ({"ver": "5", "meta": {}, "headers": {OBJECTS: True}}, True),
+        ({"ver": "5", "meta": {OBJECTS: True}, "headers": {}}, False),
+        ({"ver": "5", "meta": {OBJECTS: True}, "headers": {OBJECTS: True}}, False),
+    ],
+)
+def test_where_the_mark_of_a_stream_of_objects_stands(more: dict[str, Any], is_right: bool) -> None:
+    asked: dict[str, Any] = {"id": "1", "requestID": "1", "parentID": None, "caller": None, "level": 1}
+    frame = Request(action="p.echo", stream=True, sender="n", **asked, **more)
+    wrong = wrong_request({"action": "p.echo", "objects": [1]}, frame, "REQ.peer", {"peer"}, {})
+    assert (wrong == "") is is_right
