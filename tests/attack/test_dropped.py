@@ -81,7 +81,8 @@ def test_a_connection_keeps_its_fake_until_it_ends() -> None:
         del toy
         gc.collect()
         sock.sendall(b"get a\n")
-        assert sock.recv(100) == b"value a\n"
+        with sock.makefile("rb") as lines:
+            assert b"value a\n" in lines  # beats may stand before it
     with pytest.warns(ResourceWarning, match="a toy fake was dropped"):
         assert within(5, lambda: gone() is None)
 

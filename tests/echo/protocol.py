@@ -120,6 +120,8 @@ class EchoSession(Session):
 
 
 class FillUp(Action, Effect, frozen=True, tag="fill-up"):
+    """The broker has room for nothing more."""
+
     def apply(self, passage: Passage) -> None:
         passage.host(self)
         passage.pass_through()
