@@ -102,7 +102,9 @@ def test_batches_of_a_hundred(tmp_path: Path) -> None:
 
     confirms = len(broker.journal.select(kind="PublishConfirm"))
     turn()
-    assert len(broker.journal.select(kind="PublishConfirm")) == confirms + 1
+    assert len(broker.messages("s")) == 100
+    # one for each chunk that the writer cuts the batch into
+    assert len(broker.journal.select(kind="PublishConfirm")) > confirms
     sink = RunJournal(tmp_path, "r")
     without, with_sink = cost(turn, broker.journal, sink, 200)
     sink.close()
