@@ -40,6 +40,7 @@ def set_up(finding: Finding, folder: Path) -> list[str]:
     return ["node", finding.program]
 
 
+@pytest.mark.waits
 @pytest.mark.slow
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize("finding", FINDINGS, ids=lambda finding: finding.program)

@@ -13,7 +13,7 @@ from fakebrokers.journal import Journal, Tap
 from fakebrokers.journal.record import State
 
 #: Bytes that a step may collect before they are written; bounds what one read can set off.
-WRITE_AT = 256 * 1024
+WRITE_AT = 32 * 1024
 _NO_LIMIT = 1 << 62
 
 

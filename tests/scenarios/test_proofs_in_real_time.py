@@ -9,7 +9,7 @@ from tests.scenarios.proofs import in_memory, provable, prove
 
 ITEMS = [item for item in provable("RMQS", "NET", "PZQ", "NARC", "BMQ", "MOL") if not in_memory(item)]
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.slow, pytest.mark.waits, pytest.mark.timeout(600)]
 
 
 @pytest.mark.parametrize("item", ITEMS, ids=lambda item: item.label)

@@ -56,6 +56,7 @@ def test_it_passes_as_it_is(language: str, tmp_path: Path) -> None:
     check_new(language, tmp_path / "deep" / "folder", "rabbitmq-stream")
 
 
+@pytest.mark.waits
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_untouched_it_gets_verdicts(language: str, tmp_path: Path) -> None:
     """It publishes to nobody: that is for the scenarios to say, and no failure of the harness."""

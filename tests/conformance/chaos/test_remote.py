@@ -31,6 +31,7 @@ def _brief(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(subjects, "PAUSE_S", 0.4)
 
 
+@pytest.mark.waits
 @pytest.mark.parametrize("protocol", ["rabbitmq-stream", "narconi"])
 def test_a_cut_goes_through_the_proxy_and_the_history_is_judged(protocol: str, tmp_path: Path) -> None:
     cut = Step("cut", 0.1, 0.5, {"how": "rst", "times": 1}, "step1")
@@ -68,6 +69,7 @@ def test_the_document_says_that_it_was_a_proxy(tmp_path: Path) -> None:
     assert Campaign(subject, setting, tmp_path).document()["engine"] == "proxy"
 
 
+@pytest.mark.waits
 @pytest.mark.parametrize("name", ["slow-link", "crash"])
 def test_a_toxic_takes_place_and_is_taken_out(name: str, tmp_path: Path) -> None:
     args = TOXIC[name].draw(Random(1), PARAMS, find_protocol("narconi").wires[0])

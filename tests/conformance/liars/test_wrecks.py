@@ -95,6 +95,7 @@ def left() -> list[str]:
     return found
 
 
+@pytest.mark.waits
 @pytest.mark.timeout(180)
 @pytest.mark.parametrize(
     ("protocol", "kinds"),
@@ -116,6 +117,7 @@ def test_who_breaks_is_blamed_in_bounded_memory_and_leaves_nothing(protocol: str
         assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 - before < MEMORY
 
 
+@pytest.mark.waits
 @pytest.mark.slow
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize(
