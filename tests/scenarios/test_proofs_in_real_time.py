@@ -9,9 +9,12 @@ from tests.scenarios.proofs import in_memory, provable, prove
 
 ITEMS = [item for item in provable("RMQS", "NET", "PZQ", "NARC", "BMQ", "MOL") if not in_memory(item)]
 
-pytestmark = [pytest.mark.slow, pytest.mark.waits, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 
-@pytest.mark.parametrize("item", ITEMS, ids=lambda item: item.label)
+@pytest.mark.parametrize(
+    "item",
+    [pytest.param(each, id=each.label, marks=[] if each.alone else pytest.mark.waits) for each in ITEMS],
+)
 def test_it_can_be_passed_and_failed(item: Scenario) -> None:
     prove(item)
