@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from conformance.adapter.contract import CONTRACT
+from conformance.adapter.contract import CONTRACT, OTHERS
 from conformance.adapter.hello import CLEAN_STDOUT, HELLO_S, Problem, introduce
 from conformance.adapter.kit.failure import Failure
 from conformance.adapter.messages import Hello, Kind, body_bytes, same_body
@@ -211,7 +211,7 @@ async def _honesty(adapter: ProcessAdapter) -> Problem | None:
     if unknown:
         came = f"declares capabilities that do not exist: {', '.join(unknown)}"
         return Problem(came, "words of the table in ADAPTER.md", "look for a misspelt word")
-    strange = sorted(set(hello.contract) - set(CONTRACT))
+    strange = sorted(set(hello.contract) - {*CONTRACT, OTHERS})
     if strange:
         came = f"its contract has words that do not exist: {', '.join(strange)}"
         return Problem(came, "words of the second table in ADAPTER.md, section 3", "look for a misspelt word")

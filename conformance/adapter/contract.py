@@ -28,6 +28,8 @@ CONTRACT: Mapping[str, str] = {
     "logs_callbacks": "that a callback of the application has failed is told in a log at most",
     "skips_damaged": "what is damaged is passed over, or surfaced as far as it goes, without an error",
 }
+#: The member of ``contract`` that says what counts for words which are left out; true without it.
+OTHERS = "others"
 #: Capabilities, for what a client may do that lacks them ...
 _LACKED = frozenset({"ack_timeout", "dedup", "retry"})
 #: ... and that has them.
@@ -58,4 +60,4 @@ class Contract(NamedTuple):
             return not self.hello.can(word)
         if word in _HAD:
             return self.hello.can(word)
-        return self.hello.contract.get(word, True)
+        return self.hello.contract.get(word, self.hello.contract.get(OTHERS, True))

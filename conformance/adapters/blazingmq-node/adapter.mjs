@@ -35,6 +35,7 @@ class Adapter extends AdapterBase {
     roles: ["publisher", "consumer"],
     caps: "ack_timeout callback_raise callback_sleep compression.zlib counter_seed properties reentrant stats stop_in_callback",
     settles: "manual",
+    contract: { others: false, reads_odd: true },
   }
   callbacks = ["message", "session"]
 

@@ -12,7 +12,7 @@ import base64
 import re
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +60,13 @@ class Adapter(kit.AdapterBase):
     roles = ("publisher", "consumer", "admin", "http")
     caps = "ack_timeout ack_to encoding"
     settles = "manual"
+    # the browser keeps connections, as many as it likes, and lets go of them when it likes
+    contract: Mapping[str, bool] = {
+        "others": False,
+        "drops_idle": True,
+        "logs_callbacks": True,
+        "many_connections": True,
+    }
     limits = kit.limits(connect=int(PAGE_S * 1000)) | {"processes": 4}
 
     def __init__(self) -> None:

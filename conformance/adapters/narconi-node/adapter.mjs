@@ -26,6 +26,7 @@ class Adapter extends AdapterBase {
     roles: ["publisher", "consumer", "admin", "http"],
     caps: "ack_timeout ack_to callback_raise callback_sleep encoding keepalive reentrant",
     settles: "manual",
+    contract: { others: false, drops_idle: true, logs_callbacks: true },
   }
 
   ops = {

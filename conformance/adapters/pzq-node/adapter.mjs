@@ -35,6 +35,7 @@ class Adapter extends AdapterBase {
     protocols: ["pzq"],
     roles: ["publisher", "consumer", "monitor"],
     settles: "manual",
+    contract: { others: false },
     caps: "ack_timeout auto_reconnect callback_raise callback_sleep caller_key clock_offset filter_expired reentrant",
   }
 

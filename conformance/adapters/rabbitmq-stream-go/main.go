@@ -44,6 +44,9 @@ var (
 		Caps: kit.Fields{"ack_timeout": true, "callback_sleep": true, "crc": true, "endpoints": true,
 			"auto_reconnect": []string{"locator"}, "named_publisher": true, "offset_without_consumer": true, "properties": true, "reentrant": true,
 			"sac": true, "subentry": true, "tls": true},
+		// the environment has a connection for each role, which it drops when it has no user any more
+		Contract: kit.Fields{"stores_positions": false, "pipelines": false, "takes_existing": false,
+			"skips_damaged": false, "beats_late": false, "reads_odd": false},
 		// Time-outs belong to the Environment and to the Producer, and are left as they are: 10 s. A ticker of that
 		// period looks for overdue confirms, so a message is told 10 to 20 s after it was sent.
 		Limits: kit.Fields{"heartbeat_min_s": 3, "connect_timeout_ms": 10_000, "request_timeout_ms": 10_000,

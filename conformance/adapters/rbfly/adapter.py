@@ -68,6 +68,17 @@ class Adapter(kit.AdapterBase):
         "properties reentrant stats tls"
     )
 
+    # one connection; deliveries are allowed by its own count of messages; whoever publishes or connects waits
+    # for the broker, and unnamed publishers of a process share a name
+    contract: Mapping[str, bool] = {
+        "many_connections": False,
+        "stores_positions": False,
+        "pipelines": False,
+        "takes_existing": False,
+        "skips_damaged": False,
+        "beats_late": False,
+    }
+
     def __init__(self) -> None:
         super().__init__()
         self.sending: set[asyncio.Task[None]] = set()

@@ -66,7 +66,14 @@ def with_contract(case: Case, **words: bool) -> Case:
 
 
 @pytest.mark.parametrize(
-    ("words", "allowed"), [({"waits": True}, "waits"), ({"waits": False}, ""), ({}, "waits")]
+    ("words", "allowed"),
+    [
+        ({"waits": True}, "waits"),
+        ({"waits": False}, ""),
+        ({}, "waits"),
+        ({"others": False}, ""),
+        ({"others": False, "waits": True}, "waits"),
+    ],
 )
 def test_a_contract_allows_what_it_does_not_deny(
     case: Case, words: dict[str, bool], allowed: str, monkeypatch: pytest.MonkeyPatch
