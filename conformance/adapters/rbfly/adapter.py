@@ -68,10 +68,9 @@ class Adapter(kit.AdapterBase):
         "properties reentrant stats tls"
     )
 
-    # one connection; deliveries are allowed by its own count of messages; whoever publishes or connects waits
-    # for the broker, and unnamed publishers of a process share a name
+    # deliveries are allowed by its own count of messages; whoever publishes or connects waits for the broker,
+    # and unnamed publishers of a process share a name
     contract: Mapping[str, bool] = {
-        "many_connections": False,
         "stores_positions": False,
         "pipelines": False,
         "takes_existing": False,
