@@ -1,9 +1,9 @@
 '''What all reference clients share. A protocol's client is put together from it; it inherits nothing.
 
 The kit has tasks, deadlines and clocks (`Tasks`, `Clock`), callbacks (`Callbacks`), serial delivery (`Feed`),
-growing pauses (`Backoff`), the way to a server (`Network`), and the adapter (`ReferenceAdapter`) with the ops
-that every protocol has: connect, close, abort, state, set_clock, stats, next, cancel, raise_next, reset. Each
-session gets a `Runtime`, which holds all of these.
+the order of those who wait (`Line`), growing pauses (`Backoff`), the way to a server (`Network`), and the
+adapter (`ReferenceAdapter`) with the ops that every protocol has: connect, close, abort, state, set_clock,
+stats, next, cancel, raise_next, reset. Each session gets a `Runtime`, which holds all of these.
 
 A client for a new protocol is a package ``conformance/reference/<protocol>``, found by its name:
 
@@ -65,6 +65,7 @@ from conformance.reference.kit.clock import DEFAULT_TIMEOUT_S, Clock
 from conformance.reference.kit.definition import Client, Ops, Reference
 from conformance.reference.kit.errors import ClientError, shown
 from conformance.reference.kit.feed import Feed
+from conformance.reference.kit.line import Line
 from conformance.reference.kit.network import Memory, Network, Wire
 from conformance.reference.kit.runtime import Runtime
 from conformance.reference.kit.tasks import Tasks
@@ -77,6 +78,7 @@ __all__ = [
     "ClientError",
     "Clock",
     "Feed",
+    "Line",
     "Memory",
     "Network",
     "Ops",

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-from conformance.reference.kit import DEFAULT_TIMEOUT_S, ClientError, Feed, Runtime
+from conformance.reference.kit import DEFAULT_TIMEOUT_S, ClientError, Feed, Line, Runtime
 from conformance.reference.narconi.api import Metadata
 from conformance.reference.narconi.consumer import Consumer, Delivery
 from conformance.reference.narconi.publisher import Publisher
@@ -52,6 +53,7 @@ class Publishers:
         self.runtime = runtime
         self.websockets = websockets
         self.by_queue: dict[str, asyncio.Task[Publishing]] = {}
+        self._lines: defaultdict[str, Line] = defaultdict(Line)
 
     async def publisher(self, queue: str) -> Publishing:
         """The publishing connection of a queue, made if there is none that can be used."""
@@ -82,7 +84,7 @@ class Publishers:
         Whoever stops waiting gives the WebSocket up: a confirm that comes late looks like the next one.
         """
         self.runtime.part(Metadata)().check(headers)
-        publishing = await self.publisher(queue)
+        publishing = await self._lines[queue].after(self.publisher(queue))
         outcome: asyncio.Future[ClientError | None] = asyncio.get_running_loop().create_future()
 
         def done(error: ClientError | None) -> None:

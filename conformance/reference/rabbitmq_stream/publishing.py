@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from conformance.reference.kit import ClientError
+from conformance.reference.kit import ClientError, Line
 from conformance.reference.rabbitmq_stream.link import Link
 from conformance.reference.rabbitmq_stream.publisher import Entry, Publisher
 from conformance.reference.rabbitmq_stream.requests import Undo
@@ -70,6 +70,7 @@ class Publishing:
         self.links = client.links
         self.publishers: dict[tuple[str, str | None], Publisher] = {}
         self._declaring: dict[Publisher, asyncio.Task[None]] = {}
+        self._lines: defaultdict[Publisher, Line] = defaultdict(Line)
         self._turns: dict[Publisher, deque[asyncio.Future[None]]] = {}
         self._timers: dict[Publisher, asyncio.TimerHandle] = {}
         self._parked = 0
@@ -102,7 +103,9 @@ class Publishing:
         deadline = self.runtime.clock.deadline(timeout)
         publisher = self.publisher(stream, name)
         size = sum(map(len, bodies))
-        await self.ready(publisher, size, deadline)
+        await self._lines[publisher].after(self.ready(publisher, size, deadline))
+        while publisher.connection is None:  # lost while those in front went on
+            await self.ready(publisher, size, deadline)
         keys = list(ids or [None] * len(bodies))
         parts: list[Sequence[bytes]] = [[body] for body in bodies]
         if compression is not None:

@@ -101,6 +101,24 @@ def test_who_waits_no_longer_for_a_confirm_gives_the_connection_up() -> None:
     virtual.run(work())
 
 
+@pytest.mark.parametrize("turns", range(8))
+def test_what_is_published_as_the_connection_opens_overtakes_nothing(turns: int) -> None:
+    async def work() -> None:
+        async with Narconi(memory=True) as broker:
+            client = _client(broker)
+            await client.http.ensure("orders")
+            first = asyncio.create_task(client.publish("orders", b"1", {}))
+            while not client.publishers.standing():
+                await asyncio.sleep(0)
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            await asyncio.gather(client.publish("orders", b"2", {}), first)
+            assert [message.payload for message in broker.messages("test", "orders")] == [b"1", b"2"]
+            client.abort()
+
+    virtual.run(work())
+
+
 def test_a_subscription_that_was_lost_is_made_anew() -> None:
     async def work() -> None:
         async with Narconi(memory=True) as broker:

@@ -99,6 +99,25 @@ async def _connected(broker: RabbitMQStream, **settings: object) -> tuple[Stream
     return client, told
 
 
+@pytest.mark.parametrize("turns", range(6))
+def test_what_is_published_as_the_publisher_is_declared_overtakes_nothing(turns: int) -> None:
+    async def work() -> None:
+        async with RabbitMQStream(memory=True) as broker:
+            broker.create_stream("orders")
+            client, _ = await _connected(broker)
+            first = asyncio.create_task(client.publishing.publish("orders", [b"1"]))
+            while all(one.connection is None for one in client.publishing.publishers.values()):
+                await asyncio.sleep(0)
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            await asyncio.gather(client.publishing.publish("orders", [b"2"]), first)
+            await client.publishing.flush(5.0)
+            assert [message.body for message in broker.messages("orders")] == [b"1", b"2"]
+            client.abort()
+
+    virtual.run(work())
+
+
 def test_it_comes_back_and_goes_on_where_it_was() -> None:
     async def work() -> None:
         async with RabbitMQStream(memory=True) as broker:
