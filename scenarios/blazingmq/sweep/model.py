@@ -172,10 +172,18 @@ HAPPENINGS = {"everything again": _redeliver}
 
 
 class Reader(BlazingCodec):
-    """Reads a status whose category nobody knows, too: it is the answer to its request all the same."""
+    """Reads a status whose category nobody knows, too: it is the answer to its request all the same.
+
+    A message in JSON whose text is not UTF-8 is none: that is broken, for whoever cares to look.
+    """
 
     def decode(self, event: bytes) -> Frame:
         frame = super().decode(event)
+        if isinstance(frame, ControlFrame) and event[6] >> 5 == Encoding.JSON:
+            try:
+                event[HEADER_SIZE:].decode()
+            except UnicodeDecodeError as problem:
+                return Malformed(event, f"expected UTF-8: {problem}", "control")
         if isinstance(frame, Malformed) and frame.code == "control" and event[6] >> 5 == Encoding.BER:
             with suppress(WireError, ValueError):
                 return _strange_status(event) or frame
