@@ -26,6 +26,7 @@ def open_client(bench: Bench, connect: bytes = b"") -> Client:
     return client
 
 
+INVALID = b"-ERR 'Invalid Publish Subject'\r\n"
 UNKNOWN = b"-ERR 'Unknown Protocol Operation'\r\n" + END
 HI = b"2\r\nhi\r\n"
 X = b" 1\r\nx\r\n"
@@ -157,8 +158,58 @@ def test_measured_answers(name: str) -> None:
 
 @pytest.mark.parametrize("name", MEASURED)
 def test_the_answers_do_not_depend_on_segments(name: str) -> None:
+    """But for how often it complains of a subject, see `IN_SEGMENTS`."""
     said, expected = MEASURED[name]
-    assert talk(*[said[at : at + 1] for at in range(len(said))]) == expected
+    assert talk(*[said[at : at + 1] for at in range(len(said))]) == expected.replace(INVALID, INVALID * 2)
+
+
+PEDANTIC = b'CONNECT {"verbose":true,"pedantic":true,"headers":%b}\r\n'
+
+#: What nats-server 2.9.10 answered to a pedantic client, by segment: it looks at a line at once, and a second
+#: time when the payload is not there yet.
+IN_SEGMENTS: list[tuple[list[bytes], list[bytes]]] = [
+    ([b"PUB a..b 2\r\nxx\r\n"], [INVALID + b"+OK\r\n"]),
+    ([b"PUB a..b 2\r\n", b"xx\r\n"], [INVALID * 2, b"+OK\r\n"]),
+    ([b"PUB a..b 2\r\nxx\r", b"\n"], [INVALID * 2, b"+OK\r\n"]),
+    ([b"PUB a..b 0\r\n", b"\r\n"], [INVALID * 2, b"+OK\r\n"]),
+    ([b"PUB a..b 2\r", b"\nxx\r\n"], [b"", INVALID + b"+OK\r\n"]),
+    ([b"PUB a..b", b" 2\r\nx", b"x\r\n"], [b"", INVALID * 2, b"+OK\r\n"]),
+    ([b"PUB a..b 2\r\n", b"x", b"x", b"\r", b"\n"], [INVALID * 2, b"", b"", b"", b"+OK\r\n"]),
+    ([b"PUB a..b 2\r\nxxx\r\n"], [INVALID + UNKNOWN]),
+    ([b"PUB a..b 2\r\nx", b"xx\r\n"], [INVALID * 2, UNKNOWN]),
+    (
+        [b"PUB a..b 2\r\nxx\r\nPUB c..d 2\r\nx", b"x\r\n"],
+        [INVALID + b"+OK\r\n" + INVALID * 2, b"+OK\r\n"],
+    ),
+    ([b"PUB a..b 2\r\nx", b"x\r\nPUB a..b" + X], [INVALID * 2, b"+OK\r\n" + INVALID + b"+OK\r\n"]),
+    ([b"PUB a..b 9999999\r\nxx\r\n"], [b"-ERR 'Maximum Payload Violation'\r\n" + END]),
+    ([b"HPUB a..b 12 14\r\nNATS", b"/1.0\r\n\r\nxx\r\n"], [INVALID * 2, b"+OK\r\n"]),
+    ([b"PUB a.b 2\r\nx", b"x\r\n"], [b"", b"+OK\r\n"]),
+]
+
+
+@pytest.mark.parametrize(("said", "expected"), IN_SEGMENTS)
+def test_a_pedantic_server_complains_of_a_line_before_its_payload(
+    said: list[bytes], expected: list[bytes]
+) -> None:
+    bench = Bench()
+    client = open_client(bench, PEDANTIC % b"true")
+    client.take()
+    heard = [client.say(segment) for segment in said]
+    heard[-1] += END if client.ended else b""
+    bench.check()
+    assert heard == expected
+
+
+@pytest.mark.parametrize("said", [b"HPUB a 12 14\r\n", b"HPUB a..b 12 14\r\nNATS", b"HPUB a 1 2\r\nxxx\r\n"])
+def test_who_cannot_have_headers_is_cut_off_before_they_come(said: bytes) -> None:
+    client = open_client(Bench(), PEDANTIC % b"false")
+    client.take()
+    assert (client.say(said), bool(client.ended)) == (b"", True)
+
+
+def test_who_has_to_log_in_hears_of_no_subjects() -> None:
+    assert talk(b"PUB a..b 2\r\nx", token="t") == b""
 
 
 def test_info_has_what_clients_read() -> None:
