@@ -72,6 +72,12 @@ def test_what_belongs_to_one_connection_or_stream(broker: RabbitMQStream, client
         )
     for path in ("/api/stream/publishers/%2F/other", "/api/stream/consumers/%2F/other", "/api/channels"):
         assert request(broker, "GET", path) == (200, [])
+    assert request(broker, "PUT", "/api/vhosts/test")[0] == 201
+    assert (
+        request(broker, "PUT", "/api/queues/test/orders", {"arguments": {"x-queue-type": "stream"}})[0] == 201
+    )
+    for path in ("/api/stream/publishers/test/orders", "/api/stream/consumers/test/orders"):
+        assert request(broker, "GET", path) == (200, [])  # a stream of that name in another virtual host
     for path in ("/api/stream/publishers/%2F/none", "/api/stream/connections/%2F/none/consumers"):
         assert request(broker, "GET", path)[0] == 404
     (consumer,) = request(broker, "GET", "/api/consumers/%2F")[1]
@@ -153,6 +159,9 @@ def test_the_node_that_streams_need() -> None:
         broker.stop_node(2)
         status, told = request(broker, "GET", path)
         assert (status, [row["name"] for row in told["queues"]]) == (503, ["orders"])
+    with RabbitMQStream(management=True, nodes=2) as broker:  # one of two members is no majority
+        broker.create_stream("orders")
+        assert request(broker, "GET", path)[0] == 503
 
 
 def test_pages_and_columns(broker: RabbitMQStream) -> None:

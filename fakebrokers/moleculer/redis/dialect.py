@@ -151,7 +151,7 @@ class RedisDialect(Dialect):
         Known(
             "(?i)host: |post /",
             "end$",
-            r"^\d: end$",
+            "end$",
             "Redis throws away what it has not sent yet when it takes a client for a browser.",
         ),
         Known(
