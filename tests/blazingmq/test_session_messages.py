@@ -226,6 +226,15 @@ def test_consumers_of_the_same_priority_take_turns() -> None:
     assert [each.payloads() for each in consumers] == [[b"0", b"3"], [b"1", b"2", b"4", b"5"]]
 
 
+def test_the_turn_goes_round_among_three() -> None:
+    bench = Bench()
+    consumers = [bench.start().open(read=True) for _ in range(3)]
+    producer = bench.start().open(write=True)
+    for number in range(6):
+        producer.post(b"%d" % number)
+    assert [consumer.payloads() for consumer in consumers] == [[b"0", b"3"], [b"1", b"4"], [b"2", b"5"]]
+
+
 def test_only_the_highest_priority_counts() -> None:
     bench = Bench()
     low, high = bench.start().open(read=True, priority=1), bench.start().open(read=True, priority=2)
@@ -400,6 +409,20 @@ def test_an_operator_has_everything_delivered_again() -> None:
     bench.broker.queue(Q).redeliver()
     bench.broker.flush()
     assert [(push.data, push.out_of_order) for push in client.pushes()] == [(b"1", True), (b"2", True)]
+
+
+def test_what_was_taken_back_counts_no_more_against_the_limits() -> None:
+    bench = Bench()
+    client = both(bench)
+    client.configure(take=100, number=2, max_bytes=10)
+    for _ in range(3):
+        client.post(b"12345")
+    assert len(client.pushes()) == 2
+    queue = bench.broker.queue(Q)
+    for _ in range(2):
+        queue.redeliver()
+        bench.broker.flush()
+        assert len(client.pushes()) == 2
 
 
 def test_what_is_purged_is_not_held_on_to() -> None:

@@ -120,6 +120,38 @@ def test_a_client_with_the_same_id_takes_over() -> None:
     assert (first.ended is not None, second.ended) == (True, None)
 
 
+def test_who_was_taken_over_is_not_missed_when_it_has_gone() -> None:
+    bench = Bench("mqtt")
+    clients = []
+    for _ in range(3):
+        clients.append(enter(bench, "same"))
+        if len(clients) > 1:
+            clients[-2].leave()  # its socket is closed at last
+    assert [client.ended is not None for client in clients] == [True, True, False]
+    assert bench.fake.broker.bus.sessions == {"same": clients[-1].session}
+
+
+def test_an_id_that_is_used_again_needs_a_pubrec_of_its_own() -> None:
+    bench = Bench("mqtt")
+    client = enter(bench)
+    say(client, f.Subscribe(1, (("a", 2),)))
+    for number in (1, 2):
+        say(client, f.Publish("a", b"x", 2, 5), f.Pubrel(5))
+        say(client, f.Pubrec(number), f.Pubcomp(number))
+    client.session._last_id = 0
+    say(client, f.Publish("a", b"x", 2, 5), f.Pubrel(5))
+    assert list(client.session.unacknowledged) == [1]
+    say(client, f.Pubcomp(1))  # a violation: nobody has received it yet
+    assert client.ended is not None
+
+
+def test_a_reset_forgets_retained_messages() -> None:
+    bench = Bench("mqtt")
+    say(enter(bench, "mouth"), f.Publish("k", b"old", retain=True))
+    bench.fake.broker.reset()
+    assert say(enter(bench, "ears"), f.Subscribe(3, (("k", 0),))) == [f.Suback(3, (0,))]
+
+
 def test_keep_alive() -> None:
     bench = Bench("mqtt")
     client, forever = enter(bench, "a", keep_alive=2), enter(bench, "b", keep_alive=0)

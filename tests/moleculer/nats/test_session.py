@@ -228,6 +228,15 @@ def test_each_queue_group_gets_one_copy_and_its_members_take_turns() -> None:
     assert second == first.replace(b"MSG a 1 ", b"MSG a 2 ")
 
 
+def test_after_a_reset_the_first_member_is_next_again() -> None:
+    bench = Bench()
+    client = open_client(bench, CONNECT)
+    client.say(b"SUB a q 1\r\nSUB a q 2\r\n")
+    assert client.say(b"PUB a" + X) == b"MSG a 1 1\r\nx\r\n"
+    bench.fake.broker.reset()
+    assert client.say(b"PUB a" + X) == b"MSG a 1 1\r\nx\r\n"
+
+
 def test_a_queue_group_is_one_even_where_its_members_have_other_patterns() -> None:
     assert talk(CONNECT + b"SUB a.* q 1\r\nSUB a.> q 2\r\nPUB a.b" + X).count(b"MSG") == 1
 
@@ -315,6 +324,21 @@ def test_a_client_that_answers_is_asked_again() -> None:
     assert client.take() == b"PING\r\n"
 
 
+def test_a_client_is_asked_a_whole_interval_after_it_was_heard() -> None:
+    bench = Bench(bus={"ping_interval_s": 10.0})
+    client = open_client(bench, CONNECT)
+    bench.advance(2.0)
+    client.say(b"PONG\r\n")
+    assert client.take() == b""
+    bench.advance(3.0)
+    client.say(b"SUB a 1\r\n")  # heard at 5 s
+    client.take()
+    bench.advance(9.9)
+    assert client.take() == b""
+    bench.advance(0.2)
+    assert client.take() == b"PING\r\n"
+
+
 def test_credentials_stay_out_of_the_journal() -> None:
     bench = Bench(user="u", password="hush")
     open_client(bench, b'CONNECT {"user":"u","pass":"hush"}\r\n')
@@ -323,6 +347,19 @@ def test_credentials_stay_out_of_the_journal() -> None:
     assert b"hush" not in b"".join(
         [getattr(record.frame, "data", b"") for record in bench.fake.journal.records()]
     )
+
+
+def test_answers_to_a_node_leave_on_its_newest_connection() -> None:
+    bench = Bench()
+    old, new = open_client(bench, CONNECT), open_client(bench, CONNECT)
+    for client in (old, new):
+        client.say(b"SUB MOL.RES.n1 1\r\n")
+    links = bench.fake.broker.bus.links
+    assert links["n1"] is new.connection
+    old.leave()
+    assert links["n1"] is new.connection
+    new.leave()
+    assert "n1" not in links
 
 
 def test_a_node_is_known_by_the_topic_of_its_answers() -> None:
