@@ -399,6 +399,19 @@ def test_losing_the_backend_hands_nothing_to_the_next_consumer() -> None:
 # profile seed
 
 
+def test_an_upgrade_at_a_queue_that_is_missing() -> None:
+    client = core("seed").connect()
+    headers = [
+        ["Upgrade", "websocket"],
+        ["Sec-WebSocket-Key", "AAAAAAAAAAAAAAAAAAAAAA=="],
+        ["Sec-WebSocket-Version", "13"],
+        ["Sec-WebSocket-Protocol", "consume"],
+    ]
+    answer = client.request("GET", "/v2/gold/queues/none", headers)
+    assert answer.status_line[9:12] == "404"
+    assert client.ended is HangUp.FIN
+
+
 def test_discovery() -> None:
     client = core("seed").connect()
     answer = client.request("OPTIONS", QUEUE, [["Host", "narconi.example:81"]])

@@ -48,6 +48,10 @@ def test_publishers_and_consumers(broker: RabbitMQStream, client: Connection) ->
     )
     _, (consumer,) = request(broker, "GET", "/api/stream/consumers")
     assert (consumer["subscription_id"], consumer["credits"]) == (3, 5)
+    client.ask(frame(7, bytes([0, 0, 0, 9, 4]) + text("orders") + b"\0\1\0\0" + bytes(4)))  # no credit
+    broker.publish("orders", [b"a", b"b"])
+    _, consumers = request(broker, "GET", "/api/stream/consumers")
+    assert [(row["offset"], row["offset_lag"]) for row in consumers] == [(2, 0), (0, 2)]
     assert request(broker, "GET", "/api/stream/consumers/other")[0] == 404
 
 

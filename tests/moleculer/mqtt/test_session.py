@@ -103,6 +103,15 @@ def test_retained_messages_come_to_those_who_listen_later() -> None:
     ]
 
 
+@pytest.mark.parametrize(("kept", "asked", "qos"), [(1, 0, 0), (1, 2, 1), (2, 1, 1), (0, 2, 0)])
+def test_a_retained_message_comes_with_the_lower_qos(kept: int, asked: int, qos: int) -> None:
+    bench = Bench("mqtt")
+    mouth, ears = enter(bench, "mouth"), enter(bench, "ears")
+    say(mouth, f.Publish("k", b"x", kept, 1 if kept else 0, retain=True), f.Pubrel(1))
+    _, message = say(ears, f.Subscribe(3, (("k", asked),)))
+    assert message == f.Publish("k", b"x", qos, 1 if qos else 0, retain=True)
+
+
 def test_a_will_is_said_unless_the_client_takes_its_leave() -> None:
     bench = Bench("mqtt")
     ears = enter(bench, "ears")
@@ -163,6 +172,17 @@ def test_keep_alive() -> None:
     assert client.ended is not None
     bench.advance(10_000)
     assert forever.ended is None
+
+
+def test_every_packet_keeps_a_client_alive() -> None:
+    bench = Bench("mqtt")
+    client = enter(bench, "a", keep_alive=2)
+    for frame in (f.Subscribe(1, (("b", 0),)), f.Publish("a", b"x"), f.Puback(9), f.Pingreq()):
+        bench.advance(2.9)
+        say(client, frame)
+        assert client.ended is None
+    bench.advance(3.1)
+    assert client.ended is not None
 
 
 def test_who_says_nothing_is_cut_off() -> None:

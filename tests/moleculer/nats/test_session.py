@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from fakebrokers.moleculer.subscriptions import REMEMBERED
 from tests.moleculer.bench import Bench, Client
 
 CONNECT = b'CONNECT {"verbose":false,"pedantic":false}\r\n'
@@ -217,6 +218,17 @@ def test_info_has_what_clients_read() -> None:
     text = bench.connect().take()
     assert text.startswith(b'INFO {"server_id":"N')
     assert text.endswith(b'"headers":true,"max_payload":1048576,"client_id":1,"client_ip":"127.0.0.1"} \r\n')
+
+
+def test_topics_that_are_remembered_do_not_grow_without_end() -> None:
+    bench = Bench()
+    client = open_client(bench, CONNECT)
+    client.say(b"SUB a.1 1\r\n")
+    subjects = bench.fake.broker.bus.subscriptions
+    for number in range(REMEMBERED + 10):
+        subjects.match(f"a.{number}")
+    assert 0 < subjects.remembered <= REMEMBERED
+    assert client.say(b"PUB a.1" + X) == b"MSG a.1 1 1\r\nx\r\n"
 
 
 def test_each_queue_group_gets_one_copy_and_its_members_take_turns() -> None:
