@@ -233,6 +233,15 @@ def test_faults_while_it_runs() -> None:
         assert toy.faults.plan.seed == 3
 
 
+def test_after_a_reset_the_next_fault_is_the_first_again() -> None:
+    with Toy() as toy:
+        first = toy.faults.add(drop(role="confirm"))
+        assert toy.faults.add(drop(role="confirm")) != first
+        toy.reset()
+        assert not toy.faults.names
+        assert toy.faults.add(drop(role="confirm")) == first
+
+
 def test_kill() -> None:
     with Toy() as toy, client(toy) as first, client(toy) as second:
         for sock in (first, second):

@@ -116,14 +116,14 @@ class Queue:
         return status
 
     def _is_known(self, message: Message) -> bool:
-        """Whether the same GUID was posted before; it is remembered from here on."""
+        """Whether the same GUID was posted before: what is still stored is never forgotten."""
         too_old = message.at - self.domain.deduplication_time_ms / 1000
         while self._history:
             oldest, at = next(iter(self._history.items()))
             if at > too_old:
                 break
             del self._history[oldest]
-        return message.guid in self._history
+        return message.guid in self._history or message.guid in self.messages
 
     def _room_for(self, message: Message) -> AckStatus:
         domain, usage = self.domain, self._usage

@@ -33,7 +33,7 @@ async def journal_lines(server: FakeServer, query: JournalQuery) -> AsyncIterato
         yield lines_of(there[start : start + _BATCH])
         await asyncio.sleep(0)
     if query.follow:
-        async for lines in _following(server, wanted, max(last, query.since)):
+        async for lines in _following(server, wanted, last):
             yield lines
 
 

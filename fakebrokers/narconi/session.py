@@ -270,7 +270,6 @@ class NarconiSession(Session):
     # upgrade
 
     def _upgrade(self, request: f.WsUpgrade, now: float) -> None:
-        self._last_request = now
         route = routes.find_route(request.target)
         refusal = self._upgrade_refusal(request, route)
         if refusal is not None:

@@ -84,6 +84,9 @@ class RouterListener(ZmqListener):
             if self.driver.watcher is not None:  # before: the peer may be quicker than this thread
                 self.driver.watcher.handed_over(self._peers[routing_id].name, _parts(unit))
             problem = self._send(routing_id, *_parts(unit))
+            if problem == zmq.EAGAIN:  # the peer may have read, and libzmq not have noted it yet
+                self._events()
+                problem = self._send(routing_id, *_parts(unit))
             if problem == zmq.EHOSTUNREACH:
                 self._forget(routing_id, "closed by client")
                 break

@@ -135,6 +135,18 @@ def test_the_domain_counts_all_its_queues_and_confirms_make_room() -> None:
     assert client.statuses() == [0]
 
 
+def test_a_limit_that_a_domain_is_given_later_counts_for_its_queues_too() -> None:
+    bench = Bench(domains={"d": Domain()})
+    client = bench.start().open("bmq://d/q", write=True)
+    client.post(b"x")
+    bench.broker.configure_domain("d", Domain(queue_messages=2))
+    client.post(b"x")
+    client.post(b"x")
+    bench.broker.configure_domain("d", Domain())
+    client.post(b"x")
+    assert client.statuses() == [0, 0, 1, 0]
+
+
 def test_a_message_that_comes_again_is_stored_once() -> None:
     bench = Bench(domains={"d": Domain(deduplication_time_ms=1000)})
     client = both(bench, "bmq://d/q")
@@ -149,6 +161,27 @@ def test_a_message_that_comes_again_is_stored_once() -> None:
     bench.advance(0.2)
     client.post(b"x", number=1)
     assert [type(frame) for frame in client.frames()] == [Ack, Push]
+
+
+def test_after_the_time_of_deduplication_a_message_is_new() -> None:
+    bench = Bench(domains={"d": Domain(deduplication_time_ms=1000)})
+    client = both(bench, "bmq://d/q")
+    for seconds in (0.5, 0.5, 0.0):
+        client.confirm(client.post(b"x", number=1))
+        bench.advance(seconds)
+    assert len(client.pushes()) == 2
+
+
+@pytest.mark.parametrize("time_ms", [0, 1000])
+def test_a_message_that_is_still_stored_is_not_stored_twice(time_ms: int) -> None:
+    bench = Bench(domains={"d": Domain(deduplication_time_ms=time_ms)})
+    client = bench.start().open("bmq://d/q", write=True)
+    for _ in range(2):
+        client.post(b"x", number=1)
+        bench.advance(2)
+    queue = bench.broker.queue("bmq://d/q")
+    assert (client.statuses(), len(queue.messages), queue.bytes) == ([0, 0], 1, 1)
+    assert bench.start().open("bmq://d/q", read=True).payloads() == [b"x"]
 
 
 def test_a_wrong_checksum_is_refused_only_where_it_is_checked() -> None:
@@ -193,6 +226,15 @@ def test_consumers_of_the_same_priority_take_turns() -> None:
     assert [each.payloads() for each in consumers] == [[b"0", b"3"], [b"1", b"2", b"4", b"5"]]
 
 
+def test_the_turn_goes_round_among_three() -> None:
+    bench = Bench()
+    consumers = [bench.start().open(read=True) for _ in range(3)]
+    producer = bench.start().open(write=True)
+    for number in range(6):
+        producer.post(b"%d" % number)
+    assert [consumer.payloads() for consumer in consumers] == [[b"0", b"3"], [b"1", b"4"], [b"2", b"5"]]
+
+
 def test_only_the_highest_priority_counts() -> None:
     bench = Bench()
     low, high = bench.start().open(read=True, priority=1), bench.start().open(read=True, priority=2)
@@ -226,6 +268,17 @@ def test_the_limit_of_bytes_is_soft() -> None:
     guids = [client.post(b"1234567") for _ in range(3)]
     assert len(client.pushes()) == 2
     client.confirm(guids[0])
+    assert len(client.pushes()) == 1
+
+
+def test_bytes_have_to_fall_to_eighty_percent_too() -> None:
+    client = both(Bench())
+    client.configure(take=100, number=2, max_bytes=10)
+    guids = [client.post(b"123") for _ in range(5)]
+    assert len(client.pushes()) == 4
+    client.confirm(guids[0])
+    assert client.pushes() == []  # nine bytes are more than eight
+    client.confirm(guids[1])
     assert len(client.pushes()) == 1
 
 
@@ -356,6 +409,20 @@ def test_an_operator_has_everything_delivered_again() -> None:
     bench.broker.queue(Q).redeliver()
     bench.broker.flush()
     assert [(push.data, push.out_of_order) for push in client.pushes()] == [(b"1", True), (b"2", True)]
+
+
+def test_what_was_taken_back_counts_no_more_against_the_limits() -> None:
+    bench = Bench()
+    client = both(bench)
+    client.configure(take=100, number=2, max_bytes=10)
+    for _ in range(3):
+        client.post(b"12345")
+    assert len(client.pushes()) == 2
+    queue = bench.broker.queue(Q)
+    for _ in range(2):
+        queue.redeliver()
+        bench.broker.flush()
+        assert len(client.pushes()) == 2
 
 
 def test_what_is_purged_is_not_held_on_to() -> None:

@@ -304,6 +304,17 @@ def test_the_journal_goes_on(api: ControlApi, control: Api) -> None:
         assert answer.read() == b""
 
 
+def test_the_journal_goes_on_behind_a_record_that_is_still_to_come(api: ControlApi, control: Api) -> None:
+    row = start(control)
+    query = "follow=1&kind=accepted&since=6"  # each connection makes two records
+    with urllib.request.urlopen(f"{api.url}{NARCONI}/journal?{query}", timeout=5) as answer:
+        for number in range(1, 5):
+            connect(row).close()
+            control("POST", f"{NARCONI}/wait_for", {"kind": "closed", "count": number})
+        record = json.loads(answer.readline())
+    assert (record["connection"], record["seq"]) == ("c4", 7)
+
+
 def test_stopping_the_api_cuts_its_streams(brokers: Brokers) -> None:
     with ControlApi(brokers) as api:
         brokers.add("narconi", "narconi", {})

@@ -89,6 +89,18 @@ def test_hold_and_park() -> None:
     assert (lane.idle, lane.size) == (True, 0)
 
 
+def test_of_several_parked_ones_each_leaves_at_its_time() -> None:
+    lane = new_lane()
+    for name, until in (("a", 3.0), ("b", 1.0), ("c", 2.0), ("d", 4.0)):
+        lane.park("p", parcel(name), until)
+    left = []
+    for now in (1.0, 2.0, 3.0, 4.0):
+        assert lane.timer.due == now
+        left.append(names(lane.take(now)))
+    assert left == [["b"], ["c"], ["a"], ["d"]]
+    assert (lane.idle, lane.size) == (True, 0)
+
+
 def test_hold_ends_by_itself() -> None:
     lane = new_lane()
     lane.hold("h", 1.0)

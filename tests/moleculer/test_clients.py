@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import socket
 import subprocess
@@ -192,6 +193,22 @@ def test_monitoring_pages(moleculer: Moleculer) -> None:
 
     asyncio.run(main())
     assert page("healthz") == {"status": "ok"}
+
+
+def test_pages_of_connections(moleculer: Moleculer) -> None:
+    def page(query: str) -> tuple[list[int], int]:
+        with urllib.request.urlopen(f"{moleculer.management_url}/connz?{query}") as answer:
+            found = json.loads(answer.read())
+            return [row["cid"] for row in found["connections"]], found["total"]
+
+    with contextlib.ExitStack() as clients:
+        for _ in range(5):
+            client = clients.enter_context(socket.create_connection(("127.0.0.1", moleculer.port)))
+            client.recv(4096)
+        assert page("offset=1&limit=2") == ([2, 3], 5)
+        assert page("offset=3&limit=2") == ([4, 5], 5)
+        assert page("offset=4") == ([5], 5)
+        assert page("limit=1") == ([1], 5)
 
 
 def test_servers_of_other_transporters_stop_with_the_fake() -> None:

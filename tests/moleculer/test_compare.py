@@ -12,6 +12,7 @@ import pytest
 
 from conformance.compare.compare import Comparer, Comparison, fake_for, target_of
 from fakebrokers.core.dialect import MARK, Login
+from fakebrokers.moleculer.nats.frames import Hmsg, Msg
 from fakebrokers.moleculer.protocol import PROTOCOL
 from tests.real_buses import SERVERS, real_bus, required
 
@@ -54,3 +55,14 @@ def compared(transporter: str, *seeds: int) -> Comparison:
 @pytest.mark.parametrize("transporter", SERVERS)
 def test_a_fake_is_like_itself(transporter: str) -> None:
     assert compared(transporter, *range(1, 6)).differences == []
+
+
+def test_which_member_of_a_group_gets_a_message_does_not_count() -> None:
+    """Nor whether it is one of those that know headers; for other listeners that counts."""
+    dialect = PROTOCOL.wire("nats").load_dialect()
+    head = b"NATS/1.0\r\n\r\n"
+    bare, full = Msg("a", "q1", b"x"), Hmsg("a", "q2", head, b"x")
+    assert dialect.is_drawn(bare) and dialect.is_drawn(full)
+    assert dialect.brief(bare) == dialect.brief(full) != dialect.brief(Msg("a", "q1", b"y"))
+    assert dialect.brief(Msg("a", "1", b"x")) != dialect.brief(Hmsg("a", "1", head, b"x"))
+    assert dialect.brief(Hmsg("a", "1", head, b"x")) != dialect.brief(Hmsg("a", "1", b"", b"x"))

@@ -319,6 +319,11 @@ def test_events() -> None:
         None,
         None,
     )
+    node.broadcast("x", groups=["other"])
+    assert peer.heard() == []
+    node.broadcast("x", groups=["other", "g"])
+    ((_, event),) = peer.heard()
+    assert event["groups"] == ["other", "g"]
     node.emit("nobody.listens")
     assert peer.heard() == []
 

@@ -221,6 +221,23 @@ def test_size_limit_of_the_configuration() -> None:
     assert publisher.ended is HangUp.FIN
 
 
+def test_a_body_is_read_before_the_queue_is_looked_up() -> None:
+    client = core(max_message_size=10).connect()
+    missing = MESSAGES.replace("/q/", "/none/")
+    for size, status in ((11, "429"), (10, "404")):
+        answer = client.request("POST", missing, [["Content-Length", str(size)]], bytes(size))
+        assert answer.status_line[9:12] == status
+
+
+def test_a_reset_brings_the_backend_back() -> None:
+    server = core()
+    server.broker.backend_up = False
+    client = server.connect()
+    assert client.request("PUT", QUEUE, []).status_line[9:12] == "500"
+    server.broker.reset()
+    assert client.request("PUT", QUEUE, []).status_line[9:12] == "201"
+
+
 # WebSocket
 
 
@@ -266,6 +283,46 @@ def test_unacked_messages_come_back_in_order() -> None:
     queue = server.broker.queues["gold_q"]
     assert queue.unacked == 0
     assert [(m.payload, m.redelivered) for m in queue.ready] == [(b"a", True), (b"c", True), (b"d", True)]
+
+
+def test_what_a_consumer_leaves_goes_to_the_next_one() -> None:
+    server = core()
+    server.connect().request("POST", MESSAGES, [["Content-Length", "1"]], b"a")
+    first, second = (server.websocket(f"{MESSAGES}?ack", "consume") for _ in range(2))
+    assert (len(list(first.frames())), len(list(second.frames()))) == (2, 0)
+    first.drop()
+    metadata, payload = list(second.frames())
+    assert (json.loads(metadata.payload)["redelivered"], payload.payload) == (True, b"a")
+
+
+def test_ack_to_takes_the_named_one_too() -> None:
+    server = core()
+    for word in (b"a", b"b", b"c", b"d"):
+        server.connect().request("POST", MESSAGES, [["Content-Length", "1"]], word)
+    consumer = server.websocket(f"{MESSAGES}?ack&limit=4", "consume")
+    consumer.send_frame(1, b'{"ackToId":"3"}')
+    assert server.broker.queues["gold_q"].unacked == 1
+    consumer.drop()
+    assert [message.payload for message in server.broker.queues["gold_q"].ready] == [b"d"]
+
+
+@pytest.mark.parametrize("query", ["", "?ack"])
+def test_a_consumer_that_stops_gets_nothing_more(query: str) -> None:
+    server = core()
+    consumer = server.websocket(MESSAGES + query, "consume")
+    consumer.send_frame(1, b"")
+    server.connect().request("POST", MESSAGES, [["Content-Length", "1"]], b"a")
+    assert (list(consumer.frames()), consumer.ended) == ([], None)
+    assert len(server.broker.queues["gold_q"].ready) == 1
+
+
+@pytest.mark.parametrize("command", [b'{"ackId":"1"}', b'{"ackToId":"1"}'])
+def test_who_did_not_ask_for_acks_sends_none(command: bytes) -> None:
+    consumer = core().websocket(MESSAGES, "consume")
+    consumer.send_frame(1, command)
+    text = "Acks can only be sent on connections without immediate acks."
+    assert texts(list(consumer.frames())) == [json.dumps({"error": text, "code": 400}, separators=(",", ":"))]
+    assert consumer.ended is HangUp.FIN
 
 
 def test_a_message_unacked_while_its_queue_goes_is_gone() -> None:
@@ -340,6 +397,19 @@ def test_losing_the_backend_hands_nothing_to_the_next_consumer() -> None:
 
 
 # profile seed
+
+
+def test_an_upgrade_at_a_queue_that_is_missing() -> None:
+    client = core("seed").connect()
+    headers = [
+        ["Upgrade", "websocket"],
+        ["Sec-WebSocket-Key", "AAAAAAAAAAAAAAAAAAAAAA=="],
+        ["Sec-WebSocket-Version", "13"],
+        ["Sec-WebSocket-Protocol", "consume"],
+    ]
+    answer = client.request("GET", "/v2/gold/queues/none", headers)
+    assert answer.status_line[9:12] == "404"
+    assert client.ended is HangUp.FIN
 
 
 def test_discovery() -> None:

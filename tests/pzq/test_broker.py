@@ -203,6 +203,19 @@ def test_each_expiry_counts_until_the_restart(make_daemon: Any) -> None:
     assert daemon.report()["expired_messages"] == 0
 
 
+@pytest.mark.parametrize("order", ["skip", "strict"])
+def test_what_expires_at_once_goes_out_before_what_waited_behind_it(make_daemon: Any, order: str) -> None:
+    daemon = make_daemon(order=order)
+    producer, consumer = daemon.producer(), daemon.consumer()
+    consumer.capacity = 2
+    for number in range(6):
+        producer.send(b"", b"", b"%d" % number)
+    delivered = list(consumer.inbox)
+    consumer.inbox.clear()
+    daemon.broker.expire_now(daemon.now)
+    assert bodies(delivered) == bodies(list(consumer.inbox)) == [b"0", b"1"]
+
+
 def test_sizes_that_the_monitor_tells(make_daemon: Any) -> None:
     daemon = make_daemon()
     producer, consumer = daemon.producer(), daemon.consumer()

@@ -588,6 +588,19 @@ def test_an_error_in_a_callback_is_kept_and_the_socket_goes_on(
         pzq.stop()
 
 
+def test_a_full_pipe_is_looked_at_once_more(connect: Connect, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The client may have read the last answer without libzmq having noted it: its mark is one message."""
+    with PZQ() as pzq:
+        monitor = pzq.listeners[2]
+        send, problems = monitor._send, [zmq.EAGAIN]
+        monkeypatch.setattr(monitor, "_send", lambda *parts: problems.pop() if problems else send(*parts))
+        client = connect(zmq.REQ, pzq.monitor_url)
+        client.send(b"MONITOR")
+        assert client.recv().startswith(b"messages")
+        assert problems == []
+        assert pzq.journal.select(kind="lost") == []
+
+
 def test_a_unit_that_cannot_be_sent_does_not_stop_the_others(connect: Connect) -> None:
     """It waits for room, and so fails in the callback that reports room."""
     pzq = PZQ().start()

@@ -103,6 +103,14 @@ def test_a_mark_expires_when_it_is_older_than_the_timeout() -> None:
     assert table.oldest == inf
 
 
+def test_an_empty_table_remembers_no_time() -> None:
+    table = InFlight(LARGE)
+    table.add(b"a", 1.0)
+    assert table.remove(b"a")
+    table.add(b"b", 5.0)
+    assert table.oldest == 5.0
+
+
 @pytest.mark.parametrize(("size", "marks"), [(4096, 16), (8192, 48), (1, 0)])
 def test_a_small_table_holds_few_marks(size: int, marks: int) -> None:
     table, lost = InFlight(size), []

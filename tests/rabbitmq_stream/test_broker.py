@@ -5,9 +5,10 @@ import math
 import pytest
 
 from fakebrokers.errors import UsageError
-from fakebrokers.rabbitmq_stream.access import User
+from fakebrokers.rabbitmq_stream.access import Permission, User
 from fakebrokers.rabbitmq_stream.chunking import PerMessage
 from fakebrokers.rabbitmq_stream.codes import Code
+from fakebrokers.rabbitmq_stream.policies import Policy
 from fakebrokers.rabbitmq_stream.profile import PROFILES, V3_10, V4_3
 from fakebrokers.rabbitmq_stream.refusals import Crashed, Refused
 from fakebrokers.rabbitmq_stream.server import RabbitMQStream
@@ -161,6 +162,16 @@ def test_a_partition_that_was_deleted_alone_is_not_listed_any_more() -> None:
     assert [stream.name for stream in broker.remove_super_stream("/", "super")] == ["b"]
 
 
+def test_a_partition_of_that_name_in_another_virtual_host_stays_listed() -> None:
+    broker = new_broker()
+    node = broker.cluster.nodes[0]
+    create_super(broker, "a", "b")
+    broker.create_super_stream("other", "super", ("a", "b"), ("0", "1"), {}, node)
+    broker.remove("other", "a")
+    assert broker.find_super_stream("/", "super").partitions == ["a", "b"]
+    assert broker.find_super_stream("other", "super").partitions == ["b"]
+
+
 # --- life -------------------------------------------------------------------------------------
 
 
@@ -214,6 +225,20 @@ def test_a_reset_forgets_streams_but_not_users_and_nodes() -> None:
     assert (broker.streams, broker.super_streams) == ({}, {})
     assert "app" in broker.access.users
     assert len(broker.cluster.nodes) == 2
+
+
+def test_with_a_virtual_host_go_its_streams_policies_and_rights() -> None:
+    broker = new_broker()
+    broker.access.virtual_hosts["test"] = None
+    user = broker.access.add_user(User("app", "x", permissions={"/": Permission(), "test": Permission()}))
+    for host in ("/", "test"):
+        broker.policies.put(Policy(host, "short", "^s", {"max-age": "1h"}))
+        broker.create(host, "s", {}, broker.cluster.nodes[0])
+    assert broker.delete_virtual_host("test", 1.0)
+    assert list(broker.streams) == [("/", "s")]
+    assert [policy.virtual_host for policy in broker.policies] == ["/"]
+    assert list(user.permissions) == ["/"]
+    assert not broker.delete_virtual_host("test", 2.0)
 
 
 def test_the_tests_side_names_what_is_there() -> None:

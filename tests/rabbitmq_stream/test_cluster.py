@@ -69,6 +69,18 @@ def test_when_a_node_dies_another_member_leads() -> None:
     assert stream.membership.leader is n1
 
 
+def test_a_node_leads_no_stream_that_it_has_no_member_of() -> None:
+    broker = new_broker(nodes=2)
+    n0, n1 = broker.cluster.nodes
+    stream = create(broker, initial_cluster_size="1")
+    for node in (n0, n1):
+        broker.stop_node(node, 1.0)
+    broker.start_node(n1, 2.0)
+    assert (stream.membership.leader, stream.epoch) == (None, 2)
+    broker.start_node(n0, 3.0)
+    assert stream.membership.leader is n0
+
+
 def test_a_load_balancer_hands_connections_round() -> None:
     nodes = [Node(f"n{number}") for number in range(3)]
     cluster = Cluster(nodes, load_balancer=True)

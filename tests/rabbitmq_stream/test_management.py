@@ -48,6 +48,10 @@ def test_publishers_and_consumers(broker: RabbitMQStream, client: Connection) ->
     )
     _, (consumer,) = request(broker, "GET", "/api/stream/consumers")
     assert (consumer["subscription_id"], consumer["credits"]) == (3, 5)
+    client.ask(frame(7, bytes([0, 0, 0, 9, 4]) + text("orders") + b"\0\1\0\0" + bytes(4)))  # no credit
+    broker.publish("orders", [b"a", b"b"])
+    _, consumers = request(broker, "GET", "/api/stream/consumers")
+    assert [(row["offset"], row["offset_lag"]) for row in consumers] == [(2, 0), (0, 2)]
     assert request(broker, "GET", "/api/stream/consumers/other")[0] == 404
 
 
@@ -72,6 +76,12 @@ def test_what_belongs_to_one_connection_or_stream(broker: RabbitMQStream, client
         )
     for path in ("/api/stream/publishers/%2F/other", "/api/stream/consumers/%2F/other", "/api/channels"):
         assert request(broker, "GET", path) == (200, [])
+    assert request(broker, "PUT", "/api/vhosts/test")[0] == 201
+    assert (
+        request(broker, "PUT", "/api/queues/test/orders", {"arguments": {"x-queue-type": "stream"}})[0] == 201
+    )
+    for path in ("/api/stream/publishers/test/orders", "/api/stream/consumers/test/orders"):
+        assert request(broker, "GET", path) == (200, [])  # a stream of that name in another virtual host
     for path in ("/api/stream/publishers/%2F/none", "/api/stream/connections/%2F/none/consumers"):
         assert request(broker, "GET", path)[0] == 404
     (consumer,) = request(broker, "GET", "/api/consumers/%2F")[1]
@@ -153,6 +163,9 @@ def test_the_node_that_streams_need() -> None:
         broker.stop_node(2)
         status, told = request(broker, "GET", path)
         assert (status, [row["name"] for row in told["queues"]]) == (503, ["orders"])
+    with RabbitMQStream(management=True, nodes=2) as broker:  # one of two members is no majority
+        broker.create_stream("orders")
+        assert request(broker, "GET", path)[0] == 503
 
 
 def test_pages_and_columns(broker: RabbitMQStream) -> None:

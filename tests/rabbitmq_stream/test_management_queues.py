@@ -107,6 +107,10 @@ def test_super_streams_are_exchanges_with_bindings(broker: RabbitMQStream) -> No
     _, rows = request(broker, "GET", "/api/queues/%2F/i-1/bindings")
     assert sorted(row["source"] for row in rows) == ["", "invoices"]
     assert request(broker, "GET", "/api/exchanges/%2F/invoices/bindings/destination") == (200, [])
+    assert request(broker, "PUT", "/api/vhosts/test")[0] == 201
+    assert request(broker, "PUT", "/api/queues/test/i-1", STREAM)[0] == 201
+    _, (row,) = request(broker, "GET", "/api/queues/test/i-1/bindings")  # of that name elsewhere
+    assert (row["source"], row["vhost"]) == ("", "test")
 
 
 def test_a_super_stream_made_of_an_exchange_and_bindings(broker: RabbitMQStream) -> None:

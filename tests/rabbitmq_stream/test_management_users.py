@@ -152,6 +152,8 @@ def test_limits_on_connections(broker: RabbitMQStream) -> None:
     assert (
         request(broker, "GET", "/api/vhost-limits") == request(broker, "GET", "/api/user-limits") == (200, [])
     )
+    assert request(broker, "PUT", "/api/vhost-limits/%2F/max-connections", {"value": 0}) == (204, None)
+    assert access.virtual_hosts["/"] == 0  # a limit that lets nobody in
     assert "expected max-connections" in reason(
         request(broker, "PUT", "/api/vhost-limits/%2F/x", {"value": 1})
     )

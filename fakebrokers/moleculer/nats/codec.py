@@ -42,11 +42,13 @@ class _Bad(Exception):
         self.code = code
 
 
-class _Head(NamedTuple):
-    """A line that a payload follows: what makes a frame of it, and how many bytes follow."""
+class Head(NamedTuple):
+    """A line that a payload follows: what makes a frame of it, how many bytes follow, and what it says."""
 
     make: Callable[[bytes], Frame]
     size: int
+    subject: str
+    has_headers: bool = False
 
 
 def _text(word: bytes) -> str:
@@ -69,12 +71,16 @@ class NatsCodec(Codec):
     Args:
         side: Whose incoming frames are decoded. Both sides encode every frame.
         max_payload: Largest payload in bytes that is accepted; 0 for no limit.
+
+    Attributes:
+        begun: The line of a message whose payload has not arrived whole, or does not end as it has to.
     """
 
     def __init__(self, side: Side = "server", max_payload: int = MAX_PAYLOAD) -> None:
         self._side: Side = side
         self.max_payload = max_payload
         self.wrap: Callable[[Frame], Frame | None] | None = None  #: puts a bare packet into a message
+        self.begun: Head | None = None
         self._rest = bytearray()
         self._needed = 0  # bytes of the rest before it is worth another look
         self._lost = False
@@ -99,6 +105,7 @@ class NatsCodec(Codec):
                 return
             unit = bytes(self._rest)
             self._rest.clear()
+        self.begun = None
         at, end = 0, len(unit)
         try:
             while at < end:
@@ -124,9 +131,10 @@ class NatsCodec(Codec):
                         continue
                 self._check_line(unit, at, stop)
                 found, size = self._read_line(words, unit[at:stop]), stop + 1 - at
-                if isinstance(found, _Head):
+                if isinstance(found, Head):
                     last = stop + 1 + found.size
                     if unit[last : last + 2] != _CRLF:
+                        self.begun = found
                         self._cut_short(unit, at, last)
                         return
                     size += found.size + 2
@@ -159,13 +167,13 @@ class NatsCodec(Codec):
         if stop - at > MAX_CONTROL_LINE + 1:
             raise _Bad(f"expected a line of at most {MAX_CONTROL_LINE} bytes", "control-line")
 
-    def _read_line(self, words: list[bytes], line: bytes) -> Frame | _Head:
+    def _read_line(self, words: list[bytes], line: bytes) -> Frame | Head:
         verb = _VERB.match(line)
         reader = self._readers.get(verb[0].upper()) if verb is not None else None
         if reader is None:
             raise _Bad(f"expected one of {_verbs(self._readers)}; got {line[:20]!r}", "unknown")
         found = reader(words, line)
-        if type(found) is _Head and 0 < self.max_payload < found.size:
+        if type(found) is Head and 0 < self.max_payload < found.size:
             raise _Bad(f"expected a payload of at most {self.max_payload} bytes, got {found.size}", "payload")
         return found
 
@@ -197,7 +205,7 @@ class NatsCodec(Codec):
 
 # reading
 
-Reader = Callable[[list[bytes], bytes], Frame | _Head]
+Reader = Callable[[list[bytes], bytes], Frame | Head]
 
 
 def _arguments(words: list[bytes], least: int, most: int) -> list[bytes]:
@@ -229,20 +237,20 @@ def _read_info(words: list[bytes], line: bytes) -> Frame:
     return f.ServerInfo(_read_object(words, line))
 
 
-def _read_pub(words: list[bytes], line: bytes) -> _Head:
+def _read_pub(words: list[bytes], line: bytes) -> Head:
     if len(words) == 3:
         subject, size = _text(words[1]), _number(words[2])
-        return _Head(lambda payload: f.Pub(subject, payload), size)
+        return Head(lambda payload: f.Pub(subject, payload), size, subject)
     name, reply, count = _arguments(words, 3, 3) if len(words) == 4 else _arguments(words, 2, 3)
     subject, answer = _text(name), _text(reply)
-    return _Head(lambda payload: f.Pub(subject, payload, answer), _number(count))
+    return Head(lambda payload: f.Pub(subject, payload, answer), _number(count), subject)
 
 
-def _read_hpub(words: list[bytes], line: bytes) -> _Head:
+def _read_hpub(words: list[bytes], line: bytes) -> Head:
     name, *reply, head, total = _arguments(words, 3, 4)
     subject, answer = _text(name), _text(reply[0]) if reply else ""
     size, whole = _sizes(head, total)
-    return _Head(lambda data: f.Hpub(subject, data[:size], data[size:], answer), whole)
+    return Head(lambda data: f.Hpub(subject, data[:size], data[size:], answer), whole, subject, True)
 
 
 def _sizes(head: bytes, total: bytes) -> tuple[int, int]:
@@ -252,17 +260,17 @@ def _sizes(head: bytes, total: bytes) -> tuple[int, int]:
     return size, whole
 
 
-def _read_msg(words: list[bytes], line: bytes) -> _Head:
+def _read_msg(words: list[bytes], line: bytes) -> Head:
     name, key, *reply, count = _arguments(words, 3, 4)
     subject, sid, answer = _text(name), _text(key), _text(reply[0]) if reply else ""
-    return _Head(lambda payload: f.Msg(subject, sid, payload, answer), _number(count))
+    return Head(lambda payload: f.Msg(subject, sid, payload, answer), _number(count), subject)
 
 
-def _read_hmsg(words: list[bytes], line: bytes) -> _Head:
+def _read_hmsg(words: list[bytes], line: bytes) -> Head:
     name, key, *reply, head, total = _arguments(words, 4, 5)
     subject, sid, answer = _text(name), _text(key), _text(reply[0]) if reply else ""
     size, whole = _sizes(head, total)
-    return _Head(lambda data: f.Hmsg(subject, sid, data[:size], data[size:], answer), whole)
+    return Head(lambda data: f.Hmsg(subject, sid, data[:size], data[size:], answer), whole, subject, True)
 
 
 def _read_sub(words: list[bytes], line: bytes) -> Frame:

@@ -97,19 +97,7 @@ class NatsDialect(Dialect):
 
     known = (
         Known(
-            "(?i)pub",
-            "-ERR 'Unknown Protocol Operation', end$",
-            "-ERR 'Invalid Publish Subject', -ERR 'Unknown Protocol Operation', end$",
-            "The real server complains of a subject before it reads the payload; the fake reads both first.",
-        ),
-        Known(
-            "(?i)pub",
-            "(nothing|version)$",
-            "-ERR 'Invalid Publish Subject'$",
-            "The real server complains of a subject before the payload has come whole.",
-        ),
-        Known(
-            "-ERR",
+            r"-ERR( 'x')? \+ ",
             "",
             "",
             "The real server carries out what comes in one segment behind -ERR, and then hangs up.",
@@ -118,7 +106,8 @@ class NatsDialect(Dialect):
             "(?i)pub",
             "Invalid Publish Subject",
             "Invalid Publish Subject', -ERR 'Invalid Publish Subject",
-            "The real server looks at the line once more when the payload comes in a second segment.",
+            "The real server complains twice of a line that its read buffer parts from the payload, and that"
+            " has 64 bytes or more, by what came before.",
         ),
         Known(
             r"PUB|FOO|GET|x{20}",
@@ -159,12 +148,15 @@ class NatsDialect(Dialect):
                 return "+OK"
             case f.Err(text):
                 return f"-ERR {text!r}"
-            case f.Msg(subject, sid, payload, reply):
+            case f.Msg(subject, sid, payload, reply) | f.Hmsg(subject, sid, _, payload, reply):
+                if sid in MEMBERS:  # whether there are headers depends on the member
+                    verb, headers = "(H)MSG", ""
+                elif isinstance(frame, f.Hmsg):
+                    verb, headers = "HMSG", f" {frame.headers!r}"
+                else:
+                    verb, headers = "MSG", ""
                 who = "q" if sid in MEMBERS else sid
-                return f"MSG {subject} {who} {reply} {payload[:40]!r}".replace("  ", " ")
-            case f.Hmsg(subject, sid, headers, payload, reply):
-                who = "q" if sid in MEMBERS else sid
-                return f"HMSG {subject} {who} {reply} {headers!r} {payload[:40]!r}".replace("  ", " ")
+                return f"{verb} {subject} {who} {reply}{headers} {payload[:40]!r}".replace("  ", " ")
         return repr(frame)
 
 

@@ -51,6 +51,7 @@ class NatsSession(BusSession):
     """The state machine of one connection."""
 
     bus: NatsBus
+    codec: NatsCodec
 
     def __init__(self, bus: NatsBus, codec: NatsCodec) -> None:
         super().__init__(bus, codec)
@@ -67,6 +68,7 @@ class NatsSession(BusSession):
         self._no_responders = False
         self._pending = 0
         self._unanswered = 0
+        self._complained_of = ""  # the subject of a message whose payload has not come
 
     # life
 
@@ -156,7 +158,29 @@ class NatsSession(BusSession):
         elif isinstance(frame, f.Connect):
             self._connect(frame)
         elif isinstance(frame, Malformed):
-            self._end(_COMPLAINTS.get(frame.code, ""))
+            self._malformed(frame)
+
+    def _malformed(self, frame: Malformed) -> None:
+        """Hang up; what the line of a message says counts before what its payload is."""
+        begun = self.codec.begun
+        if begun is not None and begun.has_headers and not self._may_have_headers():
+            return
+        if begun is not None:
+            self._check_subject(begun.subject)
+        self._end(_COMPLAINTS.get(frame.code, ""))
+
+    def unfinished(self, size: int, now: float) -> None:
+        """The real server looks at the line of a message before its payload has come.
+
+        To keep the line it looks at it once more: what it complains of, it complains of twice.
+        """
+        begun, state = self.codec.begun, self.state
+        if begun is None or state == "ended" or (state == "connecting" and self.bus.options.needs_login):
+            return
+        may_come = not begun.has_headers or self._may_have_headers()
+        if may_come and self._check_subject(begun.subject):
+            self._check_subject(begun.subject)
+            self._complained_of = begun.subject
 
     def _ok(self) -> None:
         if self._verbose:
@@ -196,21 +220,33 @@ class NatsSession(BusSession):
         return (shown.get("user", ""), shown.get("pass", "")) == (options.user, options.password)
 
     def _publish_with_headers(self, frame: f.Hpub) -> None:
-        if not self._headers:  # the real server ends the connection without a word
+        if self._may_have_headers():
+            self._publish(frame.subject, frame.reply, frame.headers, frame.payload)
+
+    def _may_have_headers(self) -> bool:
+        """If not, the real server ends the connection without a word."""
+        if not self._headers:
             self._end()
-            return
-        self._publish(frame.subject, frame.reply, frame.headers, frame.payload)
+        return self._headers
 
     def _publish(self, subject: str, reply: str, headers: bytes, payload: bytes) -> None:
         self.in_msgs += 1
         self.in_bytes += len(payload)
-        if self._pedantic and not is_literal(subject):
-            self.link.say(f.Err("Invalid Publish Subject"))
+        if self._pedantic:
+            self._check_subject(subject)
+            self._complained_of = ""
         if self._verbose:
             self.link.say(f.Ok())
         count = self.bus.route(self, subject, reply, headers, payload)
         if not count and reply and self._no_responders:
             self._tell_no_responders(reply)
+
+    def _check_subject(self, subject: str) -> bool:
+        """Complain of a subject, unless that has been done; whether it was to be complained of."""
+        if not self._pedantic or self._complained_of == subject or is_literal(subject):
+            return False
+        self.link.say(f.Err("Invalid Publish Subject"))
+        return True
 
     def _tell_no_responders(self, reply: str) -> None:
         matches = self.bus.subscriptions.match(reply)

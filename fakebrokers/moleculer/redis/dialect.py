@@ -148,13 +148,17 @@ class RedisDialect(Dialect):
     """Channels, patterns, shards, what clients say around them, and rubbish."""
 
     known = (
-        Known("(?i)COMMAND COUNT", "", r"2\d\d$", "The fake counts the commands that it has."),
-        Known("GET /", "unknown command 'GET'", "for 'get' command", "The fake has no GET."),
         Known(
             "(?i)host: |post /",
             "end$",
-            r"^\d: end$",
+            "end$",
             "Redis throws away what it has not sent yet when it takes a client for a browser.",
+        ),
+        Known(
+            "x{20}",
+            "ERR Protocol error: too big inline request, end$",
+            r"^\d: end$",
+            "Bytes that a server leaves unread turn its FIN into a reset, which overtakes what it said last.",
         ),
     )
 

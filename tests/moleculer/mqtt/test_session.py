@@ -103,6 +103,15 @@ def test_retained_messages_come_to_those_who_listen_later() -> None:
     ]
 
 
+@pytest.mark.parametrize(("kept", "asked", "qos"), [(1, 0, 0), (1, 2, 1), (2, 1, 1), (0, 2, 0)])
+def test_a_retained_message_comes_with_the_lower_qos(kept: int, asked: int, qos: int) -> None:
+    bench = Bench("mqtt")
+    mouth, ears = enter(bench, "mouth"), enter(bench, "ears")
+    say(mouth, f.Publish("k", b"x", kept, 1 if kept else 0, retain=True), f.Pubrel(1))
+    _, message = say(ears, f.Subscribe(3, (("k", asked),)))
+    assert message == f.Publish("k", b"x", qos, 1 if qos else 0, retain=True)
+
+
 def test_a_will_is_said_unless_the_client_takes_its_leave() -> None:
     bench = Bench("mqtt")
     ears = enter(bench, "ears")
@@ -120,6 +129,38 @@ def test_a_client_with_the_same_id_takes_over() -> None:
     assert (first.ended is not None, second.ended) == (True, None)
 
 
+def test_who_was_taken_over_is_not_missed_when_it_has_gone() -> None:
+    bench = Bench("mqtt")
+    clients = []
+    for _ in range(3):
+        clients.append(enter(bench, "same"))
+        if len(clients) > 1:
+            clients[-2].leave()  # its socket is closed at last
+    assert [client.ended is not None for client in clients] == [True, True, False]
+    assert bench.fake.broker.bus.sessions == {"same": clients[-1].session}
+
+
+def test_an_id_that_is_used_again_needs_a_pubrec_of_its_own() -> None:
+    bench = Bench("mqtt")
+    client = enter(bench)
+    say(client, f.Subscribe(1, (("a", 2),)))
+    for number in (1, 2):
+        say(client, f.Publish("a", b"x", 2, 5), f.Pubrel(5))
+        say(client, f.Pubrec(number), f.Pubcomp(number))
+    client.session._last_id = 0
+    say(client, f.Publish("a", b"x", 2, 5), f.Pubrel(5))
+    assert list(client.session.unacknowledged) == [1]
+    say(client, f.Pubcomp(1))  # a violation: nobody has received it yet
+    assert client.ended is not None
+
+
+def test_a_reset_forgets_retained_messages() -> None:
+    bench = Bench("mqtt")
+    say(enter(bench, "mouth"), f.Publish("k", b"old", retain=True))
+    bench.fake.broker.reset()
+    assert say(enter(bench, "ears"), f.Subscribe(3, (("k", 0),))) == [f.Suback(3, (0,))]
+
+
 def test_keep_alive() -> None:
     bench = Bench("mqtt")
     client, forever = enter(bench, "a", keep_alive=2), enter(bench, "b", keep_alive=0)
@@ -131,6 +172,17 @@ def test_keep_alive() -> None:
     assert client.ended is not None
     bench.advance(10_000)
     assert forever.ended is None
+
+
+def test_every_packet_keeps_a_client_alive() -> None:
+    bench = Bench("mqtt")
+    client = enter(bench, "a", keep_alive=2)
+    for frame in (f.Subscribe(1, (("b", 0),)), f.Publish("a", b"x"), f.Puback(9), f.Pingreq()):
+        bench.advance(2.9)
+        say(client, frame)
+        assert client.ended is None
+    bench.advance(3.1)
+    assert client.ended is not None
 
 
 def test_who_says_nothing_is_cut_off() -> None:

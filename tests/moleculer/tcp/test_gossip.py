@@ -115,6 +115,8 @@ def test_who_is_told_that_it_is_offline_says_that_it_is_not(fake: Node, real: Re
     real.say(GossipRequest(online={"real": [3, 1, 0]}, offline={"fake": 7}, **SIGNED))
     assert real.next(GossipResponse).online["fake"][0]["seq"] == 8
     assert fake.core.seq == 8
+    real.say(GossipRequest(online={"real": [3, 1, 0]}, offline={"fake": 3}, **SIGNED))
+    assert real.next(GossipResponse).online["fake"][0]["seq"] == 8  # old news: it never goes back
 
 
 def test_a_node_that_hangs_up_is_gone(moleculer: Moleculer, fake: Node, real: Real) -> None:
