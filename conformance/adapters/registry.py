@@ -30,6 +30,7 @@ class Needs(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         npm: Packages in the adapter's ``node_modules``.
         go: Modules of the adapter's ``go.mod``; they are built in, so `files` names the program.
         maven: ``group:artifact`` in the adapter's ``pom.xml``; `files` names what is compiled.
+        cargo: Crates of the adapter's ``Cargo.lock``; they are built in, so `files` names the program.
         files: Inside the adapter's folder, such as something that has to be compiled.
     """
 
@@ -38,6 +39,7 @@ class Needs(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     npm: list[str] = []
     go: list[str] = []
     maven: list[str] = []
+    cargo: list[str] = []
     files: list[str] = []
 
 
@@ -122,7 +124,7 @@ def _client(path: Path) -> Client:
     fill = {"{python}": sys.executable, "{folder}": str(folder)}
     installed = _installed(described, folder)
     needs = described.needs
-    needs_packages = bool(needs.python or needs.npm or needs.go or needs.maven)
+    needs_packages = bool(needs.python or needs.npm or needs.go or needs.maven or needs.cargo)
     return Client(
         name=described.name,
         protocols=described.protocols,
@@ -164,6 +166,9 @@ def _installed(described: Description, folder: Path) -> dict[str, str]:
     if described.needs.maven:
         required = _dependencies(folder / "pom.xml")
         found |= {name: required[name] for name in described.needs.maven if name in required}
+    if described.needs.cargo:
+        locked = tomllib.loads((folder / "Cargo.lock").read_text("utf-8"))["package"]
+        found |= {crate["name"]: crate["version"] for crate in locked if crate["name"] in described.needs.cargo}
     return found
 
 
@@ -182,7 +187,7 @@ def _missing(described: Description, folder: Path, installed: Mapping[str, str],
     missing = [f"{name}: not on the PATH" for name in needs.programs if shutil.which(name) is None]
     missing += [
         f"{name}: {install}"
-        for name in (*needs.python, *needs.npm, *needs.go, *needs.maven)
+        for name in (*needs.python, *needs.npm, *needs.go, *needs.maven, *needs.cargo)
         if name not in installed
     ]
     missing += [f"{name}: {install}" for name in needs.files if not (folder / name).exists()]

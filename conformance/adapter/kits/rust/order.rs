@@ -1,0 +1,34 @@
+//! What keeps ops in the order of the lines.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::mpsc::Sender;
+use std::task::{Context, Poll};
+
+use futures::future::BoxFuture;
+
+/// Tells when a future has been polled for the first time, or will not be any more.
+pub(crate) struct Begin<T> {
+    pub(crate) work: BoxFuture<'static, T>,
+    pub(crate) begun: Option<Sender<()>>,
+}
+
+impl<T> Future for Begin<T> {
+    type Output = T;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<T> {
+        let found = self.work.as_mut().poll(context);
+        self.begun = None; // whoever waits for it sees the channel closed
+        found
+    }
+}
+
+/// Does the first step of what hands over to the library: what comes behind it in the line may begin then.
+/// Gives the outcome, if it is there already; otherwise await `work` for it.
+pub async fn first_step<F: Future + Unpin>(work: &mut F) -> Option<F::Output> {
+    std::future::poll_fn(|context| match Pin::new(&mut *work).poll(context) {
+        Poll::Ready(outcome) => Poll::Ready(Some(outcome)),
+        Poll::Pending => Poll::Ready(None),
+    })
+    .await
+}
