@@ -27,15 +27,30 @@ COMMANDS = {
     "node": ["node", "adapter.mjs"],
     "go": ["./adapter"],
     "java": ["java", "-cp", "build/classes:build/lib/*", "Main"],
+    "rust": ["./target/debug/adapter"],
 }
-PROGRAMS = {"python": sys.executable, "node": "node", "go": "go", "java": "mvn"}
-OFFLINE = {"GOPROXY": "off", "GOFLAGS": "-mod=mod -buildvcs=false", "GOTOOLCHAIN": "local"}
+PROGRAMS = {"python": sys.executable, "node": "node", "go": "go", "java": "mvn", "rust": "cargo"}
+OFFLINE = {
+    "GOPROXY": "off",
+    "GOFLAGS": "-mod=mod -buildvcs=false",
+    "GOTOOLCHAIN": "local",
+    "CARGO_NET_OFFLINE": "true",
+    "CARGO_INCREMENTAL": "0",
+    "CARGO_PROFILE_DEV_DEBUG": "false",
+}
+#: Cargo compiles every crate that a folder needs, which takes a while the first time: all tests share one folder.
+RUST = ADAPTERS / "rabbitmq-stream-rust" / "build" / "starting-point"
 
 
 def make_new(language: str, folder: Path, protocol: str) -> list[str]:
     """Write it, build it where that is needed; returns its command."""
     if shutil.which(PROGRAMS[language]) is None:
         pytest.skip(f"missing: {PROGRAMS[language]}")
+    if language == "rust":
+        folder.mkdir(parents=True, exist_ok=True)
+        folder = RUST
+        for part in ("Cargo.toml", "kit", "src"):
+            shutil.rmtree(folder / part) if (folder / part).is_dir() else (folder / part).unlink(missing_ok=True)
     new(language, folder, protocol)
     if language in BUILDS:
         subprocess.run(shlex.split(BUILDS[language]), cwd=folder, env={**os.environ, **OFFLINE}, check=True)

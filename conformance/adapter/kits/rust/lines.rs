@@ -2,17 +2,19 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
+use std::future::Future;
 use std::io::Write;
+use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-use futures::future::BoxFuture;
 use serde_json::{json, Value};
 use tokio::task::AbortHandle;
 
 use crate::{Answer, Call, Failure, Subscription};
 
-pub(crate) type Op = Box<dyn Fn(Call) -> BoxFuture<'static, Answer> + Send + Sync>;
+pub(crate) type Work = Pin<Box<dyn Future<Output = Answer> + Send>>;
+pub(crate) type Op = Box<dyn Fn(Call) -> Work + Send + Sync>;
 
 /// What the ops of an adapter share; clones are the same one.
 #[derive(Clone)]

@@ -5,18 +5,19 @@ use std::pin::Pin;
 use std::sync::mpsc::Sender;
 use std::task::{Context, Poll};
 
-use futures::future::BoxFuture;
+use crate::lines::Work;
+use crate::Answer;
 
 /// Tells when a future has been polled for the first time, or will not be any more.
-pub(crate) struct Begin<T> {
-    pub(crate) work: BoxFuture<'static, T>,
+pub(crate) struct Begin {
+    pub(crate) work: Work,
     pub(crate) begun: Option<Sender<()>>,
 }
 
-impl<T> Future for Begin<T> {
-    type Output = T;
+impl Future for Begin {
+    type Output = Answer;
 
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<T> {
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Answer> {
         let found = self.work.as_mut().poll(context);
         self.begun = None; // whoever waits for it sees the channel closed
         found

@@ -19,6 +19,11 @@ pub struct Consumption {
 }
 
 impl Consumption {
+    /// Whether there is something to close: nobody has, and the library has not told of the end.
+    pub fn is_open(&self) -> bool {
+        !self.ended.load(Ordering::Relaxed)
+    }
+
     pub async fn close(&self) -> Result<(), Failure> {
         self.ended.store(true, Ordering::Relaxed);
         let handle = self.handle.lock().unwrap().take();
@@ -79,7 +84,7 @@ async fn read(
             ),
         }
     }
-    let asked = consumption.ended.load(Ordering::Relaxed) || session.ended.load(Ordering::Relaxed);
+    let asked = consumption.ended.swap(true, Ordering::Relaxed) || session.ended.load(Ordering::Relaxed);
     if session.listens && !asked {
         session.kit.emit(
             "session",

@@ -91,6 +91,10 @@ impl Publisher {
         Ok(line)
     }
 
+    pub fn is_open(&self) -> bool {
+        !*self.over.borrow()
+    }
+
     pub async fn close(&self) -> Result<(), Failure> {
         let line = self.line.lock().await.take();
         self.over.send_replace(true);

@@ -7,6 +7,7 @@ use std::sync::{Arc, LazyLock, Mutex};
 use fakebrokers_kit::{Answer, Call, Failure, Kit};
 use rabbitmq_stream_client::{ClientOptions, Environment, TlsConfiguration};
 use serde_json::{json, Value};
+use tokio::sync::Notify;
 
 use crate::consumer::Consumption;
 use crate::errors;
@@ -39,6 +40,7 @@ pub fn of_subscription(sub: &str) -> Option<Arc<Consumption>> {
 
 /// Part of reset.
 pub fn forget_all() -> HashMap<String, Arc<Session>> {
+    CONNECTING.lock().unwrap().clear();
     let sessions = std::mem::take(&mut *SESSIONS.lock().unwrap());
     for session in sessions.values() {
         session.ended.store(true, Ordering::Relaxed);
@@ -46,9 +48,19 @@ pub fn forget_all() -> HashMap<String, Arc<Session>> {
     sessions
 }
 
+/// Those that are being connected: whoever connects may drop the future instead of waiting for it.
+static CONNECTING: LazyLock<Mutex<HashMap<String, Arc<Notify>>>> = LazyLock::new(Mutex::default);
+
 pub async fn connect(call: Call) -> Answer {
     let options = options(&call)?;
-    let environment = Environment::from_client_option(options.clone()).await.map_err(errors::client)?;
+    let given_up = Arc::new(Notify::new());
+    CONNECTING.lock().unwrap().insert(call.text("session").to_owned(), given_up.clone());
+    let built = tokio::select! {
+        built = Environment::from_client_option(options.clone()) => built.map_err(errors::client),
+        () = given_up.notified() => Err(Failure::new("closed", "given up")),
+    };
+    CONNECTING.lock().unwrap().remove(call.text("session"));
+    let environment = built?;
     let session = Session {
         kit: call.kit.clone(),
         name: call.text("session").to_owned(),
@@ -104,14 +116,28 @@ fn tls(wanted: &Value) -> Result<TlsConfiguration, Failure> {
     builder.build().map_err(|error| Failure::new("invalid", error))
 }
 
-/// An Environment holds no connection: it is open until it is closed, which is what its user does with it.
+/// An Environment holds no connection: it is open until it is closed, or the library has told of the end of all that was
+/// made with it.
 pub async fn state(call: Call) -> Answer {
-    let open = of(&call).is_ok_and(|session| !session.ended.load(Ordering::Relaxed));
+    let open = of(&call).is_ok_and(|session| !session.ended.load(Ordering::Relaxed) && session.has_life());
     Ok(json!({"open": open, "pending": null}))
+}
+
+impl Session {
+    fn has_life(&self) -> bool {
+        let publishers: Vec<bool> = self.publishers.lock().unwrap().values().map(|each| each.is_open()).collect();
+        let consumers: Vec<bool> = self.consumers.lock().unwrap().values().map(|each| each.is_open()).collect();
+        let all = [publishers, consumers].concat();
+        all.is_empty() || all.contains(&true)
+    }
 }
 
 /// Closes what was made with the Environment, which itself has nothing to close.
 pub async fn close(call: Call) -> Answer {
+    if let Some(connecting) = CONNECTING.lock().unwrap().remove(call.text("session")) {
+        connecting.notify_one();
+        return Ok(json!({}));
+    }
     let session = of(&call)?;
     session.ended.store(true, Ordering::Relaxed);
     let publishers: Vec<_> = session.publishers.lock().unwrap().drain().collect();
@@ -120,7 +146,7 @@ pub async fn close(call: Call) -> Answer {
     for (_, publisher) in publishers {
         problem = problem.and(publisher.close().await.map(|()| json!({})));
     }
-    for (_, consumer) in consumers {
+    for (_, consumer) in consumers.into_iter().filter(|(_, consumer)| consumer.is_open()) {
         problem = problem.and(consumer.close().await.map(|()| json!({})));
     }
     SESSIONS.lock().unwrap().retain(|_, kept| !Arc::ptr_eq(kept, &session));
