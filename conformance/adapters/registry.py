@@ -168,7 +168,8 @@ def _installed(described: Description, folder: Path) -> dict[str, str]:
         found |= {name: required[name] for name in described.needs.maven if name in required}
     if described.needs.cargo:
         locked = tomllib.loads((folder / "Cargo.lock").read_text("utf-8"))["package"]
-        found |= {crate["name"]: crate["version"] for crate in locked if crate["name"] in described.needs.cargo}
+        versions = {crate["name"]: crate["version"] for crate in locked}
+        found |= {name: versions[name] for name in described.needs.cargo if name in versions}
     return found
 
 

@@ -14,7 +14,7 @@ from conformance.adapters.registry import Client, bundled, find
 
 
 def client_fixture(protocol: str, name: str = "client", without: Collection[str] = ()) -> Any:
-    """A fixture: each bundled client of the protocol in turn, but for those that lack what the tests are about."""
+    """A fixture: each bundled client of the protocol in turn, but for those that lack what is tested."""
     names = [client.name for client in bundled(protocol) if client.name not in without]
 
     @pytest.fixture(name=name, params=names)

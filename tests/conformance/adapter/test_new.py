@@ -38,7 +38,7 @@ OFFLINE = {
     "CARGO_INCREMENTAL": "0",
     "CARGO_PROFILE_DEV_DEBUG": "false",
 }
-#: Cargo compiles every crate that a folder needs, which takes a while the first time: all tests share one folder.
+#: Cargo compiles every crate for a folder anew, which takes its time: all tests share this one.
 RUST = ADAPTERS / "rabbitmq-stream-rust" / "build" / "starting-point"
 
 
@@ -49,8 +49,9 @@ def make_new(language: str, folder: Path, protocol: str) -> list[str]:
     if language == "rust":
         folder.mkdir(parents=True, exist_ok=True)
         folder = RUST
-        for part in ("Cargo.toml", "kit", "src"):
-            shutil.rmtree(folder / part) if (folder / part).is_dir() else (folder / part).unlink(missing_ok=True)
+        (folder / "Cargo.toml").unlink(missing_ok=True)
+        for part in ("kit", "src"):
+            shutil.rmtree(folder / part, ignore_errors=True)
     new(language, folder, protocol)
     if language in BUILDS:
         subprocess.run(shlex.split(BUILDS[language]), cwd=folder, env={**os.environ, **OFFLINE}, check=True)
