@@ -127,10 +127,10 @@ build_java_adapters() {
     done < <(find conformance/adapters -name pom.xml -exec dirname {} +)
 }
 
-# What a Rust adapter is made of, as one text.
+# What a program in Rust is made of, as one text.
 rust_sources() { (cd "$1" && cat Cargo.toml Cargo.lock src/*.rs "$OLDPWD"/conformance/adapter/kits/rust/*); }
 
-build_rust_adapters() {
+build_rust_programs() {
     command -v cargo >/dev/null || return 0
     local folder
     while read -r folder; do
@@ -143,5 +143,5 @@ build_rust_adapters() {
         else
             echo "cannot build it here; the tests that need it are left out"
         fi
-    done < <(find conformance/adapters -name Cargo.toml -not -path '*/build/*' -exec dirname {} +)
+    done < <(find conformance/adapters tests -name Cargo.toml -not -path '*/build/*' -exec dirname {} +)
 }
