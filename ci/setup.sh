@@ -126,3 +126,22 @@ build_java_adapters() {
         fi
     done < <(find conformance/adapters -name pom.xml -exec dirname {} +)
 }
+
+# What a program in Rust is made of, as one text.
+rust_sources() { (cd "$1" && cat Cargo.toml Cargo.lock src/*.rs "$OLDPWD"/conformance/adapter/kits/rust/*); }
+
+build_rust_programs() {
+    command -v cargo >/dev/null || return 0
+    local folder
+    while read -r folder; do
+        if rust_sources "$folder" | cmp -s - "$folder/build/built-from"; then
+            continue
+        fi
+        say "crates and program of $folder"
+        if (cd "$folder" && cargo build --quiet --locked --target-dir build); then
+            rust_sources "$folder" >"$folder/build/built-from"
+        else
+            echo "cannot build it here; the tests that need it are left out"
+        fi
+    done < <(find conformance/adapters tests -name Cargo.toml -not -path '*/build/*' -exec dirname {} +)
+}

@@ -102,7 +102,7 @@ def _of_protocols(item: Requirement, what: str) -> list[str]:
     "--client",
     metavar="NAME",
     shell_complete=client_names,
-    help="A bundled client; `fakebrokers clients` lists them.",
+    help="A bundled client; `fakebrokers clients` lists them. Those in Python also as NAME==VERSION.",
 )
 @click.option("--adapter", metavar="CMD", help="The command of your own adapter.")
 @click.option("--protocol", type=PROTOCOL, help="Needed only if the client speaks several.")

@@ -1,6 +1,6 @@
 """`ci/examples` are what the two services read, and their commands run in a project outside of this tree.
 
-There is such a project in Python and one in Node, with an adapter, a file of known failures and a baseline.
+There is such a project in each language, with an adapter, a file of known failures and a baseline.
 The commands are those of the examples, word for word; only the installation of fakebrokers is left out, and
 one scenario instead of all is run.
 """
@@ -29,7 +29,10 @@ FIXTURE = ("github-workflow.yml", "gitlab-fixture.yml")
 GATE = ("github-gate.yml", "gitlab-gate.yml")
 FIXTURE_NODE = ("github-fixture-node.yml", "gitlab-fixture-node.yml")
 GATE_NODE = ("github-gate-node.yml", "gitlab-gate-node.yml")
-ALL = (*FIXTURE, *GATE, *FIXTURE_NODE, *GATE_NODE)
+#: Adapters that are built, by the language that their examples are named after.
+BUILT = ("go", "java", "rust")
+GATE_BUILT = [(f"github-gate-{name}.yml", f"gitlab-gate-{name}.yml") for name in BUILT]
+ALL = (*FIXTURE, *GATE, *FIXTURE_NODE, *GATE_NODE, *(name for names in GATE_BUILT for name in names))
 
 
 def document(name: str) -> dict[Any, Any]:
@@ -90,7 +93,9 @@ def test_it_has_the_shape_that_the_service_wants(name: str) -> None:
         assert job(name)["artifacts"]["when"] == "always"
 
 
-@pytest.mark.parametrize("names", [FIXTURE, GATE, FIXTURE_NODE, GATE_NODE], ids=lambda names: names[0])
+@pytest.mark.parametrize(
+    "names", [FIXTURE, GATE, FIXTURE_NODE, GATE_NODE, *GATE_BUILT], ids=lambda names: names[0]
+)
 def test_both_services_run_the_same(names: tuple[str, str]) -> None:
     github, gitlab = (commands(name) for name in names)
     assert [line.replace(" --junitxml junit.xml", "") for line in gitlab] == github
@@ -245,3 +250,53 @@ def test_the_gate_in_a_node_project(name: str, tmp_path: Path) -> None:
     done = run(commands(name)[-1], tmp_path)
     assert done.returncode == ExitCode.REGRESSION, done.stdout + done.stderr
     assert "vanished" in done.stdout and "RMQS-3.01/rabbitmq-stream" in done.stdout
+
+
+# the same in languages that are compiled
+
+ADAPTERS = TOP / "conformance" / "adapters"
+KITS = TOP / "conformance" / "adapter" / "kits"
+#: Of each language: its program, what the adapter is made of, and where the kit lies for it.
+MADE_OF = {
+    "go": ("go", ("go.mod", "go.sum", "*.go"), "../../adapter/kits/go"),
+    "java": ("mvn", ("pom.xml", "src/*.java"), "../../adapter/kits/java"),
+    "rust": ("cargo", ("Cargo.toml", "Cargo.lock", "src/*.rs"), "../../adapter/kits/rust"),
+}
+OFFLINE = {"GOPROXY": "off", "GOFLAGS": "-mod=mod -buildvcs=false", "CARGO_NET_OFFLINE": "true"}
+
+
+def built_project(language: str, folder: Path) -> None:
+    """The adapter of a stock client, copied out of the tree with its kit."""
+    program, parts, kit = MADE_OF[language]
+    source = ADAPTERS / f"rabbitmq-stream-{language}"
+    if shutil.which(program) is None:
+        pytest.skip(f"missing: {program}")
+    if not (source / "build" / "built-from").exists():
+        pytest.skip(f"missing: what {source.name} is made of (ci/test builds it)")
+    place = folder / "conformance"
+    shutil.rmtree(place / "src", ignore_errors=True)
+    shutil.copytree(KITS / language, place / "kit", dirs_exist_ok=True)
+    for path in (path for part in parts for path in source.glob(part)):
+        copied = place / path.relative_to(source)
+        copied.parent.mkdir(exist_ok=True)
+        text = path.read_text("utf-8").replace(kit, "./kit")
+        copied.write_text(text.replace('name = "rabbitmq-stream-rust"', 'name = "adapter"'), "utf-8")
+    (place / "known-failures.toml").write_text("version = 1\n")
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(400)  # the first build of all crates, on a busy machine
+@pytest.mark.parametrize("language", BUILT)
+def test_the_gate_in_a_project_that_is_built(language: str, tmp_path: Path, monkeypatch: Any) -> None:
+    for name, value in OFFLINE.items():
+        monkeypatch.setenv(name, value)
+    folder = tmp_path
+    if language == "rust":  # where Cargo finds what it built before
+        folder = ADAPTERS / "rabbitmq-stream-rust" / "build" / "downstream"
+        folder.mkdir(exist_ok=True)
+        shutil.rmtree(folder / "report", ignore_errors=True)
+    built_project(language, folder)
+    (folder / "conformance" / "baseline.json").unlink(missing_ok=True)
+    done = judge(f"github-gate-{language}.yml", folder)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert re.search(r"^\S+ (\S+) against \1$", done.stdout, re.MULTILINE)

@@ -27,6 +27,11 @@ _FILES: Mapping[str, Mapping[str, str]] = {
         "pom.xml": "adapter/templates/pom.xml.in",
         "src/fakebrokers/kit": "adapter/kits/java",
     },
+    "rust": {
+        "src/main.rs": "adapter/templates/main.rs.in",
+        "Cargo.toml": "adapter/templates/Cargo.toml.in",
+        "kit": "adapter/kits/rust",
+    },
 }
 LANGUAGES = tuple(_FILES)
 COMMANDS: Mapping[str, str] = {
@@ -34,9 +39,12 @@ COMMANDS: Mapping[str, str] = {
     "node": "node adapter.mjs",
     "go": "./adapter",
     "java": "java -cp build/classes:build/lib/* Main",
+    "rust": "target/debug/adapter",
 }
+#: What is copied of a kit.
+_PARTS = (".py", ".go", ".java", ".rs", "Cargo.toml")
 #: What has to be done before the command works.
-BUILDS: Mapping[str, str] = {"go": "go build -o adapter", "java": "mvn -q compile"}
+BUILDS: Mapping[str, str] = {"go": "go build -o adapter", "java": "mvn -q compile", "rust": "cargo build"}
 
 
 #: What the templates have, besides the ops that every adapter has.
@@ -58,7 +66,7 @@ def new(language: str, folder: Path, protocol: str) -> list[Path]:
     for name, source in _FILES[language].items():
         found = package.joinpath(source)
         if found.is_dir():
-            parts = [part for part in found.iterdir() if part.name.endswith((".py", ".go", ".java"))]
+            parts = [part for part in found.iterdir() if part.name.endswith(_PARTS)]
             wanted |= {folder / name / part.name: part.read_text("utf-8") for part in parts}
         else:
             text = found.read_text("utf-8")

@@ -15,6 +15,7 @@ from xml.etree import ElementTree
 
 import msgspec
 
+from conformance.adapters.versions import fetched
 from fakebrokers.errors import UsageError
 
 HERE = Path(__file__).parent
@@ -30,6 +31,7 @@ class Needs(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         npm: Packages in the adapter's ``node_modules``.
         go: Modules of the adapter's ``go.mod``; they are built in, so `files` names the program.
         maven: ``group:artifact`` in the adapter's ``pom.xml``; `files` names what is compiled.
+        cargo: Crates of the adapter's ``Cargo.lock``; they are built in, so `files` names the program.
         files: Inside the adapter's folder, such as something that has to be compiled.
     """
 
@@ -38,6 +40,7 @@ class Needs(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     npm: list[str] = []
     go: list[str] = []
     maven: list[str] = []
+    cargo: list[str] = []
     files: list[str] = []
 
 
@@ -67,6 +70,7 @@ class Client(msgspec.Struct, frozen=True):
         tested: The version that the adapter was written for.
         command: How to start the adapter.
         missing: What has to be done before it can run; empty if it can.
+        packages: The folder of the version that was asked for; empty for that of this environment.
     """
 
     name: str
@@ -80,6 +84,12 @@ class Client(msgspec.Struct, frozen=True):
     missing: list[str]
     folder: str
     aliases: list[str]
+    packages: str = ""
+
+    @property
+    def asked(self) -> str:
+        """What `find` finds it by."""
+        return f"{self.name}=={self.version}" if self.packages else self.name
 
     @property
     def runnable(self) -> bool:
@@ -91,8 +101,8 @@ class Client(msgspec.Struct, frozen=True):
         """What to add to the environment of the command."""
         if self.language != "python":
             return {}
-        inherited = os.environ.get("PYTHONPATH")
-        return {"PYTHONPATH": f"{ROOT}{os.pathsep}{inherited}" if inherited else str(ROOT)}
+        paths = (self.packages, str(ROOT), os.environ.get("PYTHONPATH"))
+        return {"PYTHONPATH": os.pathsep.join(path for path in paths if path)}
 
     def as_json(self) -> dict[str, Any]:
         """A row of ``fakebrokers clients --json``."""
@@ -107,13 +117,28 @@ def bundled(protocol: str | None = None, folder: Path = HERE) -> list[Client]:
 
 
 def find(name: str) -> Client:
-    """The bundled client of that name. Raises `UsageError` with the names that there are."""
+    """The bundled client of that name, or of ``NAME==VERSION``, which may have to be fetched.
+
+    Raises `UsageError` with the names that there are.
+    """
+    name, pins, version = name.partition("==")
     clients = bundled()
     for client in clients:
         if name in {client.name, *client.aliases}:
-            return client
+            return _pinned(client, version) if pins else client
     known = ", ".join(client.name for client in clients)
     raise UsageError(f"no bundled client {name!r}; there are {known}")
+
+
+def _pinned(client: Client, version: str) -> Client:
+    if client.language != "python":
+        raise UsageError(
+            f"{client.name}=={version}: only clients in Python can be had in several versions; "
+            f"for this one, change what {client.folder} depends on"
+        )
+    folder = fetched(client.library, version)
+    missing = [each for each in client.missing if not each.startswith(f"{client.library}:")]
+    return msgspec.structs.replace(client, version=version, missing=missing, packages=str(folder))
 
 
 def _client(path: Path) -> Client:
@@ -122,7 +147,7 @@ def _client(path: Path) -> Client:
     fill = {"{python}": sys.executable, "{folder}": str(folder)}
     installed = _installed(described, folder)
     needs = described.needs
-    needs_packages = bool(needs.python or needs.npm or needs.go or needs.maven)
+    needs_packages = bool(needs.python or needs.npm or needs.go or needs.maven or needs.cargo)
     return Client(
         name=described.name,
         protocols=described.protocols,
@@ -164,6 +189,10 @@ def _installed(described: Description, folder: Path) -> dict[str, str]:
     if described.needs.maven:
         required = _dependencies(folder / "pom.xml")
         found |= {name: required[name] for name in described.needs.maven if name in required}
+    if described.needs.cargo:
+        locked = tomllib.loads((folder / "Cargo.lock").read_text("utf-8"))["package"]
+        versions = {crate["name"]: crate["version"] for crate in locked}
+        found |= {name: versions[name] for name in described.needs.cargo if name in versions}
     return found
 
 
@@ -182,7 +211,7 @@ def _missing(described: Description, folder: Path, installed: Mapping[str, str],
     missing = [f"{name}: not on the PATH" for name in needs.programs if shutil.which(name) is None]
     missing += [
         f"{name}: {install}"
-        for name in (*needs.python, *needs.npm, *needs.go, *needs.maven)
+        for name in (*needs.python, *needs.npm, *needs.go, *needs.maven, *needs.cargo)
         if name not in installed
     ]
     missing += [f"{name}: {install}" for name in needs.files if not (folder / name).exists()]

@@ -49,7 +49,7 @@ def bundled(name: str, protocol: str | None, *, asked: str = "--protocol") -> Ju
         found.name,
         spoken,
         lambda: ProcessAdapter(found.command, spoken, env=found.env),
-        ("--client", found.name),
+        ("--client", found.asked),
     )
 
 

@@ -187,7 +187,8 @@ class NatsSession(BusSession):
             self.link.say(f.Ok())
 
     def _connect(self, frame: f.Connect) -> None:
-        options = frame.options
+        # Go's JSON passes null over, and async-nats writes it for whatever it leaves open
+        options = {name: value for name, value in frame.options.items() if value is not None}
         for name, kind in _OPTION_TYPES.items():
             if name in options and type(options[name]) is not kind:
                 self._end()

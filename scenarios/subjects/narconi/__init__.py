@@ -223,6 +223,8 @@ class NarconiSubject(Subject):
         await self.client.connected(session, **options)
         if self.publishes:
             return self.begin_publish(self.queue, b"to open the WebSocket", session=session, timeout=timeout)
+        if not self.client.has("subscribe"):  # no WebSockets: a request opens a connection, too
+            return self.client.begin("narc.take", timeout, session=session, target=self.queue)
         return self.subscribe(self.queue, f"{session}-opening", session, timeout)
 
     def subscribe(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Collection
 from typing import Any
 
 import pytest
@@ -12,10 +13,11 @@ from conformance.adapter.messages import Hello
 from conformance.adapters.registry import Client, bundled, find
 
 
-def client_fixture(protocol: str) -> Any:
-    """A fixture ``client``: each bundled client of the protocol in turn."""
+def client_fixture(protocol: str, name: str = "client", without: Collection[str] = ()) -> Any:
+    """A fixture: each bundled client of the protocol in turn, but for those that lack what is tested."""
+    names = [client.name for client in bundled(protocol) if client.name not in without]
 
-    @pytest.fixture(name="client", params=[client.name for client in bundled(protocol)])
+    @pytest.fixture(name=name, params=names)
     def each(request: pytest.FixtureRequest) -> Client:
         found = find(request.param)
         if not found.runnable:

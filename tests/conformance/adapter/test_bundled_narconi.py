@@ -20,6 +20,8 @@ LARGE = {"gen": "rand", "seed": 1, "len": 60_000}
 
 
 client = client_fixture("narconi")
+# the standard library of Go has no WebSocket, and neither of the two adapters has the roles that need one
+socket_client = client_fixture("narconi", "socket_client", without=("narconi-go", "narconi-java"))
 
 
 def test_it_passes_the_self_test(client: Client) -> None:
@@ -73,7 +75,7 @@ def test_http(client: Client) -> None:
     drive(client, script)
 
 
-def test_publish_consume_settle_and_drain(client: Client) -> None:
+def test_publish_consume_settle_and_drain(socket_client: Client) -> None:
     async def script(broker: Narconi, adapter: ProcessAdapter, go: Go) -> None:
         for body in (ALL_BYTES, LARGE):
             sent = await go("publish", session="s", target="orders", body=body, headers={"x-msg-x-n": "1"})
@@ -98,10 +100,10 @@ def test_publish_consume_settle_and_drain(client: Client) -> None:
         assert (await go("close", session="s")).ok
         assert (await go("state", session="s")).value["open"] is False
 
-    drive(client, script)
+    drive(socket_client, script)
 
 
-def test_an_overdue_confirm_costs_the_websocket(client: Client) -> None:
+def test_an_overdue_confirm_costs_the_websocket(socket_client: Client) -> None:
     async def script(broker: Narconi, adapter: ProcessAdapter, go: Go) -> None:
         broker.faults.add(drop(kind="WsConfirm", direction="out", nth=1, scope="run"))
         args = {"session": "s", "target": "orders", "body": ALL_BYTES}
@@ -110,10 +112,10 @@ def test_an_overdue_confirm_costs_the_websocket(client: Client) -> None:
         assert (await go("publish", **args)).outcome == "acked"
         assert len({record.connection for record in broker.journal.select(kind="WsPublish")}) == 2
 
-    drive(client, script)
+    drive(socket_client, script)
 
 
-def test_many_at_once_keep_their_order(client: Client) -> None:
+def test_many_at_once_keep_their_order(socket_client: Client) -> None:
     async def script(broker: Narconi, adapter: ProcessAdapter, go: Go) -> None:
         bodies = [f"message {number}" for number in range(300)]
         calls = [go("publish", session="s", target="orders", body={"text": body}) for body in bodies]
@@ -121,4 +123,4 @@ def test_many_at_once_keep_their_order(client: Client) -> None:
         assert {result.outcome for result in results} == {"acked"}
         assert [message.payload.decode() for message in broker.messages("gold", "orders")] == bodies
 
-    drive(client, script)
+    drive(socket_client, script)

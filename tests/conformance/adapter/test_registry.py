@@ -38,7 +38,7 @@ def _is_there(word: str) -> bool:
 def test_the_bundled_clients_for_rabbitmq_stream() -> None:
     names = [client.name for client in bundled("rabbitmq-stream")]
     assert names == sorted(names)
-    assert {"rabbitmq-stream-go", "rabbitmq-stream-java", "rabbitmq-stream-js", "rbfly", "rstream"} <= set(
+    assert {"rabbitmq-stream-go", "rabbitmq-stream-java", "rabbitmq-stream-rust", "rbfly", "rstream"} <= set(
         names
     )
     for client in bundled():
@@ -105,6 +105,15 @@ def test_a_go_program_has_the_version_of_its_module(tmp_path: Path) -> None:
     (tmp_path / "one" / "build" / "adapter").touch()
     (client,) = bundled(folder=tmp_path)
     assert client.runnable
+
+
+def test_a_rust_program_has_the_version_of_its_lock_file(tmp_path: Path) -> None:
+    describe(tmp_path, "mq-client", '[needs]\ncargo = ["mq-client", "other"]\nfiles = ["build/debug/one"]')
+    (tmp_path / "one" / "Cargo.lock").write_text('[[package]]\nname = "mq-client"\nversion = "0.11.0"\n')
+    (client,) = bundled(folder=tmp_path)
+    assert client.version == "0.11.0"
+    remedy = f"get it for {tmp_path}/one"
+    assert client.missing == [f"other: {remedy}", f"build/debug/one: {remedy}"]
 
 
 def test_a_misspelt_description_is_an_error(tmp_path: Path) -> None:

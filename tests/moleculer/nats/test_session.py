@@ -42,6 +42,7 @@ MEASURED = {
     "CONNECT of a number": (b"CONNECT 5\r\n", END),
     "CONNECT with a wrong type": (b'CONNECT {"verbose":"x"}\r\n', END),
     "CONNECT with unknown options": (b'CONNECT {"zzz":1,"verbose":true}\r\nPING\r\n', b"+OK\r\nPONG\r\n"),
+    "CONNECT with null": (b'CONNECT {"verbose":null,"name":null}\r\nPING\r\n', b"+OK\r\nPONG\r\n"),
     "CONNECT twice": (CONNECT + CONNECT + b"PING\r\n", b"PONG\r\n"),
     "protocol 2": (b'CONNECT {"protocol":2}\r\n', b"-ERR 'invalid client protocol'\r\n" + END),
     "no responders without headers": (

@@ -1,0 +1,7 @@
+module adapter
+
+go 1.23
+
+require fakebrokers/kit v0.0.0
+
+replace fakebrokers/kit => ../../adapter/kits/go

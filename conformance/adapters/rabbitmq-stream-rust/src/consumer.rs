@@ -1,0 +1,127 @@
+//! Consumers, each read by a task of its own, as the library's examples do it.
+
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+
+use fakebrokers_kit::{Answer, Call, Failure, Subscription};
+use futures::StreamExt;
+use rabbitmq_stream_client::types::{ApplicationProperties, Delivery, OffsetSpecification, SimpleValue};
+use rabbitmq_stream_client::{Consumer, ConsumerHandle};
+use serde_json::{json, Map, Value};
+
+use crate::errors;
+use crate::session::{of, of_subscription, Session};
+
+pub struct Consumption {
+    handle: Mutex<Option<ConsumerHandle>>,
+    ended: AtomicBool,
+}
+
+impl Consumption {
+    /// Whether there is something to close: nobody has, and the library has not told of the end.
+    pub fn is_open(&self) -> bool {
+        !self.ended.load(Ordering::Relaxed)
+    }
+
+    pub async fn close(&self) -> Result<(), Failure> {
+        self.ended.store(true, Ordering::Relaxed);
+        let handle = self.handle.lock().unwrap().take();
+        match handle {
+            Some(handle) => handle.close().await.map_err(errors::consumer_close),
+            None => Err(Failure::new("closed", "closed already").surely()),
+        }
+    }
+}
+
+pub async fn subscribe(call: Call) -> Answer {
+    let session = of(&call)?;
+    let subscription = call.kit.subscribed(&call);
+    let start = offset(call.option("offset"));
+    let properties = call.option("properties");
+    let name = call.option("name").as_str().or_else(|| properties["name"].as_str()).map(str::to_owned);
+    let mut builder = session.environment.consumer().offset(start.clone()).name_optional(name);
+    if properties["single-active-consumer"] == "true" {
+        builder = builder.enable_single_active_consumer(true).consumer_update(move |_, _| {
+            let start = start.clone();
+            async move { start }
+        });
+    }
+    let consumer = builder.build(call.text("target")).await.map_err(errors::consumer_create)?;
+    let consumption =
+        Arc::new(Consumption { handle: Mutex::new(Some(consumer.handle())), ended: AtomicBool::new(false) });
+    session.consumers.lock().unwrap().insert(subscription.sub.clone(), consumption.clone());
+    tokio::spawn(read(consumer, subscription, session.clone(), consumption));
+    Ok(json!({}))
+}
+
+fn offset(wanted: &Value) -> OffsetSpecification {
+    let value = wanted["value"].as_u64().or_else(|| wanted["value"].as_str()?.parse().ok()).unwrap_or(0);
+    match wanted["type"].as_str() {
+        Some("last") => OffsetSpecification::Last,
+        Some("next") => OffsetSpecification::Next,
+        Some("offset") => OffsetSpecification::Offset(value),
+        Some("timestamp") => OffsetSpecification::Timestamp(value as i64),
+        _ => OffsetSpecification::First,
+    }
+}
+
+/// The loop of a user: until the stream of deliveries ends, which is all that the library says of a lost connection.
+async fn read(
+    mut consumer: Consumer,
+    subscription: Arc<Subscription>,
+    session: Arc<Session>,
+    consumption: Arc<Consumption>,
+) {
+    let mut deliveries = Pin::new(&mut consumer);
+    while let Some(delivery) = deliveries.next().await {
+        match delivery {
+            Ok(delivery) => deliver(&delivery, &subscription).await,
+            Err(error) => session.kit.emit(
+                "error",
+                json!({"where": "read", "session": session.name,
+                "sub": subscription.sub, "error": errors::delivery(error).report()}),
+            ),
+        }
+    }
+    let asked = consumption.ended.swap(true, Ordering::Relaxed) || session.ended.load(Ordering::Relaxed);
+    if session.listens && !asked {
+        session.kit.emit(
+            "session",
+            json!({"session": session.name, "what": "connection_lost",
+            "text": "the stream of deliveries has ended", "targets": [subscription.target]}),
+        );
+    }
+}
+
+async fn deliver(delivery: &Delivery, subscription: &Subscription) {
+    let message = delivery.message();
+    let details =
+        json!({"position": delivery.offset().to_string(), "headers": headers(message.application_properties())});
+    subscription.deliver(message.data().unwrap_or_default(), details).await;
+}
+
+fn headers(properties: Option<&ApplicationProperties>) -> Value {
+    let shown = |value: &SimpleValue| match value {
+        SimpleValue::Null => Value::Null,
+        SimpleValue::Boolean(flag) => json!(flag),
+        SimpleValue::Int(number) => json!(number),
+        SimpleValue::Long(number) => json!(number),
+        SimpleValue::Uint(number) => json!(number),
+        SimpleValue::Ulong(number) => json!(number),
+        SimpleValue::String(text) => json!(text),
+        other => json!(format!("{other:?}")),
+    };
+    properties.map_or_else(
+        || json!({}),
+        |found| Value::Object(found.iter().map(|(name, value)| (name.clone(), shown(value))).collect::<Map<_, _>>()),
+    )
+}
+
+pub async fn unsubscribe(call: Call) -> Answer {
+    call.kit.subscription(call.text("sub"))?;
+    match of_subscription(call.text("sub")) {
+        Some(consumption) => consumption.close().await.map(|()| json!({})),
+        None => Err(Failure::new("closed", "not subscribed").surely()),
+    }
+}

@@ -1,0 +1,73 @@
+"""A node of the Rust crate ``moleculer`` 0.4.1 joins the embedded NATS server, answers a call, and calls.
+
+There is no adapter for it, as little of what scenarios ask for can be asked of the crate: a broker cannot be
+stopped (lib.rs has ``start`` alone), whether it has joined is told to nobody and a connect that fails is a
+panic in a task of its own (channels.rs), a service that is added later is announced to nobody (broker.rs
+``add_service``), callbacks are function pointers, and a call can neither fail nor time out, as the last test
+shows.
+"""
+
+from __future__ import annotations
+
+import select
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fakebrokers import Moleculer
+from fakebrokers.moleculer.node import Node
+
+FOLDER = Path(__file__).parent / "rust_node"
+PROGRAM = FOLDER / "build" / "debug" / "rust-node"
+
+Process = subprocess.Popen[str]
+
+
+def fails(context: Any) -> None:
+    raise ValueError("no")
+
+
+@pytest.fixture
+def bus() -> Iterator[Moleculer]:
+    if not PROGRAM.exists():
+        pytest.skip(f"missing: {PROGRAM} (cd {FOLDER} && cargo build --locked --target-dir build)")
+    with Moleculer() as moleculer:
+        yield moleculer
+
+
+@pytest.fixture
+def python(bus: Moleculer) -> Node:
+    return bus.node("python-1", {"hello": {"say": lambda ctx: f"hi {ctx.params['to']}", "fail": fails}})
+
+
+@pytest.fixture
+def rust(bus: Moleculer, python: Node) -> Iterator[Process]:
+    """A process of it that has joined; its stdin takes calls."""
+    pipe = subprocess.PIPE
+    with subprocess.Popen([PROGRAM, bus.url], stdin=pipe, stdout=pipe, text=True) as process:
+        try:
+            bus.wait_for(kind="Info", count=4, timeout=10)  # its own, and python-1's, in and out
+            yield process
+        finally:
+            process.kill()
+
+
+def said(process: Process, action: str, params: str, seconds: float = 5.0) -> str | None:
+    """What the node says of a call; nothing if it says nothing within the time."""
+    assert process.stdin is not None and process.stdout is not None
+    print(action, params, file=process.stdin, flush=True)
+    ready, _, _ = select.select([process.stdout], [], [], seconds)
+    return process.stdout.readline() if ready else None
+
+
+def test_it_joins_answers_and_calls(python: Node, rust: Process) -> None:
+    assert said(rust, "hello.say", '{"to": "rust"}') == 'Ok(String("hi rust"))\n'
+    assert python.call("math.add", {"a": 2, "b": 3}, timeout=5) == 5
+
+
+def test_a_call_that_fails_has_no_end(rust: Process) -> None:
+    """Its errors have codes of eight bits (messages.rs ``MoleculerError``), and one of 500 is not told."""
+    assert said(rust, "hello.fail", "{}", seconds=1.5) is None, "the node says now what became of a call"
