@@ -7,7 +7,7 @@ has one that is not allowed. `conformance.gate` decides what a change is called.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -65,12 +65,15 @@ def in_words(row: Mapping[str, Any]) -> str:
 
 
 def load_baseline(place: str) -> Mapping[str, Any]:
-    """The ``analysis.json`` of an earlier analysis, by its folder or its own place.
+    """The ``analysis.json`` of an earlier analysis, by its folder, the report that has it, or its own place.
 
     Raises:
         UsageError: There is none, or it does not say enough, as those of older versions.
     """
-    path = place if place.partition("?")[0].endswith(".json") else joined(place, "analysis.json")
+    path = place
+    if not place.partition("?")[0].endswith(".json"):
+        inside = [joined(place, "analysis.json"), joined(place, "analysis", "analysis.json")]
+        path = next(filter(is_there, inside), inside[0])
     if not is_there(path):
         raise UsageError(f"{place}: expected an earlier analysis, found no {path}")
     try:
@@ -82,6 +85,19 @@ def load_baseline(place: str) -> Mapping[str, Any]:
         raise UsageError(f"{path}: expected an analysis that counts runs by anomaly: make it anew")
     found: Mapping[str, Any] = document
     return found
+
+
+def of_one_client(
+    document: Mapping[str, Any], client: str, protocol: str, scenarios: Collection[str] | None = None
+) -> Mapping[str, Any]:
+    """What an analysis (as in ``analysis.json``) says of one client on one protocol, in all of its versions.
+
+    Args:
+        scenarios: Their ids, if only some were asked for: the others have not vanished.
+    """
+    rows = [row for row in document["matrix"] if (row["client"], row["protocol"]) == (client, protocol)]
+    asked = [row for row in rows if scenarios is None or row["scenario"] in scenarios]
+    return {**document, "matrix": asked}
 
 
 def compare(now: Mapping[str, Any], before: Mapping[str, Any], baseline: str) -> Comparison:
