@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from conformance.gate import WORSE, Change, Finding, change_of, finding_of
-from conformance.pipeline.places import is_there, joined, read
+from conformance.pipeline.places import is_there, joined, read, shown
 from conformance.results import Result, Verdict
 from fakebrokers.errors import UsageError
 
@@ -75,14 +75,14 @@ def load_baseline(place: str) -> Mapping[str, Any]:
         inside = [joined(place, "analysis.json"), joined(place, "analysis", "analysis.json")]
         path = next(filter(is_there, inside), inside[0])
     if not is_there(path):
-        raise UsageError(f"{place}: expected an earlier analysis, found no {path}")
+        raise UsageError(f"{shown(place)}: expected an earlier analysis, found no {shown(path)}")
     try:
         document = msgspec.json.decode(read(path))
     except (OSError, msgspec.DecodeError) as error:
-        raise UsageError(f"{path}: expected an analysis: {error}") from None
+        raise UsageError(f"{shown(path)}: expected an analysis: {error}") from None
     matrix = document.get("matrix") if isinstance(document, dict) else None
     if not isinstance(matrix, list) or not all(isinstance(row, dict) and "affected" in row for row in matrix):
-        raise UsageError(f"{path}: expected an analysis that counts runs by anomaly: make it anew")
+        raise UsageError(f"{shown(path)}: expected an analysis that counts runs by anomaly: make it anew")
     found: Mapping[str, Any] = document
     return found
 
@@ -116,7 +116,7 @@ def compare(now: Mapping[str, Any], before: Mapping[str, Any], baseline: str) ->
     found.sort(key=lambda row: list(Change).index(row.finding.change))
     counts = Counter(row.finding.change for row in found)
     named = {change.value: count for change, count in counts.items()}
-    return Comparison(baseline, tuple(found), named, sum(counts[change] for change in WORSE))
+    return Comparison(shown(baseline), tuple(found), named, sum(counts[change] for change in WORSE))
 
 
 def _by_client(matrix: Iterable[_Cell]) -> dict[str, dict[str, dict[_Place, _Cell]]]:
