@@ -36,11 +36,18 @@ def located(place: str) -> tuple[FileSystem, str]:
     try:
         found: tuple[FileSystem, str] = fs.FileSystem.from_uri(place)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError, ImportError) as error:
-        why = str(error).replace(place, shown(place))
+        why = str(error).splitlines()[0].replace(place, shown(place))  # Hadoop's lists all that it tried
         raise UsageError(
-            f"{shown(place)}: expected a folder, or a URI that pyarrow.fs can open: {why}"
+            f"{shown(place)}: expected a folder, or a URI that pyarrow.fs can open: {why}{_hint(place)}"
         ) from None
     return found
+
+
+def _hint(place: str) -> str:
+    """What a kind of URI needs that pip does not bring."""
+    if not place.startswith(("hdfs://", "viewfs://")):
+        return ""
+    return "; it takes JAVA_HOME, HADOOP_HOME, and CLASSPATH as `hadoop classpath --glob` prints it"
 
 
 def shown(place: str) -> str:

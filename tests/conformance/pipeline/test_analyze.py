@@ -6,8 +6,10 @@ import gc
 import importlib.util
 import json
 import os
+import platform
 import subprocess
 import sys
+import venv
 import warnings
 from collections import Counter
 from collections.abc import Iterator
@@ -405,3 +407,31 @@ def test_a_master_that_is_none_is_told(tmp_path: Path) -> None:
     if "needs Java" in str(told.value) and not os.environ.get(REQUIRED):
         pytest.skip(str(told.value))
     assert "at nosuch:7077" in str(told.value) and "Is the URL right" in str(told.value)
+
+
+def test_a_worker_says_what_it_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
+    from conformance.pipeline.spark import _merge, _task
+
+    monkeypatch.setitem(sys.modules, "conformance.pipeline.units", None)
+    ok, said = _task("out")(b"")
+    assert not ok and b"lacks conformance.pipeline.units: install fakebrokers[spark]" in said
+    assert _merge()((True, b"found"), (False, said)) == (False, said)
+    assert _merge()((False, said), (False, said)) == (False, said)  # once, however many say it
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+@pytest.mark.filterwarnings("ignore")  # PySpark leaves sockets to the garbage collector
+def test_a_python_without_our_packages_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A worker's Python that has nothing: what it lacks, and on which machine, is all that is to be said."""
+    pytest.importorskip("pyspark", reason="missing: pyspark (pip install pyspark)")
+    venv.create(tmp_path / "bare", with_pip=False)
+    bare = tmp_path / "bare" / "bin" / "python"
+    monkeypatch.setenv("PYSPARK_PYTHON", str(bare))
+    with pytest.raises(UsageError) as told:
+        analyze_journals((journal(tmp_path / "j"),), tmp_path / "out", master="local[1]")
+    if "needs Java" in str(told.value) and not os.environ.get(REQUIRED):
+        pytest.skip(str(told.value))
+    assert f"the worker on {platform.node()} lacks msgspec" in str(told.value)
+    assert f"for {bare} there" in str(told.value)
+    assert not (tmp_path / "out" / "analysis.json").exists()

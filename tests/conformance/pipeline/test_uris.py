@@ -137,3 +137,11 @@ def test_spark(tmp_path: Path, store: Store, monkeypatch: pytest.MonkeyPatch) ->
     assert (summary["anomalies"], summary["out"]) == ({"G1a": 1}, shown(out))
     assert b"secret" not in read(joined(out, "analysis.json"))
     assert document(out) == document(str(tmp_path / "here"))
+
+
+def test_hadoop_without_hadoop_is_told_in_a_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in ("JAVA_HOME", "HADOOP_HOME", "CLASSPATH", "ARROW_LIBHDFS_DIR"):
+        monkeypatch.delenv(name, raising=False)
+    with pytest.raises(UsageError, match=r"pyarrow\.fs can open.*CLASSPATH") as told:
+        analyze_journals(("hdfs://nowhere:8020/journal",), tmp_path / "out", engine="local")
+    assert "\n" not in str(told.value)
