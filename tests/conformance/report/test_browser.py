@@ -232,3 +232,60 @@ def test_eight_clients_are_on_the_screen_in_a_second(browser: Any, tmp_path: Pat
         taken.append(found["ProcessTime"])
         page.close()
     assert 0 < min(taken) < 1, taken
+
+
+#: Every text on the screen whose contrast with what lies behind it is less than WCAG's level AA asks for.
+FAINT = """() => {
+  const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
+  const over = (colour, ground) => {
+    canvas.fillStyle = `rgb(${ground.join(",")})`;
+    canvas.fillRect(0, 0, 1, 1);
+    canvas.fillStyle = colour;
+    canvas.fillRect(0, 0, 1, 1);
+    return [...canvas.getImageData(0, 0, 1, 1).data].slice(0, 3);
+  };
+  const behind = (element) => {
+    const ground = element.parentElement ? behind(element.parentElement) : [255, 255, 255];
+    return over(getComputedStyle(element).backgroundColor, ground);
+  };
+  const luminance = (colour) => {
+    const shares = colour.map((c) => c / 255);
+    const linear = shares.map((c) => c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4);
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2];
+  };
+  const found = {}, texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  let seen = 0;
+  for (let text = texts.nextNode(); text; text = texts.nextNode()) {
+    const element = text.parentElement;
+    if (!text.data.trim() || !element.checkVisibility() || !element.getClientRects().length) continue;
+    const style = getComputedStyle(element), ground = behind(element);
+    const front = over(element.closest("svg") ? style.fill : style.color, ground);
+    const [low, high] = [luminance(front), luminance(ground)].sort((a, b) => a - b);
+    const size = parseFloat(style.fontSize), large = size >= 24 || (size >= 18.66 && style.fontWeight >= 700);
+    seen += 1;
+    const name = element.className.baseVal ?? element.className;
+    if ((high + 0.05) / (low + 0.05) < (large ? 3 : 4.5)) found[name] = text.data.slice(0, 40);
+  }
+  return [seen, found];
+}"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_text_can_be_read(browser: Any, url: str, scheme: str) -> None:
+    """As the browser paints it, on the overview and on the page of a scenario, with everything opened."""
+    page = browser.new_page(offline=True, color_scheme=scheme)
+    page.goto(url)
+    for table in page.locator(".packed-table").all():
+        table.scroll_into_view_if_needed()
+        table.locator("tbody tr").first.wait_for()
+    page.locator("#faults [data-protocol=rabbitmq-stream]").click()
+    page.locator(".fold").first.click()
+    page.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
+    seen, found = page.evaluate(FAINT)
+    assert seen > 500 and found == {}
+    page.evaluate("location.hash = '#s-RMQS-3.03--rabbitmq-stream'")
+    page.locator("article.page.current svg.sequence").first.wait_for()
+    page.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
+    seen, found = page.evaluate(FAINT)
+    assert seen > 50 and found == {}
+    page.close()
