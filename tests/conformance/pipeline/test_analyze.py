@@ -25,6 +25,7 @@ import pyarrow.parquet as pq
 from conformance.checkers import check
 from conformance.cli_analyze import analyze_journals
 from conformance.pipeline.sources import journal_folder, sources_in
+from fakebrokers.commands import ExitCode
 from fakebrokers.errors import UsageError
 from fakebrokers.journal import Journal, RunJournal, Tap
 from fakebrokers.journal.seal import VERSION_KEY, seal
@@ -421,17 +422,24 @@ def test_a_worker_says_what_it_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-@pytest.mark.filterwarnings("ignore")  # PySpark leaves sockets to the garbage collector
-def test_a_python_without_our_packages_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_python_without_our_packages_is_named(tmp_path: Path) -> None:
     """A worker's Python that has nothing: what it lacks, and on which machine, is all that is to be said."""
     pytest.importorskip("pyspark", reason="missing: pyspark (pip install pyspark)")
     venv.create(tmp_path / "bare", with_pip=False)
     bare = tmp_path / "bare" / "bin" / "python"
-    monkeypatch.setenv("PYSPARK_PYTHON", str(bare))
-    with pytest.raises(UsageError) as told:
-        analyze_journals((journal(tmp_path / "j"),), tmp_path / "out", master="local[1]")
-    if "needs Java" in str(told.value) and not os.environ.get(REQUIRED):
-        pytest.skip(str(told.value))
-    assert f"the worker on {platform.node()} lacks msgspec" in str(told.value)
-    assert f"for {bare} there" in str(told.value)
+    code = "import sys; from fakebrokers.cli import main; main(sys.argv[1:])"
+    options = [str(journal(tmp_path / "j")), "--out", str(tmp_path / "out"), "--master", "local[1]"]
+    done = subprocess.run(
+        [sys.executable, "-c", code, "analyze", *options],
+        cwd=ROOT,
+        env={**os.environ, "PYSPARK_PYTHON": str(bare)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if "needs Java" in done.stderr and not os.environ.get(REQUIRED):
+        pytest.skip(done.stderr.strip().splitlines()[-1])
+    assert done.returncode == ExitCode.USAGE, done.stderr
+    assert f"the worker on {platform.node()} lacks msgspec" in done.stderr
+    assert f"for {bare} there" in done.stderr
     assert not (tmp_path / "out" / "analysis.json").exists()
