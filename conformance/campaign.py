@@ -11,7 +11,7 @@ import asyncio
 import json
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,8 @@ from conformance.adapters.registry import Client, bundled
 from conformance.cli_analyze import analyze_journals, tally
 from conformance.interrupts import interruptible
 from conformance.mutants.matrix import matrix
-from conformance.printing import console_for_all
+from conformance.pipeline.comparison import load_baseline
+from conformance.printing import console_for_all, plain
 from conformance.reference.registry import protocols
 from conformance.report import write_report
 from conformance.results import Results, Verdict
@@ -129,11 +130,20 @@ class Campaign:
                     f"   {each.client}: {row.invariant}: {row.detail} ({row.spec})", markup=False
                 )
 
-    def analyze(self, master: str | None) -> dict[str, Any] | None:
-        """The journals of all runs, on Spark. Says why, if that cannot be done here."""
+    def analyze(
+        self, master: str | None, baseline: str | None = None, before: Mapping[str, Any] | None = None
+    ) -> dict[str, Any] | None:
+        """The journals of all runs, on Spark. Says why, if that cannot be done here.
+
+        Args:
+            baseline: What the earlier analysis is called that the report compares with.
+            before: What it says.
+        """
         self.console.print("[bold]analysis on Spark[/]", highlight=False)
         try:
-            summary = analyze_journals((self.report,), self.report / "analysis", master=master)
+            summary = analyze_journals(
+                (self.report,), self.report / "analysis", master=master, baseline=baseline, before=before
+            )
         except FakeBrokerError as error:
             self.left_out.append(f"analysis on Spark: {error}")
             return None
@@ -143,6 +153,8 @@ class Campaign:
         if summary["broken_off"]:
             records += f", {summary['broken_off']} of them broken off"
         self.console.print(f"   {records}: {found or 'no anomalies'}", highlight=False)
+        for line in summary.get("changed", ()):
+            self.console.print(f"   {plain(line)}", markup=False, highlight=False)
         document: dict[str, Any] = json.loads((self.report / "analysis" / "analysis.json").read_bytes())
         return document
 
@@ -231,8 +243,15 @@ def verdicts(done: Sequence[Results]) -> Table:
 )
 @click.option("--seed", type=int, default=0, show_default=True)
 @click.option("--master", metavar="URL", help="Spark's master; local[*], unless given.")
+@click.option("--baseline", metavar="DIR", help="An earlier report: this one says what changed since.")
 def main(
-    report: Path, full: bool, names: tuple[str, ...], parallel: int | None, seed: int, master: str | None
+    report: Path,
+    full: bool,
+    names: tuple[str, ...],
+    parallel: int | None,
+    seed: int,
+    master: str | None,
+    baseline: str | None,
 ) -> None:
     """Judge every bundled client that can run here, and write one report.
 
@@ -240,6 +259,11 @@ def main(
     """
     console = console_for_all()
     begun = time.monotonic()
+    try:  # now: the folder of the report may be the one that is emptied
+        before = load_baseline(baseline) if baseline is not None else None
+    except UsageError as error:
+        console.print(str(error), markup=False)
+        sys.exit(ExitCode.USAGE)
     campaign = Campaign(_emptied(report), "full" if full else "gate", parallel, seed, console)
     clients = [c for c in bundled() if (c.name in names if names else not c.name.startswith(OWN))]
     analysis: dict[str, Any] | None = None
@@ -250,7 +274,7 @@ def main(
         try:
             campaign.run(clients)
             campaign.sweep(clients)
-            analysis = campaign.analyze(master)
+            analysis = campaign.analyze(master, baseline, before)
             mutants = campaign.prove(clients) if full else None
         except KeyboardInterrupt as cut:
             cut_by = cut.results.exit_code if isinstance(cut, CutShort) else told.exit_code

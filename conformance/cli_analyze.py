@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -52,7 +52,7 @@ CHANGED_SHOWN = 20
 @click.option(
     "--baseline",
     metavar="FOLDER",
-    help="An earlier analysis (folder, URI or analysis.json): what is better, what is worse.",
+    help="An earlier analysis (folder, report, URI or analysis.json): what is better, what is worse.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
 def analyze(
@@ -105,6 +105,7 @@ def analyze_journals(
     java_home: Path | None = None,
     memory: str = "1g",
     baseline: str | None = None,
+    before: Mapping[str, Any] | None = None,
     say: Callable[[str], None] = lambda _: None,
 ) -> dict[str, Any]:
     """Seal what is not sealed, analyse everything, write `out`.
@@ -112,6 +113,7 @@ def analyze_journals(
     Args:
         engine: ``spark``, or ``local`` for a pool of processes.
         baseline: An earlier analysis to compare with; it may be in `out`.
+        before: What that says, if it is known already.
         say: Told how far a long analysis is, and what it waits for.
 
     Returns:
@@ -136,7 +138,8 @@ def analyze_journals(
 
     begun = time.monotonic()
     out = str(out) if is_uri(str(out)) else str(Path(out).absolute())
-    before = load_baseline(baseline) if baseline is not None else None
+    if before is None and baseline is not None:
+        before = load_baseline(baseline)
     folders = [sealed(journal_folder(str(place))) for place in journals]
     scratch = joined(out, "converted")  # where workers on other machines can read it too
     try:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 import msgspec
@@ -125,6 +127,11 @@ def _of_protocols(item: Requirement, what: str) -> list[str]:
     "--report", type=click.Path(file_okay=False, path_type=Path), metavar="DIR", help="Write a report here."
 )
 @click.option(
+    "--baseline",
+    metavar="DIR",
+    help="An earlier report: the pages of this one say what changed; `gate` makes an exit code of it.",
+)
+@click.option(
     "-n",
     "parallel",
     type=click.IntRange(1, 64),
@@ -143,6 +150,7 @@ def conform_command(
     strict: bool,
     expect: Path | None,
     report: Path | None,
+    baseline: str | None,
     parallel: int | None,
     seed: int,
     as_json: bool,
@@ -155,6 +163,8 @@ def conform_command(
 
     if (client is None) == (adapter is None):
         raise UsageError("say which client: either --client NAME or --adapter CMD")
+    if baseline is not None and report is None:
+        raise UsageError("--baseline is for the pages of a report: add --report DIR")
     is_bundled = adapter is None
     who = clients.bundled(client or "", protocol) if is_bundled else clients.command(adapter or "", protocol)
     order = Order(
@@ -173,30 +183,44 @@ def conform_command(
         keep=None if report is None else keep_in(report),
         parallel=parallel,
     )
+    before = _before(baseline, who.name, who.protocol, ids)  # now: this run may write into the same folder
+    pages = {"baseline": baseline, "before": before}
     console = console_for_all(stderr=as_json)
     try:
         results, _ = conform(order, console)
     except CutShort as cut:
-        _deliver(cut.results, report, console, as_json=as_json)
+        _deliver(cut.results, report, console, pages, as_json=as_json)
         console.print(f"[bold yellow]{cut}[/]: what had not ended by then is missing above", highlight=False)
         raise SystemExit(cut.results.exit_code) from None
     except NothingExecuted as nothing:
         console.print(f"[bold yellow]nothing was executed[/]: {escape(str(nothing))}", highlight=False)
         return ExitCode.INCONCLUSIVE
-    _deliver(results, report, console, as_json=as_json)
+    _deliver(results, report, console, pages, as_json=as_json)
     if not any(map(was_executed, results.results)):
         console.print("[bold yellow]nothing was executed[/]: this says nothing about the client")
     return results.exit_code
 
 
-def _deliver(results: Results, report: Path | None, console: Console, *, as_json: bool) -> None:
-    """Write the report, if one is wanted, and print the results."""
+def _before(baseline: str | None, client: str, protocol: str, ids: Sequence[str]) -> Mapping[str, Any] | None:
+    """What an earlier analysis says of these scenarios of this client."""
+    if baseline is None:
+        return None
+    from conformance.pipeline.comparison import load_baseline, of_one_client
+
+    asked = [word.upper() for word in ids] or None
+    return of_one_client(load_baseline(baseline), client, protocol, asked)
+
+
+def _deliver(
+    results: Results, report: Path | None, console: Console, pages: Mapping[str, Any], *, as_json: bool
+) -> None:
+    """Write the report, if one is wanted, and print the results; `pages` says what `write_pages` is told."""
     from conformance.suite.console import print_results
     from conformance.suite.folder import write_folder, write_pages
 
     if report is not None:
         write_folder(results, report)
-        write_pages(results, report)
+        write_pages(results, report, **pages)
     if as_json:
         sys.stdout.write(contract_json(results))
         return

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from fakebrokers.commands import ExitCode
+
 README = Path(__file__).parents[1] / "README.md"
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", README.read_text(), re.MULTILINE | re.DOTALL)
 PYTHON = [text for language, text in BLOCKS if language == "python"]
@@ -106,3 +108,9 @@ def test_effects_that_it_names_exist() -> None:
     ]
     assert len(named) > 20
     assert set(named) <= effect_types().keys()
+
+
+def test_every_exit_code_is_explained() -> None:
+    rows = re.findall(r"^\| ([0-9, ]+) \| \S", README.read_text(), re.MULTILINE)
+    named = {int(code) for row in rows for code in row.split(",")}
+    assert named == {*map(int, ExitCode), 130, 143}

@@ -11,7 +11,7 @@ import msgspec
 
 from conformance.columns import drill_down
 from conformance.pipeline.comparison import compare
-from conformance.pipeline.places import joined, located, names_in, remove, write
+from conformance.pipeline.places import joined, located, names_in, remove, shown, write
 from conformance.pipeline.sources import Source
 from conformance.pipeline.summary import CELL, QUANTILES, Summary
 from conformance.pipeline.units import ANOMALIES, MESSAGES, PARTS, Unit, anomalies_schema, planned
@@ -75,7 +75,7 @@ def run_analysis(
         "harness": _worst(harness),
         "comparison": compare({"matrix": matrix}, before, baseline) if before is not None else None,
         "seconds": round(time.monotonic() - begun, 3),
-        "out": out,
+        "out": shown(out),
     }
     content = msgspec.json.encode(document)
     write(joined(out, DOCUMENT), msgspec.json.format(content, indent=1) + b"\n")

@@ -7,13 +7,13 @@ has one that is not allowed. `conformance.gate` decides what a change is called.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 import msgspec
 
 from conformance.gate import WORSE, Change, Finding, change_of, finding_of
-from conformance.pipeline.places import is_there, joined, read
+from conformance.pipeline.places import is_there, joined, read, shown
 from conformance.results import Result, Verdict
 from fakebrokers.errors import UsageError
 
@@ -65,23 +65,39 @@ def in_words(row: Mapping[str, Any]) -> str:
 
 
 def load_baseline(place: str) -> Mapping[str, Any]:
-    """The ``analysis.json`` of an earlier analysis, by its folder or its own place.
+    """The ``analysis.json`` of an earlier analysis, by its folder, the report that has it, or its own place.
 
     Raises:
         UsageError: There is none, or it does not say enough, as those of older versions.
     """
-    path = place if place.partition("?")[0].endswith(".json") else joined(place, "analysis.json")
+    path = place
+    if not place.partition("?")[0].endswith(".json"):
+        inside = [joined(place, "analysis.json"), joined(place, "analysis", "analysis.json")]
+        path = next(filter(is_there, inside), inside[0])
     if not is_there(path):
-        raise UsageError(f"{place}: expected an earlier analysis, found no {path}")
+        raise UsageError(f"{shown(place)}: expected an earlier analysis, found no {shown(path)}")
     try:
         document = msgspec.json.decode(read(path))
     except (OSError, msgspec.DecodeError) as error:
-        raise UsageError(f"{path}: expected an analysis: {error}") from None
+        raise UsageError(f"{shown(path)}: expected an analysis: {error}") from None
     matrix = document.get("matrix") if isinstance(document, dict) else None
     if not isinstance(matrix, list) or not all(isinstance(row, dict) and "affected" in row for row in matrix):
-        raise UsageError(f"{path}: expected an analysis that counts runs by anomaly: make it anew")
+        raise UsageError(f"{shown(path)}: expected an analysis that counts runs by anomaly: make it anew")
     found: Mapping[str, Any] = document
     return found
+
+
+def of_one_client(
+    document: Mapping[str, Any], client: str, protocol: str, scenarios: Collection[str] | None = None
+) -> Mapping[str, Any]:
+    """What an analysis (as in ``analysis.json``) says of one client on one protocol, in all of its versions.
+
+    Args:
+        scenarios: Their ids, if only some were asked for: the others have not vanished.
+    """
+    rows = [row for row in document["matrix"] if (row["client"], row["protocol"]) == (client, protocol)]
+    asked = [row for row in rows if scenarios is None or row["scenario"] in scenarios]
+    return {**document, "matrix": asked}
 
 
 def compare(now: Mapping[str, Any], before: Mapping[str, Any], baseline: str) -> Comparison:
@@ -100,7 +116,7 @@ def compare(now: Mapping[str, Any], before: Mapping[str, Any], baseline: str) ->
     found.sort(key=lambda row: list(Change).index(row.finding.change))
     counts = Counter(row.finding.change for row in found)
     named = {change.value: count for change, count in counts.items()}
-    return Comparison(baseline, tuple(found), named, sum(counts[change] for change in WORSE))
+    return Comparison(shown(baseline), tuple(found), named, sum(counts[change] for change in WORSE))
 
 
 def _by_client(matrix: Iterable[_Cell]) -> dict[str, dict[str, dict[_Place, _Cell]]]:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import posixpath
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 from uuid import uuid4
 
 from fakebrokers.errors import UsageError
 
 if TYPE_CHECKING:
     from pyarrow.fs import FileSystem
+
+_PASSWORD = re.compile(r"(?<=://)([^/?#:@]*:)[^/?#]*@")
 
 
 def is_uri(place: str) -> bool:
@@ -32,16 +36,34 @@ def located(place: str) -> tuple[FileSystem, str]:
     try:
         found: tuple[FileSystem, str] = fs.FileSystem.from_uri(place)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError, ImportError) as error:
-        raise UsageError(f"{place}: expected a folder, or a URI that pyarrow.fs can open: {error}") from None
+        why = str(error).splitlines()[0].replace(place, shown(place))  # Hadoop's lists all that it tried
+        raise UsageError(
+            f"{shown(place)}: expected a folder, or a URI that pyarrow.fs can open: {why}{_hint(place)}"
+        ) from None
     return found
 
 
+def _hint(place: str) -> str:
+    """What a kind of URI needs that pip does not bring."""
+    if not place.startswith(("hdfs://", "viewfs://")):
+        return ""
+    return "; it takes JAVA_HOME, HADOOP_HOME, and CLASSPATH as `hadoop classpath --glob` prints it"
+
+
+def shown(place: str) -> str:
+    """The place without the password that a URI may have, for texts and files."""
+    return _PASSWORD.sub(r"\1***@", place) if is_uri(place) else place
+
+
 def joined(place: str, *names: str) -> str:
-    """A place below another one; of a URI what follows ``?`` (an endpoint, a region) stays at the end."""
+    """A place below another one; of a URI what follows ``?`` (an endpoint, a region) stays at the end.
+
+    Names are names: in a URI their signs are escaped.
+    """
     if not is_uri(place):
         return str(Path(place, *names))
     path, mark, query = place.partition("?")
-    return posixpath.join(path, *names) + mark + query
+    return posixpath.join(path, *map(quote, names)) + mark + query
 
 
 def names_in(place: str) -> list[str]:
@@ -56,7 +78,7 @@ def names_in(place: str) -> list[str]:
     try:
         found = system.get_file_info(fs.FileSelector(path, allow_not_found=True))
     except OSError as error:
-        raise UsageError(f"{place}: cannot be listed: {error}") from None
+        raise UsageError(f"{shown(place)}: cannot be listed: {error}") from None
     return sorted(info.base_name for info in found if info.type != fs.FileType.Directory)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from conformance.pipeline.cut_runs import cut_runs, put_together
-from conformance.pipeline.places import is_uri, joined, located, names_in
+from conformance.pipeline.places import is_uri, joined, located, names_in, shown
 from fakebrokers.errors import UsageError
 from fakebrokers.journal.convert import arrow_schema_of, upgraded_tables
 from fakebrokers.journal.lines import READABLE, SCHEMA_VERSION
@@ -47,7 +47,7 @@ def journal_folder(place: str) -> str:
         names = names_in(folder)
         if any(_is_sealed(name) or name.endswith(_SEGMENTS) for name in names):
             return folder
-    raise UsageError(f"{place}: expected the folder of a journal, found no runs there")
+    raise UsageError(f"{shown(place)}: expected the folder of a journal, found no runs there")
 
 
 def sealed(folder: str) -> str:
@@ -56,7 +56,7 @@ def sealed(folder: str) -> str:
         seal(Path(folder))
     elif any(name.endswith(_SEGMENTS) for name in names_in(folder)):
         raise UsageError(
-            f"{folder}: expected sealed files (Parquet), found segments; seal it where it was written"
+            f"{shown(folder)}: expected sealed files (Parquet), found segments; seal it where it was written"
         )
     return folder
 
@@ -143,15 +143,15 @@ def _checked(table: str, path: str) -> tuple[int, int]:
         with pq.ParquetFile(inside, filesystem=system) as file:
             schema, rows = file.schema_arrow, file.metadata.num_rows
     except (OSError, pa.ArrowInvalid) as error:
-        raise UsageError(f"{path}: expected a Parquet file of a journal: {error}") from None
+        raise UsageError(f"{shown(path)}: expected a Parquet file of a journal: {error}") from None
     version = version_of(schema)
     if version not in READABLE:
         raise UsageError(
-            f"{path}: expected a journal of version 1 to {SCHEMA_VERSION}, got version {version}"
+            f"{shown(path)}: expected a journal of version 1 to {SCHEMA_VERSION}, got version {version}"
         )
     wanted = arrow_schema_of(table, version)
     if not schema.equals(wanted) and not schema.equals(arrow_schema_of(table, version, minor=0)):
-        raise UsageError(f"{path}: expected the columns {wanted.names}, got {schema.names}")
+        raise UsageError(f"{shown(path)}: expected the columns {wanted.names}, got {schema.names}")
     return version, rows
 
 

@@ -14,7 +14,7 @@ from conformance.checkers.anomaly import allowed_names
 from conformance.columns import GROUPS, FileSet, Findings
 from conformance.columns.drill_down import messages_in
 from conformance.columns.fileset import WHOLE
-from conformance.pipeline.places import is_there, joined, located, read, write
+from conformance.pipeline.places import is_there, joined, located, read, shown, write
 from conformance.pipeline.sources import Source
 from conformance.pipeline.summary import CELL, SHOWN, Samples, Summary, Tally, in_order, packed, unpacked
 from fakebrokers.errors import UsageError
@@ -90,13 +90,13 @@ def judged(unit: Unit, out: str) -> Summary:
     try:
         tables, summary = _anew(unit)
     except (UsageError, OSError, pa.ArrowInvalid) as error:
-        return Summary(problems=[f"{unit.paths['runs']}: {error}"])
+        return Summary(problems=[f"{shown(unit.paths['runs'])}: {error}"])
     try:
         for name, table in tables.items():
             _write_table(table, joined(out, name, f"part-{unit.name}.parquet"))
         write(joined(out, PARTS, f"{unit.name}.msgpack"), packed(summary))
     except OSError as error:
-        return Summary(problems=[f"{out}: cannot be written on {platform.node()}: {error}"])
+        return Summary(problems=[f"{shown(out)}: cannot be written on {platform.node()}: {error}"])
     return summary
 
 

@@ -34,20 +34,18 @@ _ACTOR = Markup(
 )
 _LIFE = Markup('<line class="life{idle}" x1="{x}" y1="{begin}" x2="{x}" y2="{end}"/>')
 _LANE = Markup('<text class="lane" x="{x}" y="{y}">{name}</text>')
-_TIME = Markup('<text class="time" x="{x}" y="{y}">{text}</text>')
+# A row has heights of its own, counted from its line: the same texts again and again pack well.
+_ROW = Markup('<g class="step {style}" transform="translate(0,{y})">{title}{time}{what}{fault}</g>')
+_TIME = Markup('<text class="time" x="{x}" y="4">{text}</text>')
 _ARROW = Markup(
-    '<g class="step {style}">{title}'
-    '<line class="shaft" x1="{x1}" y1="{y}" x2="{x2}" y2="{y}"/>'
-    '<path class="{head}" d="{path}"/>'
-    '<text x="{middle}" y="{above}"><tspan class="kind">{kind}</tspan>{label}</text></g>'
+    '<path class="shaft" d="M{x1} 0H{x2}"/><path class="{head}" d="{path}"/>'
+    '<text x="{middle}" y="-6"><tspan class="kind">{kind}</tspan>{label}</text>'
 )
 _TITLE = Markup("<title>{text}</title>")
 _LABEL = Markup(' <tspan class="label">{label}</tspan>')
-_FAULT = Markup('<text class="fault-name" x="{x}" y="{y}">&#9889; {name}</text>')
+_FAULT = Markup('<text class="fault-name" x="{x}" y="4">&#9889; {name}</text>')
 _STATE = Markup(
-    '<g class="step state {style}">{title}'
-    '<rect x="{x}" y="{top}" width="{width}" height="22" rx="11"/>'
-    '<text x="{middle}" y="{y}">{text}</text></g>'
+    '<rect x="{x}" y="-13" width="{width}" height="22" rx="11"/><text x="{middle}" y="2">{text}</text>'
 )
 
 
@@ -88,12 +86,7 @@ def sequence(steps: Sequence[Step]) -> Markup:
     label = f"Sequence diagram of {len(steps)} steps"
     parts = [_OPEN.format(width=width, height=height, least=round(0.81 * width), label=label)]
     parts += _lifelines(steps, rows, lanes, height - 6)
-    for y, step in zip(rows, steps, strict=True):
-        parts.append(_TIME.format(x=LEFT - 14, y=y + 4, text=_moment(step, lanes.shares(step.connection))))
-        parts.append(_arrow(step, y, lanes) if step.dir else _state(step, y, lanes))
-        if step.fault:
-            name = _short(step.fault, FAULT_MAX)
-            parts.append(_FAULT.format(x=lanes.last + 12, y=y + 4, name=name))
+    parts += [_row(step, y, lanes) for y, step in zip(rows, steps, strict=True)]
     return Markup("").join([*parts, Markup("</svg>")])
 
 
@@ -120,51 +113,51 @@ def _lifelines(steps: Sequence[Step], rows: Sequence[int], lanes: _Lanes, end: i
     return parts
 
 
-def _arrow(step: Step, y: int, lanes: _Lanes) -> Markup:
+def _row(step: Step, y: int, lanes: _Lanes) -> Markup:
+    name = _short(step.fault, FAULT_MAX)
+    return _ROW.format(
+        style=_style(step),
+        y=y,
+        title=_title(step),
+        time=_TIME.format(x=LEFT - 14, text=_moment(step, lanes.shares(step.connection))),
+        what=_arrow(step, lanes) if step.dir else _state(step, lanes),
+        fault=_FAULT.format(x=lanes.last + 12, name=name) if name else "",
+    )
+
+
+def _arrow(step: Step, lanes: _Lanes) -> Markup:
     ends = LEFT, lanes.x(step.connection)
     begin, end = ends if step.dir == "in" else ends[::-1]
     forward = 1 if end > begin else -1
     stop = end - forward * (110 if step.lost else 2)
     if step.lost:
-        head, path = "cross", f"M{stop - 6} {y - 6}l12 12m0 -12l-12 12"
+        head, path = "cross", f"M{stop - 6} -6l12 12m0 -12l-12 12"
     else:
-        head, path = "head", f"M{stop} {y}l{-9 * forward} -4.5v9z"
+        head, path = "head", f"M{stop} 0l{-9 * forward} -4.5v9z"
     label = _short(step.label, LABEL_MAX - min(KIND_MAX, len(step.kind)))
     return _ARROW.format(
-        style=_style(step),
-        title=_title(step),
         x1=begin,
         x2=stop,
-        y=y,
         head=head,
         path=path,
         middle=(LEFT + RIGHT) // 2,
-        above=y - 6,
         kind=_short(step.kind, KIND_MAX),
         label=_LABEL.format(label=label) if label else "",
     )
 
 
-def _state(step: Step, y: int, lanes: _Lanes) -> Markup:
+def _state(step: Step, lanes: _Lanes) -> Markup:
     """A pill that ends at the connection's lifeline; what is about the whole fake stands in the middle."""
     text = _short(" ".join(part for part in (step.kind, step.label) if part), LABEL_MAX)
     width = 24 + 6.6 * len(text)
     is_one_of_several = bool(step.connection) and len(lanes.names) > 1
     right = lanes.x(step.connection) + 11 if is_one_of_several else (LEFT + RIGHT + width) / 2
-    return _STATE.format(
-        style=_style(step),
-        title=_title(step),
-        x=right - width,
-        top=y - 13,
-        width=width,
-        middle=right - width / 2,
-        y=y + 2,
-        text=text,
-    )
+    middle = right - width / 2
+    return _STATE.format(x=f"{right - width:.0f}", width=f"{width:.0f}", middle=f"{middle:.0f}", text=text)
 
 
 def _style(step: Step) -> str:
-    words = (step.dir, "faulty" if step.fault else "", "lost" if step.lost else "")
+    words = (step.dir or "state", "faulty" if step.fault else "", "lost" if step.lost else "")
     return " ".join(filter(None, words))
 
 

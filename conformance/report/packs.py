@@ -6,6 +6,7 @@ import json
 import zlib
 from base64 import b64encode
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
 
 import msgspec
 
@@ -31,9 +32,14 @@ def packs(page: Page, render: Callable[[Section, Row], str]) -> Iterator[Pack]:
     """All pages; `render` makes the HTML of one."""
     for section in page.sections:
         for rows in _groups(section.rows):
-            texts = json.dumps([render(section, row) for row in rows], ensure_ascii=False)
-            content = b64encode(zlib.compress(texts.encode("utf-8", "replace"), 9)).decode()
+            content = packed([render(section, row) for row in rows])
             yield Pack(tuple(row.anchor for row in rows), content)
+
+
+def packed(document: Any) -> str:
+    """A document as the script of the page unpacks it: JSON, deflated, in base 64."""
+    text = json.dumps(document, ensure_ascii=False, separators=(",", ":"))
+    return b64encode(zlib.compress(text.encode("utf-8", "replace"), 9)).decode()
 
 
 def _groups(rows: Sequence[Row]) -> Iterable[Sequence[Row]]:

@@ -13,6 +13,8 @@ from markupsafe import Markup, escape
 
 from conformance.printing import plain
 from conformance.report.charts import milliseconds, quantile_name
+from conformance.report.comparison import compared
+from conformance.report.faults import by_fault
 from conformance.report.links import Links
 from conformance.report.model import ANOMALIES, LOOKS, Page, Row, Section, build
 from conformance.report.packs import packs
@@ -87,9 +89,17 @@ def render(page: Page, note: str = "", out: Path | None = None, swept: Sequence[
         links=Links(out),
     )
 
-    def inline(name: str) -> Markup:
-        return Markup(loader.get_source(environment, name)[0])  # our own files, nothing of a client
+    def inline(*names: str) -> Markup:
+        return Markup("\n").join(Markup(loader.get_source(environment, name)[0]) for name in names)  # our own
 
+    anchors = {row.scenario.key: row.anchor for row in page.rows}
+    titles = {row.scenario.key: row.scenario.title for row in page.rows}
     return environment.get_template("index.html.j2").render(
-        page=page, note=note, swept=swept, style=inline("style.css"), script=inline("script.js")
+        page=page,
+        note=note,
+        swept=swept,
+        comparison=compared(page.analysis, anchors),
+        faults=by_fault(page.analysis, anchors, titles),
+        style=inline("style.css", "tables.css"),
+        script=inline("script.js", "tables.js"),
     )

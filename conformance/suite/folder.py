@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -51,14 +52,21 @@ def write_folder(results: Results, folder: Path) -> None:
         pass  # the extra is not installed; `fakebrokers doctor` says so
 
 
-def write_pages(results: Results, folder: Path) -> None:
-    """Analyse the journal and write ``index.html``, where the extra ``suite`` is installed."""
+def write_pages(
+    results: Results, folder: Path, *, baseline: str | None = None, before: Mapping[str, Any] | None = None
+) -> None:
+    """Analyse the journal and write ``index.html``, where the extra ``suite`` is installed.
+
+    Args:
+        baseline: What the earlier analysis is called that the pages compare with.
+        before: What it says.
+    """
     from conformance.cli_analyze import analyze_journals
     from conformance.report import write_report
 
     analysis = None
     if (folder / "journal").exists():
-        analyze_journals((folder,), folder / "analysis", engine="local")
+        analyze_journals((folder,), folder / "analysis", engine="local", baseline=baseline, before=before)
         analysis = msgspec.json.decode((folder / "analysis" / "analysis.json").read_bytes())
     write_report(folder, [results], analysis=analysis, note=incomplete_note(results))
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from fakebrokers.core.frames import KeyType
 from fakebrokers.journal.keys import key_text, row_keys
 from fakebrokers.journal.lines import (
     EventLine,
@@ -27,12 +28,15 @@ from fakebrokers.journal.lines import (
     blocks,
     noted,
 )
+from fakebrokers.journal.packed import consecutive
 from fakebrokers.journal.reader import TAPS, run_row, signed, unsigned
 from fakebrokers.journal.record import State
 from fakebrokers.journal.rows import MARK, RunRow
 
 #: Lines of a file that are held at a time, about.
 CHUNK = 1 << 13
+#: Keys that are numbers of 64 bits; journals of old do not tell.
+_NUMBERED = frozenset(("", KeyType.U64.value))
 
 
 class _Lines:
@@ -77,7 +81,7 @@ class _Lines:
         self.torn = True
 
     def _times(self, lines: Sequence[Any]) -> Any:
-        times = np.fromiter((line.at for line in lines), float, len(lines))
+        times = np.array([line.at for line in lines], float)
         times[0] = max(times[0], self._latest)
         times = np.maximum.accumulate(times)
         self._latest = times[-1]
@@ -169,7 +173,7 @@ class RunStream:
 
     def _others(self, lines: list[Any], seqs: Any) -> Iterator[tuple[str, pa.Table]]:
         """Rows of the tables ``ops`` and ``metrics``."""
-        is_metric = np.fromiter((type(line) is MetricLine for line in lines), bool, len(lines))
+        is_metric = np.array([type(line) is MetricLine for line in lines], bool)
         if is_metric.any():
             metrics = [line for line in lines if type(line) is MetricLine]
             yield (
@@ -210,7 +214,7 @@ class RunStream:
 
     def _frames(self, lines: list[Any], seqs: Any) -> pa.Table:
         """Rows of the table ``frames``: of frames, with states between them."""
-        is_state = np.fromiter((type(line) is StateLine for line in lines), bool, len(lines))
+        is_state = np.array([type(line) is StateLine for line in lines], bool)
         if not is_state.any():
             return self._frame_rows(lines, seqs, [self._peers.get(line.connection, "") for line in lines])
         peers = [self._peer_at(line) for line in lines]
@@ -255,8 +259,8 @@ class RunStream:
 
     def _frame_rows(self, lines: list[Any], seqs: Any, peers: list[str]) -> pa.Table:
         count = len(lines)
-        kinds, kind_codes = _coded(np.fromiter((line.kind for line in lines), np.int64, count), self._kinds)
-        taps = np.fromiter((line.tap for line in lines), np.int64, count)
+        kinds, kind_codes = _coded(np.array([line.kind for line in lines], np.int64), self._kinds)
+        taps = np.array([line.tap for line in lines], np.int64)
         roles = _named(
             kind_codes * len(TAPS) + taps,
             [_role(kind, TAPS[tap][1]) for kind in kinds for tap in range(len(TAPS))],
@@ -264,9 +268,14 @@ class RunStream:
         if any([line.role for line in lines]):
             usual = roles.to_pylist()
             roles = [line.role or usual[i] for i, line in enumerate(lines)]
+        of = [kinds[code] for code in kind_codes.tolist()]
+        packed = [
+            line.key if type(line.key) is bytes and not line.items and kind.keys in _NUMBERED else None
+            for line, kind in zip(lines, of, strict=True)
+        ]
         keys = [
-            row_keys(line.key, line.items, kinds[code].keys, batch=kinds[code].batch)
-            for line, code in zip(lines, kind_codes.tolist(), strict=True)
+            found or row_keys(line.key, line.items, kind.keys, batch=kind.batch)
+            for line, kind, found in zip(lines, of, consecutive(packed), strict=True)
         ]
         notes = [""] * count
         return _table(
@@ -302,7 +311,7 @@ class RunStream:
         )
 
     def _common(self, lines: Sequence[Any], seqs: Any) -> dict[str, Any]:
-        at = np.fromiter((line.at for line in lines), float, len(lines))
+        at = np.array([line.at for line in lines], float)
         return {"run": self._named, "seq": seqs, "t_ns": np.rint(at * 1e9).astype(np.int64)}
 
 

@@ -12,22 +12,32 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
-pytestmark = [pytest.mark.nightly, pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.nightly, pytest.mark.slow, pytest.mark.timeout(1800)]
 
 ROOT = Path(__file__).parents[2]
 COMMAND = "import sys; from conformance.cli_analyze import analyze; sys.exit(analyze(standalone_mode=False))"
 PORT = 7199
+#: Seconds for anything here: what takes ten on a machine of one's own may take minutes on a busy one.
+PATIENCE_S = 500
 
 
 def ip(*words: str) -> None:
     subprocess.run(["ip", *words], check=True, capture_output=True)
+
+
+def wait_until(is_so: Callable[[], object], otherwise: Callable[[], object]) -> None:
+    """Wait for it; fails with what `otherwise` says when that takes too long."""
+    deadline = time.monotonic() + PATIENCE_S
+    while not is_so():
+        assert time.monotonic() < deadline, otherwise()
+        time.sleep(0.05)
 
 
 class Cluster:
@@ -63,25 +73,18 @@ class Cluster:
                 self.driver, "master.Master", "--host", "10.199.7.1", "--port", str(PORT), "--webui-port", "0"
             )
             for number in (2, 3):
-                worker = (
-                    "--host",
-                    f"10.199.7.{number}",
-                    "--cores",
-                    "1",
-                    "--memory",
-                    "1g",
-                    "--webui-port",
-                    "0",
-                    self.url,
-                )
+                options = {
+                    "--host": f"10.199.7.{number}",
+                    "--cores": "1",
+                    "--memory": "1g",
+                    "--webui-port": "0",
+                    "--work-dir": str(self.folder / f"work-{len(self.workers)}"),
+                }
+                words = [word for option in options.items() for word in option]
                 # No package of ours there: it must travel with the job.
-                self.workers.append(
-                    self._start(f"fb{os.getpid()}w{number}", "worker.Worker", *worker, PYTHONPATH="")
-                )
-            deadline = time.monotonic() + 120
-            while self._log().count("Registering worker") < len(self.workers):
-                assert time.monotonic() < deadline, self._log()
-                time.sleep(0.2)
+                name = f"fb{os.getpid()}w{number}"
+                self.workers.append(self._start(name, "worker.Worker", *words, self.url, PYTHONPATH=""))
+            wait_until(lambda: self._log().count("Registering worker") == len(self.workers), self._log)
         except BaseException:
             self._stack.close()
             raise
@@ -147,17 +150,44 @@ class Cluster:
     def _log(self) -> str:
         return (self.folder / f"{self.driver}.log").read_text(errors="replace")
 
-    def analyze(self, journal: Path, out: Path) -> subprocess.Popen[bytes]:
+    def is_at_work(self, number: int) -> bool:
+        """Whether a task has begun on that worker."""
+        logs = (self.folder / f"work-{number}").glob("app-*/*/stderr")
+        return any("Running task" in path.read_text(errors="replace") for path in logs)
+
+    def analyze(self, journal: Path, out: Path) -> Analysis:
         """The command line, on the driver's machine."""
         options = (str(journal), "--out", str(out), "--json", "--master", self.url)
-        return subprocess.Popen(
-            ["ip", "netns", "exec", self.driver, sys.executable, "-c", COMMAND, *options],
-            env=self.env,
-            cwd=self.folder,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            start_new_session=True,
-        )
+        streams = [self.folder / name for name in ("stdout", "stderr")]
+        with streams[0].open("wb") as stdout, streams[1].open("wb") as stderr:
+            process = subprocess.Popen(
+                ["ip", "netns", "exec", self.driver, sys.executable, "-c", COMMAND, *options],
+                env=self.env,
+                cwd=self.folder,
+                stdout=stdout,
+                stderr=stderr,
+                start_new_session=True,
+            )
+        self._stack.callback(self.kill, process)
+        return Analysis(process, *streams)
+
+
+class Analysis(NamedTuple):
+    """A process, and the files that have what it says."""
+
+    process: subprocess.Popen[bytes]
+    stdout: Path
+    stderr: Path
+
+    def complaints(self) -> str:
+        """The end of what it has said so far on standard error."""
+        return self.stderr.read_text(errors="replace")[-3000:]
+
+    def result(self) -> dict[str, Any]:
+        """The document that it prints at its end."""
+        assert self.process.wait(PATIENCE_S) == 0, self.complaints()
+        found: dict[str, Any] = json.loads(self.stdout.read_text())
+        return found
 
 
 def _below(pid: int) -> list[int]:
@@ -201,24 +231,29 @@ def wanted(folder: Path, out: Path) -> dict[str, Any]:
 
 def test_workers_on_other_machines_find_the_same(cluster: Cluster, tmp_path: Path) -> None:
     folder = journal(tmp_path / "journal", 100_000)
-    running = cluster.analyze(folder, tmp_path / "out")
-    said, complaints = running.communicate(timeout=240)
-    assert running.returncode == 0, complaints.decode()[-3000:]
-    assert json.loads(said)["runs"] == 30
+    assert cluster.analyze(folder, tmp_path / "out").result()["runs"] == 30
     assert document(tmp_path / "out") == wanted(folder, tmp_path / "here")
 
 
 def test_a_machine_that_dies_in_the_middle_changes_nothing(cluster: Cluster, tmp_path: Path) -> None:
-    folder, out = journal(tmp_path / "journal", 20_000_000), tmp_path / "out"
+    from conformance.pipeline.sources import sources_in
+    from conformance.pipeline.units import planned
+
+    folder, out = journal(tmp_path / "journal", 6_000_000), tmp_path / "out"
+    units = len(planned(sources_in([str(folder)], str(tmp_path / "scratch"))))
     running = cluster.analyze(folder, out)
-    deadline = time.monotonic() + 240
-    while len(list((out / "parts").glob("*.msgpack"))) < 4:
-        assert running.poll() is None, running.communicate()[1].decode()[-3000:]
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+
+    def is_in_the_middle() -> bool:
+        assert running.process.poll() is None, running.complaints()
+        return done() > 0 and cluster.is_at_work(0)
+
+    def done() -> int:
+        return len(list((out / "parts").glob("*.msgpack")))
+
+    wait_until(is_in_the_middle, running.complaints)
     cluster.kill(cluster.workers[0])
-    _, complaints = running.communicate(timeout=400)
-    assert running.returncode == 0, complaints.decode()[-3000:]
+    assert done() < units / 2, "too late: most of it is done"
+    running.result()
     assert document(out) == wanted(folder, tmp_path / "here")
 
 
@@ -226,9 +261,5 @@ def test_a_cluster_without_workers_is_told(cluster: Cluster, tmp_path: Path) -> 
     for worker in cluster.workers:
         cluster.kill(worker)
     running = cluster.analyze(journal(tmp_path / "journal", 4_000), tmp_path / "out")
-    try:
-        with pytest.raises(subprocess.TimeoutExpired):
-            running.wait(45)
-    finally:
-        cluster.kill(running)
-    assert "no task has begun" in running.communicate()[1].decode()
+    wait_until(lambda: "no task has begun" in running.complaints(), running.complaints)
+    assert running.process.poll() is None  # it waits on: a worker may come

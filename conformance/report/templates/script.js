@@ -1,4 +1,10 @@
 "use strict";
+// What is packed: JSON, deflated, in base 64.
+const inflated = (text) => {
+  const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+  return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"))).json();
+};
+
 (() => {
   const root = document.documentElement;
   const all = (selector, within = document) => [...within.querySelectorAll(selector)];
@@ -14,13 +20,9 @@
 
   // A scenario's page is packed, with some others, until somebody looks at it.
   const unpacked = new Map();
-  const unpack = (pack) => {
-    const bytes = Uint8Array.from(atob(pack.dataset.packed), (letter) => letter.charCodeAt(0));
-    return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"))).json();
-  };
   const fill = async (page) => {
     const pack = page.parentElement;
-    if (!unpacked.has(pack)) unpacked.set(pack, unpack(pack));
+    if (!unpacked.has(pack)) unpacked.set(pack, inflated(pack.dataset.packed));
     const texts = await unpacked.get(pack);
     if (!page.firstChild) page.innerHTML = texts[[...pack.children].indexOf(page)];
   };
@@ -50,11 +52,16 @@
   const shown = document.getElementById("shown");
   const levels = new Set();
   let look = "";
+  const texts = new Map();
+  const textOf = (row) => {
+    if (!texts.has(row)) texts.set(row, all(".id, .title", row).map((cell) => cell.textContent).join(" ").toLowerCase());
+    return texts.get(row);
+  };
   const filter = () => {
     const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
     let count = 0;
     for (const row of rows) {
-      const fits = words.every((word) => row.dataset.text.includes(word))
+      const fits = words.every((word) => textOf(row).includes(word))
         && (!look || row.dataset.looks.split(" ").includes(look))
         && (!levels.size || levels.has(row.dataset.level));
       row.hidden = !fits;
@@ -64,12 +71,12 @@
     shown.textContent = count === rows.length ? "" : `${count} of ${rows.length}`;
   };
   search.addEventListener("input", filter);
-  all(".chip").forEach((chip) => chip.addEventListener("click", () => {
+  all("#matrix .chip").forEach((chip) => chip.addEventListener("click", () => {
     if (chip.dataset.level) {
       chip.classList.toggle("on") ? levels.add(chip.dataset.level) : levels.delete(chip.dataset.level);
     } else {
       look = chip.dataset.look;
-      all(".chip[data-look]").forEach((other) => other.classList.toggle("on", other === chip));
+      all("#matrix .chip[data-look]").forEach((other) => other.classList.toggle("on", other === chip));
     }
     filter();
   }));

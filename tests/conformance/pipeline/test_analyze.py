@@ -6,8 +6,10 @@ import gc
 import importlib.util
 import json
 import os
+import platform
 import subprocess
 import sys
+import venv
 import warnings
 from collections import Counter
 from collections.abc import Iterator
@@ -23,6 +25,7 @@ import pyarrow.parquet as pq
 from conformance.checkers import check
 from conformance.cli_analyze import analyze_journals
 from conformance.pipeline.sources import journal_folder, sources_in
+from fakebrokers.commands import ExitCode
 from fakebrokers.errors import UsageError
 from fakebrokers.journal import Journal, RunJournal, Tap
 from fakebrokers.journal.seal import VERSION_KEY, seal
@@ -405,3 +408,38 @@ def test_a_master_that_is_none_is_told(tmp_path: Path) -> None:
     if "needs Java" in str(told.value) and not os.environ.get(REQUIRED):
         pytest.skip(str(told.value))
     assert "at nosuch:7077" in str(told.value) and "Is the URL right" in str(told.value)
+
+
+def test_a_worker_says_what_it_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
+    from conformance.pipeline.spark import _merge, _task
+
+    monkeypatch.setitem(sys.modules, "conformance.pipeline.units", None)
+    ok, said = _task("out")(b"")
+    assert not ok and b"lacks conformance.pipeline.units: install fakebrokers[spark]" in said
+    assert _merge()((True, b"found"), (False, said)) == (False, said)
+    assert _merge()((False, said), (False, said)) == (False, said)  # once, however many say it
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_a_python_without_our_packages_is_named(tmp_path: Path) -> None:
+    """A worker's Python that has nothing: what it lacks, and on which machine, is all that is to be said."""
+    pytest.importorskip("pyspark", reason="missing: pyspark (pip install pyspark)")
+    venv.create(tmp_path / "bare", with_pip=False)
+    bare = tmp_path / "bare" / "bin" / "python"
+    code = "import sys; from fakebrokers.cli import main; main(sys.argv[1:])"
+    options = [str(journal(tmp_path / "j")), "--out", str(tmp_path / "out"), "--master", "local[1]"]
+    done = subprocess.run(
+        [sys.executable, "-c", code, "analyze", *options],
+        cwd=ROOT,
+        env={**os.environ, "PYSPARK_PYTHON": str(bare)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if "needs Java" in done.stderr and not os.environ.get(REQUIRED):
+        pytest.skip(done.stderr.strip().splitlines()[-1])
+    assert done.returncode == ExitCode.USAGE, done.stderr
+    assert f"the worker on {platform.node()} lacks msgspec" in done.stderr
+    assert f"for {bare} there" in done.stderr
+    assert not (tmp_path / "out" / "analysis.json").exists()

@@ -12,8 +12,9 @@ from click.testing import CliRunner
 pytest.importorskip("pyarrow", reason="missing: pyarrow (pip install pyarrow)")
 
 from conformance.cli_analyze import analyze
+from conformance.cli_suite import conform_command
 from conformance.gate import Change
-from conformance.pipeline.comparison import compare, load_baseline
+from conformance.pipeline.comparison import compare, load_baseline, of_one_client
 from fakebrokers.commands import ExitCode
 from fakebrokers.errors import UsageError
 from fakebrokers.journal import RunJournal
@@ -107,3 +108,41 @@ def test_what_is_no_baseline_is_refused(tmp_path: Path, content: str) -> None:
     (tmp_path / "analysis.json").write_text(content)
     with pytest.raises(UsageError, match="expected an analysis"):
         load_baseline(str(tmp_path))
+
+
+def test_of_a_baseline_only_what_was_asked_for_can_vanish() -> None:
+    rows = [cell("S-1"), cell("S-1", version="2"), cell("S-2"), cell(client="d"), cell(protocol="narconi")]
+    document = {"matrix": rows, "rows": 9}
+    assert of_one_client(document, "c", "pzq") == {"matrix": rows[:3], "rows": 9}
+    assert of_one_client(document, "c", "pzq", ["S-1"])["matrix"] == rows[:2]
+
+
+def test_a_report_says_what_changed_since_an_earlier_one(tmp_path: Path) -> None:
+    """The earlier one may stand in the same folder: it is read before anything is written there."""
+
+    def conform(*options: str) -> str:
+        command = ["--client", "reference-pzq", "--report", str(tmp_path / "r"), *options, "PZQ-1.01"]
+        assert CliRunner().invoke(conform_command, command, standalone_mode=False).return_value == ExitCode.OK
+        return (tmp_path / "r" / "index.html").read_text()
+
+    assert 'id="comparison"' not in conform()
+    path = tmp_path / "r" / "analysis" / "analysis.json"
+    document = json.loads(path.read_text())
+    (mine,) = document["matrix"]
+    runs = mine["runs"]
+    document["matrix"] = [{**mine, "verdicts": {"fail": runs}}, {**mine, "scenario": "PZQ-9.99"}]
+    path.write_text(json.dumps(document))
+    text = conform("--baseline", str(tmp_path / "r"))
+    assert 'class="since"' in text and ">1 fixed</a>" in text
+    (row,) = json.loads(path.read_text())["comparison"]["rows"]
+    assert (row["finding"]["id"], row["finding"]["before"], row["finding"]["now"]) == (
+        "PZQ-1.01",
+        "fail",
+        "pass",
+    )
+
+
+def test_a_baseline_is_for_a_report(tmp_path: Path) -> None:
+    command = ["--client", "reference-pzq", "--baseline", str(tmp_path)]
+    done = CliRunner().invoke(conform_command, command, standalone_mode=False)
+    assert isinstance(done.exception, UsageError) and "add --report" in str(done.exception)

@@ -15,7 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from conformance.pipeline.places import joined
+from conformance.pipeline.places import joined, shown
+from conformance.pipeline.places import write as places_write
 from conformance.pipeline.sources import Source, sources_in
 from fakebrokers.journal.rows import TABLES
 from fakebrokers.journal.seal import arrow_schema, seal
@@ -134,3 +135,15 @@ def test_what_a_uri_says_of_its_server_stays_behind_the_path() -> None:
     place = "s3://bucket/a?endpoint_override=localhost:9000"
     assert joined(place, "b", "c.parquet") == "s3://bucket/a/b/c.parquet?endpoint_override=localhost:9000"
     assert joined("hdfs://host/a", "b") == "hdfs://host/a/b"
+
+
+def test_names_in_a_uri_are_names(tmp_path: Path) -> None:
+    name = "a b%20#?c.bin"
+    place = joined(tmp_path.as_uri(), name)
+    places_write(place, b"x")
+    assert (tmp_path / name).read_bytes() == b"x"
+
+
+def test_no_text_has_the_password_of_a_uri() -> None:
+    assert shown("s3://key:se@cret@bucket/a?region=x") == "s3://key:***@bucket/a?region=x"
+    assert shown("s3://bucket/a:b@c") == "s3://bucket/a:b@c"

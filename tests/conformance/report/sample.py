@@ -5,6 +5,9 @@ from __future__ import annotations
 import random
 from typing import Any
 
+import msgspec
+
+from conformance.pipeline.comparison import compare
 from conformance.results import Result, Results, Step, Verdict, summarize
 
 HOSTILE = "<script>window.hacked=1</script><img src=x onerror='window.hacked=2'>\"'&amp;{{7*7}}]]>\u202e\x00"
@@ -146,10 +149,54 @@ def analysis() -> dict[str, Any]:
             for name, base in (("alpha", 0.21), ("beta", 0.4), ("gamma", 1.1))
         ],
         "matrix": [],
+        "faults": faults(),
+        "comparison": comparison(),
         "harness": {"loop_lag_ms": 3.25, "cpu_steal": 0.02},
         "seconds": 8.25,
         "out": "analysis",
     }
+
+
+def faults() -> list[dict[str, Any]]:
+    """Two scenarios, one of them with cuts at forty places; and a client that puts markup wherever it can."""
+    rows = []
+    for client, bad in (("alpha", 7), ("beta", 41)):
+        for scenario, fault, number in [
+            *(("RMQS-3.03", f"c1 cut at {n}", n) for n in range(1, 41)),
+            ("RMQS-3.04", "confirms are lost", 0),
+        ]:
+            verdicts = {"fail": 1, "pass": 2} if number == bad else {"pass": 3}
+            affected = {"lost-write": 1} if (client, number) == ("alpha", 0) else {}
+            rows.append(_cell(client, scenario, fault, verdicts, affected))
+    rows.append(_cell(HOSTILE, HOSTILE, HOSTILE, {"inconclusive": 3}, {HOSTILE: 1}))
+    rows.append(
+        {**_cell("alpha", "RMQS-3.01", "", {"pass": 3}, {}), "protocol": "moleculer", "variant": "nats"}
+    )
+    return rows
+
+
+def _cell(
+    client: str, scenario: str, fault: str, verdicts: dict[str, int], affected: dict[str, int]
+) -> dict[str, Any]:
+    cell = {"client": client, "client_version": "1.0", "protocol": "rabbitmq-stream", "variant": ""}
+    told = {"fault": fault, "runs": 3, "broken_off": 0, "verdicts": verdicts, "affected": affected}
+    return {**cell, "scenario": scenario, "anomalies": sum(affected.values()), **told}
+
+
+def comparison() -> dict[str, Any]:
+    """Against the baseline as ``analysis.json`` has it."""
+    before = [*faults()[:-1], _cell("beta", "RMQS-3.99", "", {"pass": 3}, {})]
+    flipped = {"RMQS-3.03": {"fail": 3}, "RMQS-3.04": {"pass": 3}}
+    now = [
+        _cell("alpha", "RMQS-3.03", "", {"pass": 1, "fail": 2}, {"lost-write": 3}),
+        _cell("alpha", "RMQS-3.04", "", {"fail": 3}, {}),
+        _cell("alpha", "RMQS-3.05", "", {"pass": 3}, {}),
+        {**_cell("beta", "RMQS-3.03", "", {"pass": 3}, {}), "client_version": "2.0"},
+        _cell(HOSTILE, HOSTILE, "", {"fail": 3}, {HOSTILE: 1}),
+    ]
+    then = [{**row, "verdicts": flipped.get(row["scenario"], {"pass": 3})} for row in before]
+    found: dict[str, Any] = msgspec.to_builtins(compare({"matrix": now}, {"matrix": then}, "last week"))
+    return found
 
 
 def everything(*, hostile: bool = True) -> dict[str, Any]:

@@ -113,8 +113,7 @@ def test_the_filters_of_the_matrix(page: Any) -> None:
 
 def test_an_anomaly_opens_to_its_evidence(page: Any) -> None:
     page.locator("a.tile[href='#anomaly-lost-write']").click()
-    evidence = page.locator("#anomaly-lost-write")
-    assert evidence.get_by_text("#17, #23").is_visible()
+    page.locator("#anomaly-lost-write").get_by_text("#17, #23").wait_for()
 
 
 def test_an_anomaly_leads_to_its_scenario_and_back(page: Any) -> None:
@@ -165,3 +164,128 @@ def test_a_command_is_copied(page: Any) -> None:
     while not page.evaluate("said.length"):
         page.wait_for_timeout(20)
     assert page.evaluate("said[0]") == "Copied"
+
+
+def test_what_changed_since_the_baseline(page: Any) -> None:
+    page.locator(".since a").click()
+    table = page.locator("#comparison")
+    rows = table.locator("tbody tr")
+    rows.first.wait_for()
+    said = [text.split("\t") for text in rows.all_inner_texts()]
+    assert ["regressed", "alpha 1.0", "RMQS-3.04/rabbitmq-stream", "verdict", "pass → fail", "3 of 3"] in said
+    assert ["intermittent", "alpha 1.0", "RMQS-3.03/rabbitmq-stream", "verdict", "fail", "2 of 3"] in said
+    assert "beta 1.0 → 2.0" in {row[1] for row in said}
+    counts = {chip.get_attribute("data-change"): int(chip.inner_text().split()[0])
+              for chip in table.locator(".chip").all()}  # fmt: skip
+    assert counts == {change: sum(row[0] == change for row in said) for change in counts}
+    table.locator("[data-change=vanished]").click()
+    assert {row.split("\t")[0] for row in rows.all_inner_texts()} == {"vanished"}
+    table.locator("[data-change=fixed]").click()
+    assert {row.split("\t")[0] for row in rows.all_inner_texts()} == {"vanished", "fixed"}
+    table.locator("input").fill("beta 3.03")
+    assert [row.split("\t")[0] for row in rows.all_inner_texts()] == ["fixed"]
+    assert table.locator("output").inner_text() == f"1 of {len(said)} rows"
+    rows.locator("a").click()
+    page.locator("article.page.current").wait_for()
+
+
+def test_the_matrix_of_faults(page: Any) -> None:
+    page.evaluate("location.hash = '#faults'")
+    table = page.locator("#faults")
+    rows = table.locator("tbody tr")
+    table.locator("[data-protocol=rabbitmq-stream]").wait_for()
+    rows.first.wait_for()
+    table.locator("[data-protocol=rabbitmq-stream]").click()
+    assert table.locator("thead th").all_inner_texts()[2:] == ["alpha 1.0", "beta 1.0"]  # 1: the hostile one
+    cuts = rows.filter(has_text="40 faults")
+    assert cuts.inner_text().split("\t")[2:] == ["1 of 40", "0 of 40"]
+    before = rows.count()
+    cuts.locator(".fold").click()
+    assert rows.count() == before + 40
+    assert table.locator(".fold[aria-expanded=true]").evaluate("e => e === document.activeElement")
+    assert rows.filter(has_text="c1 cut at 7").first.inner_text().split("\t")[2:] == ["1/3", "0/3"]
+    table.locator(".fold[aria-expanded=true]").click()
+    assert rows.count() == before
+    table.locator("[data-bad]").click()
+    table.locator("input").fill("lost-write")
+    assert [row.split("\t")[2] for row in rows.all_inner_texts()] == ["0/3 · 1 lost-write"]
+    table.locator("input").fill("")
+    table.locator("[data-by=fault]").click()
+    table.locator("[data-bad]").click()
+    assert "c# cut at # (40)" in table.inner_text()
+    table.locator("[data-protocol=moleculer]").click()
+    assert rows.first.inner_text().startswith("no fault touched it")
+
+
+def test_eight_clients_are_on_the_screen_in_a_second(browser: Any, tmp_path: Path) -> None:
+    """CPU seconds of the page's own process until it has loaded, whatever else the machine does."""
+    runs = [sample.client(f"client-{number}", "1.0", 420, number) for number in range(8)]
+    analysis = {**sample.analysis(), "faults": sample.faults() * 40}
+    url = write_report(tmp_path, runs, analysis=analysis).as_uri()
+    taken = []
+    for _ in range(3):
+        page = browser.new_page(offline=True)
+        devtools = page.context.new_cdp_session(page)
+        devtools.send("Performance.enable")
+        page.goto(url)
+        found = {each["name"]: each["value"] for each in devtools.send("Performance.getMetrics")["metrics"]}
+        taken.append(found["ProcessTime"])
+        page.close()
+    assert 0 < min(taken) < 1, taken
+
+
+#: Every text on the screen whose contrast with what lies behind it is less than WCAG's level AA asks for.
+FAINT = """() => {
+  const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
+  const over = (colour, ground) => {
+    canvas.fillStyle = `rgb(${ground.join(",")})`;
+    canvas.fillRect(0, 0, 1, 1);
+    canvas.fillStyle = colour;
+    canvas.fillRect(0, 0, 1, 1);
+    return [...canvas.getImageData(0, 0, 1, 1).data].slice(0, 3);
+  };
+  const behind = (element) => {
+    const ground = element.parentElement ? behind(element.parentElement) : [255, 255, 255];
+    return over(getComputedStyle(element).backgroundColor, ground);
+  };
+  const luminance = (colour) => {
+    const shares = colour.map((c) => c / 255);
+    const linear = shares.map((c) => c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4);
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2];
+  };
+  const found = {}, texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  let seen = 0;
+  for (let text = texts.nextNode(); text; text = texts.nextNode()) {
+    const element = text.parentElement;
+    if (!text.data.trim() || !element.checkVisibility() || !element.getClientRects().length) continue;
+    const style = getComputedStyle(element), ground = behind(element);
+    const front = over(element.closest("svg") ? style.fill : style.color, ground);
+    const [low, high] = [luminance(front), luminance(ground)].sort((a, b) => a - b);
+    const size = parseFloat(style.fontSize), large = size >= 24 || (size >= 18.66 && style.fontWeight >= 700);
+    seen += 1;
+    const name = element.className.baseVal ?? element.className;
+    if ((high + 0.05) / (low + 0.05) < (large ? 3 : 4.5)) found[name] = text.data.slice(0, 40);
+  }
+  return [seen, found];
+}"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_text_can_be_read(browser: Any, url: str, scheme: str) -> None:
+    """As the browser paints it, on the overview and on the page of a scenario, with everything opened."""
+    page = browser.new_page(offline=True, color_scheme=scheme)
+    page.goto(url)
+    for table in page.locator(".packed-table").all():
+        table.scroll_into_view_if_needed()
+        table.locator("tbody tr").first.wait_for()
+    page.locator("#faults [data-protocol=rabbitmq-stream]").click()
+    page.locator(".fold").first.click()
+    page.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
+    seen, found = page.evaluate(FAINT)
+    assert seen > 500 and found == {}
+    page.evaluate("location.hash = '#s-RMQS-3.03--rabbitmq-stream'")
+    page.locator("article.page.current svg.sequence").first.wait_for()
+    page.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
+    seen, found = page.evaluate(FAINT)
+    assert seen > 50 and found == {}
+    page.close()

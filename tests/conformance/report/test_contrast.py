@@ -7,7 +7,8 @@ from importlib.resources import files
 
 import pytest
 
-CSS = files("conformance.report").joinpath("templates/style.css").read_text(encoding="utf-8")
+SHEETS = [files("conformance.report").joinpath(f"templates/{name}.css") for name in ("style", "tables")]
+CSS = "\n".join(sheet.read_text(encoding="utf-8") for sheet in SHEETS)
 AA = 4.5
 #: Backgrounds that text without one of its own may stand on.
 GROUNDS = ("paper", "ground")

@@ -214,7 +214,7 @@ def test_the_judgement_of_a_client(tmp_path: Path, verdicts: list[Any], judgemen
 
 def test_arrows_point_where_frames_went() -> None:
     drawn = str(sequence([Step(0.0, "in", "Ask", "#1"), Step(0.1, "out", "Answer", "#1")]))
-    shafts = re.findall(r'class="shaft" x1="(\d+)" y1="\d+" x2="(\d+)"', drawn)
+    shafts = re.findall(r'class="shaft" d="M(\d+) 0H(\d+)"', drawn)
     assert [int(a) < int(b) for a, b in shafts] == [True, False]
 
 
@@ -246,7 +246,7 @@ def test_a_connection_has_a_lifeline_from_its_first_step_to_its_last() -> None:
     assert client[1] < one[1] < two[1]
     assert one[2] < one[3] < two[2] < two[3] < client[3]
     assert [line[1] for line in lifelines(drawn) if line[0] == "life idle"] == [one[1], two[1]]
-    shafts = re.findall(r'class="shaft" x1="(\d+)" y1="\d+" x2="(\d+)"', drawn)
+    shafts = re.findall(r'class="shaft" d="M(\d+) 0H(\d+)"', drawn)
     assert [abs(int(a) - one[1]) < 3 or abs(int(b) - one[1]) < 3 for a, b in shafts] == [True, False]
     assert abs(int(shafts[1][0]) - two[1]) < 3
     names = re.findall(r'class="lane" x="(\d+)" y="\d+">([^<]+)<', drawn)
