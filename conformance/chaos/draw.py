@@ -10,11 +10,10 @@ from collections.abc import Sequence
 from random import Random
 from typing import NamedTuple
 
-from conformance.chaos.acts import ACT, REALISM
+from conformance.chaos.acts import REALISM
 from conformance.chaos.effects import BY_NAME, TEMPLATES, draw_fault, draw_match, places_of
 from conformance.chaos.room import Room, room_of
-from conformance.chaos.scene import FAULT
-from conformance.chaos.schedule import Schedule, Step
+from conformance.chaos.schedule import ACT, FAULT, Schedule, Step
 from conformance.chaos.toxics import TOXIC
 from conformance.chaos.workload import find_workload
 from fakebrokers.faults import Realism

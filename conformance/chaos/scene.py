@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from conformance.adapter.base import Adapter
 from conformance.chaos.acts import DrawnAct
-from conformance.chaos.schedule import Schedule, Step
+from conformance.chaos.schedule import FAULT, Schedule, Step
 from conformance.sweep.bases import RETRIES, Stage
 from conformance.sweep.pace import Pace
 from conformance.sweep.room import room_of
@@ -29,9 +29,6 @@ async def _nothing() -> None:
     """There is nothing to make."""
 
 
-FAULT = "fault"  #: the kind of a step that is a row of a fault plan
-
-
 class Band(dict[str, Any]):
     """A step that took place: ``name kind about begin_s end_s``, and what acts ``did``."""
 
@@ -41,7 +38,7 @@ class Scene(Stage):
 
     Args:
         nemeses: By name, those that the schedule may have.
-        longest_s: What a pause takes at most where time is real.
+        pace: How long its pauses last.
         suffix: Of all targets at a real server, where other runs leave theirs behind; "" at a fake.
 
     Attributes:
@@ -59,18 +56,17 @@ class Scene(Stage):
         tape: Tape,
         schedule: Schedule,
         nemeses: dict[str, Nemesis],
-        longest_s: float = math.inf,
+        pace: Pace,
         *,
         suffix: str = "",
     ) -> None:
-        super().__init__(broker, adapter, tape, pace=Pace(longest_s))
+        super().__init__(broker, adapter, tape, pace=pace)
         self.suffix = suffix
         self.toxics: Any = None
         self.schedule = schedule
         self.random = Random(f"{schedule.seed}/workload")
         self.bands: list[Band] = []
         self.memo: dict[Any, Any] = {}
-        self.is_real_time = longest_s < math.inf
         self._nemeses = nemeses
         self._steps: list[asyncio.Task[None]] = []
         self._is_healed = False
@@ -80,6 +76,11 @@ class Scene(Stage):
     def is_remote(self) -> bool:
         """Whether `broker` is a proxy in front of a real server: it can be disturbed, and asked nothing."""
         return bool(self.suffix)
+
+    @property
+    def is_real_time(self) -> bool:
+        """Whether pauses are cut short."""
+        return self._pace.longest_s < math.inf
 
     def own(self, target: str) -> str:
         """The name of a target in this run."""

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from pathlib import Path
 
-from conformance.adapter.base import Adapter, AdapterFailed
+from conformance.adapter.base import AdapterFailed
 from conformance.adapter.kit import AdapterBase
 from conformance.adapters import registry
 from conformance.chaos.case import ChaosCase
@@ -16,7 +16,7 @@ from conformance.mutants.registry import find_mutant
 from conformance.reference.registry import command as reference_command
 from conformance.suite.lag import LagMeter
 from conformance.sweep.campaign import REFERENCE
-from conformance.sweep.children import SLACK_S, TapedProcess
+from conformance.sweep.children import SLACK_S, TapedProcess, by_its_clock
 from conformance.sweep.run import client_of
 from conformance.sweep.tape import Tape
 
@@ -55,7 +55,7 @@ class Subject:
         self.target = target
         self.toxiproxy = toxiproxy
         self.made: type[AdapterBase] | None = None
-        self._make: Callable[[Tape], Adapter] | None = None
+        self._make: Callable[[Tape], TapedProcess] | None = None
         if name in (REFERENCE, f"{REFERENCE}-{protocol}") and target:
             chosen = find_mutant(protocol, mutant).command if mutant else reference_command(protocol)
             self._make = lambda tape: TapedProcess(chosen, protocol, None, tape)
@@ -93,8 +93,9 @@ class Subject:
         """Run one schedule against a process, in real time."""
         assert self._make is not None
         tape = Tape(asyncio.get_running_loop().time)
+        adapter = self._make(tape)
         work = play(
-            self._make(tape),
+            adapter,
             schedule,
             tape,
             in_memory=False,
@@ -108,6 +109,7 @@ class Subject:
         async with LagMeter() as meter:
             try:
                 case = await asyncio.wait_for(work, LONGEST_S)
+                by_its_clock(case, adapter.said)
             except (AdapterFailed, TimeoutError) as error:
                 case = ChaosCase(schedule, tape.rows)
                 case.harness = f"the adapter: {error!r}"

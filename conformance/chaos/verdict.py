@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from enum import StrEnum
 
 import msgspec
@@ -39,21 +40,37 @@ class Verdict(msgspec.Struct, frozen=True):
     reason: str = ""
 
     @property
+    def fails(self) -> bool:
+        """Whether it is a failure of the client."""
+        return self.word is Word.FAIL
+
+    @property
+    def found(self) -> list[Finding]:
+        """What was found, invariants and anomalies alike, the first of each name."""
+        found: dict[str, Finding] = {}
+        for finding in self.findings:
+            found.setdefault(finding.name, finding)
+        for anomaly in self.anomalies:
+            text = " ".join(part for part in (anomaly.key, anomaly.value, anomaly.detail) if part)
+            found.setdefault(anomaly.name, Finding(anomaly.name, text))
+        return list(found.values())
+
+    @property
     def names(self) -> list[str]:
         """What was found, each name once, in a stable order."""
-        found = [finding.name for finding in self.findings] + [anomaly.name for anomaly in self.anomalies]
-        return list(dict.fromkeys(found))
+        return [finding.name for finding in self.found]
 
     @property
     def sentences(self) -> dict[str, str]:
         """By name, what happened: the first of each."""
-        found: dict[str, str] = {}
-        for finding in self.findings:
-            found.setdefault(finding.name, finding.detail)
-        for anomaly in self.anomalies:
-            text = " ".join(part for part in (anomaly.key, anomaly.value, anomaly.detail) if part)
-            found.setdefault(anomaly.name, text)
-        return found
+        return {finding.name: finding.detail for finding in self.found}
+
+    def without(self, names: Collection[str]) -> Verdict:
+        """What is left of it where these findings are known; a pass if nothing is."""
+        findings = tuple(one for one in self.findings if one.name not in names)
+        anomalies = tuple(one for one in self.anomalies if one.name not in names)
+        left = self.word is not Word.FAIL or findings or anomalies
+        return Verdict(self.word if left else Word.PASS, findings, anomalies, self.reason)
 
 
 def verdict_on(case: ChaosCase) -> Verdict:

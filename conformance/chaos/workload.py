@@ -18,6 +18,7 @@ AGAIN_S = 3.0  #: between two tries to open something
 TRIES = 4  #: once nothing disturbs the client
 ROUNDS = 200  #: of settling by hand, where little is delivered at a time
 EVER = 1 << 30  #: messages; nobody has so many
+LIVE_DRAIN_S = 2.0  #: where time is real, `recover` has waited until the client rests
 MOST_OPEN = 20  #: publishes of one session that wait for their outcomes
 
 
@@ -162,7 +163,8 @@ class Workload:
 
     async def drain(self) -> None:
         """Consumers get all that is there: what has not come behind this never will."""
-        waits = [self.scene.adapter.wait_messages(sub, EVER, self.actions.drain_s) for sub in self.consumers]
+        within_s = LIVE_DRAIN_S if self.scene.is_real_time else self.actions.drain_s
+        waits = [self.scene.adapter.wait_messages(sub, EVER, within_s) for sub in self.consumers]
         await asyncio.gather(*waits)
 
     async def finish(self) -> None:
