@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from conformance.chaos.run import runner
 from conformance.chaos.schedule import Schedule, Step
 from conformance.chaos.verdict import Word, verdict_on
@@ -42,3 +44,52 @@ def test_a_post_that_waited_for_its_connection_has_no_second_time_out() -> None:
     assert late
     assert all(done.ended is not None and done.ended.t - done.begun.t < done.timeout_s + 0.1 for done in late)
     assert verdict_on(case).word is Word.PASS, verdict_on(case)
+
+
+def test_a_response_in_the_turn_of_the_time_out_leaves_no_connection() -> None:
+    late = {
+        "match": {"direction": "out", "role": "response", "first": 1},
+        "effect": {"type": "latency", "seconds": 2.0},
+    }
+    params = {
+        "sessions": 1, "targets": 1, "rate": 100.0, "size": 0, "requests": 2, "limit": 20, "acks": False,
+    }  # fmt: skip
+    step = Step("fault", 0.0, 3.0, late, "step1")
+    case = runner("narconi")(Schedule("narconi", "request", params, (step,), seconds=3.0, seed="187"))
+    [asked] = [done for done in case.ops if done.op == "narc.ensure_queue"]
+    assert asked.result is not None
+    assert asked.result.word == "timeout"
+    assert verdict_on(case).word is Word.PASS, verdict_on(case)
+
+
+@pytest.mark.parametrize(
+    ("protocol", "workload", "more", "steps", "seed", "seconds"),
+    [
+        (
+            "rabbitmq-stream",
+            "mixed",
+            {"messages": 1, "consumers": 1, "puts": 1, "heartbeat_s": 5, "credit": 2, "requests": 10},
+            (
+                Step("crash", 0.74, 3.0, {"how": "fin"}, "step5"),
+                Step("crash", 0.0, 0.01, {"how": "rst"}, "step1"),
+            ),
+            "196",
+            0.94,
+        ),
+        (
+            "blazingmq",
+            "request",
+            {"publishers": 0, "window": 1, "settles": "auto", "requests": 20},
+            (Step("crash", 0.17, 3.0, {"how": "rst"}, "step2"),),
+            "567",
+            0.79,
+        ),
+    ],
+)  # fmt: skip
+def test_the_connection_of_another_session_is_no_reason_to_blame_anybody(
+    protocol: str, workload: str, more: dict[str, Any], steps: tuple[Step, ...], seed: str, seconds: float
+) -> None:
+    params = {**PARAMS, "sessions": 2, "rate": 2.0, "sleep_ms": 0, **more}
+    schedule = Schedule(protocol, workload, params, steps, seconds=seconds, seed=seed)
+    verdict = verdict_on(runner(protocol)(schedule))
+    assert verdict.word is Word.PASS, verdict
