@@ -197,8 +197,8 @@ class Campaign:
             return
 
         async def judged(schedule: Schedule) -> tuple[ChaosCase, Verdict]:
-            case = await self.subject.run_live(schedule, self.contract)
-            return case, self._news(await asyncio.to_thread(verdict_on, case), schedule)
+            case, verdict = await self.subject.judge_live(schedule, self.contract)
+            return case, self._news(verdict, schedule)
 
         wishes = [(draw(self.setting, outcome.seed), outcome.names[0]) for outcome in chosen]
         found = asyncio.run(shrink_all(wishes, judged, self.processes, LIVE_SHRINK_S))

@@ -3,6 +3,7 @@
     version = 1
     client = "rstream"
     client_version = "1.1.1"
+    sweep = "../sweep/rstream.toml"
     seeds = ["1", "4", "7"]
 
     [[known]]
@@ -12,12 +13,15 @@
 
 As in the files of the sweep (`conformance.sweep.expected`): ``invariant`` may name an anomaly too, ``acts``
 are nemeses, effects and acts, and ``bases`` are workloads. A row fits if any step of the schedule is of its
-acts.
+acts. ``sweep`` names the client's file of the sweep, from the folder of this one: its rows that are about all
+acts and bases hold here too.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from conformance.chaos.acts import REALISM
 from conformance.chaos.effects import BY_NAME
@@ -26,7 +30,7 @@ from conformance.chaos.schedule import DRAWING_VERSION
 from conformance.chaos.toxics import TOXIC
 from conformance.checkers import NAMES
 from conformance.invariants import INVARIANTS
-from conformance.sweep.expected import Expected, read_expected
+from conformance.sweep.expected import Expected, load_expected, read_expected
 from conformance.sweep.specs import PLAIN
 from fakebrokers.errors import UsageError
 
@@ -37,8 +41,10 @@ class Shaken(Expected, frozen=True, kw_only=True, forbid_unknown_fields=True):
     Attributes:
         seeds: That a pipeline runs, see `fixed`.
         drawing: The version of the drawing that they are meant for.
+        sweep: The client's file of the sweep; "" where nothing of it holds here.
     """
 
+    sweep: str = ""
     seeds: tuple[str, ...] = ()
     drawing: int = DRAWING_VERSION
 
@@ -50,4 +56,7 @@ def load_shaken(path: Path, protocol: str) -> Shaken:
     found = read_expected(path, Shaken, names, words)
     if found.seeds and found.drawing != DRAWING_VERSION:
         raise UsageError(f"{path}: seeds of drawing {found.drawing}, here is {DRAWING_VERSION}: choose anew")
-    return found
+    if not found.sweep:
+        return found
+    shared = tuple(row for row in load_expected(path.parent / found.sweep).known if row.is_general)
+    return replace(found, known=(*found.known, *shared))

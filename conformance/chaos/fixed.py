@@ -6,7 +6,6 @@ expectation is about is run again, and counts where most runs of the seed violat
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 
 from conformance.adapters.registry import Client
@@ -41,8 +40,7 @@ class FixedSeeds(Fixed[Schedule, ChaosCase]):
         self.subject = Subject(protocol, client.name)
 
     async def judged(self, spec: Schedule) -> tuple[ChaosCase, list[Finding]]:
-        case = await self.subject.run_live(spec)
-        verdict = await asyncio.to_thread(verdict_on, case)  # the other runs go on
+        case, verdict = await self.subject.judge_live(spec)
         if verdict.word is Word.INCONCLUSIVE:
             self.found.unclear += 1
             return case, []

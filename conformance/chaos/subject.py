@@ -12,6 +12,7 @@ from conformance.adapters import registry
 from conformance.chaos.case import ChaosCase
 from conformance.chaos.run import play, run
 from conformance.chaos.schedule import Schedule
+from conformance.chaos.verdict import Verdict, Word, verdict_on
 from conformance.mutants.registry import find_mutant
 from conformance.reference.registry import command as reference_command
 from conformance.suite.lag import LagMeter
@@ -22,6 +23,8 @@ from conformance.sweep.tape import Tape
 
 PAUSE_S = 6.0  #: what a pause takes at most in real time; the back-off of most clients is shorter
 LONGEST_S = 240.0  #: that a run in real time may take
+
+TRIES = 3  #: of a run that comes to no verdict because the harness stands still
 
 IN_PROCESS, PROCESS, PROXY, TOXIPROXY = "in-process", "process", "proxy", "toxiproxy"
 
@@ -88,6 +91,17 @@ class Subject:
         if self.made is not None:
             return run(self.made, schedule, contract=contract, folder=folder, client=self.name)
         return asyncio.run(self.run_live(schedule, contract, folder))
+
+    async def judge_live(
+        self, schedule: Schedule, contract: str = "", folder: Path | None = None
+    ) -> tuple[ChaosCase, Verdict]:
+        """As `run_live`, judged; again where the harness stood still and nobody can say why it failed."""
+        for _ in range(TRIES):
+            case = await self.run_live(schedule, contract, folder)
+            verdict = await asyncio.to_thread(verdict_on, case)  # the other runs go on
+            if verdict.word is not Word.INCONCLUSIVE or not verdict.found:
+                break
+        return case, verdict
 
     async def run_live(self, schedule: Schedule, contract: str = "", folder: Path | None = None) -> ChaosCase:
         """Run one schedule against a process, in real time."""

@@ -60,6 +60,11 @@ class Known(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     bases: tuple[str, ...] = ("*",)
     detail: str = "*"
 
+    @property
+    def is_general(self) -> bool:
+        """Whether it holds whatever is done."""
+        return self.acts == self.bases == ("*",)
+
     def fits(self, finding: Finding, spec: Disturbed) -> bool:
         """Whether a finding is of this root cause."""
         return (

@@ -16,6 +16,7 @@ from conformance.chaos.expected import load_shaken
 from conformance.chaos.fixed import FixedSeeds
 from conformance.chaos.run import runner
 from conformance.chaos.schedule import DRAWING_VERSION, Schedule, Step
+from conformance.chaos.verdict import Verdict, verdict_on
 from conformance.results import Results, with_found
 from conformance.stages import CHAOS, run_stage
 from conformance.sweep.fixed import Row, Swept, run_lists
@@ -52,12 +53,12 @@ class Scripted:
         self.lag_s = lag_s
         self.runs = 0
 
-    async def run_live(self, schedule: Schedule) -> ChaosCase:
+    async def judge_live(self, schedule: Schedule) -> tuple[ChaosCase, Verdict]:
         self.runs += 1
         mutant = self.mutants[min(self.runs, len(self.mutants)) - 1]
         case = await asyncio.to_thread(_case, mutant, schedule)
         case.lag_s = self.lag_s
-        return case
+        return case, verdict_on(case)
 
 
 def _case(mutant: str, schedule: Schedule) -> ChaosCase:
