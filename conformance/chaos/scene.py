@@ -158,7 +158,8 @@ class Scene(Stage):
         """
         result: Result | None = None
         own = self.endpoint if isinstance(self.endpoint, dict) else [self.endpoint]
-        self.notes.setdefault("reconnects", options.get("auto_reconnect", True))
+        can = self.adapter.hello.can("auto_reconnect")
+        self.notes.setdefault("reconnects", can and options.get("auto_reconnect", True))
         for attempt in range(RETRIES):
             if attempt:
                 await self.sleep(2.0)

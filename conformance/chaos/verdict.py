@@ -10,7 +10,7 @@ import msgspec
 from conformance.chaos.case import ChaosCase
 from conformance.checkers import Anomaly, check
 from conformance.invariants import Finding, judge
-from conformance.invariants.registry import HARNESS
+from conformance.invariants.registry import ALIVE, HARNESS
 
 SILENT = ("connect", "state", "stats", "close")  #: ops that show nothing of a broker
 LAG_S = 0.5  #: the harness standing still for longer explains whatever has to do with time
@@ -80,7 +80,8 @@ def verdict_on(case: ChaosCase) -> Verdict:
     if broken:
         return Verdict(Word.HARNESS_ERROR, findings, reason=broken[0].detail)
     unknown = sorted({done.op for done in case.ops if done.result and done.result.word == "unsupported"})
-    anomalies = tuple(one for one in check(case.log) if not one.allowed) if case.log is not None else ()
+    judged = case.log is not None and not any(finding.name == ALIVE for finding in findings)
+    anomalies = tuple(one for one in check(case.log) if not one.allowed) if judged and case.log else ()
     if findings or anomalies:
         if case.lag_s > LAG_S:
             reason = f"the harness stood still for {case.lag_s:.1f} s"

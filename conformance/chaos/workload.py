@@ -149,7 +149,8 @@ class Workload:
             if not sum([await self.actions.settle(self.scene, sub) for sub in self.consumers]):
                 break
             await self.scene.sleep(self.actions.settled_s)  # what is settled makes room for more
-        self.scene.mark("subscribed")
+        if self.consumers:
+            self.scene.mark("subscribed")
 
     async def _all_there(self) -> bool:
         there = [await self._joined(name) for name in self.sessions]
