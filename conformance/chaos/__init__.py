@@ -7,7 +7,7 @@ is there (the drain), so that "nobody ever got it" means something.
 
     schedule   what a run is, as plain values
     actions    what a protocol gives: how to publish, consume and ask in ops of the adapter protocol
-    workload   what the application does: publish, consume, ask, or all of it
+    workload   what the application does: publish, consume, ask, or all of it; `script`: a base of the sweep
     scene      what a workload works with, and the steps that disturb it
     effects    faults at frames, as rows of a fault plan, drawn for a protocol's wires
     acts       acts of the sweep at frames, with parameters that are drawn where they take place

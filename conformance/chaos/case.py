@@ -38,7 +38,7 @@ class ChaosCase(Case):
     """
 
     def __init__(self, schedule: Schedule, rows: list[Row]) -> None:
-        spec = Spec(schedule.protocol, f"chaos {schedule.workload}")
+        spec = Spec(schedule.protocol, schedule.params.get("script", f"chaos {schedule.workload}"))
         super().__init__(spec, sweep_room.room_of(schedule.protocol), rows, [], ())
         self.schedule = schedule
         self.bands: list[Band] = []

@@ -23,7 +23,7 @@ from conformance.chaos.room import Room, room_of
 from conformance.chaos.scene import Scene
 from conformance.chaos.schedule import Schedule
 from conformance.chaos.toxics import TOXIC, Toxics
-from conformance.chaos.workload import Workload, find_workload
+from conformance.chaos.workload import find_workload
 from conformance.sweep.pace import Pace, RealPace
 from conformance.sweep.run import Stuck, Taped, alarm_after, client_of, last_words, place_on_tape
 from conformance.sweep.tape import Tape
@@ -167,7 +167,7 @@ def _server(schedule: Schedule, room: Room, in_memory: bool, upstream: str) -> A
     """The fake; or a proxy in front of what listens upstream."""
     if upstream:
         return Proxy(upstream, protocol=schedule.protocol)
-    options = room.actions.options(schedule.params)
+    options = find_workload(schedule.workload).options(room.actions, schedule.params)
     return find_protocol(schedule.protocol).load()(memory=in_memory, **options)
 
 
@@ -178,7 +178,7 @@ async def _through(scene: Scene, room: Room, case: ChaosCase) -> None:
     if room.actions.forgets and schedule.params.get("consumers"):
         scene.notes["forgets"] = True
     try:
-        await asyncio.wait_for(_phases(scene, workload), LONGEST_S)
+        await asyncio.wait_for(workload.phases(), LONGEST_S)
         for done in scene.ops:
             done.result = await done.call
     except Exception as error:
@@ -198,17 +198,6 @@ def _met(case: ChaosCase) -> set[str]:
         for row in case.rows
         if row.what == "accept" and any(band["begin_s"] <= row.t <= band["end_s"] for band in case.bands)
     }
-
-
-async def _phases(scene: Scene, workload: Workload) -> None:
-    """Safety, then liveness."""
-    await workload.begin()
-    scene.disturb()
-    await asyncio.gather(workload.work(), asyncio.sleep(scene.schedule.seconds))
-    await scene.heal()
-    await workload.recover()
-    await workload.drain()
-    await workload.finish()
 
 
 def runner(protocol: str, mutant: str = "") -> Callable[[Schedule], ChaosCase]:

@@ -70,6 +70,7 @@ class Scene(Stage):
         self._nemeses = nemeses
         self._steps: list[asyncio.Task[None]] = []
         self._is_healed = False
+        self._standing: dict[str, tuple[Step, Band]] = {}
         self.remake: Callable[[], Awaitable[None]] = _nothing
 
     @property
@@ -102,6 +103,7 @@ class Scene(Stage):
         band["did"] = did
         nemesis = self._nemeses.get(step.kind)
         self.killed.update(self.broker.engine.connections)
+        self._standing[step.name] = step, band
         try:
             if nemesis is None:
                 self.broker.faults.add(self._fault_of(step, did))
@@ -109,12 +111,19 @@ class Scene(Stage):
             else:
                 await nemesis.act(self, step)
         finally:
-            if nemesis is None:
-                self.broker.faults.remove(step.name)
-            else:
-                nemesis.heal(self, step)
-            self.killed.update(self.broker.engine.connections)
-            band["end_s"] = self.now
+            self._undo(step.name)
+
+    def _undo(self, name: str) -> None:
+        """A step is over: once, whether its time is, or that of all of them."""
+        if name not in self._standing:
+            return
+        step, band = self._standing.pop(name)
+        band["end_s"] = self.now
+        if step.kind in self._nemeses:
+            self._nemeses[step.kind].heal(self, step)
+        elif name in self.broker.faults.names:  # a script may have cleared them all
+            self.broker.faults.remove(name)
+        self.killed.update(self.broker.engine.connections)
 
     def _fault_of(self, step: Step, did: list[str]) -> Fault:
         """The fault of a step of the kind `FAULT` or `ACT`."""
@@ -127,17 +136,27 @@ class Scene(Stage):
 
     async def heal(self) -> None:
         """The end of the safety phase: nothing disturbs the client from here on, and the broker stands."""
-        if self._is_healed:
-            return
-        self._is_healed = True
-        for task in self._steps:
-            task.cancel()
+        if not self._is_healed:
+            self._end_steps()
+            self.mark("calm")
         for outcome in await asyncio.gather(*self._steps, return_exceptions=True):
             if isinstance(outcome, Exception):
                 raise outcome
+
+    def calm(self) -> None:
+        """The same, as the scripts of the sweep say it."""
+        if not self._is_healed:
+            self._end_steps()
+        super().calm()
+
+    def _end_steps(self) -> None:
+        self._is_healed = True
+        for task in self._steps:
+            task.cancel()
+        for name in list(self._standing):
+            self._undo(name)
         self.broker.faults.clear()
         self.broker.restart()
-        self.mark("calm")
 
     async def settle_all(self, sub: str) -> int:
         """Acknowledge what a subscription has got and the application has not settled yet. How many?"""

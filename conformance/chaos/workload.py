@@ -18,6 +18,7 @@ AGAIN_S = 3.0  #: between two tries to open something
 TRIES = 4  #: once nothing disturbs the client
 ROUNDS = 200  #: of settling by hand, where little is delivered at a time
 EVER = 1 << 30  #: messages; nobody has so many
+SCRIPT = "script"  #: the kind of workload that plays a base script of the sweep, see `script`
 LIVE_DRAIN_S = 2.0  #: where time is real, `recover` has waited until the client rests
 MOST_OPEN = 20  #: publishes of one session that wait for their outcomes
 
@@ -53,6 +54,11 @@ class Workload:
     # what a subclass overrides
 
     @classmethod
+    def options(cls, actions: Actions, params: Mapping[str, Any]) -> dict[str, Any]:
+        """Options of the fake."""
+        return actions.options(params)
+
+    @classmethod
     def draw(cls, random: Random, actions: Actions) -> dict[str, Any]:
         """Settings of one run, as plain values; the same random numbers give the same settings."""
         return {}
@@ -62,6 +68,16 @@ class Workload:
 
     async def work(self) -> None:
         """The safety phase: goes on although ops fail. Ops never raise for what the client does."""
+
+    async def phases(self) -> None:
+        """The whole run: safety, then liveness."""
+        await self.begin()
+        self.scene.disturb()
+        await asyncio.gather(self.work(), asyncio.sleep(self.scene.schedule.seconds))
+        await self.scene.heal()
+        await self.recover()
+        await self.drain()
+        await self.finish()
 
     # what it works with
 
@@ -306,11 +322,15 @@ KINDS: dict[str, type[Workload]] = {
 
 def find_workload(name: str) -> type[Workload]:
     """A workload by its kind, or as ``module:Class``. Raises `UsageError` where there is none."""
+    if name == SCRIPT:
+        from conformance.chaos.script import Script
+
+        return Script
     if name in KINDS:
         return KINDS[name]
     module, _, own = name.partition(":")
     if not own:
-        raise UsageError(f"expected one of {', '.join(KINDS)}, or module:Class, got {name!r}")
+        raise UsageError(f"expected one of {', '.join((*KINDS, SCRIPT))}, or module:Class, got {name!r}")
     try:
         found = getattr(import_module(module), own)
     except (ImportError, AttributeError) as error:
