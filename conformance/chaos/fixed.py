@@ -40,11 +40,11 @@ class FixedSeeds(Fixed[Schedule, ChaosCase]):
         self.subject = Subject(protocol, client.name)
 
     async def judged(self, spec: Schedule) -> tuple[ChaosCase, list[Finding]]:
-        case, verdict = await self.subject.judge_live(spec)
-        if verdict.word is Word.INCONCLUSIVE:
-            self.found.unclear += 1
-            return case, []
-        return case, verdict.found
+        case, verdict = await self.subject.judge_live(spec, expected=self.expected)
+        if verdict.word is not Word.INCONCLUSIVE:
+            return case, verdict.found
+        self.found.unclear += 1
+        return case, [one for one in verdict.found if self.expected.cause_of(one, spec)]
 
     def page(self, case: ChaosCase, finding: Finding, news: list[Finding], folder: Path) -> Path:
         verdict = verdict_on(case)

@@ -12,7 +12,7 @@ from conformance.adapters.registry import Client, bundled
 from conformance.campaign import Campaign
 from conformance.chaos.case import ChaosCase
 from conformance.chaos.draw import Setting, draw
-from conformance.chaos.expected import load_shaken
+from conformance.chaos.expected import Shaken, load_shaken
 from conformance.chaos.fixed import FixedSeeds
 from conformance.chaos.run import runner
 from conformance.chaos.schedule import DRAWING_VERSION, Schedule, Step
@@ -53,7 +53,7 @@ class Scripted:
         self.lag_s = lag_s
         self.runs = 0
 
-    async def judge_live(self, schedule: Schedule) -> tuple[ChaosCase, Verdict]:
+    async def judge_live(self, schedule: Schedule, expected: Shaken) -> tuple[ChaosCase, Verdict]:
         self.runs += 1
         mutant = self.mutants[min(self.runs, len(self.mutants)) - 1]
         case = await asyncio.to_thread(_case, mutant, schedule)

@@ -9,6 +9,11 @@ import pytest
 from conformance.chaos.run import runner
 from conformance.chaos.schedule import Schedule, Step
 from conformance.chaos.verdict import Word, verdict_on
+from conformance.invariants.requests import _agree
+from fakebrokers.rabbitmq_stream.codes import Code
+from fakebrokers.rabbitmq_stream.frames import MetadataResponse
+from fakebrokers.rabbitmq_stream.wiretypes import BrokerAddress, StreamMetadata
+from scenarios.rabbitmq_stream.sweep.model import whereabouts
 
 PARAMS: dict[str, Any] = {
     "sessions": 1, "targets": 1, "rate": 5.0, "size": 0, "publishers": 1, "messages": 8, "waits": 1.0,
@@ -93,3 +98,13 @@ def test_the_connection_of_another_session_is_no_reason_to_blame_anybody(
     schedule = Schedule(protocol, workload, params, steps, seconds=seconds, seed=seed)
     verdict = verdict_on(runner(protocol)(schedule))
     assert verdict.word is Word.PASS, verdict
+
+
+def test_the_order_of_replicas_says_nothing() -> None:
+    """They are references to nodes, which a client may look up in the order of the nodes."""
+    nodes = tuple(BrokerAddress(number, "h", number) for number in range(3))
+    stream = StreamMetadata("S", Code.OK, 0, (2, 1))
+    said = whereabouts(MetadataResponse(correlation_id=1, brokers=nodes, streams=(stream,)))
+    row = {"name": "S", "exists": True, "code": 1, "leader": "h:0", "replicas": ["h:1", "h:2"]}
+    assert _agree({"streams": [row]}, said)
+    assert not _agree({"streams": [{**row, "replicas": ["h:1", "h:1"]}]}, said)
