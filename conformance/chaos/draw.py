@@ -54,12 +54,13 @@ def draw(setting: Setting, seed: str) -> Schedule:
     kind = random.choice(setting.workloads or room.actions.kinds)
     if setting.is_remote and kind == "consume":
         kind = "mixed"  # only the client itself can publish what it consumes
-    params = find_workload(kind).draw(random, room.actions)
+    workload = find_workload(kind)
+    params = workload.draw(random, room.actions)
     if kind != SCRIPT:
         params |= room.actions.draw(random, kind)
     lengths = LIVE_SECONDS if setting.is_process else SCRIPT_SECONDS if kind == SCRIPT else SECONDS
     seconds = random.choice(lengths)
-    there = available(setting, room, kind)
+    there = available(setting, room, kind) if workload.bears(room.actions, params) else []
     mix = [name for name in there if random.random() < 0.5]
     steps = []
     for number in range(random.choice(STEPS) if mix else 0):

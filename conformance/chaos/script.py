@@ -35,6 +35,10 @@ class Script(Workload):
         return {"script": base.name, "nodes": base.server.get("nodes", 1)}
 
     @classmethod
+    def bears(cls, actions: Actions, params: Mapping[str, Any]) -> bool:
+        return room_of(actions.protocol).bases[params["script"]].bends
+
+    @classmethod
     def options(cls, actions: Actions, params: Mapping[str, Any]) -> dict[str, Any]:
         return dict(room_of(actions.protocol).bases[params["script"]].server)
 

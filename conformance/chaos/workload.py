@@ -54,6 +54,11 @@ class Workload:
     # what a subclass overrides
 
     @classmethod
+    def bears(cls, actions: Actions, params: Mapping[str, Any]) -> bool:
+        """Whether it makes sense while it is disturbed."""
+        return True
+
+    @classmethod
     def options(cls, actions: Actions, params: Mapping[str, Any]) -> dict[str, Any]:
         """Options of the fake."""
         return actions.options(params)

@@ -24,6 +24,7 @@ def test_only_what_a_script_bears_is_drawn(protocol: str) -> None:
         schedule = draw(Setting(protocol, Realism.ILLEGAL, (SCRIPT,)), str(seed))
         seen.add(schedule.params["script"])
         assert not bases[schedule.params["script"]].costly
+        assert not schedule.steps or bases[schedule.params["script"]].bends
         assert {step.kind for step in schedule.steps} <= {"fault", "act", *NEMESES}
     assert len(seen) > 20
 
