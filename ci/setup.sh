@@ -79,17 +79,21 @@ install_npm_packages() {
 # What a Go adapter is made of, as one text: if it has not changed, neither has the program.
 go_sources() { (cd "$1" && cat go.mod go.sum ./*.go "$OLDPWD"/conformance/adapter/kits/go/*); }
 
-# What the tests of conformance/helpers/go need, and Toxiproxy's command-line client for those of the proxy.
+# What the tests of conformance/helpers/go need, and Toxiproxy with its command-line client for those of the proxy.
 fetch_go_modules() {
     command -v go >/dev/null || return 0
     (cd conformance/helpers/go && go mod download) ||
         echo "cannot fetch the modules of conformance/helpers/go; its tests are left out"
-    [ -x .venv/bin/toxiproxy-cli ] && return 0
-    if GOBIN="$PWD/.venv/bin" go install github.com/Shopify/toxiproxy/v2/cmd/cli@v2.5.0; then
-        mv .venv/bin/cli .venv/bin/toxiproxy-cli
-    else
-        echo "cannot build toxiproxy-cli here; the test that needs it is left out"
-    fi
+    local program version
+    for program in cli@v2.5.0 server@v2.12.0; do
+        IFS=@ read -r program version <<<"$program"
+        [ -x ".venv/bin/toxiproxy-$program" ] && continue
+        if GOBIN="$PWD/.venv/bin" go install "github.com/Shopify/toxiproxy/v2/cmd/$program@$version"; then
+            mv ".venv/bin/$program" ".venv/bin/toxiproxy-$program"
+        else
+            echo "cannot build toxiproxy-$program here; the tests that need it are left out"
+        fi
+    done
 }
 
 build_go_adapters() {

@@ -7,7 +7,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import sys
 import time
@@ -29,16 +28,15 @@ from conformance.pipeline.comparison import load_baseline
 from conformance.printing import console_for_all, plain
 from conformance.reference.registry import protocols
 from conformance.report import write_report
-from conformance.results import Results, Verdict
+from conformance.results import Results, Verdict, with_found
+from conformance.stages import EXPECTATIONS, STAGES, run_stage
 from conformance.suite.conform import CutShort, Order, conform
 from conformance.suite.folder import keep_in, write_folder
 from conformance.suite.load import all_scenarios
-from conformance.sweep.fixed import SPECS, Listed, Swept, run_lists
+from conformance.sweep.fixed import Swept
 from fakebrokers.commands import ExitCode
 from fakebrokers.errors import FakeBrokerError, UsageError
 
-EXPECTATIONS = Path("ci/expectations")
-SWEEPS = EXPECTATIONS / "sweep"  #: for each client a list of specs, and what it is known to violate
 #: Our own clients prove the scenarios; they are judged only when they are named.
 OWN = "reference-"
 
@@ -53,7 +51,7 @@ class Campaign:
         self.seed = seed
         self.console = console
         self.done: list[Results] = []
-        self.swept: list[Swept] = []
+        self.staged: dict[str, list[Swept]] = {}
         self.left_out: list[str] = []
         self.is_refused = False
 
@@ -98,37 +96,23 @@ class Campaign:
         write_folder(results, self.report / f"{results.client}-{protocol}")
         self.console.print("   " + _sentence(results), highlight=False)
 
-    def sweep(self, clients: Sequence[Client]) -> None:
-        """The lists of specs of all clients, side by side; see `conformance.sweep.fixed`."""
-        listed = []
-        for client in clients:
-            if not client.runnable or not (SWEEPS / f"{client.name}{SPECS}").exists():
-                continue
-            try:
-                listed.append(Listed(client, client.protocols[0], SWEEPS, self.report))
-            except UsageError as error:
-                self.is_refused = True
-                self.left_out.append(f"sweep of {client.name}: {error}")
-        if not listed:
-            return
-        self.swept = [each.found for each in listed]
-        self.console.print(
-            "[bold]sweep[/]: generated faults, judged by rules that always hold", highlight=False
-        )
-        begun = time.monotonic()
-        asyncio.run(run_lists(listed))
-        specs = sum(each.specs - each.left_out for each in self.swept)
-        new = sum(len(each.new) for each in self.swept)
-        known = sum(count for each in self.swept for _, count in each.causes)
-        self.console.print(
-            f"   {specs} specs on {len(listed)} clients in {time.monotonic() - begun:.0f} s: "
-            f"{new} new findings, {known} as expected", highlight=False
-        )  # fmt: skip
-        for each in self.swept:
-            for row in each.new:
-                self.console.print(
-                    f"   {each.client}: {row.invariant}: {row.detail} ({row.spec})", markup=False
-                )
+    def run_stages(self, clients: Sequence[Client]) -> None:
+        """The fixed lists of sweep and chaos, see `conformance.stages`."""
+        for stage in STAGES:
+            refused: list[str] = []
+            self.staged[stage.name] = run_stage(stage, clients, self.report, self.console, refused)
+            self.left_out += refused
+            self.is_refused |= bool(refused)  # such as an expectation file of another version
+            self._keep_found(stage.name)
+
+    def _keep_found(self, stage: str) -> None:
+        """Tell what a stage has found in the results of its clients, too."""
+        found = {(each.client, each.protocol): each.told(stage) for each in self.staged[stage]}
+        for number, results in enumerate(self.done):
+            protocol = results.results[0].protocol if results.results else ""
+            if rows := found.get((results.client, protocol)):
+                self.done[number] = with_found(results, rows)
+                write_folder(self.done[number], self.report / f"{results.client}-{protocol}")
 
     def analyze(
         self, master: str | None, baseline: str | None = None, before: Mapping[str, Any] | None = None
@@ -180,7 +164,7 @@ class Campaign:
             self.done,
             analysis=analysis,
             mutants=mutants,
-            swept=self.swept,
+            staged=self.staged,
             note=" ".join(word for word in words if word),
         )
 
@@ -190,7 +174,8 @@ class Campaign:
         if self.is_refused:
             return ExitCode.USAGE
         codes = {results.exit_code for results in self.done}
-        codes |= {ExitCode.HARNESS if each.is_broken else ExitCode.FAILED for each in self.swept if each.new}
+        found = [each for stage in self.staged.values() for each in stage if each.new]
+        codes |= {ExitCode.HARNESS if each.is_broken else ExitCode.FAILED for each in found}
         order = (ExitCode.HARNESS, ExitCode.FAILED, ExitCode.INCONCLUSIVE)
         otherwise = ExitCode.OK if codes else ExitCode.INCONCLUSIVE  # nobody was judged
         return next((code for code in order if code in codes), otherwise)
@@ -273,7 +258,7 @@ def main(
     with interruptible() as told:
         try:
             campaign.run(clients)
-            campaign.sweep(clients)
+            campaign.run_stages(clients)
             analysis = campaign.analyze(master, baseline, before)
             mutants = campaign.prove(clients) if full else None
         except KeyboardInterrupt as cut:

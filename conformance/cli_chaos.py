@@ -54,6 +54,12 @@ EVERY_S = 10.0  #: between two lines of progress where there is no terminal
     "--target", metavar="HOST:PORT", help="A real server, through a proxy that disturbs the client."
 )
 @click.option("--toxiproxy", metavar="URL", help="Disturb it with the Toxiproxy behind this API instead.")
+@click.option(
+    "--expect",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="What it is known to violate.",
+)
 @click.option("--shard", metavar="K/N", help="The K-th of N parts of the seeds.")
 @click.option("-n", "processes", type=click.IntRange(1, 64), help="Runs at once.")
 @click.option(
@@ -78,6 +84,7 @@ def chaos_command(
     contract: str,
     target: str | None,
     toxiproxy: str | None,
+    expect: Path | None,
     shard: str | None,
     processes: int | None,
     report: Path | None,
@@ -89,6 +96,7 @@ def chaos_command(
     Exit code 1: a run failed; 2: no run came to a verdict; 3: the harness itself is broken.
     """
     from conformance.chaos.campaign import Campaign
+    from conformance.chaos.expected import load_shaken
     from conformance.chaos.runs import sharded
 
     if (client is None) == (adapter is None):
@@ -103,6 +111,7 @@ def chaos_command(
         subject,
         setting,
         report,
+        expected=load_shaken(expect, subject.protocol) if expect is not None else None,
         contract=contract,
         keeps_journals=report is not None,
         processes=processes or (4 if subject.is_process else 1),
@@ -319,15 +328,19 @@ def _print(campaign: Campaign, as_json: bool) -> None:
     console.print(
         f"{campaign.runs} runs in {campaign.seconds:.0f} s ({rate:.1f} a second): {words or 'none'}"
     )
+    for cause, count in campaign.causes.items():
+        console.print(f"    known, in {count} runs: {cause}", markup=False)
     for reason in dict.fromkeys(campaign.left.values()):
         count = sum(1 for other in campaign.left.values() if other == reason)
         console.print(f"    no verdict in {count}: {reason}", markup=False)
 
 
 def _exit_code(campaign: Campaign) -> int:
+    from conformance.chaos.campaign import KNOWN
+
     words: dict[str, Any] = campaign.words
     if words.get("harness error"):
         return ExitCode.HARNESS
     if words.get("fail"):
         return ExitCode.FAILED
-    return 0 if words.get("pass") else ExitCode.INCONCLUSIVE
+    return 0 if words.get("pass") or words.get(KNOWN) else ExitCode.INCONCLUSIVE

@@ -167,6 +167,9 @@ def decide(
     complete = all(run.complete for run in runs)
     executed = executed_share(rows.values())
     code, reasons = _verdict(rows, findings, complete, executed, required, strict)
+    if new := sum(row.new for run in runs for row in run.found):
+        code = code if code is ExitCode.HARNESS else ExitCode.FAILED
+        reasons.append(f"sweep and chaos have found what nobody expected, {new} times")
     return Decision(
         client=runs[0].client,
         client_version=runs[0].client_version,

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
 import msgspec
 
+from fakebrokers.commands import ExitCode
 from fakebrokers.errors import UsageError
 
 RESULTS_VERSION = 1
@@ -140,6 +141,31 @@ class Result(msgspec.Struct, frozen=True):
         return self.id, self.protocol, self.variant
 
 
+class Found(msgspec.Struct, frozen=True):
+    """What a stage of the main job has found besides the scenarios: a violated rule.
+
+    Attributes:
+        stage: ``sweep`` or ``chaos``.
+        name: The invariant or anomaly.
+        detail: What happened, one sentence.
+        spec: What was run, in words.
+        cause: The root cause in the expectation file; empty if it is news.
+        count: How many runs have shown it, of how many.
+        new: Whether it counts: nobody knows it, and most runs have shown it.
+        page: Its page, from the folder of the report; empty for what is known.
+    """
+
+    stage: str
+    name: str
+    detail: str
+    spec: str
+    cause: str = ""
+    count: int = 1
+    runs: int = 1
+    new: bool = False
+    page: str = ""
+
+
 class Results(msgspec.Struct, frozen=True):
     """One run of one client.
 
@@ -154,6 +180,7 @@ class Results(msgspec.Struct, frozen=True):
         expected: Name of the expectation file; empty if there was none.
         complete: Whether everything was run that had been asked for; False of a run that was cut short, and
             of one that has not ended yet.
+        found: What stages of the main job have found besides.
     """
 
     client: str
@@ -170,6 +197,17 @@ class Results(msgspec.Struct, frozen=True):
     reasons: tuple[str, ...] = ()
     target: str = ""
     expected: str = ""
+    found: tuple[Found, ...] = ()
+
+
+def with_found(results: Results, found: Sequence[Found]) -> Results:
+    """The results with what a stage has found; news of it are a failure, unless something worse has been."""
+    new = [row for row in found if row.new]
+    code, reasons = results.exit_code, results.reasons
+    if new:
+        code = code if code in (ExitCode.HARNESS, ExitCode.USAGE) else int(ExitCode.FAILED)
+        reasons = (*reasons, f"{new[0].stage} has found what nobody expected, {len(new)} times")
+    return msgspec.structs.replace(results, found=(*results.found, *found), exit_code=code, reasons=reasons)
 
 
 def summarize(results: Iterable[Result]) -> dict[str, int]:

@@ -54,7 +54,7 @@ def real_bus(transporter: str) -> Iterator[str]:
         command = SERVERS[transporter](port, Path(folder))
         with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
             try:
-                _wait_for(port, command[0])
+                wait_for(port, command[0])
                 yield f"{transporter}://{HOST}:{port}"
             finally:
                 process.terminate()
@@ -66,7 +66,7 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def _wait_for(port: int, program: str) -> None:
+def wait_for(port: int, program: str) -> None:
     deadline = time.monotonic() + START_S
     while True:
         try:

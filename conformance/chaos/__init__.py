@@ -7,7 +7,7 @@ is there (the drain), so that "nobody ever got it" means something.
 
     schedule   what a run is, as plain values
     actions    what a protocol gives: how to publish, consume and ask in ops of the adapter protocol
-    workload   what the application does: publish, consume, ask, or all of it
+    workload   what the application does: publish, consume, ask, or all of it; `script`: a base of the sweep
     scene      what a workload works with, and the steps that disturb it
     effects    faults at frames, as rows of a fault plan, drawn for a protocol's wires
     acts       acts of the sweep at frames, with parameters that are drawn where they take place
@@ -18,7 +18,9 @@ is there (the drain), so that "nobody ever got it" means something.
     history    the journal of a run, and what its contract promises
     verdict    all invariants and all checkers on one run
     shrink     the smallest schedule that still fails; `replay` and `page`: how it is written down
+    live       the same where time is real; `expected`: what is known of a client
     campaign   many seeds, in `runs` side by side; `corpus`: those that failed before
+    fixed      a few seeds on many clients side by side, for a pipeline
 
 How a protocol joins: a package ``scenarios/<protocol>/chaos`` with a module ``actions.py`` that has
 ``ACTIONS``, an instance of a subclass of `actions.Actions`, and, where it has some of its own, ``NEMESES``, a

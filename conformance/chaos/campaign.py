@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -13,6 +14,8 @@ import msgspec
 from conformance.chaos.case import ChaosCase
 from conformance.chaos.corpus import Corpus
 from conformance.chaos.draw import Setting, draw
+from conformance.chaos.expected import Shaken
+from conformance.chaos.live import Shrunk, shrink_all
 from conformance.chaos.page import write_page
 from conformance.chaos.replay import replay_of
 from conformance.chaos.runs import Outcome, Wanted, outcomes
@@ -24,8 +27,8 @@ from conformance.chaos.verdict import Verdict, Word, verdict_on
 FOLDER = Path(".fakebrokers") / "chaos"
 JOURNAL = "journal"
 SHRUNK_MAX = 10  #: kinds of failures that are shrunk; more of them are one defect seen from many sides
-LIVE_EVALUATIONS_MAX = 2  #: runs of a child process take real time
-LIVE_SHRINK_S = 60.0  #: after which no further failure of a child process is shrunk
+LIVE_SHRINK_S = 240.0  #: for all failures of a child process, which take real time
+KNOWN = "known"  #: how a run has ended that shows nothing but what is expected
 
 
 class Failed(msgspec.Struct):
@@ -52,6 +55,7 @@ class Campaign:
 
     Args:
         folder: For replay files and the corpus; by default one of this client below the working directory.
+        expected: What it is known to violate.
         contract: What has to hold of deliveries; "" for what the faults leave of the protocol's word.
         keeps_journals: Whether the journals of all runs are kept in the folder, for ``analyze``.
         processes: How many runs at once.
@@ -59,6 +63,7 @@ class Campaign:
     Attributes:
         words: How many runs have ended how.
         left: Runs without a verdict, by seed, with the reason.
+        causes: What is known, by root cause: how many runs have shown it.
     """
 
     def __init__(
@@ -67,6 +72,7 @@ class Campaign:
         setting: Setting,
         folder: Path | None = None,
         *,
+        expected: Shaken | None = None,
         contract: str = "",
         keeps_journals: bool = False,
         processes: int = 1,
@@ -75,6 +81,7 @@ class Campaign:
         self.setting = setting
         parts = (subject.name or "adapter", subject.protocol, subject.mutant)
         self.folder = folder or FOLDER / "-".join(part for part in parts if part)
+        self.expected = expected or Shaken(version=1, client=subject.name)
         self.contract = contract
         self.processes = processes
         self.journals = self.folder / JOURNAL if keeps_journals else None
@@ -83,6 +90,7 @@ class Campaign:
         self.seconds = 0.0
         self.words: dict[str, int] = {}
         self.left: dict[str, str] = {}
+        self.causes: dict[str, int] = {}
         self.failed: list[Failed] = []
         self._outcomes: list[Outcome] = []
 
@@ -121,7 +129,14 @@ class Campaign:
 
     def _take(self, outcome: Outcome) -> None:
         self.runs += 1
-        self.words[outcome.word] = self.words.get(outcome.word, 0) + 1
+        word = outcome.word
+        if word == Word.FAIL:
+            schedule = draw(self.setting, outcome.seed)
+            for cause in dict.fromkeys(self._causes(outcome.verdict, schedule).values()):
+                self.causes[cause] = self.causes.get(cause, 0) + 1
+            outcome = msgspec.structs.replace(outcome, verdict=self._news(outcome.verdict, schedule))
+            word = outcome.word if outcome.word == Word.FAIL else KNOWN
+        self.words[word] = self.words.get(word, 0) + 1
         if outcome.word == Word.FAIL:
             self._outcomes.append(outcome)
             self.corpus.add(self.setting, outcome.seed)
@@ -129,6 +144,15 @@ class Campaign:
             self.corpus.drop(self.setting, outcome.seed)
         if outcome.reason:
             self.left[outcome.seed] = outcome.reason
+
+    def _causes(self, verdict: Verdict, schedule: Schedule) -> dict[str, str]:
+        """What is known of the findings of a run: the root cause of each, by name."""
+        causes = {one.name: self.expected.cause_of(one, schedule) for one in verdict.found}
+        return {name: cause for name, cause in causes.items() if cause}
+
+    def _news(self, verdict: Verdict, schedule: Schedule) -> Verdict:
+        """What no expectation is about."""
+        return verdict.without(self._causes(verdict, schedule))
 
     # what failed
 
@@ -140,78 +164,66 @@ class Campaign:
         """
         self.corpus.save()
         interrupt: KeyboardInterrupt | None = None
-        shrunk: set[str] = set()
-        begun = time.monotonic()
-        for outcome in sorted(self._outcomes, key=lambda one: (one.names[0], len(one.seed), one.seed)):
-            first = outcome.names[0]
-            late = self.subject.is_process and time.monotonic() - begun > LIVE_SHRINK_S
-            if shrinks and not late and first not in shrunk and len(shrunk) < SHRUNK_MAX:
-                shrunk.add(first)
-                try:
-                    self._keep(outcome, *self._shrunk(first, draw(self.setting, outcome.seed)))
-                except KeyboardInterrupt as error:
-                    interrupt, shrinks = error, False
-                else:
-                    continue
-            self._keep_as_it_was(outcome)
+        ordered = sorted(self._outcomes, key=lambda one: (one.names[0], len(one.seed), one.seed))
+        shrunk: dict[str, Shrunk] = {}
+        try:
+            for outcome, found in self._shrink(_some_of_each_kind(ordered, self._each)) if shrinks else ():
+                if found is not None and found.verdict.fails:  # in real time a run may go another way
+                    shrunk[outcome.seed] = found
+        except KeyboardInterrupt as error:
+            interrupt = error
+        for outcome in ordered:
+            if outcome.seed in shrunk:
+                case, verdict, steady = shrunk[outcome.seed]
+                self._keep(outcome, case, verdict, steady)
+                write_page(case, verdict, self.failed[-1].path)
+            else:
+                case = ChaosCase(draw(self.setting, outcome.seed), [])
+                case.digest = outcome.digest
+                self._keep(outcome, case, outcome.verdict, None)
         if interrupt is not None:
             raise interrupt
 
-    def _shrunk(self, name: str, schedule: Schedule) -> tuple[ChaosCase, Verdict, bool]:
-        """A run of the smallest schedule on which the same is found, and whether it is found twice more."""
+    @property
+    def _each(self) -> int:
+        """Failures of a kind that are shrunk: in real time the first one may not come again."""
+        return 2 if self.subject.is_process else 1
 
-        def verdict_of(one: Schedule) -> tuple[ChaosCase, Verdict]:
+    def _shrink(self, chosen: list[Outcome]) -> Iterator[tuple[Outcome, Shrunk | None]]:
+        """A run of the smallest schedule on which the same is found, and whether it is found twice more."""
+        if not self.subject.is_process:
+            for outcome in chosen:
+                yield outcome, self._shrunk(outcome)
+            return
+
+        async def judged(schedule: Schedule) -> tuple[ChaosCase, Verdict]:
+            case, verdict = await self.subject.judge_live(schedule, self.contract)
+            return case, self._news(verdict, schedule)
+
+        wishes = [(draw(self.setting, outcome.seed), outcome.names[0]) for outcome in chosen]
+        found = asyncio.run(shrink_all(wishes, judged, self.processes, LIVE_SHRINK_S))
+        yield from zip(chosen, found, strict=True)
+
+    def _shrunk(self, outcome: Outcome) -> Shrunk:
+        def judged(one: Schedule) -> tuple[ChaosCase, Verdict]:
             case = self.subject.run(one, self.contract)
-            return case, verdict_on(case)
+            return case, self._news(verdict_on(case), one)
 
         def fails(one: Schedule) -> bool:
-            _, verdict = verdict_of(one)
-            return verdict.word is Word.FAIL and name in verdict.names
+            _, verdict = judged(one)
+            return verdict.fails and outcome.names[0] in verdict.names
 
-        most = {"most": LIVE_EVALUATIONS_MAX} if self.subject.is_process else {}
-        smallest = shrinking(fails, **most).smallest(schedule)
+        smallest = shrinking(fails).smallest(draw(self.setting, outcome.seed))
         steady = all(fails(smallest) for _ in range(2))
-        return *verdict_of(smallest), steady
+        return Shrunk(*judged(smallest), steady)
 
-    def _keep(self, outcome: Outcome, case: ChaosCase, verdict: Verdict, steady: bool) -> None:
-        if verdict.word is not Word.FAIL:  # in real time a run may go another way
-            self._keep_as_it_was(outcome)
-            return
+    def _keep(self, outcome: Outcome, case: ChaosCase, verdict: Verdict, steady: bool | None) -> None:
+        """Write a failure down."""
         subject = self.subject
         found = replay_of(subject.name, subject.mutant, case, verdict, contract=self.contract)
         path = found.write(self.folder)
-        write_page(case, verdict, path)
-        self.failed.append(
-            Failed(
-                outcome.seed,
-                list(found.anomalies),
-                path,
-                len(case.schedule.steps),
-                steady,
-                found.about,
-                found.anomalies,
-            )
-        )
-
-    def _keep_as_it_was(self, outcome: Outcome) -> None:
-        schedule = draw(self.setting, outcome.seed)
-        case = ChaosCase(schedule, [])
-        case.digest = outcome.digest
-        found = replay_of(
-            self.subject.name, self.subject.mutant, case, outcome.verdict, contract=self.contract
-        )
-        path = found.write(self.folder)
-        self.failed.append(
-            Failed(
-                outcome.seed,
-                outcome.names,
-                path,
-                len(schedule.steps),
-                None,
-                found.about,
-                found.anomalies,
-            )
-        )
+        names, steps = list(found.anomalies), len(case.schedule.steps)
+        self.failed.append(Failed(outcome.seed, names, path, steps, steady, found.about, found.anomalies))
 
     def document(self) -> dict[str, Any]:
         """What ``fakebrokers chaos --json`` prints."""
@@ -232,7 +244,16 @@ class Campaign:
             "engine": self.subject.engine,
             "verdicts": self.words,
             "without_verdict": self.left,
+            "causes": self.causes,
         }
+
+
+def _some_of_each_kind(outcomes: Iterable[Outcome], each: int) -> list[Outcome]:
+    """The first few of each kind, by what was found first."""
+    kinds: dict[str, list[Outcome]] = {}
+    for outcome in outcomes:
+        kinds.setdefault(outcome.names[0], []).append(outcome)
+    return [outcome for some in list(kinds.values())[:SHRUNK_MAX] for outcome in some[:each]]
 
 
 def _unique(seeds: Iterable[str]) -> Iterator[str]:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from conformance.chaos.acts import ACT
 from conformance.chaos.effects import BY_NAME
-from conformance.chaos.scene import FAULT, Band
-from conformance.chaos.schedule import Schedule, Step
+from conformance.chaos.scene import Band
+from conformance.chaos.schedule import ACT, FAULT, Schedule, Step
 from conformance.sweep import room as sweep_room
 from conformance.sweep.acts import ACTS
 from conformance.sweep.case import Case
@@ -39,7 +38,7 @@ class ChaosCase(Case):
     """
 
     def __init__(self, schedule: Schedule, rows: list[Row]) -> None:
-        spec = Spec(schedule.protocol, f"chaos {schedule.workload}")
+        spec = Spec(schedule.protocol, schedule.params.get("script", f"chaos {schedule.workload}"))
         super().__init__(spec, sweep_room.room_of(schedule.protocol), rows, [], ())
         self.schedule = schedule
         self.bands: list[Band] = []
@@ -57,7 +56,4 @@ class ChaosCase(Case):
 def _lies(step: Step) -> bool:
     if step.kind == ACT:
         return ACTS[step.args["act"]].lies
-    if step.kind != FAULT:
-        return False
-    effects = step.args["effect"]
-    return any(each["type"] in LYING for each in (effects if isinstance(effects, list) else [effects]))
+    return step.kind == FAULT and any(word in LYING for word in step.words)

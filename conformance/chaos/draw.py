@@ -10,13 +10,13 @@ from collections.abc import Sequence
 from random import Random
 from typing import NamedTuple
 
-from conformance.chaos.acts import ACT, REALISM
+from conformance.chaos.acts import REALISM
 from conformance.chaos.effects import BY_NAME, TEMPLATES, draw_fault, draw_match, places_of
 from conformance.chaos.room import Room, room_of
-from conformance.chaos.scene import FAULT
-from conformance.chaos.schedule import Schedule, Step
+from conformance.chaos.schedule import ACT, FAULT, Schedule, Step
+from conformance.chaos.script import NEMESES, SCRIPT_S, SCRIPT_SECONDS
 from conformance.chaos.toxics import TOXIC
-from conformance.chaos.workload import find_workload
+from conformance.chaos.workload import SCRIPT, find_workload
 from fakebrokers.faults import Realism
 from fakebrokers.protocol import find_protocol
 
@@ -54,9 +54,14 @@ def draw(setting: Setting, seed: str) -> Schedule:
     kind = random.choice(setting.workloads or room.actions.kinds)
     if setting.is_remote and kind == "consume":
         kind = "mixed"  # only the client itself can publish what it consumes
-    params = {**find_workload(kind).draw(random, room.actions), **room.actions.draw(random, kind)}
-    seconds = random.choice(LIVE_SECONDS if setting.is_process else SECONDS)
-    mix = [name for name in available(setting, room) if random.random() < 0.5]
+    workload = find_workload(kind)
+    params = workload.draw(random, room.actions)
+    if kind != SCRIPT:
+        params |= room.actions.draw(random, kind)
+    lengths = LIVE_SECONDS if setting.is_process else SCRIPT_SECONDS if kind == SCRIPT else SECONDS
+    seconds = random.choice(lengths)
+    there = available(setting, room, kind) if workload.bears(room.actions, params) else []
+    mix = [name for name in there if random.random() < 0.5]
     steps = []
     for number in range(random.choice(STEPS) if mix else 0):
         step = _step(setting, room, mix, kind, params, seconds, number, random)
@@ -73,8 +78,8 @@ def draw(setting: Setting, seed: str) -> Schedule:
     )
 
 
-def available(setting: Setting, room: Room) -> list[str]:
-    """The effects and nemeses that a schedule may have, in a stable order."""
+def available(setting: Setting, room: Room, kind: str = "") -> list[str]:
+    """The effects and nemeses that a schedule of a workload may have, in a stable order."""
     if setting.is_toxic:
         return [f"nemesis {name}" for name in TOXIC if not setting.nemeses or name in setting.nemeses]
     order = list(Realism)
@@ -94,6 +99,7 @@ def available(setting: Setting, room: Room) -> list[str]:
         if order.index(one.realism) <= worst
         and (setting.is_process or not one.needs_process)
         and not (setting.is_remote and one.needs_broker)
+        and (kind != SCRIPT or one.name in NEMESES)
     ]
     wanted = setting.nemeses
     return [name for name in names if not wanted or name.rpartition(" ")[2] in wanted]
@@ -114,6 +120,8 @@ def _step(
     there = places_of(protocol, kind, room.actions.also)
     at_s = round(random.uniform(0, seconds * 0.8), 2)
     for_s = min(random.choice(LENGTHS_S), seconds)
+    if kind == SCRIPT:
+        at_s, for_s = random.choice((0.0, at_s)), max(for_s, random.choice((0.0, SCRIPT_S)))
     for _ in range(TRIES):
         group, _, own = random.choice(mix).rpartition(" ")
         if group == "nemesis":

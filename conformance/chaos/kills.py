@@ -10,9 +10,11 @@ from conformance.chaos.draw import Setting, draw
 from conformance.chaos.run import runner
 from conformance.chaos.schedule import Schedule
 from conformance.chaos.verdict import Word, verdict_on
+from conformance.chaos.workload import SCRIPT
 from conformance.sweep.kills import Kill
 from fakebrokers.faults import Realism
 
+SCRIPTS = 3  #: for each mixture
 REALISM = (Realism.ENVIRONMENT, Realism.ILLEGAL)
 
 
@@ -34,9 +36,14 @@ def kill(protocol: str, name: str, tag: str, seconds: float, parent: int = 0) ->
 
 
 def _schedules(protocol: str) -> Iterator[Schedule]:
-    """Both kinds of realism in turn: what only a broken broker does shows other defects than a network."""
+    """Both kinds of realism in turn: what only a broken broker does shows other defects than a network.
+
+    And a mixture and three scripts in turn: these are over sooner, and there are more of them.
+    """
     number = 0
     while True:
         number += 1
         for realism in REALISM:
             yield draw(Setting(protocol, realism), f"kill {number}")
+            for part in range(SCRIPTS):
+                yield draw(Setting(protocol, realism, (SCRIPT,)), f"kill {number} {part}")

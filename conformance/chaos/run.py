@@ -14,6 +14,7 @@ from typing import Any
 from uuid import uuid4
 
 from conformance.adapter.base import Adapter
+from conformance.adapter.contract import Contract
 from conformance.adapter.kit import AdapterBase
 from conformance.chaos.case import ChaosCase
 from conformance.chaos.history import digest_of, open_journal, write_history
@@ -22,8 +23,9 @@ from conformance.chaos.room import Room, room_of
 from conformance.chaos.scene import Scene
 from conformance.chaos.schedule import Schedule
 from conformance.chaos.toxics import TOXIC, Toxics
-from conformance.chaos.workload import Workload, find_workload
-from conformance.sweep.run import Stuck, Taped, alarm_after, client_of, place_on_tape
+from conformance.chaos.workload import find_workload
+from conformance.sweep.pace import Pace, RealPace
+from conformance.sweep.run import Stuck, Taped, alarm_after, client_of, last_words, place_on_tape
 from conformance.sweep.tape import Tape
 from conformance.sweep.told import Heard
 from fakebrokers.core import memory, virtual
@@ -115,13 +117,15 @@ async def play(
     case.is_remote = bool(target)
     await adapter.start()
     looked = await adapter.call("stats")
+    case.contract = Contract(adapter.hello)
     case.rest = looked.value if looked.ok else {}
     tape.rows.clear()
     broker.start()
     try:
         nemeses = dict(room.nemeses if toxics is None else TOXIC)
         suffix = f"-{uuid4().hex[:8]}" if target else ""
-        scene = Scene(broker, adapter, tape, schedule, nemeses, longest_s, suffix=suffix)
+        pace = Pace() if in_memory else _real_pace(adapter, case, tape, longest_s)
+        scene = Scene(broker, adapter, tape, schedule, nemeses, pace, suffix=suffix)
         scene.toxics = toxics
         await _through(scene, room, case)
     finally:
@@ -131,6 +135,7 @@ async def play(
             await asyncio.to_thread(toxics.close)
         case.events = [Heard(event) for event in adapter.events]
         case.violations = list(adapter.violations)
+        case.last_words = "" if adapter.alive else last_words(adapter.stderr())
         rows = len(tape.rows)
         await adapter.kill()
         del tape.rows[rows:]
@@ -140,6 +145,14 @@ async def play(
     case.log = journal.log() if folder is None else read_run(folder, journal.run)
     place_on_tape(case, case.ops)
     return case
+
+
+def _real_pace(adapter: Adapter, case: ChaosCase, tape: Tape, longest_s: float) -> Pace:
+    """Pauses that end as soon as the client rests."""
+    model = case.room.model
+    counts = not (model.unseen_connections or model.connects_late)
+    disturbs = [step.name for step in case.schedule.steps]
+    return RealPace(tape, disturbs, counts, lambda: adapter.alive, longest_s)
 
 
 def _trouble_of(broker: Any) -> str:
@@ -154,7 +167,7 @@ def _server(schedule: Schedule, room: Room, in_memory: bool, upstream: str) -> A
     """The fake; or a proxy in front of what listens upstream."""
     if upstream:
         return Proxy(upstream, protocol=schedule.protocol)
-    options = room.actions.options(schedule.params)
+    options = find_workload(schedule.workload).options(room.actions, schedule.params)
     return find_protocol(schedule.protocol).load()(memory=in_memory, **options)
 
 
@@ -165,7 +178,7 @@ async def _through(scene: Scene, room: Room, case: ChaosCase) -> None:
     if room.actions.forgets and schedule.params.get("consumers"):
         scene.notes["forgets"] = True
     try:
-        await asyncio.wait_for(_phases(scene, workload), LONGEST_S)
+        await asyncio.wait_for(workload.phases(), LONGEST_S)
         for done in scene.ops:
             done.result = await done.call
     except Exception as error:
@@ -185,17 +198,6 @@ def _met(case: ChaosCase) -> set[str]:
         for row in case.rows
         if row.what == "accept" and any(band["begin_s"] <= row.t <= band["end_s"] for band in case.bands)
     }
-
-
-async def _phases(scene: Scene, workload: Workload) -> None:
-    """Safety, then liveness."""
-    await workload.begin()
-    scene.disturb()
-    await asyncio.gather(workload.work(), asyncio.sleep(scene.schedule.seconds))
-    await scene.heal()
-    await workload.recover()
-    await workload.drain()
-    await workload.finish()
 
 
 def runner(protocol: str, mutant: str = "") -> Callable[[Schedule], ChaosCase]:

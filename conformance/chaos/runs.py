@@ -19,7 +19,6 @@ from typing import NamedTuple
 
 import msgspec
 
-from conformance.chaos.case import ChaosCase
 from conformance.chaos.draw import Setting, draw
 from conformance.chaos.subject import Subject
 from conformance.chaos.verdict import Verdict, verdict_on
@@ -53,11 +52,6 @@ class Outcome(msgspec.Struct):
         return self.verdict.reason
 
 
-def outcome_of(case: ChaosCase, seconds: float) -> Outcome:
-    """Judge a run."""
-    return Outcome(case.schedule.seed, verdict_on(case), case.digest, seconds)
-
-
 class Wanted(NamedTuple):
     """How seeds are run.
 
@@ -83,7 +77,7 @@ class Wanted(NamedTuple):
         """Run the schedule of a seed. Blocks."""
         begun = time.monotonic()
         case = subject.run(draw(self.setting, seed), self.contract, self.folder)
-        return outcome_of(case, time.monotonic() - begun)
+        return Outcome(seed, verdict_on(case), case.digest, time.monotonic() - begun)
 
 
 def outcomes(subject: Subject, seeds: Iterator[str], wanted: Wanted) -> Iterator[Outcome]:
@@ -193,8 +187,10 @@ class _Side:
                 return
             begun = time.monotonic()
             schedule = draw(self._wanted.setting, seed)
-            case = await self._subject.run_live(schedule, self._wanted.contract, self._wanted.folder)
-            self.found.put(outcome_of(case, time.monotonic() - begun))
+            case, verdict = await self._subject.judge_live(
+                schedule, self._wanted.contract, self._wanted.folder
+            )
+            self.found.put(Outcome(seed, verdict, case.digest, time.monotonic() - begun))
 
     async def _cancel_when_stopped(self, tasks: list[asyncio.Task[None]]) -> None:
         while not self._stopped.is_set():

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from conformance.adapter.base import Adapter
 from conformance.chaos.acts import DrawnAct
-from conformance.chaos.schedule import Schedule, Step
+from conformance.chaos.schedule import FAULT, Schedule, Step
 from conformance.sweep.bases import RETRIES, Stage
 from conformance.sweep.pace import Pace
 from conformance.sweep.room import room_of
@@ -29,9 +29,6 @@ async def _nothing() -> None:
     """There is nothing to make."""
 
 
-FAULT = "fault"  #: the kind of a step that is a row of a fault plan
-
-
 class Band(dict[str, Any]):
     """A step that took place: ``name kind about begin_s end_s``, and what acts ``did``."""
 
@@ -41,7 +38,7 @@ class Scene(Stage):
 
     Args:
         nemeses: By name, those that the schedule may have.
-        longest_s: What a pause takes at most where time is real.
+        pace: How long its pauses last.
         suffix: Of all targets at a real server, where other runs leave theirs behind; "" at a fake.
 
     Attributes:
@@ -59,27 +56,32 @@ class Scene(Stage):
         tape: Tape,
         schedule: Schedule,
         nemeses: dict[str, Nemesis],
-        longest_s: float = math.inf,
+        pace: Pace,
         *,
         suffix: str = "",
     ) -> None:
-        super().__init__(broker, adapter, tape, pace=Pace(longest_s))
+        super().__init__(broker, adapter, tape, pace=pace)
         self.suffix = suffix
         self.toxics: Any = None
         self.schedule = schedule
         self.random = Random(f"{schedule.seed}/workload")
         self.bands: list[Band] = []
         self.memo: dict[Any, Any] = {}
-        self.is_real_time = longest_s < math.inf
         self._nemeses = nemeses
         self._steps: list[asyncio.Task[None]] = []
         self._is_healed = False
+        self._standing: dict[str, tuple[Step, Band]] = {}
         self.remake: Callable[[], Awaitable[None]] = _nothing
 
     @property
     def is_remote(self) -> bool:
         """Whether `broker` is a proxy in front of a real server: it can be disturbed, and asked nothing."""
         return bool(self.suffix)
+
+    @property
+    def is_real_time(self) -> bool:
+        """Whether pauses are cut short."""
+        return self._pace.longest_s < math.inf
 
     def own(self, target: str) -> str:
         """The name of a target in this run."""
@@ -101,6 +103,7 @@ class Scene(Stage):
         band["did"] = did
         nemesis = self._nemeses.get(step.kind)
         self.killed.update(self.broker.engine.connections)
+        self._standing[step.name] = step, band
         try:
             if nemesis is None:
                 self.broker.faults.add(self._fault_of(step, did))
@@ -108,12 +111,19 @@ class Scene(Stage):
             else:
                 await nemesis.act(self, step)
         finally:
-            if nemesis is None:
-                self.broker.faults.remove(step.name)
-            else:
-                nemesis.heal(self, step)
-            self.killed.update(self.broker.engine.connections)
-            band["end_s"] = self.now
+            self._undo(step.name)
+
+    def _undo(self, name: str) -> None:
+        """A step is over: once, whether its time is, or that of all of them."""
+        if name not in self._standing:
+            return
+        step, band = self._standing.pop(name)
+        band["end_s"] = self.now
+        if step.kind in self._nemeses:
+            self._nemeses[step.kind].heal(self, step)
+        elif name in self.broker.faults.names:  # a script may have cleared them all
+            self.broker.faults.remove(name)
+        self.killed.update(self.broker.engine.connections)
 
     def _fault_of(self, step: Step, did: list[str]) -> Fault:
         """The fault of a step of the kind `FAULT` or `ACT`."""
@@ -126,17 +136,27 @@ class Scene(Stage):
 
     async def heal(self) -> None:
         """The end of the safety phase: nothing disturbs the client from here on, and the broker stands."""
-        if self._is_healed:
-            return
-        self._is_healed = True
-        for task in self._steps:
-            task.cancel()
+        if not self._is_healed:
+            self._end_steps()
+            self.mark("calm")
         for outcome in await asyncio.gather(*self._steps, return_exceptions=True):
             if isinstance(outcome, Exception):
                 raise outcome
+
+    def calm(self) -> None:
+        """The same, as the scripts of the sweep say it."""
+        if not self._is_healed:
+            self._end_steps()
+        super().calm()
+
+    def _end_steps(self) -> None:
+        self._is_healed = True
+        for task in self._steps:
+            task.cancel()
+        for name in list(self._standing):
+            self._undo(name)
         self.broker.faults.clear()
         self.broker.restart()
-        self.mark("calm")
 
     async def settle_all(self, sub: str) -> int:
         """Acknowledge what a subscription has got and the application has not settled yet. How many?"""
@@ -157,7 +177,8 @@ class Scene(Stage):
         """
         result: Result | None = None
         own = self.endpoint if isinstance(self.endpoint, dict) else [self.endpoint]
-        self.notes.setdefault("reconnects", options.get("auto_reconnect", True))
+        can = self.adapter.hello.can("auto_reconnect")
+        self.notes.setdefault("reconnects", can and options.get("auto_reconnect", True))
         for attempt in range(RETRIES):
             if attempt:
                 await self.sleep(2.0)

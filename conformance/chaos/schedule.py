@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import msgspec
+
+from conformance.sweep.specs import PLAIN
+
+FAULT = "fault"  #: the kind of a step that is a row of a fault plan
+ACT = "act"  #: and of one that is an act of the sweep
 
 #: Of schedules with other rules of drawing: the same seed promises the same schedule within one version.
 DRAWING_VERSION = 1
@@ -29,6 +34,17 @@ class Step(msgspec.Struct, frozen=True, omit_defaults=True):
     for_s: float
     args: Mapping[str, Any] = {}
     name: str = ""
+
+    @property
+    def words(self) -> Iterator[str]:
+        """What is done: the nemesis, the act, or the types of the effects."""
+        if self.kind == ACT:
+            yield self.args["act"]
+        elif self.kind == FAULT:
+            effects = self.args["effect"]
+            yield from (each["type"] for each in (effects if isinstance(effects, list) else [effects]))
+        else:
+            yield self.kind
 
     def __str__(self) -> str:
         said = ", ".join(f"{name} {_short(value)}" for name, value in self.args.items() if name != "name")
@@ -61,6 +77,16 @@ class Schedule(msgspec.Struct, frozen=True, omit_defaults=True):
     def plan_seed(self) -> int:
         """The seed of the fake's fault plan."""
         return number_of(self.seed)
+
+    @property
+    def base(self) -> str:
+        """What the application does, in the word that expectations use."""
+        return self.workload
+
+    @property
+    def acts(self) -> list[str]:
+        """What is done, in the words that expectations use; ``plain`` where nothing is."""
+        return [word for step in self.steps for word in step.words] or [PLAIN]
 
     @property
     def about(self) -> str:

@@ -6,22 +6,26 @@ import asyncio
 from collections.abc import Callable
 from pathlib import Path
 
-from conformance.adapter.base import Adapter, AdapterFailed
+from conformance.adapter.base import AdapterFailed
 from conformance.adapter.kit import AdapterBase
 from conformance.adapters import registry
 from conformance.chaos.case import ChaosCase
 from conformance.chaos.run import play, run
 from conformance.chaos.schedule import Schedule
+from conformance.chaos.verdict import Verdict, Word, verdict_on
 from conformance.mutants.registry import find_mutant
 from conformance.reference.registry import command as reference_command
 from conformance.suite.lag import LagMeter
 from conformance.sweep.campaign import REFERENCE
-from conformance.sweep.children import SLACK_S, TapedProcess
+from conformance.sweep.children import SLACK_S, TapedProcess, by_its_clock
+from conformance.sweep.expected import Expected
 from conformance.sweep.run import client_of
 from conformance.sweep.tape import Tape
 
 PAUSE_S = 6.0  #: what a pause takes at most in real time; the back-off of most clients is shorter
 LONGEST_S = 240.0  #: that a run in real time may take
+
+TRIES = 3  #: of a run that comes to no verdict because the harness stands still
 
 IN_PROCESS, PROCESS, PROXY, TOXIPROXY = "in-process", "process", "proxy", "toxiproxy"
 
@@ -55,7 +59,7 @@ class Subject:
         self.target = target
         self.toxiproxy = toxiproxy
         self.made: type[AdapterBase] | None = None
-        self._make: Callable[[Tape], Adapter] | None = None
+        self._make: Callable[[Tape], TapedProcess] | None = None
         if name in (REFERENCE, f"{REFERENCE}-{protocol}") and target:
             chosen = find_mutant(protocol, mutant).command if mutant else reference_command(protocol)
             self._make = lambda tape: TapedProcess(chosen, protocol, None, tape)
@@ -89,12 +93,33 @@ class Subject:
             return run(self.made, schedule, contract=contract, folder=folder, client=self.name)
         return asyncio.run(self.run_live(schedule, contract, folder))
 
+    async def judge_live(
+        self,
+        schedule: Schedule,
+        contract: str = "",
+        folder: Path | None = None,
+        expected: Expected | None = None,
+    ) -> tuple[ChaosCase, Verdict]:
+        """As `run_live`, judged; again where the harness stood still and nobody can say why it failed.
+
+        Args:
+            expected: What needs no other run, because it is known.
+        """
+        known = expected or Expected(version=1, client=self.name)
+        for _ in range(TRIES):
+            case = await self.run_live(schedule, contract, folder)
+            verdict = await asyncio.to_thread(verdict_on, case)  # the other runs go on
+            if verdict.word is not Word.INCONCLUSIVE or not known.news(verdict.found, schedule):
+                break
+        return case, verdict
+
     async def run_live(self, schedule: Schedule, contract: str = "", folder: Path | None = None) -> ChaosCase:
         """Run one schedule against a process, in real time."""
         assert self._make is not None
         tape = Tape(asyncio.get_running_loop().time)
+        adapter = self._make(tape)
         work = play(
-            self._make(tape),
+            adapter,
             schedule,
             tape,
             in_memory=False,
@@ -108,6 +133,7 @@ class Subject:
         async with LagMeter() as meter:
             try:
                 case = await asyncio.wait_for(work, LONGEST_S)
+                by_its_clock(case, adapter.said)
             except (AdapterFailed, TimeoutError) as error:
                 case = ChaosCase(schedule, tape.rows)
                 case.harness = f"the adapter: {error!r}"

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from enum import StrEnum
 
 import msgspec
 
 from conformance.chaos.case import ChaosCase
+from conformance.chaos.workload import SCRIPT
 from conformance.checkers import Anomaly, check
 from conformance.invariants import Finding, judge
-from conformance.invariants.registry import HARNESS
+from conformance.invariants.registry import ALIVE, HARNESS
 
 SILENT = ("connect", "state", "stats", "close")  #: ops that show nothing of a broker
 LAG_S = 0.5  #: the harness standing still for longer explains whatever has to do with time
@@ -39,21 +41,37 @@ class Verdict(msgspec.Struct, frozen=True):
     reason: str = ""
 
     @property
+    def fails(self) -> bool:
+        """Whether it is a failure of the client."""
+        return self.word is Word.FAIL
+
+    @property
+    def found(self) -> list[Finding]:
+        """What was found, invariants and anomalies alike, the first of each name."""
+        found: dict[str, Finding] = {}
+        for finding in self.findings:
+            found.setdefault(finding.name, finding)
+        for anomaly in self.anomalies:
+            text = " ".join(part for part in (anomaly.key, anomaly.value, anomaly.detail) if part)
+            found.setdefault(anomaly.name, Finding(anomaly.name, text))
+        return list(found.values())
+
+    @property
     def names(self) -> list[str]:
         """What was found, each name once, in a stable order."""
-        found = [finding.name for finding in self.findings] + [anomaly.name for anomaly in self.anomalies]
-        return list(dict.fromkeys(found))
+        return [finding.name for finding in self.found]
 
     @property
     def sentences(self) -> dict[str, str]:
         """By name, what happened: the first of each."""
-        found: dict[str, str] = {}
-        for finding in self.findings:
-            found.setdefault(finding.name, finding.detail)
-        for anomaly in self.anomalies:
-            text = " ".join(part for part in (anomaly.key, anomaly.value, anomaly.detail) if part)
-            found.setdefault(anomaly.name, text)
-        return found
+        return {finding.name: finding.detail for finding in self.found}
+
+    def without(self, names: Collection[str]) -> Verdict:
+        """What is left of it where these findings are known; a pass if nothing is."""
+        findings = tuple(one for one in self.findings if one.name not in names)
+        anomalies = tuple(one for one in self.anomalies if one.name not in names)
+        left = self.word is not Word.FAIL or findings or anomalies
+        return Verdict(self.word if left else Word.PASS, findings, anomalies, self.reason)
 
 
 def verdict_on(case: ChaosCase) -> Verdict:
@@ -63,7 +81,9 @@ def verdict_on(case: ChaosCase) -> Verdict:
     if broken:
         return Verdict(Word.HARNESS_ERROR, findings, reason=broken[0].detail)
     unknown = sorted({done.op for done in case.ops if done.result and done.result.word == "unsupported"})
-    anomalies = tuple(one for one in check(case.log) if not one.allowed) if case.log is not None else ()
+    is_gone = any(finding.name == ALIVE for finding in findings)
+    judged = not is_gone and case.schedule.workload != SCRIPT  # whose messages may be equal
+    anomalies = tuple(one for one in check(case.log) if not one.allowed) if judged and case.log else ()
     if findings or anomalies:
         if case.lag_s > LAG_S:
             reason = f"the harness stood still for {case.lag_s:.1f} s"

@@ -18,6 +18,8 @@ AGAIN_S = 3.0  #: between two tries to open something
 TRIES = 4  #: once nothing disturbs the client
 ROUNDS = 200  #: of settling by hand, where little is delivered at a time
 EVER = 1 << 30  #: messages; nobody has so many
+SCRIPT = "script"  #: the kind of workload that plays a base script of the sweep, see `script`
+LIVE_DRAIN_S = 2.0  #: where time is real, `recover` has waited until the client rests
 MOST_OPEN = 20  #: publishes of one session that wait for their outcomes
 
 
@@ -52,6 +54,16 @@ class Workload:
     # what a subclass overrides
 
     @classmethod
+    def bears(cls, actions: Actions, params: Mapping[str, Any]) -> bool:
+        """Whether it makes sense while it is disturbed."""
+        return True
+
+    @classmethod
+    def options(cls, actions: Actions, params: Mapping[str, Any]) -> dict[str, Any]:
+        """Options of the fake."""
+        return actions.options(params)
+
+    @classmethod
     def draw(cls, random: Random, actions: Actions) -> dict[str, Any]:
         """Settings of one run, as plain values; the same random numbers give the same settings."""
         return {}
@@ -61,6 +73,16 @@ class Workload:
 
     async def work(self) -> None:
         """The safety phase: goes on although ops fail. Ops never raise for what the client does."""
+
+    async def phases(self) -> None:
+        """The whole run: safety, then liveness."""
+        await self.begin()
+        self.scene.disturb()
+        await asyncio.gather(self.work(), asyncio.sleep(self.scene.schedule.seconds))
+        await self.scene.heal()
+        await self.recover()
+        await self.drain()
+        await self.finish()
 
     # what it works with
 
@@ -148,7 +170,8 @@ class Workload:
             if not sum([await self.actions.settle(self.scene, sub) for sub in self.consumers]):
                 break
             await self.scene.sleep(self.actions.settled_s)  # what is settled makes room for more
-        self.scene.mark("subscribed")
+        if self.consumers:
+            self.scene.mark("subscribed")
 
     async def _all_there(self) -> bool:
         there = [await self._joined(name) for name in self.sessions]
@@ -162,7 +185,8 @@ class Workload:
 
     async def drain(self) -> None:
         """Consumers get all that is there: what has not come behind this never will."""
-        waits = [self.scene.adapter.wait_messages(sub, EVER, self.actions.drain_s) for sub in self.consumers]
+        within_s = LIVE_DRAIN_S if self.scene.is_real_time else self.actions.drain_s
+        waits = [self.scene.adapter.wait_messages(sub, EVER, within_s) for sub in self.consumers]
         await asyncio.gather(*waits)
 
     async def finish(self) -> None:
@@ -303,11 +327,15 @@ KINDS: dict[str, type[Workload]] = {
 
 def find_workload(name: str) -> type[Workload]:
     """A workload by its kind, or as ``module:Class``. Raises `UsageError` where there is none."""
+    if name == SCRIPT:
+        from conformance.chaos.script import Script
+
+        return Script
     if name in KINDS:
         return KINDS[name]
     module, _, own = name.partition(":")
     if not own:
-        raise UsageError(f"expected one of {', '.join(KINDS)}, or module:Class, got {name!r}")
+        raise UsageError(f"expected one of {', '.join((*KINDS, SCRIPT))}, or module:Class, got {name!r}")
     try:
         found = getattr(import_module(module), own)
     except (ImportError, AttributeError) as error:

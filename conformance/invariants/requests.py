@@ -313,6 +313,8 @@ def _sound(case: Case, begun: Moment, ended: Moment) -> bool:
     gone = [conn for conn in conns if conn not in serving]
     if gone and not case.reconnects:
         return False
+    if len(serving) < case.notes.get("sessions", 1):
+        return False  # it may be another session's connection that stands
     return since is not None and all(conn.ended is not None and conn.ended < since for conn in gone)
 
 

@@ -23,6 +23,8 @@ from conformance.results import Results, Verdict
 if TYPE_CHECKING:
     from conformance.sweep.fixed import Swept
 
+NO_STAGES: Mapping[str, Sequence[Swept]] = {}
+
 _CODE = re.compile(r"`([^`]+)`")
 
 
@@ -32,7 +34,7 @@ def write_report(
     *,
     analysis: Mapping[str, Any] | None = None,
     mutants: Mapping[str, Any] | None = None,
-    swept: Sequence[Swept] = (),
+    staged: Mapping[str, Sequence[Swept]] = NO_STAGES,
     note: str = "",
 ) -> Path:
     """Write ``index.html`` into `out`; returns its path.
@@ -42,7 +44,7 @@ def write_report(
         analysis: The content of ``analysis.json``.
         mutants: What ``fakebrokers mutants --json`` printed, for the coverage of requirements; without it
             the report says what the project's tests prove.
-        swept: What the sweep has found of each client; their pages stand in `out`.
+        staged: What sweep and chaos have found of each client, by stage; their pages stand in `out`.
         note: A plain word at the top, such as what could not run here.
 
     Raises:
@@ -51,7 +53,7 @@ def write_report(
     out.mkdir(parents=True, exist_ok=True)
     path = out / "index.html"
     draft = path.with_suffix(".html.tmp")
-    text = render(build(runs, analysis, mutants), note, out, swept)
+    text = render(build(runs, analysis, mutants), note, out, staged)
     draft.write_text(text, encoding="utf-8", errors="replace")
     os.replace(draft, path)
     return path
@@ -62,7 +64,12 @@ def words(text: str) -> Markup:
     return Markup(_CODE.sub(r"<code>\1</code>", str(escape(text))))
 
 
-def render(page: Page, note: str = "", out: Path | None = None, swept: Sequence[Swept] = ()) -> str:
+def render(
+    page: Page,
+    note: str = "",
+    out: Path | None = None,
+    staged: Mapping[str, Sequence[Swept]] = NO_STAGES,
+) -> str:
     """The whole file. Everything that came from a client is escaped.
 
     Args:
@@ -94,10 +101,11 @@ def render(page: Page, note: str = "", out: Path | None = None, swept: Sequence[
 
     anchors = {row.scenario.key: row.anchor for row in page.rows}
     titles = {row.scenario.key: row.scenario.title for row in page.rows}
+    stages = {name: found for name, found in staged.items() if found}
     return environment.get_template("index.html.j2").render(
         page=page,
         note=note,
-        swept=swept,
+        stages=stages,
         comparison=compared(page.analysis, anchors),
         faults=by_fault(page.analysis, anchors, titles),
         style=inline("style.css", "tables.css"),

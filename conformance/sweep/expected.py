@@ -17,19 +17,32 @@ to base scripts.
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Collection, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Literal
+from typing import Literal, Protocol, TypeVar
 
 import msgspec
 
 from conformance.invariants import INVARIANTS, Finding
 from conformance.sweep.acts import ACTS
 from conformance.sweep.asides import ASIDES, HURRIED
-from conformance.sweep.specs import ORDER, PLAIN, Spec
+from conformance.sweep.specs import ORDER, PLAIN
 from fakebrokers.errors import UsageError
 
 EXPECTED_VERSION = 1
+
+
+class Disturbed(Protocol):
+    """A run that was disturbed, in the words of these files: a spec of the sweep, a schedule of chaos."""
+
+    @property
+    def base(self) -> str:
+        """What the application does."""
+
+    @property
+    def acts(self) -> Sequence[str]:
+        """What is done to it."""
 
 
 class Known(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -47,7 +60,12 @@ class Known(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     bases: tuple[str, ...] = ("*",)
     detail: str = "*"
 
-    def fits(self, finding: Finding, spec: Spec) -> bool:
+    @property
+    def is_general(self) -> bool:
+        """Whether it holds whatever is done."""
+        return self.acts == self.bases == ("*",)
+
+    def fits(self, finding: Finding, spec: Disturbed) -> bool:
         """Whether a finding is of this root cause."""
         return (
             fnmatchcase(finding.name, self.invariant)
@@ -65,25 +83,40 @@ class Expected(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     client_version: str = ""
     known: tuple[Known, ...] = ()
 
-    def news(self, findings: list[Finding], spec: Spec) -> list[Finding]:
+    def news(self, findings: list[Finding], spec: Disturbed) -> list[Finding]:
         """The findings that no row is about."""
         return [one for one in findings if not self.cause_of(one, spec)]
 
-    def cause_of(self, finding: Finding, spec: Spec) -> str:
+    def cause_of(self, finding: Finding, spec: Disturbed) -> str:
         """The root cause of a finding; "" if no row is about it."""
         return next((row.cause for row in self.known if row.fits(finding, spec)), "")
 
 
+E = TypeVar("E", bound=Expected)
+
+
 def load_expected(path: Path) -> Expected:
     """Read a file. Raises `UsageError` where something is wrong in it."""
+    words = (*ACTS, PLAIN, ORDER, *(f"aside-{what}" for what in (*ASIDES, HURRIED)))
+    return read_expected(path, Expected, {each.name for each in INVARIANTS.values()}, words)
+
+
+def read_expected(path: Path, kind: type[E], names: Collection[str], words: Collection[str]) -> E:
+    """Read a file of any kind.
+
+    Args:
+        names: Of what can be found.
+        words: Of what can be done.
+
+    Raises:
+        UsageError: Something is wrong in it.
+    """
     try:
-        found = msgspec.convert(tomllib.loads(path.read_text()), Expected)
+        found = msgspec.convert(tomllib.loads(path.read_text()), kind)
     except (OSError, tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
         raise UsageError(f"{path}: {error}") from None
     if found.version != EXPECTED_VERSION:
         raise UsageError(f"{path}: expected version {EXPECTED_VERSION}, got {found.version}")
-    words = (*ACTS, PLAIN, ORDER, *(f"aside-{what}" for what in (*ASIDES, HURRIED)))
-    names = {each.name for each in INVARIANTS.values()}
     for row in found.known:
         if not any(fnmatchcase(name, row.invariant) for name in names):
             raise UsageError(f"{path}: there is no invariant {row.invariant!r}")

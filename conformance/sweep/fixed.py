@@ -11,18 +11,21 @@ from __future__ import annotations
 
 import asyncio
 import time
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Generic, TypeVar
 
 import msgspec
 
 from conformance.adapters.registry import Client
 from conformance.invariants import HARNESS, Finding, judge
+from conformance.results import Found
 from conformance.sweep.acts import ACTS
 from conformance.sweep.case import Case
 from conformance.sweep.children import TRIES, Child
-from conformance.sweep.expected import Expected, load_expected
+from conformance.sweep.expected import Disturbed, Expected, load_expected
 from conformance.sweep.page import write_page
 from conformance.sweep.replay import replay_of
 from conformance.sweep.room import room_of
@@ -32,6 +35,9 @@ from fakebrokers.errors import UsageError
 LANES = 20  #: runs side by side, of all clients; they wait most of the time
 LONGEST_S = 240.0  #: no further run is begun behind that
 SPECS, EXPECTED = ".specs", ".toml"
+
+S = TypeVar("S", bound=Disturbed)
+C = TypeVar("C", bound=Case)
 
 
 class Row(msgspec.Struct, kw_only=True):
@@ -62,6 +68,7 @@ class Swept(msgspec.Struct, kw_only=True):
 
     Attributes:
         left_out: Specs for which no time was left.
+        unclear: Runs that have come to no verdict.
     """
 
     client: str
@@ -69,6 +76,7 @@ class Swept(msgspec.Struct, kw_only=True):
     protocol: str
     specs: int
     left_out: int = 0
+    unclear: int = 0
     rows: list[Row] = []
 
     @property
@@ -85,6 +93,23 @@ class Swept(msgspec.Struct, kw_only=True):
     def causes(self) -> list[tuple[str, int]]:
         """Root causes that are known, with how many specs have shown them."""
         return Counter(row.cause for row in self.rows if row.cause).most_common()
+
+    def told(self, stage: str) -> list[Found]:
+        """The rows for ``results.json``."""
+        return [
+            Found(
+                stage=stage,
+                name=row.invariant,
+                detail=row.detail,
+                spec=row.spec,
+                cause=row.cause,
+                count=row.count,
+                runs=row.runs,
+                new=row.is_new,
+                page=row.page,
+            )
+            for row in self.rows
+        ]
 
     @property
     def is_broken(self) -> bool:
@@ -112,35 +137,49 @@ def save_specs(path: Path, specs: Sequence[Spec]) -> None:
     path.write_text("".join(f"{to_json(spec)}\n" for spec in specs))
 
 
-class Listed:
+class Fixed(ABC, Generic[S, C]):
     """One client with its list and its expectations.
 
     Args:
-        folder: Holds both, by the client's name. Raises `UsageError` if they are of another version.
+        specs: The list: specs of the sweep, or schedules of chaos.
         out: Of the report; pages are written into a folder of it.
+
+    Raises:
+        UsageError: The expectations are about another version of the client.
     """
 
-    def __init__(self, client: Client, protocol: str, folder: Path, out: Path) -> None:
+    def __init__(
+        self, client: Client, protocol: str, specs: Sequence[S], expected: Expected, out: Path
+    ) -> None:
         self.name = client.name
-        self.child = Child.of(protocol, client.command, client.env)
-        self.specs = load_specs(folder / f"{client.name}{SPECS}", protocol)
-        known = folder / f"{client.name}{EXPECTED}"
-        self.expected = load_expected(known) if known.exists() else Expected(version=1, client=client.name)
+        self.specs = specs
+        self.expected = expected
         version = client.version or ""
-        if self.expected.client_version not in ("", version):
-            raise UsageError(f"{known} is about version {self.expected.client_version}, here is {version}")
-        self.found = Swept(client=client.name, version=version, protocol=protocol, specs=len(self.specs))
+        if expected.client_version not in ("", version):
+            raise UsageError(
+                f"what is known of {client.name} is about version {expected.client_version}, "
+                f"here is {version}"
+            )
+        self.found = Swept(client=client.name, version=version, protocol=protocol, specs=len(specs))
         self._out = out
 
-    async def run(self, spec: Spec) -> None:
+    @abstractmethod
+    async def judged(self, spec: S) -> tuple[C, list[Finding]]:
+        """Run and judge; no findings where there is no verdict."""
+
+    @abstractmethod
+    def page(self, case: C, finding: Finding, news: list[Finding], folder: Path) -> Path:
+        """Write the page of a finding into a folder of the report."""
+
+    async def run(self, spec: S) -> None:
         """Run a spec; again if it violates what nobody knows."""
-        case = await self.child.run(spec)
-        news = self._sort(case)
+        first, findings = await self.judged(spec)
+        news = self._sort(findings, spec)
         seen = Counter(finding.name for finding in news)
-        runs, first = 1, case
+        runs = 1
         while news and runs < TRIES and 2 * max(seen.values()) <= TRIES:
-            case = await self.child.run(spec)
-            seen.update(finding.name for finding in self.expected.news(judge(case), spec))
+            _, findings = await self.judged(spec)
+            seen.update(finding.name for finding in self.expected.news(findings, spec))
             runs += 1
         for finding in news:
             row = Row(
@@ -149,30 +188,49 @@ class Listed:
                 spec=str(spec),
                 count=seen[finding.name],
                 runs=runs,
-                page=self._page(first, finding, news),
+                page=str(self.page(first, finding, news, self._out).relative_to(self._out)),
             )
             self.found.rows.append(row)
 
-    def _sort(self, case: Case) -> list[Finding]:
+    def _sort(self, findings: Sequence[Finding], spec: S) -> list[Finding]:
         """Keep what is known; returns the rest."""
         news = []
-        for finding in judge(case):
-            cause = self.expected.cause_of(finding, case.spec)
+        for finding in findings:
+            cause = self.expected.cause_of(finding, spec)
             if cause:
-                row = Row(invariant=finding.name, detail=finding.detail, spec=str(case.spec), cause=cause)
+                row = Row(invariant=finding.name, detail=finding.detail, spec=str(spec), cause=cause)
                 self.found.rows.append(row)
             else:
                 news.append(finding)
         return news
 
-    def _page(self, case: Case, finding: Finding, news: list[Finding]) -> str:
+
+class Listed(Fixed[Spec, Case]):
+    """One client with its list of specs.
+
+    Args:
+        folder: Holds both, by the client's name. Raises `UsageError` if they are of another version.
+        out: See `Fixed`.
+    """
+
+    def __init__(self, client: Client, protocol: str, folder: Path, out: Path) -> None:
+        known = folder / f"{client.name}{EXPECTED}"
+        expected = load_expected(known) if known.exists() else Expected(version=1, client=client.name)
+        specs = load_specs(folder / f"{client.name}{SPECS}", protocol)
+        super().__init__(client, protocol, specs, expected, out)
+        self.child = Child.of(protocol, client.command, client.env)
+
+    async def judged(self, spec: Spec) -> tuple[Case, list[Finding]]:
+        case = await self.child.run(spec)
+        return case, judge(case)
+
+    def page(self, case: Case, finding: Finding, news: list[Finding], folder: Path) -> Path:
         findings = sorted(news, key=lambda one: one.name != finding.name)
-        folder = self._out / "sweep" / self.name
-        path = replay_of(self.name, "", case, findings).write(folder)
-        return str(write_page(case, findings, path).relative_to(self._out))
+        path = replay_of(self.name, "", case, findings).write(folder / "sweep" / self.name)
+        return write_page(case, findings, path)
 
 
-async def run_lists(clients: Sequence[Listed], lanes: int = LANES, longest_s: float = LONGEST_S) -> None:
+async def run_lists(clients: Sequence[Fixed[S, C]], lanes: int = LANES, longest_s: float = LONGEST_S) -> None:
     """Run the lists of all clients, a spec of each in turn."""
     end_s = time.monotonic() + longest_s
     waiting = _in_turn(clients)
@@ -187,7 +245,7 @@ async def run_lists(clients: Sequence[Listed], lanes: int = LANES, longest_s: fl
     await asyncio.gather(*(worker() for _ in range(lanes)))
 
 
-def _in_turn(clients: Sequence[Listed]) -> Iterator[tuple[Listed, Spec]]:
+def _in_turn(clients: Sequence[Fixed[S, C]]) -> Iterator[tuple[Fixed[S, C], S]]:
     for number in range(max((len(client.specs) for client in clients), default=0)):
         for client in clients:
             if number < len(client.specs):

@@ -1,4 +1,4 @@
-"""Toxiproxy's own Python client controls our proxies."""
+"""Toxiproxy's own Python client controls our proxies as it controls those of a real Toxiproxy."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import socket
 import time
 from collections.abc import Iterator
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -13,15 +14,15 @@ toxiproxy = pytest.importorskip(
     "toxiproxy", reason="missing: toxiproxy-python (pip install toxiproxy-python)"
 )
 
-from fakebrokers.proxy.api import ToxiproxyApi  # noqa: E402
+from tests.real_toxiproxy import TOXIPROXIES  # noqa: E402
 from tests.toy import Toy  # noqa: E402
 
 
-@pytest.fixture
-def driver() -> Iterator[Any]:
-    with ToxiproxyApi() as api:
+@pytest.fixture(params=TOXIPROXIES)
+def driver(request: pytest.FixtureRequest) -> Iterator[Any]:
+    with TOXIPROXIES[request.param]() as url:
         driver = toxiproxy.Toxiproxy()
-        driver.update_api_consumer(api.host, api.port)
+        driver.update_api_consumer(urlsplit(url).hostname, urlsplit(url).port)
         yield driver
 
 

@@ -50,9 +50,9 @@ class HttpConnection(asyncio.Protocol):
         self.wire.write(request)
         try:
             response = await self._answer
-        finally:
-            if not self._answer.done() or self._answer.cancelled() or self._answer.exception():
-                self.abort()
+        except BaseException:  # also where it is cancelled in the turn in which the response has come
+            self.abort()
+            raise
         self._answer = None
         if not self.is_reusable(response, self._reader.rest):
             self.abort()

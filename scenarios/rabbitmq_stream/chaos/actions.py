@@ -10,6 +10,7 @@ from conformance.adapter.base import Call
 from conformance.chaos.actions import Actions
 from conformance.chaos.scene import Scene
 from conformance.sweep.bases import text
+from scenarios.rabbitmq_stream.sweep._shared import record
 
 
 class StreamActions(Actions):
@@ -59,7 +60,7 @@ class StreamActions(Actions):
 
     def put(self, scene: Scene, target: str, body: str) -> None:
         if target in scene.broker.stream_names:
-            scene.broker.publish(target, [body.encode()])
+            scene.broker.publish(target, [record(scene, body)])
 
     def ask(self, scene: Scene, session: str, number: int) -> Call:
         own = f"{session}-{number}"  # two sessions never ask the same: answers could not be told apart

@@ -76,7 +76,7 @@ def whereabouts(answer: MetadataResponse) -> dict[str, Any]:
             "exists": entry.code == Code.OK,
             "code": entry.code,
             "leader": nodes.get(entry.leader),
-            "replicas": [nodes.get(reference) for reference in entry.replicas],
+            "replicas": AnyOrder(nodes.get(reference) for reference in entry.replicas),
         }
         for entry in answer.streams
     ]

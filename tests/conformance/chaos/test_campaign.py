@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from conformance.chaos.draw import Setting, draw
 from conformance.chaos.runs import sharded
 from conformance.chaos.subject import Subject
 from conformance.checkers import check
+from conformance.cli_analyze import analyze_journals
 from conformance.mutants.registry import find_mutant
 from fakebrokers.cli import main
 from fakebrokers.journal.reader import read_run, runs_in
@@ -61,14 +63,49 @@ def test_shards_share_the_seeds_without_a_rest() -> None:
     assert not set(parts[0]) & set(parts[1])
 
 
-def test_two_shards_judged_together_give_the_anomalies_of_one_run(tmp_path: Path) -> None:
-    whole = campaign(tmp_path / "whole", MUTANT, keeps_journals=True)
-    whole.go(SEEDS[:4])
+@pytest.fixture(scope="module")
+def parted(tmp_path_factory: pytest.TempPathFactory) -> list[list[Path]]:
+    """The folder of one campaign, and those of its two shards."""
+    top = tmp_path_factory.mktemp("parted")
+    campaign(top / "whole", MUTANT, keeps_journals=True).go(SEEDS[:4])
     for number in (1, 2):
-        part = campaign(tmp_path / f"part{number}", MUTANT, keeps_journals=True)
+        part = campaign(top / f"part{number}", MUTANT, keeps_journals=True)
         part.go(sharded(iter(SEEDS[:4]), (number, 2)))
-    assert _anomalies(tmp_path / "whole")
-    assert _anomalies(tmp_path / "part1", tmp_path / "part2") == _anomalies(tmp_path / "whole")
+    return [[top / "whole"], [top / "part1", top / "part2"]]
+
+
+def test_two_shards_judged_together_give_the_anomalies_of_one_run(parted: list[list[Path]]) -> None:
+    whole, parts = parted
+    assert _anomalies(*whole)
+    assert _anomalies(*parts) == _anomalies(*whole)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+@pytest.mark.filterwarnings("ignore")  # PySpark leaves sockets to the garbage collector
+@pytest.mark.parametrize("engine", ["local", "spark"])
+def test_shards_are_analysed_as_one_run(parted: list[list[Path]], tmp_path: Path, engine: str) -> None:
+    pytest.importorskip("pyarrow", reason="missing: pyarrow (pip install pyarrow)")
+    import pyarrow.parquet as pq
+
+    master = None
+    if engine == "spark":
+        pytest.importorskip("pyspark", reason="missing: pyspark (pip install pyspark)")
+        if shutil.which("java") is None:
+            pytest.skip("missing: java (apt-get install openjdk-17-jre-headless)")
+        master = "local[2]"
+    told = []
+    for number, folders in enumerate(parted):
+        copies = [tmp_path / f"{number}-{folder.name}" for folder in folders]
+        for folder, copy in zip(folders, copies, strict=True):
+            shutil.copytree(folder / "journal", copy / "journal")
+        out = tmp_path / f"out{number}"
+        summary = analyze_journals(copies, out, engine=engine, master=master)
+        rows = pq.read_table(out / "anomalies.parquet").select(["name", "key", "value"]).to_pylist()
+        told.append((summary["runs"], summary["anomalies"], sorted(map(str, rows))))
+    assert told[0][0] == 4
+    assert told[0][1]
+    assert told[0] == told[1]
 
 
 def _anomalies(*folders: Path) -> list[tuple[str, str, str]]:

@@ -4,9 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from conformance.chaos.run import runner
 from conformance.chaos.schedule import Schedule, Step
 from conformance.chaos.verdict import Word, verdict_on
+from conformance.invariants.requests import _agree
+from fakebrokers.rabbitmq_stream.codes import Code
+from fakebrokers.rabbitmq_stream.frames import MetadataResponse
+from fakebrokers.rabbitmq_stream.wiretypes import BrokerAddress, StreamMetadata
+from scenarios.rabbitmq_stream.sweep.model import whereabouts
 
 PARAMS: dict[str, Any] = {
     "sessions": 1, "targets": 1, "rate": 5.0, "size": 0, "publishers": 1, "messages": 8, "waits": 1.0,
@@ -42,3 +49,62 @@ def test_a_post_that_waited_for_its_connection_has_no_second_time_out() -> None:
     assert late
     assert all(done.ended is not None and done.ended.t - done.begun.t < done.timeout_s + 0.1 for done in late)
     assert verdict_on(case).word is Word.PASS, verdict_on(case)
+
+
+def test_a_response_in_the_turn_of_the_time_out_leaves_no_connection() -> None:
+    late = {
+        "match": {"direction": "out", "role": "response", "first": 1},
+        "effect": {"type": "latency", "seconds": 2.0},
+    }
+    params = {
+        "sessions": 1, "targets": 1, "rate": 100.0, "size": 0, "requests": 2, "limit": 20, "acks": False,
+    }  # fmt: skip
+    step = Step("fault", 0.0, 3.0, late, "step1")
+    case = runner("narconi")(Schedule("narconi", "request", params, (step,), seconds=3.0, seed="187"))
+    [asked] = [done for done in case.ops if done.op == "narc.ensure_queue"]
+    assert asked.result is not None
+    assert asked.result.word == "timeout"
+    assert verdict_on(case).word is Word.PASS, verdict_on(case)
+
+
+@pytest.mark.parametrize(
+    ("protocol", "workload", "more", "steps", "seed", "seconds"),
+    [
+        (
+            "rabbitmq-stream",
+            "mixed",
+            {"messages": 1, "consumers": 1, "puts": 1, "heartbeat_s": 5, "credit": 2, "requests": 10},
+            (
+                Step("crash", 0.74, 3.0, {"how": "fin"}, "step5"),
+                Step("crash", 0.0, 0.01, {"how": "rst"}, "step1"),
+            ),
+            "196",
+            0.94,
+        ),
+        (
+            "blazingmq",
+            "request",
+            {"publishers": 0, "window": 1, "settles": "auto", "requests": 20},
+            (Step("crash", 0.17, 3.0, {"how": "rst"}, "step2"),),
+            "567",
+            0.79,
+        ),
+    ],
+)  # fmt: skip
+def test_the_connection_of_another_session_is_no_reason_to_blame_anybody(
+    protocol: str, workload: str, more: dict[str, Any], steps: tuple[Step, ...], seed: str, seconds: float
+) -> None:
+    params = {**PARAMS, "sessions": 2, "rate": 2.0, "sleep_ms": 0, **more}
+    schedule = Schedule(protocol, workload, params, steps, seconds=seconds, seed=seed)
+    verdict = verdict_on(runner(protocol)(schedule))
+    assert verdict.word is Word.PASS, verdict
+
+
+def test_the_order_of_replicas_says_nothing() -> None:
+    """They are references to nodes, which a client may look up in the order of the nodes."""
+    nodes = tuple(BrokerAddress(number, "h", number) for number in range(3))
+    stream = StreamMetadata("S", Code.OK, 0, (2, 1))
+    said = whereabouts(MetadataResponse(correlation_id=1, brokers=nodes, streams=(stream,)))
+    row = {"name": "S", "exists": True, "code": 1, "leader": "h:0", "replicas": ["h:1", "h:2"]}
+    assert _agree({"streams": [row]}, said)
+    assert not _agree({"streams": [{**row, "replicas": ["h:1", "h:1"]}]}, said)

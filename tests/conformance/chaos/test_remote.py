@@ -8,6 +8,7 @@ from random import Random
 import pytest
 
 from conformance.chaos import subject as subjects
+from conformance.chaos import workload
 from conformance.chaos.campaign import Campaign
 from conformance.chaos.draw import Setting, available, draw
 from conformance.chaos.room import room_of
@@ -15,9 +16,10 @@ from conformance.chaos.schedule import Schedule, Step
 from conformance.chaos.subject import Subject
 from conformance.chaos.toxics import TOXIC
 from conformance.chaos.verdict import Word, verdict_on
+from conformance.sweep import pace
 from fakebrokers.cli import main
 from fakebrokers.protocol import find_protocol
-from fakebrokers.proxy.api import ToxiproxyApi
+from tests.real_toxiproxy import TOXIPROXIES
 
 PARAMS = {
     "sessions": 1, "targets": 1, "rate": 50.0, "size": 0, "publishers": 1, "messages": 10, "waits": 1.0,
@@ -29,6 +31,8 @@ PARAMS = {
 def _brief(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pauses in real time are short: the server is near."""
     monkeypatch.setattr(subjects, "PAUSE_S", 0.4)
+    monkeypatch.setattr(pace, "LONG_S", 0.4)
+    monkeypatch.setattr(workload, "LIVE_DRAIN_S", 0.4)
 
 
 @pytest.mark.waits
@@ -70,13 +74,13 @@ def test_the_document_says_that_it_was_a_proxy(tmp_path: Path) -> None:
 
 
 @pytest.mark.waits
-@pytest.mark.parametrize("name", ["slow-link", "crash"])
-def test_a_toxic_takes_place_and_is_taken_out(name: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("toxiproxy", TOXIPROXIES)
+@pytest.mark.parametrize("name", list(TOXIC))
+def test_a_toxic_takes_place_and_is_taken_out(name: str, toxiproxy: str, tmp_path: Path) -> None:
     args = TOXIC[name].draw(Random(1), PARAMS, find_protocol("narconi").wires[0])
     assert args is not None
     schedule = Schedule("narconi", "mixed", PARAMS, (Step(name, 0.1, 0.3, args, "step1"),), seconds=0.6)
-    with find_protocol("narconi").load()() as server, ToxiproxyApi() as api:
-        url = f"http://{api.host}:{api.port}"
+    with find_protocol("narconi").load()() as server, TOXIPROXIES[toxiproxy]() as url:
         subject = Subject("narconi", "reference", target=f"127.0.0.1:{server.port}", toxiproxy=url)
         case = subject.run(schedule, "", tmp_path)
     assert verdict_on(case).word is Word.PASS, verdict_on(case)

@@ -13,8 +13,8 @@ from conformance.chaos.draw import Setting, draw
 from conformance.chaos.page import page, write_page
 from conformance.chaos.replay import ChaosReplay, is_chaos, load, replay, replay_of, shrunk
 from conformance.chaos.run import runner
-from conformance.chaos.schedule import Schedule, Step
-from conformance.chaos.shrink import candidates
+from conformance.chaos.schedule import Schedule, Step, to_json
+from conformance.chaos.shrink import candidates, shrinking
 from conformance.chaos.subject import Subject
 from conformance.chaos.verdict import verdict_on
 from fakebrokers.cli import main
@@ -148,3 +148,16 @@ def test_a_campaign_writes_down_what_replays(tmp_path: Path) -> None:
     assert failed.faults == 1
     assert failed.path.with_suffix("").with_suffix(".html").exists()
     assert command(["replay", str(failed.path)]) == 1
+
+
+def test_the_same_seed_gives_the_same_verdict_and_the_same_smallest_schedule_twenty_times() -> None:
+    """Whatever has run before in the process."""
+    go = runner(PROTOCOL, MUTANT)
+    seen = set()
+    for _ in range(20):
+        case = go(draw(SETTING, SEED))
+        verdict = verdict_on(case)
+        names = set(verdict.names)
+        smallest = shrinking(lambda one, names=names: bool(names.intersection(verdict_on(go(one)).names)), 5)
+        seen.add((case.digest, str(verdict), to_json(smallest.smallest(case.schedule))))
+    assert len(seen) == 1

@@ -149,12 +149,13 @@ def test_the_report_shows_what_is_new_and_what_is_known(tmp_path: Path) -> None:
     )
     known = fixed.Row(invariant="lives", detail="gone", spec="plain: no fault", cause="an assertion fails")
     swept = Swept(client="toy", version="1.0", protocol=PROTOCOL, specs=24, rows=[new, known])
-    text = write_report(tmp_path, [], swept=[swept]).read_text()
+    text = write_report(tmp_path, [], staged={"sweep": [swept], "chaos": []}).read_text()
     assert 'id="sweep"' in text
     assert 'href="sweep/x%20y.html"' in text
     assert "&lt;b&gt;left&lt;/b&gt;" in text
     assert "an assertion fails" in text
     assert "1 new" in text
+    assert 'id="chaos"' not in text
     assert 'id="sweep"' not in write_report(tmp_path, []).read_text()
 
 
@@ -171,5 +172,5 @@ def test_the_report_shows_what_is_new_and_what_is_known(tmp_path: Path) -> None:
 )
 def test_the_main_job_fails_by_what_is_new(tmp_path: Path, rows: list[fixed.Row], code: ExitCode) -> None:
     campaign = Campaign(tmp_path, "gate", 1, 0, Console(quiet=True))
-    campaign.swept = [Swept(client="toy", version="1", protocol=PROTOCOL, specs=1, rows=rows)]
+    campaign.staged = {"sweep": [Swept(client="toy", version="1", protocol=PROTOCOL, specs=1, rows=rows)]}
     assert campaign.exit_code == code

@@ -1,0 +1,84 @@
+"""The smallest schedules that a client in real time still fails: many runs side by side, each of them twice.
+
+A run takes half a minute and waits most of it, so whole sets of simpler schedules are run at once, and the
+greatest simplification that fails is taken. One that fails sometimes only is not taken.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from itertools import islice
+from typing import NamedTuple
+
+from conformance.chaos.case import ChaosCase
+from conformance.chaos.schedule import Schedule, to_json
+from conformance.chaos.shrink import candidates
+from conformance.chaos.verdict import Verdict
+
+AT_ONCE = 6  #: simpler schedules of one search
+TWICE = 2  #: runs that have to fail
+
+#: Runs a schedule, and judges it.
+Run = Callable[[Schedule], Awaitable[tuple[ChaosCase, Verdict]]]
+#: A schedule, and the name of what was found there.
+Wish = tuple[Schedule, str]
+
+
+class Shrunk(NamedTuple):
+    """A run of the smallest schedule, and whether each run of it has failed."""
+
+    case: ChaosCase
+    verdict: Verdict
+    steady: bool
+
+
+async def shrink_all(wishes: Sequence[Wish], run: Run, lanes: int, seconds: float) -> list[Shrunk | None]:
+    """Shrink all of them side by side.
+
+    Args:
+        lanes: How many runs at once.
+        seconds: Behind which the best so far is taken.
+
+    Returns:
+        For each of them what it came to; None where not one run has failed again.
+    """
+    free = asyncio.Semaphore(lanes)
+    end_s = asyncio.get_running_loop().time() + seconds
+
+    async def in_lane(schedule: Schedule) -> tuple[ChaosCase, Verdict]:
+        async with free:
+            return await run(schedule)
+
+    return list(await asyncio.gather(*(_Shrinking(in_lane, name, end_s).of(one) for one, name in wishes)))
+
+
+class _Shrinking:
+    """One search."""
+
+    def __init__(self, run: Run, name: str, end_s: float) -> None:
+        self._run = run
+        self._name = name
+        self._end_s = end_s
+
+    async def of(self, schedule: Schedule) -> Shrunk | None:
+        """Shrink."""
+        failed = await self._failed(schedule)
+        if len(failed) < TWICE:
+            return Shrunk(*failed[0], steady=False) if failed else None
+        best, known = failed, {to_json(schedule)}
+        while asyncio.get_running_loop().time() < self._end_s:
+            fresh = (one for one in candidates(best[0][0].schedule) if to_json(one) not in known)
+            batch = list(islice(fresh, AT_ONCE))
+            if not batch:
+                break
+            known.update(to_json(one) for one in batch)
+            runs = await asyncio.gather(*(self._failed(one) for one in batch))
+            best = next((each for each in runs if len(each) == TWICE), best)
+        again = await self._failed(best[0][0].schedule)
+        return Shrunk(*best[0], steady=len(again) == TWICE)
+
+    async def _failed(self, schedule: Schedule) -> list[tuple[ChaosCase, Verdict]]:
+        """The runs, of two, that show the same."""
+        runs = await asyncio.gather(*(self._run(schedule) for _ in range(TWICE)))
+        return [(case, verdict) for case, verdict in runs if self._name in verdict.names and verdict.fails]

@@ -1,0 +1,106 @@
+"""What the main job does besides scenarios: fixed lists of generated runs on all clients, side by side."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from rich.console import Console
+
+from conformance.adapters.registry import Client
+from conformance.chaos import fixed as chaos
+from conformance.sweep import fixed as sweep
+from conformance.sweep.fixed import EXPECTED, SPECS, Fixed, Swept, run_lists
+from fakebrokers.errors import UsageError
+
+EXPECTATIONS = Path("ci/expectations")
+
+
+class Stage(NamedTuple):
+    """One of them.
+
+    Attributes:
+        about: What it is, for people.
+        unit: What its lists hold.
+        suffix: Of a client's list in the folder of the stage, see `folder`.
+        make: The list of a client: client, protocol, folder of the lists, folder of the report.
+        lanes, longest_s: See `conformance.sweep.fixed.run_lists`.
+    """
+
+    name: str
+    about: str
+    unit: str
+    suffix: str
+    make: type[sweep.Listed] | type[chaos.FixedSeeds]
+    lanes: int
+    longest_s: float
+
+    @property
+    def folder(self) -> Path:
+        """For each client its list, and what it is known to violate."""
+        return EXPECTATIONS / self.name
+
+
+SWEEP = Stage(
+    "sweep",
+    "generated faults, judged by rules that always hold",
+    "specs",
+    SPECS,
+    sweep.Listed,
+    sweep.LANES,
+    sweep.LONGEST_S,
+)
+CHAOS = Stage(
+    "chaos",
+    "random workloads under random faults",
+    "schedules",
+    EXPECTED,
+    chaos.FixedSeeds,
+    chaos.LANES,
+    chaos.LONGEST_S,
+)
+STAGES = (SWEEP, CHAOS)
+
+
+def run_stage(
+    stage: Stage, clients: Sequence[Client], report: Path, console: Console, refused: list[str]
+) -> list[Swept]:
+    """Run the lists of all clients that can run here.
+
+    Args:
+        report: The folder of the report; pages are written into a folder of it.
+        refused: Gets a sentence for each list that cannot be run.
+    """
+    lists: list[Fixed[Any, Any]] = []
+    for client in clients:
+        if not client.runnable or not (stage.folder / f"{client.name}{stage.suffix}").exists():
+            continue
+        try:
+            lists.append(stage.make(client, client.protocols[0], stage.folder, report))
+        except UsageError as error:
+            refused.append(f"{stage.name} of {client.name}: {error}")
+    if not lists:
+        return []
+    console.print(f"[bold]{stage.name}[/]: {stage.about}", highlight=False)
+    begun = time.monotonic()
+    asyncio.run(run_lists(lists, stage.lanes, stage.longest_s))
+    found = [each.found for each in lists]
+    _tell(stage, found, time.monotonic() - begun, console)
+    return found
+
+
+def _tell(stage: Stage, found: Sequence[Swept], seconds: float, console: Console) -> None:
+    done = sum(each.specs - each.left_out for each in found)
+    new = sum(len(each.new) for each in found)
+    known = sum(count for each in found for _, count in each.causes)
+    console.print(
+        f"   {done} {stage.unit} on {len(found)} clients in {seconds:.0f} s: "
+        f"{new} new findings, {known} as expected",
+        highlight=False,
+    )
+    for each in found:
+        for row in each.new:
+            console.print(f"   {each.client}: {row.invariant}: {row.detail} ({row.spec})", markup=False)
