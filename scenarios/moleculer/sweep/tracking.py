@@ -48,7 +48,7 @@ class Tracking:
         self.facts = facts
         self._version = VERSION
         self._node = ""  #: of the client
-        self._prefix = ""  #: of its topics
+        self._prefix = ("", "")  #: of its topics, and what stands between their parts
         self._ids: set[Hashable] = set()  #: of what the client has asked or sent
         self._plain: set[Hashable] = set()  #: what was answered, and not by a stream
         self._instance: Any = None  #: the same, as it has told others
@@ -104,9 +104,10 @@ class Tracking:
         own = packet.sender == self._node and not isinstance(packet, Request | Response)
         if parts is None or parts.command.removesuffix("B") != packet.COMMAND:
             return False
-        if self._prefix and parts.prefix != self._prefix:
+        if self._node and (parts.prefix, parts.separator) != self._prefix:
             return False
-        return packet.ver == self._version and bool(packet.sender) and not own
+        is_named = isinstance(packet.sender, str) and bool(packet.sender)
+        return packet.ver == self._version and is_named and not own
 
     def _speaks(self, carrier: Frame, at: Moment) -> None:
         """The client says something to others, whether it has asked if the server has taken in what it
@@ -168,7 +169,7 @@ class Tracking:
         """The topic of answers is the client's alone, and tells its name and its network."""
         parts = topic_of(subject)
         if parts is not None and parts.command == "RES":
-            self._node, self._prefix = parts.rest, parts.prefix
+            self._node, self._prefix = parts.rest, (parts.prefix, parts.separator)
 
     def _refused(self, frame: Any, topic: str, at: Moment) -> None:
         self.conn.goodbye = self.conn.goodbye or at

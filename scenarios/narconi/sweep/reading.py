@@ -34,6 +34,7 @@ LARGEST = 16 << 20  #: bytes of a message that a correct client lets in
 HUGE = 1 << 31  #: bytes of a message that no client lets in
 LONG_HEAD, LONG_SIZE, TOO_LARGE = 10, 127, 1009
 HEAD_END = b"\r\n\r\n"
+BEGINNING = b"HTTP/1."
 CHUNKED = -1
 SWITCHING, NO_CONTENT, NOT_MODIFIED = 101, 204, 304
 SHOWN = 256
@@ -115,6 +116,8 @@ class Answers(NarconiCodec):
         """The next answer, taken from the bytes; None while it is not whole."""
         if not self._asked.open:
             raise _Bad("expected nothing, because nothing was asked")
+        if not BEGINNING.startswith(self._bytes[: len(BEGINNING)]):
+            raise _Bad(f"expected {BEGINNING.decode()}, got {bytes(self._bytes[:SHOWN])!r:.60}")
         request = self._asked.open[0]
         head, end, rest = bytes(self._bytes).partition(HEAD_END)
         if not end:
