@@ -1,4 +1,4 @@
-"""The end of a session."""
+"""The end of a session, and of connections by the server's word."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from collections.abc import Iterator
 from conformance.invariants.registry import Violation, invariant
 from conformance.sweep.bases import Done
 from conformance.sweep.case import Case
+from conformance.sweep.facts import Question
 from conformance.sweep.tape import Moment
+from fakebrokers.core.frames import Role
 
 AT_ONCE_S = 0.3
 LEFT = ("tasks", "timers", "pending", "buffered_bytes")
@@ -70,3 +72,16 @@ def loss_ends_close(case: Case) -> Iterator[Violation]:
     busy = any(heard.what == "message" and begun.t - 1.0 < heard.at.t for heard in case.events)
     if done.ended.t > begun.t + AT_ONCE_S + case.slack_s and not busy:
         yield f"close went on for {done.ended.t - begun.t:.1f} s without a connection", last, done.ended
+
+
+@invariant("heeds-goodbyes")
+def heeds_goodbyes(case: Case) -> Iterator[Violation]:
+    """Behind a goodbye of the server the client asks nothing more on its connection, and publishes nothing."""
+    for asked in (*case.facts.questions, *case.facts.written):
+        goodbye = asked.conn.goodbye
+        at = asked.asked if isinstance(asked, Question) else asked.at
+        if isinstance(asked, Question) and type(asked.frame).spec.role_in("in") is Role.CLOSE:
+            continue
+        if goodbye is not None and case.before(goodbye, at):
+            yield f"something was written on {asked.conn.name} behind the server's goodbye", goodbye, at
+            return

@@ -246,6 +246,7 @@ class Flow:
         is_opened: Whether its beginning has come.
         pieces: By number, each once, as they came first.
         is_doubled: Whether a piece has come again before the end.
+        has_two_ends: Whether the end has come again before all had come.
         last: The number behind the last piece; None while nobody has said so.
         whole: When all pieces were there.
         error: With what it ended, if it broke off; None for a proper end.
@@ -259,6 +260,7 @@ class Flow:
     is_sure: bool = True
     pieces: dict[int, bytes] = field(default_factory=dict)
     is_doubled: bool = False
+    has_two_ends: bool = False
     last: int | None = None
     whole: Moment | None = None
     error: Any = None

@@ -278,6 +278,10 @@ class Model(ABC):
         """What a server says before it ends a connection; None if it says nothing."""
         return None
 
+    def last_of(self, frame: Frame) -> Frame | None:
+        """The same frame, which says that the connection ends behind it; None if no frame of its kind can."""
+        return None
+
     def accepts(self, frame: Any) -> bool:
         """Whether an answer says yes."""
         status = type(frame).spec.status

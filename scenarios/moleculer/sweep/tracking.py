@@ -241,6 +241,8 @@ class Tracking:
         if frame.seq > 0 and frame.stream is True:
             flow.is_doubled = flow.is_doubled or (frame.seq in flow.pieces and flow.whole is None)
             flow.pieces.setdefault(frame.seq, bytes_of(payload))
+        elif frame.seq > 0 and frame.seq == flow.last and flow.whole is None:
+            flow.has_two_ends = True
         elif frame.seq > 0 and flow.last is None and frame.seq not in flow.pieces:
             flow.last = frame.seq
             error = getattr(frame, "error", UNSET)

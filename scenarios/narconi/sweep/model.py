@@ -177,6 +177,12 @@ class NarconiModel(Model):
     def goodbye(self) -> Frame:
         return f.WsClose(1000)
 
+    def last_of(self, frame: Frame) -> Frame | None:
+        if not isinstance(frame, f.HttpResponse) or isinstance(frame, f.WsAccept | f.WsRefuse | f.Continue):
+            return None
+        others = (row for row in frame.headers if row[0].lower() != "connection")
+        return msgspec.structs.replace(frame, headers=(*others, ("Connection", "close")))
+
     def accepts(self, frame: Any) -> bool:
         if isinstance(frame, f.HttpResponse):
             return frame.status in YES.get(type(frame), ())

@@ -33,6 +33,7 @@ from fakebrokers.narconi.websocket import (
 LARGEST = 16 << 20  #: bytes of a message that a correct client lets in
 HUGE = 1 << 31  #: bytes of a message that no client lets in
 LONG_HEAD, LONG_SIZE, TOO_LARGE = 10, 127, 1009
+LENGTHS = {126: 2, LONG_SIZE: 8}  #: bytes of a length behind the head, by what stands in the head
 HEAD_END = b"\r\n\r\n"
 BEGINNING = b"HTTP/1."
 CHUNKED = -1
@@ -202,9 +203,10 @@ class _ServerReader(MessageReader):
     """A server must not mask (RFC 6455, 5.1), and nobody waits for a message of any size."""
 
     def _read_frame(self, pos: int) -> int:
-        if len(self._buffer) - pos >= 2 and self._buffer[pos + 1] & 0x80:
-            return self._fail(pos, "a frame without a mask", PROTOCOL_ERROR)
         head = self._buffer[pos : pos + LONG_HEAD]
+        whole = 2 + LENGTHS.get(head[1] & 0x7F, 0) if len(head) > 1 else LONG_HEAD
+        if len(head) >= whole and head[1] & 0x80:  # clients may wait for all of a head
+            return self._fail(pos, "a frame without a mask", PROTOCOL_ERROR)
         if len(head) == LONG_HEAD and head[1] == LONG_SIZE and int.from_bytes(head[2:]) >= HUGE:
             return self._fail(pos, "a frame of a size that a client takes", TOO_LARGE)
         return super()._read_frame(pos)
