@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from conformance.invariants.registry import Violation, invariant
 from conformance.sweep.bases import Done
 from conformance.sweep.case import Case
-from conformance.sweep.facts import Question
 from conformance.sweep.tape import Moment
 from fakebrokers.core.frames import Role
 
@@ -76,12 +75,18 @@ def loss_ends_close(case: Case) -> Iterator[Violation]:
 
 @invariant("heeds-goodbyes")
 def heeds_goodbyes(case: Case) -> Iterator[Violation]:
-    """Behind a goodbye of the server the client asks nothing more on its connection, and publishes nothing."""
-    for asked in (*case.facts.questions, *case.facts.written):
-        goodbye = asked.conn.goodbye
-        at = asked.asked if isinstance(asked, Question) else asked.at
-        if isinstance(asked, Question) and type(asked.frame).spec.role_in("in") is Role.CLOSE:
+    """Behind a goodbye of the server on a connection that is ready, the client asks and publishes nothing there.
+
+    In a handshake it may still answer what came before the goodbye.
+    """
+    asked = [
+        (one.conn, one.asked)
+        for one in case.facts.questions
+        if type(one.frame).spec.role_in("in") is not Role.CLOSE
+    ]
+    for conn, at in (*asked, *((one.conn, one.at) for one in case.facts.written)):
+        if conn.goodbye is None or conn.ready is None or conn.goodbye < conn.ready:
             continue
-        if goodbye is not None and case.before(goodbye, at):
-            yield f"something was written on {asked.conn.name} behind the server's goodbye", goodbye, at
+        if case.before(conn.goodbye, at):
+            yield f"something was written on {conn.name} behind the server's goodbye", conn.goodbye, at
             return

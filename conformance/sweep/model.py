@@ -173,8 +173,8 @@ class Model(ABC):
     def track(self, conn: Conn, facts: Facts) -> None:
         """Go through the frames of one connection and note what they mean, on `conn` and in `facts`."""
 
-    def know(self, conns: Mapping[str, Conn], ops: Sequence[Any]) -> None:
-        """Note on connections what the application has asked for and no frame tells; behind `track`."""
+    def know(self, conns: Mapping[str, Conn], ops: Sequence[Any], facts: Facts) -> None:
+        """Note what no frame tells by itself, and what several connections tell together; behind `track`."""
         return
 
     def wrong_sending(self, case: Any, done: Any) -> str:

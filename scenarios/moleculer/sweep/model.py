@@ -32,7 +32,7 @@ from fakebrokers.moleculer.packets import (
     Response,
 )
 from fakebrokers.moleculer.redis.frames import Subscribe as Channels
-from scenarios.moleculer.sweep.offering import offered
+from scenarios.moleculer.sweep.offering import offered, other_selves
 from scenarios.moleculer.sweep.reading import GARBAGE, EitherCodec, ReadingCodec, Wire
 from scenarios.moleculer.sweep.roster import is_silent, wrong_roster
 from scenarios.moleculer.sweep.sending import wrong_sending
@@ -196,8 +196,9 @@ class MoleculerModel(Model):
             return None
         return frame.timeout / 1000 if frame.timeout else None
 
-    def know(self, conns: Mapping[str, Conn], ops: Sequence[Any]) -> None:
-        """Every node says that it lives as often as it was told to."""
+    def know(self, conns: Mapping[str, Conn], ops: Sequence[Any], facts: Facts) -> None:
+        """Every node says that it lives as often as it was told to, and stays who it is."""
+        facts.broken += other_selves(facts, [done.begun for done in ops if done.op == "connect"])
         options = [done.args["options"] for done in ops if done.op == "connect"]
         beats = [one.get("heartbeat_s", HEARTBEAT_S) for one in options]
         for conn in conns.values():

@@ -215,7 +215,7 @@ class NarconiModel(Model):
     def track(self, conn: Conn, facts: Facts) -> None:
         Tracking(self, conn, facts).run()
 
-    def know(self, conns: Mapping[str, Conn], ops: Sequence[Any]) -> None:
+    def know(self, conns: Mapping[str, Conn], ops: Sequence[Any], facts: Facts) -> None:
         """A client that keeps its connections alive sends a ping in each interval, and wants a pong."""
         beats = [done.args["options"].get("keepalive_s") for done in ops if done.op == "connect"]
         if not beats or None in beats:

@@ -34,6 +34,7 @@ LARGEST = 16 << 20  #: bytes of a message that a correct client lets in
 HUGE = 1 << 31  #: bytes of a message that no client lets in
 LONG_HEAD, LONG_SIZE, TOO_LARGE = 10, 127, 1009
 LENGTHS = {126: 2, LONG_SIZE: 8}  #: bytes of a length behind the head, by what stands in the head
+SHORTEST = {126: 126, LONG_SIZE: 1 << 16}  #: and the shortest that needs them
 HEAD_END = b"\r\n\r\n"
 BEGINNING = b"HTTP/1."
 CHUNKED = -1
@@ -56,6 +57,18 @@ class _Bad(Exception):
     """Ends the reading; the text says what was expected."""
 
 
+class _ClientReader(MessageReader):
+    """A length takes as few bytes as it fits into (RFC 6455, 5.2), which servers do not look at."""
+
+    def _read_frame(self, pos: int) -> int:
+        head = self._buffer[pos : pos + LONG_HEAD]
+        code = head[1] & 0x7F if len(head) > 1 else 0
+        width = LENGTHS.get(code, 0)
+        if width and len(head) >= 2 + width and int.from_bytes(head[2 : 2 + width]) < SHORTEST[code]:
+            return self._fail(pos, "a length in as few bytes as it fits into", PROTOCOL_ERROR)
+        return super()._read_frame(pos)
+
+
 class Requests(NarconiCodec):
     """What the server is handed; `open` are the requests without an answer, `sent` counts messages."""
 
@@ -63,6 +76,7 @@ class Requests(NarconiCodec):
         super().__init__(
             config=Config(max_message_size=LARGEST)
         )  # what is too large is for the server to say
+        self._ws = _ClientReader(3 * LARGEST)
         self.open: deque[f.HttpRequest] = deque()
         self.sent = 0
 
