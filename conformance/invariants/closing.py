@@ -75,7 +75,7 @@ def loss_ends_close(case: Case) -> Iterator[Violation]:
 
 @invariant("heeds-goodbyes")
 def heeds_goodbyes(case: Case) -> Iterator[Violation]:
-    """Behind a goodbye of the server on a connection that is ready, the client asks and publishes nothing there.
+    """Behind a goodbye of the server the client asks and publishes nothing more, on a connection in use.
 
     In a handshake it may still answer what came before the goodbye.
     """

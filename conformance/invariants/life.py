@@ -180,6 +180,13 @@ def sends_what_it_was_given(case: Case) -> Iterator[Violation]:
                 yield wrong, done.begun, done.ended
 
 
+@invariant("spreads-its-questions")
+def spreads_its_questions(case: Case) -> Iterator[Violation]:
+    """Where several can answer all the time, each of them is asked sooner or later."""
+    if case.model.sending and case.model.neglected(case):
+        yield case.model.neglected(case), None
+
+
 @invariant("knows-who-is-there")
 def knows_who_is_there(case: Case) -> Iterator[Violation]:
     """What the client tells of others is what they have told of themselves."""

@@ -177,6 +177,10 @@ class Model(ABC):
         """Note what no frame tells by itself, and what several connections tell together; behind `track`."""
         return
 
+    def neglected(self, case: Any) -> str:
+        """Who of several that can answer was never asked, though there was reason to; "" if nobody was."""
+        return ""
+
     def wrong_sending(self, case: Any, done: Any) -> str:
         """What is wrong with what the client has sent for an op of `sending`; "" if nothing is."""
         return ""

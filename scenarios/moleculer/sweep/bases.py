@@ -13,6 +13,7 @@ from scenarios.moleculer.sweep.calling import (
     odd_answers,
     peers,
     silence,
+    spread,
     streams,
     two_nodes,
 )
@@ -79,6 +80,7 @@ __all__ = [
     "several_servers",
     "silence",
     "slow_close",
+    "spread",
     "streams",
     "two_nodes",
     "uploads",

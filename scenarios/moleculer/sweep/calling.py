@@ -67,6 +67,17 @@ async def peers(stage: Stage) -> None:
     await probed(stage)
 
 
+@base(role="caller", bends=False)
+async def spread(stage: Stage) -> None:
+    """Many calls one after the other, and three nodes that can answer each."""
+    for name in ("peer", "second", "third"):
+        peer(stage, name)
+    await joined(stage)
+    for number in range(24):
+        await begin(stage, "p.echo", {"n": number})
+    await probed(stage)
+
+
 @base(role="caller")
 async def deserted(stage: Stage) -> None:
     """The only node that offers something stops, and joins again; it is killed, and joins again."""

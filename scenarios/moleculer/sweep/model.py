@@ -35,7 +35,7 @@ from fakebrokers.moleculer.redis.frames import Subscribe as Channels
 from scenarios.moleculer.sweep.offering import offered, other_selves
 from scenarios.moleculer.sweep.reading import GARBAGE, EitherCodec, ReadingCodec, Wire
 from scenarios.moleculer.sweep.roster import is_silent, wrong_roster
-from scenarios.moleculer.sweep.sending import wrong_sending
+from scenarios.moleculer.sweep.sending import neglected, wrong_sending
 from scenarios.moleculer.sweep.spelling import spellings
 from scenarios.moleculer.sweep.surfacing import due
 from scenarios.moleculer.sweep.tracking import VERSION, Tracking
@@ -208,6 +208,9 @@ class MoleculerModel(Model):
 
     def wrong_sending(self, case: Any, done: Any) -> str:
         return wrong_sending(case, done)
+
+    def neglected(self, case: Any) -> str:
+        return neglected(case)
 
     def offered(self, case: Any) -> Sequence[tuple[Moment, Any]]:
         return offered(case)

@@ -292,7 +292,7 @@ class Tracking:
             if question.key == key and question.answer is None:
                 question.answer, question.answered = answer, at
                 question.accepted = True
-                wrong = wrong_answer(question.frame, answer)
+                wrong = wrong_answer(question.frame, answer, at.t - question.asked.t)
                 if wrong:
                     self.facts.wrong.append((at, wrong))
                 return question
