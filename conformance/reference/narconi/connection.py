@@ -50,9 +50,9 @@ class HttpConnection(asyncio.Protocol):
         self.wire.write(request)
         try:
             response = await self._answer
-        finally:
-            if not self._answer.done() or self._answer.cancelled() or self._answer.exception():
-                self.abort()
+        except BaseException:  # of one who does not wait any more too, even if the answer has just come
+            self.abort()
+            raise
         self._answer = None
         if not self.is_reusable(response, self._reader.rest):
             self.abort()

@@ -142,7 +142,6 @@ class NarconiModel(Model):
     """See `conformance.sweep.model.Model`."""
 
     protocol = "narconi"
-    asides = ("twice", "hurried")  # a close or a loss in the midst of an op is not clean yet
     posting = ("narc.post",)
     answers = ANSWERS
     questions = {f.WsPing: f.WsPong}  # noqa: RUF012 # as its type says

@@ -94,6 +94,8 @@ WITHOUT = {
     "silent-behind-its-goodbye": ELSEWHERE,
     "failures-are-told": ELSEWHERE,
     "greets-on-every-connection": ELSEWHERE,
+    "heeds-goodbyes": "a client made for it; tests/conformance/sweep/test_narconi.py",
+    "spreads-its-questions": ELSEWHERE,
     "complaints-are-told": "tests/conformance/sweep/test_narconi.py",
     "definite-for-a-reason": "tests/conformance/sweep/test_narconi.py",
     "drains-before-the-end": "tests/conformance/sweep/test_narconi.py",
