@@ -227,6 +227,14 @@ class Sent(NamedTuple):
     frame: Frame
 
 
+class Configured(NamedTuple):
+    """A subscription was given these settings, in the words of the op that orders them."""
+
+    at: Moment
+    target: str
+    options: dict[str, int]
+
+
 class Announced(NamedTuple):
     """The client has told others what it offers; `what` can be compared with `Model.offered`."""
 
@@ -290,6 +298,8 @@ class Facts:
         asked_back: Those of the server.
         misused: Frames of the client for something that it does not have; with a sentence.
         broken: Frames of the client that can be read, and contradict themselves or an earlier one.
+        configured: What subscriptions were given, where a protocol has frames of their own for that.
+        unordered: What of that nobody has ordered; with a sentence.
         wrong: Answers of the client that do not say what the server has asked for; with a sentence.
     """
 
@@ -297,6 +307,8 @@ class Facts:
     asked_back: list[Question] = field(default_factory=list)
     misused: list[tuple[Moment, str]] = field(default_factory=list)
     broken: list[tuple[Moment, str]] = field(default_factory=list)
+    configured: list[Configured] = field(default_factory=list)
+    unordered: list[tuple[Moment, str]] = field(default_factory=list)
     wrong: list[tuple[Moment, str]] = field(default_factory=list)
     written: list[Written] = field(default_factory=list)
     settled: list[Settled] = field(default_factory=list)
