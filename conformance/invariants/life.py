@@ -14,6 +14,7 @@ OWN_S = 12.0  #: what a client may wait for an answer that no op waits for
 ROUNDS = 4
 CALLED = ("message", "session")  #: callbacks that come with an event of the same name
 TOLD_S = 1.5  #: what a client may take to tell others of a change
+DEAF_S = 1.0  #: and to listen to all that is for it
 
 
 @invariant("lives")
@@ -185,6 +186,14 @@ def spreads_its_questions(case: Case) -> Iterator[Violation]:
     """Where several can answer all the time, each of them is asked sooner or later."""
     if case.model.sending and case.model.neglected(case):
         yield case.model.neglected(case), None
+
+
+@invariant("hears-what-is-for-it")
+def hears_what_is_for_it(case: Case) -> Iterator[Violation]:
+    """On every connection that lasts, the client listens to all that others may have to say to it."""
+    for at, what in case.facts.deaf:
+        if case.ended_s > at.t + DEAF_S + case.slack_s:
+            yield what, at
 
 
 @invariant("knows-who-is-there")

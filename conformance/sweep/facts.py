@@ -235,6 +235,14 @@ class Configured(NamedTuple):
     options: dict[str, int]
 
 
+class Listening(NamedTuple):
+    """The client has told a server to what it listens, where servers carry what clients say to each other."""
+
+    conn: Conn
+    at: Moment
+    topic: str
+
+
 class Announced(NamedTuple):
     """The client has told others what it offers; `what` can be compared with `Model.offered`."""
 
@@ -300,6 +308,7 @@ class Facts:
         broken: Frames of the client that can be read, and contradict themselves or an earlier one.
         configured: What subscriptions were given, where a protocol has frames of their own for that.
         unordered: What of that nobody has ordered; with a sentence.
+        deaf: Where the client does not listen to what it is spoken to by; with a sentence.
         wrong: Answers of the client that do not say what the server has asked for; with a sentence.
     """
 
@@ -309,6 +318,8 @@ class Facts:
     broken: list[tuple[Moment, str]] = field(default_factory=list)
     configured: list[Configured] = field(default_factory=list)
     unordered: list[tuple[Moment, str]] = field(default_factory=list)
+    listening: list[Listening] = field(default_factory=list)
+    deaf: list[tuple[Moment, str]] = field(default_factory=list)
     wrong: list[tuple[Moment, str]] = field(default_factory=list)
     written: list[Written] = field(default_factory=list)
     settled: list[Settled] = field(default_factory=list)

@@ -32,7 +32,7 @@ from fakebrokers.moleculer.packets import (
     Response,
 )
 from fakebrokers.moleculer.redis.frames import Subscribe as Channels
-from scenarios.moleculer.sweep.offering import offered, other_selves
+from scenarios.moleculer.sweep.offering import offered, other_selves, unheard
 from scenarios.moleculer.sweep.reading import GARBAGE, EitherCodec, ReadingCodec, Wire
 from scenarios.moleculer.sweep.roster import is_silent, wrong_roster
 from scenarios.moleculer.sweep.sending import neglected, wrong_sending
@@ -201,6 +201,8 @@ class MoleculerModel(Model):
         """Every node says that it lives as often as it was told to, and stays who it is."""
         facts.broken += other_selves(facts, [done.begun for done in ops if done.op == "connect"])
         options = [done.args["options"] for done in ops if done.op == "connect"]
+        balances = all(one.get("disable_balancer") for one in options)
+        facts.deaf += unheard(conns.values(), facts, balances=balances)
         beats = [one.get("heartbeat_s", HEARTBEAT_S) for one in options]
         for conn in conns.values():
             conn.agreed = conn.agreed._replace(

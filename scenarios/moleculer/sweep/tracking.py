@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import UNSET
 
 from conformance.sweep.acts.inside import opened
-from conformance.sweep.facts import Announced, Dropped, Facts, Flow, Question, Sent
+from conformance.sweep.facts import Announced, Dropped, Facts, Flow, Listening, Question, Sent
 from conformance.sweep.tape import Moment
 from conformance.sweep.view import Agreed, Conn, Seen
 from fakebrokers.core.frames import Frame, kind_of
@@ -158,15 +158,16 @@ class Tracking:
 
     def _listen(self, frame: Any, topic: str, at: Moment) -> None:
         self._listens = True
-        self._is_own(frame.subject)
+        self._is_own(frame.subject, at)
 
     def _listens_to(self, frame: Any, topic: str, at: Moment) -> None:
         """Of the other transporters; the server has taken them in when the client says something."""
         for name in frame.channels if isinstance(frame, Channels) else [row[0] for row in frame.filters]:
-            self._is_own(name)
+            self._is_own(name, at)
 
-    def _is_own(self, subject: str) -> None:
+    def _is_own(self, subject: str, at: Moment) -> None:
         """The topic of answers is the client's alone, and tells its name and its network."""
+        self.facts.listening.append(Listening(self.conn, at, subject))
         parts = topic_of(subject)
         if parts is not None and parts.command == "RES":
             self._node, self._prefix = parts.rest, (parts.prefix, parts.separator)
