@@ -64,8 +64,6 @@ async def refused(stage: Stage) -> None:
     await stage.ended([stage.begin("publish", body=text(f"a{i}"), **PUBLISH) for i in range(4)])
     for number in range(3):
         await stage.op("publish", body=text(f"b{number}"), **PUBLISH)
-    for number in range(4):  # whoever is refused may try again under the same key
-        await stage.op("publish", body=text(f"c{number}"), key="own", **PUBLISH)
     await stage.finale("publish", **PROBE)
 
 

@@ -94,6 +94,7 @@ WITHOUT = {
     "silent-behind-its-goodbye": ELSEWHERE,
     "failures-are-told": ELSEWHERE,
     "greets-on-every-connection": ELSEWHERE,
+    "hears-what-is-for-it": ELSEWHERE,
     "heeds-goodbyes": "a client made for it; tests/conformance/sweep/test_narconi.py",
     "spreads-its-questions": ELSEWHERE,
     "complaints-are-told": "tests/conformance/sweep/test_narconi.py",

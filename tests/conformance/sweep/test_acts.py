@@ -9,12 +9,13 @@ import pytest
 
 from conformance.sweep.acts import ACTS
 from conformance.sweep.acts.fields import other_values, paths_of, replaced
+from conformance.sweep.acts.order import joined
 from conformance.sweep.case import Case
 from conformance.sweep.run import client_of, run
 from conformance.sweep.specs import Bend, Spec
 from conformance.sweep.universe import singles
-from fakebrokers.core.frames import Malformed, kind_of
-from fakebrokers.rabbitmq_stream.frames import MetadataResponse, PublishError
+from fakebrokers.core.frames import Frame, Malformed, kind_of
+from fakebrokers.rabbitmq_stream.frames import MetadataResponse, PublishConfirm, PublishError
 from fakebrokers.rabbitmq_stream.wiretypes import BrokerAddress, StreamMetadata
 
 PROTOCOL = "rabbitmq-stream"
@@ -132,6 +133,30 @@ def test_an_array_gets_many_entries_or_none() -> None:
 def test_no_value_is_its_own_other_one() -> None:
     for value in (0, 1, 2**53 + 1, ""):
         assert value not in [new for _, new in other_values(value)]
+
+
+IDS = [PublishConfirm(0, (number).to_bytes(8)) for number in range(3)]
+
+
+def test_frames_of_a_kind_become_one_with_the_messages_of_all() -> None:
+    both = joined(joined(IDS[0], IDS[1]), IDS[2])
+    assert both == PublishConfirm(0, b"".join(number.to_bytes(8) for number in range(3)))
+    errors = PublishError(0, ((1, 5),)), PublishError(0, ((2, 6), (3, 6)))
+    assert joined(*errors) == PublishError(0, ((1, 5), (2, 6), (3, 6)))
+
+
+@pytest.mark.parametrize("other", [PublishConfirm(1, bytes(8)), PublishError(0, ((1, 5),)), FRAME])
+def test_frames_that_differ_elsewhere_do_not(other: Frame) -> None:
+    with pytest.raises(ValueError):
+        joined(IDS[0], other)
+
+
+def test_confirms_that_come_in_one_frame_are_as_many(plain: Case) -> None:
+    case = bent("join")
+    assert kinds(case).count("PublishConfirm") < kinds(plain).count("PublishConfirm")
+    assert [done.result.word for done in case.done("publish") if done.result] == [
+        done.result.word for done in plain.done("publish") if done.result
+    ]
 
 
 def test_every_act_has_a_place_in_a_base_of_ten_lines(plain: Case) -> None:

@@ -27,7 +27,7 @@ LACKING_INVARIANTS = [
     "pauses-between-attempts",
     "surfaced-in-order",
 ]
-LACKING_ACTS = ["aside-cancel", "entry", "glue", "last"]
+LACKING_ACTS = ["aside-cancel", "entry", "glue", "join", "last"]
 
 
 @pytest.mark.parametrize(("name", "proof"), PROOFS.invariants.items(), ids=list(PROOFS.invariants))

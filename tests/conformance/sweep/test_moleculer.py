@@ -18,7 +18,7 @@ from conformance.reference.registry import without_sockets
 from conformance.sweep.acts.inside import opened
 from conformance.sweep.order import Order
 from conformance.sweep.run import run, runner
-from conformance.sweep.specs import EVERY, Bend, Spec
+from conformance.sweep.specs import EVERY, Aside, Bend, Spec
 from conformance.sweep.sweep import Sweep
 from conformance.sweep.universe import universe
 from fakebrokers.core.frames import Malformed, kind_of
@@ -134,6 +134,8 @@ def test_a_wrong_size_is_the_end() -> None:
         ),
         ("wire-legal", "seq-never-grows", "serve", None),
         ("spreads-its-questions", "always-the-first-node", "spread", None),
+        ("hears-what-is-for-it", "deaf-to-ping-for-all", "serve", None),
+        ("hears-what-is-for-it", "deaf-to-the-balancer", "balanced", None),
         ("close-ends", "goes-on-connecting", "given-up", None),
     ],
 )
@@ -229,6 +231,11 @@ def test_only_what_took_too_long_is_called_so(limit_ms: int, after_s: float, is_
     asked = Request(id="1", action="s.slow", timeout=limit_ms, **by)
     answer = Response(id="1", success=False, error={"code": 504}, **by)
     assert (wrong_answer(asked, answer, after_s) == "") is is_right
+
+
+def test_a_closed_node_offers_nothing_more() -> None:
+    for aside in (Aside(2, "close"), Aside(3, "close", 2)):
+        assert judge(runner(PROTOCOL)(Spec(PROTOCOL, "events", asides=(aside,)))) == []
 
 
 def test_a_node_that_asks_nobody_is_found() -> None:

@@ -1,0 +1,56 @@
+"""BlazingMQ's part of the sweep: a reader has the limits that were ordered last, on every connection."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from conformance.invariants import judge
+from conformance.reference.blazingmq.ops import REFERENCE
+from conformance.reference.blazingmq.queues import LIMITS, Queue, Queues
+from conformance.reference.kit import ClientError, adapter_of
+from conformance.reference.registry import without_sockets
+from conformance.sweep.run import run, runner
+from conformance.sweep.specs import Bend, Spec
+
+PROTOCOL = "blazingmq"
+LOSS = (Bend("c1", "out", 12, "rst"),)
+
+
+class ForgetsItsLimits(Queues):
+    """Opens queues again with limits of its own."""
+
+    async def open_again(self, queue: Queue) -> None:
+        kept, queue.options = queue.options, dict(LIMITS)
+        try:
+            await super().open_again(queue)
+        finally:
+            queue.options = kept
+
+
+class KeepsWhatWasRefused(Queues):
+    """Takes a configuration that was refused for the one that holds."""
+
+    async def configure(self, name: str, options: Any, timeout: float) -> None:
+        try:
+            await super().configure(name, options, timeout)
+        except ClientError:
+            self.find(name).options = {**LIMITS, **options}
+            raise
+
+
+@pytest.mark.parametrize(
+    ("part", "base", "bends"),
+    [(ForgetsItsLimits, "configured", LOSS), (KeepsWhatWasRefused, "refused-options", ())],
+)
+def test_limits_that_nobody_has_ordered_are_found(part: type, base: str, bends: tuple[Bend, ...]) -> None:
+    spec = Spec(PROTOCOL, base, bends)
+    found = judge(run(without_sockets(adapter_of(REFERENCE, [part])), spec))
+    assert "asks-what-was-ordered" in [finding.name for finding in found]
+    assert judge(runner(PROTOCOL)(spec)) == []
+
+
+def test_a_confirm_in_the_instant_of_a_close_is_none_too_many() -> None:
+    spec = Spec(PROTOCOL, "closing", (Bend("c1", "out", 13, "swap"),))
+    assert judge(runner(PROTOCOL)(spec)) == []
