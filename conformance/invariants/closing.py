@@ -1,4 +1,4 @@
-"""The end of a session."""
+"""The end of a session, and of connections by the server's word."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from conformance.invariants.registry import Violation, invariant
 from conformance.sweep.bases import Done
 from conformance.sweep.case import Case
 from conformance.sweep.tape import Moment
+from fakebrokers.core.frames import Role
 
 AT_ONCE_S = 0.3
 LEFT = ("tasks", "timers", "pending", "buffered_bytes")
@@ -70,3 +71,22 @@ def loss_ends_close(case: Case) -> Iterator[Violation]:
     busy = any(heard.what == "message" and begun.t - 1.0 < heard.at.t for heard in case.events)
     if done.ended.t > begun.t + AT_ONCE_S + case.slack_s and not busy:
         yield f"close went on for {done.ended.t - begun.t:.1f} s without a connection", last, done.ended
+
+
+@invariant("heeds-goodbyes")
+def heeds_goodbyes(case: Case) -> Iterator[Violation]:
+    """Behind a goodbye of the server the client asks and publishes nothing more, on a connection in use.
+
+    In a handshake it may still answer what came before the goodbye.
+    """
+    asked = [
+        (one.conn, one.asked)
+        for one in case.facts.questions
+        if type(one.frame).spec.role_in("in") is not Role.CLOSE
+    ]
+    for conn, at in (*asked, *((one.conn, one.at) for one in case.facts.written)):
+        if conn.goodbye is None or conn.ready is None or conn.goodbye < conn.ready:
+            continue
+        if case.before(conn.goodbye, at):
+            yield f"something was written on {conn.name} behind the server's goodbye", conn.goodbye, at
+            return

@@ -14,6 +14,7 @@ OWN_S = 12.0  #: what a client may wait for an answer that no op waits for
 ROUNDS = 4
 CALLED = ("message", "session")  #: callbacks that come with an event of the same name
 TOLD_S = 1.5  #: what a client may take to tell others of a change
+DEAF_S = 1.0  #: and to listen to all that is for it
 
 
 @invariant("lives")
@@ -180,10 +181,28 @@ def sends_what_it_was_given(case: Case) -> Iterator[Violation]:
                 yield wrong, done.begun, done.ended
 
 
+@invariant("spreads-its-questions")
+def spreads_its_questions(case: Case) -> Iterator[Violation]:
+    """Where several can answer all the time, each of them is asked sooner or later."""
+    if case.model.sending and case.model.neglected(case):
+        yield case.model.neglected(case), None
+
+
+@invariant("hears-what-is-for-it")
+def hears_what_is_for_it(case: Case) -> Iterator[Violation]:
+    """On every connection that lasts, the client listens to all that others may have to say to it."""
+    for at, what in case.facts.deaf:
+        if case.ended_s > at.t + DEAF_S + case.slack_s:
+            yield what, at
+
+
 @invariant("knows-who-is-there")
 def knows_who_is_there(case: Case) -> Iterator[Violation]:
-    """What the client tells of others is what they have told of themselves."""
+    """What the client tells of others, until it is closed, is what they have told of themselves."""
+    closing = case.mark("close")
     for done in case.done(*case.model.rosters):
+        if closing is not None and done.ended is not None and done.ended > closing:
+            continue
         if done.result is not None and done.result.ok and done.ended is not None and case.is_truthful:
             wrong = case.model.wrong_roster(case, done.result.value, done.begun, done.ended)
             if wrong:

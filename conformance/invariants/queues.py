@@ -156,7 +156,7 @@ def _orders(case: Case) -> Iterator[tuple[Name, Moment, float, bool]]:
         if (done.args.get("on_message") or {}).get("auto_settle") == "ack"
     }
     for heard in case.heard("message"):
-        if heard["sub"] in settling:
+        if heard["sub"] in settling and heard["position"] is not None:  # what has no name cannot be confirmed
             pause_s = _pause_s(settling[heard["sub"]])
             yield (heard["target"], heard["position"]), heard.at, pause_s, "raises" not in case.notes
 

@@ -192,6 +192,13 @@ def asks_what_was_ordered(case: Case) -> Iterator[Violation]:
                     yield May("own_credit", text) if is_left_open else text, window.asked
 
 
+@invariant("asks-what-was-ordered")
+def set_up_as_ordered(case: Case) -> Iterator[Violation]:
+    """A subscription is set up with what was ordered last, on every connection."""
+    for at, what in case.facts.unordered:
+        yield what, at
+
+
 def _same_start(ordered: Any, asked: Any) -> bool:
     value = ordered.get("value")
     return bool(ordered["type"] == asked["type"] and (value is None or int(value) == asked["value"]))

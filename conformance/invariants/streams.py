@@ -44,7 +44,7 @@ def streams_are_read_whole(case: Case) -> Iterator[Violation]:
     """A stream that the client was handed is returned whole and in order; one that breaks off is refused.
 
     A piece that came twice may be there twice, and is not judged: some clients call the numbers of pieces an
-    order, and no more than that.
+    order, and no more than that. Which of two ends counts, nobody can say.
     """
     for done, flow in _flows(case, "out"):
         assert done.result is not None
@@ -52,14 +52,16 @@ def streams_are_read_whole(case: Case) -> Iterator[Violation]:
         if done.ended is None:
             continue
         was_whole = flow.whole is not None and flow.whole < done.ended
-        if done.result.ok and (not was_whole or flow.error is not None):
+        if done.result.ok and (not was_whole or (flow.error is not None and not flow.has_two_ends)):
             yield f"{done.op} was ok, and its stream had not come to a proper end", done.ended
         elif done.result.ok and case.is_truthful and not _is_told(got, flow):
             yield f"{done.op} returned {got!r:.60}, what came was {flow.body!r:.60}", done.ended
         elif (
             was_whole
             and flow.is_sure
+            and not flow.has_two_ends
             and not done.result.ok
+            and done.result.word != "cancelled"
             and flow.error is None
             and _in_time(case, done, flow)
         ):

@@ -38,8 +38,9 @@ How a protocol joins: a package ``scenarios/<protocol>/sweep`` with two modules 
     *   ``said_by_server()``, ``specimens``, ``unasked``, ``noise``, ``happenings``, ``goodbye()``,
         ``opposite(frame)``, ``other_versions(data)``: what acts need that no frame table tells.
     *   ``spellings(frame, data)``: other bytes that mean the same; ``troubles``: acts for every connection.
-    *   ``know(conns, ops)``: what the application has asked for and no frame tells (signs of life);
-        ``offered``, ``wrong_sending``, ``streamed``, ``wrong_roster``, ``due``: what clients that speak to
+    *   ``know(conns, ops, facts)``: what the application has asked for and no frame tells (signs of life,
+        settings), and what several connections tell together; ``last_of(frame)``: a goodbye inside a frame;
+        ``offered``, ``wrong_sending``, ``neglected``, ``streamed``, ``wrong_roster``, ``due``: what clients that speak to
         each other owe to others. They return nothing where it cannot be said.
     *   ``is_log``, ``storing``, ``size_field``, ``settings(options)``: see `Model`.
 

@@ -92,7 +92,7 @@ class Case:
         for conn in conns.values():
             self.model.track(conn, facts)
         facts.sort()
-        self.model.know(conns, self.ops)
+        self.model.know(conns, self.ops, facts)
         formats = self.contract.hello.formats if self.contract.hello is not None else []
         if formats:
             facts.unwrap(partial(self.model.content, form=formats[0]))

@@ -227,6 +227,22 @@ class Sent(NamedTuple):
     frame: Frame
 
 
+class Configured(NamedTuple):
+    """A subscription was given these settings, in the words of the op that orders them."""
+
+    at: Moment
+    target: str
+    options: dict[str, int]
+
+
+class Listening(NamedTuple):
+    """The client has told a server to what it listens, where servers carry what clients say to each other."""
+
+    conn: Conn
+    at: Moment
+    topic: str
+
+
 class Announced(NamedTuple):
     """The client has told others what it offers; `what` can be compared with `Model.offered`."""
 
@@ -246,6 +262,7 @@ class Flow:
         is_opened: Whether its beginning has come.
         pieces: By number, each once, as they came first.
         is_doubled: Whether a piece has come again before the end.
+        has_two_ends: Whether the end has come again before all had come.
         last: The number behind the last piece; None while nobody has said so.
         whole: When all pieces were there.
         error: With what it ended, if it broke off; None for a proper end.
@@ -259,6 +276,7 @@ class Flow:
     is_sure: bool = True
     pieces: dict[int, bytes] = field(default_factory=dict)
     is_doubled: bool = False
+    has_two_ends: bool = False
     last: int | None = None
     whole: Moment | None = None
     error: Any = None
@@ -288,6 +306,9 @@ class Facts:
         asked_back: Those of the server.
         misused: Frames of the client for something that it does not have; with a sentence.
         broken: Frames of the client that can be read, and contradict themselves or an earlier one.
+        configured: What subscriptions were given, where a protocol has frames of their own for that.
+        unordered: What of that nobody has ordered; with a sentence.
+        deaf: Where the client does not listen to what it is spoken to by; with a sentence.
         wrong: Answers of the client that do not say what the server has asked for; with a sentence.
     """
 
@@ -295,6 +316,10 @@ class Facts:
     asked_back: list[Question] = field(default_factory=list)
     misused: list[tuple[Moment, str]] = field(default_factory=list)
     broken: list[tuple[Moment, str]] = field(default_factory=list)
+    configured: list[Configured] = field(default_factory=list)
+    unordered: list[tuple[Moment, str]] = field(default_factory=list)
+    listening: list[Listening] = field(default_factory=list)
+    deaf: list[tuple[Moment, str]] = field(default_factory=list)
     wrong: list[tuple[Moment, str]] = field(default_factory=list)
     written: list[Written] = field(default_factory=list)
     settled: list[Settled] = field(default_factory=list)

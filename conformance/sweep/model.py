@@ -173,9 +173,13 @@ class Model(ABC):
     def track(self, conn: Conn, facts: Facts) -> None:
         """Go through the frames of one connection and note what they mean, on `conn` and in `facts`."""
 
-    def know(self, conns: Mapping[str, Conn], ops: Sequence[Any]) -> None:
-        """Note on connections what the application has asked for and no frame tells; behind `track`."""
+    def know(self, conns: Mapping[str, Conn], ops: Sequence[Any], facts: Facts) -> None:
+        """Note what no frame tells by itself, and what several connections tell together; behind `track`."""
         return
+
+    def neglected(self, case: Any) -> str:
+        """Who of several that can answer was never asked, though there was reason to; "" if nobody was."""
+        return ""
 
     def wrong_sending(self, case: Any, done: Any) -> str:
         """What is wrong with what the client has sent for an op of `sending`; "" if nothing is."""
@@ -276,6 +280,10 @@ class Model(ABC):
 
     def goodbye(self) -> Frame | None:
         """What a server says before it ends a connection; None if it says nothing."""
+        return None
+
+    def last_of(self, frame: Frame) -> Frame | None:
+        """The same frame, which says that the connection ends behind it; None if no frame of its kind can."""
         return None
 
     def accepts(self, frame: Any) -> bool:

@@ -208,7 +208,7 @@ def fault_of(bend: Bend, room: Room, touched: list[str]) -> Fault:
     match = Match(
         direction=bend.direction,  # type: ignore[arg-type] # one of two words
         connection=None if act.lasting or bend.connection == EVERY else bend.connection,
-        nth=None if act.pair or act.lasting else bend.nth,
+        nth=None if act.reach > 1 or act.lasting else bend.nth,
         scope="run" if act.lasting else None,
     )
     effect = Bent(act=bend.act, param=bend.param, model=room.model, nth=bend.nth, hit=touched.append)

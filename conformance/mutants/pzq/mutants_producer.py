@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from typing import ClassVar
+from typing import Any, ClassVar
+from weakref import WeakKeyDictionary
 
 from conformance.mutants.registry import mutant
 from conformance.reference.kit import ClientError
@@ -189,18 +190,22 @@ class ForeignAnswerIsFatal(Producer):
 class AnswersOfAnySession(Producer):
     """Numbers the messages of each session from 1 and looks for their answers in all of them."""
 
-    everybody: ClassVar[list[Producer]] = []
+    everybody: ClassVar[WeakKeyDictionary[asyncio.AbstractEventLoop, list[Producer]]] = WeakKeyDictionary()
+
+    def __init__(self, *args: Any, **more: Any) -> None:
+        super().__init__(*args, **more)
+        self.others = self.everybody.setdefault(asyncio.get_running_loop(), [])
 
     def new_id(self) -> bytes:
         super().new_id()
-        if self not in self.everybody:
-            self.everybody.append(self)
+        if self not in self.others:
+            self.others.append(self)
         return b"%d" % self._number
 
     def find(self, answer: Answer) -> Waiting | None:
-        found = (one.pending.get(answer.id) for one in self.everybody)
+        found = (one.pending.get(answer.id) for one in self.others)
         return next((waiting for waiting in found if waiting is not None and not waiting.done()), None)
 
     def close(self) -> None:
-        self.everybody.clear()
+        self.others.clear()
         super().close()

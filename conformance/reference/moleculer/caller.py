@@ -235,7 +235,12 @@ class Caller:
         """One packet of a stream."""
         assert pending.incoming is not None
         pending.incoming.add(packet)
-        if pending.incoming.opening is not None:
+        opening = pending.incoming.opening
+        if opening is not None and opening.get("success") is not True:  # it came behind packets of its stream
+            pending.incoming.end()
+            self.pending.pop(id, None)
+            self.settle(pending, opening)
+        elif opening is not None:
             pending.succeed(pending.incoming)
         if pending.incoming.is_ended:
             self.streams.pop(id, None)

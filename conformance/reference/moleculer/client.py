@@ -329,8 +329,14 @@ class MoleculerClient:
 
     # what its user does
 
+    def check_open(self) -> None:
+        """Raise `ClientError` (closed) where it was stopped."""
+        if self.runtime.is_closed:
+            raise ClientError("closed", "the node was stopped", definite=True)
+
     def serve(self, service: Service) -> None:
-        """Offer a service; everybody is told soon. Raises `ClientError` (invalid)."""
+        """Offer a service; everybody is told soon. Raises `ClientError` (invalid, closed)."""
+        self.check_open()
         for name in (service.name, *service.actions, *service.events):
             if not 0 < len(name.encode()) <= NAME_MAX:
                 raise ClientError("invalid", f"a name of {len(name)} characters", definite=True)
@@ -338,7 +344,8 @@ class MoleculerClient:
         self.announce()
 
     def unserve(self, name: str) -> None:
-        """Offer it no more."""
+        """Offer it no more. Raises `ClientError` (closed)."""
+        self.check_open()
         self.server.services.pop(name, None)
         self.announce()
 

@@ -134,6 +134,8 @@ class MoleculerOps:
     async def listen(
         self, session: str, event: str, sub: str | None = None, group: str = "", on_message: Any = None
     ) -> None:
+        node = self.session(session)
+        node.check_open()
         subscription = self.adapter.surfacing(sub or event, event, on_message)
 
         async def surfaced(packet: Json) -> None:
@@ -143,7 +145,6 @@ class MoleculerOps:
 
         self._listeners += 1
         name = f"listener-{self._listeners}"
-        node = self.session(session)
         node.events.listen(event, group or name, surfaced)
         node.serve(Service(name, events={event: group}))
 

@@ -133,6 +133,8 @@ class Subscription:
         self._ack = ack
         self._feed: Feed[Delivery] = Feed(self._runtime, self._surface)
         self._reconnecting: asyncio.Task[None] | None = None
+        self._is_closing = False
+        self._left_out = 0  #: deliveries for which no callback was begun
         self._renew()
 
     def _renew(self) -> None:
@@ -150,6 +152,9 @@ class Subscription:
         self.core.message(message)
 
     async def _surface(self, delivery: Delivery) -> None:
+        if self._is_closing:
+            self._left_out += 1
+            return
         await self._runtime.callbacks.contain_async("message", lambda: self._callback(delivery))
 
     def lost(self, error: ClientError | None) -> None:
@@ -185,12 +190,14 @@ class Subscription:
         self._leave_out()
 
     def _stop(self) -> None:
+        """A callback that runs may end; no other is begun, whatever still comes."""
+        self._is_closing = True
         if self._reconnecting is not None:
             self._reconnecting.cancel()
 
     def _leave_out(self) -> None:
         """Tell what came and will not be surfaced: without acknowledgements the server has it no more."""
-        if count := len(self._feed):
+        if count := len(self._feed) + self._left_out:
             fate = "they go back to the queue" if self._ack else "they are lost"
             self._runtime.callbacks.note(f"{count} deliveries of {self._queue} were not surfaced: {fate}")
         self._feed.abort()

@@ -68,15 +68,18 @@ class NarconiClient:
         return subscription
 
     async def close(self, timeout: float | None = None) -> None:
-        """Wait for confirms for half the time, then close every connection properly."""
+        """Close every connection properly; those that publish wait for confirms, for half the time."""
         self.runtime.is_closed = True
-        clock = self.runtime.clock
-        patience = clock.now() + (timeout or DEFAULT_TIMEOUT_S) / 2
-        while self.pending and clock.now() < patience:
-            await asyncio.sleep(0.01)
-        closing = [one.socket.close() for one in self.publishers.standing()]
-        await asyncio.gather(*closing, *(one.close() for one in self.subscriptions))
+        patience_s = (timeout or DEFAULT_TIMEOUT_S) / 2
+        await asyncio.gather(*(one.close() for one in self.subscriptions), self._publish_rest(patience_s))
         self.abort()
+
+    async def _publish_rest(self, patience_s: float) -> None:
+        clock = self.runtime.clock
+        until = clock.now() + patience_s
+        while self.pending and clock.now() < until:
+            await asyncio.sleep(0.01)
+        await asyncio.gather(*(one.socket.close() for one in self.publishers.standing()))
 
     def abort(self) -> None:
         """Let go of everything."""

@@ -67,8 +67,6 @@ class ResponseReader:
     def feed(self, data: bytes) -> Response | None:
         """Take in bytes; the response once it is whole. Raises `ClientError` (protocol)."""
         self._buffer += data
-        if self._head is None and not VERSION.startswith(self._buffer[: len(VERSION)]):
-            raise ClientError("protocol", f"no response: {bytes(self._buffer[:40])!r}")
         if self._head is None and not self._read_head():
             return None
         head = self._head
@@ -107,6 +105,8 @@ class ResponseReader:
 
     def _read_head(self) -> bool:
         while True:
+            if not VERSION.startswith(self._buffer[: len(VERSION)]):
+                raise ClientError("protocol", f"no response: {bytes(self._buffer[:40])!r}")
             head, end, rest = bytes(self._buffer).partition(b"\r\n\r\n")
             if not end:
                 if len(self._buffer) > HEAD_MAX:

@@ -48,7 +48,7 @@ class Act(NamedTuple):
         about: What it does, for people; the docstring of its function.
         params: What it can be done with at a place; nothing where it makes no sense.
         apply: Does it.
-        pair: It needs the frame behind the one at hand, too.
+        reach: With how many frames it has to do: that at hand, and those behind it.
         by_kind: Whether it is another thing at another kind of frame, for the drawing order.
         lasting: It goes on, on all connections, until the faults are cleared.
         lies: What the client is told then may not be what the broker did: nothing that the broker holds
@@ -59,7 +59,7 @@ class Act(NamedTuple):
     about: str
     params: Params
     apply: Apply
-    pair: bool = False
+    reach: int = 1
     lies: bool = False
     by_kind: bool = True
     lasting: bool = False
@@ -72,7 +72,7 @@ def act(
     name: str,
     params: Params,
     *,
-    pair: bool = False,
+    reach: int = 1,
     lies: bool = False,
     by_kind: bool = True,
     lasting: bool = False,
@@ -81,7 +81,7 @@ def act(
 
     def register(apply: Apply) -> Apply:
         about = " ".join((apply.__doc__ or "").split())
-        ACTS[name] = Act(name, about, params, apply, pair, lies, by_kind, lasting)
+        ACTS[name] = Act(name, about, params, apply, reach, lies, by_kind, lasting)
         return apply
 
     return register
@@ -125,9 +125,9 @@ class Bent(Effect, frozen=True, tag="bent"):
             passage.pass_through()
             return
         known = ACTS[self.act]
-        if known.pair:
+        if known.reach > 1:
             seen = passage.memory["seen"] = passage.memory.get("seen", 0) + 1
-            if seen not in (self.nth, self.nth + 1):
+            if not self.nth <= seen < self.nth + known.reach:
                 passage.pass_through()
                 return
         self.hit(passage.connection)

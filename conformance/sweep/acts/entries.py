@@ -1,10 +1,10 @@
-"""Entries that are missing, or have a value of another type, where a frame's form allows both."""
+"""Entries that are missing, or have a value of another type, where a frame's form allows it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 
@@ -25,6 +25,7 @@ INSTEAD: Mapping[str, Any] = {
 ABSENT = "absent"
 DEPTH = 3
 FEW_ENTRIES = 4  #: of a map
+FEW_ITEMS = 8  #: of an array that is a field
 
 Path = tuple[str | int, ...]
 
@@ -37,6 +38,22 @@ def _free(kind: type) -> Mapping[str, Any]:
         for one in msgspec.structs.fields(kind)
         if one.type is Any and one.default is not msgspec.NODEFAULT
     }
+
+
+@cache
+def _optional(kind: type) -> frozenset[str]:
+    """The fields of a frame that may be missing, and have no other type."""
+    return frozenset(one.name for one in msgspec.structs.fields(kind) if type(None) in get_args(one.type))
+
+
+def missing_in(value: msgspec.Struct) -> Iterator[Path]:
+    """The paths of what may be left out of a frame, and is there: fields, and items of arrays."""
+    for name in type(value).__struct_fields__:
+        there = getattr(value, name)
+        if there is not None and name in _optional(type(value)):
+            yield (name,)
+        if isinstance(there, tuple | list) and not hasattr(there, "_make"):
+            yield from ((name, index) for index in range(min(len(there), FEW_ITEMS)))
 
 
 def entries_of(value: Any, path: Path = ()) -> Iterator[Path]:
@@ -62,12 +79,12 @@ def changed(value: Any, path: Path, word: str) -> Any:
     name, rest = path[0], path[1:]
     if isinstance(value, msgspec.Struct):
         there = getattr(value, str(name))
-        new = changed(there, rest, word) if rest else _free(type(value))[str(name)]
+        new = changed(there, rest, word) if rest else _free(type(value)).get(str(name))
         return msgspec.structs.replace(value, **{str(name): new if rest or word == ABSENT else INSTEAD[word]})
-    if isinstance(value, list):
-        items = list(value)
-        items[int(name)] = changed(items[int(name)], rest, word) if rest else INSTEAD.get(word)
-        return items if rest or word != ABSENT else items[1:]
+    if isinstance(value, tuple | list):
+        items, at = list(value), int(name)
+        items[at] = changed(items[at], rest, word) if rest else INSTEAD.get(word)
+        return type(value)(items if rest or word != ABSENT else [*items[:at], *items[at + 1 :]])
     if name not in value:
         raise LookupError(name)
     if not rest and word == ABSENT:
@@ -80,9 +97,11 @@ def entries(place: Place, model: Model) -> Iterable[Param]:
     if place.direction != "out" or place.ordinal > 2:
         return
     codec = model.codec("server")
-    for path in entries_of(place.frame):
+    full, few = ((ABSENT, *INSTEAD) if place.ordinal <= 1 else (ABSENT,)), (ABSENT,)
+    known = {path: full for path in entries_of(place.frame)}
+    for path, words in ({path: few for path in missing_in(place.frame)} | known).items():
         where = ".".join(str(part) for part in path[:2])
-        for word in (ABSENT, *INSTEAD) if place.ordinal <= 1 else (ABSENT,):
+        for word in words:
             try:
                 frame: Frame = changed(place.frame, path, word)
                 if frame != place.frame and model.is_bearable(frame) and codec.encode(frame):

@@ -1,4 +1,4 @@
-"""Fields with other values: every number and every text of a frame, nested ones and those in arrays too."""
+"""Fields with other values: every number, text and flag of a frame, nested ones and those in arrays too."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ NUMBERS: Mapping[str, tuple[int, ...]] = {
 }
 #: What may be added to the value that is there.
 STEPS = (1, -1, 5)
-#: Texts by class; "foreign" is no UTF-8 on the wire.
-TEXTS: Mapping[str, str] = {"blank": "", "long": "x" * 300, "foreign": "\udcff\udcfe", "umlauts": "äöü€"}
+#: Texts by class; "foreign" is no UTF-8 on the wire, and so stands in a spec as its bytes.
+TEXTS: Mapping[str, Any] = {"blank": "", "long": "x" * 300, "foreign": {"hex": "fffe"}, "umlauts": "äöü€"}
 FEW_ITEMS = 2  #: of an array
 
 Path = tuple[str | int, ...]
@@ -30,7 +30,7 @@ MORE = 40  #: entries that an array or a map may have besides its own
 
 
 def paths_of(value: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
-    """Every number, text, array and map in a frame, with its path."""
+    """Every number, text, flag, array and map in a frame, with its path."""
     if isinstance(value, msgspec.Struct):
         for name in type(value).__struct_fields__:
             yield from paths_of(getattr(value, name), (*path, name))
@@ -42,7 +42,7 @@ def paths_of(value: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
         yield path, value
         for name in list(value)[:FEW_ITEMS]:
             yield from paths_of(value[name], (*path, name))
-    elif isinstance(value, int | str) and not isinstance(value, bool):
+    elif isinstance(value, int | str):
         yield path, value
 
 
@@ -72,6 +72,8 @@ def _changed(value: Any, new: Any) -> Any:
         return type(value)([*value, *value[:1] * MORE])
     if new == "no entries":
         return {} if isinstance(value, Mapping) else type(value)()
+    if isinstance(new, Mapping) and "hex" in new:
+        return bytes.fromhex(new["hex"]).decode(errors="surrogateescape")
     return value + new["add"] if isinstance(new, Mapping) else new
 
 
@@ -86,6 +88,8 @@ def other_values(value: Any) -> Iterator[tuple[str, Any]]:
     """What may stand in place of a value, each with its class."""
     if isinstance(value, str):
         yield from ((word, text) for word, text in TEXTS.items() if text != value)
+    elif isinstance(value, bool):
+        yield "other", not value
     elif isinstance(value, int):
         yield from (
             (word, number) for word, numbers in NUMBERS.items() for number in numbers if number != value

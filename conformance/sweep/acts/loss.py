@@ -54,6 +54,24 @@ def goodbye(passage: Passage, param: Any, model: Model) -> None:
         passage.hang_up(HangUp.FIN)
 
 
+def lasts(place: Place, model: Model) -> Iterable[Param]:
+    """Where a frame can say so itself."""
+    if place.direction == "out" and model.last_of(place.frame) is not None:
+        yield from (("fin", "fin"), ("stays", "stays"))
+
+
+@act("last", lasts)
+def last(passage: Passage, param: Any, model: Model) -> None:
+    """The frame says that the server ends the connection behind it; it may do so at once."""
+    said = model.last_of(passage.frame) if passage.frame is not None else None
+    if said is None:
+        passage.pass_through()
+        return
+    passage.pass_on(said)
+    if param == "fin":
+        passage.hang_up(HangUp.FIN)
+
+
 def loseable(place: Place, model: Model) -> Iterable[Param]:
     """Whatever the server says; of the client's frames those that want an answer. TCP loses nothing."""
     if place.direction == "out" or type(place.frame) in model.answers:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from conformance.sweep.bases import Stage, base, text
-from fakebrokers.faults import latency
+from fakebrokers.blazingmq.codes import Category
+from fakebrokers.errors import PlanError
+from fakebrokers.faults import latency, reply
 from scenarios.blazingmq.sweep._shared import (
     FANOUT,
     PRIORITY,
@@ -74,6 +78,24 @@ async def configured(stage: Stage) -> None:
     await reader(stage, "c2", R, SETTLED)
     put(stage, "z")
     await stage.sleep(1)
+    await finale(stage)
+
+
+@base(role="consumer", server=RARELY)
+async def refused_options(stage: Stage) -> None:
+    """The broker refuses another configuration, and then the connection is lost: the former one holds."""
+    await stage.connect()
+    await writer(stage)
+    await reader(stage, "c1", R, SETTLED, max_unconfirmed_messages=3)
+    refusing = stage.broker.faults.add(reply(int(Category.E_REFUSED), kind="configureStream"))
+    await stage.op("bmq.configure_queue", target=R, options={"max_unconfirmed_messages": 7})
+    with suppress(PlanError):  # what was disturbed before may have cleared all faults
+        stage.broker.faults.remove(refusing)
+    stage.kill()
+    await stage.sleep(5)
+    put(stage, "m0", "m1")
+    await watched(stage, "m")
+    await shut(stage)
     await finale(stage)
 
 

@@ -1,6 +1,6 @@
 """The base scripts of BlazingMQ; see `conformance.sweep.bases`."""
 
-from scenarios.blazingmq.sweep.asking import cancelled, configured, odd, queues
+from scenarios.blazingmq.sweep.asking import cancelled, configured, odd, queues, refused_options
 from scenarios.blazingmq.sweep.consuming import consume, late_callback, older, several
 from scenarios.blazingmq.sweep.lives import (
     BEATING,
@@ -36,6 +36,7 @@ __all__ = [
     "plain",
     "publish",
     "queues",
+    "refused_options",
     "rounds",
     "several",
     "turned_away",

@@ -55,6 +55,7 @@ from fakebrokers.blazingmq.schema import (
 from fakebrokers.core.frames import Frame, Malformed
 from fakebrokers.core.session import Codec
 from fakebrokers.errors import WireError
+from scenarios.blazingmq.sweep.ordering import other_settings
 from scenarios.blazingmq.sweep.tracking import Tracking, options_of, uri_of
 
 PUSH_HEAD = HEADER_SIZE + 32  #: bytes of a PUSH event in front of the options of its first message
@@ -296,6 +297,9 @@ class BlazingModel(Model):
         if isinstance(frame, Response) and not isinstance(frame, StatusResponse):
             return StatusResponse(frame.r_id, category, -1, "contrary")
         return None
+
+    def know(self, conns: Mapping[str, Conn], ops: Sequence[Any], facts: Facts) -> None:
+        facts.unordered += other_settings(facts, ops)
 
     def track(self, conn: Conn, facts: Facts) -> None:
         Tracking(self, conn, facts).run()

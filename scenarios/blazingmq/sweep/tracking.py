@@ -9,6 +9,7 @@ from crc32c import crc32c
 
 from conformance.sweep.facts import (
     Arrival,
+    Configured,
     Confirmed,
     Facts,
     IdUse,
@@ -52,6 +53,7 @@ class Handle:
         window: Its life as a reader, if it is one.
         opened: When the broker said yes.
         is_over: The broker has closed it, or never opened it.
+        over_s: Since when, seconds; in the same instant the client may not have come to it yet.
         closing: The client has asked to close it.
         drained: The client has taken back its configuration, or tried to.
     """
@@ -62,6 +64,7 @@ class Handle:
         self.window = window
         self.opened: Moment | None = None
         self.is_over = False
+        self.over_s = 0.0
         self.closing = False
         self.drained = False
 
@@ -189,7 +192,7 @@ class Tracking:
             handle.window.opened = handle.window.opened or at
 
     def _over(self, handle: Handle, at: Moment) -> None:
-        handle.is_over = True
+        handle.is_over, handle.over_s = True, at.t
         if handle.window is not None:
             handle.window.closed = handle.window.closed or at
         number = handle.parameters.q_id
@@ -229,7 +232,7 @@ class Tracking:
 
     def _find(self, number: int, what: str, at: Moment) -> Handle | None:
         handle = self._handles.get(number & 0xFFFFFFFF)
-        if handle is None or handle.is_over:
+        if handle is None or (handle.is_over and handle.over_s < at.t):
             self.facts.misused.append((at, f"{what} of queue {number}, which is not there"))
             return None
         return handle
@@ -240,7 +243,10 @@ class Tracking:
             return
         if frame.r_id is not None:
             self._asked[frame.r_id] = handle
-        handle.drained = options_of(frame) is None
+        options = options_of(frame)
+        handle.drained = options is None
+        if options is not None:
+            self.facts.configured.append(Configured(at, handle.uri, options))
         if handle.window is None:
             self.facts.misused.append((at, f"a configuration of {handle.uri}, which is not read"))
 

@@ -18,6 +18,7 @@ async def serve(stage: Stage) -> None:
     for number in range(3):
         for action in ("s.echo", "s.fail", "s.slow", "s.value", "s.nowhere"):
             node.start_call(action, {"n": number}, target=NODE, timeout=5.0)
+        node.start_call("s.slow", {"patient": number}, target=NODE, timeout=0.0)  # without a limit
         node.send("PING", NODE, time=1_700_000_000_000 + number, id=f"ping-{number}")
         await stage.sleep(0.4)
     await stage.op("mol.unserve", service="s")

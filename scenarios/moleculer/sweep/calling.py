@@ -6,7 +6,7 @@ from typing import Any
 
 from conformance.sweep.bases import Stage, base
 from fakebrokers.faults import latency
-from scenarios.moleculer.sweep._shared import CONNECT_S, NODE, begin, joined, peer, probed
+from scenarios.moleculer.sweep._shared import CONNECT_S, NODE, begin, joined, peer, probed, service_of_peer
 from scenarios.moleculer.sweep.serving import ACTIONS
 
 
@@ -64,6 +64,37 @@ async def peers(stage: Stage) -> None:
     await stage.sleep(0.5)
     await begin(stage, "p.echo", {"to": "third"}, node="third")
     await stage.op("mol.registry")
+    await probed(stage)
+
+
+@base(role="caller", bends=False)
+async def spread(stage: Stage) -> None:
+    """Many calls one after the other, and three nodes that can answer each."""
+    for name in ("peer", "second", "third"):
+        peer(stage, name)
+    await joined(stage)
+    for number in range(24):
+        await begin(stage, "p.echo", {"n": number})
+    await probed(stage)
+
+
+@base(role="caller")
+async def deserted(stage: Stage) -> None:
+    """The only node that offers something stops, and joins again; it is killed, and joins again."""
+    stage.notes["silent"] = True
+    node = peer(stage, heartbeat_s=2.0)
+    await joined(stage, heartbeat_s=2.0, heartbeat_timeout_s=6.0)
+    for name, end in (("stopped", node.stop), ("killed", node.kill)):
+        await begin(stage, "p.echo", {"before": name})
+        end()
+        await stage.sleep(10)
+        for number in range(2):
+            await begin(stage, "p.echo", {name: number})
+            await stage.op("mol.emit", event="news.a", data={name: number})
+        node.restart()
+        node.serve([service_of_peer()])
+        await stage.sleep(1)
+        await begin(stage, "p.echo", {"behind": name})
     await probed(stage)
 
 

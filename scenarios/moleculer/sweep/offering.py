@@ -1,11 +1,19 @@
-"""What the application offers to others, as its ops say."""
+"""What the application offers to others, as its ops say, and as whom the client does so."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from conformance.sweep.case import Case
+from conformance.sweep.facts import Facts
 from conformance.sweep.tape import START, Moment
+from conformance.sweep.view import Conn
+from fakebrokers.moleculer.packets import Info
+from fakebrokers.moleculer.topics import node_topics, topic_of
+from scenarios.moleculer.sweep.contents import announced_by
+
+LISTENS_S = 1.0  #: what a node may take to listen to what it has told others
 
 
 def offered(case: Case) -> list[tuple[Moment, Any]]:
@@ -29,3 +37,57 @@ def offered(case: Case) -> list[tuple[Moment, Any]]:
             actions.pop(done.args["service"], None)
         found.append((done.ended, (frozenset().union(*actions.values()), frozenset(events))))
     return found
+
+
+def other_selves(facts: Facts, begins: Sequence[Moment]) -> Iterator[tuple[Moment, str]]:
+    """Where a node tells of itself as of another one, without having begun anew.
+
+    Whoever hears of another instance drops what he knows, and whoever hears an older number drops what he is
+    told (docs/protocols/moleculer.md, 3).
+
+    Args:
+        begins: When the application has connected.
+    """
+    last: dict[str, tuple[Moment, Info]] = {}
+    for one in sorted(facts.sent, key=lambda sent: sent.at):
+        info = one.frame
+        if not isinstance(info, Info):
+            continue
+        since, former = last.get(info.sender, (one.at, info))
+        last[info.sender] = one.at, info
+        if any(since < begun < one.at for begun in begins):
+            continue
+        if info.instanceID != former.instanceID:
+            yield one.at, f"an INFO of instance {info.instanceID!r}, it was {former.instanceID!r}"
+        elif info.seq < former.seq:
+            yield one.at, f"an INFO with seq {info.seq} behind one with {former.seq}"
+
+
+def unheard(conns: Iterable[Conn], facts: Facts, *, balances: bool) -> Iterator[tuple[Moment, str]]:
+    """What a node should hear on a connection that lasts, and does not listen to.
+
+    Args:
+        balances: Whether the bus chooses who answers: then nodes listen to each of their actions, too
+            (docs/protocols/moleculer.md, 2 and 4.8).
+    """
+    for conn in conns:
+        if conn.ready is None or not _lasts(conn, conn.ready.t):
+            continue
+        topics = [one for one in facts.listening if one.conn is conn]
+        own = next((at for at in (topic_of(one.topic) for one in topics) if at and at.command == "RES"), None)
+        if own is None:
+            continue
+        wanted = {(topic, conn.ready) for topic in node_topics(own.prefix, own.rest, own.separator)}
+        for sent in facts.sent if balances else ():
+            if sent.conn is conn and isinstance(sent.frame, Info) and sent.to == "INFO":
+                actions = announced_by(sent.frame)[0] if _lasts(conn, sent.at.t) else ()
+                wanted |= {(own.separator.join([own.prefix, "REQB", name]), sent.at) for name in actions}
+        there = {one.topic: one.at.t for one in reversed(topics)}
+        for topic, since in sorted(wanted):
+            if there.get(topic, since.t + 2 * LISTENS_S) > since.t + LISTENS_S:
+                yield since, f"{conn.name}: nobody listens to {topic}"
+
+
+def _lasts(conn: Conn, since_s: float) -> bool:
+    marks = (conn.ended, conn.goodbye, conn.garbage, conn.parting, conn.deaf, conn.unwanted)
+    return all(mark is None or mark.t > since_s + LISTENS_S for mark in marks)

@@ -38,42 +38,46 @@ class Member:
 def members(case: Case, until: Moment, timeout_s: float) -> dict[str, Member | None]:
     """All other nodes at a moment, by id; None where it cannot be said whether it is missed by then."""
     found: dict[str, Member] = {}
-    unsure: set[str] = set()
+    unsure: dict[str, float] = {}  #: until when clients may find out that a node was silent
     for at, packet in _heard(case, until):
         member = found.setdefault(packet.sender, Member())
         silent_s = at.t - member.heard_s
         if member.available and silent_s > timeout_s:
             member.available, member.services, member.listed = False, [], []
             if silent_s < timeout_s + LATE_S:
-                unsure.add(packet.sender)
+                unsure[packet.sender] = member.heard_s + timeout_s + LATE_S
         if isinstance(packet, Info):
             member.tells(packet)
             if not member.available:
                 member.available, member.heard_s = True, at.t
-            unsure.discard(packet.sender)
+            if unsure.get(packet.sender, at.t) <= at.t:  # an INFO alone is no sign of life (chapter 3)
+                unsure.pop(packet.sender, None)
         elif isinstance(packet, Heartbeat) and member.available:
             member.heard_s = at.t
         elif isinstance(packet, Disconnect):
             member.available, member.services, member.listed = False, [], []
-            unsure.discard(packet.sender)
+            unsure.pop(packet.sender, None)
     for name, member in found.items():
         silent_s = until.t - member.heard_s
         if member.available and silent_s > timeout_s:
             member.available, member.services, member.listed = False, [], []
             if silent_s < timeout_s + LATE_S:
-                unsure.add(name)
+                unsure[name] = until.t
     return {name: None if name in unsure else member for name, member in found.items()}
 
 
 def _heard(case: Case, until: Moment) -> Iterator[tuple[Moment, Any]]:
-    """The packets about nodes that the client was handed, in order."""
+    """The packets about nodes that the client was handed, in order; by connecting again it begins anew."""
+    connects = [done for done in case.done("connect") if done.begun < until]
+    is_one = len({done.args.get("session") for done in connects}) == 1
+    since = connects[-1].begun if is_one else None
     version = version_of(seen for conn in case.conns.values() for seen in conn.frames)
     rows = [
         (seen.at, seen.frame)
         for conn in case.conns.values()
         for seen in conn.of("out")
         if isinstance(seen.frame, Info | Heartbeat | Disconnect) and seen.at < until
-        if conn.goodbye is None or seen.at < conn.goodbye
+        if (conn.goodbye is None or seen.at < conn.goodbye) and (since is None or since < seen.at)
     ]
     for at, packet in sorted(rows, key=lambda row: row[0]):
         if packet.ver == version and isinstance(packet.sender, str):

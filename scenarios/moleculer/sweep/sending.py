@@ -17,6 +17,7 @@ from fakebrokers.moleculer.services import matches
 from scenarios.moleculer.sweep.roster import DEFAULT_TIMEOUT_S, members
 
 SAME_S = 0.002
+ENOUGH_CALLS = 8  #: for each node; chance leaves none of three out in as many, but once in five thousand
 OBJECTS = "$streamObjectMode"  #: tells that the pieces of a stream are objects
 SETTLED_S = 1.0  #: behind a change of the own services, nobody can say what the client knows of itself
 Groups = dict[str, set[str]]
@@ -83,6 +84,38 @@ def _own_services(case: Case, at: Moment) -> list[Any]:
 
 def _offers(services: Iterable[Any], action: str) -> bool:
     return any(isinstance(one, Mapping) and action in (one.get("actions") or {}) for one in services)
+
+
+def neglected(case: Case) -> str:
+    """Who could have answered calls all the time, and was never asked; "" if nobody, or it cannot be said.
+
+    A node is chosen for each call, by turns or at random (docs/protocols/moleculer.md, 4.8).
+    """
+    if "sessions" in case.notes or case.hits:
+        return ""
+    calls: dict[str, list[Done]] = {}
+    for done in case.done("mol.call"):
+        if not done.args.get("node") and done.result is not None and done.result.ok:
+            calls.setdefault(done.args["action"], []).append(done)
+    for action, those in calls.items():
+        options = options_of(case, those[0].args.get("session", "s1"))
+        if len(those) < ENOUGH_CALLS or options.get("disable_balancer"):
+            continue
+        timeout_s = options.get("heartbeat_timeout_s", DEFAULT_TIMEOUT_S)
+        able = [_able(members(case, done.begun, timeout_s), action) for done in those]
+        asked = {str(one.to).partition(".")[2] for one in case.facts.sent if _asks(one.frame, action)}
+        left = set.intersection(*able) - asked
+        if len(those) >= ENOUGH_CALLS * len(set.union(*able)) and left:
+            return f"{len(those)} calls of {action}, and none for {sorted(left)}"
+    return ""
+
+
+def _asks(frame: Any, action: str) -> bool:
+    return isinstance(frame, Request) and frame.action == action
+
+
+def _able(there: Mapping[str, Any], action: str) -> set[str]:
+    return {name for name, one in there.items() if one and one.available and _offers(one.listed, action)}
 
 
 # calls

@@ -20,10 +20,11 @@ ACTIONS: Mapping[str, Any] = {
     "value": {"return": {"text": "äöü€", "large": 2**53 + 1, "none": None}},
 }
 FAILED, NOT_FOUND, TOO_LATE = 422, 404, 504
+SLACK_S = 0.3  #: what may lie between the question as it was written and as it was read
 
 
-def wrong_answer(asked: Frame, answer: Any) -> str:
-    """What is wrong with an answer of the client; "" if nothing is."""
+def wrong_answer(asked: Frame, answer: Any, after_s: float) -> str:
+    """What is wrong with an answer of the client, so long behind its question; "" if nothing is."""
     if isinstance(asked, Ping) and isinstance(answer, Pong):
         told, given = (None if one.time is UNSET else one.time for one in (answer, asked))
         fits = given is None or told == given
@@ -31,8 +32,19 @@ def wrong_answer(asked: Frame, answer: Any) -> str:
     if isinstance(answer, Info):
         return "" if isinstance(answer.services, list) else f"an INFO with services {answer.services!r}"
     if isinstance(asked, Request) and isinstance(answer, Response):
-        return _wrong_response(asked, answer)
+        return _too_soon(asked, answer, after_s) or _wrong_response(asked, answer)
     return ""
+
+
+def _too_soon(asked: Request, answer: Response, after_s: float) -> str:
+    """Only what has taken too long is called so."""
+    code = answer.error.get("code") if isinstance(answer.error, Mapping) else None
+    limit_s = asked.timeout / 1000 if isinstance(asked.timeout, int | float) else 0
+    if answer.success is not False or code != TOO_LATE or asked.action != "s.slow":
+        return ""
+    if 0 < limit_s <= after_s + SLACK_S:
+        return ""
+    return f"{asked.action} with a limit of {asked.timeout} ms took too long, it says after {after_s:.3f} s"
 
 
 def _late(asked: Request, answer: Response) -> str:

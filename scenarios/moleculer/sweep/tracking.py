@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import UNSET
 
 from conformance.sweep.acts.inside import opened
-from conformance.sweep.facts import Announced, Dropped, Facts, Flow, Question, Sent
+from conformance.sweep.facts import Announced, Dropped, Facts, Flow, Listening, Question, Sent
 from conformance.sweep.tape import Moment
 from conformance.sweep.view import Agreed, Conn, Seen
 from fakebrokers.core.frames import Frame, kind_of
@@ -48,7 +48,7 @@ class Tracking:
         self.facts = facts
         self._version = VERSION
         self._node = ""  #: of the client
-        self._prefix = ""  #: of its topics
+        self._prefix = ("", "")  #: of its topics, and what stands between their parts
         self._ids: set[Hashable] = set()  #: of what the client has asked or sent
         self._plain: set[Hashable] = set()  #: what was answered, and not by a stream
         self._instance: Any = None  #: the same, as it has told others
@@ -104,9 +104,10 @@ class Tracking:
         own = packet.sender == self._node and not isinstance(packet, Request | Response)
         if parts is None or parts.command.removesuffix("B") != packet.COMMAND:
             return False
-        if self._prefix and parts.prefix != self._prefix:
+        if self._node and (parts.prefix, parts.separator) != self._prefix:
             return False
-        return packet.ver == self._version and bool(packet.sender) and not own
+        is_named = isinstance(packet.sender, str) and bool(packet.sender)
+        return packet.ver == self._version and is_named and not own
 
     def _speaks(self, carrier: Frame, at: Moment) -> None:
         """The client says something to others, whether it has asked if the server has taken in what it
@@ -157,18 +158,19 @@ class Tracking:
 
     def _listen(self, frame: Any, topic: str, at: Moment) -> None:
         self._listens = True
-        self._is_own(frame.subject)
+        self._is_own(frame.subject, at)
 
     def _listens_to(self, frame: Any, topic: str, at: Moment) -> None:
         """Of the other transporters; the server has taken them in when the client says something."""
         for name in frame.channels if isinstance(frame, Channels) else [row[0] for row in frame.filters]:
-            self._is_own(name)
+            self._is_own(name, at)
 
-    def _is_own(self, subject: str) -> None:
+    def _is_own(self, subject: str, at: Moment) -> None:
         """The topic of answers is the client's alone, and tells its name and its network."""
+        self.facts.listening.append(Listening(self.conn, at, subject))
         parts = topic_of(subject)
         if parts is not None and parts.command == "RES":
-            self._node, self._prefix = parts.rest, parts.prefix
+            self._node, self._prefix = parts.rest, (parts.prefix, parts.separator)
 
     def _refused(self, frame: Any, topic: str, at: Moment) -> None:
         self.conn.goodbye = self.conn.goodbye or at
@@ -240,6 +242,8 @@ class Tracking:
         if frame.seq > 0 and frame.stream is True:
             flow.is_doubled = flow.is_doubled or (frame.seq in flow.pieces and flow.whole is None)
             flow.pieces.setdefault(frame.seq, bytes_of(payload))
+        elif frame.seq > 0 and frame.seq == flow.last and flow.whole is None:
+            flow.has_two_ends = True
         elif frame.seq > 0 and flow.last is None and frame.seq not in flow.pieces:
             flow.last = frame.seq
             error = getattr(frame, "error", UNSET)
@@ -289,7 +293,7 @@ class Tracking:
             if question.key == key and question.answer is None:
                 question.answer, question.answered = answer, at
                 question.accepted = True
-                wrong = wrong_answer(question.frame, answer)
+                wrong = wrong_answer(question.frame, answer, at.t - question.asked.t)
                 if wrong:
                     self.facts.wrong.append((at, wrong))
                 return question

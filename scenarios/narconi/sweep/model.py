@@ -142,7 +142,6 @@ class NarconiModel(Model):
     """See `conformance.sweep.model.Model`."""
 
     protocol = "narconi"
-    asides = ("twice", "hurried")  # a close or a loss in the midst of an op is not clean yet
     posting = ("narc.post",)
     answers = ANSWERS
     questions = {f.WsPing: f.WsPong}  # noqa: RUF012 # as its type says
@@ -177,6 +176,12 @@ class NarconiModel(Model):
     def goodbye(self) -> Frame:
         return f.WsClose(1000)
 
+    def last_of(self, frame: Frame) -> Frame | None:
+        if not isinstance(frame, f.HttpResponse) or isinstance(frame, f.WsAccept | f.WsRefuse | f.Continue):
+            return None
+        others = (row for row in frame.headers if row[0].lower() != "connection")
+        return msgspec.structs.replace(frame, headers=(*others, ("Connection", "close")))
+
     def accepts(self, frame: Any) -> bool:
         if isinstance(frame, f.HttpResponse):
             return frame.status in YES.get(type(frame), ())
@@ -209,7 +214,7 @@ class NarconiModel(Model):
     def track(self, conn: Conn, facts: Facts) -> None:
         Tracking(self, conn, facts).run()
 
-    def know(self, conns: Mapping[str, Conn], ops: Sequence[Any]) -> None:
+    def know(self, conns: Mapping[str, Conn], ops: Sequence[Any], facts: Facts) -> None:
         """A client that keeps its connections alive sends a ping in each interval, and wants a pong."""
         beats = [done.args["options"].get("keepalive_s") for done in ops if done.op == "connect"]
         if not beats or None in beats:

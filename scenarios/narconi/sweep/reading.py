@@ -33,7 +33,10 @@ from fakebrokers.narconi.websocket import (
 LARGEST = 16 << 20  #: bytes of a message that a correct client lets in
 HUGE = 1 << 31  #: bytes of a message that no client lets in
 LONG_HEAD, LONG_SIZE, TOO_LARGE = 10, 127, 1009
+LENGTHS = {126: 2, LONG_SIZE: 8}  #: bytes of a length behind the head, by what stands in the head
+SHORTEST = {126: 126, LONG_SIZE: 1 << 16}  #: and the shortest that needs them
 HEAD_END = b"\r\n\r\n"
+BEGINNING = b"HTTP/1."
 CHUNKED = -1
 SWITCHING, NO_CONTENT, NOT_MODIFIED = 101, 204, 304
 SHOWN = 256
@@ -54,6 +57,18 @@ class _Bad(Exception):
     """Ends the reading; the text says what was expected."""
 
 
+class _ClientReader(MessageReader):
+    """A length takes as few bytes as it fits into (RFC 6455, 5.2), which servers do not look at."""
+
+    def _read_frame(self, pos: int) -> int:
+        head = self._buffer[pos : pos + LONG_HEAD]
+        code = head[1] & 0x7F if len(head) > 1 else 0
+        width = LENGTHS.get(code, 0)
+        if width and len(head) >= 2 + width and int.from_bytes(head[2 : 2 + width]) < SHORTEST[code]:
+            return self._fail(pos, "a length in as few bytes as it fits into", PROTOCOL_ERROR)
+        return super()._read_frame(pos)
+
+
 class Requests(NarconiCodec):
     """What the server is handed; `open` are the requests without an answer, `sent` counts messages."""
 
@@ -61,6 +76,7 @@ class Requests(NarconiCodec):
         super().__init__(
             config=Config(max_message_size=LARGEST)
         )  # what is too large is for the server to say
+        self._ws = _ClientReader(3 * LARGEST)
         self.open: deque[f.HttpRequest] = deque()
         self.sent = 0
 
@@ -115,6 +131,8 @@ class Answers(NarconiCodec):
         """The next answer, taken from the bytes; None while it is not whole."""
         if not self._asked.open:
             raise _Bad("expected nothing, because nothing was asked")
+        if not BEGINNING.startswith(self._bytes[: len(BEGINNING)]):
+            raise _Bad(f"expected {BEGINNING.decode()}, got {bytes(self._bytes[:SHOWN])!r:.60}")
         request = self._asked.open[0]
         head, end, rest = bytes(self._bytes).partition(HEAD_END)
         if not end:
@@ -199,9 +217,10 @@ class _ServerReader(MessageReader):
     """A server must not mask (RFC 6455, 5.1), and nobody waits for a message of any size."""
 
     def _read_frame(self, pos: int) -> int:
-        if len(self._buffer) - pos >= 2 and self._buffer[pos + 1] & 0x80:
-            return self._fail(pos, "a frame without a mask", PROTOCOL_ERROR)
         head = self._buffer[pos : pos + LONG_HEAD]
+        whole = 2 + LENGTHS.get(head[1] & 0x7F, 0) if len(head) > 1 else LONG_HEAD
+        if len(head) >= whole and head[1] & 0x80:  # clients may wait for all of a head
+            return self._fail(pos, "a frame without a mask", PROTOCOL_ERROR)
         if len(head) == LONG_HEAD and head[1] == LONG_SIZE and int.from_bytes(head[2:]) >= HUGE:
             return self._fail(pos, "a frame of a size that a client takes", TOO_LARGE)
         return super()._read_frame(pos)

@@ -69,6 +69,8 @@ HTTP: Mapping[str, Callable[[Any, bytes], bytes]] = {
     "no reason": _otherwise(lambda lines: lines, reason=False),
     "chunked": _chunked,
     "not the last": lambda frame, data: b"HTTP/1.1 102 Processing\r\nX-A: b\r\n\r\n" + data,
+    "to go on": lambda frame, data: b"HTTP/1.1 100 Continue\r\n\r\n" + data,
+    "hints": lambda frame, data: 2 * b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n" + data,
 }
 
 

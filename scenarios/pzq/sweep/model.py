@@ -66,6 +66,7 @@ UNASKED: Mapping[str, Frame] = {
 LINES = {
     "other counters": b"messages: 1\nnew_key: 7: 8\nno colon\n\nmessages_inflight:0",
     "long counters": b"messages: " + b"9" * 5000,
+    "no counters": b"messages: -3\nload: 1.5\nversion: v12\nnew_key: 1_000",
 }
 NOISE = {
     "one empty part": (b"",),

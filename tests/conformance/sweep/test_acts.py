@@ -9,12 +9,13 @@ import pytest
 
 from conformance.sweep.acts import ACTS
 from conformance.sweep.acts.fields import other_values, paths_of, replaced
+from conformance.sweep.acts.order import joined
 from conformance.sweep.case import Case
 from conformance.sweep.run import client_of, run
 from conformance.sweep.specs import Bend, Spec
 from conformance.sweep.universe import singles
-from fakebrokers.core.frames import Malformed, kind_of
-from fakebrokers.rabbitmq_stream.frames import MetadataResponse, PublishError
+from fakebrokers.core.frames import Frame, Malformed, kind_of
+from fakebrokers.rabbitmq_stream.frames import MetadataResponse, PublishConfirm, PublishError
 from fakebrokers.rabbitmq_stream.wiretypes import BrokerAddress, StreamMetadata
 
 PROTOCOL = "rabbitmq-stream"
@@ -134,11 +135,35 @@ def test_no_value_is_its_own_other_one() -> None:
         assert value not in [new for _, new in other_values(value)]
 
 
+IDS = [PublishConfirm(0, (number).to_bytes(8)) for number in range(3)]
+
+
+def test_frames_of_a_kind_become_one_with_the_messages_of_all() -> None:
+    both = joined(joined(IDS[0], IDS[1]), IDS[2])
+    assert both == PublishConfirm(0, b"".join(number.to_bytes(8) for number in range(3)))
+    errors = PublishError(0, ((1, 5),)), PublishError(0, ((2, 6), (3, 6)))
+    assert joined(*errors) == PublishError(0, ((1, 5), (2, 6), (3, 6)))
+
+
+@pytest.mark.parametrize("other", [PublishConfirm(1, bytes(8)), PublishError(0, ((1, 5),)), FRAME])
+def test_frames_that_differ_elsewhere_do_not(other: Frame) -> None:
+    with pytest.raises(ValueError):
+        joined(IDS[0], other)
+
+
+def test_confirms_that_come_in_one_frame_are_as_many(plain: Case) -> None:
+    case = bent("join")
+    assert kinds(case).count("PublishConfirm") < kinds(plain).count("PublishConfirm")
+    assert [done.result.word for done in case.done("publish") if done.result] == [
+        done.result.word for done in plain.done("publish") if done.result
+    ]
+
+
 def test_every_act_has_a_place_in_a_base_of_ten_lines(plain: Case) -> None:
     used = {item.spec.bends[0].act for item in singles(plain)}
     assert set(ACTS) - used == {
-        *("payload", "part", "spelled"),
-    }, "those need deliveries, messages of several parts, and other ways to write a frame"
+        *("payload", "part", "spelled", "last"),
+    }, "those need deliveries, several parts, other ways to write a frame, and a last word inside one"
 
 
 def test_parameters_are_plain_values(plain: Case) -> None:

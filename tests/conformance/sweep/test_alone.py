@@ -17,6 +17,7 @@ LACKING_INVARIANTS = [
     "credit-overrun",
     "fails-fast",
     "greets-on-every-connection",
+    "heeds-goodbyes",
     "id-reuse",
     "live-id",
     "lives",
@@ -26,7 +27,7 @@ LACKING_INVARIANTS = [
     "pauses-between-attempts",
     "surfaced-in-order",
 ]
-LACKING_ACTS = ["aside-cancel", "entry", "glue"]
+LACKING_ACTS = ["aside-cancel", "entry", "glue", "join", "last"]
 
 
 @pytest.mark.parametrize(("name", "proof"), PROOFS.invariants.items(), ids=list(PROOFS.invariants))

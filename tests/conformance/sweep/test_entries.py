@@ -7,9 +7,10 @@ import json
 import pytest
 from msgspec import UNSET
 
-from conformance.sweep.acts.entries import changed, entries_of
+from conformance.sweep.acts.entries import changed, entries_of, missing_in
+from conformance.sweep.acts.fields import bent, other_values, paths_of
 from conformance.sweep.run import runner
-from conformance.sweep.specs import EVERY, Bend, Spec
+from conformance.sweep.specs import EVERY, Bend, Spec, from_json, to_json
 from fakebrokers.moleculer.packets import Response
 from fakebrokers.narconi import frames as f
 from fakebrokers.narconi.codec import NarconiCodec
@@ -39,6 +40,35 @@ def test_entries_get_values_of_other_types() -> None:
     assert changed(ANSWER, ("data", "list", 0), "null").data == {"n": 1, "list": [None, 2]}
     with pytest.raises(LookupError):
         changed(ANSWER, ("data", "nothing"), "null")
+
+
+CONFIRMED = f.HttpConfirm(201, (("Date", "now"), ("Content-Length", "0")))
+
+
+def test_what_may_be_missing_is_left_out() -> None:
+    there = f.WsDeliver(b"body", "text/plain", 5, False, "1")
+    assert set(missing_in(there)) == {("content_type",), ("timestamp",), ("redelivered",), ("ack_id",)}
+    assert changed(there, ("redelivered",), "absent").redelivered is None
+
+
+def test_items_of_an_array_are_left_out_one_by_one() -> None:
+    assert set(missing_in(CONFIRMED)) == {("headers", 0), ("headers", 1)}
+    assert changed(CONFIRMED, ("headers", 0), "absent").headers == (("Content-Length", "0"),)
+
+
+def test_a_flag_is_the_other_one() -> None:
+    there = f.WsDeliver(b"", redelivered=False)
+    assert (("redelivered",), False) in list(paths_of(there))
+    assert list(other_values(False)) == [("other", True)]
+    assert bent(there, [["redelivered"], True]).redelivered is True  # type: ignore[attr-defined]
+
+
+def test_a_text_that_is_no_utf_8_stands_in_specs() -> None:
+    foreign = dict(other_values("a"))["foreign"]
+    spec = Spec("narconi", "consume", (Bend("c1", "out", 2, "field", [["ack_id"], foreign]),))
+    assert from_json(to_json(spec)) == spec
+    changed = bent(f.WsDeliver(b"", ack_id="1"), [["ack_id"], foreign])
+    assert changed.ack_id == "\udcff\udcfe"  # type: ignore[attr-defined]
 
 
 PACKET = {"ver": "5", "sender": "peer", "cpu": 1, "some": {"text": "äe", "on": True}}

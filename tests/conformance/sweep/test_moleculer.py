@@ -10,13 +10,15 @@ import pytest
 
 from conformance.invariants import judge
 from conformance.reference.kit import adapter_of
+from conformance.reference.moleculer.client import MoleculerClient
 from conformance.reference.moleculer.ops import REFERENCE
 from conformance.reference.moleculer.post import Post
+from conformance.reference.moleculer.registry import Registry
 from conformance.reference.registry import without_sockets
 from conformance.sweep.acts.inside import opened
 from conformance.sweep.order import Order
 from conformance.sweep.run import run, runner
-from conformance.sweep.specs import EVERY, Bend, Spec
+from conformance.sweep.specs import EVERY, Aside, Bend, Spec
 from conformance.sweep.sweep import Sweep
 from conformance.sweep.universe import universe
 from fakebrokers.core.frames import Malformed, kind_of
@@ -26,6 +28,7 @@ from scenarios.moleculer.sweep.contents import announced_by
 from scenarios.moleculer.sweep.model import MODEL
 from scenarios.moleculer.sweep.reading import ReadingCodec
 from scenarios.moleculer.sweep.sending import OBJECTS, wrong_request
+from scenarios.moleculer.sweep.serving import wrong_answer
 
 PROTOCOL = "moleculer"
 SPECS = 200
@@ -56,6 +59,17 @@ def test_the_correct_client_violates_nothing() -> None:
         ("streams", [Bend("c1", "out", 7, "entry", [["success"], "number"])]),  # a stream that is no success
         ("call", [Bend("c1", "out", 6, "spelled", "tabs")]),  # a line whose words have tabs between them
         ("sent-up", [Bend("c1", "out", 3, "rst"), Bend("c2", "out", 15, "fin")]),  # a loss amid an upload
+        (
+            "broken-off",
+            [Bend("c1", "out", 19, "number", [6, 2, {"add": 1}])],
+        ),  # a topic of other transporters
+        (
+            "downloads",
+            [Bend("c1", "out", 3, "rst"), Bend("c2", "out", 18, "contradict", ["instead", None])],
+        ),  # a stream whose beginning is a refusal, and comes last
+        ("downloads", [Bend("c1", "out", 22, "contradict", ["before", None])]),  # two ends of a stream
+        ("odd-answers", [Bend("c1", "out", 5, "entry", [["sender"], "object"])]),  # a sender without a name
+        ("joining", [Bend("c1", "out", 6, "stays", ["Heartbeat", 1, "fin", None])]),  # an INFO is no beat
     ],
     ids=lambda value: value if isinstance(value, str) else value[-1].act,
 )
@@ -119,6 +133,9 @@ def test_a_wrong_size_is_the_end() -> None:
             Bend("c1", "out", 10, "spelled", "more members"),
         ),
         ("wire-legal", "seq-never-grows", "serve", None),
+        ("spreads-its-questions", "always-the-first-node", "spread", None),
+        ("hears-what-is-for-it", "deaf-to-ping-for-all", "serve", None),
+        ("hears-what-is-for-it", "deaf-to-the-balancer", "balanced", None),
         ("close-ends", "goes-on-connecting", "given-up", None),
     ],
 )
@@ -157,6 +174,68 @@ class Mute(Post):
     def send(self, command: str, rest: str, packet: Mapping[str, Any]) -> None:
         if command != "DISCOVER":
             super().send(command, rest, packet)
+
+
+class AnotherEachTime(MoleculerClient):
+    """Is another instance on each connection."""
+
+    async def join(self) -> None:
+        self.instance = self.post.new_id()
+        await super().join()
+
+
+class CountsAnew(MoleculerClient):
+    """Counts what it tells of itself anew on each connection."""
+
+    async def rejoin(self) -> None:
+        self.seq = 1
+        await super().rejoin()
+
+
+@pytest.mark.parametrize(
+    ("part", "word"), [(AnotherEachTime, "of instance"), (CountsAnew, "with seq 1 behind")]
+)
+def test_a_node_that_does_not_stay_who_it_is_is_found(part: type, word: str) -> None:
+    found = judge(run(without_sockets(adapter_of(REFERENCE, [part])), Spec(PROTOCOL, "again")))
+    assert [finding.name for finding in found] == ["wire-legal"]
+    assert word in found[0].detail
+
+
+class AsksWhoIsGone(Registry):
+    """Asks a node once more that has just gone."""
+
+    def __init__(self, own: str) -> None:
+        super().__init__(own)
+        self.last: str | None = None
+
+    def gone(self, id: str) -> bool:
+        self.last = id
+        return super().gone(id)
+
+    def choose(self, action: str) -> str | None:
+        there = super().choose(action)
+        last, self.last = (None, self.last) if there else (self.last, None)
+        return there or last
+
+
+def test_a_node_that_asks_who_is_gone_is_found() -> None:
+    found = judge(run(without_sockets(adapter_of(REFERENCE, [AsksWhoIsGone])), Spec(PROTOCOL, "deserted")))
+    assert [finding.name for finding in found] == ["sends-what-it-was-given"]
+
+
+@pytest.mark.parametrize(
+    ("limit_ms", "after_s", "is_right"), [(100, 0.1, True), (5000, 0.1, False), (0, 9.0, False)]
+)
+def test_only_what_took_too_long_is_called_so(limit_ms: int, after_s: float, is_right: bool) -> None:
+    by: dict[str, Any] = {"ver": "5", "sender": "n"}
+    asked = Request(id="1", action="s.slow", timeout=limit_ms, **by)
+    answer = Response(id="1", success=False, error={"code": 504}, **by)
+    assert (wrong_answer(asked, answer, after_s) == "") is is_right
+
+
+def test_a_closed_node_offers_nothing_more() -> None:
+    for aside in (Aside(2, "close"), Aside(3, "close", 2)):
+        assert judge(runner(PROTOCOL)(Spec(PROTOCOL, "events", asides=(aside,)))) == []
 
 
 def test_a_node_that_asks_nobody_is_found() -> None:

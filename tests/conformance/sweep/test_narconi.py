@@ -8,11 +8,13 @@ import pytest
 
 from conformance.invariants import judge
 from conformance.reference.kit import ClientError, adapter_of
+from conformance.reference.narconi.connection import HttpConnection
+from conformance.reference.narconi.http import Response
 from conformance.reference.narconi.ops import REFERENCE
 from conformance.reference.narconi.websockets import WebSockets
 from conformance.reference.registry import without_sockets
 from conformance.sweep.run import run, runner
-from conformance.sweep.specs import EVERY, Bend, Change, Spec
+from conformance.sweep.specs import EVERY, Aside, Bend, Change, Spec
 from fakebrokers.core.frames import Malformed
 from fakebrokers.narconi import frames as f
 from fakebrokers.narconi.websocket import BINARY, CLOSE, TEXT, accept_key, encode_frame
@@ -52,6 +54,14 @@ KEY = "dGhlIHNhbXBsZSBub25jZQ=="
             (Bend("c3", "out", 1, "field", [["status"], {"add": -1}]),),
             id="an answer that is not the last one",
         ),
+        pytest.param(
+            "stale",
+            (Bend("c2", "out", 1, "field", [["status"], {"add": 1}]),),
+            id="no answer behind one that is not the last",
+        ),
+        pytest.param("stale", (Bend("c2", "out", 1, "late"),), id="frames in place of an answer"),
+        pytest.param("refused", (Bend("c2", "out", 4, "twice"),), id="confirms that count for others"),
+        pytest.param("both", (Bend("c1", "out", 2, "entry", [["ack_id"], "absent"]),), id="no ack id"),
         pytest.param("encodings", (Bend("c1", "out", 2, "field", [["ack_id"], ""]),), id="an empty ack id"),
         pytest.param(
             "unanswered", (RST_2, Bend("c2", "in", 2, "rst-before")), id="an outcome that a close decides"
@@ -68,6 +78,23 @@ def test_a_defect_that_was_found_is_mended(base: str, bends: tuple[Bend, ...]) -
     case = runner(PROTOCOL)(Spec(PROTOCOL, base, bends))
     assert case.hits == len(bends)
     assert not judge(case)
+
+
+def test_what_comes_behind_a_close_is_not_surfaced() -> None:
+    spec = Spec(PROTOCOL, "closing", (Bend(EVERY, "out", 2, "latency", 3.0),))
+    assert judge(runner(PROTOCOL)(spec)) == []
+
+
+@pytest.mark.parametrize(
+    ("base", "aside"),
+    [
+        pytest.param("ask", Aside(2, "cancel", 1), id="an answer that comes as its op is cancelled"),
+        pytest.param("drained", Aside(3, "cancel", 1), id="a graceful end that is cancelled"),
+        pytest.param("drained", Aside(3, "loss"), id="a graceful end of what is lost just then"),
+    ],
+)
+def test_what_an_application_does_besides_leaves_nothing_behind(base: str, aside: Aside) -> None:
+    assert judge(runner(PROTOCOL)(Spec(PROTOCOL, base, asides=(aside,)))) == []
 
 
 def test_an_empty_name_reaches_no_other_queue() -> None:
@@ -205,6 +232,52 @@ def test_upgrades_have_what_every_upgrade_has(changed: dict[str, str | None], pr
     assert legal.problem(request, keys) == problem
     if not problem:
         assert legal.problem(request, keys) == "an upgrade with the key of an earlier one"
+
+
+@pytest.mark.parametrize("size", [1, 125, 126, 65_535, 65_536])
+def test_a_length_takes_as_few_bytes_as_it_fits_into(size: int) -> None:
+    request, _ = upgrade("publish")
+    requests = Requests()
+    list(requests.feed(request))
+    frames = encode_frame(TEXT, b"{}", masked=True) + encode_frame(BINARY, bytes(size), masked=True)
+    [(frame, _)] = list(requests.feed(frames))
+    assert isinstance(frame, f.WsPublish) and len(frame.payload) == size
+
+
+def test_a_length_in_more_bytes_is_no_frame() -> None:
+    request, _ = upgrade("publish")
+    requests = Requests()
+    list(requests.feed(request))
+    for data in (b"\x82\xfe\x00", b"\x7d"):
+        found = [frame for frame, _ in requests.feed(data)]
+    assert isinstance(found[0], Malformed) and "as few bytes" in found[0].problem
+
+
+def test_what_cannot_be_the_beginning_of_an_answer_is_none() -> None:
+    request, _ = upgrade("consume")
+    assert read(request, b"HTT") == []
+    [frame] = read(request, b"HT\x82")
+    assert isinstance(frame, Malformed)
+
+
+def test_half_a_head_of_a_frame_is_not_judged_yet() -> None:
+    request, accepted = upgrade("consume")
+    assert len(read(request, accepted, b"\x82\xff")) == 1
+    assert isinstance(read(request, accepted, b"\x82\xff", bytes(8))[-1], Malformed)
+
+
+class UsesItAgain(HttpConnection):
+    """Asks on a connection that the server wants to end."""
+
+    def is_reusable(self, response: Response, rest: bytes) -> bool:
+        return not rest
+
+
+def test_a_client_that_asks_behind_a_goodbye_is_found() -> None:
+    spec = Spec(PROTOCOL, "ask", (Bend("c1", "out", 2, "last", "stays"),))
+    client = without_sockets(adapter_of(REFERENCE, [UsesItAgain]))
+    assert {finding.name for finding in judge(run(client, spec))} == {"heeds-goodbyes"}
+    assert judge(runner(PROTOCOL)(spec)) == []
 
 
 class GivesUp(WebSockets):
