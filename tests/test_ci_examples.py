@@ -291,7 +291,8 @@ def test_the_gate_in_a_project_that_is_built(language: str, tmp_path: Path, monk
     for name, value in OFFLINE.items():
         monkeypatch.setenv(name, value)
     folder = tmp_path
-    if language == "rust":  # where Cargo finds what it built before
+    if language == "rust":  # Cargo takes the crates that the adapter itself was built of
+        monkeypatch.setenv("CARGO_BUILD_BUILD_DIR", str(ADAPTERS / "rabbitmq-stream-rust" / "build"))
         folder = ADAPTERS / "rabbitmq-stream-rust" / "build" / "downstream"
         folder.mkdir(exist_ok=True)
         shutil.rmtree(folder / "report", ignore_errors=True)

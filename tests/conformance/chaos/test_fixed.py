@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from conformance.adapters.registry import Client, bundled
+from conformance.adapters.registry import Client, bundled, find
 from conformance.campaign import Campaign
 from conformance.chaos.case import ChaosCase
 from conformance.chaos.draw import Setting, draw
@@ -22,10 +22,10 @@ from conformance.stages import CHAOS, run_stage
 from conformance.sweep.fixed import Row, Swept, run_lists
 from fakebrokers.commands import ExitCode
 from fakebrokers.errors import UsageError
+from fakebrokers.protocol import protocol_names
 
 PROTOCOL = "rabbitmq-stream"
 MUTANT = "crc-signed"  #: every workload that consumes shows it
-STOCK = [each for each in bundled() if not each.name.startswith("reference-")]
 FILE = """
 version = 1
 client = "toy"
@@ -137,11 +137,17 @@ def test_words_of_a_schedule_are_nemeses_effects_and_acts() -> None:
     assert Schedule(PROTOCOL, "mixed").acts == ["plain"]
 
 
-@pytest.mark.parametrize("client", STOCK, ids=lambda each: each.name)
-def test_the_seeds_of_each_bundled_client_can_be_run(client: Client) -> None:
-    found = load_shaken(CHAOS.folder / f"{client.name}.toml", client.protocols[0])
+@pytest.mark.parametrize("path", sorted(CHAOS.folder.glob("*.toml")), ids=lambda each: each.stem)
+def test_the_seeds_of_a_bundled_client_can_be_run(path: Path) -> None:
+    client = find(path.stem)
+    found = load_shaken(path, client.protocols[0])
     assert found.client == client.name
     assert found.seeds
+
+
+def test_all_protocols_have_clients_with_seeds() -> None:
+    clients = [find(path.stem) for path in CHAOS.folder.glob("*.toml")]
+    assert {client.protocols[0] for client in clients} >= set(protocol_names()[:5])
 
 
 def test_a_list_of_another_version_stops_the_main_job(

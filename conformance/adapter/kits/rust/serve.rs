@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 use std::future::Future;
 use std::io::BufRead;
-use std::os::fd::AsFd;
+use std::mem::ManuallyDrop;
+use std::net::{Shutdown, TcpStream};
+use std::os::fd::{AsFd, FromRawFd, RawFd};
 use std::process::exit;
 use std::sync::{mpsc, Arc, Mutex};
 use std::time::Instant;
@@ -121,7 +123,21 @@ fn renewed(old: Runtime, kit: &Kit, own: i64) -> Runtime {
     }
     kit.0.subs.lock().unwrap().clear();
     old.shutdown_background();
+    shut_connections();
     new_runtime()
+}
+
+/// Ends the connections that the library still holds behind its tasks, whoever that is.
+fn shut_connections() {
+    let open = std::fs::read_dir("/dev/fd").into_iter().flatten().flatten();
+    let numbers: Vec<RawFd> = open.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
+    for number in numbers.into_iter().filter(|number| *number > 2) {
+        // SAFETY: it is only asked and shut, and never closed here
+        let socket = ManuallyDrop::new(unsafe { TcpStream::from_raw_fd(number) });
+        if socket.peer_addr().is_ok() {
+            let _ = socket.shutdown(Shutdown::Both); // what is no connection of TCP has no such address
+        }
+    }
 }
 
 /// Drops on a thread of its own: what a library does when its objects are dropped may take its time.
