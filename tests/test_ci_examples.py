@@ -20,6 +20,7 @@ from xml.etree import ElementTree
 import pytest
 
 from fakebrokers.commands import ExitCode
+from tests.cargo import missing_cargo
 
 yaml: Any = pytest.importorskip("yaml", reason="missing: yaml (pip install pyyaml)")
 
@@ -269,8 +270,9 @@ def built_project(language: str, folder: Path) -> None:
     """The adapter of a stock client, copied out of the tree with its kit."""
     program, parts, kit = MADE_OF[language]
     source = ADAPTERS / f"rabbitmq-stream-{language}"
-    if shutil.which(program) is None:
-        pytest.skip(f"missing: {program}")
+    missing = missing_cargo() if language == "rust" else "" if shutil.which(program) else program
+    if missing:
+        pytest.skip(f"missing: {missing}")
     if not (source / "build" / "built-from").exists():
         pytest.skip(f"missing: what {source.name} is made of (ci/test builds it)")
     place = folder / "conformance"

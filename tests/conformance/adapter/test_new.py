@@ -21,6 +21,7 @@ from conformance.adapters.registry import HERE as ADAPTERS
 from conformance.results import Verdict
 from conformance.suite.conform import Order, conform
 from fakebrokers.errors import UsageError
+from tests.cargo import missing_cargo
 
 COMMANDS = {
     "python": [sys.executable, "adapter.py"],
@@ -51,6 +52,8 @@ def make_new(language: str, folder: Path, protocol: str) -> list[str]:
     if shutil.which(PROGRAMS[language]) is None:
         pytest.skip(f"missing: {PROGRAMS[language]}")
     if language == "rust":
+        if missing := missing_cargo():
+            pytest.skip(f"missing: {missing}")
         folder.mkdir(parents=True, exist_ok=True)
         folder = RUST
         (folder / "Cargo.toml").unlink(missing_ok=True)
