@@ -95,7 +95,6 @@ def left() -> list[str]:
     return found
 
 
-@pytest.mark.waits
 @pytest.mark.timeout(180)
 @pytest.mark.parametrize(
     ("protocol", "kinds"),
