@@ -40,8 +40,8 @@ How a protocol joins: a package ``scenarios/<protocol>/sweep`` with two modules 
     *   ``spellings(frame, data)``: other bytes that mean the same; ``troubles``: acts for every connection.
     *   ``know(conns, ops, facts)``: what the application has asked for and no frame tells (signs of life,
         settings), and what several connections tell together; ``last_of(frame)``: a goodbye inside a frame;
-        ``offered``, ``wrong_sending``, ``neglected``, ``streamed``, ``wrong_roster``, ``due``: what clients that speak to
-        each other owe to others. They return nothing where it cannot be said.
+        ``offered``, ``wrong_sending``, ``neglected``, ``streamed``, ``wrong_roster``, ``due``: what clients
+        that speak to each other owe to others. They return nothing where it cannot be said.
     *   ``is_log``, ``storing``, ``size_field``, ``settings(options)``: see `Model`.
 
 2.  ``bases.py``: about 15 base scripts, see `bases`. A base says what an application does, not what has to
