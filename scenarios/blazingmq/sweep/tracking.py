@@ -43,6 +43,7 @@ from fakebrokers.core.frames import Frame
 from scenarios.blazingmq.sweep.records import content_of, properties_of, record_of
 
 QUEUE = "queue"
+CONFIRM = "a confirm"
 LONG_S = 5.0  #: without an answer for so long a queue may be given up, as if it were refused
 
 
@@ -53,7 +54,7 @@ class Handle:
         window: Its life as a reader, if it is one.
         opened: When the broker said yes.
         is_over: The broker has closed it, or never opened it.
-        over_s: Since when, seconds; in the same instant the client may not have come to it yet.
+        over_s: Since when, seconds; a callback that ends in this instant may not know it.
         closing: The client has asked to close it.
         drained: The client has taken back its configuration, or tried to.
     """
@@ -232,7 +233,8 @@ class Tracking:
 
     def _find(self, number: int, what: str, at: Moment) -> Handle | None:
         handle = self._handles.get(number & 0xFFFFFFFF)
-        if handle is None or (handle.is_over and handle.over_s < at.t):
+        is_at_once = what == CONFIRM and handle is not None and handle.over_s == at.t
+        if handle is None or (handle.is_over and not is_at_once):
             self.facts.misused.append((at, f"{what} of queue {number}, which is not there"))
             return None
         return handle
@@ -310,7 +312,7 @@ class Tracking:
 
     def _confirm(self, frame: Confirm, at: Moment) -> None:
         for message in frame.messages:
-            handle = self._find(message.queue_id, "a confirm", at)
+            handle = self._find(message.queue_id, CONFIRM, at)
             if handle is None:
                 continue
             info = handle.parameters.sub_id_info

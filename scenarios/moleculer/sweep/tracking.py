@@ -47,6 +47,7 @@ class Tracking:
         self.conn = conn
         self.facts = facts
         self._version = VERSION
+        self._server = "NATS", conn.name  #: who asks on this connection alone
         self._node = ""  #: of the client
         self._prefix = ("", "")  #: of its topics, and what stands between their parts
         self._ids: set[Hashable] = set()  #: of what the client has asked or sent
@@ -60,10 +61,10 @@ class Tracking:
         self._steps: dict[tuple[str, type], Callable[[Any, str, Moment], object]] = {
             ("out", ServerInfo): self._info,
             ("out", NatsPong): self._granted,
-            ("out", NatsPing): lambda frame, topic, at: self._asked_back(frame, "NATS", at),
+            ("out", NatsPing): lambda frame, topic, at: self._asked_back(frame, self._server, at),
             ("out", Err): self._refused,
             ("in", NatsPing): self._wants,
-            ("in", NatsPong): lambda frame, topic, at: self._answer_back("NATS", frame, at),
+            ("in", NatsPong): lambda frame, topic, at: self._answer_back(self._server, frame, at),
             ("in", Sub): self._listen,
             ("in", Channels): self._listens_to,
             ("in", Topics): self._listens_to,

@@ -70,6 +70,8 @@ def test_the_correct_client_violates_nothing() -> None:
         ("downloads", [Bend("c1", "out", 22, "contradict", ["before", None])]),  # two ends of a stream
         ("odd-answers", [Bend("c1", "out", 5, "entry", [["sender"], "object"])]),  # a sender without a name
         ("joining", [Bend("c1", "out", 6, "stays", ["Heartbeat", 1, "fin", None])]),  # an INFO is no beat
+        ("cancelled", [Bend("c1", "out", 11, "goodbye", "stays")]),  # a question behind the server's goodbye
+        ("peers", [Bend("c1", "out", 14, "goodbye", "stays")]),  # a node that leaves behind it
     ],
     ids=lambda value: value if isinstance(value, str) else value[-1].act,
 )
