@@ -217,6 +217,16 @@ def test_the_matrix_of_faults(page: Any) -> None:
     assert rows.first.inner_text().startswith("no fault touched it")
 
 
+def test_a_table_that_is_drawn_moves_nothing_below_it(page: Any) -> None:
+    place = "document.getElementById('latency').getBoundingClientRect().top + scrollY"
+    before = page.evaluate(place)
+    assert page.locator(".packed-table tbody tr").count() == 0
+    for table in page.locator(".packed-table").all():
+        table.scroll_into_view_if_needed()
+        table.locator("tbody tr").first.wait_for()
+    assert page.evaluate(place) == before
+
+
 def test_eight_clients_are_on_the_screen_in_a_second(browser: Any, tmp_path: Path) -> None:
     """CPU seconds of the page's own process until it has loaded, whatever else the machine does."""
     runs = [sample.client(f"client-{number}", "1.0", 420, number) for number in range(8)]
