@@ -109,6 +109,9 @@ final class Narconi {
     } catch (CancellationException given) {
       throw new Failure("closed", "the session was closed");
     } catch (ExecutionException failed) {
+      if (failed.getCause() instanceof CancellationException) { // as it comes when the request was on its way
+        throw new Failure("closed", "the session was closed");
+      }
       if (failed.getCause() instanceof IOException problem) {
         throw problem;
       }
