@@ -287,8 +287,10 @@ def built_project(language: str, folder: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(400)  # the first build of all crates, on a busy machine
-@pytest.mark.parametrize("language", BUILT)
+@pytest.mark.timeout(400)  # of all crates, on a busy machine
+@pytest.mark.parametrize(
+    "language", [pytest.param(each, marks=pytest.mark.nightly) if each == "rust" else each for each in BUILT]
+)
 def test_the_gate_in_a_project_that_is_built(language: str, tmp_path: Path, monkeypatch: Any) -> None:
     for name, value in OFFLINE.items():
         monkeypatch.setenv(name, value)

@@ -20,6 +20,8 @@ import pytest
 from fakebrokers import Moleculer
 from fakebrokers.moleculer.node import Node
 
+pytestmark = pytest.mark.nightly  # the build of all crates takes minutes
+
 FOLDER = Path(__file__).parent / "rust_node"
 PROGRAM = FOLDER / "build" / "debug" / "rust-node"
 

@@ -15,7 +15,11 @@ from conformance.adapters.registry import Client, bundled, find
 
 def client_fixture(protocol: str, name: str = "client", without: Collection[str] = ()) -> Any:
     """A fixture: each bundled client of the protocol in turn, but for those that lack what is tested."""
-    names = [client.name for client in bundled(protocol) if client.name not in without]
+    names = [
+        pytest.param(client.name, marks=pytest.mark.nightly if client.language == "rust" else ())
+        for client in bundled(protocol)
+        if client.name not in without
+    ]
 
     @pytest.fixture(name=name, params=names)
     def each(request: pytest.FixtureRequest) -> Client:

@@ -43,8 +43,9 @@ OFFLINE = {
 RUST = ADAPTERS / "rabbitmq-stream-rust" / "build" / "starting-point"
 
 
-#: The first build of all crates takes more than a test may on a busy machine.
-EACH = [pytest.param(name, marks=pytest.mark.timeout(400)) if name == "rust" else name for name in LANGUAGES]
+#: The build of all crates takes minutes.
+IN_RUST = (pytest.mark.timeout(400), pytest.mark.nightly)
+EACH = [pytest.param(name, marks=IN_RUST) if name == "rust" else name for name in LANGUAGES]
 
 
 def make_new(language: str, folder: Path, protocol: str) -> list[str]:
