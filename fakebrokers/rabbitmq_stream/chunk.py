@@ -100,15 +100,19 @@ class Chunk(msgspec.Struct, frozen=True, gc=False):
         end = len(raw) if end is None else end
         if end - start < HEADER_SIZE:
             raise WireError(f"a chunk header of {HEADER_SIZE} bytes", f"{end - start} bytes", start)
+        begin = start + HEADER_SIZE
+        return cls.join(raw[start:begin], bytes(raw[begin:end]))
+
+    @classmethod
+    def join(cls, header: bytes | bytearray | memoryview, data: bytes) -> Chunk:
+        """The chunk of a header and its data, which is not copied."""
         (
             magic, chunk_type, entries, records, timestamp_ms, epoch, first_offset,
             crc, length, trailer_length, bloom_size,
-        ) = _HEADER.unpack_from(raw, start)  # fmt: skip
-        begin = start + HEADER_SIZE
+        ) = _HEADER.unpack(header)  # fmt: skip
         return cls(
             chunk_type, entries, records, timestamp_ms, epoch, first_offset,
-            crc, bytes(raw[begin:end]), trailer_length, bloom_size, magic,
-            None if length == end - begin else length,
+            crc, data, trailer_length, bloom_size, magic, None if length == len(data) else length,
         )  # fmt: skip
 
     def header(self) -> bytes:

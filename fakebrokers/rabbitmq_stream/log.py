@@ -1,7 +1,7 @@
 """One append-only log: chunks in segments, found by offset or time (docs/protocols/rabbitmq-stream.md, 7).
 
-A chunk is kept as its bytes on the wire (header and data) and turned into a `Chunk` when it is read, so
-a million small messages cost little more than their bytes.
+A chunk is kept as its bytes on the wire, header and data apart, and turned into a `Chunk` when it is read: so
+a million small messages cost little more than their bytes, and the data of a large chunk is never copied.
 
 A segment is a file in a real broker, and its size counts what is in the file: a header, and for each chunk
 the bloom filter and the trailer besides what consumers are sent.
@@ -30,17 +30,17 @@ _U32 = Struct(">I")
 _TYPE_AT, _RECORDS_AT, _TIMESTAMP_AT, _TRAILER_AT, _BLOOM_AT = 1, 4, 8, 40, 44
 
 
-def _timestamp(raw: bytes) -> int:
-    return int(_TIMESTAMP.unpack_from(raw, _TIMESTAMP_AT)[0])
+def _timestamp(header: bytes) -> int:
+    return int(_TIMESTAMP.unpack_from(header, _TIMESTAMP_AT)[0])
 
 
-def _stored(raw: bytes) -> int:
+def _stored(header: bytes, data: bytes) -> int:
     """Bytes of a chunk in a segment file."""
-    return len(raw) + int(_U32.unpack_from(raw, _TRAILER_AT)[0]) + raw[_BLOOM_AT]
+    return len(header) + len(data) + int(_U32.unpack_from(header, _TRAILER_AT)[0]) + header[_BLOOM_AT]
 
 
-def _messages(raw: bytes) -> int:
-    return int(_U32.unpack_from(raw, _RECORDS_AT)[0]) if raw[_TYPE_AT] == ChunkType.USER else 0
+def _messages(header: bytes) -> int:
+    return int(_U32.unpack_from(header, _RECORDS_AT)[0]) if header[_TYPE_AT] == ChunkType.USER else 0
 
 
 class Log:
@@ -61,7 +61,8 @@ class Log:
         self.messages = 0
         self.segments_begun = 0
         self._ids = array("Q")
-        self._chunks: list[bytes] = []
+        self._headers: list[bytes] = []
+        self._data: list[bytes] = []
         self._segments = [0]  # chunk id with which each segment begins
         self._segment_bytes = [SEGMENT_HEADER]
         self._segment_chunks = 0  # in the newest one
@@ -71,7 +72,7 @@ class Log:
         self._in_time_order = True
 
     def __len__(self) -> int:
-        return len(self._chunks)
+        return len(self._headers)
 
     @property
     def first_offset(self) -> int | None:
@@ -100,18 +101,19 @@ class Log:
 
     def append(self, chunk: Chunk, values: ChunkFilter | None = None, trailer: bytes = b"") -> None:
         """Write a chunk, whose id has to be `next_offset`, with the filter values in it."""
-        raw = chunk.header() + chunk.data
-        if self._chunks and chunk.timestamp_ms < _timestamp(self._chunks[-1]):
+        header = chunk.header()
+        if self._headers and chunk.timestamp_ms < _timestamp(self._headers[-1]):
             self._in_time_order = False
         if values is not None:
             self._filters[chunk.first_offset] = values
         if trailer:
             self._trailers[chunk.first_offset] = trailer
         self._ids.append(chunk.first_offset)
-        self._chunks.append(raw)
+        self._headers.append(header)
+        self._data.append(chunk.data)
         self.next_offset = chunk.next_offset
-        self.size += len(raw)
-        self._segment_bytes[-1] += _stored(raw)
+        self.size += len(header) + len(chunk.data)
+        self._segment_bytes[-1] += _stored(header, chunk.data)
         self._segment_chunks += 1
         if chunk.chunk_type == ChunkType.USER:
             self.messages += chunk.records
@@ -138,15 +140,16 @@ class Log:
     def locate_time(self, timestamp_ms: int) -> int:
         """Id of the first chunk of any type that is at least as young; `next_offset` if there is none."""
         if self._in_time_order:
-            index = bisect_left(self._chunks, timestamp_ms, key=_timestamp)
+            index = bisect_left(self._headers, timestamp_ms, key=_timestamp)
         else:  # the clock went back once: read them all, like a real log does
-            ages = (i for i, raw in enumerate(self._chunks) if _timestamp(raw) >= timestamp_ms)
-            index = next(ages, len(self._chunks))
+            ages = (i for i, header in enumerate(self._headers) if _timestamp(header) >= timestamp_ms)
+            index = next(ages, len(self._headers))
         return self._ids[index] if index < len(self._ids) else self.next_offset
 
     def read(self, chunk_id: int) -> Chunk:
         """The chunk of that id; there has to be one (see `next_id`)."""
-        return Chunk.parse(self._chunks[bisect_left(self._ids, chunk_id)])
+        index = bisect_left(self._ids, chunk_id)
+        return Chunk.join(self._headers[index], self._data[index])
 
     def next_id(self, at_least: int) -> int | None:
         """Id of the first chunk at or behind an offset."""
@@ -155,7 +158,7 @@ class Log:
 
     def is_user(self, chunk_id: int) -> bool:
         """Whether the chunk of that id holds messages, not tracking data."""
-        return self._chunks[bisect_left(self._ids, chunk_id)][_TYPE_AT] == ChunkType.USER
+        return self._headers[bisect_left(self._ids, chunk_id)][_TYPE_AT] == ChunkType.USER
 
     def filter_of(self, chunk_id: int) -> ChunkFilter | None:
         """The filter values in the chunk of that id; None: all its messages have none."""
@@ -167,7 +170,7 @@ class Log:
 
     def __iter__(self) -> Iterator[Chunk]:
         """All retained chunks, oldest first."""
-        return map(Chunk.parse, list(self._chunks))
+        return map(Chunk.join, list(self._headers), list(self._data))
 
     def retain(self, max_bytes: int | None, oldest_ms: int | None) -> list[Log]:
         """Drop the oldest whole segments, never the newest one.
@@ -182,7 +185,7 @@ class Log:
         dropped = []
         while len(self._segments) > 1:
             end = bisect_left(self._ids, self._segments[1])
-            too_old = oldest_ms is not None and _timestamp(self._chunks[end - 1]) < oldest_ms
+            too_old = oldest_ms is not None and _timestamp(self._headers[end - 1]) < oldest_ms
             if not too_old and (max_bytes is None or sum(self._segment_bytes) <= max_bytes):
                 break
             dropped.append(self._copy_front(end))
@@ -196,7 +199,8 @@ class Log:
     def _copy_front(self, count: int) -> Log:
         front = Log(self.segment_size)
         front._segments = self._segments[:1]
-        front._ids, front._chunks = self._ids[:count], self._chunks[:count]
+        front._ids = self._ids[:count]
+        front._headers, front._data = self._headers[:count], self._data[:count]
         front._filters = {number: self._filters[number] for number in front._ids if number in self._filters}
         front._trailers = {
             number: self._trailers[number] for number in front._ids if number in self._trailers
@@ -204,15 +208,15 @@ class Log:
         return front
 
     def _drop_front(self, count: int) -> None:
-        for raw in self._chunks[:count]:
-            self.size -= len(raw)
-            self.messages -= _messages(raw)
-            self._segment_bytes[0] -= _stored(raw)
+        for header, data in zip(self._headers[:count], self._data, strict=False):
+            self.size -= len(header) + len(data)
+            self.messages -= _messages(header)
+            self._segment_bytes[0] -= _stored(header, data)
             if len(self._segments) > 1 and self._segment_bytes[0] <= SEGMENT_HEADER:
                 del self._segments[0], self._segment_bytes[0]
         for chunk_id in self._ids[:count]:
             self._filters.pop(chunk_id, None)
             self._trailers.pop(chunk_id, None)
-        del self._ids[:count], self._chunks[:count]
+        del self._ids[:count], self._headers[:count], self._data[:count]
         if self._last_user is not None and (not self._ids or self._ids[0] > self._last_user):
             self._last_user = None
