@@ -144,6 +144,7 @@ find_cargo() {
     printf '1.78\n%s\n' "$(cargo --version 2>/dev/null | cut -d' ' -f2)" | sort --version-sort --check=quiet
 }
 
+# Below the folders that are named.
 build_rust_programs() {
     find_cargo || {
         echo "no cargo 1.78 or newer here; left out: Rust clients"
@@ -160,5 +161,5 @@ build_rust_programs() {
         else
             echo "cannot build it here; the tests that need it are left out"
         fi
-    done < <(find conformance/adapters tests -name Cargo.toml -not -path '*/build/*' -exec dirname {} +)
+    done < <(find "$@" -name Cargo.toml -not -path '*/build/*' -exec dirname {} +)
 }
