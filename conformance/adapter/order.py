@@ -57,8 +57,11 @@ def find_stage(protocol: str) -> Stage | None:
 
 
 def overtaken(places: Sequence[int]) -> tuple[int, int] | None:
-    """The first message that came behind a later one: the later one's place, and its own."""
-    return next((pair for pair in pairwise(places) if pair[0] > pair[1]), None)
+    """The first message that came behind a later one: the later one's place, and its own.
+
+    Of one that came again, as its confirm was lost, the first copy counts.
+    """
+    return next((pair for pair in pairwise(dict.fromkeys(places)) if pair[0] > pair[1]), None)
 
 
 def _place(record: bytes) -> int | None:

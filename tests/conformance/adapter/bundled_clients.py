@@ -34,7 +34,8 @@ def client_fixture(protocol: str, name: str = "client", without: Collection[str]
 def passes_the_self_test(client: Client, protocol: str) -> Hello:
     """Assert it, and that the client is the library that it says it is; returns what it said."""
     report = asyncio.run(check(client.command, protocol, env=client.env, hello_s=60))
-    assert [(check.name, check.problem) for check in report.checks if not check.ok] == []
+    problems = [(check.name, check.problem) for check in report.checks if not check.ok]
+    assert not problems, problems
     assert report.hello is not None
     assert report.hello.library == client.library
     assert report.hello.library_version

@@ -94,6 +94,7 @@ def test_whoever_comes_behind_a_later_one_was_overtaken() -> None:
     assert overtaken([0, 1, 5, 9]) is None
     assert overtaken([]) is None
     assert overtaken([0, 3, 1, 2]) == (3, 1)
+    assert overtaken([0, 1, 2, 3, 1]) is None  # it was sent again
 
 
 def test_without_a_protocol_it_finds_one_that_the_adapter_takes() -> None:

@@ -100,7 +100,7 @@ def left() -> list[str]:
     ("protocol", "kinds"),
     [
         ("rabbitmq-stream", QUICK),
-        *(pytest.param(protocol, ALL, marks=pytest.mark.slow) for protocol in PLAIN),
+        *(pytest.param(protocol, ALL, marks=pytest.mark.nightly) for protocol in PLAIN),
     ],
 )
 def test_who_breaks_is_blamed_in_bounded_memory_and_leaves_nothing(protocol: str, kinds: list[str]) -> None:
