@@ -190,8 +190,8 @@ def sends_what_it_was_given(case: Case) -> Iterator[Violation]:
 @invariant("spreads-its-questions")
 def spreads_its_questions(case: Case) -> Iterator[Violation]:
     """Where several can answer all the time, each of them is asked sooner or later."""
-    if case.model.sending and case.model.neglected(case):
-        yield case.model.neglected(case), None
+    if case.model.sending and (neglected := case.model.neglected(case)):
+        yield neglected, None
 
 
 @invariant("hears-what-is-for-it")
