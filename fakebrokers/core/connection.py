@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 IN_LANE_LIMIT = 1024 * 1024
 OUT_LANE_LIMIT = 4 * 1024 * 1024
 #: Frames of one connection that are handled before the other connections get their turn.
-FRAMES_PER_TURN = 256
+FRAMES_PER_TURN = 500
 
 
 #: Tells by a client's frame who the client is; None or "" where that frame does not say.

@@ -10,7 +10,7 @@ from fakebrokers.core.engine import Engine
 from fakebrokers.core.watch import Watcher
 
 #: Bytes that one read takes at most.
-READ_SIZE = 256 * 1024
+READ_SIZE = 512 * 1024
 
 
 class Driver:

@@ -65,10 +65,10 @@ class Doubling(PerPublish):
 
 
 class PerStep(Doubling):
-    """What a step brings goes together, up to a size that adapts itself as that of a real writer.
+    """What a step brings goes together, up to 8192 messages; only a long Publish is cut.
 
-    A writer takes 32 messages at once from its mailbox, twice as many (up to 8192) whenever it got as many as
-    it took, and half as many when it found the mailbox empty. Only a Publish that is longer than that is cut.
+    How long that is adapts itself as in a real writer, which takes 32 messages at once from its mailbox,
+    twice as many (up to 8192) whenever it got as many as it took, and half as many when it found none left.
 
     Args:
         is_exact: Asked when a chunk begins: whether each Publish is to have chunks of its own all the same,
@@ -96,8 +96,9 @@ class PerStep(Doubling):
             if not count:
                 return sizes
         self._filled += count
-        if self._filled >= self._size:
-            self._size = min(2 * self._size, self.longest)
+        while self._filled >= self._size < self.longest:
+            self._size *= 2
+        if self._filled >= self.longest:
             self._filled = 0
         return [*sizes, count]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import gzip
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from struct import Struct, error
 from typing import NamedTuple
 
@@ -42,6 +42,17 @@ def spans(entries: bytes, start: int = 0) -> Iterator[Span]:
             stop = start + SIMPLE_HEADER + int(_U32.unpack_from(entries, start)[0])
         yield Span(start, stop, records)
         start = stop
+
+
+def starts(entries: bytes, count: int) -> Sequence[int]:
+    """Where each of the `count` entries begins, and where the last one ends."""
+    step, rest = divmod(len(entries), count)
+    if not rest and step >= SIMPLE_HEADER:
+        # the usual case, simple entries that are all as long, needs no look at each of them
+        length = _U32.pack(step - SIMPLE_HEADER)
+        if all(entries[at::step].count(byte) == count for at, byte in enumerate(length)):
+            return range(0, len(entries) + 1, step)
+    return [*(span.start for span in spans(entries)), len(entries)]
 
 
 def simple_entries(bodies: Iterable[bytes]) -> bytes:

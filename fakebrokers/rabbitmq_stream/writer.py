@@ -24,7 +24,7 @@ from fakebrokers.rabbitmq_stream.arguments import StreamArguments
 from fakebrokers.rabbitmq_stream.chunk import Chunk, ChunkType
 from fakebrokers.rabbitmq_stream.chunking import Chunking
 from fakebrokers.rabbitmq_stream.dedup import deduplicate
-from fakebrokers.rabbitmq_stream.entries import MAX_ENTRIES, spans
+from fakebrokers.rabbitmq_stream.entries import MAX_ENTRIES, spans, starts
 from fakebrokers.rabbitmq_stream.filters import ChunkFilter, chunk_filter
 from fakebrokers.rabbitmq_stream.log import Log
 from fakebrokers.rabbitmq_stream.tracking import Tracking
@@ -58,15 +58,16 @@ class Batch(msgspec.Struct, frozen=True, gc=False):
         if len(sizes) == 1:
             yield self
             return
-        where = list(spans(self.entries))
+        where = starts(self.entries, self.count)
         start = 0
         for size in sizes:
             end = start + size
+            entries = self.entries[where[start] : where[end]]
             yield Batch(
                 self.publishing_ids[8 * start : 8 * end],
-                self.entries[where[start].start : where[end - 1].end],
+                entries,
                 size,
-                sum(span.records for span in where[start:end]),
+                size if self.records == self.count else sum(span.records for span in spans(entries)),
                 self.filter_values[start:end],
             )
             start = end

@@ -298,22 +298,24 @@ def test_a_publish_alone_is_cut_as_by_default(count: int) -> None:
     assert cuts(PerStep(), count) == [size for size in Doubling().cut(count) if size]
 
 
-def test_a_chunk_grows_while_there_is_more() -> None:
-    assert cuts(PerStep(), *[1] * 100) == [32, 64, 4]
-    assert cuts(PerStep(), *[10] * 30) == [40, 70, 130, 60]  # a Publish is cut only if it is too long
+def test_what_a_step_brings_goes_together_unless_a_publish_is_long() -> None:
+    assert cuts(PerStep(), *[1] * 100) == [100]
+    assert cuts(PerStep(), *[10] * 30) == [300]
     assert cuts(PerStep(), 100, 100, 2000) == [32, 64, 128, 256, 512, 1024, 184]
 
 
 def test_no_chunk_grows_beyond_what_a_writer_takes_at_once() -> None:
-    assert set(cuts(PerStep(), *[1] * 100_000)[9:-1]) == {8192}
+    assert set(cuts(PerStep(), *[1] * 100_000)[:-1]) == {8192}
+    assert max(cuts(PerStep(), *[500] * 200)) < 8192 + 500
 
 
-def test_the_size_shrinks_when_there_was_room_left() -> None:
+def test_a_long_publish_is_cut_by_how_much_came_before() -> None:
     rule = PerStep()
-    assert cuts(rule, *[1] * 100) == [32, 64, 4]  # 128 at the end, 64 for the next step
-    assert cuts(rule, *[1] * 100) == [64, 36]
+    assert cuts(rule, *[1] * 100, 300) == [128, 256, 16]
+    assert cuts(rule, 300) == [256, 44]  # 512 was next, so half of that
     assert cuts(rule, 1) == [1]
-    assert cuts(rule, *[1] * 40) == [32, 8]
+    assert cuts(rule, *[1] * 40) == [40]
+    assert cuts(rule, 200) == [64, 128, 8]
 
 
 def _ids(frame: PublishConfirm) -> list[int]:
