@@ -19,6 +19,7 @@ from fakebrokers.protocol import protocol_names
 
 if TYPE_CHECKING:
     from conformance.mutants.matrix import Matrix, Row
+    from conformance.mutants.registry import Mutant
 
 EVERY_S = 10.0  #: between two lines of progress where there is no terminal
 
@@ -42,6 +43,7 @@ EVERY_S = 10.0  #: between two lines of progress where there is no terminal
 @click.option(
     "--sample", type=click.IntRange(0), default=0, help="With --sweep or --chaos: this many, at random."
 )
+@click.option("--seed", type=int, default=0, show_default=True, help="Which those are.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
 @click.argument("ids", nargs=-1, metavar="[ID ...]", shell_complete=scenario_ids)
 def mutants_command(
@@ -55,18 +57,25 @@ def mutants_command(
     by_chaos: bool,
     seconds: float,
     sample: int,
+    seed: int,
     as_json: bool,
     ids: tuple[str, ...],
 ) -> int:
     """Show which scenario catches which broken client.
 
-    With --scenarios and no ID, the scenarios of these folders are tried.
+    With --scenarios and no ID, the scenarios of these folders are tried. With --sweep and --chaos, chaos is
+    tried on those that the sweep does not find.
 
     Exit code 1: a scenario catches none, the correct client fails it, or nobody catches a mutant.
     """
     if by_sweep or by_chaos:
-        writes = write and by_sweep
-        return _unaided(protocol, only, seconds, sample, processes, as_json, writes, by_chaos=by_chaos)
+        if protocol is None:
+            raise UsageError("--sweep and --chaos need --protocol")
+        from conformance.sweep.kills import sample as chosen_of
+
+        means = [name for name, wanted in (("sweep", by_sweep), ("chaos", by_chaos)) if wanted]
+        chosen_mutants = chosen_of(protocol, sample, seed, only)
+        return _unaided(chosen_mutants, means, seconds, processes, as_json, write=write and by_sweep)
     from conformance.mutants.kills import write_kills
     from conformance.mutants.matrix import matrix
     from conformance.mutants.registry import find_mutant
@@ -102,24 +111,14 @@ def mutants_command(
 
 
 def _unaided(
-    protocol: str | None,
-    only: tuple[str, ...],
-    seconds: float,
-    count: int,
-    processes: int,
-    as_json: bool,
-    write: bool,
-    *,
-    by_chaos: bool,
+    chosen: list[Mutant], means: list[str], seconds: float, processes: int, as_json: bool, *, write: bool
 ) -> int:
-    """Which mutants generated faults find by themselves. Exit code 1: not all of them."""
+    """Which mutants generated faults find alone, by one means after the other. Exit code 1: not all."""
     from conformance.chaos.kills import kill as by_schedules
     from conformance.sweep.alone import add_proofs
     from conformance.sweep.kills import Kill, kills
-    from conformance.sweep.kills import sample as chosen_of
+    from conformance.sweep.kills import kill as by_sweep
 
-    if protocol is None:
-        raise UsageError("--sweep and --chaos need --protocol")
     console = Console(stderr=as_json, highlight=False)
 
     def show(one: Kill) -> None:
@@ -128,16 +127,22 @@ def _unaided(
             f"{one.name:<40} {one.tag:<10} {one.runs:>5} runs  {said}", markup=False, soft_wrap=True
         )
 
-    found = kills(
-        chosen_of(protocol, count, only=only), seconds, processes, show, by_schedules if by_chaos else None
-    )
-    if write:
-        add_proofs(found)
-    caught = sum(1 for one in found if one.by)
+    found: dict[str, Kill] = {}
+    for each in means:
+        left = [one for one in chosen if one.name not in found or not found[one.name].by]
+        if len(means) > 1:
+            console.print(f"{each}: {len(left)} mutants", markup=False)
+        judged = kills(left, seconds, processes, show, by_sweep if each == "sweep" else by_schedules)
+        found |= {one.name: one for one in judged}
+        if write and each == "sweep":
+            add_proofs(judged)
+    caught = sum(1 for one in found.values() if one.by)
     if as_json:
-        click.echo(json.dumps({"killed": caught, "of": len(found), "mutants": to_builtins(found)}, indent=1))
+        mutants = [to_builtins(found[name]) for name in sorted(found)]
+        click.echo(json.dumps({"killed": caught, "of": len(found), "mutants": mutants}, indent=1))
+    names = {"sweep": "the sweep", "chaos": "chaos"}
     console.print(
-        f"{caught} of {len(found)} mutants are found by {'chaos' if by_chaos else 'the sweep'} alone",
+        f"{caught} of {len(found)} mutants are found by {' and '.join(names[each] for each in means)} alone",
         markup=False,
     )
     return 0 if caught == len(found) else 1
