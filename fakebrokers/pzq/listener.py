@@ -16,6 +16,7 @@ import errno
 import os
 import socket as tcp
 import stat
+import sys
 import time
 import weakref
 from abc import ABC, abstractmethod
@@ -23,6 +24,7 @@ from abc import ABC, abstractmethod
 import zmq
 
 from fakebrokers.core.driver import Driver
+from fakebrokers.core.kept_port import KeptPort
 from fakebrokers.core.listeners import Endpoint
 from fakebrokers.core.session import Codec, HangUp, Session
 from fakebrokers.core.tcp import TcpListener
@@ -82,6 +84,7 @@ class ZmqListener(ABC):
         self._serving: asyncio.Task[None] | None = None
         self._wanted = False
         self._hole: TcpListener | None = None
+        self._kept: KeptPort | None = None  # while libzmq is between two sockets
 
     @property
     def port(self) -> int:
@@ -99,15 +102,34 @@ class ZmqListener(ABC):
         socket = self._open()
         try:
             self._check_path()
+            self._keep_port()
             socket.bind(self.endpoint.removesuffix(":0") + ":*" if self._any_port else self.endpoint)
         except zmq.ZMQError as error:
             socket.close(linger=0)
+            self._give_back()
             raise OSError(error.errno, f"{error.strerror}: {self.endpoint}") from None
         except OSError:
             socket.close(linger=0)
+            self._give_back()
             raise
         self.endpoint = bytes(socket.getsockopt(zmq.LAST_ENDPOINT)).rstrip(b"\0").decode()
         self._socket = socket
+
+    def _keep_port(self) -> None:
+        """Take the port in front of libzmq, so that nobody gets it while one socket replaces another.
+
+        What cannot be had is left to libzmq, which knows more addresses ("*", the names of interfaces) and
+        says what is wrong.
+        """
+        if self._kept is None and self.endpoint.startswith("tcp:") and sys.platform == "linux":
+            with contextlib.suppress(OSError):
+                self._kept = KeptPort(self._host, self.port)
+                self.endpoint = f"{self.endpoint.rpartition(':')[0]}:{self._kept.port}"
+
+    def _give_back(self) -> None:
+        if self._kept is not None:
+            self._kept.close()
+            self._kept = None
 
     @property
     def _path(self) -> str:
@@ -177,6 +199,7 @@ class ZmqListener(ABC):
     def close(self) -> None:
         """Give the endpoint back and cut every connection. On the loop."""
         self.refuse()
+        self._give_back()
 
     def client_holds(self, connection: str, address: str) -> bool | None:
         """Nobody can tell: libzmq keeps the TCP connections to itself."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -435,6 +436,15 @@ def test_the_same_ports_again_at_once() -> None:
     for _ in range(5):
         with PZQ(port=ports[0], send_port=ports[1], monitor=urls["monitor"]) as again:
             assert again.urls == urls
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux lets a port be kept")
+def test_nobody_gets_its_ports_while_it_refuses() -> None:
+    with PZQ() as pzq:
+        pzq.refuse()
+        for url in pzq.urls.values():
+            with socket.socket() as other, pytest.raises(OSError, match="in use"):
+                other.bind(("127.0.0.1", int(url.rpartition(":")[2])))
 
 
 def test_messages_and_keys_from_a_file(tmp_path: Path, connect: Connect) -> None:
