@@ -42,8 +42,8 @@ def connect() -> Iterator[Connect]:
 
     sockets: list[Any] = []
     yield make
-    for socket in sockets:
-        socket.close()
+    for each in sockets:
+        each.close()
     context.term()
 
 
