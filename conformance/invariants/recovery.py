@@ -265,16 +265,17 @@ def gone_for_a_reason(case: Case) -> Iterator[Violation]:
 @invariant("goes-no-further")
 def goes_no_further(case: Case) -> Iterator[Violation]:
     """Nothing is opened on a target of which the server has just said that it cannot be used."""
-    said: list[tuple[Moment, str, bool]] = []
+    said: dict[str, list[tuple[Moment, bool]]] = defaultdict(list)
     for question in case.facts.questions:
         if question.answer is not None and question.answered is not None:
-            rows = case.model.located(question.answer)
-            said += [(question.answered, target, is_good) for target, is_good in rows.items()]
-    said.sort()
+            for name, is_good in case.model.located(question.answer).items():
+                said[name].append((question.answered, is_good))
+    for rows in said.values():
+        rows.sort()
     for question in case.facts.questions:
         target = getattr(question.frame, "stream", None)
         if not case.model.is_opening(question.frame):
             continue
-        last = [row for row in said if row[1] == target and row[0] < question.asked]
-        if last and not last[-1][2] and case.before(last[-1][0], question.asked):
+        last = [row for row in said.get(target, ()) if row[0] < question.asked]
+        if last and not last[-1][1] and case.before(last[-1][0], question.asked):
             yield f"{kind_of(question.frame)} of {target}, which cannot be used", last[-1][0], question.asked

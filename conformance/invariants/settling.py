@@ -45,12 +45,14 @@ def _key(heard: Heard) -> bytes:
 
 def _surfaced(case: Case) -> list[tuple[Heard, bytes, int]]:
     """What the application got: the event, the key, and its ordinal in its subscription."""
-    counts: Counter[str] = Counter()
-    found = []
-    for heard in case.heard("message"):
-        counts[heard["sub"]] += 1
-        found.append((heard, _key(heard), counts[heard["sub"]]))
-    return found
+    if "surfaced" not in case.shared:
+        counts: Counter[str] = Counter()
+        found = case.shared["surfaced"] = []
+        for heard in case.heard("message"):
+            counts[heard["sub"]] += 1
+            found.append((heard, _key(heard), counts[heard["sub"]]))
+    surfaced: list[tuple[Heard, bytes, int]] = case.shared["surfaced"]
+    return surfaced
 
 
 def _sleep_s(plan: dict[str, Any], ordinal: int) -> float:
@@ -59,6 +61,13 @@ def _sleep_s(plan: dict[str, Any], ordinal: int) -> float:
 
 def _orders(case: Case) -> list[Order]:
     """All decisions of the application, in order."""
+    if "orders" not in case.shared:
+        case.shared["orders"] = _orders_of(case)
+    orders: list[Order] = case.shared["orders"]
+    return orders
+
+
+def _orders_of(case: Case) -> list[Order]:
     plans, found = _plans(case), []
     by_ref = {(heard["sub"], heard["ref"]): _key(heard) for heard in case.heard("message")}
     for done in case.done("settle"):
@@ -108,23 +117,21 @@ def surfaces_only_what_came(case: Case) -> Iterator[Violation]:
     """The application gets only what was delivered to the client, as it came, and no more often."""
     if not case.model.redelivers:
         return
-    come = _whole(case)
-    used: set[int] = set()
+    come: dict[bytes, list[Handed]] = defaultdict(list)  #: what was not surfaced yet, by key
+    for one in _whole(case):
+        come[one.key].append(one)
     for heard, key, _ in _surfaced(case):
         body = _body(heard)
-        fits = [
-            number for number, one in enumerate(come)
-            if number not in used and one.key == key and one.at < heard.at and body in (None, one.body)
-        ]  # fmt: skip
+        fits = [one for one in come[key] if one.at < heard.at and body in (None, one.body)]
         if not fits:
             yield f"{heard['position']} was surfaced unasked, again, or changed", heard.at
             return
-        exact = [number for number in fits if _tells(heard, come[number])]
+        exact = [one for one in fits if _tells(heard, one)]
         if not exact:
             meta = heard["meta"]
-            yield f"{heard['position']} was surfaced with {meta}, it has {come[fits[0]].details}", heard.at
+            yield f"{heard['position']} was surfaced with {meta}, it has {fits[0].details}", heard.at
             return
-        used.add(exact[0])
+        come[key].remove(exact[0])
 
 
 def _body(heard: Heard) -> bytes | None:
@@ -153,14 +160,14 @@ def surfaces_all_that_came(case: Case) -> Iterator[Violation]:
     got: dict[bytes, list[Moment]] = defaultdict(list)
     for heard, key, _ in surfaced:
         got[key].append(heard.at)
-    come = _whole(case)
-    for number, one in enumerate(come):
+    come: Counter[bytes] = Counter()
+    for number, one in enumerate(_whole(case)):
+        come[one.key] += 1
         until_s = one.at.t + DUE_S + slow_s * (number + 1) + case.slack_s
         before = settled.get(one.key)
         if (before is not None and before.t <= until_s) or _is_over(case, one.at, until_s):
             continue
-        due = sum(1 for other in come[: number + 1] if other.key == one.key)
-        if sum(1 for at in got[one.key] if at.t <= until_s) < due:
+        if sum(1 for at in got[one.key] if at.t <= until_s) < come[one.key]:
             yield f"{one.key!r} came to the client and was not surfaced", one.at
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
 from functools import cached_property, partial
 from typing import Any
@@ -156,11 +157,27 @@ class Case:
 
     def done(self, *ops: str) -> Iterator[Done]:
         """The ops of these names."""
+        if len(ops) == 1:
+            return iter(self._ops_by_name[ops[0]])
         return (done for done in self.ops if done.op in ops)
 
     def heard(self, what: str) -> Iterator[Heard]:
         """The events of that name."""
-        return (heard for heard in self.events if heard.what == what)
+        return iter(self._events_by_name[what])
+
+    @cached_property
+    def _ops_by_name(self) -> defaultdict[str, list[Done]]:
+        found: defaultdict[str, list[Done]] = defaultdict(list)
+        for done in self.ops:
+            found[done.op].append(done)
+        return found
+
+    @cached_property
+    def _events_by_name(self) -> defaultdict[str, list[Heard]]:
+        found: defaultdict[str, list[Heard]] = defaultdict(list)
+        for heard in self.events:
+            found[heard.what].append(heard)
+        return found
 
     def session_events(self, *whats: str) -> list[Heard]:
         """What was told of sessions."""

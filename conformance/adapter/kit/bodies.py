@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from .failure import Failure
@@ -26,6 +27,7 @@ def body_bytes(body: Mapping[str, Any]) -> bytes:
     raise Failure("invalid", f"a body has text, b64 or gen zero|rand, not {sorted(body)}")
 
 
+@lru_cache(maxsize=8)  # a body is made more than once: to be sent, and to be compared
 def random_bytes(seed: int, size: int) -> bytes:
     """SHA-256 in counter mode over the seed and a counter, 8 bytes big-endian each, cut to `size` bytes."""
     head = hashlib.sha256(seed.to_bytes(8, "big"))
