@@ -265,7 +265,7 @@ def gone_for_a_reason(case: Case) -> Iterator[Violation]:
 @invariant("goes-no-further")
 def goes_no_further(case: Case) -> Iterator[Violation]:
     """Nothing is opened on a target of which the server has just said that it cannot be used."""
-    said: dict[str, list[tuple[Moment, bool]]] = defaultdict(list)
+    said: dict[Any, list[tuple[Moment, bool]]] = defaultdict(list)
     for question in case.facts.questions:
         if question.answer is not None and question.answered is not None:
             for name, is_good in case.model.located(question.answer).items():
