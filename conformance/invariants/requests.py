@@ -88,7 +88,7 @@ def ok_needs_answer(case: Case) -> Iterator[Violation]:
 
 @invariant("refused-needs-answer")
 def refused_needs_answer(case: Case) -> Iterator[Violation]:
-    """An op is called refused only behind an answer with this code."""
+    """An op is called refused only behind an answer with this code, also to the connection made for it."""
     for done, asks, questions in asked_by_ops(case):
         assert done.result is not None
         if done.result.word == "refused":
@@ -98,6 +98,12 @@ def refused_needs_answer(case: Case) -> Iterator[Violation]:
                 continue  # what ends it came behind the answer
             codes = [one.code for one in _come(case, done, questions)]
             codes += [flow.code for flow in case.facts.flows if flow.question in questions]
+            made = [
+                one
+                for one in case.facts.questions
+                if one.accepted is False and one.conn.accepted > done.begun
+            ]
+            codes += [one.code for one in _come(case, done, made)]
             if not questions and done.result.code in case.model.refuses_by_itself:
                 continue
             if done.result.code not in codes:
