@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from conformance.sweep.tape import Moment, Row
 from fakebrokers.core.frames import Frame, Malformed
-from fakebrokers.core.session import Codec
+from fakebrokers.core.session import Codec, HangUp
 
 if TYPE_CHECKING:
     from conformance.sweep.model import Model
@@ -54,6 +54,7 @@ class Conn:
         accepted: When it came.
         frames: What passed, in order.
         ended, ended_by: When and by whom (``client``, ``broker``) it was ended first; None while it stands.
+        was_reset: By a reset, which makes the other side lose what it has not read yet.
         garbage: From here on the client cannot tell where frames begin, and has to give the connection up.
         partial: Bytes of a frame that has begun and never got whole.
         partial_since_s: When it began, seconds.
@@ -79,6 +80,7 @@ class Conn:
         self.frames: list[Seen] = []
         self.ended: Moment | None = None
         self.ended_by = ""
+        self.was_reset = False
         self.garbage: Moment | None = None
         self.partial = 0
         self.partial_since_s = 0.0
@@ -138,6 +140,7 @@ def read_tape(rows: list[Row], model: Model) -> dict[str, Conn]:
             if conn.ended is None:
                 conn.ended = Moment(number, 0, row.t)
                 conn.ended_by = row.data[0]
+                conn.was_reset = row.data[1] == HangUp.RST
         elif row.what == "in":
             conn.written.append(row.t)
             _take(conn, codecs[row.connection][1], row, number)

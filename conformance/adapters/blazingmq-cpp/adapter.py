@@ -57,7 +57,8 @@ class Session:
         self.adapter, self.name = adapter, name
         self.open = self.stopped = False
         self.uris: dict[str, str] = {}
-        self.subs: dict[str, kit.Subscription] = {}
+        self.wanted: dict[str, kit.Subscription] = {}
+        self.subs: dict[str, kit.Subscription] = {}  # those that have got what came before them
         self.early: dict[str, list[Delivery]] = {}
         self.lock = threading.Lock()
         self.posts: queue.SimpleQueue[tuple[Future[None], Callable[[], None]] | None] = queue.SimpleQueue()
@@ -134,12 +135,24 @@ class Session:
         deliver(sub, delivery)
 
     def attach(self, sub: kit.Subscription, uri: str) -> None:
+        """Begin to deliver, on a thread as the library's own: callbacks may take their time."""
+        self.wanted[uri] = sub
+        threading.Thread(target=self._hand_over, args=(sub, uri), daemon=True).start()
+
+    def detach(self, uri: str) -> None:
+        self.wanted.pop(uri, None)
+        self.subs.pop(uri, None)
+
+    def _hand_over(self, sub: kit.Subscription, uri: str) -> None:
         """What came before goes first; meanwhile nothing else does."""
         with self.lock:
             for delivery in self.early.pop(uri, []):
+                if self.stopped or self.wanted.get(uri) is not sub:
+                    return
                 with suppress(kit.CallbackError):  # there is no callback of the library's to raise it in
                     deliver(sub, delivery)
-            self.subs[uri] = sub
+            if self.wanted.get(uri) is sub:
+                self.subs[uri] = sub
 
 
 def details(delivery: Delivery) -> Json:
@@ -300,7 +313,7 @@ class Adapter(kit.AdapterBase):
     @kit.op("unsubscribe")
     async def unsubscribe(self, sub: str) -> None:
         found, uri = self.subscription(sub).handle
-        found.subs.pop(uri, None)
+        found.detach(uri)
 
     @kit.op("settle")
     def settle(self, sub: str, ref: str, how: str) -> None:
@@ -317,10 +330,10 @@ class Adapter(kit.AdapterBase):
             return kit.Failure("invalid", text) if wrong else super().classify(error)
         if "Queue not opened" in text or "after session was stopped" in text:
             return kit.Failure("closed", text, definite=True)
-        word, _, why = str(error).partition(": ")[2].partition(": ")
+        word, told_why, why = str(error).partition(": ")[2].partition(": ")
         if word == "NOT_CONNECTED" and why in ("", word):
             return kit.Failure("connection", text, definite=True)
-        if word in CATEGORIES and why not in ("", word):
+        if word in CATEGORIES and told_why and why != word:  # the broker's text, which may be empty
             return kit.Failure("refused", text, code=CATEGORIES[word])
         if word == "CANCELED":
             return kit.Failure("cancelled", text)
