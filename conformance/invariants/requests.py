@@ -11,7 +11,7 @@ from conformance.invariants.registry import May, Violation, invariant
 from conformance.sweep.bases import Done
 from conformance.sweep.case import Case
 from conformance.sweep.facts import Question
-from conformance.sweep.model import AnyOrder, Asks, Whole
+from conformance.sweep.model import AnyOrder, Asks, OneOf, Whole
 from conformance.sweep.tape import Moment
 from fakebrokers.core.frames import Role
 
@@ -130,6 +130,8 @@ def answer_value(case: Case) -> Iterator[Violation]:
 
 def _agree(got: Any, said: Any) -> bool:
     """Whether what an op returned agrees with an answer in all that it says."""
+    if isinstance(said, OneOf):
+        return any(_agree(got, each) for each in said)
     if isinstance(said, Whole) and isinstance(got, Mapping) and said.keys() != got.keys():
         return False
     if isinstance(said, Mapping):

@@ -25,6 +25,10 @@ class AnyOrder(list[Any]):
     """Items of which an op returns all, in whatever order."""
 
 
+class OneOf(tuple[Any, ...]):
+    """What an op may return, as it can be read in several ways."""
+
+
 class Asks(NamedTuple):
     """An op that asks one question and returns its answer.
 

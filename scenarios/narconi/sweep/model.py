@@ -10,7 +10,7 @@ import msgspec
 from conformance.adapter.kit import report_body
 from conformance.adapter.messages import body_bytes
 from conformance.sweep.facts import Facts
-from conformance.sweep.model import Args, Asks, Model
+from conformance.sweep.model import Args, Asks, Model, OneOf
 from conformance.sweep.view import Agreed, Conn
 from fakebrokers.core.frames import Frame
 from fakebrokers.core.session import Codec
@@ -44,7 +44,9 @@ def taken(answer: f.HttpResponse) -> dict[str, Any]:
     if answer.status == 204:
         return {"message": None}
     named = {name.lower(): value for name, value in reversed(answer.headers)}
-    headers = {name: value for name, value in named.items() if name.startswith(PREFIX)}
+    headers: dict[str, Any] = {
+        name: readings(value) for name, value in named.items() if name.startswith(PREFIX)
+    }
     if "content-type" in named:
         headers["Content-Type"] = named["content-type"]
     stamp, again = named.get("x-msg-timestamp"), named.get("x-msg-redelivered")
@@ -52,6 +54,14 @@ def taken(answer: f.HttpResponse) -> dict[str, Any]:
     message["ts"] = int(stamp) if stamp and stamp.isdecimal() else None
     message["redelivered"] = None if again is None else again == "true"
     return {"message": message}
+
+
+def readings(value: str) -> Any:
+    """What a client may make of a header: beyond ASCII, HTTP does not say how its bytes are read."""
+    try:
+        return OneOf((value, value.encode("latin-1").decode()))
+    except UnicodeError:
+        return value
 
 
 def _of(args: Args, frame: f.HttpRequest) -> bool:

@@ -19,7 +19,7 @@ from fakebrokers.core.frames import Malformed
 from fakebrokers.narconi import frames as f
 from fakebrokers.narconi.websocket import BINARY, CLOSE, TEXT, accept_key, encode_frame
 from scenarios.narconi.sweep import legal
-from scenarios.narconi.sweep.model import carries
+from scenarios.narconi.sweep.model import carries, taken
 from scenarios.narconi.sweep.reading import Answers, Requests
 
 PROTOCOL = "narconi"
@@ -307,3 +307,11 @@ def test_a_client_that_gives_up_on_a_passing_refusal_is_found() -> None:
 def test_a_request_carries_what_was_given(given: dict[str, str], sent: dict[str, str], fits: bool) -> None:
     request = f.HttpPublish("POST", "/v2/p/queues/q/messages", tuple(sent.items()), b"hi")
     assert carries({"body": {"text": "hi"}, "headers": given}, request) is fits
+
+
+def test_a_header_beyond_ascii_has_two_readings() -> None:
+    answer = f.HttpDeliver(status=200, headers=(("x-msg-a", "\u00c3\u00a4"), ("x-msg-b", "plain")), body=b"")
+    assert taken(answer)["message"]["headers"] == {
+        "x-msg-a": ("\u00c3\u00a4", "\u00e4"),
+        "x-msg-b": ("plain", "plain"),
+    }
