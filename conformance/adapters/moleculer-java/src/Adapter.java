@@ -14,7 +14,10 @@ import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Function;
 import services.moleculer.ServiceBroker;
 import services.moleculer.config.ServiceBrokerConfig;
 import services.moleculer.context.CallOptions;
@@ -44,6 +47,11 @@ public final class Adapter {
     final String name;
     final ServiceBroker broker;
     final boolean tells;
+    final ExecutorService turns = Executors.newSingleThreadExecutor(work -> {
+      Thread thread = new Thread(work);
+      thread.setDaemon(true);
+      return thread;
+    });
     volatile boolean connected;
     volatile boolean closing;
 
@@ -97,14 +105,14 @@ public final class Adapter {
     kit.op("close", Adapter::close);
     kit.op("mol.serve", Adapter::serve);
     kit.ordered("mol.call", Adapter::call);
-    kit.ordered("mol.emit", call -> {
-      session(call).broker.emit(call.text("event"), Json.tree(call.args.get("data"), null), groups(call));
-      return null;
-    });
-    kit.ordered("mol.broadcast", call -> {
-      session(call).broker.broadcast(call.text("event"), Json.tree(call.args.get("data"), null), groups(call));
-      return null;
-    });
+    kit.ordered("mol.emit", call -> inTurn(call, broker -> {
+      broker.emit(call.text("event"), Json.tree(call.args.get("data")), groups(call));
+      return Promise.resolve();
+    }).thenApply(done -> null));
+    kit.ordered("mol.broadcast", call -> inTurn(call, broker -> {
+      broker.broadcast(call.text("event"), Json.tree(call.args.get("data")), groups(call));
+      return Promise.resolve();
+    }).thenApply(done -> null));
     kit.op("mol.listen", Adapter::listen);
     kit.op("mol.ping", Adapter::ping);
     kit.op("mol.registry", Adapter::registry);
@@ -122,6 +130,13 @@ public final class Adapter {
   private static Groups groups(Call call) {
     List<String> names = call.texts("groups");
     return names.isEmpty() ? null : Groups.of(names.toArray(new String[0]));
+  }
+
+  /** Hands something over in the order of the lines: where a message cannot be written, the library blocks. */
+  private static CompletionStage<Tree> inTurn(Call call, Function<ServiceBroker, Promise> work) {
+    Session session = session(call);
+    return CompletableFuture.supplyAsync(() -> work.apply(session.broker), session.turns)
+        .thenCompose(Adapter::finished);
   }
 
   private static Object connect(Call call) throws Exception {
@@ -228,22 +243,21 @@ public final class Adapter {
   }
 
   private static Object call(Call call) {
-    Session session = session(call);
     if (call.args.has("stream") || call.args.has("objects")) {
       throw new Failure("unsupported", "streams");
     }
-    CallOptions.Options options = null;
+    CallOptions.Options given = null;
     Long timeout = call.integer("timeout_ms");
     String node = call.text("node", null);
     if (timeout != null) {
-      options = CallOptions.timeout(timeout);
+      given = CallOptions.timeout(timeout);
     }
     if (node != null) {
-      options = options == null ? CallOptions.nodeID(node) : options.nodeID(node);
+      given = given == null ? CallOptions.nodeID(node) : given.nodeID(node);
     }
-    JsonElement meta = Call.member(call.args, "meta");
-    Tree params = Json.tree(call.args.get("params"), meta == null ? null : meta.getAsJsonObject());
-    return finished(session.broker.call(call.text("action"), params, options)).thenApply(found -> {
+    CallOptions.Options options = given;
+    Tree params = Json.params(call.args.get("params"), Call.member(call.args, "meta"));
+    return inTurn(call, broker -> broker.call(call.text("action"), params, options)).thenApply(found -> {
       Map<String, Object> result = new LinkedHashMap<>();
       result.put("data", Json.shown(found));
       result.put("meta", Json.meta(found));

@@ -29,7 +29,7 @@ final class Behaviour {
     }
     JsonObject wanted = behaviour.getAsJsonObject();
     if (wanted.has("return")) {
-      return ctx -> Json.tree(wanted.get("return"), null);
+      return ctx -> Json.tree(wanted.get("return"));
     }
     if (wanted.has("throw")) {
       return ctx -> {
@@ -60,6 +60,6 @@ final class Behaviour {
     JsonElement code = Call.member(error, "code");
     JsonElement type = Call.member(error, "type");
     return new MoleculerError(text, null, false, code == null ? 500 : code.getAsInt(),
-        type == null ? null : type.getAsString(), Json.tree(error.get("data"), null));
+        type == null ? null : type.getAsString(), Json.tree(error.get("data")));
   }
 }

@@ -43,12 +43,15 @@ final class Json {
     return single.getAsString();
   }
 
-  /** What an op or an action is given; null for nothing. */
-  static Tree tree(JsonElement value, JsonObject meta) {
-    if (value == null && meta == null) {
-      return null;
-    }
-    return new CheckedTree(plain(value), plain(meta));
+  /** What an event or an answer holds; null for nothing. */
+  static Tree tree(JsonElement value) {
+    return value == null ? null : new CheckedTree(plain(value));
+  }
+
+  /** What an action is called with; without parameters an empty map, as the library has it. */
+  static Tree params(JsonElement value, JsonElement meta) {
+    Object given = value == null ? new LinkedHashMap<>() : plain(value);
+    return meta == null ? new CheckedTree(given) : new CheckedTree(given, plain(meta));
   }
 
   static JsonElement shown(Tree tree) {
