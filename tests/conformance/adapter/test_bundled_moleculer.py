@@ -43,6 +43,14 @@ def digest(ctx: Context) -> Any:
     return [len(b"".join(ctx.stream.chunks)), len(ctx.stream.chunks)]
 
 
+async def knows_the_peer(go: Go) -> None:
+    """Wait for it: not every library does so when it connects."""
+    deadline = asyncio.get_running_loop().time() + 5
+    while "peer" not in [each["id"] for each in (await go("mol.registry")).value["nodes"]]:
+        assert asyncio.get_running_loop().time() < deadline, "the client has not met the peer"
+        await asyncio.sleep(0.01)
+
+
 def drive(client: Client, script: Script, **settings: Any) -> None:
     """Run a script with the session ``s`` of the node ``client``, next to the fake node ``peer``."""
     heard: list[Any] = []
@@ -69,6 +77,7 @@ def drive(client: Client, script: Script, **settings: Any) -> None:
                 options = {"node_id": "client", "transporter": broker.url}
                 result = await go("connect", endpoints=[broker.where], options=options)
                 assert result.ok, f"{result}{adapter.stderr_tail()}"
+                await knows_the_peer(go)
                 await script(broker, node, adapter, go)
                 assert (await adapter.reset()).ok
                 assert adapter.violations == []

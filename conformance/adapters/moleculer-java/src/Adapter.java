@@ -7,6 +7,7 @@ import fakebrokers.kit.Kit;
 import fakebrokers.kit.Subscription;
 import io.datatree.Promise;
 import io.datatree.Tree;
+import io.nats.client.Connection;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -42,7 +43,19 @@ public final class Adapter {
 
   private Adapter() {}
 
-  /** A broker, and whether its transporter says that it is connected. */
+  /** Shows what the event that tells of a connection is behind. */
+  private static final class Linked extends NatsTransporter {
+    Linked(String... urls) {
+      super(urls);
+    }
+
+    boolean isOpen() {
+      Connection current = client;
+      return current != null && current.getStatus() == Connection.Status.CONNECTED;
+    }
+  }
+
+  /** A broker under its name. */
   private static final class Session {
     final String name;
     final ServiceBroker broker;
@@ -52,7 +65,6 @@ public final class Adapter {
       thread.setDaemon(true);
       return thread;
     });
-    volatile boolean connected;
     volatile boolean closing;
 
     Session(String name, ServiceBroker broker, boolean tells) {
@@ -61,12 +73,11 @@ public final class Adapter {
       this.tells = tells;
     }
 
-    Transporter transporter() {
-      return broker.getConfig().getTransporter();
+    Linked transporter() {
+      return (Linked) broker.getConfig().getTransporter();
     }
 
     void changed(boolean now) {
-      connected = now;
       if (tells) {
         String what = now ? "connected" : closing ? "disconnected" : "connection_lost";
         kit.emit("session", Map.of("session", name, "what", what, "text", ""));
@@ -171,7 +182,7 @@ public final class Adapter {
     }
     JsonElement url = Call.member(options, "transporter");
     List<String> urls = url == null ? call.endpoints() : List.of(url.getAsString().split(","));
-    var transporter = new NatsTransporter(urls.toArray(new String[0]));
+    var transporter = new Linked(urls.toArray(new String[0]));
     JsonElement beat = Call.member(options, "heartbeat_s");
     JsonElement dead = Call.member(options, "heartbeat_timeout_s");
     if (beat != null) {
@@ -186,7 +197,7 @@ public final class Adapter {
   private static Object state(Call call) {
     Session found = sessions.get(call.text("session"));
     Map<String, Object> state = new LinkedHashMap<>();
-    state.put("open", found != null && found.connected);
+    state.put("open", found != null && !found.closing && found.transporter().isOpen());
     state.put("pending", null);
     return state;
   }
@@ -195,7 +206,6 @@ public final class Adapter {
     Session session = session(call);
     session.closing = true;
     session.broker.stop();
-    session.connected = false;
     sessions.remove(session.name, session);
     return null;
   }
