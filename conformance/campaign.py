@@ -55,6 +55,12 @@ class Campaign:
         self.left_out: list[str] = []
         self.is_refused = False
 
+    def without_nightly(self, clients: Sequence[Client]) -> list[Client]:
+        """Those that a push can wait for; the others are told of as left out."""
+        late = [client.name for client in clients if client.nightly]
+        self.left_out += [f"{name}: takes minutes, so it is judged with --full only" for name in late]
+        return [client for client in clients if not client.nightly]
+
     def run(self, clients: Sequence[Client]) -> None:
         """Judge all clients, one after the other; each by the scenarios of each protocol it speaks."""
         standing = {item.protocol for item in all_scenarios()}
@@ -251,6 +257,8 @@ def main(
         sys.exit(ExitCode.USAGE)
     campaign = Campaign(_emptied(report), "full" if full else "gate", parallel, seed, console)
     clients = [c for c in bundled() if (c.name in names if names else not c.name.startswith(OWN))]
+    if not full and not names:
+        clients = campaign.without_nightly(clients)
     analysis: dict[str, Any] | None = None
     mutants: dict[str, Any] | None = None
     note = ""

@@ -47,7 +47,8 @@ class Needs(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Description(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """An ``adapter.toml``, or an ``adapter-VERSION.toml`` where one adapter is for several versions.
 
-    In `command` and `install`, ``{python}`` and ``{folder}`` are filled in.
+    In `command` and `install`, ``{python}`` and ``{folder}`` are filled in. One that is `nightly` takes
+    minutes to judge: ``ci/conform`` does it with ``--full``, or where it is named.
     """
 
     name: str
@@ -59,6 +60,7 @@ class Description(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     install: str
     needs: Needs = Needs()
     aliases: list[str] = []
+    nightly: bool = False
 
 
 class Client(msgspec.Struct, frozen=True):
@@ -85,6 +87,7 @@ class Client(msgspec.Struct, frozen=True):
     folder: str
     aliases: list[str]
     packages: str = ""
+    nightly: bool = False
 
     @property
     def asked(self) -> str:
@@ -160,6 +163,7 @@ def _client(path: Path) -> Client:
         missing=_missing(described, folder, installed, _filled(described.install, fill)),
         folder=str(folder),
         aliases=described.aliases,
+        nightly=described.nightly,
     )
 
 

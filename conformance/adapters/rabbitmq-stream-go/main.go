@@ -228,7 +228,11 @@ func send(c *kit.Call, messages ...message.StreamMessage) (ends []<-chan *stream
 }
 
 func publish(c *kit.Call) (any, error) {
-	ends, err := send(c, record(c.Args.Body, c.Args.Key, c.Args.Headers))
+	key, err := c.Number()
+	if err != nil {
+		return nil, err
+	}
+	ends, err := send(c, record(c.Args.Body, key, c.Args.Headers))
 	if err != nil {
 		return nil, err
 	}

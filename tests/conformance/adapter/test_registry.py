@@ -7,8 +7,10 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from rich.console import Console
 
 from conformance.adapters.registry import bundled, find
+from conformance.campaign import Campaign
 from fakebrokers.errors import UsageError
 
 CONTRACT = ["name", "protocols", "library", "version", "language", "runnable", "missing"]
@@ -60,6 +62,15 @@ def test_what_is_installed_can_run(tmp_path: Path) -> None:
     assert client.runnable
     assert client.version == pytest.__version__
     assert client.command[1] == f"{tmp_path}/one/adapter.py"
+
+
+def test_a_client_that_takes_minutes_waits_for_the_full_job(tmp_path: Path) -> None:
+    describe(tmp_path, "pytest", "nightly = true")
+    late = bundled(folder=tmp_path)
+    prompt = [find("rbfly")]
+    campaign = Campaign(tmp_path, "gate", 1, 0, Console(quiet=True))
+    assert campaign.without_nightly([*late, *prompt]) == prompt
+    assert campaign.left_out == ["one: takes minutes, so it is judged with --full only"]
 
 
 def test_one_adapter_for_two_versions_of_a_library(tmp_path: Path) -> None:

@@ -73,11 +73,16 @@ func (b Body) MarshalJSON() ([]byte, error) {
 	if len(b) == 1 {
 		return json.Marshal(reported(b[0]))
 	}
+	return json.Marshal(b.Parts())
+}
+
+// Parts reports the body of a protocol whose messages have parts: a list, for a single one too.
+func (b Body) Parts() []any {
 	parts := make([]any, len(b))
 	for i, part := range b {
 		parts[i] = reported(part)
 	}
-	return json.Marshal(parts)
+	return parts
 }
 
 func reported(data []byte) any {

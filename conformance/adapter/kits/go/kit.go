@@ -113,7 +113,7 @@ type Args struct {
 	Targets   []string
 	Name      string
 	Body      Body
-	Key       *Int
+	Key       json.RawMessage // a number, or bytes; see Call.Number and Call.KeyBytes
 	Headers   Fields
 	Messages  []struct {
 		Body    Body
@@ -160,6 +160,28 @@ func (c *Call) Options(into any) error {
 // Endpoints is the list of "host:port".
 func (c *Call) Endpoints() (endpoints []string, err error) {
 	return endpoints, invalid(json.Unmarshal(c.Args.Endpoints, &endpoints))
+}
+
+// Number is a key that is a number; nil without one.
+func (c *Call) Number() (number *Int, err error) {
+	if c.Args.Key == nil {
+		return nil, nil
+	}
+	return number, invalid(json.Unmarshal(c.Args.Key, &number))
+}
+
+// KeyBytes is a key that is text or a body; nil without one.
+func (c *Call) KeyBytes() ([]byte, error) {
+	var text string
+	if c.Args.Key == nil || string(c.Args.Key) == "null" {
+		return nil, nil
+	}
+	if json.Unmarshal(c.Args.Key, &text) == nil {
+		return []byte(text), nil
+	}
+	var body Body
+	err := json.Unmarshal(c.Args.Key, &body)
+	return body.Bytes(), invalid(err)
 }
 
 func invalid(err error) error {
