@@ -17,44 +17,102 @@ from tests.pages import TOP, npm_package
 
 FINDINGS = findings()
 #: The libraries of the programs in JavaScript.
-PACKAGES = {"rabbitmq-stream-js": "rabbitmq-stream-js-client", "moleculer-0.15": "moleculer"}
-HELPER = TOP / "conformance" / "helpers" / "node" / "fakebrokers.mjs"
+PACKAGES = {
+    "rabbitmq-stream-js": "rabbitmq-stream-js-client",
+    "moleculer-0.14": "moleculer-0.14",
+    "moleculer-0.15": "moleculer-0.15",
+}
+HELPERS = TOP / "conformance" / "helpers"
+#: Jars of the Java client.
+JARS = TOP / "conformance" / "adapters" / "rabbitmq-stream-java" / "build" / "lib" / "*"
+#: Where the version is that of something else than the adapter's library.
+OTHERWISE = {"aiohttp", "java.net.http", "rabbitmq-stream-protocol"}
+
+
+def needed(program: str) -> str:
+    """A program of the language's tool chain."""
+    found = shutil.which(program)
+    if found is None:
+        pytest.skip(f"missing: {program}")
+    return found
+
+
+def check_client(finding: Finding) -> None:
+    """Skip the test where the client is not there, or in another version."""
+    client = find(finding.client)
+    if not client.runnable:
+        pytest.skip(f"missing: {'; '.join(client.missing)}")
+    if finding.library not in OTHERWISE and client.version not in finding.versions.split(", "):
+        pytest.skip(f"seen in {finding.versions}, and {client.version} is installed")
 
 
 def set_up(finding: Finding, folder: Path) -> list[str]:
     """Put the program into a folder with what it imports; the command that runs it."""
-    client = find(finding.client)
-    if not client.runnable:
-        pytest.skip(f"missing: {'; '.join(client.missing)}")
-    if finding.library != "aiohttp" and client.version not in finding.versions.split(", "):
-        pytest.skip(f"seen in {finding.versions}, and {client.version} is installed")
+    check_client(finding)
     shutil.copy(FOLDER / finding.program, folder)
-    if finding.program.endswith(".py"):
-        return [sys.executable, finding.program]
+    match Path(finding.program).suffix:
+        case ".py":
+            return [sys.executable, finding.program]
+        case ".mjs":
+            return javascript(finding, folder)
+        case ".go":
+            shutil.copytree(
+                HELPERS / "go", folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("*_test.go")
+            )
+            return [needed("go"), "test", "-count", "1", "-v", "."]
+    shutil.copy(HELPERS / "java" / "FakeBroker.java", folder)
+    path = ["-cp", f"{JARS}{os.pathsep}."]
+    sources = [path.name for path in folder.glob("*.java")]
+    subprocess.run([needed("javac"), *path, *sources], cwd=folder, check=True, timeout=60)
+    return [needed("java"), *path, Path(finding.program).stem]
+
+
+def javascript(finding: Finding, folder: Path) -> list[str]:
+    """The same, with the package in its `node_modules`."""
     name = PACKAGES[finding.client]
     package = npm_package(name)
     assert package is not None
     (folder / "node_modules").mkdir()
-    (folder / "node_modules" / name).symlink_to(package.resolve())
-    shutil.copy(HELPER, folder)
+    (folder / "node_modules" / name.partition("-0.")[0]).symlink_to(package.resolve())
+    shutil.copy(HELPERS / "node" / "fakebrokers.mjs", folder)
     return ["node", finding.program]
 
 
-@pytest.mark.waits
-@pytest.mark.slow
-@pytest.mark.timeout(120)
-@pytest.mark.parametrize("finding", FINDINGS, ids=lambda finding: finding.program)
-def test_a_program_shows_what_the_page_says(finding: Finding, tmp_path: Path) -> None:
-    command = set_up(finding, tmp_path)
+def shows(finding: Finding, command: list[str], folder: Path) -> None:
+    """Run the program, and compare what it prints, and how it ends, with the page."""
     env = os.environ | {"PYTHONPATH": str(TOP), "FAKEBROKERS": f"{sys.executable} -m fakebrokers"}
     done = subprocess.run(
-        command, cwd=tmp_path, env=env, capture_output=True, text=True, check=False, timeout=100
+        command, cwd=folder, env=env, capture_output=True, text=True, check=False, timeout=100
     )
     printed = done.stdout + done.stderr
     assert done.returncode == finding.exit, printed
     for line in finding.prints:
         assert line in printed, printed
     assert "the process lives" not in printed
+
+
+@pytest.mark.waits
+@pytest.mark.slow
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize(
+    "finding",
+    [each for each in FINDINGS if not each.program.endswith(".rs")],
+    ids=lambda finding: finding.program,
+)
+def test_a_program_shows_what_the_page_says(finding: Finding, tmp_path: Path) -> None:
+    shows(finding, set_up(finding, tmp_path), tmp_path)
+
+
+@pytest.mark.nightly
+@pytest.mark.timeout(900)
+def test_the_programs_in_rust_show_what_the_page_says(tmp_path: Path) -> None:
+    cargo = needed("cargo")
+    shutil.copytree(HELPERS / "rust", tmp_path, dirs_exist_ok=True)
+    for finding in FINDINGS:
+        if finding.program.endswith(".rs"):
+            shutil.copy(FOLDER / finding.program, tmp_path / "src" / "main.rs")
+            subprocess.run([cargo, "build", "--quiet", "--locked"], cwd=tmp_path, check=True, timeout=800)
+            shows(finding, [str(tmp_path / "target" / "debug" / "findings")], tmp_path)
 
 
 def test_the_list_is_whole() -> None:

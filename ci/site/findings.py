@@ -21,7 +21,10 @@ FOLDER = TOP / "docs" / "findings"
 EXPECTATIONS = TOP / "ci" / "expectations"
 
 #: The gravest first.
-SEVERITIES = ("data loss", "wrong data", "hang", "crash", "wrong error", "cosmetic")
+SEVERITIES = ("data loss", "wrong data", "hang", "crash", "leak", "wrong error", "cosmetic")
+
+#: How a program is marked on the page, by the end of its name.
+LANGUAGES = {".py": "python", ".mjs": "js", ".go": "go", ".java": "java", ".rs": "rust"}
 
 INTRODUCTION = """# Findings
 
@@ -30,7 +33,15 @@ library and fakebrokers, and runs as printed. They are run by this project's tes
 by hand against the fake, and against a real server where one could be had; *behind the proxy* means that
 `fakebrokers proxy` stood in front of it and made the fault.
 
-Programs in JavaScript need `conformance/helpers/node/fakebrokers.mjs` of the repository beside them.
+Programs in other languages than Python start `fakebrokers serve` by themselves, through a file of
+`conformance/helpers` that has to be beside them:
+
+| language | put beside the program | run it with |
+| --- | --- | --- |
+| JavaScript | `helpers/node/fakebrokers.mjs`, and the client by `npm install` | `node PROGRAM.mjs` |
+| Go | the files of `helpers/go` | `go test -v .` |
+| Java | `helpers/java/FakeBroker.java` | `javac -cp 'JARS/*' *.java`, `java -cp 'JARS/*:.' PROGRAM` |
+| Rust | the files of `helpers/rust`, the program as `src/main.rs` | `cargo run` |
 """
 
 REST = """## Everything else that is known
@@ -46,7 +57,7 @@ class Finding(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A root cause.
 
     Attributes:
-        client: Name of the bundled adapter.
+        client: Name of the bundled adapter; "" if there is none.
         library: What is installed, where the client is called otherwise.
         versions: In which it was seen.
         sees: What a user sees.
@@ -105,7 +116,7 @@ def _anchor(title: str) -> str:
 
 
 def _section(finding: Finding) -> str:
-    language = "js" if finding.program.endswith(".mjs") else "python"
+    language = LANGUAGES[Path(finding.program).suffix]
     text = (FOLDER / finding.program).read_text(encoding="utf-8")
     shown = "\n".join([*finding.prints, *_end(finding.exit)])
     rows = {

@@ -16,4 +16,8 @@ with RabbitMQStream() as broker:
         asyncio.run(asyncio.wait_for(publish(broker), 4))
     except TimeoutError:
         print("after 4 s the application still waits")
-    print("refused by the broker:", len(broker.journal.select(kind="DeclarePublisherResponse")) > 2, "(again and again)")
+    print(
+        "refused by the broker:",
+        len(broker.journal.select(kind="DeclarePublisherResponse")) > 2,
+        "(again and again)",
+    )

@@ -16,7 +16,9 @@ async def main(broker):
     consumer = Consumer(**user, recovery_strategy=BackOffRecoveryStrategy(True, jitter=1))
     await consumer.start()
     first = ConsumerOffsetSpecification(OffsetType.FIRST, None)
-    await consumer.subscribe("orders", lambda message, _: got.append(bytes(message)), offset_specification=first)
+    await consumer.subscribe(
+        "orders", lambda message, _: got.append(bytes(message)), offset_specification=first
+    )
     await asyncio.sleep(0.5)
     print("got:", len(got))
     broker.kill(broker.wait_for(kind="Subscribe")[0].connection, "rst")

@@ -17,7 +17,9 @@ async def main(broker):
     consumer = Consumer(**user, on_close_handler=told.append)
     await consumer.start()
     first = ConsumerOffsetSpecification(OffsetType.FIRST, None)
-    await consumer.subscribe("orders", lambda message, _: got.append(bytes(message)), offset_specification=first)
+    await consumer.subscribe(
+        "orders", lambda message, _: got.append(bytes(message)), offset_specification=first
+    )
     await asyncio.sleep(1)
     print("four messages are stored; got:", got, "told of an error:", told)
     await consumer.close()
