@@ -10,8 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from ci.site.findings import FOLDER, SEVERITIES, Finding, causes, findings, page
+from ci.site.findings import FOLDER, causes, page
 from conformance.adapters.registry import find
+from conformance.findings import SEVERITIES, Finding, findings, write_findings
+from conformance.report.links import Links
+from conformance.results import Result, Results, Verdict
 from conformance.suite.catalogue import requirements
 from tests.pages import TOP, npm_package
 
@@ -138,3 +141,47 @@ def test_each_cause_stands_once_with_its_scenarios() -> None:
         "it forgets": ["A-1.01", "A-1.02"],
         "it crashes (lib 1.2.3, a.py)": ["A-1.03"],
     }
+
+
+def run_of(client: str, version: str, **verdicts: Verdict) -> Results:
+    """Results by the ids of the scenarios, with _ for the signs in them."""
+    rows = []
+    for name, verdict in verdicts.items():
+        id = name.replace("_", "-", 1).replace("_", ".")
+        rows.append(Result(id=id, protocol="rabbitmq-stream", variant="", level="MUST", verdict=verdict))
+    return Results(
+        client=client,
+        client_version=version,
+        suite_version="1",
+        seed=0,
+        started="",
+        seconds=0,
+        results=tuple(rows),
+    )
+
+
+def test_a_report_has_the_root_causes_of_what_failed(tmp_path: Path) -> None:
+    failed = run_of("rbfly", "0.10.0", RMQS_3_04=Verdict.FAIL, RMQS_3_18=Verdict.PASS)
+    write_findings([failed], tmp_path)
+    assert {path.name for path in (tmp_path / "findings").iterdir()} == {
+        "a-refused-message-never-ends.md",
+        "rbfly_refused_message.py",
+    }
+    text = (tmp_path / "findings" / "a-refused-message-never-ends.md").read_text(encoding="utf-8")
+    assert "rbfly 0.10.0" in text and "asyncio.run(place_order(broker.port))" in text
+    assert Links(tmp_path).shared() == ["findings/"]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        run_of("rbfly", "0.11.0", RMQS_3_04=Verdict.FAIL),
+        run_of("rbfly", "0.10.0", RMQS_3_04=Verdict.PASS),
+        run_of("my-client", "0.10.0", RMQS_3_04=Verdict.FAIL),
+    ],
+)
+def test_a_report_about_something_else_has_none_and_keeps_none(other: Results, tmp_path: Path) -> None:
+    (tmp_path / "findings").mkdir()
+    (tmp_path / "findings" / "an-earlier-one.md").touch()
+    write_findings([other], tmp_path)
+    assert list((tmp_path / "findings").iterdir()) == []
