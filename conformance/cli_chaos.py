@@ -269,7 +269,7 @@ class _Shown:
         """All runs have ended; what failed is made smaller, which nobody would expect to take minutes."""
         self._bar.stop()
         what = f"{failures} failure{'s' * (failures != 1)}"
-        self._console.print(f"shrinking {what} in real time: at most {limit_s / 60:.0f} minutes more")
+        self._console.print(f"shrinking {what} in real time: up to about {limit_s / 60:.0f} minutes")
 
 
 def replay_chaos(

@@ -241,4 +241,4 @@ def test_shrinking_in_real_time_is_told_before_it_begins(
 def test_the_time_of_shrinking_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     with _Shown(Console(width=100), None, 1.0) as shown:
         shown.shrinking(2, 240.0)
-    assert capsys.readouterr().out == "shrinking 2 failures in real time: at most 4 minutes more\n"
+    assert capsys.readouterr().out == "shrinking 2 failures in real time: up to about 4 minutes\n"
