@@ -16,6 +16,7 @@ from conformance.findings import SEVERITIES, Finding, findings, write_findings
 from conformance.report.links import Links
 from conformance.results import Result, Results, Verdict
 from conformance.suite.catalogue import requirements
+from tests.cargo import missing_cargo
 from tests.pages import TOP, npm_package
 
 FINDINGS = findings()
@@ -109,12 +110,13 @@ def test_a_program_shows_what_the_page_says(finding: Finding, tmp_path: Path) ->
 @pytest.mark.nightly
 @pytest.mark.timeout(900)
 def test_the_programs_in_rust_show_what_the_page_says(tmp_path: Path) -> None:
-    cargo = needed("cargo")
+    if missing := missing_cargo():
+        pytest.skip(f"missing: {missing}")
     shutil.copytree(HELPERS / "rust", tmp_path, dirs_exist_ok=True)
     for finding in FINDINGS:
         if finding.program.endswith(".rs"):
             shutil.copy(FOLDER / finding.program, tmp_path / "src" / "main.rs")
-            subprocess.run([cargo, "build", "--quiet", "--locked"], cwd=tmp_path, check=True, timeout=800)
+            subprocess.run(["cargo", "build", "--quiet", "--locked"], cwd=tmp_path, check=True, timeout=800)
             shows(finding, [str(tmp_path / "target" / "debug" / "findings")], tmp_path)
 
 
