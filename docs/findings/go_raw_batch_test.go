@@ -26,7 +26,8 @@ func TestRawBatch(t *testing.T) {
 	broker.WaitFor("PublishConfirm", 1, 5*time.Second)
 
 	// the batch says that its data are packed by a method that came later (6)
-	broker.AddFault(`{"match": {"role": "deliver"}, "effect": {"type": "corrupt", "at": 57, "xor": 112, "mend": true}}`)
+	broker.AddFault(`{"match": {"role": "deliver"},
+		"effect": {"type": "corrupt", "at": 57, "xor": 112, "mend": true}}`)
 	handle := func(_ stream.ConsumerContext, message *amqp.Message) { fmt.Printf("surfaced: %q\n", message.GetData()) }
 	first := stream.NewConsumerOptions().SetOffset(stream.OffsetSpecification{}.First())
 	if _, err := environment.NewConsumer("orders", handle, first); err != nil {

@@ -7,7 +7,8 @@ const { host: hostname, port } = broker
 const listeners = { connection_closed: () => console.log("the connection is lost") }
 const client = await rabbit.connect({ hostname, port, username: "guest", password: "guest", vhost: "/", listeners })
 // the connection ends instead of an answer
-await broker.addFault({ match: { direction: "out", kind: "StreamStatsResponse" }, effect: { type: "rst", pass_frame: false } })
+const end = { type: "rst", pass_frame: false }
+await broker.addFault({ match: { direction: "out", kind: "StreamStatsResponse" }, effect: end })
 const asked = client.streamStatsRequest("orders").then(() => "answered", () => "failed")
 const limit = new Promise((resolve) => setTimeout(() => resolve("waits still, after 4 s"), 4000))
 console.log("the request:", await Promise.race([asked, limit]))

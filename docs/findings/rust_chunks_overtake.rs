@@ -19,7 +19,8 @@ async fn main() {
         producer.send_with_confirm(Message::builder().body("x").build()).await.unwrap(); // a chunk each
     }
     // the server sends more than it was asked for
-    broker.call("faults", json!({"match": {"kind": "Subscribe"}, "effect": {"type": "rewrite", "fields": {"credit": 500}}}));
+    let more = json!({"type": "rewrite", "fields": {"credit": 500}});
+    broker.call("faults", json!({"match": {"kind": "Subscribe"}, "effect": more}));
     let mut consumer = environment.consumer().offset(OffsetSpecification::First).build("orders").await.unwrap();
     let mut offsets = Vec::new();
     while let Ok(Some(Ok(delivery))) = tokio::time::timeout(Duration::from_secs(1), consumer.next()).await {

@@ -9,7 +9,8 @@ use serde_json::json;
 async fn main() {
     let broker = fakebrokers::serve("rabbitmq-stream", &[]);
     // the answers of the server come in pieces, as TCP may bring them
-    broker.call("faults", json!({"match": {"direction": "out"}, "effect": {"type": "slice", "size": 20, "gap_s": 0.02}}));
+    let pieces = json!({"type": "slice", "size": 20, "gap_s": 0.02});
+    broker.call("faults", json!({"match": {"direction": "out"}, "effect": pieces}));
     let build = Environment::builder().host(&broker.host).port(broker.port).build();
     let ended = tokio::time::timeout(Duration::from_secs(3), build).await.is_ok();
     println!("connecting ends within 3 s: {ended}");

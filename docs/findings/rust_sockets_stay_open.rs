@@ -15,8 +15,9 @@ async fn main() {
         producer.close().await.unwrap();
     }
     tokio::time::sleep(Duration::from_secs(1)).await;
-    let sockets = std::fs::read_dir("/proc/self/fd").unwrap().filter_map(|fd| std::fs::read_link(fd.unwrap().path()).ok());
-    let open = sockets.filter(|to| to.to_string_lossy().starts_with("socket:")).count();
+    let files = std::fs::read_dir("/proc/self/fd").unwrap();
+    let names = files.filter_map(|each| std::fs::read_link(each.unwrap().path()).ok());
+    let open = names.filter(|to| to.to_string_lossy().starts_with("socket:")).count();
     println!("five producers were made and closed; sockets that are open: {open}");
     std::process::exit(0);
 }

@@ -33,7 +33,8 @@ public final class FakeBroker {
    * "fakebrokers".
    */
   public FakeBroker(String protocol, String... flags) throws IOException {
-    List<String> words = new ArrayList<>(List.of(System.getenv().getOrDefault("FAKEBROKERS", "fakebrokers").split(" ")));
+    String program = System.getenv().getOrDefault("FAKEBROKERS", "fakebrokers");
+    List<String> words = new ArrayList<>(List.of(program.split(" ")));
     words.addAll(List.of("serve", protocol, "--control", "0"));
     words.addAll(List.of(flags));
     Process process = new ProcessBuilder(words).redirectError(ProcessBuilder.Redirect.INHERIT).start();
