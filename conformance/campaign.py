@@ -22,6 +22,7 @@ from rich.table import Table
 from conformance.adapter.process import ProcessAdapter
 from conformance.adapters.registry import Client, bundled
 from conformance.cli_analyze import analyze_journals, tally
+from conformance.findings import write_findings
 from conformance.interrupts import interruptible
 from conformance.mutants.matrix import matrix
 from conformance.pipeline.comparison import load_baseline
@@ -165,6 +166,7 @@ class Campaign:
     def finish(self, analysis: dict[str, Any] | None, mutants: dict[str, Any] | None, note: str = "") -> Path:
         """Write the report; returns its path."""
         words = [note, *(f"Not run here: {each}." for each in self.left_out)]
+        write_findings(self.done, self.report)
         return write_report(
             self.report,
             self.done,

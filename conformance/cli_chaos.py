@@ -122,7 +122,8 @@ def chaos_command(
             if not no_canary and not _canary(setting.protocol, console):
                 return ExitCode.HARNESS
             with _Shown(console, count, minutes) as shown:
-                campaign.go(sharded(wanted, _shard(shard)), minutes and minutes * 60, shown.advance)
+                chosen_seeds = sharded(wanted, _shard(shard))
+                campaign.go(chosen_seeds, minutes and minutes * 60, shown.advance, shown.shrinking)
         except KeyboardInterrupt:
             _print(campaign, as_json)
             raise SystemExit(told.exit_code) from None
@@ -263,6 +264,12 @@ class _Shown:
         failed = campaign.words.get("fail", 0)
         of = f" of {self._total}" if self._total else ""
         self._console.print(f"{self._done}{of} runs, {failed} failed, about {max(0.0, left_s):.0f} s to go")
+
+    def shrinking(self, failures: int, limit_s: float) -> None:
+        """All runs have ended; what failed is made smaller, which nobody would expect to take minutes."""
+        self._bar.stop()
+        what = f"{failures} failure{'s' * (failures != 1)}"
+        self._console.print(f"shrinking {what} in real time: up to about {limit_s / 60:.0f} minutes")
 
 
 def replay_chaos(

@@ -6,7 +6,7 @@ import json
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
@@ -25,6 +25,9 @@ from conformance.suite.verdicts import was_executed
 from fakebrokers.commands import ExitCode
 from fakebrokers.errors import UsageError
 from fakebrokers.protocol import protocol_names
+
+if TYPE_CHECKING:
+    from conformance.suite.clients import Judged
 
 PROTOCOL = click.Choice(protocol_names())
 LEVEL = click.Choice(["MUST", "SHOULD", "MAY"], case_sensitive=False)
@@ -104,7 +107,8 @@ def _of_protocols(item: Requirement, what: str) -> list[str]:
     "--client",
     metavar="NAME",
     shell_complete=client_names,
-    help="A bundled client; `fakebrokers clients` lists them. Those in Python also as NAME==VERSION.",
+    help="A bundled client; `fakebrokers clients` lists them. Those in Python also as NAME==VERSION, "
+    "and several versions as NAME==VERSION,==VERSION: may one upgrade?",
 )
 @click.option("--adapter", metavar="CMD", help="The command of your own adapter.")
 @click.option("--protocol", type=PROTOCOL, help="Needed only if the client speaks several.")
@@ -157,37 +161,84 @@ def conform_command(
     ids: tuple[str, ...],
 ) -> int:
     """Judge a client: run scenarios against it and say which requirements it meets."""
-    from conformance.suite import clients
-    from conformance.suite.conform import CutShort, NothingExecuted, Order, conform
-    from conformance.suite.folder import keep_in
+    from conformance.cli_versions import judge_versions, versions_of
+    from conformance.suite.conform import CutShort, NothingExecuted
 
     if (client is None) == (adapter is None):
         raise UsageError("say which client: either --client NAME or --adapter CMD")
     if baseline is not None and report is None:
         raise UsageError("--baseline is for the pages of a report: add --report DIR")
-    is_bundled = adapter is None
-    who = clients.bundled(client or "", protocol) if is_bundled else clients.command(adapter or "", protocol)
+    console = console_for_all(stderr=as_json)
+    given = {
+        "protocol": protocol, "variant": variant, "which": "full" if ids else which, "ids": ids,
+        "target": target, "strict": strict, "expect": expect, "seed": seed, "parallel": parallel,
+    }  # fmt: skip
+    names = versions_of(client) if client is not None else []
+    if len(names) < 2:
+        return _judge_one(client, adapter, report, baseline, console, given, as_json=as_json)
+    if expect is not None or baseline is not None:
+        raise UsageError("several versions are compared with each other: leave out --expect and --baseline")
+
+    def judge(name: str, folder: Path | None) -> Results:
+        try:
+            results = _run(name, None, folder, console, given)
+        except NothingExecuted as nothing:
+            raise UsageError(f"{name}: nothing was executed: {nothing}") from None
+        except CutShort as cut:
+            _deliver(cut.results, folder, console, {}, as_json=False, is_shown=False)
+            console.print(f"[bold yellow]{cut}[/]: the versions are not compared", highlight=False)
+            raise SystemExit(cut.results.exit_code) from None
+        _deliver(results, folder, console, {}, as_json=False, is_shown=False)
+        return results
+
+    return judge_versions(names, judge, report, console, as_json=as_json)
+
+
+def _run(
+    client: str | None, adapter: str | None, report: Path | None, console: Console, given: Mapping[str, Any]
+) -> Results:
+    """Run the scenarios; `given` has what the command line says of them, by the names of `Order`."""
+    from conformance.suite.conform import Order, conform
+    from conformance.suite.folder import keep_in
+
+    who = _who(client, adapter, given["protocol"])
     order = Order(
+        **{**given, "protocol": who.protocol},
         client=who.name,
         who=who.options,
-        protocol=who.protocol,
         make_adapter=who.make,
-        variant=variant,
-        which="full" if ids else which,
-        ids=ids,
-        target=target,
-        strict=strict,
-        expect=expect,
-        seed=seed,
         journal=None if report is None else report / "journal",
         keep=None if report is None else keep_in(report),
-        parallel=parallel,
     )
-    before = _before(baseline, who.name, who.protocol, ids)  # now: this run may write into the same folder
-    pages = {"baseline": baseline, "before": before}
-    console = console_for_all(stderr=as_json)
+    return conform(order, console)[0]
+
+
+def _who(client: str | None, adapter: str | None, protocol: str | None) -> Judged:
+    from conformance.suite import clients
+
+    return (
+        clients.bundled(client, protocol) if client is not None else clients.command(adapter or "", protocol)
+    )
+
+
+def _judge_one(
+    client: str | None,
+    adapter: str | None,
+    report: Path | None,
+    baseline: str | None,
+    console: Console,
+    given: Mapping[str, Any],
+    *,
+    as_json: bool,
+) -> int:
+    """A single client in a single version; the exit code."""
+    from conformance.suite.conform import CutShort, NothingExecuted
+
+    who = _who(client, adapter, given["protocol"])
+    # now: this run may write into the same folder
+    pages = {"baseline": baseline, "before": _before(baseline, who.name, who.protocol, given["ids"])}
     try:
-        results, _ = conform(order, console)
+        results = _run(client, adapter, report, console, given)
     except CutShort as cut:
         _deliver(cut.results, report, console, pages, as_json=as_json)
         console.print(f"[bold yellow]{cut}[/]: what had not ended by then is missing above", highlight=False)
@@ -212,7 +263,13 @@ def _before(baseline: str | None, client: str, protocol: str, ids: Sequence[str]
 
 
 def _deliver(
-    results: Results, report: Path | None, console: Console, pages: Mapping[str, Any], *, as_json: bool
+    results: Results,
+    report: Path | None,
+    console: Console,
+    pages: Mapping[str, Any],
+    *,
+    as_json: bool,
+    is_shown: bool = True,
 ) -> None:
     """Write the report, if one is wanted, and print the results; `pages` says what `write_pages` is told."""
     from conformance.suite.console import print_results
@@ -221,6 +278,8 @@ def _deliver(
     if report is not None:
         write_folder(results, report)
         write_pages(results, report, **pages)
+    if not is_shown:
+        return
     if as_json:
         sys.stdout.write(contract_json(results))
         return

@@ -10,51 +10,114 @@ from pathlib import Path
 
 import pytest
 
-from ci.site.findings import FOLDER, SEVERITIES, Finding, causes, findings, page
+from ci.site.findings import FOLDER, causes, page
 from conformance.adapters.registry import find
+from conformance.findings import SEVERITIES, Finding, findings, write_findings
+from conformance.report.links import Links
+from conformance.results import Result, Results, Verdict
 from conformance.suite.catalogue import requirements
+from tests.cargo import missing_cargo
 from tests.pages import TOP, npm_package
 
 FINDINGS = findings()
 #: The libraries of the programs in JavaScript.
-PACKAGES = {"rabbitmq-stream-js": "rabbitmq-stream-js-client", "moleculer-0.15": "moleculer"}
-HELPER = TOP / "conformance" / "helpers" / "node" / "fakebrokers.mjs"
+PACKAGES = {
+    "rabbitmq-stream-js": "rabbitmq-stream-js-client",
+    "moleculer-0.14": "moleculer-0.14",
+    "moleculer-0.15": "moleculer-0.15",
+}
+HELPERS = TOP / "conformance" / "helpers"
+#: Jars of the Java client.
+JARS = TOP / "conformance" / "adapters" / "rabbitmq-stream-java" / "build" / "lib" / "*"
+#: Where the version is that of something else than the adapter's library.
+OTHERWISE = {"aiohttp", "java.net.http", "rabbitmq-stream-protocol"}
+
+
+def needed(program: str) -> str:
+    """A program of the language's tool chain."""
+    found = shutil.which(program)
+    if found is None:
+        pytest.skip(f"missing: {program}")
+    return found
+
+
+def check_client(finding: Finding) -> None:
+    """Skip the test where the client is not there, or in another version."""
+    client = find(finding.client)
+    if not client.runnable:
+        pytest.skip(f"missing: {'; '.join(client.missing)}")
+    if finding.library not in OTHERWISE and client.version not in finding.versions.split(", "):
+        pytest.skip(f"seen in {finding.versions}, and {client.version} is installed")
 
 
 def set_up(finding: Finding, folder: Path) -> list[str]:
     """Put the program into a folder with what it imports; the command that runs it."""
-    client = find(finding.client)
-    if not client.runnable:
-        pytest.skip(f"missing: {'; '.join(client.missing)}")
-    if finding.library != "aiohttp" and client.version not in finding.versions.split(", "):
-        pytest.skip(f"seen in {finding.versions}, and {client.version} is installed")
+    check_client(finding)
     shutil.copy(FOLDER / finding.program, folder)
-    if finding.program.endswith(".py"):
-        return [sys.executable, finding.program]
+    match Path(finding.program).suffix:
+        case ".py":
+            return [sys.executable, finding.program]
+        case ".mjs":
+            return javascript(finding, folder)
+        case ".go":
+            shutil.copytree(
+                HELPERS / "go", folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("*_test.go")
+            )
+            return [needed("go"), "test", "-count", "1", "-v", "."]
+    shutil.copy(HELPERS / "java" / "FakeBroker.java", folder)
+    path = ["-cp", f"{JARS}{os.pathsep}."]
+    sources = [path.name for path in folder.glob("*.java")]
+    subprocess.run([needed("javac"), *path, *sources], cwd=folder, check=True, timeout=60)
+    return [needed("java"), *path, Path(finding.program).stem]
+
+
+def javascript(finding: Finding, folder: Path) -> list[str]:
+    """The same, with the package in its `node_modules`."""
     name = PACKAGES[finding.client]
     package = npm_package(name)
     assert package is not None
     (folder / "node_modules").mkdir()
-    (folder / "node_modules" / name).symlink_to(package.resolve())
-    shutil.copy(HELPER, folder)
+    (folder / "node_modules" / name.partition("-0.")[0]).symlink_to(package.resolve())
+    shutil.copy(HELPERS / "node" / "fakebrokers.mjs", folder)
     return ["node", finding.program]
 
 
-@pytest.mark.waits
-@pytest.mark.slow
-@pytest.mark.timeout(120)
-@pytest.mark.parametrize("finding", FINDINGS, ids=lambda finding: finding.program)
-def test_a_program_shows_what_the_page_says(finding: Finding, tmp_path: Path) -> None:
-    command = set_up(finding, tmp_path)
+def shows(finding: Finding, command: list[str], folder: Path) -> None:
+    """Run the program, and compare what it prints, and how it ends, with the page."""
     env = os.environ | {"PYTHONPATH": str(TOP), "FAKEBROKERS": f"{sys.executable} -m fakebrokers"}
     done = subprocess.run(
-        command, cwd=tmp_path, env=env, capture_output=True, text=True, check=False, timeout=100
+        command, cwd=folder, env=env, capture_output=True, text=True, check=False, timeout=100
     )
     printed = done.stdout + done.stderr
     assert done.returncode == finding.exit, printed
     for line in finding.prints:
         assert line in printed, printed
     assert "the process lives" not in printed
+
+
+@pytest.mark.waits
+@pytest.mark.slow
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize(
+    "finding",
+    [each for each in FINDINGS if not each.program.endswith(".rs")],
+    ids=lambda finding: finding.program,
+)
+def test_a_program_shows_what_the_page_says(finding: Finding, tmp_path: Path) -> None:
+    shows(finding, set_up(finding, tmp_path), tmp_path)
+
+
+@pytest.mark.nightly
+@pytest.mark.timeout(900)
+def test_the_programs_in_rust_show_what_the_page_says(tmp_path: Path) -> None:
+    if missing := missing_cargo():
+        pytest.skip(f"missing: {missing}")
+    shutil.copytree(HELPERS / "rust", tmp_path, dirs_exist_ok=True)
+    for finding in FINDINGS:
+        if finding.program.endswith(".rs"):
+            shutil.copy(FOLDER / finding.program, tmp_path / "src" / "main.rs")
+            subprocess.run(["cargo", "build", "--quiet", "--locked"], cwd=tmp_path, check=True, timeout=800)
+            shows(finding, [str(tmp_path / "target" / "debug" / "findings")], tmp_path)
 
 
 def test_the_list_is_whole() -> None:
@@ -80,3 +143,47 @@ def test_each_cause_stands_once_with_its_scenarios() -> None:
         "it forgets": ["A-1.01", "A-1.02"],
         "it crashes (lib 1.2.3, a.py)": ["A-1.03"],
     }
+
+
+def run_of(client: str, version: str, **verdicts: Verdict) -> Results:
+    """Results by the ids of the scenarios, with _ for the signs in them."""
+    rows = []
+    for name, verdict in verdicts.items():
+        id = name.replace("_", "-", 1).replace("_", ".")
+        rows.append(Result(id=id, protocol="rabbitmq-stream", variant="", level="MUST", verdict=verdict))
+    return Results(
+        client=client,
+        client_version=version,
+        suite_version="1",
+        seed=0,
+        started="",
+        seconds=0,
+        results=tuple(rows),
+    )
+
+
+def test_a_report_has_the_root_causes_of_what_failed(tmp_path: Path) -> None:
+    failed = run_of("rbfly", "0.10.0", RMQS_3_04=Verdict.FAIL, RMQS_3_18=Verdict.PASS)
+    write_findings([failed], tmp_path)
+    assert {path.name for path in (tmp_path / "findings").iterdir()} == {
+        "a-refused-message-never-ends.md",
+        "rbfly_refused_message.py",
+    }
+    text = (tmp_path / "findings" / "a-refused-message-never-ends.md").read_text(encoding="utf-8")
+    assert "rbfly 0.10.0" in text and "asyncio.run(place_order(broker.port))" in text
+    assert Links(tmp_path).shared() == ["findings/"]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        run_of("rbfly", "0.11.0", RMQS_3_04=Verdict.FAIL),
+        run_of("rbfly", "0.10.0", RMQS_3_04=Verdict.PASS),
+        run_of("my-client", "0.10.0", RMQS_3_04=Verdict.FAIL),
+    ],
+)
+def test_a_report_about_something_else_has_none_and_keeps_none(other: Results, tmp_path: Path) -> None:
+    (tmp_path / "findings").mkdir()
+    (tmp_path / "findings" / "an-earlier-one.md").touch()
+    write_findings([other], tmp_path)
+    assert list((tmp_path / "findings").iterdir()) == []

@@ -99,9 +99,11 @@ class Campaign:
         seeds: Iterable[str],
         seconds: float | None = None,
         on_run: Callable[[Campaign, Outcome], None] = lambda _, __: None,
+        on_shrink: Callable[[int, float], None] = lambda _, __: None,
     ) -> None:
         """Run the seeds that failed before, then these, until the time is over; then write down what failed.
 
+        `on_shrink` hears how many failures are shrunk in real time, and the seconds that this takes at most.
         An interrupt (Ctrl-C) ends the runs; what they have found is written down all the same.
         """
         begun = time.monotonic()
@@ -114,7 +116,7 @@ class Campaign:
         except KeyboardInterrupt as error:
             interrupt = error
         try:
-            self._write_down(shrinks=interrupt is None)
+            self._write_down(on_shrink if interrupt is None else None)
         finally:
             self.seconds = time.monotonic() - begun
         if interrupt is not None:
@@ -156,8 +158,8 @@ class Campaign:
 
     # what failed
 
-    def _write_down(self, *, shrinks: bool) -> None:
-        """The first of each kind is shrunk; the others are written down as they were.
+    def _write_down(self, on_shrink: Callable[[int, float], None] | None) -> None:
+        """The first of each kind is shrunk, none of them without `on_shrink`; the others stay as they were.
 
         Raises:
             KeyboardInterrupt: It came while something was shrunk; all is written down.
@@ -166,8 +168,11 @@ class Campaign:
         interrupt: KeyboardInterrupt | None = None
         ordered = sorted(self._outcomes, key=lambda one: (one.names[0], len(one.seed), one.seed))
         shrunk: dict[str, Shrunk] = {}
+        chosen = _some_of_each_kind(ordered, self._each) if on_shrink is not None else []
         try:
-            for outcome, found in self._shrink(_some_of_each_kind(ordered, self._each)) if shrinks else ():
+            if chosen and on_shrink is not None and self.subject.is_process:
+                on_shrink(len(chosen), LIVE_SHRINK_S)
+            for outcome, found in self._shrink(chosen):
                 if found is not None and found.verdict.fails:  # in real time a run may go another way
                     shrunk[outcome.seed] = found
         except KeyboardInterrupt as error:

@@ -33,8 +33,8 @@ class Links:
         return self._first("journal/") if cell.result.run else ""
 
     def shared(self) -> list[str]:
-        """The files of the whole report: results and JUnit of a single client, journal, tables."""
-        places = ("results.json", "junit.xml", "journal/", "analysis/")
+        """The files of the whole report: results and JUnit of a single client, findings, journal, tables."""
+        places = ("results.json", "junit.xml", "findings/", "journal/", "analysis/")
         return [link for place in places if (link := self._first(place))]
 
     def of_client(self, page: Page, client: Client) -> list[str]:

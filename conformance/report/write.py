@@ -22,6 +22,7 @@ from conformance.results import Results, Verdict
 
 if TYPE_CHECKING:
     from conformance.sweep.fixed import Swept
+    from conformance.upgrade import Upgrade
 
 NO_STAGES: Mapping[str, Sequence[Swept]] = {}
 
@@ -36,6 +37,7 @@ def write_report(
     mutants: Mapping[str, Any] | None = None,
     staged: Mapping[str, Sequence[Swept]] = NO_STAGES,
     note: str = "",
+    upgrades: Sequence[Upgrade] = (),
 ) -> Path:
     """Write ``index.html`` into `out`; returns its path.
 
@@ -46,6 +48,7 @@ def write_report(
             the report says what the project's tests prove.
         staged: What sweep and chaos have found of each client, by stage; their pages stand in `out`.
         note: A plain word at the top, such as what could not run here.
+        upgrades: What differs between versions of a client.
 
     Raises:
         OSError: The folder cannot be written.
@@ -53,7 +56,7 @@ def write_report(
     out.mkdir(parents=True, exist_ok=True)
     path = out / "index.html"
     draft = path.with_suffix(".html.tmp")
-    text = render(build(runs, analysis, mutants), note, out, staged)
+    text = render(build(runs, analysis, mutants), note, out, staged, upgrades)
     draft.write_text(text, encoding="utf-8", errors="replace")
     os.replace(draft, path)
     return path
@@ -69,6 +72,7 @@ def render(
     note: str = "",
     out: Path | None = None,
     staged: Mapping[str, Sequence[Swept]] = NO_STAGES,
+    upgrades: Sequence[Upgrade] = (),
 ) -> str:
     """The whole file. Everything that came from a client is escaped.
 
@@ -106,6 +110,7 @@ def render(
         page=page,
         note=note,
         stages=stages,
+        upgrades=upgrades,
         comparison=compared(page.analysis, anchors),
         faults=by_fault(page.analysis, anchors, titles),
         style=inline("style.css", "tables.css"),

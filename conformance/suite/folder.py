@@ -62,8 +62,10 @@ def write_pages(
         before: What it says.
     """
     from conformance.cli_analyze import analyze_journals
+    from conformance.findings import write_findings
     from conformance.report import write_report
 
+    write_findings([results], folder)
     analysis = None
     if (folder / "journal").exists():
         analyze_journals((folder,), folder / "analysis", engine="local", baseline=baseline, before=before)

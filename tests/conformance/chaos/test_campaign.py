@@ -9,15 +9,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from conformance.chaos import canary
-from conformance.chaos.campaign import Campaign
+from conformance.chaos.campaign import LIVE_SHRINK_S, Campaign
 from conformance.chaos.corpus import Corpus
 from conformance.chaos.draw import Setting, draw
 from conformance.chaos.runs import sharded
 from conformance.chaos.subject import Subject
 from conformance.checkers import check
 from conformance.cli_analyze import analyze_journals
+from conformance.cli_chaos import _Shown
 from conformance.mutants.registry import find_mutant
 from fakebrokers.cli import main
 from fakebrokers.journal.reader import read_run, runs_in
@@ -213,3 +215,30 @@ def test_a_stricter_contract_finds_what_the_protocol_allows(tmp_path: Path) -> N
         one.go([str(number) for number in range(1, 6)])
     assert not lenient.failed
     assert {name for failed in strict.failed for name in failed.names} == {"duplicate"}
+
+
+def test_shrinking_in_real_time_is_told_before_it_begins(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[tuple[int, float]] = []
+    at_once = campaign(tmp_path / "virtual", MUTANT)
+    at_once.go(SEEDS, on_shrink=lambda *what: told.append(what))
+    assert at_once.failed and told == []  # it takes no time that anybody would wonder about
+
+    async def nothing_smaller(wishes: list[object], *_: object) -> list[None]:
+        assert told
+        return [None] * len(wishes)
+
+    def turned_real(*_: object) -> None:
+        monkeypatch.setattr(Subject, "is_process", True)
+
+    monkeypatch.setattr("conformance.chaos.campaign.shrink_all", nothing_smaller)
+    campaign(tmp_path / "real", MUTANT).go(SEEDS, None, turned_real, lambda *what: told.append(what))
+    [(failures, limit_s)] = told
+    assert failures >= 1 and limit_s == LIVE_SHRINK_S
+
+
+def test_the_time_of_shrinking_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    with _Shown(Console(width=100), None, 1.0) as shown:
+        shown.shrinking(2, 240.0)
+    assert capsys.readouterr().out == "shrinking 2 failures in real time: up to about 4 minutes\n"

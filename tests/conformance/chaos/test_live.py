@@ -67,3 +67,18 @@ def test_time_ends_a_search() -> None:
     assert found is not None
     assert found.case.schedule == LONG
     assert sum(runs.values()) == 4
+
+
+def test_runs_that_wait_for_a_lane_are_not_begun_behind_the_end() -> None:
+    begun: list[Schedule] = []
+
+    async def run(schedule: Schedule) -> tuple[ChaosCase, Verdict]:
+        begun.append(schedule)
+        await asyncio.sleep(0.05)
+        return ChaosCase(schedule, []), FAILS
+
+    # the first two runs end at 0.1 s, the third begins before the end, and all others of its batch behind it
+    [found] = asyncio.run(shrink_all([(LONG, "lives")], run, 1, 0.12))
+    assert found is not None
+    assert found.case.schedule == LONG and found.steady
+    assert 2 + 2 <= len(begun) <= 2 + 1 + 2  # the last two tell whether what is left fails again

@@ -1,0 +1,96 @@
+"""Whether one may go from one version of a client to another: what gets worse by it, and what better.
+
+Unlike the gate, which asks whether a client is good enough, this looks at differences alone: what fails in
+both versions stops nobody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import msgspec
+
+from conformance.gate import WORSE, Change, Finding, change_of, finding_of
+from conformance.results import Results, Verdict
+from conformance.suite.verdicts import PRECEDENCE
+from fakebrokers.commands import ExitCode
+
+#: What is told of a row; a row that was not judged in one of the two says nothing about the client.
+_TOLD = (*WORSE, Change.OTHER_FAILURE, Change.TOLERATED, Change.FIXED)
+
+
+class Upgrade(msgspec.Struct, frozen=True, kw_only=True):
+    """From one version to another.
+
+    Attributes:
+        older: Version, as the adapter says it; where one comes from.
+        newer: Where one goes to.
+        findings: The rows that differ, the worse first.
+        worse: How many of them stop one.
+        better: How many fail in the older version alone.
+        answer: A sentence.
+        exit_code: 0: nothing gets worse; 4: something does; 2 or 3: a run says too little.
+    """
+
+    client: str
+    older: str
+    newer: str
+    findings: tuple[Finding, ...]
+    worse: int
+    better: int
+    answer: str
+    exit_code: int
+
+
+def upgrades(runs: Sequence[Results]) -> list[Upgrade]:
+    """From each version to the next one, in the order in which they were asked for."""
+    return [upgrade(older, newer) for older, newer in pairwise(runs)]
+
+
+def upgrade(older: Results, newer: Results) -> Upgrade:
+    """Compare two versions of one client, row by row."""
+    then = {row.key: row for row in older.results}
+    now = {row.key: row for row in newer.results}
+    findings = []
+    for key in [*now, *(key for key in then if key not in now)]:
+        # no level is one at which failures are not tolerated: what failed before is no news
+        change = change_of(now.get(key), then.get(key), has_baseline=True, levels=())
+        if change in _TOLD:
+            failed = now[key].verdict is Verdict.FAIL if key in now else False
+            findings.append(finding_of(change, now.get(key), then.get(key), int(failed), 1))
+    findings.sort(key=lambda found: list(Change).index(found.change))
+    worse = sum(found.change in WORSE for found in findings)
+    better = sum(found.change is Change.FIXED for found in findings)
+    code = _code((older, newer), worse)
+    return Upgrade(
+        client=newer.client,
+        older=older.client_version,
+        newer=newer.client_version,
+        findings=tuple(findings),
+        worse=worse,
+        better=better,
+        answer=_answer(older, newer, worse, better, code),
+        exit_code=int(code),
+    )
+
+
+def _code(runs: Sequence[Results], worse: int) -> ExitCode:
+    codes = {ExitCode.REGRESSION} if worse else set()
+    if not all(run.complete for run in runs):
+        codes.add(ExitCode.INCONCLUSIVE)
+    codes |= {ExitCode(run.exit_code) for run in runs} & {ExitCode.HARNESS, ExitCode.INCONCLUSIVE}
+    return next((each for each in PRECEDENCE if each in codes), ExitCode.OK)
+
+
+def _answer(older: Results, newer: Results, worse: int, better: int, code: ExitCode) -> str:
+    """For people."""
+    question = f"May I upgrade {newer.client} from {older.client_version} to {newer.client_version}?"
+    counts = f"{_rows(worse)} worse, {_rows(better)} better"
+    if code in (ExitCode.HARNESS, ExitCode.INCONCLUSIVE):
+        return f"{question} Not known, too little could be judged: {counts}"
+    return f"{question} {'No' if worse else 'Yes'}: {counts}"
+
+
+def _rows(count: int) -> str:
+    return f"{count or 'no'} row{'s' * (count != 1)}"

@@ -1,0 +1,27 @@
+import com.rabbitmq.stream.Environment;
+import com.rabbitmq.stream.OffsetSpecification;
+import java.time.Duration;
+import java.util.concurrent.atomic.AtomicInteger;
+
+public class JavaCloseOfTheServer {
+  public static void main(String[] args) throws Exception {
+    var broker = new FakeBroker("rabbitmq-stream");
+    broker.call("create_stream", "{\"name\": \"orders\"}");
+    var got = new AtomicInteger();
+    var environment = Environment.builder().uri(broker.url)
+        .recoveryBackOffDelayPolicy(attempt -> Duration.ofMillis(200)).build();
+    environment.consumerBuilder().stream("orders").offset(OffsetSpecification.first())
+        .messageHandler((context, message) -> got.incrementAndGet()).build();
+    broker.call("publish", "{\"name\": \"orders\", \"bodies\": [{\"base64\": \"AFN1oAN0ZWE=\"}]}");
+    Thread.sleep(500);
+    // as when an administrator closes the connection of the consumer
+    for (String name : new String[] {"c1", "c2"}) {
+      broker.call("say_close", "{\"connection\": \"" + name + "\", \"code\": 1, \"reason\": \"CONNECTION_FORCED\"}");
+    }
+    Thread.sleep(3000);
+    broker.call("publish", "{\"name\": \"orders\", \"bodies\": [{\"base64\": \"AFN1oAN0ZWE=\"}]}");
+    Thread.sleep(1000);
+    System.out.println("before the Close and behind it one message each was sent; got: " + got);
+    System.exit(0);
+  }
+}

@@ -1,0 +1,17 @@
+import os
+import time
+
+import blazingmq
+
+from fakebrokers import BlazingMQ
+from fakebrokers.faults import silent
+
+told = []
+with BlazingMQ(heartbeat_ms=1000, max_missed=3) as broker:
+    session = blazingmq.Session(told.append, broker=broker.url)
+    time.sleep(0.5)
+    told.clear()
+    broker.faults.add(silent())
+    time.sleep(8)
+    print("heartbeats every second, and silence for 8 s; the session is told:", told, flush=True)
+    os._exit(0)  # the session waits for the broker

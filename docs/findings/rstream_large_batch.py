@@ -1,0 +1,22 @@
+import asyncio
+
+from rstream import Producer
+
+from fakebrokers import RabbitMQStream
+
+
+async def publish(broker):
+    confirmed = []
+    producer = Producer(broker.host, broker.port, username="guest", password="guest", frame_max=65536)
+    await producer.start()
+    orders = [bytes(1000) for _ in range(100)]
+    await producer.send_batch("orders", orders, on_publish_confirm=confirmed.append)
+    await asyncio.sleep(1)
+    print("sent: 100, confirmed:", len(confirmed))
+
+
+with RabbitMQStream() as broker:
+    broker.create_stream("orders")
+    asyncio.run(publish(broker))
+    print("stored:", len(broker.messages("orders")))
+    print("the server says:", broker.journal.select(kind="Close")[0].frame.reason)
