@@ -22,6 +22,7 @@ from scenarios.moleculer.sweep.lives import again, closing, outage, rounds
 from scenarios.moleculer.sweep.streaming import broken_off, downloads, large_streams, sent_to, sent_up
 from scenarios.moleculer.sweep.troubles import (
     RAISING,
+    busy,
     given_up,
     no_server_yet,
     offered_again,
@@ -49,6 +50,7 @@ __all__ = [
     "both",
     "broken_off",
     "bulk",
+    "busy",
     "call",
     "cancelled",
     "chunks",
