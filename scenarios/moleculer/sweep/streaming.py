@@ -110,6 +110,25 @@ async def sent_up(stage: Stage) -> None:
     await probed(stage)
 
 
+@base(role="caller", needs=["streams", "cancel"])
+async def called_off(stage: Stage) -> None:
+    """Uploads whose calls end before all of them is sent: they run into their deadlines, or are cancelled."""
+    peer(stage)
+    await joined(stage)
+    slow: dict[str, Any] = {"stream": {"text": "abcdefgh"}, "chunk": 1, "every_ms": 100}
+    for number in range(2):
+        calls = [
+            begin(stage, "p.wait", {"n": number}, 0.35, **slow),
+            begin(stage, "p.up", {"n": number}, **slow),
+            begin(stage, "p.echo", {"n": number}),
+        ]
+        await stage.sleep(0.25)
+        await stage.adapter.cancel(calls[1])
+        await stage.ended(calls)
+        await stage.sleep(1)
+    await probed(stage)
+
+
 @base(role="caller", needs=["streams"], bends=False)
 async def large_streams(stage: Stage) -> None:
     """Streams in pieces that no message takes, which have to be cut."""
