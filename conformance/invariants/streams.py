@@ -97,7 +97,7 @@ def streams_are_written_whole(case: Case) -> Iterator[Violation]:
 
 @invariant("streams-are-whole")
 def streams_that_are_begun_are_ended(case: Case) -> Iterator[Violation]:
-    """A stream that the client has begun is ended, if its op fails as well: else whoever reads it waits on."""
+    """A stream that the client has begun is ended, if its op fails as well: somebody reads it."""
     closing = case.mark("close")
     if closing is None:
         return

@@ -19,7 +19,14 @@ from scenarios.moleculer.sweep.calling import (
 )
 from scenarios.moleculer.sweep.carriers import CARRIERS
 from scenarios.moleculer.sweep.lives import again, closing, outage, rounds
-from scenarios.moleculer.sweep.streaming import broken_off, called_off, downloads, large_streams, sent_to, sent_up
+from scenarios.moleculer.sweep.streaming import (
+    broken_off,
+    called_off,
+    downloads,
+    large_streams,
+    sent_to,
+    sent_up,
+)
 from scenarios.moleculer.sweep.troubles import (
     RAISING,
     busy,

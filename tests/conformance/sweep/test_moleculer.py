@@ -139,6 +139,10 @@ def test_a_wrong_size_is_the_end() -> None:
         ("hears-what-is-for-it", "deaf-to-ping-for-all", "serve", None),
         ("hears-what-is-for-it", "deaf-to-the-balancer", "balanced", None),
         ("close-ends", "goes-on-connecting", "given-up", None),
+        ("answer-counts", "one-thread-for-all", "busy", None),
+        ("streams-are-whole", "upload-without-an-end", "called-off", None),
+        ("asks-what-it-does-not-know", "asks-again-and-again", "silence", None),
+        ("asks-what-it-does-not-know", "asks-at-plain-heartbeats", "call", None),
     ],
 )
 def test_a_defect_is_found_by_the_rule_that_it_breaks(
