@@ -134,6 +134,12 @@ def test_a_wrong_size_is_the_end() -> None:
             "joining",
             Bend("c1", "out", 10, "spelled", "more members"),
         ),
+        (
+            "unprovoked-end",
+            "dies-of-broken-packets",
+            "chunks",
+            Bend("c1", "out", 4, "spelled", "behind an empty message"),
+        ),
         ("wire-legal", "seq-never-grows", "serve", None),
         ("spreads-its-questions", "always-the-first-node", "spread", None),
         ("hears-what-is-for-it", "deaf-to-ping-for-all", "serve", None),
