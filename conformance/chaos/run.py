@@ -69,9 +69,9 @@ def run(
     try:
         with alarm_after(STUCK_S), redirect_stderr(complaints), repeatable(schedule.seed):
             virtual.run(work())
-    except Stuck:
+    except Stuck as problem:
         case = ChaosCase(schedule, tape.rows)
-        case.error = f"not done after {STUCK_S:g} s of real time"
+        case.error = str(problem)
         return case
     case = found[0]
     case.complaints = complaints.getvalue()

@@ -14,6 +14,8 @@ from fakebrokers.core.frames import kind_of
 
 MANY = 6  #: refusals of one kind
 MANY_S = 1.0
+STEADY_S = 15.0  #: a connection that lasts as long has worked out
+GROWS, PAUSE_S = 4.0, 2.0  #: pauses are drawn, so one may be a few times as long as another
 
 
 def _was_told_gone(case: Case, target: Any) -> bool:
@@ -173,6 +175,30 @@ def pauses_between_attempts(case: Case) -> Iterator[Violation]:
                     first.asked,
                     last.asked,
                 )
+
+
+@invariant("pauses-begin-anew")
+def pauses_begin_anew(case: Case) -> Iterator[Violation]:
+    """Behind a connection that has worked for a while, the next attempt comes about as soon as at first."""
+    since, calm = case.mark("rounds"), case.mark("calm")
+    if since is None or not case.reconnects or case.hits or "unreachable" in case.notes:
+        return
+    first_s = None
+    for conn in case.conns.values():
+        lost = conn.ended
+        if lost is None or conn.ended_by != "broker" or lost < since or (calm is not None and lost > calm):
+            continue
+        if conn.ready is None or not conn.is_session or lost.t - conn.ready.t < STEADY_S:
+            continue
+        next_s = min((one.accepted.t for one in case.conns.values() if one.accepted > lost), default=None)
+        if next_s is None:
+            continue
+        pause_s = next_s - lost.t
+        first_s = pause_s if first_s is None else first_s
+        if pause_s > GROWS * first_s + PAUSE_S + case.slack_s:
+            text = f"{pause_s:.1f} s passed before the next attempt, {first_s:.1f} s the first time"
+            yield text, lost
+            return
 
 
 @invariant("asks-what-was-ordered")

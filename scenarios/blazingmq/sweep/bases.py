@@ -10,6 +10,7 @@ from scenarios.blazingmq.sweep.lives import (
     outage,
     plain,
     rounds,
+    stopped,
     turned_away,
     two_sessions,
 )
@@ -39,6 +40,7 @@ __all__ = [
     "refused_options",
     "rounds",
     "several",
+    "stopped",
     "turned_away",
     "two_sessions",
     "unwaited",

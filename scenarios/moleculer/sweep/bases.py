@@ -18,7 +18,7 @@ from scenarios.moleculer.sweep.calling import (
     two_nodes,
 )
 from scenarios.moleculer.sweep.carriers import CARRIERS
-from scenarios.moleculer.sweep.lives import again, closing, outage, rounds
+from scenarios.moleculer.sweep.lives import again, closing, outage, rounds, stopped
 from scenarios.moleculer.sweep.streaming import (
     broken_off,
     called_off,
@@ -91,6 +91,7 @@ __all__ = [
     "silence",
     "slow_close",
     "spread",
+    "stopped",
     "streams",
     "two_nodes",
     "uploads",

@@ -43,6 +43,23 @@ async def outage(stage: Stage) -> None:
 
 
 @base(role="caller", bends=False)
+async def stopped(stage: Stage) -> None:
+    """The process stands still for a while, again and again, for less time than nodes are missed after."""
+    node = peer(stage)
+    await joined(stage)
+    await stage.op("mol.serve", service="s", actions=ACTIONS)
+    await stage.sleep(1)
+    for number in range(3):
+        await begin(stage, "p.echo", {"n": number})
+        await stage.stand_still(6)
+        await stage.sleep(1)
+        node.start_call("s.echo", {"n": number}, target=NODE, timeout=5.0)
+        await begin(stage, "p.echo", {"awake": number})
+    await stage.op("mol.registry")
+    await probed(stage)
+
+
+@base(role="caller", bends=False)
 async def rounds(stage: Stage) -> None:
     """Losses, one after the other, and a look at what each leaves behind."""
     peer(stage)

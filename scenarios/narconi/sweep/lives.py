@@ -96,6 +96,24 @@ async def in_the_turn(stage: Stage) -> None:
 
 
 @base(role="publisher", bends=False)
+async def stopped(stage: Stage) -> None:
+    """The process stands still for a while, again and again."""
+    queues(stage, "P", "C")
+    await stage.connect(auto_reconnect=True)
+    await stage.op("subscribe", sub="c1", target="C", options={"ack": True}, on_message=SETTLING)
+    for number in range(3):
+        await stage.op("publish", body=text(f"a{number}"), **PUBLISH)
+        await stage.op("narc.post", target="P", body=text(f"h{number}"))
+        await stage.sleep(1)
+        await stage.stand_still(6)
+        await stage.sleep(1)
+        put(stage, "C", f"m{number}")
+    await stage.op("publish", body=text("awake"), **PUBLISH)
+    await watched(stage, "C", "last")
+    await stage.finale("publish", **PROBE)
+
+
+@base(role="publisher", bends=False)
 async def rounds(stage: Stage) -> None:
     """Losses and recoveries: what the client holds must not grow."""
     queues(stage, "P", "C")

@@ -64,6 +64,7 @@ FOUND = [
 #: Those of queues: protocol, invariant, mutant, base.
 OF_QUEUES = [
     ("narconi", "confirms-by-order", "acks-on-arrival", "settle"),
+    ("narconi", "lives", "a-pause-ends-the-process", "stopped"),
     ("narconi", "confirms-what-was-ordered", "ack-to-means-all", "settle"),
     ("narconi", "writes-what-was-given", "metadata-in-binary", "publish"),
 ]
@@ -73,6 +74,7 @@ FOUND_OF_QUEUES = [
     ("confirms-by-order", "confirms-thrice", "late-callback", None),
     ("confirms-what-was-ordered", "loses-confirms-in-a-burst", "late-callback", None),
     ("delivers-what-came", "first-message-of-an-event", "consume", None),
+    ("pauses-begin-anew", "pauses-never-shrink", "rounds", None),
     ("uses-what-it-has", "closes-without-draining", "configured", None),
     ("waits-for-its-answers", "hangs-up-before-the-answer", "two-sessions",
      Bend("c2", "out", 8, "latency", 3.0)),
@@ -105,7 +107,6 @@ WITHOUT = {
     "credit-overrun": "needs a place of its own",
     "id-reuse": "needs a place of its own",
     "live-id": "needs a place of its own",
-    "lives": "a client in this process that dies takes the run along",
     "no-delivery-behind-the-end": "needs a place of its own",
     "one-outcome": "needs a place of its own",
     "pauses-between-attempts": "needs a place of its own",

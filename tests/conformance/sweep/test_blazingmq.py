@@ -78,6 +78,7 @@ def test_json_that_is_not_utf_8_is_no_answer(name: bytes, kind: type) -> None:
 @pytest.mark.parametrize(
     ("invariant", "mutant", "base", "bend"),
     [
+        ("comes-back", "a-pause-is-the-end", "stopped", None),
         ("answers-questions", "answers-heartbeats-twice", "beats-real-1000-1-idle", None),
         ("unprovoked-end", "unknown-types-are-fatal", "publish",
          Bend("c1", "out", 4, "spelled", "before an unknown event")),
