@@ -60,6 +60,17 @@ def ack_needs_confirm(case: Case) -> Iterator[Violation]:
             yield f"{told}, and no confirm for {told.place} had come", told.at
 
 
+@invariant("ack-needs-confirm")
+def acked_is_written(case: Case) -> Iterator[Violation]:
+    """What is acknowledged was written, where each message can be seen on the wire by itself."""
+    written = {one.body for one in case.facts.written}
+    if None in written:
+        return
+    for told in case.told:
+        if told.word == "acked" and told.place is None and told.body is not None and told.body not in written:
+            yield f"{told}, and it was never written", told.at
+
+
 @invariant("answer-value")
 def confirm_value(case: Case) -> Iterator[Violation]:
     """What else is told of a message that was confirmed is what the confirm says."""

@@ -1,7 +1,7 @@
 """The base scripts of BlazingMQ; see `conformance.sweep.bases`."""
 
 from scenarios.blazingmq.sweep.asking import cancelled, configured, odd, queues, refused_options
-from scenarios.blazingmq.sweep.consuming import consume, late_callback, older, several
+from scenarios.blazingmq.sweep.consuming import consume, late_callback, older, read_first, several
 from scenarios.blazingmq.sweep.lives import (
     BEATING,
     RAISING,
@@ -37,6 +37,7 @@ __all__ = [
     "plain",
     "publish",
     "queues",
+    "read_first",
     "refused_options",
     "rounds",
     "several",
