@@ -256,6 +256,14 @@ class Stage:
         self.killed.update([connection] if connection else standing)
         self.broker.kill(connection, how)
 
+    async def outage(self, seconds: float) -> None:
+        """The broker is away for a while, with all connections."""
+        self.notes["unreachable"] = True
+        self.killed.update(self.broker.engine.connections)
+        self.broker.crash()
+        await self.sleep(seconds)
+        self.broker.restart()
+
     # the beginning and the end that most bases share
 
     async def connect(

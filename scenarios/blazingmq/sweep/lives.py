@@ -215,6 +215,21 @@ async def stopped(stage: Stage) -> None:
 
 
 @base(role="publisher", server=RARELY, bends=False)
+async def herd(stage: Stage) -> None:
+    """Several sessions, and a broker that is away again and again."""
+    stage.notes |= {"sessions": 3, "herd": 3}
+    for name in ("s1", "s2", "s3"):
+        await stage.connect(name)
+        await writer(stage, PRIORITY + f"{name}-kept" if name != "s1" else K, name)
+    for _ in range(3):
+        await stage.outage(4)
+        await stage.sleep(40)
+    for name in ("s2", "s3"):
+        await stage.op("close", session=name)
+    await finale(stage)
+
+
+@base(role="publisher", server=RARELY, bends=False)
 async def rounds(stage: Stage) -> None:
     """Loss after loss, with a look at what the client holds once it has recovered."""
     await stage.connect()

@@ -18,7 +18,7 @@ from scenarios.moleculer.sweep.calling import (
     two_nodes,
 )
 from scenarios.moleculer.sweep.carriers import CARRIERS
-from scenarios.moleculer.sweep.lives import again, closing, outage, rounds, stopped
+from scenarios.moleculer.sweep.lives import again, closing, herd, outage, rounds, stopped
 from scenarios.moleculer.sweep.streaming import (
     broken_off,
     called_off,
@@ -71,6 +71,7 @@ __all__ = [
     "flood",
     "given_up",
     "heard_values",
+    "herd",
     "in_the_turn",
     "joining",
     "large_streams",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from conformance.sweep.bases import Base, Stage, base, text
 from scenarios.narconi.sweep._shared import EVENTS, PROBE, PUBLISH, SETTLING, put, queues, watched
 
@@ -110,6 +112,23 @@ async def stopped(stage: Stage) -> None:
         put(stage, "C", f"m{number}")
     await stage.op("publish", body=text("awake"), **PUBLISH)
     await watched(stage, "C", "last")
+    await stage.finale("publish", **PROBE)
+
+
+@base(role="consumer", bends=False)
+async def herd(stage: Stage) -> None:
+    """Several sessions, and a server that is away again and again."""
+    stage.notes |= {"sessions": 3, "herd": 3}
+    queues(stage, "P", "C1", "C2", "C3")
+    for number in (1, 2, 3):
+        await stage.connect(f"s{number}", auto_reconnect=True)
+        ordered: dict[str, Any] = {"target": f"C{number}", "options": {"ack": True}}
+        await stage.op("subscribe", session=f"s{number}", sub=f"c{number}", on_message=SETTLING, **ordered)
+    for _ in range(3):
+        await stage.outage(4)
+        await stage.sleep(30)
+    for number in (2, 3):
+        await stage.op("close", session=f"s{number}")
     await stage.finale("publish", **PROBE)
 
 

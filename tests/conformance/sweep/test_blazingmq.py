@@ -79,7 +79,7 @@ def test_json_that_is_not_utf_8_is_no_answer(name: bytes, kind: type) -> None:
     ("invariant", "mutant", "base", "bend"),
     [
         ("comes-back", "a-pause-is-the-end", "stopped", None),
-        ("ack-needs-confirm", "empty-posts-are-acked", "bodies", None),
+        ("acked-not-stored", "empty-posts-are-acked", "bodies", None),
         ("delivers-what-came", "any-queue-will-do", "read-first",
          Bend("c1", "out", 5, "unasked", ["PUSH for nobody", "named"])),
         ("answers-questions", "answers-heartbeats-twice", "beats-real-1000-1-idle", None),
