@@ -13,6 +13,7 @@ from conformance.sweep.facts import Flow, Question
 from conformance.sweep.model import Asks
 
 SLACK_S = 0.05
+UNREAD_MAX = 2 << 20  #: bytes; a transport keeps some, and a piece or two may be under way
 ENDS_S = 5.0  #: behind its op; a client may read on what the application gives it, and send it
 
 
@@ -93,6 +94,20 @@ def streams_are_written_whole(case: Case) -> Iterator[Violation]:
             yield f"{done.op} has written {len(flow.body)} bytes of {len(given)}", flow.whole
         elif done.result.ok and flow.whole is None and "early" not in case.notes:
             yield f"{done.op} was ok, and its stream was never ended", done.ended
+
+
+@invariant("streams-wait")
+def streams_wait(case: Case) -> Iterator[Violation]:
+    """A stream waits while the server does not read: it may be larger than what a client can keep."""
+    since_s, until_s = case.notes.get("unread", (0.0, 0.0))
+    if until_s <= since_s or not any(flow.direction == "in" for flow in case.facts.flows):
+        return
+    written = sum(len(row.data) for row in case.rows if row.what == "in" and since_s <= row.t < until_s)
+    if written > UNREAD_MAX:
+        yield (
+            f"{written} bytes were written in {until_s - since_s:g} s in which the server did not read",
+            None,
+        )
 
 
 @invariant("streams-are-whole")

@@ -26,6 +26,7 @@ from scenarios.moleculer.sweep.streaming import (
     large_streams,
     sent_to,
     sent_up,
+    unread,
 )
 from scenarios.moleculer.sweep.troubles import (
     RAISING,
@@ -95,6 +96,7 @@ __all__ = [
     "stopped",
     "streams",
     "two_nodes",
+    "unread",
     "uploads",
     "values",
     "wrong_clock",

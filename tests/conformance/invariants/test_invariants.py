@@ -96,6 +96,7 @@ WITHOUT = {
     "tells-its-deadline": ELSEWHERE,
     "asks-once-it-can": "a client made for it; tests/conformance/sweep/test_lasting.py",
     "asks-what-it-does-not-know": ELSEWHERE,
+    "streams-wait": ELSEWHERE,
     "tells-what-it-offers": ELSEWHERE,
     "sends-what-it-was-given": ELSEWHERE,
     "streams-are-whole": ELSEWHERE,

@@ -146,6 +146,7 @@ def test_a_wrong_size_is_the_end() -> None:
         ("hears-what-is-for-it", "deaf-to-the-balancer", "balanced", None),
         ("close-ends", "goes-on-connecting", "given-up", None),
         ("comes-back", "a-pause-is-the-end", "stopped", None),
+        ("streams-wait", "no-back-pressure", "unread", None),
         ("answer-counts", "one-thread-for-all", "busy", None),
         ("streams-are-whole", "upload-without-an-end", "called-off", None),
         ("asks-what-it-does-not-know", "asks-again-and-again", "silence", None),
