@@ -69,6 +69,7 @@ OF_QUEUES = [
     ("narconi", "comes-back", "discovery-must-fail", "server-seed"),
     ("narconi", "not-in-step", "reconnects-in-step", "herd"),
     ("moleculer", "not-in-step", "reconnects-in-step", "herd"),
+    ("narconi", "wire-legal", "protocol-list", "publish"),
     ("narconi", "lives", "a-pause-ends-the-process", "stopped"),
     ("narconi", "confirms-what-was-ordered", "ack-to-means-all", "settle"),
     ("narconi", "writes-what-was-given", "metadata-in-binary", "publish"),
