@@ -13,7 +13,7 @@ from conformance.sweep.case import Case
 from conformance.sweep.facts import Question
 from conformance.sweep.model import AnyOrder, Asks, Whole
 from conformance.sweep.tape import Moment
-from fakebrokers.core.frames import Role
+from fakebrokers.core.frames import Malformed, Role
 
 SLACK_S = 0.005
 AT_ONCE_S = 0.3
@@ -311,6 +311,23 @@ def no_connection_for_a_reason(case: Case) -> Iterator[Violation]:
             continue  # whose connection it is that stands, nobody can tell
         if _sound(case, done.begun, done.ended):
             yield f"{done.op} failed: {result}, and all connections stand", done.begun, done.ended
+
+
+@invariant("fails-for-a-reason")
+def protocol_errors_for_a_reason(case: Case) -> Iterator[Violation]:
+    """An answer is called unreadable only where something has come that is, or that nobody has asked for."""
+    if not case.model.answers_in_order or not case.is_truthful:
+        return  # elsewhere it may be another answer, and what ends the connection is looked at by itself
+    for done, _, questions in asked_by_ops(case):
+        if done.result is None or done.result.word != "protocol" or len(questions) != 1 or done.ended is None:
+            continue
+        conn = questions[0].conn
+        came = [seen for seen in conn.of("out") if seen.at < done.ended]
+        asked = [seen for seen in conn.of("in") if seen.at < done.ended]
+        is_odd = conn.garbage is not None or any(isinstance(seen.frame, Malformed) for seen in came)
+        if is_odd or len(came) > len(asked) or conn.ended is None or conn.ended_by == "broker":
+            continue
+        yield f"{done.op} ended {done.result}, and all that came can be read", questions[0].asked, done.ended
 
 
 def _sound(case: Case, begun: Moment, ended: Moment) -> bool:

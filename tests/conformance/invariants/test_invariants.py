@@ -65,11 +65,8 @@ FOUND = [
 OF_QUEUES = [
     ("narconi", "confirms-by-order", "acks-on-arrival", "settle"),
     ("narconi", "both-sides-end", "end-unanswered", "for-once"),
-    ("narconi", "unprovoked-end", "half-the-patience", "slow-pongs"),
-    ("narconi", "comes-back", "discovery-must-fail", "server-seed"),
     ("narconi", "not-in-step", "reconnects-in-step", "herd"),
     ("moleculer", "not-in-step", "reconnects-in-step", "herd"),
-    ("narconi", "wire-legal", "protocol-list", "publish"),
     ("narconi", "lives", "a-pause-ends-the-process", "stopped"),
     ("narconi", "confirms-what-was-ordered", "ack-to-means-all", "settle"),
     ("narconi", "writes-what-was-given", "metadata-in-binary", "publish"),
