@@ -35,6 +35,7 @@ from fakebrokers.protocol import find_protocol
 from fakebrokers.proxy import Proxy
 
 STUCK_S = 60.0  #: real seconds after which a run is given up: a client in an endless loop
+UNREACHABLE = (State.REFUSING, State.BLACK_HOLE, State.CRASH)
 LONGEST_S = 20_000.0  #: virtual seconds that a run may take
 
 
@@ -69,9 +70,9 @@ def run(
     try:
         with alarm_after(STUCK_S), redirect_stderr(complaints), repeatable(schedule.seed):
             virtual.run(work())
-    except Stuck:
+    except Stuck as problem:
         case = ChaosCase(schedule, tape.rows)
-        case.error = f"not done after {STUCK_S:g} s of real time"
+        case.error = str(problem)
         return case
     case = found[0]
     case.complaints = complaints.getvalue()
@@ -183,7 +184,7 @@ async def _through(scene: Scene, room: Room, case: ChaosCase) -> None:
             done.result = await done.call
     except Exception as error:
         case.error = "".join(traceback.format_exception(error)[-3:])
-    if any(scene.broker.journal.select(kind=kind) for kind in (State.REFUSING, State.BLACK_HOLE)):
+    if any(scene.broker.journal.select(kind=kind) for kind in UNREACHABLE):
         scene.notes["unreachable"] = True
     case.ops, case.notes, case.bands = scene.ops, scene.notes, scene.bands
     case.touched = frozenset(scene.killed.union(_met(case)))

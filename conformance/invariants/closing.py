@@ -11,6 +11,7 @@ from conformance.sweep.tape import Moment
 from fakebrokers.core.frames import Role
 
 AT_ONCE_S = 0.3
+FREES_S = 1.0  #: a client may have something to do with a connection that is over
 LEFT = ("tasks", "timers", "pending", "buffered_bytes")
 
 
@@ -55,6 +56,26 @@ def _ops_behind(case: Case, closed: Moment) -> Iterator[Violation]:
             yield f"{done.op} works behind the close", done.begun, done.ended
         elif late_s > AT_ONCE_S + case.slack_s and (done.op != "connect" or done.begun < closed):
             yield f"{done.op} went on for {late_s:.1f} s behind the close", done.begun, done.ended
+
+
+@invariant("both-sides-end")
+def both_sides_end(case: Case) -> Iterator[Violation]:
+    """What the server has ended the client ends too: nobody else gives the connection free.
+
+    Over sockets nobody sees what a client keeps.
+    """
+    if case.slack_s or case.model.unseen_connections:
+        return
+    for conn in case.conns.values():
+        if conn.left_open is None:
+            continue
+        ended, freed = conn.left_open
+        until_s = case.ended_s if freed is None else freed.t
+        if until_s > ended.t + FREES_S:
+            yield (
+                f"{conn.name} was ended by the server, the client kept it for {until_s - ended.t:.1f} s",
+                ended,
+            )
 
 
 @invariant("loss-ends-close")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from conformance.invariants.registry import May, Violation, invariant
@@ -155,7 +155,10 @@ def _was_quiet(case: Case, conn: Conn, ended: Moment) -> bool:
         return True
     patience = conn.agreed.patience_s
     if patience is None:
-        return _asked_for_life(conn)
+        return _asked_for_life(conn, conn.handed, DEADLINE_S)
+    wait_s = conn.agreed.answer_s - SLACK_S - case.slack_s
+    if conn.agreed.answer_s and not _asked_for_life(conn, conn.answered or [], wait_s):
+        return False
     return bool(patience) and quiet_s >= patience[0] - SLACK_S - case.slack_s
 
 
@@ -163,16 +166,16 @@ def _quiet_s(conn: Conn, ended: Moment) -> float:
     return ended.t - (conn.handed[-1] if conn.handed else conn.accepted.t)
 
 
-def _asked_for_life(conn: Conn) -> bool:
-    """Whether the client has asked for a sign of life, and nothing has come since."""
+def _asked_for_life(conn: Conn, came: Sequence[float], wait_s: float) -> bool:
+    """Whether the client has asked for a sign of life, has waited that long, and none has come since."""
     assert conn.ended is not None
-    last = conn.handed[-1] if conn.handed else conn.accepted.t
+    last = came[-1] if came else conn.accepted.t
     asked = [
         seen.at.t
         for seen in conn.of("in")
         if seen.at.t > last and type(seen.frame).spec.role_in("in") is Role.HEARTBEAT
     ]
-    return bool(asked) and conn.ended.t - asked[0] > DEADLINE_S
+    return bool(asked) and conn.ended.t - asked[0] > wait_s
 
 
 def _waits_for_a_rest(conn: Conn, at: Moment, quiet_s: float) -> bool:
@@ -274,7 +277,9 @@ def greets_on_every_connection(case: Case) -> Iterator[Violation]:
 
 @invariant("beats")
 def beats(case: Case) -> Iterator[Violation]:
-    """A client that has agreed to heartbeats is never silent for longer."""
+    """A client that has agreed to heartbeats is never silent for longer, unless its process stood still."""
+    if "stopped" in case.notes:
+        return
     for conn in case.conns.values():
         beat = conn.agreed.heartbeat_s
         if not beat or conn.ready is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from itertools import pairwise
 
@@ -192,6 +193,19 @@ def spreads_its_questions(case: Case) -> Iterator[Violation]:
     """Where several can answer all the time, each of them is asked sooner or later."""
     if case.model.sending and (neglected := case.model.neglected(case)):
         yield neglected, None
+
+
+@invariant("asks-what-it-does-not-know")
+def asks_what_it_does_not_know(case: Case) -> Iterator[Violation]:
+    """Who has told something is not asked for it again and again, while nothing of it has changed.
+
+    Once is nothing: a question may be under way when its answer comes unasked.
+    """
+    counts: Counter[str] = Counter()
+    for at, what in case.facts.needless:
+        counts[what] += 1
+        if counts[what] > 1:
+            yield what, at
 
 
 @invariant("hears-what-is-for-it")

@@ -10,6 +10,7 @@ from conformance.sweep.case import Case
 from conformance.sweep.facts import Settled, Written
 from conformance.sweep.tape import Moment
 from conformance.sweep.told import Told
+from fakebrokers.core.frames import Malformed
 
 OWN_S = 1.0  #: the shortest time-out that a library may have by itself
 SLACK_S = 0.005  #: what comes this close to a deadline may be late
@@ -60,6 +61,18 @@ def ack_needs_confirm(case: Case) -> Iterator[Violation]:
         confirms = [one for place in places for one in settled.get(place, ())]
         if not any(one.stored and case.may_precede(one.at, told.at) for one in confirms):
             yield f"{told}, and no confirm for {told.place} had come", told.at
+
+
+@invariant("acked-not-stored")
+def acked_is_written(case: Case) -> Iterator[Violation]:
+    """What is acknowledged was written, where each message can be read on the wire by itself."""
+    written = {one.body for one in case.facts.written}
+    sent = (seen.frame for conn in case.conns.values() for seen in conn.of("in"))
+    if None in written or case.facts.broken or any(isinstance(frame, Malformed) for frame in sent):
+        return
+    for told in case.told:
+        if told.word == "acked" and told.place is None and told.body is not None and told.body not in written:
+            yield f"{told}, and it was never written", told.at
 
 
 @invariant("answer-value")

@@ -14,6 +14,9 @@ from fakebrokers.core.frames import kind_of
 
 MANY = 6  #: refusals of one kind
 MANY_S = 1.0
+STEP_S = 0.001
+STEADY_S = 15.0  #: a connection that lasts as long has worked out
+GROWS, PAUSE_S = 4.0, 2.0  #: pauses are drawn, so one may be a few times as long as another
 
 
 def _was_told_gone(case: Case, target: Any) -> bool:
@@ -173,6 +176,51 @@ def pauses_between_attempts(case: Case) -> Iterator[Violation]:
                     first.asked,
                     last.asked,
                 )
+
+
+@invariant("pauses-begin-anew")
+def pauses_begin_anew(case: Case) -> Iterator[Violation]:
+    """Behind a connection that has worked for a while, the next attempt comes about as soon as at first."""
+    since, calm = case.mark("rounds"), case.mark("calm")
+    if since is None or not case.reconnects or case.hits or "unreachable" in case.notes:
+        return
+    first_s = None
+    for conn in case.conns.values():
+        lost = conn.ended
+        if lost is None or conn.ended_by != "broker" or lost < since or (calm is not None and lost > calm):
+            continue
+        if conn.ready is None or not conn.is_session or lost.t - conn.ready.t < STEADY_S:
+            continue
+        next_s = min((one.accepted.t for one in case.conns.values() if one.accepted > lost), default=None)
+        if next_s is None:
+            continue
+        pause_s = next_s - lost.t
+        first_s = pause_s if first_s is None else first_s
+        if pause_s > GROWS * first_s + PAUSE_S + case.slack_s:
+            text = f"{pause_s:.1f} s passed before the next attempt, {first_s:.1f} s the first time"
+            yield text, lost
+            return
+
+
+@invariant("not-in-step")
+def not_in_step(case: Case) -> Iterator[Violation]:
+    """Sessions that lose their connections in one instant do not all come back in one: each draws its pauses.
+
+    Where time is real, no two of them do.
+    """
+    count = case.notes.get("herd", 0)
+    if not count or case.slack_s:
+        return
+    conns = list(case.conns.values())
+    ends = Counter(conn.ended.t for conn in conns if conn.ended is not None and conn.ended_by == "broker")
+    losses = [lost_s for lost_s, ended in sorted(ends.items()) if ended >= count]
+    in_step = []
+    for lost_s in losses:
+        came = [conn.accepted for conn in conns if conn.accepted.t > lost_s][:count]
+        if len(came) == count and came[-1].t - came[0].t < STEP_S:
+            in_step.append(came[-1])
+    if len(in_step) > 1:
+        yield f"{count} sessions came back in one instant, {len(in_step)} times", in_step[-1]
 
 
 @invariant("asks-what-was-ordered")

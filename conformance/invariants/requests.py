@@ -13,7 +13,7 @@ from conformance.sweep.case import Case
 from conformance.sweep.facts import Question
 from conformance.sweep.model import AnyOrder, Asks, OneOf, Whole
 from conformance.sweep.tape import Moment
-from fakebrokers.core.frames import Role
+from fakebrokers.core.frames import Malformed, Role
 
 SLACK_S = 0.005
 AT_ONCE_S = 0.3
@@ -321,6 +321,23 @@ def no_connection_for_a_reason(case: Case) -> Iterator[Violation]:
             yield f"{done.op} failed: {result}, and all connections stand", done.begun, done.ended
 
 
+@invariant("fails-for-a-reason")
+def protocol_errors_for_a_reason(case: Case) -> Iterator[Violation]:
+    """An answer is called unreadable only where something has come that is, or that nobody has asked for."""
+    if not case.model.answers_in_order or not case.is_truthful:
+        return  # elsewhere it may be another answer, and what ends the connection is looked at by itself
+    for done, _, questions in asked_by_ops(case):
+        if done.result is None or done.result.word != "protocol" or len(questions) != 1 or done.ended is None:
+            continue
+        conn = questions[0].conn
+        came = [seen for seen in conn.of("out") if seen.at < done.ended]
+        asked = [seen for seen in conn.of("in") if seen.at < done.ended]
+        is_odd = conn.garbage is not None or any(isinstance(seen.frame, Malformed) for seen in came)
+        if is_odd or len(came) > len(asked) or conn.ended is None or conn.ended_by == "broker":
+            continue
+        yield f"{done.op} ended {done.result}, and all that came can be read", questions[0].asked, done.ended
+
+
 def _sound(case: Case, begun: Moment, ended: Moment) -> bool:
     """Whether each connection that there was stands all the time, or was replaced before."""
     conns = [conn for conn in case.conns.values() if conn.accepted < ended]
@@ -370,6 +387,8 @@ def _has_rival(case: Case, done: Done) -> bool:
 @invariant("loss-ends-requests")
 def loss_ends_connect(case: Case) -> Iterator[Violation]:
     """A connect whose only connection is over, or was turned away, ends at once."""
+    if "unreachable" in case.notes:
+        return  # further attempts leave no trace
     for done in case.done("connect"):
         if _has_rival(case, done):
             continue

@@ -13,6 +13,8 @@ from conformance.sweep.facts import Flow, Question
 from conformance.sweep.model import Asks
 
 SLACK_S = 0.05
+UNREAD_MAX = 2 << 20  #: bytes; a transport keeps some, and a piece or two may be under way
+ENDS_S = 5.0  #: behind its op; a client may read on what the application gives it, and send it
 
 
 def _flows(case: Case, direction: str) -> Iterator[tuple[Done, Flow]]:
@@ -92,3 +94,30 @@ def streams_are_written_whole(case: Case) -> Iterator[Violation]:
             yield f"{done.op} has written {len(flow.body)} bytes of {len(given)}", flow.whole
         elif done.result.ok and flow.whole is None and "early" not in case.notes:
             yield f"{done.op} was ok, and its stream was never ended", done.ended
+
+
+@invariant("streams-wait")
+def streams_wait(case: Case) -> Iterator[Violation]:
+    """A stream waits while the server does not read: it may be larger than what a client can keep."""
+    since_s, until_s = case.notes.get("unread", (0.0, 0.0))
+    if until_s <= since_s or not any(flow.direction == "in" for flow in case.facts.flows):
+        return
+    written = sum(len(row.data) for row in case.rows if row.what == "in" and since_s <= row.t < until_s)
+    if written > UNREAD_MAX:
+        yield (
+            f"{written} bytes were written in {until_s - since_s:g} s in which the server did not read",
+            None,
+        )
+
+
+@invariant("streams-are-whole")
+def streams_that_are_begun_are_ended(case: Case) -> Iterator[Violation]:
+    """A stream that the client has begun is ended, if its op fails as well: somebody reads it."""
+    closing = case.mark("close")
+    if closing is None:
+        return
+    for done, flow in _flows(case, "in"):
+        assert flow.question is not None
+        over = done.ended is not None and done.ended.t + ENDS_S + case.slack_s < closing.t
+        if over and flow.last is None and flow.question.conn.serves(closing):
+            yield f"{done.op} ended {done.result}, and its stream was never ended", flow.begun, done.ended

@@ -85,11 +85,11 @@ def answers_questions(case: Case) -> Iterator[Violation]:
         due = due and conn.deaf is None
         if question.answered is None and due and conn.goodbye in (None, question.asked):
             yield f"{kind_of(question.frame)} {question.key} got no answer", question.asked
-    known = {(q.conn.name, id(q.answer)) for q in case.facts.asked_back if q.answer is not None}
+    known = {(q.conn.name, q.answered) for q in case.facts.asked_back if q.answer is not None}
     answers = set(case.model.questions.values()) - set(case.model.answers)
     for conn in case.conns.values():
         for seen in conn.of("in"):
-            if type(seen.frame) in answers and (conn.name, id(seen.frame)) not in known:
+            if type(seen.frame) in answers and (conn.name, seen.at) not in known:
                 yield f"{kind_of(seen.frame)} answers nothing that was asked", seen.at
 
 

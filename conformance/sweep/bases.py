@@ -27,6 +27,7 @@ from conformance.sweep.asides import ASIDES, HURRIED, UNIQUE, hurry, pass_turns
 from conformance.sweep.pace import Pace
 from conformance.sweep.specs import Aside, Change
 from conformance.sweep.tape import Moment, Tape
+from fakebrokers.core.virtual import VirtualLoop
 
 OP_S = 2.0
 PROBE_S = 400.0  #: for the op that has to work again once nothing disturbs it: back-offs are long
@@ -222,6 +223,17 @@ class Stage:
         """Let time pass."""
         await self._pace.sleep(seconds)
 
+    async def stand_still(self, seconds: float) -> None:
+        """The process of client and broker stands still. Only on virtual time: where time is real, the client
+        alone would be stopped, and owe answers to a broker that is not."""
+        self.notes["stopped"] = True
+        loop = asyncio.get_running_loop()
+        if isinstance(loop, VirtualLoop):
+            loop.stand_still(seconds)
+            await asyncio.sleep(0)
+        else:
+            await self.sleep(seconds)
+
     def mark(self, phase: str) -> Moment:
         """A new phase begins: ops from here on belong to it."""
         self.phase = phase
@@ -243,6 +255,14 @@ class Stage:
         standing = list(self.broker.engine.connections)
         self.killed.update([connection] if connection else standing)
         self.broker.kill(connection, how)
+
+    async def outage(self, seconds: float) -> None:
+        """The broker is away for a while, with all connections."""
+        self.notes["unreachable"] = True
+        self.killed.update(self.broker.engine.connections)
+        self.broker.crash()
+        await self.sleep(seconds)
+        self.broker.restart()
 
     # the beginning and the end that most bases share
 

@@ -309,6 +309,7 @@ class Facts:
         configured: What subscriptions were given, where a protocol has frames of their own for that.
         unordered: What of that nobody has ordered; with a sentence.
         deaf: Where the client does not listen to what it is spoken to by; with a sentence.
+        needless: Where the client asks what it was told, and no op wants it; with a sentence that says whom.
         wrong: Answers of the client that do not say what the server has asked for; with a sentence.
     """
 
@@ -320,6 +321,7 @@ class Facts:
     unordered: list[tuple[Moment, str]] = field(default_factory=list)
     listening: list[Listening] = field(default_factory=list)
     deaf: list[tuple[Moment, str]] = field(default_factory=list)
+    needless: list[tuple[Moment, str]] = field(default_factory=list)
     wrong: list[tuple[Moment, str]] = field(default_factory=list)
     written: list[Written] = field(default_factory=list)
     settled: list[Settled] = field(default_factory=list)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 import math
+import os
 import re
 import signal
 import traceback
@@ -12,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, redirect_stderr
 from functools import cache, partial
 from types import FrameType
-from typing import Any
+from typing import Any, NoReturn
 
 from conformance.adapter.base import Adapter
 from conformance.adapter.contract import Contract
@@ -39,7 +40,8 @@ LONGEST_S = 4000.0  #: virtual seconds that a base may take
 
 
 class Stuck(KeyboardInterrupt):
-    """A run took too much real time. A KeyboardInterrupt, because asyncio keeps all others to itself."""
+    """A run took too much real time, or its client is gone. A KeyboardInterrupt, because asyncio keeps all
+    others to itself."""
 
 
 class Taped(InProcessAdapter):
@@ -83,9 +85,9 @@ def run(client: type[AdapterBase], spec: Spec) -> Case:
     try:
         with alarm_after(limit), redirect_stderr(complaints):
             virtual.run(work())
-    except Stuck:
+    except Stuck as problem:
         case = Case(spec, room, tape.rows, [], [])
-        case.error = f"not done after {limit:g} s of real time"
+        case.error = str(problem)
         return case
     case = found[0]
     case.complaints = complaints.getvalue()
@@ -98,16 +100,21 @@ def _complain(to: io.StringIO, message: str, error: object) -> None:
 
 @contextmanager
 def alarm_after(seconds: float) -> Iterator[None]:
-    """Raises `Stuck` in what takes longer, real seconds."""
+    """Raises `Stuck` in what takes longer, real seconds, or ends the process, which is ours."""
 
     def ring(_: int, __: FrameType | None) -> None:
-        raise Stuck
+        raise Stuck(f"not done after {seconds:g} s of real time")
 
-    former = signal.signal(signal.SIGALRM, ring)
+    def leave(status: int) -> NoReturn:
+        raise Stuck(f"the client has ended its process with status {status}")
+
+    former, leaves = signal.signal(signal.SIGALRM, ring), os._exit
+    os._exit = leave
     signal.setitimer(signal.ITIMER_REAL, seconds)
     try:
         yield
     finally:
+        os._exit = leaves
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, former)
 

@@ -27,6 +27,7 @@ class Agreed(NamedTuple):
 
     Attributes:
         heartbeat_s: The client says something at least as often.
+        answer_s: What the server may take to answer a sign of life.
         start_s: What may pass before its timers start.
         quiet_s: The silence of the server after which the client may give it up, and the one after which it
             has to; None: 2 and 4 heartbeats.
@@ -37,6 +38,7 @@ class Agreed(NamedTuple):
     at: Moment | None = None
     quiet_s: tuple[float, float] | None = None
     start_s: float = 0.0
+    answer_s: float = 0.0
 
     @property
     def patience_s(self) -> tuple[float, float] | None:
@@ -55,6 +57,7 @@ class Conn:
         frames: What passed, in order.
         ended, ended_by: When and by whom (``client``, ``broker``) it was ended first; None while it stands.
         was_reset: By a reset, which makes the other side lose what it has not read yet.
+        left_open: From when until when the server had ended its side, and the client not its own.
         garbage: From here on the client cannot tell where frames begin, and has to give the connection up.
         partial: Bytes of a frame that has begun and never got whole.
         partial_since_s: When it began, seconds.
@@ -81,6 +84,7 @@ class Conn:
         self.ended: Moment | None = None
         self.ended_by = ""
         self.was_reset = False
+        self.left_open: tuple[Moment, Moment | None] | None = None
         self.garbage: Moment | None = None
         self.partial = 0
         self.partial_since_s = 0.0
@@ -141,6 +145,10 @@ def read_tape(rows: list[Row], model: Model) -> dict[str, Conn]:
                 conn.ended = Moment(number, 0, row.t)
                 conn.ended_by = row.data[0]
                 conn.was_reset = row.data[1] == HangUp.RST
+            if row.data == ("broker", str(HangUp.FIN)):
+                conn.left_open = Moment(number, 0, row.t), None
+            elif conn.left_open is not None and conn.left_open[1] is None:
+                conn.left_open = conn.left_open[0], Moment(number, 0, row.t)
         elif row.what == "in":
             conn.written.append(row.t)
             _take(conn, codecs[row.connection][1], row, number)

@@ -17,6 +17,10 @@ class _Jumping(selectors.SelectSelector):
         super().__init__()
         self.elapsed = 0.0
 
+    def skip(self, seconds: float) -> None:
+        """Time passes at once."""
+        self.elapsed += seconds
+
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         ready = super().select(0)
         if ready:
@@ -38,6 +42,10 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     def time(self) -> float:
         """Virtual seconds."""
         return self._jumping.elapsed
+
+    def stand_still(self, seconds: float) -> None:
+        """Time passes in which nobody runs, as for a process that is stopped: timers in it come late."""
+        self._jumping.skip(seconds)
 
 
 def run(work: Coroutine[Any, Any, T]) -> T:

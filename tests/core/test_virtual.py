@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from fakebrokers.core.virtual import run
+from fakebrokers.core.virtual import VirtualLoop, run
 
 
 def test_hours_take_no_time() -> None:
@@ -50,3 +50,14 @@ def test_a_deadlock_is_an_error_not_a_hang() -> None:
 
     with pytest.raises(RuntimeError, match="deadlock on virtual time"):
         run(work())
+
+
+def test_timers_come_late_where_the_process_stood_still() -> None:
+    async def work() -> float:
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, VirtualLoop)
+        loop.call_soon(loop.stand_still, 5.0)
+        await asyncio.sleep(1.0)
+        return loop.time()
+
+    assert run(work()) == 5.0

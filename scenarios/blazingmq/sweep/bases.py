@@ -1,15 +1,17 @@
 """The base scripts of BlazingMQ; see `conformance.sweep.bases`."""
 
 from scenarios.blazingmq.sweep.asking import cancelled, configured, odd, queues, refused_options
-from scenarios.blazingmq.sweep.consuming import consume, late_callback, older, several
+from scenarios.blazingmq.sweep.consuming import consume, late_callback, older, read_first, several
 from scenarios.blazingmq.sweep.lives import (
     BEATING,
     RAISING,
     closing,
+    herd,
     in_the_turn,
     outage,
     plain,
     rounds,
+    stopped,
     turned_away,
     two_sessions,
 )
@@ -28,6 +30,7 @@ __all__ = [
     "consume",
     "crowd",
     "full",
+    "herd",
     "in_the_turn",
     "late_callback",
     "odd",
@@ -36,9 +39,11 @@ __all__ = [
     "plain",
     "publish",
     "queues",
+    "read_first",
     "refused_options",
     "rounds",
     "several",
+    "stopped",
     "turned_away",
     "two_sessions",
     "unwaited",

@@ -58,6 +58,20 @@ async def consume(stage: Stage) -> None:
 
 
 @base(role="consumer", server=RARELY)
+async def read_first(stage: Stage) -> None:
+    """The first queue that is opened is one to read, and the only one for a while."""
+    put(stage, "m0", "m1")
+    await stage.connect()
+    await reader(stage, "c1", R, SETTLED, max_unconfirmed_messages=6)
+    put(stage, "m2", "m3")
+    await stage.sleep(0.5)
+    await writer(stage)
+    put(stage, "m4")
+    await watched(stage, "m5")
+    await finale(stage)
+
+
+@base(role="consumer", server=RARELY)
 async def several(stage: Stage) -> None:
     """Several queues and two apps of one, of which one is closed and opened again."""
     other = PRIORITY + "other"

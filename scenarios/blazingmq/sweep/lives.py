@@ -198,6 +198,38 @@ BEATING = [
 
 
 @base(role="publisher", server=RARELY, bends=False)
+async def stopped(stage: Stage) -> None:
+    """The process stands still for a while, again and again, for less time than anybody is given up after."""
+    await stage.connect()
+    await writer(stage)
+    await reader(stage, "c1", R, SETTLED)
+    for number in range(3):
+        await stage.op("publish", body=text(f"a{number}"), **PUBLISH)
+        await stage.sleep(1)
+        await stage.stand_still(6)
+        await stage.sleep(1)
+        put(stage, f"m{number}")
+    await stage.op("publish", body=text("awake"), **PUBLISH)
+    await watched(stage, "m")
+    await finale(stage)
+
+
+@base(role="publisher", server=RARELY, bends=False)
+async def herd(stage: Stage) -> None:
+    """Several sessions, and a broker that is away again and again."""
+    stage.notes |= {"sessions": 3, "herd": 3}
+    for name in ("s1", "s2", "s3"):
+        await stage.connect(name)
+        await writer(stage, PRIORITY + f"{name}-kept" if name != "s1" else K, name)
+    for _ in range(3):
+        await stage.outage(4)
+        await stage.sleep(40)
+    for name in ("s2", "s3"):
+        await stage.op("close", session=name)
+    await finale(stage)
+
+
+@base(role="publisher", server=RARELY, bends=False)
 async def rounds(stage: Stage) -> None:
     """Loss after loss, with a look at what the client holds once it has recovered."""
     await stage.connect()

@@ -56,6 +56,7 @@ from fakebrokers.core.frames import Frame, Malformed
 from fakebrokers.core.session import Codec
 from fakebrokers.errors import WireError
 from scenarios.blazingmq.sweep.ordering import other_settings
+from scenarios.blazingmq.sweep.spelling import spellings
 from scenarios.blazingmq.sweep.tracking import Tracking, options_of, uri_of
 
 PUSH_HEAD = HEADER_SIZE + 32  #: bytes of a PUSH event in front of the options of its first message
@@ -261,6 +262,9 @@ class BlazingModel(Model):
         if not isinstance(frame, Push) or not frame.messages:
             return None
         return PUSH_HEAD + len(frame.messages[0].options)
+
+    def spellings(self, frame: Frame, data: Any) -> Mapping[str, Any]:
+        return spellings(frame, bytes(data))
 
     def other_versions(self, data: bytes) -> dict[str, bytes]:
         """Other version bits; a longer header; a control message in the other encoding; longer answers."""

@@ -18,10 +18,19 @@ from scenarios.moleculer.sweep.calling import (
     two_nodes,
 )
 from scenarios.moleculer.sweep.carriers import CARRIERS
-from scenarios.moleculer.sweep.lives import again, closing, outage, rounds
-from scenarios.moleculer.sweep.streaming import broken_off, downloads, large_streams, sent_to, sent_up
+from scenarios.moleculer.sweep.lives import again, closing, herd, outage, rounds, stopped
+from scenarios.moleculer.sweep.streaming import (
+    broken_off,
+    called_off,
+    downloads,
+    large_streams,
+    sent_to,
+    sent_up,
+    unread,
+)
 from scenarios.moleculer.sweep.troubles import (
     RAISING,
+    busy,
     given_up,
     no_server_yet,
     offered_again,
@@ -49,7 +58,9 @@ __all__ = [
     "both",
     "broken_off",
     "bulk",
+    "busy",
     "call",
+    "called_off",
     "cancelled",
     "chunks",
     "closing",
@@ -61,6 +72,7 @@ __all__ = [
     "flood",
     "given_up",
     "heard_values",
+    "herd",
     "in_the_turn",
     "joining",
     "large_streams",
@@ -81,8 +93,10 @@ __all__ = [
     "silence",
     "slow_close",
     "spread",
+    "stopped",
     "streams",
     "two_nodes",
+    "unread",
     "uploads",
     "values",
     "wrong_clock",

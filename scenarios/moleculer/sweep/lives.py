@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from conformance.sweep.bases import Stage, base
-from scenarios.moleculer.sweep._shared import NODE, begin, joined, peer, probed
+from scenarios.moleculer.sweep._shared import CONNECT_S, NODE, begin, joined, peer, probed
 from scenarios.moleculer.sweep.serving import ACTIONS
 
 
@@ -40,6 +40,39 @@ async def outage(stage: Stage) -> None:
     await stage.close()
     stage.broker.restart()
     await stage.sleep(60)
+
+
+@base(role="caller", bends=False)
+async def stopped(stage: Stage) -> None:
+    """The process stands still for a while, again and again, for less time than nodes are missed after."""
+    node = peer(stage)
+    await joined(stage)
+    await stage.op("mol.serve", service="s", actions=ACTIONS)
+    await stage.sleep(1)
+    for number in range(3):
+        await begin(stage, "p.echo", {"n": number})
+        await stage.stand_still(6)
+        await stage.sleep(1)
+        node.start_call("s.echo", {"n": number}, target=NODE, timeout=5.0)
+        await begin(stage, "p.echo", {"awake": number})
+    await stage.op("mol.registry")
+    await probed(stage)
+
+
+@base(role="caller", bends=False)
+async def herd(stage: Stage) -> None:
+    """Several nodes of one application, and a server that is away again and again."""
+    stage.notes |= {"sessions": 3, "herd": 3}
+    peer(stage)
+    await joined(stage)
+    for number in (2, 3):
+        await stage.connect(f"s{number}", CONNECT_S, node_id=f"other{number}")
+    for _ in range(3):
+        await stage.outage(4)
+        await stage.sleep(30)
+    for number in (2, 3):
+        await stage.op("close", session=f"s{number}")
+    await probed(stage)
 
 
 @base(role="caller", bends=False)

@@ -34,7 +34,7 @@ from fakebrokers.moleculer.packets import (
 from fakebrokers.moleculer.redis.frames import Subscribe as Channels
 from scenarios.moleculer.sweep.offering import offered, other_selves, unheard
 from scenarios.moleculer.sweep.reading import GARBAGE, EitherCodec, ReadingCodec, Wire
-from scenarios.moleculer.sweep.roster import is_silent, wrong_roster
+from scenarios.moleculer.sweep.roster import DEFAULT_TIMEOUT_S, is_silent, needless, wrong_roster
 from scenarios.moleculer.sweep.sending import neglected, wrong_sending
 from scenarios.moleculer.sweep.spelling import spellings
 from scenarios.moleculer.sweep.surfacing import due
@@ -203,6 +203,8 @@ class MoleculerModel(Model):
         options = [done.args["options"] for done in ops if done.op == "connect"]
         balances = all(one.get("disable_balancer") for one in options)
         facts.deaf += unheard(conns.values(), facts, balances=balances)
+        patience = [one.get("heartbeat_timeout_s", DEFAULT_TIMEOUT_S) for one in options]
+        facts.needless += needless(conns.values(), facts, min(patience, default=DEFAULT_TIMEOUT_S))
         beats = [one.get("heartbeat_s", HEARTBEAT_S) for one in options]
         for conn in conns.values():
             conn.agreed = conn.agreed._replace(

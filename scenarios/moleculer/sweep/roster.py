@@ -2,68 +2,106 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from conformance.sweep.case import Case
+from conformance.sweep.facts import Facts
 from conformance.sweep.tape import Moment
-from fakebrokers.moleculer.packets import Disconnect, Heartbeat, Info
+from conformance.sweep.view import Conn
+from fakebrokers.moleculer.packets import Disconnect, Discover, Heartbeat, Info, Packet
 from scenarios.moleculer.sweep.tracking import version_of
 
 DEFAULT_TIMEOUT_S = 30.0
+UNDER_WAY_S = 0.5  #: in which a question may cross its answer
 LATE_S = 1.5  #: what a client may take to miss a node, behind the time-out
 
 
+@dataclass(frozen=True, slots=True)
 class Member:
-    """A node, as the packets tell it."""
+    """A node, as a client may know it.
 
-    def __init__(self) -> None:
-        self.available = False
-        self.services: list[str] = []
-        self.listed: list[Any] = []
-        self.seq = 0
-        self.instance: Any = None
-        self.heard_s = 0.0
+    Attributes:
+        listed: The services that count, as they were told.
+        heard_s: When it was heard last, seconds. An INFO of a node that is there is no sign of life
+            (docs/protocols/moleculer.md, 3).
+    """
 
-    def tells(self, info: Info) -> None:
+    available: bool = False
+    listed: list[Any] = field(default_factory=list)
+    seq: int = 0
+    instance: Any = None
+    heard_s: float = 0.0
+
+    @property
+    def services(self) -> list[str]:
+        """The names of its services."""
+        return [str(one.get("fullName") or one.get("name")) for one in self.listed]
+
+    def tells(self, info: Info, now_s: float) -> Member:
         """An INFO counts if it is newer, of another instance, or of a node that was not there."""
         seq = info.seq if isinstance(info.seq, int) else 1
-        if not self.available or seq > self.seq or info.instanceID != self.instance:
-            listed = info.services if isinstance(info.services, list) else []
-            self.listed = listed
-            self.services = [str(one.get("fullName") or one.get("name")) for one in listed]
-            self.seq, self.instance = seq, info.instanceID
+        heard_s = self.heard_s if self.available else now_s
+        if self.available and seq <= self.seq and info.instanceID == self.instance:
+            return self
+        listed = info.services if isinstance(info.services, list) else []
+        return Member(True, listed, seq, info.instanceID, heard_s)
+
+    def gone(self) -> Member:
+        """It has left, or was missed."""
+        return replace(self, available=False, listed=[])
+
+
+class Roster:
+    """All other nodes. Where a client may have missed one or not yet, both are followed.
+
+    Args:
+        timeout_s: After how long without a sign of life a node is missed, and `LATE_S` later at the latest.
+    """
+
+    def __init__(self, timeout_s: float) -> None:
+        self._timeout_s = timeout_s
+        self._known: dict[str, list[Member]] = {}
+
+    def hear(self, packet: Any, now_s: float) -> None:
+        """A packet about its sender."""
+        states = self._states(packet.sender, now_s) or [Member()]
+        if isinstance(packet, Info):
+            states = [one.tells(packet, now_s) for one in states]
+        elif isinstance(packet, Heartbeat):
+            states = [replace(one, heard_s=now_s) if one.available else one for one in states]
+        elif isinstance(packet, Disconnect):
+            states = [one.gone() for one in states]
+        self._known[packet.sender] = states
+
+    def at(self, now_s: float) -> dict[str, Member | None]:
+        """All nodes, by id; None where it cannot be said whether it is missed by then."""
+        found: dict[str, Member | None] = {}
+        for name in self._known:
+            states = self._states(name, now_s)
+            is_sure = len({one.available for one in states}) == 1
+            found[name] = states[-1] if is_sure else None
+        return found
+
+    def _states(self, name: str, now_s: float) -> list[Member]:
+        """What a client may know of a node by then, each once."""
+        found: list[Member] = []
+        for one in self._known.get(name, ()):
+            silent_s = now_s - one.heard_s - self._timeout_s
+            if not one.available or silent_s < LATE_S:
+                found.append(one)
+            if one.available and silent_s > 0:
+                found.append(one.gone())
+        return [one for number, one in enumerate(found) if one not in found[:number]]
 
 
 def members(case: Case, until: Moment, timeout_s: float) -> dict[str, Member | None]:
     """All other nodes at a moment, by id; None where it cannot be said whether it is missed by then."""
-    found: dict[str, Member] = {}
-    unsure: dict[str, float] = {}  #: until when clients may find out that a node was silent
+    roster = Roster(timeout_s)
     for at, packet in _heard(case, until):
-        member = found.setdefault(packet.sender, Member())
-        silent_s = at.t - member.heard_s
-        if member.available and silent_s > timeout_s:
-            member.available, member.services, member.listed = False, [], []
-            if silent_s < timeout_s + LATE_S:
-                unsure[packet.sender] = member.heard_s + timeout_s + LATE_S
-        if isinstance(packet, Info):
-            member.tells(packet)
-            if not member.available:
-                member.available, member.heard_s = True, at.t
-            if unsure.get(packet.sender, at.t) <= at.t:  # an INFO alone is no sign of life (chapter 3)
-                unsure.pop(packet.sender, None)
-        elif isinstance(packet, Heartbeat) and member.available:
-            member.heard_s = at.t
-        elif isinstance(packet, Disconnect):
-            member.available, member.services, member.listed = False, [], []
-            unsure.pop(packet.sender, None)
-    for name, member in found.items():
-        silent_s = until.t - member.heard_s
-        if member.available and silent_s > timeout_s:
-            member.available, member.services, member.listed = False, [], []
-            if silent_s < timeout_s + LATE_S:
-                unsure[name] = until.t
-    return {name: None if name in unsure else member for name, member in found.items()}
+        roster.hear(packet, at.t)
+    return roster.at(until.t)
 
 
 def _heard(case: Case, until: Moment) -> Iterator[tuple[Moment, Any]]:
@@ -116,3 +154,36 @@ def _difference(case: Case, rows: Mapping[str, Any], at: Moment, timeout_s: floa
         if member.available and sorted(row["services"]) != sorted(member.services):
             return f"{name} offers {member.services}, told was {row['services']}"
     return ""
+
+
+def needless(conns: Iterable[Conn], facts: Facts, timeout_s: float) -> Iterator[tuple[Moment, str]]:
+    """Nodes that are asked who they are, and have told it on this connection.
+
+    A heartbeat is a reason to ask where its node is not known or was missed, and where it has a seq or an
+    instanceID (docs/protocols/moleculer.md, 3). Whoever says anything else than that it lives is not judged.
+    """
+    for conn in conns:
+        roster, told = Roster(timeout_s), dict[str, float]()
+        version = version_of(conn.frames)
+        rows: list[tuple[Moment, Any]] = [
+            (one.at, one.to) for one in facts.sent if one.conn is conn and isinstance(one.frame, Discover)
+        ]
+        packets = [(seen.at, seen.frame) for seen in conn.of("out") if isinstance(seen.frame, Packet)]
+        rows += [row for row in packets if row[1].ver == version and isinstance(row[1].sender, str)]
+        for at, what in sorted(rows, key=lambda row: row[0]):
+            if not isinstance(what, str):
+                roster.hear(what, at.t)
+                _tell(told, what, at.t)
+                continue
+            node = what.partition(".")[2]
+            member = roster.at(at.t).get(node)
+            if told.get(node, at.t) + UNDER_WAY_S < at.t and member is not None and member.available:
+                yield at, f"{node} is asked on {conn.name} who it is, and has told it"
+
+
+def _tell(told: dict[str, float], packet: Packet, now_s: float) -> None:
+    """Note since when a node has said who it is, and nothing but that it lives."""
+    if isinstance(packet, Info):
+        told.setdefault(packet.sender, now_s)
+    elif not isinstance(packet, Heartbeat) or packet.more:
+        told.pop(packet.sender, None)

@@ -27,12 +27,29 @@ def spellings(data: bytes) -> Mapping[str, bytes]:
         packet = json.loads(rest[: int(words[-1])])
     except ValueError:
         return found
+    for name, unit in SILENT.items():
+        found[f"behind {name}"], found[f"before {name}"] = unit + data, data + unit
     if isinstance(packet, dict):
         packet_of_others = {**_members_of_others(words[1].decode()), **packet}
         found["members of others"] = _message(words, json.dumps(packet_of_others))
         for name, write in JSON.items():
             found[name] = _message(words, write(packet))
     return found
+
+
+def _silent(topic: str, payload: bytes) -> bytes:
+    return b"MSG %s 1 %d\r\n%s\r\n" % (topic.encode(), len(payload), payload)
+
+
+#: What says nothing to a node, which lives on.
+SILENT: Mapping[str, bytes] = {
+    "an empty message": _silent("MOL.INFO.client", b""),
+    "no JSON": _silent("MOL.RES.client", b"{oops"),
+    "no object": _silent("MOL.REQ.client", b"[1,2]"),
+    "a foreign topic": _silent("weather.today", b"{}"),
+    "an unknown command": _silent("MOL.NOPE.client", b'{"ver":"5","sender":"peer"}'),
+    "a word of the server": b"+OK\r\n",
+}
 
 
 def _message(words: list[bytes], text: str) -> bytes:

@@ -6,6 +6,7 @@ from typing import Any
 
 from conformance.adapter.base import Call
 from conformance.sweep.bases import Stage, base
+from fakebrokers.faults import stall
 from fakebrokers.moleculer.node import Node
 from scenarios.moleculer.sweep._shared import NODE, begin, joined, peer, probed
 from scenarios.moleculer.sweep.serving import ACTIONS
@@ -13,6 +14,7 @@ from scenarios.moleculer.sweep.serving import ACTIONS
 ERROR = {"name": "Error", "message": "broken off", "code": 507, "type": "E", "nodeID": "peer"}
 PIECES: tuple[list[int], ...] = ([0, 1, 255], [], [50] * 300)
 LAST = len(PIECES) + 1
+UNREAD_S = 5.0
 
 
 def packet(seq: int) -> dict[str, Any]:
@@ -110,6 +112,25 @@ async def sent_up(stage: Stage) -> None:
     await probed(stage)
 
 
+@base(role="caller", needs=["streams", "cancel"])
+async def called_off(stage: Stage) -> None:
+    """Uploads whose calls end before all of them is sent: they run into their deadlines, or are cancelled."""
+    peer(stage)
+    await joined(stage)
+    slow: dict[str, Any] = {"stream": {"text": "abcdefgh"}, "chunk": 1, "every_ms": 100}
+    for number in range(2):
+        calls = [
+            begin(stage, "p.wait", {"n": number}, 0.35, **slow),
+            begin(stage, "p.up", {"n": number}, **slow),
+            begin(stage, "p.echo", {"n": number}),
+        ]
+        await stage.sleep(0.25)
+        await stage.adapter.cancel(calls[1])
+        await stage.ended(calls)
+        await stage.sleep(1)
+    await probed(stage)
+
+
 @base(role="caller", needs=["streams"], bends=False)
 async def large_streams(stage: Stage) -> None:
     """Streams in pieces that no message takes, which have to be cut."""
@@ -117,6 +138,18 @@ async def large_streams(stage: Stage) -> None:
     await joined(stage)
     stage.notes["fits"] = [(len(stage.ops), True)]
     await begin(stage, "p.up", {"n": 0}, 5.0, stream={"gen": "rand", "seed": 3, "len": 600_000})
+    await probed(stage)
+
+
+@base(role="caller", needs=["streams"], bends=False)
+async def unread(stage: Stage) -> None:
+    """A large upload, and a server that does not read for a while."""
+    peer(stage)
+    await joined(stage)
+    stage.broker.faults.add(stall(UNREAD_S, kind="Request", direction="in", nth=1))
+    stage.notes["unread"] = (stage.now, stage.now + UNREAD_S)
+    size = 2 << 20  # about twice as much on the wire
+    await begin(stage, "p.up", {"n": 0}, 20.0, stream={"gen": "zero", "len": size})
     await probed(stage)
 
 

@@ -128,3 +128,27 @@ async def slow_close(stage: Stage) -> None:
         node.start_call("t.slow", {"n": number}, target=NODE, timeout=5.0)
     await stage.sleep(0.1)
     await stage.close(timeout=10.0)
+
+
+@base(role="listener", bends=False)
+async def busy(stage: Stage) -> None:
+    """Callbacks and actions take their time, while calls wait for answers and others ask."""
+    node = peer(stage)
+    await joined(stage)
+    slow = {"mode": "event", "sleep_ms": 1500}
+    await stage.op("mol.listen", sub="slow", event="mine.*", on_message=slow)
+    await stage.op("mol.serve", service="s", actions={**ACTIONS, "late": {"sleep_ms": 1500}})
+    await stage.sleep(1)
+    for number in range(2):
+        for begun in ("callback", "action"):
+            if begun == "callback":
+                node.emit("mine.a", {"n": number})
+            else:
+                node.start_call("s.late", {"n": number}, target=NODE, timeout=5.0)
+            await stage.sleep(0.1)
+            node.start_call("s.echo", {"n": number}, target=NODE, timeout=1.0)
+            node.send("PING", NODE, time=number, id=f"ping-{begun}-{number}")
+            await begin(stage, "p.echo", {begun: number})
+            await stage.op("mol.ping", node="peer")
+            await stage.sleep(3)
+    await probed(stage)

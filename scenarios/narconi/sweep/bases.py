@@ -2,7 +2,17 @@
 
 from scenarios.narconi.sweep.asking import ask, cancelled, crowd
 from scenarios.narconi.sweep.consuming import at_once, consume, drained, drained_by_hand, encodings, settle
-from scenarios.narconi.sweep.lives import RAISING, both, closing, in_the_turn, outage, rounds, two_sessions
+from scenarios.narconi.sweep.lives import (
+    RAISING,
+    both,
+    closing,
+    herd,
+    in_the_turn,
+    outage,
+    rounds,
+    stopped,
+    two_sessions,
+)
 from scenarios.narconi.sweep.publishing import alone, publish, refused, sizes, unwaited
 from scenarios.narconi.sweep.troubles import (
     complained,
@@ -11,6 +21,7 @@ from scenarios.narconi.sweep.troubles import (
     left_alone,
     mixed_words,
     no_pongs,
+    slow_pongs,
     stale,
     unanswered,
     wrong_clock,
@@ -35,6 +46,7 @@ __all__ = [
     "encodings",
     "flood",
     "for_once",
+    "herd",
     "in_the_turn",
     "kept_alive",
     "left_alone",
@@ -50,7 +62,9 @@ __all__ = [
     "rounds",
     "settle",
     "sizes",
+    "slow_pongs",
     "stale",
+    "stopped",
     "two_sessions",
     "unanswered",
     "unwaited",

@@ -8,6 +8,7 @@ from binascii import Error
 from fakebrokers.narconi import frames as f
 
 KEY_BYTES = 16
+SUB_PROTOCOLS = ("publish", "consume")
 
 
 def problem(request: f.HttpRequest, keys: set[str]) -> str:
@@ -29,6 +30,9 @@ def problem(request: f.HttpRequest, keys: set[str]) -> str:
         return ""
     if named.get("sec-websocket-version") != ["13"]:
         return f"an upgrade to version {named.get('sec-websocket-version')}"
+    offered = named.get("sec-websocket-protocol", [])
+    if len(offered) != 1 or offered[0] not in SUB_PROTOCOLS:  # no list: docs/protocols/narconi.md, Handshake
+        return f"an upgrade with the sub-protocols {offered}"
     key = named.get("sec-websocket-key", [""])[0]
     try:
         size = len(b64decode(key, validate=True))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from conformance.sweep.bases import Base, Stage, base, text
 from scenarios.narconi.sweep._shared import EVENTS, PROBE, PUBLISH, SETTLING, put, queues, watched
 
@@ -92,6 +94,41 @@ async def in_the_turn(stage: Stage) -> None:
             calls.append(stage.begin("publish", 8.0, body=text(f"{number}-{turn}"), **PUBLISH))
             await stage.sleep(0)
         await stage.ended(calls)
+    await stage.finale("publish", **PROBE)
+
+
+@base(role="publisher", bends=False)
+async def stopped(stage: Stage) -> None:
+    """The process stands still for a while, again and again."""
+    queues(stage, "P", "C")
+    await stage.connect(auto_reconnect=True)
+    await stage.op("subscribe", sub="c1", target="C", options={"ack": True}, on_message=SETTLING)
+    for number in range(3):
+        await stage.op("publish", body=text(f"a{number}"), **PUBLISH)
+        await stage.op("narc.post", target="P", body=text(f"h{number}"))
+        await stage.sleep(1)
+        await stage.stand_still(6)
+        await stage.sleep(1)
+        put(stage, "C", f"m{number}")
+    await stage.op("publish", body=text("awake"), **PUBLISH)
+    await watched(stage, "C", "last")
+    await stage.finale("publish", **PROBE)
+
+
+@base(role="consumer", bends=False)
+async def herd(stage: Stage) -> None:
+    """Several sessions, and a server that is away again and again."""
+    stage.notes |= {"sessions": 3, "herd": 3}
+    queues(stage, "P", "C1", "C2", "C3")
+    for number in (1, 2, 3):
+        await stage.connect(f"s{number}", auto_reconnect=True)
+        ordered: dict[str, Any] = {"target": f"C{number}", "options": {"ack": True}}
+        await stage.op("subscribe", session=f"s{number}", sub=f"c{number}", on_message=SETTLING, **ordered)
+    for _ in range(3):
+        await stage.outage(4)
+        await stage.sleep(30)
+    for number in (2, 3):
+        await stage.op("close", session=f"s{number}")
     await stage.finale("publish", **PROBE)
 
 

@@ -234,7 +234,7 @@ class NarconiModel(Model):
                 sent = [seen.at.t for seen in conn.of("in") if isinstance(seen.frame, f.WsPing)]
                 pongs = [seen.at.t for seen in conn.of("out") if isinstance(seen.frame, f.WsPong)]
                 conn.signs = sent
-                conn.agreed = Agreed(2 * max(beats), quiet_s=(0.0, 2 * max(beats)))
+                conn.agreed = Agreed(2 * max(beats), quiet_s=(0.0, 2 * max(beats)), answer_s=max(beats))
                 conn.answered = pongs
 
     def is_opening(self, frame: Frame) -> bool:

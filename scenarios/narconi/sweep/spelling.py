@@ -8,7 +8,7 @@ from typing import Any
 
 from fakebrokers.core.frames import Frame
 from fakebrokers.narconi import frames as f
-from fakebrokers.narconi.websocket import CONTINUATION, PING, TEXT, encode_frame
+from fakebrokers.narconi.websocket import CONTINUATION, PING, PONG, TEXT, encode_frame
 
 HEAD_END = b"\r\n\r\n"
 BODILESS = (101, 204, 304)
@@ -123,6 +123,9 @@ def _members_reversed(value: Any) -> str:
 WEBSOCKET: Mapping[str, Callable[[Parts], bytes]] = {
     "in fragments": lambda parts: b"".join(_split(*part) for part in parts),
     "pings between": lambda parts: encode_frame(PING, b"there?").join(encode_frame(*p) for p in parts),
+    "pongs between": lambda parts: b"".join(
+        encode_frame(PONG, b"nobody asked") + encode_frame(*p) for p in parts
+    ),
     "pings inside": lambda parts: b"".join(_split(*part, encode_frame(PING, b"still?")) for part in parts),
     "spaced": _rewritten(lambda value: json.dumps(value, indent=1)),
     "escaped": _rewritten(lambda value: json.dumps(value, ensure_ascii=True).replace("x", "\\u0078")),

@@ -37,6 +37,20 @@ async def no_pongs(stage: Stage) -> None:
     await stage.finale("publish", **PROBE)
 
 
+@base(role="consumer", needs=["keepalive"], bends=False)
+async def slow_pongs(stage: Stage) -> None:
+    """The server answers each ping late, and in time."""
+    queues(stage, "P", "C")
+    await stage.connect(auto_reconnect=True, keepalive_s=BEAT_S)
+    await stage.op("subscribe", sub="c1", target="C", options={"ack": True}, on_message=SETTLING)
+    stage.broker.faults.add(latency(0.8 * BEAT_S, role="heartbeat", direction="out"))
+    await stage.sleep(60)
+    put(stage, "C", "m0")
+    await stage.op("publish", body=text("a"), **PUBLISH)
+    await watched(stage, "C", "last")
+    await stage.finale("publish", **PROBE)
+
+
 @base(role="publisher", needs=["clock_offset"], bends=False)
 async def wrong_clock(stage: Stage) -> None:
     """The clock of the wall jumps to and fro, while messages wait and while nobody says anything."""

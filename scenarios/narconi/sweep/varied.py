@@ -173,4 +173,4 @@ def other_server(profile: str) -> Base:
     return base(role="publisher", bends=False, server={"profile": profile}, name=f"server-{profile}")(script)
 
 
-SERVERS = [other_server(profile) for profile in ("node20", "0.2.0-pre")]
+SERVERS = [other_server(profile) for profile in ("node20", "0.2.0-pre", "seed")]

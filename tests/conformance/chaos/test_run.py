@@ -14,6 +14,7 @@ from conformance.chaos.room import room_of
 from conformance.chaos.run import runner
 from conformance.chaos.schedule import Schedule, Step
 from conformance.chaos.verdict import Word, verdict_on
+from conformance.chaos.workload import SCRIPT
 from fakebrokers.faults import Realism
 from fakebrokers.protocol import find_protocol, protocol_names
 
@@ -94,6 +95,14 @@ def test_a_crash_that_forgets_is_no_fault_of_the_client() -> None:
     case = runner("rabbitmq-stream")(schedule_of("rabbitmq-stream", step))
     assert case.notes["forgets"]
     assert verdict_on(case).word is Word.PASS
+
+
+def test_attempts_to_reach_a_broker_that_is_down_leave_no_trace() -> None:
+    schedule = draw(Setting("moleculer", Realism.ENVIRONMENT, (SCRIPT,)), "2318")
+    assert "crash" in [step.kind for step in schedule.steps]
+    case = runner("moleculer")(schedule)
+    assert case.notes["unreachable"]
+    assert verdict_on(case).word is not Word.FAIL
 
 
 def test_healing_ends_what_goes_on_longer_than_the_safety_phase() -> None:

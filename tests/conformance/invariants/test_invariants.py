@@ -64,6 +64,10 @@ FOUND = [
 #: Those of queues: protocol, invariant, mutant, base.
 OF_QUEUES = [
     ("narconi", "confirms-by-order", "acks-on-arrival", "settle"),
+    ("narconi", "both-sides-end", "end-unanswered", "for-once"),
+    ("narconi", "not-in-step", "reconnects-in-step", "herd"),
+    ("moleculer", "not-in-step", "reconnects-in-step", "herd"),
+    ("narconi", "lives", "a-pause-ends-the-process", "stopped"),
     ("narconi", "confirms-what-was-ordered", "ack-to-means-all", "settle"),
     ("narconi", "writes-what-was-given", "metadata-in-binary", "publish"),
 ]
@@ -73,6 +77,7 @@ FOUND_OF_QUEUES = [
     ("confirms-by-order", "confirms-thrice", "late-callback", None),
     ("confirms-what-was-ordered", "loses-confirms-in-a-burst", "late-callback", None),
     ("delivers-what-came", "first-message-of-an-event", "consume", None),
+    ("pauses-begin-anew", "pauses-never-shrink", "rounds", None),
     ("uses-what-it-has", "closes-without-draining", "configured", None),
     ("waits-for-its-answers", "hangs-up-before-the-answer", "two-sessions",
      Bend("c2", "out", 8, "latency", 3.0)),
@@ -88,6 +93,8 @@ WITHOUT = {
     "surfaces-what-came": ELSEWHERE,
     "tells-its-deadline": ELSEWHERE,
     "asks-once-it-can": "a client made for it; tests/conformance/sweep/test_lasting.py",
+    "asks-what-it-does-not-know": ELSEWHERE,
+    "streams-wait": ELSEWHERE,
     "tells-what-it-offers": ELSEWHERE,
     "sends-what-it-was-given": ELSEWHERE,
     "streams-are-whole": ELSEWHERE,
@@ -104,7 +111,6 @@ WITHOUT = {
     "credit-overrun": "needs a place of its own",
     "id-reuse": "needs a place of its own",
     "live-id": "needs a place of its own",
-    "lives": "a client in this process that dies takes the run along",
     "no-delivery-behind-the-end": "needs a place of its own",
     "one-outcome": "needs a place of its own",
     "pauses-between-attempts": "needs a place of its own",

@@ -13,11 +13,13 @@ from conformance.reference.kit import ClientError, adapter_of
 from conformance.reference.registry import without_sockets
 from conformance.sweep.run import run, runner
 from conformance.sweep.specs import Bend, Spec
-from fakebrokers.blazingmq.codec import event_bytes
+from fakebrokers.blazingmq.codec import BlazingCodec, event_bytes
 from fakebrokers.blazingmq.codes import Encoding, EventType
-from fakebrokers.blazingmq.frames import CloseQueueResponse
+from fakebrokers.blazingmq.frames import Ack, AckMessage, CloseQueueResponse, Push, PushMessage
+from fakebrokers.blazingmq.options import SubscriptionInfo, read_options, write_options
 from fakebrokers.core.frames import Malformed
 from scenarios.blazingmq.sweep.model import Reader
+from scenarios.blazingmq.sweep.spelling import spellings
 
 PROTOCOL = "blazingmq"
 ANSWER = (
@@ -71,3 +73,40 @@ def test_json_that_is_not_utf_8_is_no_answer(name: bytes, kind: type) -> None:
     body += bytes([4 - len(body) % 4]) * (4 - len(body) % 4)
     [(frame, _)] = Reader().feed(event_bytes(EventType.CONTROL, [body], Encoding.JSON << 5))
     assert type(frame) is kind, frame
+
+
+@pytest.mark.parametrize(
+    ("invariant", "mutant", "base", "bend"),
+    [
+        ("comes-back", "a-pause-is-the-end", "stopped", None),
+        ("acked-not-stored", "empty-posts-are-acked", "bodies", None),
+        ("delivers-what-came", "any-queue-will-do", "read-first",
+         Bend("c1", "out", 5, "unasked", ["PUSH for nobody", "named"])),
+        ("answers-questions", "answers-heartbeats-twice", "beats-real-1000-1-idle", None),
+        ("unprovoked-end", "unknown-types-are-fatal", "publish",
+         Bend("c1", "out", 4, "spelled", "before an unknown event")),
+        ("unprovoked-end", "stray-heartbeats-are-fatal", "publish",
+         Bend("c1", "out", 4, "spelled", "before a sign of life")),
+        ("delivers-what-came", "strange-options-are-payload", "refused-options",
+         Bend("c2", "out", 5, "spelled", "behind a strange option")),
+    ],
+)  # fmt: skip
+def test_a_defect_is_found_by_the_rule_that_it_breaks(
+    invariant: str, mutant: str, base: str, bend: Bend | None
+) -> None:
+    spec = Spec(PROTOCOL, base, () if bend is None else (bend,))
+    assert invariant in [finding.name for finding in judge(runner(PROTOCOL, mutant)(spec))]
+    assert judge(runner(PROTOCOL)(spec)) == []
+
+
+def test_other_spellings_of_deliveries_and_acks_say_the_same() -> None:
+    infos = write_options([SubscriptionInfo(5), SubscriptionInfo(9)])
+    push = Push((PushMessage(3, bytes(16), b"body", options=infos),))
+    for name, data in spellings(push, BlazingCodec().encode(push)).items():
+        (one,) = [frame for frame, _ in Reader().feed(data) if isinstance(frame, Push)]
+        assert [info.number for info in read_options(one.messages[0].options)] == [5, 9], name
+        assert one.messages[0].data == b"body", name
+    ack = Ack((AckMessage(3, bytes(16), 0, 7),))
+    for name, data in spellings(ack, BlazingCodec().encode(ack)).items():
+        (read,) = [frame for frame, _ in Reader().feed(data) if isinstance(frame, Ack)]
+        assert read.messages == ack.messages, name

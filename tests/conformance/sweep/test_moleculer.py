@@ -134,11 +134,23 @@ def test_a_wrong_size_is_the_end() -> None:
             "joining",
             Bend("c1", "out", 10, "spelled", "more members"),
         ),
+        (
+            "unprovoked-end",
+            "dies-of-broken-packets",
+            "chunks",
+            Bend("c1", "out", 4, "spelled", "behind an empty message"),
+        ),
         ("wire-legal", "seq-never-grows", "serve", None),
         ("spreads-its-questions", "always-the-first-node", "spread", None),
         ("hears-what-is-for-it", "deaf-to-ping-for-all", "serve", None),
         ("hears-what-is-for-it", "deaf-to-the-balancer", "balanced", None),
         ("close-ends", "goes-on-connecting", "given-up", None),
+        ("comes-back", "a-pause-is-the-end", "stopped", None),
+        ("streams-wait", "no-back-pressure", "unread", None),
+        ("answer-counts", "one-thread-for-all", "busy", None),
+        ("streams-are-whole", "upload-without-an-end", "called-off", None),
+        ("asks-what-it-does-not-know", "asks-again-and-again", "silence", None),
+        ("asks-what-it-does-not-know", "asks-at-plain-heartbeats", "call", None),
     ],
 )
 def test_a_defect_is_found_by_the_rule_that_it_breaks(

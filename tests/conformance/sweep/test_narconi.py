@@ -204,6 +204,10 @@ def test_what_a_publisher_must_not_be_told(data: bytes) -> None:
          Bend("c1", "out", 2, "spelled", "in fragments")),
         ("unprovoked-end", "ping-drops-metadata", "at-once",
          Bend("c1", "out", 2, "spelled", "pings between")),
+        ("fails-for-a-reason", "answer-in-one-segment", "ask", Bend("c1", "out", 2, "trickle", 0.6)),
+        ("comes-back", "discovery-must-fail", "server-seed", None),
+        ("unprovoked-end", "half-the-patience", "slow-pongs", None),
+        ("wire-legal", "protocol-list", "publish", None),
         ("comes-back", "bad-servers-are-shunned", "cancelled", Bend(EVERY, "out", 1, "bit", 0)),
     ],
 )  # fmt: skip
@@ -222,11 +226,16 @@ def test_a_defect_is_found_by_the_rule_that_it_breaks(
         ({"Host": None}, "a request with 0 headers Host"),
         ({"Sec-WebSocket-Version": "8"}, "an upgrade to version ['8']"),
         ({"Sec-WebSocket-Key": "abc"}, "an upgrade with the key 'abc'"),
+        (
+            {"Sec-WebSocket-Protocol": "consume, publish"},
+            "an upgrade with the sub-protocols ['consume, publish']",
+        ),
     ],
 )
 def test_upgrades_have_what_every_upgrade_has(changed: dict[str, str | None], problem: str) -> None:
-    usual = {"Host": "h", "Sec-WebSocket-Version": "13", "Sec-WebSocket-Key": KEY, **changed}
-    headers = tuple((name, value) for name, value in usual.items() if value is not None)
+    usual = {"Host": "h", "Sec-WebSocket-Version": "13", "Sec-WebSocket-Protocol": "consume"}
+    given = {**usual, "Sec-WebSocket-Key": KEY, **changed}
+    headers = tuple((name, value) for name, value in given.items() if value is not None)
     request = f.WsUpgrade("GET", "/", headers)
     keys: set[str] = set()
     assert legal.problem(request, keys) == problem
