@@ -13,6 +13,7 @@ from conformance.sweep.case import Case
 from conformance.sweep.facts import Handed
 from conformance.sweep.tape import Moment
 from conformance.sweep.told import Heard, bodies_of, joined
+from conformance.sweep.view import Conn
 
 DUE_S = 0.5  #: what a client may take to hand a message over, besides the callbacks in front of it
 WRITE_S = 1.0  #: what it may take to answer, or to tell
@@ -89,9 +90,11 @@ def _is_over(case: Case, begun: Moment, until_s: float) -> bool:
 
 def _stands(case: Case, begun_s: float, until_s: float) -> bool:
     """Whether all connections for deliveries were there all the time."""
-    conns = {one.conn.name: one.conn for one in case.facts.handed}
-    return any(conn.accepted.t <= begun_s for conn in conns.values()) and all(
-        conn.ended is None or not begun_s - WRITE_S <= conn.ended.t <= until_s for conn in conns.values()
+    if "delivering" not in case.shared:
+        case.shared["delivering"] = list({one.conn.name: one.conn for one in case.facts.handed}.values())
+    conns: list[Conn] = case.shared["delivering"]
+    return any(conn.accepted.t <= begun_s for conn in conns) and all(
+        conn.ended is None or not begun_s - WRITE_S <= conn.ended.t <= until_s for conn in conns
     )
 
 
@@ -108,23 +111,21 @@ def surfaces_only_what_came(case: Case) -> Iterator[Violation]:
     """The application gets only what was delivered to the client, as it came, and no more often."""
     if not case.model.redelivers:
         return
-    come = _whole(case)
-    used: set[int] = set()
+    left: dict[bytes, list[Handed]] = defaultdict(list)
+    for one in _whole(case):
+        left[one.key].append(one)
     for heard, key, _ in _surfaced(case):
         body = _body(heard)
-        fits = [
-            number for number, one in enumerate(come)
-            if number not in used and one.key == key and one.at < heard.at and body in (None, one.body)
-        ]  # fmt: skip
+        fits = [one for one in left[key] if one.at < heard.at and body in (None, one.body)]
         if not fits:
             yield f"{heard['position']} was surfaced unasked, again, or changed", heard.at
             return
-        exact = [number for number in fits if _tells(heard, come[number])]
+        exact = [one for one in fits if _tells(heard, one)]
         if not exact:
             meta = heard["meta"]
-            yield f"{heard['position']} was surfaced with {meta}, it has {come[fits[0]].details}", heard.at
+            yield f"{heard['position']} was surfaced with {meta}, it has {fits[0].details}", heard.at
             return
-        used.add(exact[0])
+        left[key].remove(exact[0])
 
 
 def _body(heard: Heard) -> bytes | None:
@@ -145,7 +146,6 @@ def surfaces_all_that_came(case: Case) -> Iterator[Violation]:
     plans, surfaced = _plans(case), _surfaced(case)
     if not case.model.redelivers or not plans or (_filters(case) and (case.hits or not case.is_truthful)):
         return
-    slow_s = max(_sleep_s(plan, ordinal) for plan in plans.values() for ordinal in (1, 2, 3))
     settled: dict[bytes, Moment] = {}
     for order in _orders(case):
         if order.positive:
@@ -153,14 +153,16 @@ def surfaces_all_that_came(case: Case) -> Iterator[Violation]:
     got: dict[bytes, list[Moment]] = defaultdict(list)
     for heard, key, _ in surfaced:
         got[key].append(heard.at)
-    come = _whole(case)
-    for number, one in enumerate(come):
-        until_s = one.at.t + DUE_S + slow_s * (number + 1) + case.slack_s
+    due: Counter[bytes] = Counter()
+    busy_s = 0.0  #: the callbacks for this one and for all that came before
+    for ordinal, one in enumerate(_whole(case), 1):
+        busy_s += max(_sleep_s(plan, ordinal) for plan in plans.values())
+        due[one.key] += 1
+        until_s = one.at.t + DUE_S + busy_s + case.slack_s
         before = settled.get(one.key)
         if (before is not None and before.t <= until_s) or _is_over(case, one.at, until_s):
             continue
-        due = sum(1 for other in come[: number + 1] if other.key == one.key)
-        if sum(1 for at in got[one.key] if at.t <= until_s) < due:
+        if sum(1 for at in got[one.key] if at.t <= until_s) < due[one.key]:
             yield f"{one.key!r} came to the client and was not surfaced", one.at
 
 
@@ -211,19 +213,23 @@ def confirms_by_order(case: Case) -> Iterator[Violation]:
     """A message is confirmed, or given back, only because the application said so, and as often."""
     if not case.model.redelivers:
         return
-    orders, come = _orders(case), _whole(case)
+    orders: dict[tuple[bytes, bool], list[Order]] = defaultdict(list)
+    for order in _orders(case):
+        orders[order.key, order.positive].append(order)
+    come: dict[bytes, list[Moment]] = defaultdict(list)
+    for handed in _whole(case):
+        come[handed.key].append(handed.at)
     said: Counter[tuple[bytes, bool]] = Counter()
     for one in case.facts.answered:
         said[one.key, one.positive] += 1
         fits = [
-            order for order in orders
-            if order.key == one.key and order.positive is one.positive
-            and case.may_precede(order.at, one.at) and order.at_s - EARLY_S - case.slack_s <= one.at.t
+            order for order in orders[one.key, one.positive]
+            if case.may_precede(order.at, one.at) and order.at_s - EARLY_S - case.slack_s <= one.at.t
         ]  # fmt: skip
         again = 0
         if fits and one.positive:
-            again = sum(1 for other in come if other.key == one.key and fits[0].at < other.at < one.at)
-            again += sum(1 for other in come if other.key == one.key and other.at < fits[0].at) - 1
+            again = sum(1 for at in come[one.key] if fits[0].at < at < one.at)
+            again += sum(1 for at in come[one.key] if at < fits[0].at) - 1
         if said[one.key, one.positive] > len(fits) + again:
             word = "confirmed" if one.positive else "given back"
             yield f"{one.key!r} was {word} unasked, or again", one.at
@@ -314,6 +320,21 @@ def ids_differ(case: Case) -> Iterator[Violation]:
     for one in case.facts.written:
         if one.body is not None and one.body in free and seen.setdefault(one.place, one.body) != one.body:
             yield f"{one.body[:20]!r} has the id of {seen[one.place][:20]!r}", one.at
+
+
+@invariant("written-once")
+def written_under_one_id(case: Case) -> Iterator[Violation]:
+    """A message that is written again has the id that it had at first."""
+    if not case.model.repeats:
+        return
+    published = Counter(body for done in case.done("publish", "publish_many") for body in bodies_of(done))
+    first: dict[bytes, Any] = {}
+    for one in case.facts.written:
+        if one.body is None or published[one.body] != 1 or one.body in case.published_besides:
+            continue
+        if first.setdefault(one.body, one.place) != one.place:
+            ids = f"{first[one.body][-1]!r} and {one.place[-1]!r}"
+            yield f"{one.body[:20]!r} was written under two ids, {ids}", one.at
 
 
 @invariant("errors-for-a-reason")

@@ -27,6 +27,7 @@ from conformance.sweep.asides import ASIDES, HURRIED, UNIQUE, hurry, pass_turns
 from conformance.sweep.pace import Pace
 from conformance.sweep.specs import Aside, Change
 from conformance.sweep.tape import Moment, Tape
+from fakebrokers.core.virtual import VirtualLoop
 
 OP_S = 2.0
 PROBE_S = 400.0  #: for the op that has to work again once nothing disturbs it: back-offs are long
@@ -221,6 +222,18 @@ class Stage:
     async def sleep(self, seconds: float) -> None:
         """Let time pass."""
         await self._pace.sleep(seconds)
+
+    async def stand_still(self, seconds: float) -> None:
+        """The client's process stands still; on virtual time the fake's does too. No op may be open."""
+        loop = asyncio.get_running_loop()
+        if isinstance(loop, VirtualLoop):
+            loop.stand_still(seconds)
+            return
+        self.adapter.pause()
+        try:
+            await asyncio.sleep(seconds)
+        finally:
+            self.adapter.resume()
 
     def mark(self, phase: str) -> Moment:
         """A new phase begins: ops from here on belong to it."""

@@ -39,6 +39,10 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         """Virtual seconds."""
         return self._jumping.elapsed
 
+    def stand_still(self, seconds: float) -> None:
+        """Time passes and nothing is done meanwhile, as where a process is stopped and goes on later."""
+        self._jumping.elapsed += seconds
+
 
 def run(work: Coroutine[Any, Any, T]) -> T:
     """`asyncio.run` on virtual time."""

@@ -6,12 +6,14 @@ from scenarios.pzq.sweep.consuming import (
     expiring,
     failing,
     filtered,
+    flood,
     given_back,
+    in_time,
     several,
     slow,
     unsubscribed,
 )
-from scenarios.pzq.sweep.lives import ask, both, closing, outage, rounds, two_sessions
+from scenarios.pzq.sweep.lives import ask, both, closing, outage, rounds, stood_still, two_sessions
 from scenarios.pzq.sweep.producing import bodies, bulk, cancelled, ids, refused, unwaited, waited
 from scenarios.pzq.sweep.walking import WALKS
 
@@ -28,13 +30,16 @@ __all__ = [
     "expiring",
     "failing",
     "filtered",
+    "flood",
     "given_back",
     "ids",
+    "in_time",
     "outage",
     "refused",
     "rounds",
     "several",
     "slow",
+    "stood_still",
     "two_sessions",
     "unsubscribed",
     "unwaited",

@@ -5,6 +5,9 @@ from __future__ import annotations
 from conformance.sweep.bases import Stage, base, text
 from scenarios.pzq.sweep._shared import ACKING, EVENTS, PROBE, PUBLISH, put, subscribed, watched
 
+SLOW = {"ack_timeout": 30_000_000}
+STILL_S = 10.0
+
 
 @base(role="monitor")
 async def ask(stage: Stage) -> None:
@@ -89,4 +92,21 @@ async def rounds(stage: Stage) -> None:
         await stage.op("publish", body=text(f"a{number}"), **PUBLISH)
         await stage.op("pzq.monitor")
         await stage.op("stats")
+    await stage.finale("publish", **PROBE)
+
+
+@base(role="publisher", bends=False, server=SLOW)
+async def stood_still(stage: Stage) -> None:
+    """The process stands still for a while, twice; behind that everything is as before."""
+    await stage.connect()
+    await subscribed(stage, ACKING)
+    for number in range(2):
+        await stage.op("publish", body=text(f"a{number}"), **PUBLISH)
+        await stage.sleep(1)
+        await stage.stand_still(STILL_S)
+        put(stage, f"m{number}")
+        await stage.sleep(1)
+    await stage.op("publish", body=text("b"), **PUBLISH)
+    await stage.op("pzq.monitor")
+    await watched(stage, "last")
     await stage.finale("publish", **PROBE)

@@ -8,6 +8,8 @@ from conformance.sweep.bases import Base, Stage, base, text
 from fakebrokers.faults import latency, silent
 from scenarios.rabbitmq_stream.sweep._shared import ASK, EVENTS, PROBE, PUBLISH, put, watched
 
+STILL_S = 10.0
+
 
 @base(role="publisher", handshake=True)
 async def plain(stage: Stage) -> None:
@@ -307,4 +309,24 @@ async def wrong_clock(stage: Stage) -> None:
         await stage.op("set_clock", offset_ms=offset_ms)
         await call
         await stage.sleep(20)
+    await stage.finale("publish", **PROBE)
+
+
+@base(role="publisher", bends=False)
+async def stood_still(stage: Stage) -> None:
+    """The process stands still for a while, twice; behind that everything is as before."""
+    stage.broker.create_stream("S")
+    await stage.connect()
+    options = {"offset": {"type": "first"}, "credit": 2}
+    await stage.op("subscribe", sub="c1", target="S", options=options, on_message=EVENTS)
+    for number in range(2):
+        await stage.op("publish", body=text(f"a{number}"), **PUBLISH)
+        await stage.sleep(1)
+        await stage.stand_still(STILL_S)
+        put(stage, f"m{number}")
+        await stage.sleep(1)
+        await stage.op("publish", body=text(f"b{number}"), **PUBLISH)
+        await stage.op("publish", body=text(f"c{number}"), target="S", name="p", wait=True)
+        await stage.op("rmqs.query_sequence", **ASK)
+    await watched(stage, "m2")
     await stage.finale("publish", **PROBE)
