@@ -4,6 +4,7 @@ from scenarios.rabbitmq_stream.sweep.asking import ask, cancelled, large_answers
 from scenarios.rabbitmq_stream.sweep.consuming import (
     both,
     consume,
+    foreign_batches,
     lazy,
     positions,
     several,
@@ -62,6 +63,7 @@ __all__ = [
     "consume",
     "crowd",
     "elsewhere",
+    "foreign_batches",
     "given_up",
     "in_the_turn",
     "large_answers",

@@ -17,6 +17,7 @@ from scenarios.rabbitmq_stream.sweep._shared import (
     watched,
 )
 
+UNKNOWN_COMPRESSIONS = (5, 6, 7)  #: three bits, of which 0 to 4 have a meaning
 FAR_MS = 1_900_000_000_000  #: behind all that is in the stream
 
 
@@ -45,6 +46,23 @@ async def consume(stage: Stage) -> None:
     later = {"offset": {"type": "offset", "value": 5}, "credit": 10}
     await stage.op("subscribe", sub="c2", target="S", options=later, on_message=EVENTS)
     await stage.sleep(1)
+    await stage.finale("rmqs.query_sequence", **ASK)
+
+
+@base(role="consumer", bends=False)
+async def foreign_batches(stage: Stage) -> None:
+    """Batches in compressions that nobody knows, between messages that everybody can read."""
+    stage.broker.create_stream("S")
+    await stage.connect()
+    options = {"offset": {"type": "first"}, "credit": 3}
+    await stage.op("subscribe", sub="c1", target="S", options=options, on_message=EVENTS)
+    for number, code in enumerate(UNKNOWN_COMPRESSIONS):
+        batch = bytearray(batch_entry([record(stage, f"b{number}{i}") for i in range(2)], Compression.NONE))
+        batch[0] |= code << 4
+        put_entries(stage, bytes(batch), 1, 2)
+        put(stage, f"m{number}")
+        await stage.sleep(0.2)
+    await watched(stage, "last")
     await stage.finale("rmqs.query_sequence", **ASK)
 
 

@@ -18,6 +18,7 @@ FOUND = [
     ("answer-counts", "one-confirm-per-frame", "publish", None),
     ("answer-value", "offsets-are-floats", "large-answers", None),
     ("answers-questions", "consumer-update-id-made-up", "single-active", None),
+    ("asks-once-it-can", "writes-into-the-void", "both", Bend("c2", "out", 11, "rst")),
     ("asks-what-was-ordered", "timestamp-in-seconds", "positions", None),
     ("beats", "beats-by-its-own-value", "beats-2-60-idle", None),
     ("close-ends", "surfaces-after-close", "closing", None),
@@ -26,6 +27,7 @@ FOUND = [
     ("credit-leak", "credit-never-returned", "both", None),
     ("damage-is-told", "crc-mismatch-in-silence", "consume",
      Bend("c1", "out", 10, "field", [["chunk", "crc"], 0])),
+    ("delivers-what-came", "unknown-compression-is-none", "foreign-batches", None),
     ("delivers-what-came", "whole-first-chunk", "positions", None),
     ("failed-yet-stored", "late-confirm-means-refused", "beats-61-59-busy", None),
     ("fails-fast", "loss-unnoticed", "plain", None),
@@ -48,6 +50,8 @@ FOUND = [
     ("one-loss-event", "loss-unnoticed", "plain", None),
     ("one-subscription-each", "subscribes-twice", "both", None),
     ("op-ends", "loss-leaves-requests-open", "in-the-turn", None),
+    ("pauses-between-attempts", "refused-subscribe-repeated-at-once", "several",
+     Bend("c1", "out", 1, "stays-refused", ["SubscribeResponse", 1, "contradict", ["instead", 6]])),
     ("pending-is-true", "timed-out-requests-stay", "ask", Bend("c1", "out", 9, "lost")),
     ("refusal-ends", "handshake-codes-unread", "publish",
      Bend("c1", "out", 1, "contradict", ["instead", None])),
@@ -87,7 +91,6 @@ WITHOUT = {
     "knows-who-is-there": ELSEWHERE,
     "surfaces-what-came": ELSEWHERE,
     "tells-its-deadline": ELSEWHERE,
-    "asks-once-it-can": "a client made for it; tests/conformance/sweep/test_lasting.py",
     "tells-what-it-offers": ELSEWHERE,
     "sends-what-it-was-given": ELSEWHERE,
     "streams-are-whole": ELSEWHERE,
@@ -107,12 +110,13 @@ WITHOUT = {
     "lives": "a client in this process that dies takes the run along",
     "no-delivery-behind-the-end": "needs a place of its own",
     "one-outcome": "needs a place of its own",
-    "pauses-between-attempts": "needs a place of its own",
     "refused-needs-answer": "needs a place of its own",
 }
 
 
-@pytest.mark.parametrize(("invariant", "mutant", "base", "bend"), FOUND, ids=[row[0] for row in FOUND])
+@pytest.mark.parametrize(
+    ("invariant", "mutant", "base", "bend"), FOUND, ids=[f"{row[0]}, {row[2]}" for row in FOUND]
+)
 def test_a_defect_violates_it_and_the_correct_client_does_not(
     invariant: str, mutant: str, base: str, bend: Bend | None
 ) -> None:

@@ -13,7 +13,6 @@ from conformance.sweep.specs import Aside, Bend, Spec
 PROOFS = load()
 LACKING_INVARIANTS = [
     "adapter-protocol",
-    "asks-once-it-can",
     "credit-overrun",
     "fails-fast",
     "greets-on-every-connection",
@@ -24,7 +23,6 @@ LACKING_INVARIANTS = [
     "no-delivery-behind-the-end",
     "one-outcome",
     "one-subscription-each",
-    "pauses-between-attempts",
     "surfaced-in-order",
 ]
 LACKING_ACTS = ["aside-cancel", "entry", "glue", "join", "last"]
