@@ -13,7 +13,16 @@ from scenarios.pzq.sweep.consuming import (
     slow,
     unsubscribed,
 )
-from scenarios.pzq.sweep.lives import ask, both, closing, outage, rounds, stood_still, two_sessions
+from scenarios.pzq.sweep.lives import (
+    ask,
+    both,
+    closing,
+    outage,
+    rounds,
+    stood_still,
+    turned_away,
+    two_sessions,
+)
 from scenarios.pzq.sweep.producing import bodies, bulk, cancelled, ids, refused, unwaited, waited
 from scenarios.pzq.sweep.walking import WALKS
 
@@ -40,6 +49,7 @@ __all__ = [
     "several",
     "slow",
     "stood_still",
+    "turned_away",
     "two_sessions",
     "unsubscribed",
     "unwaited",

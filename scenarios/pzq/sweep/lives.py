@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from conformance.sweep.bases import Stage, base, text
+from fakebrokers.faults import rst
 from scenarios.pzq.sweep._shared import ACKING, EVENTS, PROBE, PUBLISH, put, subscribed, watched
 
 SLOW = {"ack_timeout": 30_000_000}
@@ -108,5 +109,21 @@ async def stood_still(stage: Stage) -> None:
         await stage.sleep(1)
     await stage.op("publish", body=text("b"), **PUBLISH)
     await stage.op("pzq.monitor")
+    await watched(stage, "last")
+    await stage.finale("publish", **PROBE)
+
+
+@base(role="publisher", bends=False)
+async def turned_away(stage: Stage) -> None:
+    """The broker ends every connection as soon as it is there, for a while; then it lets them be."""
+    await stage.connect()
+    await subscribed(stage, ACKING)
+    await stage.op("publish", body=text("a"), **PUBLISH)
+    stage.broker.faults.add(rst(on="accept"))
+    stage.kill("rst")
+    call = stage.begin("publish", 20.0, body=text("b"), **PUBLISH)
+    await stage.sleep(3)
+    stage.calm()
+    await stage.ended([call])
     await watched(stage, "last")
     await stage.finale("publish", **PROBE)

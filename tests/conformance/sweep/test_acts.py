@@ -162,7 +162,7 @@ def test_confirms_that_come_in_one_frame_are_as_many(plain: Case) -> None:
 def test_every_act_has_a_place_in_a_base_of_ten_lines(plain: Case) -> None:
     used = {item.spec.bends[0].act for item in singles(plain)}
     assert set(ACTS) - used == {
-        *("payload", "part", "spelled", "last"),
+        *("payload", "part", "torn", "spelled", "last"),
     }, "those need deliveries, several parts, other ways to write a frame, and a last word inside one"
 
 
