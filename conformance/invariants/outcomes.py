@@ -149,11 +149,14 @@ def acked_not_stored(case: Case) -> Iterator[Violation]:
     # a confirm that was lost or came twice makes those behind it count for other messages
     moved = case.touched if case.model.answers_in_order else frozenset()
     on = {one.place: one.conn.name for one in case.facts.written} if moved else {}
+    as_given = {target: {body for _, body in rows} for target, rows in case.stored.items()}
     for told in case.told:
         target = told.done.args["target"]
         if on.get(told.place or ()) in moved:
             continue
         if told.word != "acked" or told.body is None or target not in case.stored:
+            continue
+        if told.body in as_given[target]:
             continue
         if not any(told.body in body for _, body in case.stored[target]):  # a format may be around it
             yield f"{told}, and it is not stored", told.at

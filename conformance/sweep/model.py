@@ -275,8 +275,8 @@ class Model(ABC):
         """Where the messages begin in the bytes of a frame that carries some; None if it carries none."""
         return None
 
-    def borders(self, data: Any) -> Sequence[int]:
-        """Where the parts of a message begin but for the first, in bytes on the way; empty if it has none."""
+    def borders(self, frame: Frame, data: Any) -> Sequence[int]:
+        """Where the parts of a message, or the messages in a frame, begin but for the first; bytes."""
         return ()
 
     def pieces(self, data: Any, points: Iterable[int]) -> list[Any]:

@@ -86,9 +86,9 @@ def change_part(passage: Passage, param: Any, model: Model) -> None:
 
 def tears(place: Place, model: Model) -> Iterable[Param]:
     """At the borders of the parts of a message, and a little behind them."""
-    if place.direction != "out" or place.ordinal > 2:
+    if place.direction != "out" or place.ordinal > 2 or not isinstance(place.data, tuple):
         return
-    for number, point in enumerate(model.borders(place.data)[:FEW_PARTS], 1):
+    for number, point in enumerate(model.borders(place.frame, place.data)[:FEW_PARTS], 1):
         yield f"behind {number}", [point]
         yield f"in {number + 1}", [point + 1]
 

@@ -124,7 +124,7 @@ class PzqModel(Model):
             return ProduceAck(frame.id)
         return None
 
-    def borders(self, data: Any) -> Sequence[int]:
+    def borders(self, frame: Frame, data: Any) -> Sequence[int]:
         return borders(data) if isinstance(data, tuple) else ()
 
     def pieces(self, data: Any, points: Iterable[int]) -> list[Any]:

@@ -16,6 +16,7 @@ from scenarios.rabbitmq_stream.sweep.lives import (
     LATE_ENDS,
     RAISING,
     brisk,
+    challenged,
     closing,
     elsewhere,
     in_the_turn,
@@ -43,6 +44,7 @@ from scenarios.rabbitmq_stream.sweep.publishing import (
     publish_named,
     refused,
     stalled,
+    windows,
     wraps,
 )
 from scenarios.rabbitmq_stream.sweep.walking import WALKS
@@ -59,6 +61,7 @@ __all__ = [
     "brisk",
     "bulk",
     "cancelled",
+    "challenged",
     "closing",
     "consume",
     "crowd",
@@ -88,6 +91,7 @@ __all__ = [
     "stood_still",
     "turned_away",
     "two_sessions",
+    "windows",
     "wraps",
     "wrong_clock",
 ]

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 
 from conformance.sweep.bases import Base, Stage, base, text
-from fakebrokers.faults import latency, silent
+from fakebrokers.faults import latency, reply, silent
+from fakebrokers.rabbitmq_stream.codes import Code
 from scenarios.rabbitmq_stream.sweep._shared import ASK, EVENTS, PROBE, PUBLISH, put, watched
 
 STILL_S = 10.0
@@ -72,6 +73,19 @@ async def turned_away(stage: Stage) -> None:
         await stage.op("rmqs.query_sequence", **ASK)
     stage.notes.pop("reconnects")
     await stage.connect()
+    await stage.finale("publish", **PROBE)
+
+
+@base(role="publisher", bends=False)
+async def challenged(stage: Stage) -> None:
+    """A server that asks for another round of the login, on every connection."""
+    stage.broker.create_stream("S")
+    challenge = {"challenge": b"prove"}
+    stage.broker.faults.add(reply(Code.SASL_CHALLENGE, fields=challenge, kind="SaslAuthenticate", nth=1))
+    await stage.connect()
+    await stage.op("publish", body=text("a"), **PUBLISH)
+    stage.kill()
+    await stage.op("publish", 8.0, body=text("b"), **PUBLISH)
     await stage.finale("publish", **PROBE)
 
 
