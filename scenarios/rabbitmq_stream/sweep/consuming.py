@@ -67,6 +67,20 @@ async def foreign_batches(stage: Stage) -> None:
     await stage.finale("rmqs.query_sequence", **ASK)
 
 
+@base(role="consumer", bends=False)
+async def large_chunks(stage: Stage) -> None:
+    """Chunks above the frame maximum, which binds the client only (document, Deliver)."""
+    stage.broker.create_stream("S")
+    await stage.connect(frame_max=4096)
+    options = {"offset": {"type": "first"}, "credit": 3}
+    await stage.op("subscribe", sub="c1", target="S", options=options, on_message=EVENTS)
+    for number, count in enumerate((3, 5, 40)):
+        put(stage, *[f"{number}-{i}-".ljust(1000, "x") for i in range(count)])
+        await stage.sleep(0.2)
+    await watched(stage, "last")
+    await stage.finale("rmqs.query_sequence", **ASK)
+
+
 @base(role="consumer")
 async def positions(stage: Stage) -> None:
     """Every way to say where to begin; subscriptions that end before a message came."""

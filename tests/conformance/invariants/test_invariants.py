@@ -67,6 +67,7 @@ FOUND = [
     ("state-agrees", "closed-sockets-stay", "plain", None),
     ("stored-twice", "resends-at-once", "stalled", None),
     ("stores-by-order", "offset-stored-at-the-end", "consume", None),
+    ("unprovoked-end", "frame-max-binds-the-server", "large-chunks", None),
     ("unprovoked-end", "close-without-goodbye", "two-sessions", None),
     ("untouched-works", "correlation-id-never-wraps", "wraps", None),
     ("wire-legal", "length-in-characters", "names", None),

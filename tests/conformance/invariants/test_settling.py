@@ -18,6 +18,12 @@ FOUND = [
     ("damage-is-told", "failures-are-hidden", "failing", None),
     ("delivers-what-came", "callback-error-ends-the-consumer", "failing", None),
     ("delivers-what-came", "expires-early", "in-time", None),
+    (
+        "delivers-what-came",
+        "wrapping-times",
+        "in-time",
+        Bend("c2", "out", 1, "field", [["timeout"], 18446744073709551615]),
+    ),
     ("delivers-what-came", "thousand-at-once", "flood", None),
     ("errors-for-a-reason", "slow-is-lost", "outage", None),
     ("ids-differ", "ids-come-round", "two-sessions", None),
@@ -31,7 +37,7 @@ WITHOUT = {"surfaced-in-order": "no mutant changes the order of deliveries"}
 
 
 @pytest.mark.parametrize(
-    ("invariant", "mutant", "base", "bend"), FOUND, ids=[f"{row[0]}, {row[2]}" for row in FOUND]
+    ("invariant", "mutant", "base", "bend"), FOUND, ids=[f"{row[0]}, {row[1]}" for row in FOUND]
 )
 def test_a_defect_violates_it_and_the_correct_client_does_not(
     invariant: str, mutant: str, base: str, bend: Bend | None
