@@ -52,9 +52,9 @@ How a protocol joins: a package ``scenarios/<protocol>/sweep`` with two modules 
     several), ``oversized`` (some arguments cannot be sent, on purpose), ``counts`` (a counter was set),
     ``raises`` (callbacks fail), ``forgets`` (the broker loses what it has), ``abandons`` (an attempt to
     connect is given up), ``silent`` (who has to answer falls silent), ``unreachable`` (the broker took
-    nobody in for a while), ``fits`` (numbers of ops, and whether their messages fit the
-    limits). A base with the phase ``rounds`` asks for ``stats`` in each round, and what they show must not
-    grow.
+    nobody in for a while), ``lies`` (the broker says what it does not do), ``fits`` (numbers of ops,
+    and whether their messages fit the limits). A base with the phase ``rounds`` asks for ``stats`` in each
+    round, and what they show must not grow.
 
 How to write a walk: `walks.walks` makes bases of steps, functions over a `walks.Walk`, each with a weight.
 Keep bodies unique, and one subscription of a target at a time: what cannot be told apart is not judged.

@@ -63,6 +63,7 @@ FOUND = [
     ("pending-is-true", "timed-out-requests-stay", "ask", Bend("c1", "out", 9, "lost")),
     ("refusal-ends", "handshake-codes-unread", "publish",
      Bend("c1", "out", 1, "contradict", ["instead", None])),
+    ("refused-needs-answer", "credit-response-ends-a-request", "chattering-walk-0", None),
     ("silence-noticed", "silence-unnoticed", "beats-2-2-deaf", None),
     ("state-agrees", "closed-sockets-stay", "plain", None),
     ("stored-twice", "resends-at-once", "stalled", None),
@@ -119,7 +120,6 @@ WITHOUT = {
     "lives": "a client in this process that dies takes the run along",
     "no-delivery-behind-the-end": "needs a place of its own",
     "one-outcome": "needs a place of its own",
-    "refused-needs-answer": "needs a place of its own",
 }
 
 
