@@ -4,10 +4,17 @@ from __future__ import annotations
 
 from conformance.sweep.bases import Stage, base, text
 from fakebrokers.faults import rst
+from fakebrokers.pzq.faults import garbled_monitor
 from scenarios.pzq.sweep._shared import ACKING, EVENTS, PROBE, PUBLISH, put, subscribed, watched
 
 SLOW = {"ack_timeout": 30_000_000}
 STILL_S = 10.0
+ODD_LINES = (
+    "messages: 1\nsyncs: 2\n",
+    "messages: 1\nsyncs: 2",
+    "messages:1\nload : 1.5\n\nversion: v1: rc: 2\nfree text",
+    "uptime: 3 days\nmessages: 0012\nnew_key: \n: 7",
+)
 
 
 @base(role="monitor")
@@ -17,6 +24,18 @@ async def ask(stage: Stage) -> None:
     await stage.connect()
     await stage.op("pzq.monitor")
     await stage.ended([stage.begin("pzq.monitor") for _ in range(3)])
+    await stage.finale("pzq.monitor")
+
+
+@base(role="monitor", bends=False)
+async def odd_counters(stage: Stage) -> None:
+    """A monitor that tells other things than counters, in lines of other shapes."""
+    stage.notes["lies"] = True
+    await stage.connect()
+    for lines in ODD_LINES:
+        name = stage.broker.faults.add(garbled_monitor(lines))
+        await stage.op("pzq.monitor")
+        stage.broker.faults.remove(name)
     await stage.finale("pzq.monitor")
 
 

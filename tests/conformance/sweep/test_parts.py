@@ -82,3 +82,16 @@ def test_a_message_is_torn_at_the_borders_of_its_parts_and_behind_them() -> None
     place = next(place for place in places(case) if place.direction == "out")
     assert [len(part) for part in place.data] == [16, 1, 0]
     assert [param for _, param in ACTS["torn"].params(place, case.model)] == [[18], [19], [21], [22]]
+
+
+@pytest.mark.parametrize(
+    "mutant",
+    ["colon-and-blank", "values-are-numbers", "last-line-is-empty", "known-keys-only", "lines-all-count"],
+)
+def test_what_a_client_makes_of_odd_lines(mutant: str) -> None:
+    spec = Spec("pzq", "odd-counters")
+    assert {finding.name for finding in judge(runner("pzq", mutant)(spec))} & {
+        "answer-value",
+        "answer-counts",
+    }
+    assert judge(runner("pzq")(spec)) == []
