@@ -193,6 +193,8 @@ def written_once(case: Case) -> Iterator[Violation]:
         first = seen.setdefault(key, one)
         words = [word for word in settled.get(one.place, ()) if first.at < word.at]
         has_answer = any(word.at.t < one.at.t - SLACK_S - case.slack_s for word in words)
+        if case.model.unseen_connections and one.at.t < one.conn.accepted.t + SLACK_S + case.slack_s:
+            has_answer = False  # it has waited in the transport, for nobody knows how long
         if first is not one and (has_answer or not case.model.repeats):
             yield May("repeats", f"{one.body[:20]!r} was written again"), one.at
 
@@ -219,7 +221,7 @@ def _has_ended(case: Case, written: Written, told: Told) -> bool:
     assert told.at is not None
     conn = written.conn
     ends = (conn.ended, conn.goodbye, conn.garbage, conn.parting, conn.deaf)
-    if any(end is not None and end < told.at for end in ends):
+    if any(end is not None and end < told.at for end in ends) or conn.is_ended_with(told.at):
         return True
     target = told.done.args["target"]
     if any(one.conn is conn and one.target == target and one.at < told.at for one in case.facts.dropped):
