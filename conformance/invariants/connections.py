@@ -135,7 +135,7 @@ def _has_reason(case: Case, conn: Conn, ended: Moment) -> bool:
         or bool(conn.goodbye or conn.garbage or conn.turned_away or conn.parting)
         or conn.unwanted is not None
         or _needs_it_no_more(case, conn, ended)
-        or _was_quiet(case, conn, ended)
+        or was_quiet(case, conn, ended)
     )
 
 
@@ -150,7 +150,7 @@ def _needs_it_no_more(case: Case, conn: Conn, ended: Moment) -> bool:
     return _was_cancelled(case, conn) or (case.model.answers_in_order and _an_op_ended(case, ended))
 
 
-def _was_quiet(case: Case, conn: Conn, ended: Moment) -> bool:
+def was_quiet(case: Case, conn: Conn, ended: Moment) -> bool:
     """Whether nothing came from the server for so long that the client may give it up."""
     quiet_s = _quiet_s(conn, ended)
     if _waits_for_a_rest(conn, ended, quiet_s):

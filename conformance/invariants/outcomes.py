@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterator
 
+from conformance.invariants.connections import was_quiet
 from conformance.invariants.registry import May, Violation, invariant
 from conformance.sweep.case import Case
 from conformance.sweep.facts import Settled, Written
@@ -221,8 +222,10 @@ def _has_ended(case: Case, written: Written, told: Told) -> bool:
     assert told.at is not None
     conn = written.conn
     ends = (conn.ended, conn.goodbye, conn.garbage, conn.parting, conn.deaf)
-    if any(end is not None and end < told.at for end in ends) or conn.is_ended_with(told.at):
+    if any(end is not None and end < told.at for end in ends):
         return True
+    if conn.ended is not None and conn.is_ended_with(told.at) and was_quiet(case, conn, conn.ended):
+        return True  # which of the two comes first within the step is its own affair
     target = told.done.args["target"]
     if any(one.conn is conn and one.target == target and one.at < told.at for one in case.facts.dropped):
         return True

@@ -329,8 +329,6 @@ def _stood(question: Question, done: Done) -> bool:
     """Whether a question's connection was sound until its op ended."""
     conn = question.conn
     marks = (conn.ended, conn.goodbye, conn.garbage, conn.parting, conn.deaf)
-    if done.ended is not None and conn.is_ended_with(done.ended):
-        return False
     return all(mark is None or (done.ended is not None and mark > done.ended) for mark in marks)
 
 
