@@ -16,6 +16,7 @@ from conformance.invariants import (
     requests,
     settling,
     streams,
+    waiting,
     wire,
 )
 from conformance.invariants.registry import (
@@ -49,5 +50,6 @@ __all__ = [
     "requests",
     "settling",
     "streams",
+    "waiting",
     "wire",
 ]

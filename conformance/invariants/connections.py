@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from conformance.invariants.registry import May, Violation, invariant
 from conformance.sweep.case import Case
 from conformance.sweep.tape import Moment
-from conformance.sweep.view import Conn
+from conformance.sweep.view import Conn, Seen
 from fakebrokers.core.frames import Malformed, Role, kind_of
 
 SLACK_S = 0.01
@@ -22,6 +23,7 @@ REST_S = 2.0  #: for the next bytes of a frame that has begun
 UNSEEN_S = 0.5  #: the same for transports that connect by themselves: they make short pauses
 GREETED_S = 1.5
 STOOD_S = 0.3  #: a connection that ends sooner has come for nothing
+SIGNS = 6  #: of life within a second that nobody has agreed to
 STORM = 9  #: connections within a second that no back-off makes
 PARTING_ROLES = (Role.CLOSE, Role.HEARTBEAT, Role.MALFORMED, Role.HANDSHAKE)
 QUIET_ROLES = (Role.HANDSHAKE, Role.HEARTBEAT, Role.CLOSE, Role.MALFORMED)
@@ -133,7 +135,7 @@ def _has_reason(case: Case, conn: Conn, ended: Moment) -> bool:
         or bool(conn.goodbye or conn.garbage or conn.turned_away or conn.parting)
         or conn.unwanted is not None
         or _needs_it_no_more(case, conn, ended)
-        or _was_quiet(case, conn, ended)
+        or was_quiet(case, conn, ended)
     )
 
 
@@ -148,7 +150,7 @@ def _needs_it_no_more(case: Case, conn: Conn, ended: Moment) -> bool:
     return _was_cancelled(case, conn) or (case.model.answers_in_order and _an_op_ended(case, ended))
 
 
-def _was_quiet(case: Case, conn: Conn, ended: Moment) -> bool:
+def was_quiet(case: Case, conn: Conn, ended: Moment) -> bool:
     """Whether nothing came from the server for so long that the client may give it up."""
     quiet_s = _quiet_s(conn, ended)
     if _waits_for_a_rest(conn, ended, quiet_s):
@@ -296,6 +298,23 @@ def beats(case: Case) -> Iterator[Violation]:
                 yield May("beats_late", text) if is_late else text, conn.ready
                 break
             last = moment
+
+
+@invariant("no-storm")
+def signs_have_pauses(case: Case) -> Iterator[Violation]:
+    """Signs of life that nobody asked for have pauses in between."""
+    for conn in case.conns.values():
+        asked = [seen.at.t for seen in conn.of("out") if _is_sign(seen, "out")]
+        given = [seen.at.t for seen in conn.of("in") if _is_sign(seen, "in")]
+        for first, last in zip(given, given[SIGNS:], strict=False):
+            answers = bisect_right(asked, last) - bisect_left(asked, first - 1.0)
+            if last - first < 1.0 and answers == 0:
+                yield f"{conn.name}: {SIGNS + 1} signs of life in {last - first:.2f} s", conn.ready
+                break
+
+
+def _is_sign(seen: Seen, direction: str) -> bool:
+    return type(seen.frame).spec.role_in(direction) is Role.HEARTBEAT
 
 
 @invariant("silence-noticed")

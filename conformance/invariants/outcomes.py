@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterator
 
+from conformance.invariants.connections import was_quiet
 from conformance.invariants.registry import May, Violation, invariant
 from conformance.sweep.case import Case
 from conformance.sweep.facts import Settled, Written
@@ -208,6 +209,8 @@ def written_once(case: Case) -> Iterator[Violation]:
         first = seen.setdefault(key, one)
         words = [word for word in settled.get(one.place, ()) if first.at < word.at]
         has_answer = any(word.at.t < one.at.t - SLACK_S - case.slack_s for word in words)
+        if case.model.unseen_connections and one.at.t < one.conn.accepted.t + SLACK_S + case.slack_s:
+            has_answer = False  # it has waited in the transport, for nobody knows how long
         if first is not one and (has_answer or not case.model.repeats):
             yield May("repeats", f"{one.body[:20]!r} was written again"), one.at
 
@@ -236,6 +239,8 @@ def _has_ended(case: Case, written: Written, told: Told) -> bool:
     ends = (conn.ended, conn.goodbye, conn.garbage, conn.parting, conn.deaf)
     if any(end is not None and end < told.at for end in ends):
         return True
+    if conn.ended is not None and conn.is_ended_with(told.at) and was_quiet(case, conn, conn.ended):
+        return True  # which of the two comes first within the step is its own affair
     target = told.done.args["target"]
     if any(one.conn is conn and one.target == target and one.at < told.at for one in case.facts.dropped):
         return True

@@ -17,7 +17,6 @@ from fakebrokers.core.frames import Malformed, Role
 
 SLACK_S = 0.005
 AT_ONCE_S = 0.3
-ASKS_S = 1.0  #: what a client may take to ask once there is a connection
 LOCAL = ("invalid", "internal", "protocol", "timeout")  #: ways to fail without the server
 
 
@@ -317,7 +316,7 @@ def no_connection_for_a_reason(case: Case) -> Iterator[Violation]:
         standing = sum(conn.stands(done.begun) for conn in case.conns.values())
         if standing < case.notes.get("sessions", 1):
             continue  # whose connection it is that stands, nobody can tell
-        if _sound(case, done.begun, done.ended):
+        if sound(case, done.begun, done.ended):
             yield f"{done.op} failed: {result}, and all connections stand", done.begun, done.ended
 
 
@@ -338,7 +337,7 @@ def protocol_errors_for_a_reason(case: Case) -> Iterator[Violation]:
         yield f"{done.op} ended {done.result}, and all that came can be read", questions[0].asked, done.ended
 
 
-def _sound(case: Case, begun: Moment, ended: Moment) -> bool:
+def sound(case: Case, begun: Moment, ended: Moment) -> bool:
     """Whether each connection that there was stands all the time, or was replaced before."""
     conns = [conn for conn in case.conns.values() if conn.accepted < ended]
     serving = [conn for conn in conns if conn.serves(begun) and conn.serves(ended)]
@@ -349,21 +348,6 @@ def _sound(case: Case, begun: Moment, ended: Moment) -> bool:
     if len(serving) < case.notes.get("sessions", 1):
         return False  # it may be another session's connection that stands
     return since is not None and all(conn.ended is not None and conn.ended < since for conn in gone)
-
-
-@invariant("asks-once-it-can")
-def asks_once_it_can(case: Case) -> Iterator[Violation]:
-    """An op that waits for a connection asks its question once there is one."""
-    if case.model.answers_move:
-        return  # it may wait for somebody else
-    for done, _, questions in asked_by_ops(case):
-        result = done.result
-        if result is None or result.word not in ("timeout", "hang") or questions or done.ended is None:
-            continue
-        late = Moment(done.ended.row, 0, done.ended.t)
-        early = next((m for m, row in case.moments() if row.t > done.ended.t - ASKS_S), None)
-        if early is not None and early > done.begun and _sound(case, early, late):
-            yield f"{done.op} was not asked, and there was a connection", early, done.ended
 
 
 def _stood(question: Question, done: Done) -> bool:

@@ -13,6 +13,8 @@ from conformance.sweep.case import Case
 from conformance.sweep.facts import Handed
 from conformance.sweep.tape import Moment
 from conformance.sweep.told import Heard, bodies_of, joined
+from conformance.sweep.view import Conn
+from fakebrokers.server import WALL_ON_VIRTUAL_TIME
 
 DUE_S = 0.5  #: what a client may take to hand a message over, besides the callbacks in front of it
 WRITE_S = 1.0  #: what it may take to answer, or to tell
@@ -98,9 +100,11 @@ def _is_over(case: Case, begun: Moment, until_s: float) -> bool:
 
 def _stands(case: Case, begun_s: float, until_s: float) -> bool:
     """Whether all connections for deliveries were there all the time."""
-    conns = {one.conn.name: one.conn for one in case.facts.handed}
-    return any(conn.accepted.t <= begun_s for conn in conns.values()) and all(
-        conn.ended is None or not begun_s - WRITE_S <= conn.ended.t <= until_s for conn in conns.values()
+    if "delivering" not in case.shared:
+        case.shared["delivering"] = list({one.conn.name: one.conn for one in case.facts.handed}.values())
+    conns: list[Conn] = case.shared["delivering"]
+    return any(conn.accepted.t <= begun_s for conn in conns) and all(
+        conn.ended is None or not begun_s - WRITE_S <= conn.ended.t <= until_s for conn in conns
     )
 
 
@@ -117,12 +121,12 @@ def surfaces_only_what_came(case: Case) -> Iterator[Violation]:
     """The application gets only what was delivered to the client, as it came, and no more often."""
     if not case.model.redelivers:
         return
-    come: dict[bytes, list[Handed]] = defaultdict(list)  #: what was not surfaced yet, by key
+    left: dict[bytes, list[Handed]] = defaultdict(list)
     for one in _whole(case):
-        come[one.key].append(one)
+        left[one.key].append(one)
     for heard, key, _ in _surfaced(case):
         body = _body(heard)
-        fits = [one for one in come[key] if one.at < heard.at and body in (None, one.body)]
+        fits = [one for one in left[key] if one.at < heard.at and body in (None, one.body)]
         if not fits:
             yield f"{heard['position']} was surfaced unasked, again, or changed", heard.at
             return
@@ -131,7 +135,7 @@ def surfaces_only_what_came(case: Case) -> Iterator[Violation]:
             meta = heard["meta"]
             yield f"{heard['position']} was surfaced with {meta}, it has {fits[0].details}", heard.at
             return
-        come[key].remove(exact[0])
+        left[key].remove(exact[0])
 
 
 def _body(heard: Heard) -> bytes | None:
@@ -148,11 +152,11 @@ def _tells(heard: Heard, one: Handed) -> bool:
 
 @invariant("delivers-what-came")
 def surfaces_all_that_came(case: Case) -> Iterator[Violation]:
-    """The application gets all that was delivered to the client, but what it has settled before."""
+    """The application gets all that was delivered to the client, but what it has settled, or is stale."""
     plans, surfaced = _plans(case), _surfaced(case)
-    if not case.model.redelivers or not plans or (_filters(case) and (case.hits or not case.is_truthful)):
+    if not case.model.redelivers or not plans:
         return
-    slow_s = max(_sleep_s(plan, ordinal) for plan in plans.values() for ordinal in (1, 2, 3))
+    may_be_stale = _filters(case) and (case.hits > 0 or not case.is_truthful)
     settled: dict[bytes, Moment] = {}
     for order in _orders(case):
         if order.positive:
@@ -160,17 +164,28 @@ def surfaces_all_that_came(case: Case) -> Iterator[Violation]:
     got: dict[bytes, list[Moment]] = defaultdict(list)
     for heard, key, _ in surfaced:
         got[key].append(heard.at)
-    come: Counter[bytes] = Counter()
-    for number, one in enumerate(_whole(case)):
-        come[one.key] += 1
-        until_s = one.at.t + DUE_S + slow_s * (number + 1) + case.slack_s
+    due: Counter[bytes] = Counter()
+    busy_s = 0.0  #: the callbacks for this one and for all that came before
+    for ordinal, one in enumerate(_whole(case), 1):
+        busy_s += max(_sleep_s(plan, ordinal) for plan in plans.values())
+        until_s = one.at.t + DUE_S + busy_s + case.slack_s
+        if may_be_stale and not _stays_fresh(case, one, until_s):
+            continue
+        due[one.key] += 1
         before = settled.get(one.key)
         if (before is not None and before.t <= until_s) or _is_over(case, one.at, until_s):
             continue
         if _may_be_unread(case, one):
             continue
-        if sum(1 for at in got[one.key] if at.t <= until_s) < come[one.key]:
+        if sum(1 for at in got[one.key] if at.t <= until_s) < due[one.key]:
             yield f"{one.key!r} came to the client and was not surfaced", one.at
+
+
+def _stays_fresh(case: Case, one: Handed, until_s: float) -> bool:
+    """Whether a delivery says that it is good until then, by clocks that agree: those of virtual time."""
+    if one.stale_from_s is None or case.slack_s or any(case.done("set_clock")):
+        return False
+    return one.stale_from_s > WALL_ON_VIRTUAL_TIME + until_s + EARLY_S
 
 
 def _may_be_unread(case: Case, one: Handed) -> bool:
@@ -226,19 +241,23 @@ def confirms_by_order(case: Case) -> Iterator[Violation]:
     """A message is confirmed, or given back, only because the application said so, and as often."""
     if not case.model.redelivers:
         return
-    orders, come = _orders(case), _whole(case)
+    orders: dict[tuple[bytes, bool], list[Order]] = defaultdict(list)
+    for order in _orders(case):
+        orders[order.key, order.positive].append(order)
+    come: dict[bytes, list[Moment]] = defaultdict(list)
+    for handed in _whole(case):
+        come[handed.key].append(handed.at)
     said: Counter[tuple[bytes, bool]] = Counter()
     for one in case.facts.answered:
         said[one.key, one.positive] += 1
         fits = [
-            order for order in orders
-            if order.key == one.key and order.positive is one.positive
-            and case.may_precede(order.at, one.at) and order.at_s - EARLY_S - case.slack_s <= one.at.t
+            order for order in orders[one.key, one.positive]
+            if case.may_precede(order.at, one.at) and order.at_s - EARLY_S - case.slack_s <= one.at.t
         ]  # fmt: skip
         again = 0
         if fits and one.positive:
-            again = sum(1 for other in come if other.key == one.key and fits[0].at < other.at < one.at)
-            again += sum(1 for other in come if other.key == one.key and other.at < fits[0].at) - 1
+            again = sum(1 for at in come[one.key] if fits[0].at < at < one.at)
+            again += sum(1 for at in come[one.key] if at < fits[0].at) - 1
         if said[one.key, one.positive] > len(fits) + again:
             word = "confirmed" if one.positive else "given back"
             yield f"{one.key!r} was {word} unasked, or again", one.at
@@ -329,6 +348,21 @@ def ids_differ(case: Case) -> Iterator[Violation]:
     for one in case.facts.written:
         if one.body is not None and one.body in free and seen.setdefault(one.place, one.body) != one.body:
             yield f"{one.body[:20]!r} has the id of {seen[one.place][:20]!r}", one.at
+
+
+@invariant("written-once")
+def written_under_one_id(case: Case) -> Iterator[Violation]:
+    """A message that is written again has the id that it had at first."""
+    if not case.model.repeats:
+        return
+    published = Counter(body for done in case.done("publish", "publish_many") for body in bodies_of(done))
+    first: dict[bytes, Any] = {}
+    for one in case.facts.written:
+        if one.body is None or published[one.body] != 1 or one.body in case.published_besides:
+            continue
+        if first.setdefault(one.body, one.place) != one.place:
+            ids = f"{first[one.body][-1]!r} and {one.place[-1]!r}"
+            yield f"{one.body[:20]!r} was written under two ids, {ids}", one.at
 
 
 @invariant("errors-for-a-reason")

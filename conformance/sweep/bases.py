@@ -223,14 +223,24 @@ class Stage:
         """Let time pass."""
         await self._pace.sleep(seconds)
 
-    async def stand_still(self, seconds: float) -> None:
-        """The process of client and broker stands still. Only on virtual time: where time is real, the client
-        alone would be stopped, and owe answers to a broker that is not."""
+    async def stand_still(self, seconds: float, *, stops_client: bool = False) -> None:
+        """The process of client and broker stands still.
+
+        Args:
+            stops_client: Where time is real and the broker goes on, stop a client in a process of its own;
+                no op may be open. Otherwise only time passes there.
+        """
         self.notes["stopped"] = True
         loop = asyncio.get_running_loop()
         if isinstance(loop, VirtualLoop):
             loop.stand_still(seconds)
             await asyncio.sleep(0)
+        elif stops_client:
+            self.adapter.pause()
+            try:
+                await asyncio.sleep(seconds)
+            finally:
+                self.adapter.resume()
         else:
             await self.sleep(seconds)
 

@@ -127,6 +127,8 @@ class Handed(NamedTuple):
         body: See `told.joined`.
         damaged: It cannot be read, and the application has to be told.
         details: What else the application is told of it.
+        stale_from_s: When it will have been handed to somebody again, as it says itself, seconds since 1970;
+            None if it does not say so.
     """
 
     conn: Conn
@@ -135,6 +137,7 @@ class Handed(NamedTuple):
     body: bytes = b""
     damaged: bool = False
     details: Mapping[str, Any] = {}
+    stale_from_s: float | None = None
 
 
 class Answered(NamedTuple):

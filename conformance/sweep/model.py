@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple
 
 import msgspec
@@ -277,6 +278,17 @@ class Model(ABC):
     def payload_at(self, frame: Frame) -> int | None:
         """Where the messages begin in the bytes of a frame that carries some; None if it carries none."""
         return None
+
+    def borders(self, frame: Frame, data: Any) -> Sequence[int]:
+        """Where the parts of a message, or the messages in a frame, begin but for the first; bytes."""
+        return ()
+
+    def pieces(self, data: Any, points: Iterable[int]) -> list[Any]:
+        """A unit cut behind so many bytes, as its transport may carry it; empty where nobody sees them."""
+        if not isinstance(data, bytes | bytearray):
+            return []
+        inside = sorted({point for point in points if 0 < point < len(data)})
+        return [bytes(data[start:end]) for start, end in pairwise((0, *inside, len(data)))]
 
     def other_versions(self, data: bytes) -> dict[str, bytes]:
         """A frame in versions that do not exist, by name; empty where the wire has no versions."""

@@ -115,6 +115,10 @@ class Conn:
         marks = (self.garbage, self.goodbye, self.parting, self.deaf)
         return all(mark is None or at < mark for mark in marks)
 
+    def is_ended_with(self, at: Moment) -> bool:
+        """Whether the client ends it in the very step in which it says something."""
+        return self.ended is not None and self.ended_by == "client" and self.ended.t == at.t
+
     def of(self, direction: str) -> Iterator[Seen]:
         """The frames of one direction."""
         return (seen for seen in self.frames if seen.direction == direction)

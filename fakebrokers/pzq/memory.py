@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import count
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 from fakebrokers.core.connection import Connection
 from fakebrokers.core.driver import Driver
@@ -18,6 +18,7 @@ from fakebrokers.core.wire import Wire
 from fakebrokers.errors import UsageError
 from fakebrokers.pzq.codec import PzqCodec
 from fakebrokers.pzq.frames import Parts
+from fakebrokers.pzq.pieces import bytes_of, whole
 
 SocketType = Literal["DEALER", "ROUTER", "REQ"]
 
@@ -34,6 +35,7 @@ def connect(
     kind: SocketType,
     on_message: Callable[[Parts], None],
     reconnect_ms: int = RECONNECT_MS,
+    line: Line | None = None,
 ) -> MemorySocket:
     """A client's socket at a fake's endpoint in memory; see `MemorySocket`.
 
@@ -42,7 +44,17 @@ def connect(
     """
     if endpoint not in _listeners:
         raise UsageError(f"no PZQ fake in memory at {endpoint}; there are: {', '.join(_listeners) or 'none'}")
-    return _listeners[endpoint].connect(kind, on_message, reconnect_ms)
+    return _listeners[endpoint].connect(kind, on_message, reconnect_ms, line)
+
+
+class Line(Protocol):
+    """A client that takes the bytes on the way (frames of ZMTP) instead of messages."""
+
+    def feed(self, data: bytes) -> None:
+        """What one read gives: parts of a message, or several."""
+
+    def lost(self) -> None:
+        """The connection has ended behind what came."""
 
 
 class MemoryZmqListener:
@@ -110,10 +122,14 @@ class MemoryZmqListener:
         return any(client.holds(connection) for client in self._clients)
 
     def connect(
-        self, kind: SocketType, on_message: Callable[[Parts], None], reconnect_ms: int = RECONNECT_MS
+        self,
+        kind: SocketType,
+        on_message: Callable[[Parts], None],
+        reconnect_ms: int = RECONNECT_MS,
+        line: Line | None = None,
     ) -> MemorySocket:
         """Join a client's socket to this one; see `MemorySocket`."""
-        client = MemorySocket(self, kind, on_message, reconnect_ms)
+        client = MemorySocket(self, kind, on_message, reconnect_ms, line)
         self._clients.append(client)
         return client
 
@@ -127,6 +143,7 @@ class MemorySocket:
         on_message: Gets what arrives, as the client's socket would give it; each hop takes one turn of
             the loop.
         reconnect_ms: How long after a loss it connects again; -1: never.
+        line: Gets the bytes in place of `on_message`, what is written at a time as one.
     """
 
     def __init__(
@@ -135,6 +152,7 @@ class MemorySocket:
         kind: SocketType,
         on_message: Callable[[Parts], None],
         reconnect_ms: int = RECONNECT_MS,
+        line: Line | None = None,
     ) -> None:
         self.routing_id = listener.identity or b"\0" + next(_numbers).to_bytes(4, "big")
         self._listener = listener
@@ -143,6 +161,7 @@ class MemorySocket:
         self._loop = driver.loop
         self._kind = kind
         self._on_message = on_message
+        self._line = line
         self._open = True
         self._comes_back = True
         self._reconnect_ms = reconnect_ms
@@ -214,11 +233,17 @@ class MemorySocket:
         for parts in waiting:
             self._loop.call_soon(self._arrive, parts)
 
-    def _deliver(self, parts: Parts | bytes, connection: str = "") -> None:
+    def _feed(self, line: Line, units: list[Any], connection: str) -> None:
         if not self._open:
             return
-        if isinstance(parts, bytes):  # as fault plans may write it
-            parts = (parts,)
+        for parts in whole(units):
+            if self._driver.watcher is not None:
+                self._driver.watcher.handed_over(connection or self._name, parts)
+        line.feed(bytes_of(units))
+
+    def _deliver(self, parts: Parts, connection: str = "") -> None:
+        if not self._open:
+            return
         if self._driver.watcher is not None:
             self._driver.watcher.handed_over(connection or self._name, parts)
         if self._kind == "ROUTER":
@@ -239,12 +264,17 @@ class MemorySocket:
 
     def write(self, units: list[Any]) -> None:
         name = "" if self._connection is None else self._name  # not known yet while it is accepted
-        for unit in units:
+        if self._line is not None:
+            self._loop.call_soon(self._feed, self._line, list(units), name)
+            return
+        for unit in whole(units):
             self._loop.call_soon(self._deliver, unit, name)
 
     def hang_up(self, how: HangUp) -> None:
         if self._connection is not None and self._driver.watcher is not None:
             self._driver.watcher.ended(self._name, "broker", how)
+        if self._line is not None:
+            self._loop.call_soon(self._line.lost)
         self._connection = None
         self._reconnect_later()
 

@@ -168,8 +168,10 @@ class SendSession(PzqSession):
         self.broker.turn(now)
 
     def closed(self, now: float) -> None:
+        was_open = self.state is State.OPEN  # not so where a fault has ended the connection as it came
         super().closed(now)
-        self.broker.detach(self)
+        if was_open:
+            self.broker.detach(self)
 
     def describe(self) -> dict[str, Any]:
         return {**super().describe(), "delivered": self.delivered}

@@ -21,6 +21,7 @@ from fakebrokers.core.wire import Wire
 from fakebrokers.pzq.codec import PzqCodec, SendCodec
 from fakebrokers.pzq.frames import Parts
 from fakebrokers.pzq.listener import NOBLOCK, POLLOUT, ZmqListener
+from fakebrokers.pzq.pieces import whole
 
 _PEERS = 4096  #: routing ids that one socket remembers; libzmq never tells that a peer has gone
 
@@ -80,13 +81,13 @@ class RouterListener(ZmqListener):
 
     def send_to(self, routing_id: bytes, units: list[Parts]) -> None:
         """Send to one peer. As with the daemon, what finds its pipe full is lost."""
-        for unit in units:
+        for unit in whole(units):
             if self.driver.watcher is not None:  # before: the peer may be quicker than this thread
-                self.driver.watcher.handed_over(self._peers[routing_id].name, _parts(unit))
-            problem = self._send(routing_id, *_parts(unit))
+                self.driver.watcher.handed_over(self._peers[routing_id].name, unit)
+            problem = self._send(routing_id, *unit)
             if problem == zmq.EAGAIN:  # the peer may have read, and libzmq not have noted it yet
                 self._events()
-                problem = self._send(routing_id, *_parts(unit))
+                problem = self._send(routing_id, *unit)
             if problem == zmq.EHOSTUNREACH:
                 self._forget(routing_id, "closed by client")
                 break
@@ -173,10 +174,10 @@ class DealerListener(ZmqListener):
         return self._room
 
     def write(self, units: list[Any]) -> None:
-        self._backlog.extend(units)
+        self._backlog.extend(whole(units))
         room = True
         while room and self._backlog:
-            while self._backlog and not self._hand_over(_parts(self._backlog[0])):
+            while self._backlog and not self._hand_over(self._backlog[0]):
                 self._backlog.popleft()
                 self._is_told = False
             room = bool(self._events() & POLLOUT)
@@ -233,8 +234,3 @@ def _metadata(frame: zmq.Frame, name: str) -> str:
             raise
         return ""
     return str(value)
-
-
-def _parts(unit: Parts | bytes) -> Parts:
-    """A unit's parts; bare bytes, as fault plans may write them, are one part."""
-    return (unit,) if isinstance(unit, bytes) else unit

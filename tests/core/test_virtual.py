@@ -20,6 +20,22 @@ def test_hours_take_no_time() -> None:
     assert time.monotonic() - started < 1
 
 
+def test_who_stands_still_finds_all_timers_due() -> None:
+    async def work() -> list[str]:
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, VirtualLoop)
+        seen: list[str] = []
+        for name, pause in (("b", 2.0), ("a", 1.0), ("c", 9.0)):
+            loop.call_later(pause, seen.append, name)
+        loop.stand_still(5.0)
+        assert (loop.time(), seen) == (5.0, [])
+        await asyncio.sleep(0)
+        assert loop.time() == 5.0
+        return seen
+
+    assert run(work()) == ["a", "b"]
+
+
 def test_order_of_timers() -> None:
     async def work() -> list[tuple[float, str]]:
         loop = asyncio.get_running_loop()

@@ -11,16 +11,21 @@ import struct
 from contextlib import suppress
 
 from conformance.reference.pzq.sockets import OnMessage, Parts
-from fakebrokers.pzq.memory import SocketType
+from fakebrokers.pzq import memory
+from fakebrokers.pzq.memory import MemorySocket, SocketType
 
 _GREETING = b"\xff" + bytes(8) + b"\x7f\x03\x00" + b"NULL".ljust(20, b"\0") + bytes(32)
 _MORE, _LONG, _COMMAND = 1, 2, 4
 _PEER = b"\0peer"
 _READ = 65536
+SHORTEST_MS = 1  #: that a new connection takes in memory, where time would stand still else
 
 
 class BareSocket:
     """See the module's text. Connects again when a connection ends; keeps what could not be sent till then.
+
+    Args:
+        in_memory: The fake is reached through memory: without greetings, by what comes of its bytes.
 
     Attributes:
         pause_s: Between two attempts.
@@ -29,7 +34,9 @@ class BareSocket:
 
     pause_s = 0.1
 
-    def __init__(self, endpoint: str, kind: SocketType, on_message: OnMessage) -> None:
+    def __init__(
+        self, endpoint: str, kind: SocketType, on_message: OnMessage, *, in_memory: bool = False
+    ) -> None:
         host, _, port = endpoint.removeprefix("tcp://").rpartition(":")
         self.parts: list[bytes] = []
         self._kind = kind
@@ -37,7 +44,13 @@ class BareSocket:
         self._buffer = bytearray()
         self._unsent: list[bytes] = []
         self._writer: asyncio.StreamWriter | None = None
-        self._running = asyncio.get_running_loop().create_task(self._run(host, int(port)))
+        self._memory: MemorySocket | None = None
+        self._running: asyncio.Task[None] | None = None
+        if in_memory:
+            pause_ms = max(SHORTEST_MS, int(self.pause_s * 1000))
+            self._memory = memory.connect(endpoint, kind, on_message, pause_ms, self)
+        else:
+            self._running = asyncio.get_running_loop().create_task(self._run(host, int(port)))
 
     async def _run(self, host: str, port: int) -> None:
         while True:
@@ -107,6 +120,10 @@ class BareSocket:
     def send(self, *parts: bytes) -> None:
         """Send a message; it waits for a connection."""
         parts = parts[1:] if self._kind == "ROUTER" else parts
+        if self._memory is not None:
+            leads = (self._memory.routing_id,) if self._kind == "ROUTER" else ()
+            self._memory.send(*leads, *parts)
+            return
         frames = [
             struct.pack(">BQ", _LONG | (_MORE if left else 0), len(part)) + part
             for left, part in zip(range(len(parts) - 1, -1, -1), parts, strict=True)
@@ -118,4 +135,7 @@ class BareSocket:
 
     def close(self) -> None:
         """End it."""
-        self._running.cancel()
+        if self._memory is not None:
+            self._memory.close()
+        if self._running is not None:
+            self._running.cancel()

@@ -11,10 +11,15 @@ from fakebrokers.pzq.memory import SocketType
 
 
 class _Bare(Connector):
-    """Gives sockets of one kind from a transport of its own; in memory nothing changes."""
+    """Gives sockets of one kind from a transport of its own."""
 
     kind: ClassVar[SocketType]
     transport: ClassVar[type[BareSocket]]
+
+    def in_memory(self, endpoint: str, kind: SocketType, on_message: OnMessage) -> Socket:
+        if kind == self.kind:
+            return self.transport(endpoint, kind, on_message, in_memory=True)
+        return super().in_memory(endpoint, kind, on_message)
 
     def over_sockets(self, endpoint: str, kind: SocketType, on_message: OnMessage) -> Socket:
         if kind == self.kind:

@@ -50,9 +50,13 @@ class Connector:
         if not self._network.is_memory:
             return self.over_sockets(endpoint, kind, on_message)
         try:
-            return memory.connect(endpoint, kind, on_message, self.reconnect_ms)
+            return self.in_memory(endpoint, kind, on_message)
         except UsageError as error:
             raise ClientError("connection", str(error)) from None
+
+    def in_memory(self, endpoint: str, kind: SocketType, on_message: OnMessage) -> Socket:
+        """A socket that is being connected to a fake in memory. Raises `UsageError` if there is none."""
+        return memory.connect(endpoint, kind, on_message, self.reconnect_ms)
 
     def over_sockets(self, endpoint: str, kind: SocketType, on_message: OnMessage) -> Socket:
         """The same for a server behind real sockets."""

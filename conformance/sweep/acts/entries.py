@@ -25,7 +25,7 @@ INSTEAD: Mapping[str, Any] = {
 ABSENT = "absent"
 DEPTH = 3
 FEW_ENTRIES = 4  #: of a map
-FEW_ITEMS = 8  #: of an array that is a field
+FEW_ITEMS = 8  #: of an array or a map that is a field
 
 Path = tuple[str | int, ...]
 
@@ -47,13 +47,15 @@ def _optional(kind: type) -> frozenset[str]:
 
 
 def missing_in(value: msgspec.Struct) -> Iterator[Path]:
-    """The paths of what may be left out of a frame, and is there: fields, and items of arrays."""
+    """The paths of what may be left out of a frame, and is there: fields, items, entries of maps."""
     for name in type(value).__struct_fields__:
         there = getattr(value, name)
         if there is not None and name in _optional(type(value)):
             yield (name,)
         if isinstance(there, tuple | list) and not hasattr(there, "_make"):
             yield from ((name, index) for index in range(min(len(there), FEW_ITEMS)))
+        if isinstance(there, Mapping):
+            yield from ((name, key) for key in list(there)[:FEW_ITEMS])
 
 
 def entries_of(value: Any, path: Path = ()) -> Iterator[Path]:

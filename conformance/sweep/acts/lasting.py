@@ -9,28 +9,37 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from conformance.sweep.acts.define import ACTS, Act, Param, Params, Place, act
+from conformance.sweep.acts.define import ACTS, Act, Param, Place, act
 from conformance.sweep.model import Model
 from fakebrokers.core.frames import kind_of
 from fakebrokers.faults.effect import Passage
 
 FROM = (1, 2)  #: from which frame of the kind on
 LASTING = (("rst-before", None), ("fin", None), ("lost", None), ("late", None))
-REFUSING = (("contradict", ["instead", None]),)
 
 
-def staying(acts: Iterable[tuple[str, Any]]) -> Params:
-    """These acts, from each of the first frames of a kind on."""
+def staying(place: Place, model: Model) -> Iterable[Param]:
+    """Losses and delays, from each of the first frames of a kind on."""
+    if place.ordinal not in FROM:
+        return
+    for name, param in LASTING:
+        if _makes_sense(ACTS[name], place, model):
+            yield name + _first(place), [kind_of(place.frame), place.ordinal, name, param]
 
-    def params(place: Place, model: Model) -> Iterable[Param]:
-        if place.ordinal not in FROM:
-            return
-        for name, param in acts:
-            if _makes_sense(ACTS[name], place, model):
-                first = "" if place.ordinal == 1 else " later"
-                yield name + first, [kind_of(place.frame), place.ordinal, name, param]
 
-    return params
+def refusing(place: Place, model: Model) -> Iterable[Param]:
+    """A plain refusal, and from the first answer on one with each code: some clients ask again for some."""
+    if place.ordinal not in FROM or not _makes_sense(ACTS["contradict"], place, model):
+        return
+    kind = kind_of(place.frame)
+    yield f"contradict{_first(place)}", [kind, place.ordinal, "contradict", ["instead", None]]
+    if place.ordinal == 1 and model.accepts(place.frame):
+        for code in model.refusals:
+            yield f"contradict {code}", [kind, place.ordinal, "contradict", ["instead", code]]
+
+
+def _first(place: Place) -> str:
+    return "" if place.ordinal == 1 else " later"
 
 
 def _makes_sense(known: Act, place: Place, model: Model) -> bool:
@@ -51,13 +60,13 @@ def _do(passage: Passage, param: Any, model: Model) -> None:
     passage.pass_through()
 
 
-@act("stays", staying(LASTING), lasting=True)
+@act("stays", staying, lasting=True)
 def stays(passage: Passage, param: Any, model: Model) -> None:
     """From here on every frame of this kind is lost, late, or ends its connection."""
     _do(passage, param, model)
 
 
-@act("stays-refused", staying(REFUSING), lasting=True, lies=True)
+@act("stays-refused", refusing, lasting=True, lies=True)
 def stays_refused(passage: Passage, param: Any, model: Model) -> None:
     """From here on every answer of this kind has the contrary meaning."""
     _do(passage, param, model)

@@ -14,6 +14,7 @@ from fakebrokers.faults.effect import Passage
 #: Offsets at which the headers of most wires have a border, or none.
 BORDERS = (1, 3, 4, 6, 8, 9, 10, 12, 17)
 INSIDE = 8  #: as many places inside frames that carry messages
+FEW_BATCHES = 4  #: frames of a kind that are cut between their messages
 BATCHES = (Role.PUBLISH, Role.CONFIRM, Role.REJECT, Role.DELIVER)
 
 
@@ -91,9 +92,11 @@ def cuts(place: Place, model: Model) -> Iterable[Param]:
     if place.role in BATCHES:
         points |= {place.size * part // INSIDE for part in range(1, INSIDE)}
     points |= _around_messages(place, model)
-    for point in sorted(points):
+    between = set(model.borders(place.frame, place.data)) if place.ordinal <= FEW_BATCHES else set()
+    for point in sorted(points | between):
         if 0 < point < place.size:
-            yield "head" if point <= max(BORDERS) else "inside", point
+            where = "head" if point <= max(BORDERS) else "inside"
+            yield "between messages" if point in between else where, point
 
 
 def _around_messages(place: Place, model: Model) -> set[int]:

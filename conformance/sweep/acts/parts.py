@@ -7,6 +7,7 @@ from typing import Any
 
 from conformance.sweep.acts.define import Param, Place, act
 from conformance.sweep.model import Model
+from fakebrokers.core.session import HangUp
 from fakebrokers.faults.effect import Passage
 
 #: What may stand in place of a part, by name.
@@ -81,3 +82,21 @@ def change_part(passage: Passage, param: Any, model: Model) -> None:
         passage.pass_raw(with_parts(data, how, at, model.other_parts))
     else:
         passage.pass_through()
+
+
+def tears(place: Place, model: Model) -> Iterable[Param]:
+    """At the borders of the parts of a message, and a little behind them."""
+    if place.direction != "out" or place.ordinal > 2 or not isinstance(place.data, tuple):
+        return
+    for number, point in enumerate(model.borders(place.frame, place.data)[:FEW_PARTS], 1):
+        yield f"behind {number}", [point]
+        yield f"in {number + 1}", [point + 1]
+
+
+@act("torn", tears)
+def torn(passage: Passage, param: list[int], model: Model) -> None:
+    """The connection is reset when some parts of the message have come, and others not."""
+    pieces = model.pieces(passage.data, param)
+    if len(pieces) > 1:
+        passage.pass_raw(pieces[0])
+    passage.hang_up(HangUp.RST)

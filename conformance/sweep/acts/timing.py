@@ -36,12 +36,11 @@ def twice_late(passage: Passage, param: float, model: Model) -> None:
 @act("trickle", choices(0.6, 1.9))
 def trickle(passage: Passage, param: float, model: Model) -> None:
     """The frame comes in eight pieces with pauses in between."""
-    data = passage.data
-    if not isinstance(data, bytes | bytearray):
+    size = passage.size
+    pieces = model.pieces(passage.data, range(0, size, max(1, size // PIECES)))
+    if not pieces:
         passage.pass_through()
         return
-    step = max(1, len(data) // PIECES)
-    pieces = [bytes(data[at : at + step]) for at in range(0, len(data), step)]
     passage.pass_pieces(pieces, [param] * len(pieces))
 
 

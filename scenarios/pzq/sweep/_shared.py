@@ -11,6 +11,7 @@ PROBE: dict[str, Any] = {**PUBLISH, "body": text("probe")}
 EVENTS = {"mode": "event"}
 ACKING = {"mode": "event", "auto_settle": "ack"}
 QUICK = {"ack_timeout": 1_000_000, "reaper_frequency": 500_000}
+PATIENT = {"ack_timeout": 2_000_000, "reaper_frequency": 200_000}
 LOOK_S = 10.0
 
 

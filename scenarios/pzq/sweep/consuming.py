@@ -3,7 +3,19 @@
 from __future__ import annotations
 
 from conformance.sweep.bases import Stage, base
-from scenarios.pzq.sweep._shared import ACKING, EVENTS, PROBE, QUICK, put, settle_all, subscribed, watched
+from scenarios.pzq.sweep._shared import (
+    ACKING,
+    EVENTS,
+    PATIENT,
+    PROBE,
+    QUICK,
+    put,
+    settle_all,
+    subscribed,
+    watched,
+)
+
+FLOOD = 2500  #: messages
 
 
 @base(role="consumer")
@@ -101,6 +113,28 @@ async def filtered(stage: Stage) -> None:
     await stage.connect()
     await subscribed(stage, {**ACKING, "sleep_ms": 1500, "sleep_on": [1]}, filter_expired=True)
     await stage.sleep(6)
+    await watched(stage, "last")
+    await stage.finale("publish", **PROBE)
+
+
+@base(role="consumer", needs=["filter_expired"], server=PATIENT)
+async def in_time(stage: Stage) -> None:
+    """What waits behind a callback for most of the ack timeout, and not for all of it, has not expired."""
+    put(stage, "m0", "m1", "m2")
+    await stage.connect()
+    await subscribed(stage, {**ACKING, "sleep_ms": 1400, "sleep_on": [1]}, filter_expired=True)
+    await stage.sleep(6)
+    await watched(stage, "last")
+    await stage.finale("publish", **PROBE)
+
+
+@base(role="consumer", bends=False, costly=True)
+async def flood(stage: Stage) -> None:
+    """Far more messages than a callback that takes its time has been through."""
+    await stage.connect()
+    await subscribed(stage, {**ACKING, "sleep_ms": 2000, "sleep_on": [1]})
+    put(stage, *[f"m{number}" for number in range(FLOOD)])
+    await stage.sleep(4)
     await watched(stage, "last")
     await stage.finale("publish", **PROBE)
 

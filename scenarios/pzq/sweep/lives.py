@@ -3,7 +3,18 @@
 from __future__ import annotations
 
 from conformance.sweep.bases import Stage, base, text
+from fakebrokers.faults import rst
+from fakebrokers.pzq.faults import garbled_monitor
 from scenarios.pzq.sweep._shared import ACKING, EVENTS, PROBE, PUBLISH, put, subscribed, watched
+
+SLOW = {"ack_timeout": 30_000_000}
+STILL_S = 10.0
+ODD_LINES = (
+    "messages: 1\nsyncs: 2\n",
+    "messages: 1\nsyncs: 2",
+    "messages:1\nload : 1.5\n\nversion: v1: rc: 2\nfree text",
+    "uptime: 3 days\nmessages: 0012\nnew_key: \n: 7",
+)
 
 
 @base(role="monitor")
@@ -13,6 +24,18 @@ async def ask(stage: Stage) -> None:
     await stage.connect()
     await stage.op("pzq.monitor")
     await stage.ended([stage.begin("pzq.monitor") for _ in range(3)])
+    await stage.finale("pzq.monitor")
+
+
+@base(role="monitor", bends=False)
+async def odd_counters(stage: Stage) -> None:
+    """A monitor that tells other things than counters, in lines of other shapes."""
+    stage.notes["lies"] = True
+    await stage.connect()
+    for lines in ODD_LINES:
+        name = stage.broker.faults.add(garbled_monitor(lines))
+        await stage.op("pzq.monitor")
+        stage.broker.faults.remove(name)
     await stage.finale("pzq.monitor")
 
 
@@ -89,4 +112,37 @@ async def rounds(stage: Stage) -> None:
         await stage.op("publish", body=text(f"a{number}"), **PUBLISH)
         await stage.op("pzq.monitor")
         await stage.op("stats")
+    await stage.finale("publish", **PROBE)
+
+
+@base(role="publisher", bends=False, server=SLOW)
+async def stood_still(stage: Stage) -> None:
+    """The process stands still for a while, twice; behind that everything is as before."""
+    await stage.connect()
+    await subscribed(stage, ACKING)
+    for number in range(2):
+        await stage.op("publish", body=text(f"a{number}"), **PUBLISH)
+        await stage.sleep(1)
+        await stage.stand_still(STILL_S, stops_client=True)
+        put(stage, f"m{number}")
+        await stage.sleep(1)
+    await stage.op("publish", body=text("b"), **PUBLISH)
+    await stage.op("pzq.monitor")
+    await watched(stage, "last")
+    await stage.finale("publish", **PROBE)
+
+
+@base(role="publisher", bends=False)
+async def turned_away(stage: Stage) -> None:
+    """The broker ends every connection as soon as it is there, for a while; then it lets them be."""
+    await stage.connect()
+    await subscribed(stage, ACKING)
+    await stage.op("publish", body=text("a"), **PUBLISH)
+    stage.broker.faults.add(rst(on="accept"))
+    stage.kill("rst")
+    call = stage.begin("publish", 20.0, body=text("b"), **PUBLISH)
+    await stage.sleep(3)
+    stage.calm()
+    await stage.ended([call])
+    await watched(stage, "last")
     await stage.finale("publish", **PROBE)

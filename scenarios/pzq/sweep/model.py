@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 from conformance.adapter.kit.bodies import key_bytes
@@ -22,6 +22,7 @@ from fakebrokers.pzq.codec import (
     SendCodec,
 )
 from fakebrokers.pzq.frames import Delivery, MonitorReply, MonitorRequest, ProduceAck, ProduceNack
+from fakebrokers.pzq.pieces import borders, pieces
 from scenarios.pzq.sweep.tracking import QUEUE, place, track
 
 #: The decoders at both ends of each of the fake's sockets.
@@ -122,6 +123,12 @@ class PzqModel(Model):
         if isinstance(frame, ProduceNack):
             return ProduceAck(frame.id)
         return None
+
+    def borders(self, frame: Frame, data: Any) -> Sequence[int]:
+        return borders(data) if isinstance(data, tuple) else ()
+
+    def pieces(self, data: Any, points: Iterable[int]) -> list[Any]:
+        return list(pieces(data, points)) if isinstance(data, tuple) else super().pieces(data, points)
 
     def place(self, args: Args, key: Any) -> tuple[Hashable, ...]:
         return place(key_bytes(key) or b"" if isinstance(key, str | Mapping) else b"")

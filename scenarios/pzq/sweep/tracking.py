@@ -75,8 +75,10 @@ def _settled(conn: Conn, at: Moment, frame: ProduceAck | ProduceNack) -> Settled
 def _handed(conn: Conn, at: Moment, frame: Delivery) -> Handed:
     if frame.timeout is None or not frame.body:
         return Handed(conn, at, frame.key, damaged=True)
-    details = {"sent_us": _number(frame.sent), "timeout_us": _number(frame.timeout)}
-    return Handed(conn, at, frame.key, joined(frame.body), details=details)
+    sent_us, timeout_us = _number(frame.sent), _number(frame.timeout)
+    details = {"sent_us": sent_us, "timeout_us": timeout_us}
+    stale_from_s = None if sent_us is None or timeout_us is None else (sent_us + timeout_us) / 1e6
+    return Handed(conn, at, frame.key, joined(frame.body), details=details, stale_from_s=stale_from_s)
 
 
 def _number(value: int | bytes | None) -> int | None:

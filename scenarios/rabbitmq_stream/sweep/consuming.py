@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from conformance.sweep.bases import Stage, base, text
 from fakebrokers.rabbitmq_stream.batches import batch_entry
+from fakebrokers.rabbitmq_stream.broker import StreamBroker
 from fakebrokers.rabbitmq_stream.codes import Compression
 from fakebrokers.rabbitmq_stream.entries import simple_entries
 from scenarios.rabbitmq_stream.sweep._shared import (
@@ -17,6 +18,7 @@ from scenarios.rabbitmq_stream.sweep._shared import (
     watched,
 )
 
+UNKNOWN_COMPRESSIONS = (5, 6, 7)  #: three bits, of which 0 to 4 have a meaning
 FAR_MS = 1_900_000_000_000  #: behind all that is in the stream
 
 
@@ -45,6 +47,37 @@ async def consume(stage: Stage) -> None:
     later = {"offset": {"type": "offset", "value": 5}, "credit": 10}
     await stage.op("subscribe", sub="c2", target="S", options=later, on_message=EVENTS)
     await stage.sleep(1)
+    await stage.finale("rmqs.query_sequence", **ASK)
+
+
+@base(role="consumer", bends=False)
+async def foreign_batches(stage: Stage) -> None:
+    """Batches in compressions that nobody knows, between messages that everybody can read."""
+    stage.broker.create_stream("S")
+    await stage.connect()
+    options = {"offset": {"type": "first"}, "credit": 3}
+    await stage.op("subscribe", sub="c1", target="S", options=options, on_message=EVENTS)
+    for number, code in enumerate(UNKNOWN_COMPRESSIONS):
+        batch = bytearray(batch_entry([record(stage, f"b{number}{i}") for i in range(2)], Compression.NONE))
+        batch[0] |= code << 4
+        put_entries(stage, bytes(batch), 1, 2)
+        put(stage, f"m{number}")
+        await stage.sleep(0.2)
+    await watched(stage, "last")
+    await stage.finale("rmqs.query_sequence", **ASK)
+
+
+@base(role="consumer", bends=False)
+async def large_chunks(stage: Stage) -> None:
+    """Chunks above the frame maximum, which binds the client only (document, Deliver)."""
+    stage.broker.create_stream("S")
+    await stage.connect(frame_max=4096)
+    options = {"offset": {"type": "first"}, "credit": 3}
+    await stage.op("subscribe", sub="c1", target="S", options=options, on_message=EVENTS)
+    for number, count in enumerate((3, 5, 40)):
+        put(stage, *[f"{number}-{i}-".ljust(1000, "x") for i in range(count)])
+        await stage.sleep(0.2)
+    await watched(stage, "last")
     await stage.finale("rmqs.query_sequence", **ASK)
 
 
@@ -120,6 +153,32 @@ async def single_active(stage: Stage) -> None:
     await stage.sleep(0.5)
     await watched(stage, "m7")
     await stage.finale("rmqs.query_sequence", **ASK)
+
+
+@base(role="consumer", bends=False)
+async def handed_over(stage: Stage) -> None:
+    """A partition that goes to another consumer and comes back while a callback of the first one is busy."""
+    stage.notes["sessions"] = 2
+    stage.broker.call(_partitions, stage.broker.broker)
+    stage.broker.publish("P-1", [record(stage, f"m{i}") for i in range(3)])
+    await stage.connect()
+    await stage.connect("s2")
+    properties = {"single-active-consumer": "true", "super-stream": "P"}
+    options = {"offset": {"type": "first"}, "credit": 2, "name": "app", "properties": properties}
+    busy = {"mode": "event", "sleep_ms": 3000}
+    await stage.op("subscribe", sub="c1", target="P-1", options=options, on_message=busy)
+    await stage.sleep(0.5)
+    await stage.op("subscribe", session="s2", sub="c2", target="P-1", options=options, on_message=EVENTS)
+    await stage.sleep(5)
+    await stage.op("unsubscribe", sub="c2")
+    await stage.sleep(15)
+    await stage.op("close", session="s2")
+    await stage.finale("rmqs.query_sequence", target="P-1", name="nobody")
+
+
+def _partitions(broker: StreamBroker) -> None:
+    """A super stream of two partitions, of which the second consumer reads the second one."""
+    broker.create_super_stream("/", "P", ("P-0", "P-1"), ("0", "1"), {}, broker.cluster.nodes[0])
 
 
 @base(role="consumer")

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 
 from conformance.sweep.bases import Base, Stage, base, text
-from fakebrokers.faults import latency, silent
+from fakebrokers.faults import latency, reply, silent
+from fakebrokers.rabbitmq_stream.codes import Code
 from scenarios.rabbitmq_stream.sweep._shared import ASK, EVENTS, PROBE, PUBLISH, put, watched
+
+STILL_S = 10.0
 
 
 @base(role="publisher", handshake=True)
@@ -70,6 +73,19 @@ async def turned_away(stage: Stage) -> None:
         await stage.op("rmqs.query_sequence", **ASK)
     stage.notes.pop("reconnects")
     await stage.connect()
+    await stage.finale("publish", **PROBE)
+
+
+@base(role="publisher", bends=False)
+async def challenged(stage: Stage) -> None:
+    """A server that asks for another round of the login, on every connection."""
+    stage.broker.create_stream("S")
+    challenge = {"challenge": b"prove"}
+    stage.broker.faults.add(reply(Code.SASL_CHALLENGE, fields=challenge, kind="SaslAuthenticate", nth=1))
+    await stage.connect()
+    await stage.op("publish", body=text("a"), **PUBLISH)
+    stage.kill()
+    await stage.op("publish", 8.0, body=text("b"), **PUBLISH)
     await stage.finale("publish", **PROBE)
 
 
@@ -307,4 +323,24 @@ async def wrong_clock(stage: Stage) -> None:
         await stage.op("set_clock", offset_ms=offset_ms)
         await call
         await stage.sleep(20)
+    await stage.finale("publish", **PROBE)
+
+
+@base(role="publisher", bends=False)
+async def stood_still(stage: Stage) -> None:
+    """The process stands still for a while, twice; behind that everything is as before."""
+    stage.broker.create_stream("S")
+    await stage.connect()
+    options = {"offset": {"type": "first"}, "credit": 2}
+    await stage.op("subscribe", sub="c1", target="S", options=options, on_message=EVENTS)
+    for number in range(2):
+        await stage.op("publish", body=text(f"a{number}"), **PUBLISH)
+        await stage.sleep(1)
+        await stage.stand_still(STILL_S, stops_client=True)
+        put(stage, f"m{number}")
+        await stage.sleep(1)
+        await stage.op("publish", body=text(f"b{number}"), **PUBLISH)
+        await stage.op("publish", body=text(f"c{number}"), target="S", name="p", wait=True)
+        await stage.op("rmqs.query_sequence", **ASK)
+    await watched(stage, "m2")
     await stage.finale("publish", **PROBE)

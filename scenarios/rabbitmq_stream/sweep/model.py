@@ -14,6 +14,7 @@ from fakebrokers.rabbitmq_stream.binary import pack_ids, unpack_ids
 from fakebrokers.rabbitmq_stream.chunk import HEADER_SIZE, Chunk
 from fakebrokers.rabbitmq_stream.codec import StreamCodec
 from fakebrokers.rabbitmq_stream.codes import Code
+from fakebrokers.rabbitmq_stream.entries import spans
 from fakebrokers.rabbitmq_stream.frames import (
     FRAMES,
     Close,
@@ -198,6 +199,12 @@ class StreamModel(Model):
         if not isinstance(frame, Deliver):
             return None
         return DELIVER_HEAD + (COMMITTED if frame.version == 2 else 0) + HEADER_SIZE
+
+    def borders(self, frame: Frame, data: Any) -> Sequence[int]:
+        start = self.payload_at(frame)
+        if start is None or not isinstance(frame, Deliver):
+            return ()
+        return [start + span.start for span in spans(frame.chunk.data)][1:]
 
     def other_versions(self, data: bytes) -> dict[str, bytes]:
         """Versions 1 and 6 above its own, in its shape and with four bytes more; the key of its question."""

@@ -104,6 +104,17 @@ async def bulk(stage: Stage) -> None:
     await stage.finale("publish", **PROBE)
 
 
+@base(role="publisher", bends=False, costly=True)
+async def windows(stage: Stage) -> None:
+    """Many windows of messages, each confirmed before the next one."""
+    stage.broker.create_stream("S")
+    await stage.connect()
+    for number in range(20):
+        many = [{"body": text(f"{number}-{i}")} for i in range(400)]
+        await stage.op("publish_many", 5.0, messages=many, **PUBLISH)
+    await stage.finale("publish", **PROBE)
+
+
 FRAME_MAX = 4096
 HEAD = (
     9 + 8 + 4

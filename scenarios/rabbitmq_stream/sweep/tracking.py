@@ -68,6 +68,7 @@ class Tracking:
         self._ids: dict[tuple[str, int], IdUse] = {}
         self._windows: dict[int, Window] = {}
         self._asked: dict[int, Window] = {}  #: by correlation id
+        self._challenge: Question | None = None  #: of the login, the last one
         self._steps: dict[type, Callable[[Any, Moment], None]] = {
             Close: self._close,
             Credit: self._credit,
@@ -79,6 +80,7 @@ class Tracking:
             Publish: self._publish,
             PublishConfirm: self._confirm,
             PublishError: self._refuse,
+            SaslAuthenticate: self._authenticate,
             StoreOffset: self._store,
             Subscribe: self._subscribe,
             Unsubscribe: self._unsubscribe,
@@ -109,6 +111,11 @@ class Tracking:
         else:
             self.conn.goodbye = self.conn.goodbye or at
 
+    def _authenticate(self, frame: SaslAuthenticate, at: Moment) -> None:
+        """Another round of it is the answer to a challenge."""
+        if self._challenge is not None and self._challenge.answered is None:
+            self._challenge.answer, self._challenge.answered = frame, at
+
     def _exchange(self, frame: Any, at: Moment) -> None:
         self.conn.ready = None  # until this is answered too
 
@@ -123,7 +130,11 @@ class Tracking:
         if isinstance(asked, HANDSHAKE):
             if isinstance(asked, ExchangeCommandVersions) or (isinstance(asked, Open) and question.accepted):
                 self.conn.ready = at
-            elif not question.accepted and code != Code.SASL_CHALLENGE:
+            elif code == Code.SASL_CHALLENGE and isinstance(asked, SaslAuthenticate):
+                assert question.answer is not None
+                self._challenge = Question(self.conn, question.answer, None, at)
+                self.facts.asked_back.append(self._challenge)
+            elif not question.accepted:
                 self.conn.turned_away = self.conn.turned_away or (at, code)
         elif isinstance(asked, DeclarePublisher):
             if question.accepted:

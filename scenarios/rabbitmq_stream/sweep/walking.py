@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from conformance.sweep.asides import pass_turns
 from conformance.sweep.walks import Walk, walks
 from scenarios.rabbitmq_stream.sweep._shared import PROBE, watched
+from scenarios.rabbitmq_stream.sweep.model import UNASKED
 
 STREAMS = ("S", "S2")
 READ = ("R0", "R1", "R2")  #: each has one subscription at a time
@@ -103,8 +105,24 @@ async def move(walk: Walk) -> None:
     walk.stage.broker.move_leader(walk.pick(*STREAMS, *READ), 1)
 
 
+async def chatter(walk: Walk) -> None:
+    """The server says something that nobody has asked for while questions are on their way."""
+    stage = walk.stage
+    stage.notes["lies"] = True
+    for _ in range(3):
+        await ask(walk)
+    await pass_turns(walk.pick(*range(6)))
+    said = walk.pick(*UNASKED.values())
+    for name, connection in list(stage.broker.engine.connections.items()):
+        if connection.session.describe()["state"] == "open":
+            stage.broker.say(name, said)
+
+
 STEPS = (
     (8, publish), (3, publish_many), (4, ask), (4, subscribe), (2, unsubscribe), (4, put), (1, store),
     (1, drop), (2, move), (2, Walk.kill), (1, Walk.rest), (3, Walk.ended),
 )  # fmt: skip
-WALKS = walks(30, STEPS, begin, end, role="publisher")
+CHATTERING = (*STEPS, (8, chatter))
+WALKS = walks(30, STEPS, begin, end, role="publisher") + walks(
+    10, CHATTERING, begin, end, role="publisher", name="chattering-walk"
+)

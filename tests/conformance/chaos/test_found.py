@@ -51,6 +51,35 @@ def test_a_post_that_waited_for_its_connection_has_no_second_time_out() -> None:
     assert verdict_on(case).word is Word.PASS, verdict_on(case)
 
 
+def test_a_client_may_give_a_message_up_in_the_step_in_which_it_ends_the_connection() -> None:
+    params = {
+        "sessions": 1, "targets": 1, "rate": 5.0, "size": 0, "publishers": 1, "messages": 40, "waits": 0.5,
+        "consumers": 1, "puts": 1, "sleep_ms": 0, "requests": 1, "nodes": 1, "heartbeat_s": 5, "credit": 2,
+    }  # fmt: skip
+    steps = Step("partition", 2.41, 8.0, {}, "step1"), Step("partition-out", 7.49, 8.0, {}, "step4")
+    schedule = Schedule("rabbitmq-stream", "mixed", params, steps, seconds=0.97, seed="2106")
+    case = runner("rabbitmq-stream")(schedule)
+    ended = [conn.ended for conn in case.conns.values() if conn.ended_by == "client"]
+    given_up = [told.at for told in case.told if told.word == "unknown"]
+    assert {at.t for at in given_up if at} & {at.t for at in ended if at}
+    assert verdict_on(case).word is Word.PASS, verdict_on(case)
+
+
+def test_a_copy_may_wait_in_the_transport_until_its_message_has_an_answer() -> None:
+    params = {
+        "sessions": 1, "targets": 2, "rate": 5.0, "size": 0, "publishers": 2, "messages": 10, "waits": 0.5,
+        "ack_timeout": 1_000_000, "reaper_frequency": 500_000, "settles": "auto",
+    }  # fmt: skip
+    again = {"match": {"direction": "in", "role": "publish", "nth": 10}}
+    again["effect"] = {"type": "crash", "restart_s": 10.0}
+    steps = Step("crash", 1.32, 8.0, {"how": "fin"}, "step2"), Step("fault", 4.83, 8.0, again, "step5")
+    case = runner("pzq")(Schedule("pzq", "publish", params, steps, seconds=10.0, seed="2581"))
+    answered = {one.place: one.at for one in reversed(case.facts.settled)}  # the first answer to each
+    waited = [one for one in case.facts.written if one.at.t == one.conn.accepted.t and one.place in answered]
+    assert any(one.at > answered[one.place] for one in waited)
+    assert verdict_on(case).word is Word.PASS, verdict_on(case)
+
+
 def test_a_response_in_the_turn_of_the_time_out_leaves_no_connection() -> None:
     late = {
         "match": {"direction": "out", "role": "response", "first": 1},

@@ -16,9 +16,16 @@ FOUND = [
     ("ack-needs-confirm", "confirm-by-position", "given-up", None),
     ("acked-not-stored", "sequence-never-asked", "names", None),
     ("answer-counts", "one-confirm-per-frame", "publish", None),
+    ("answer-counts", "version-expected", "publish",
+     Bend("c1", "out", 1, "entry", [["properties", "version"], "absent"])),
     ("answer-value", "offsets-are-floats", "large-answers", None),
+    ("answers-questions", "challenge-ignored", "challenged", None),
+    ("answers-questions", "consumer-update-after-the-handler", "handed-over", None),
     ("answers-questions", "consumer-update-id-made-up", "single-active", None),
+    ("asks-once-it-can", "writes-into-the-void", "both", Bend("c2", "out", 11, "rst")),
+    ("answers-questions", "server-close-unanswered", "publish", Bend("c1", "out", 9, "goodbye", "stays")),
     ("asks-what-was-ordered", "timestamp-in-seconds", "positions", None),
+    ("asks-once-it-can", "window-never-frees", "windows", None),
     ("beats", "beats-by-its-own-value", "beats-2-60-idle", None),
     ("close-ends", "surfaces-after-close", "closing", None),
     ("close-is-prompt", "close-empties-the-queue", "closing", None),
@@ -26,6 +33,8 @@ FOUND = [
     ("credit-leak", "credit-never-returned", "both", None),
     ("damage-is-told", "crc-mismatch-in-silence", "consume",
      Bend("c1", "out", 10, "field", [["chunk", "crc"], 0])),
+    ("delivers-what-came", "unknown-compression-is-none", "foreign-batches", None),
+    ("delivers-what-came", "surfaces-cut-frames", "consume", Bend("c1", "out", 9, "cut", 83)),
     ("delivers-what-came", "whole-first-chunk", "positions", None),
     ("failed-yet-stored", "late-confirm-means-refused", "beats-61-59-busy", None),
     ("fails-fast", "loss-unnoticed", "plain", None),
@@ -43,18 +52,23 @@ FOUND = [
     ("nack-needs-error", "loss-means-refused", "in-the-turn", None),
     ("no-growth", "reconnect-leaks-a-task", "rounds", None),
     ("no-storm", "login-repeated", "turned-away", None),
+    ("no-storm", "zero-heartbeat-storm", "beats-0-0-idle", None),
     ("no-unhandled", "lost-tasks", "both", None),
     ("ok-needs-answer", "loss-answers-requests", "in-the-turn", None),
     ("one-loss-event", "loss-unnoticed", "plain", None),
     ("one-subscription-each", "subscribes-twice", "both", None),
     ("op-ends", "loss-leaves-requests-open", "in-the-turn", None),
+    ("pauses-between-attempts", "refused-subscribe-repeated-at-once", "several",
+     Bend("c1", "out", 1, "stays-refused", ["SubscribeResponse", 1, "contradict", ["instead", 6]])),
     ("pending-is-true", "timed-out-requests-stay", "ask", Bend("c1", "out", 9, "lost")),
     ("refusal-ends", "handshake-codes-unread", "publish",
      Bend("c1", "out", 1, "contradict", ["instead", None])),
+    ("refused-needs-answer", "credit-response-ends-a-request", "chattering-walk-0", None),
     ("silence-noticed", "silence-unnoticed", "beats-2-2-deaf", None),
     ("state-agrees", "closed-sockets-stay", "plain", None),
     ("stored-twice", "resends-at-once", "stalled", None),
     ("stores-by-order", "offset-stored-at-the-end", "consume", None),
+    ("unprovoked-end", "frame-max-binds-the-server", "large-chunks", None),
     ("unprovoked-end", "close-without-goodbye", "two-sessions", None),
     ("untouched-works", "correlation-id-never-wraps", "wraps", None),
     ("wire-legal", "length-in-characters", "names", None),
@@ -113,12 +127,12 @@ WITHOUT = {
     "live-id": "needs a place of its own",
     "no-delivery-behind-the-end": "needs a place of its own",
     "one-outcome": "needs a place of its own",
-    "pauses-between-attempts": "needs a place of its own",
-    "refused-needs-answer": "needs a place of its own",
 }
 
 
-@pytest.mark.parametrize(("invariant", "mutant", "base", "bend"), FOUND, ids=[row[0] for row in FOUND])
+@pytest.mark.parametrize(
+    ("invariant", "mutant", "base", "bend"), FOUND, ids=[f"{row[0]}, {row[2]}" for row in FOUND]
+)
 def test_a_defect_violates_it_and_the_correct_client_does_not(
     invariant: str, mutant: str, base: str, bend: Bend | None
 ) -> None:

@@ -17,17 +17,28 @@ FOUND = [
     ("confirms-what-was-ordered", "delimiter-in-acks", "by-hand", None),
     ("damage-is-told", "failures-are-hidden", "failing", None),
     ("delivers-what-came", "callback-error-ends-the-consumer", "failing", None),
+    ("delivers-what-came", "expires-early", "in-time", None),
+    (
+        "delivers-what-came",
+        "wrapping-times",
+        "in-time",
+        Bend("c2", "out", 1, "field", [["timeout"], 18446744073709551615]),
+    ),
+    ("delivers-what-came", "thousand-at-once", "flood", None),
     ("errors-for-a-reason", "slow-is-lost", "outage", None),
     ("ids-differ", "ids-come-round", "two-sessions", None),
     ("settled-for-good", "copies-are-news", "expiring", None),
     ("writes-what-was-given", "empty-parts-dropped", "bodies", None),
+    ("written-once", "a-pause-doubles-messages", "stood-still", None),
 ]
 
 #: As in `test_invariants`.
 WITHOUT = {"surfaced-in-order": "no mutant changes the order of deliveries"}
 
 
-@pytest.mark.parametrize(("invariant", "mutant", "base", "bend"), FOUND, ids=[row[0] for row in FOUND])
+@pytest.mark.parametrize(
+    ("invariant", "mutant", "base", "bend"), FOUND, ids=[f"{row[0]}, {row[1]}" for row in FOUND]
+)
 def test_a_defect_violates_it_and_the_correct_client_does_not(
     invariant: str, mutant: str, base: str, bend: Bend | None
 ) -> None:

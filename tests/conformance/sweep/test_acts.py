@@ -11,11 +11,17 @@ from conformance.sweep.acts import ACTS
 from conformance.sweep.acts.fields import other_values, paths_of, replaced
 from conformance.sweep.acts.order import joined
 from conformance.sweep.case import Case
-from conformance.sweep.run import client_of, run
+from conformance.sweep.run import client_of, run, runner
 from conformance.sweep.specs import Bend, Spec
-from conformance.sweep.universe import singles
+from conformance.sweep.universe import places, singles
 from fakebrokers.core.frames import Frame, Malformed, kind_of
-from fakebrokers.rabbitmq_stream.frames import MetadataResponse, PublishConfirm, PublishError
+from fakebrokers.rabbitmq_stream.frames import (
+    Deliver,
+    MetadataResponse,
+    PeerPropertiesResponse,
+    PublishConfirm,
+    PublishError,
+)
 from fakebrokers.rabbitmq_stream.wiretypes import BrokerAddress, StreamMetadata
 
 PROTOCOL = "rabbitmq-stream"
@@ -162,7 +168,7 @@ def test_confirms_that_come_in_one_frame_are_as_many(plain: Case) -> None:
 def test_every_act_has_a_place_in_a_base_of_ten_lines(plain: Case) -> None:
     used = {item.spec.bends[0].act for item in singles(plain)}
     assert set(ACTS) - used == {
-        *("payload", "part", "spelled", "last"),
+        *("payload", "part", "torn", "spelled", "last"),
     }, "those need deliveries, several parts, other ways to write a frame, and a last word inside one"
 
 
@@ -181,3 +187,18 @@ def test_an_act_stands_any_frame(act: str, plain: Case) -> None:
             Spec(PROTOCOL, "publish", (Bend("c1", "out", nth, act, (params or [[0, 1]])[0]),)),
         )
         assert not case.harness
+
+
+def test_a_frame_is_cut_between_the_messages_in_it() -> None:
+    case = runner(PROTOCOL)(Spec(PROTOCOL, "consume"))
+    place = next(place for place in places(case) if isinstance(place.frame, Deliver))
+    entry = 4 + len("m0")
+    between = [param for group, param in ACTS["cut"].params(place, case.model) if group == "between messages"]
+    assert between == [place.size - entry * left for left in (3, 2, 1)]
+
+
+def test_every_entry_of_a_map_may_be_missing() -> None:
+    case = runner(PROTOCOL)(Spec(PROTOCOL, "publish"))
+    place = next(place for place in places(case) if isinstance(place.frame, PeerPropertiesResponse))
+    absent = {path[1] for _, (path, word) in ACTS["entry"].params(place, case.model) if word == "absent"}
+    assert absent == set(place.frame.properties)

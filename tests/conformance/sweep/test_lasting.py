@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from conformance.invariants import judge
 from conformance.mutants.registry import find_mutant
 from conformance.reference.kit import adapter_of
@@ -10,6 +12,8 @@ from conformance.reference.registry import definition, without_sockets
 from conformance.sweep.acts import ACTS
 from conformance.sweep.run import run, runner
 from conformance.sweep.specs import Bend, Spec
+from conformance.sweep.universe import places
+from fakebrokers.rabbitmq_stream.frames import SubscribeResponse
 
 STREAM = "rabbitmq-stream"
 
@@ -43,6 +47,25 @@ def test_a_client_without_pauses_is_found_by_it() -> None:
     found = {finding.name for finding in judge(runner("blazingmq", "hammers-the-first-connect")(spec))}
     assert "no-storm" in found
     assert judge(runner("blazingmq")(spec)) == []
+
+
+@pytest.mark.parametrize(("code", "found"), [(None, set()), (6, {"pauses-between-attempts"})])
+def test_a_refusal_that_stays_has_every_code_in_turn(code: int | None, found: set[str]) -> None:
+    """Some clients ask again for some codes only: here for 6, "stream not available"."""
+    bend = Bend("c1", "out", 1, "stays-refused", ["SubscribeResponse", 1, "contradict", ["instead", code]])
+    spec = Spec(STREAM, "several", (bend,))
+    case = runner(STREAM, "refused-subscribe-repeated-at-once")(spec)
+    assert {finding.name for finding in judge(case)} == found
+    assert judge(runner(STREAM)(spec)) == []
+
+
+def test_which_refusals_stay_for_an_answer() -> None:
+    case = runner(STREAM)(Spec(STREAM, "several"))
+    asked = [place for place in places(case) if isinstance(place.frame, SubscribeResponse)]
+    first = [param[3][1] for _, param in ACTS["stays-refused"].params(asked[0], case.model)]
+    assert first == [None, *case.model.refusals]
+    assert [param[3][1] for _, param in ACTS["stays-refused"].params(asked[1], case.model)] == [None]
+    assert list(ACTS["stays-refused"].params(asked[2], case.model)) == []
 
 
 def test_a_refusal_with_another_part() -> None:

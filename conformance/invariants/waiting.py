@@ -1,0 +1,57 @@
+"""What waits for a connection goes on once there is one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from conformance.invariants.registry import Violation, invariant
+from conformance.invariants.requests import asked_by_ops, sound
+from conformance.sweep.case import Case
+from conformance.sweep.facts import Question
+from conformance.sweep.tape import Moment
+
+ASKS_S = 1.0  #: what a client may take to ask once there is a connection
+WRITES_S = 5.0  #: what it may pause before it tries again to write a message
+
+
+@invariant("asks-once-it-can")
+def asks_once_it_can(case: Case) -> Iterator[Violation]:
+    """An op that waits for a connection asks its question once there is one."""
+    if case.model.answers_move:
+        return  # it may wait for somebody else
+    for done, _, questions in asked_by_ops(case):
+        result = done.result
+        if result is None or result.word not in ("timeout", "hang") or questions or done.ended is None:
+            continue
+        late = Moment(done.ended.row, 0, done.ended.t)
+        early = next((m for m, row in case.moments() if row.t > done.ended.t - ASKS_S), None)
+        if early is not None and early > done.begun and sound(case, early, late):
+            yield f"{done.op} was not asked, and there was a connection", early, done.ended
+
+
+@invariant("asks-once-it-can")
+def writes_once_it_can(case: Case) -> Iterator[Violation]:
+    """A message that waits for a connection is written once there is one and no answer is outstanding."""
+    if case.model.answers_move or case.model.connects_late or not case.is_truthful or case.facts.dropped:
+        return
+    written = {one.body for one in case.facts.written}
+    settled = {one.place for one in case.facts.settled}
+    if None in written or any(one.accepted is False for one in case.facts.questions):
+        return  # what stands in a packed message is not known; and a refusal makes its own pauses
+    for told in case.told:
+        done, result = told.done, told.done.result
+        if result is None or result.word not in ("timeout", "hang") or done.ended is None:
+            continue
+        if told.body in written or any(one.place not in settled for one in case.facts.written):
+            continue  # too many without an outcome may hold up those behind them
+        late = done.ended
+        early = next((m for m, row in case.moments() if row.t > late.t - WRITES_S), None)
+        if early is None or early < done.begun or not sound(case, early, late):
+            continue
+        if all(one.answered is not None and one.answered < early for one in _asked_by(case, late)):
+            yield f"{told} was not written, and there was a connection", early, late
+
+
+def _asked_by(case: Case, at: Moment) -> Iterator[Question]:
+    """What was asked before, on connections that stand."""
+    return (one for one in case.facts.questions if one.asked < at and one.conn.stands(at))

@@ -1,0 +1,41 @@
+"""What base scripts can do to a client's process."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import Any, cast
+
+from conformance.sweep.bases import Stage
+
+
+class Process:
+    """A client in a process of its own, as far as it can be stopped."""
+
+    def __init__(self) -> None:
+        self.steps: list[str] = []
+
+    def pause(self) -> None:
+        self.steps.append("pause")
+
+    def resume(self) -> None:
+        self.steps.append("resume")
+
+
+class Broker:
+    """One that is never asked."""
+
+    where = "nowhere:1"
+
+
+def test_a_process_is_stopped_where_time_is_real() -> None:
+    process = Process()
+
+    async def work() -> None:
+        stage = Stage(Broker(), cast(Any, process), cast(Any, None))
+        begun = time.monotonic()
+        await stage.stand_still(0.05, stops_client=True)
+        assert time.monotonic() - begun >= 0.04
+
+    asyncio.run(work())
+    assert process.steps == ["pause", "resume"]
