@@ -44,7 +44,8 @@ type answer struct {
 func newProducer(endpoint string) *producer {
 	random := make([]byte, 6)
 	_, _ = rand.Read(random)
-	p := &producer{line: open(zmq4.NewDealer, endpoint), prefix: hex.EncodeToString(random), waiting: map[string]chan answer{}}
+	p := &producer{line: open(zmq4.NewDealer, endpoint), prefix: hex.EncodeToString(random),
+		waiting: map[string]chan answer{}}
 	go p.line.read(p.receive)
 	return p
 }
