@@ -18,6 +18,7 @@ RARELY = {"heartbeat_ms": 20_000, "max_missed": 2}
 PUBLISH: dict[str, Any] = {"target": K, "wait": True}
 PROBE: dict[str, Any] = {**PUBLISH, "body": text("probe")}
 RETRY_S = 20.0
+TRIES = 8  #: a broker that says nothing is given up when some signs of life were missed
 LONG_S = 300.0  #: in which every back-off ends
 LOOK_S = 30.0
 
@@ -86,7 +87,7 @@ async def finale(stage: Stage) -> None:
     results = [await done.call for done in opened]
     if not any(result.ok for result in results):
         stage.calm()
-        for _ in range(3):
+        for _ in range(TRIES):
             await stage.sleep(RETRY_S)
             if (await writer(stage)).ok:
                 break
