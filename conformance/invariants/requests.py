@@ -97,17 +97,20 @@ def refused_needs_answer(case: Case) -> Iterator[Violation]:
                 continue  # what ends it came behind the answer
             codes = [one.code for one in _come(case, done, questions)]
             codes += [flow.code for flow in case.facts.flows if flow.question in questions]
-            made = [
-                one
-                for one in case.facts.questions
-                if one.accepted is False and one.conn.accepted > done.begun
-            ]
-            codes += [one.code for one in _come(case, done, made)]
+            codes += _turned_away(case, done)
             if not questions and done.result.code in case.model.refuses_by_itself:
                 continue
             if done.result.code not in codes:
                 text = f"{done.op} was refused with {done.result.code}; what came was {codes}"
                 yield May("reads_odd", text) if case.has_unread(done) else text, done.ended
+
+
+def _turned_away(case: Case, done: Done) -> list[Any]:
+    """The codes with which connections were refused that were made while the op was open."""
+    refused = [conn.turned_away for conn in case.conns.values() if conn.accepted > done.begun]
+    return [
+        one[1] for one in refused if one is not None and done.ended and case.may_precede(one[0], done.ended)
+    ]
 
 
 @invariant("answer-value")

@@ -24,10 +24,9 @@ class Heard:
         self.event = event
         self.what = event.event
         self.at: Moment = START
-        self._fields = event.fields  # asked for thousands of times in each run
 
     def __getitem__(self, name: str) -> Any:
-        return self._fields.get(name)
+        return self.event.fields.get(name)
 
     def __repr__(self) -> str:
         return f"{self.event.event} {self.event.fields} at {self.at.t:.3f}"

@@ -106,7 +106,6 @@ WITHOUT = {
     "knows-who-is-there": ELSEWHERE,
     "surfaces-what-came": ELSEWHERE,
     "tells-its-deadline": ELSEWHERE,
-    "asks-once-it-can": "a client made for it; tests/conformance/sweep/test_lasting.py",
     "asks-what-it-does-not-know": ELSEWHERE,
     "streams-wait": ELSEWHERE,
     "tells-what-it-offers": ELSEWHERE,
