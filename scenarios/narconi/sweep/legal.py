@@ -31,7 +31,8 @@ def problem(request: f.HttpRequest, keys: set[str]) -> str:
     if named.get("sec-websocket-version") != ["13"]:
         return f"an upgrade to version {named.get('sec-websocket-version')}"
     offered = named.get("sec-websocket-protocol", [])
-    if len(offered) != 1 or offered[0] not in SUB_PROTOCOLS:  # no list: docs/protocols/narconi.md, Handshake
+    # one, and no list of them: docs/protocols/narconi.md, "WebSocket"
+    if len(offered) != 1 or offered[0] not in SUB_PROTOCOLS:
         return f"an upgrade with the sub-protocols {offered}"
     key = named.get("sec-websocket-key", [""])[0]
     try:
