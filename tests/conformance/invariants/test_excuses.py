@@ -1,0 +1,48 @@
+"""What rules do not hold against a client: each excuse as wide as it is meant, and no wider."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from conformance.invariants.requests import _turned_away
+from conformance.invariants.settling import _may_be_unread
+from conformance.sweep.case import Case
+from conformance.sweep.facts import Facts, Handed
+from conformance.sweep.room import room_of
+from conformance.sweep.specs import Spec
+from conformance.sweep.tape import Moment, Row
+from conformance.sweep.view import Conn, read_tape
+
+PROTOCOL = "rabbitmq-stream"
+
+
+def case_of(*conns: Conn, slack_s: float = 0.0) -> Case:
+    case = Case(Spec(PROTOCOL, "publish"), room_of(PROTOCOL), [], [], [])
+    case.slack_s = slack_s
+    case.__dict__["_read"] = ({conn.name: conn for conn in conns}, Facts())
+    return case
+
+
+@pytest.mark.parametrize(
+    ("accepted", "refused", "codes"), [(3, 4, [2]), (1, 4, []), (3, 9, [])], ids=["its own", "older", "later"]
+)
+def test_a_refused_handshake_counts_for_the_op_that_was_open(
+    accepted: int, refused: int, codes: list[int]
+) -> None:
+    conn = Conn("c2", Moment(accepted, 0, accepted))
+    conn.turned_away = Moment(refused, 0, refused), 2
+    done: Any = SimpleNamespace(begun=Moment(2, 0, 2), ended=Moment(6, 0, 6))
+    assert _turned_away(case_of(conn), done) == codes
+
+
+@pytest.mark.parametrize(("how", "at_s", "slack_s", "unread"), [
+    ("rst", 1.9, 0.5, True), ("fin", 1.9, 0.5, False), ("rst", 1.0, 0.5, False), ("rst", 1.9, 0.0, False),
+])  # fmt: skip
+def test_what_a_reset_may_have_cost(how: str, at_s: float, slack_s: float, unread: bool) -> None:
+    rows = [Row(0.0, "accept", "c1", ""), Row(2.0, "end", "c1", ("broker", how))]
+    conn = read_tape(rows, room_of(PROTOCOL).model)["c1"]
+    handed = Handed(conn, Moment(1, 0, at_s), b"k")
+    assert _may_be_unread(case_of(conn, slack_s=slack_s), handed) is unread
