@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from functools import cached_property
 from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple
 
@@ -14,6 +15,7 @@ from conformance.sweep.tape import Moment
 from conformance.sweep.view import Conn, Seen
 from fakebrokers.core.frames import Frame, Malformed, Role
 from fakebrokers.core.session import Codec
+from fakebrokers.protocol import find_protocol
 
 Args = Mapping[str, Any]
 
@@ -90,8 +92,6 @@ class Model(ABC):
         redelivers: Whether a message comes again until it is settled, and clients know those that were.
         other_parts: What may stand in place of a part of a message, besides what any protocol can have there.
         connects_late: Whether a session is open without a connection; ops make those that they need.
-        answers_in_order: Whether answers are told apart by their order alone, so that a connection is given
-            up with a question that nobody waits for any more.
         set_up: Frames that belong to the set-up of a connection, besides those of that role.
         answers_move: Whether an answer finds its way over a later connection, so that a loss ends no
             question.
@@ -137,7 +137,6 @@ class Model(ABC):
     redelivers: ClassVar[bool] = False
     other_parts: ClassVar[Mapping[str, bytes]] = {}
     connects_late: ClassVar[bool] = False
-    answers_in_order: ClassVar[bool] = False
     set_up: ClassVar[tuple[type[Frame], ...]] = ()
     answers_move: ClassVar[bool] = False
     rosters: ClassVar[tuple[str, ...]] = ()
@@ -149,6 +148,12 @@ class Model(ABC):
     troubles: ClassVar[Sequence[tuple[str, Any]]] = ()
     refuses_by_itself: ClassVar[tuple[Any, ...]] = ()
     asides: ClassVar[tuple[str, ...]] = ("close", "cancel", "twice", "loss", "hurried")
+
+    @cached_property
+    def answers_in_order(self) -> bool:
+        """Whether answers are told apart by their order alone, so that a connection is given up with a
+        question that nobody waits for any more."""
+        return find_protocol(self.protocol).answers_in_order
 
     @abstractmethod
     def codec(self, side: str) -> Codec:

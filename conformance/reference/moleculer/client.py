@@ -54,6 +54,7 @@ class MoleculerClient:
         self.seq = 1
         self._announcing: asyncio.Task[None] | None = None
         self._joined_at = -inf
+        self._early: list[tuple[str, bytes]] | None = None  #: heard before it has joined
         self._between = runtime.backoff(0.2, 2.0)  #: connections that end as soon as they are there
         self._handlers: dict[str, Callable[[Json], None]] = {
             "DISCOVER": self.discovered,
@@ -105,6 +106,7 @@ class MoleculerClient:
     async def join(self) -> None:
         """Connect, listen, ask who is there. Raises `ClientError`."""
         bus = self.new_bus()
+        self._early = []
         try:
             async with asyncio.timeout(JOIN_S):
                 await bus.open()
@@ -121,6 +123,9 @@ class MoleculerClient:
         self._joined_at = self.runtime.clock.now()
         self.post.send("DISCOVER", "", {})
         bus.is_joined = True
+        early, self._early = self._early, None
+        for topic, payload in early or ():
+            self.hear(topic, payload)
 
     def new_bus(self) -> Bus | Mesh:
         """A connection to the server, or to the other nodes where there is none."""
@@ -277,6 +282,9 @@ class MoleculerClient:
 
     def hear(self, topic: str, payload: bytes) -> None:
         """A message came; whatever is in it, the node lives on."""
+        if self._early is not None:
+            self._early.append((topic, payload))
+            return
         try:
             command, packet = self.post.read(topic, payload)
             if not self.counts(command, packet):

@@ -171,7 +171,6 @@ class NarconiModel(Model):
         *(("contradict", ["instead", None]), ("contradict", ["instead", 503]), ("shape", "shorter")),
         *(("latency", 3.0), ("goodbye", "stays")),
     )
-    answers_in_order = True
 
     def codec(self, side: str) -> Codec:
         return NarconiCodec()
