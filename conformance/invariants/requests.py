@@ -180,8 +180,8 @@ def request_answer_counts(case: Case) -> Iterator[Violation]:
 
 def has_twin(case: Case, done: Done) -> bool:
     """Whether another op asked the same while this one was open: which question is whose cannot be told."""
-    for other in case.ops:
-        if other is done or other.op != done.op:
+    for other in case.done(done.op):
+        if other is done:
             continue
         ended = other.ended
         meets = other.begun < (done.ended or other.begun) and (ended is None or ended > done.begun)

@@ -22,6 +22,7 @@ from conformance.reference.moleculer.registry import Registry
 from conformance.reference.moleculer.serving import Server, Service
 from conformance.reference.moleculer.settings import (
     JOIN_S,
+    LOOK_AGAIN_S,
     NAME_MAX,
     QUIET_S,
     START_S,
@@ -273,10 +274,12 @@ class MoleculerClient:
 
     async def sweeps(self) -> None:
         """Nodes that are silent for too long are gone."""
+        timeout_s = self.settings.heartbeat_timeout_s
         while True:
-            await asyncio.sleep(min(1.0, self.settings.heartbeat_timeout_s / 2))
-            for peer in self.registry.silent(self.runtime.clock.now() - self.settings.heartbeat_timeout_s):
+            now = self.runtime.clock.now()
+            for peer in self.registry.silent(now - timeout_s):
                 self.gone(peer)
+            await asyncio.sleep(self.registry.heard_since(now) + timeout_s - now + LOOK_AGAIN_S)
 
     # what it hears
 
