@@ -25,16 +25,17 @@ from conformance.chaos.schedule import Schedule
 from conformance.chaos.toxics import TOXIC, Toxics
 from conformance.chaos.workload import find_workload
 from conformance.sweep.pace import Pace, RealPace
-from conformance.sweep.run import Stuck, Taped, alarm_after, client_of, last_words, place_on_tape
+from conformance.sweep.run import Taped, client_of, last_words, place_on_tape
+from conformance.sweep.stuck import Stuck, run_or_stuck
 from conformance.sweep.tape import Tape
 from conformance.sweep.told import Heard
-from fakebrokers.core import memory, virtual
+from fakebrokers.core import memory
 from fakebrokers.journal.reader import read_run
 from fakebrokers.journal.record import State
 from fakebrokers.protocol import find_protocol
 from fakebrokers.proxy import Proxy
 
-STUCK_S = 60.0  #: real seconds after which a run is given up: a client in an endless loop
+STUCK_S = 60.0  #: of the processor, after which a run is given up
 UNREACHABLE = (State.REFUSING, State.BLACK_HOLE, State.CRASH)
 LONGEST_S = 20_000.0  #: virtual seconds that a run may take
 
@@ -68,8 +69,8 @@ def run(
 
     memory.count_from_the_first()
     try:
-        with alarm_after(STUCK_S), redirect_stderr(complaints), repeatable(schedule.seed):
-            virtual.run(work())
+        with redirect_stderr(complaints), repeatable(schedule.seed):
+            run_or_stuck(work(), STUCK_S)
     except Stuck as problem:
         case = ChaosCase(schedule, tape.rows)
         case.error = str(problem)
