@@ -299,8 +299,23 @@ def gives_up_for_a_reason(case: Case) -> Iterator[Violation]:
             continue  # whoever was to answer may be gone
         if any(case.model.is_silent(case, one, done.ended) for one in questions):
             continue
+        if _has_lost_its_own(case, done):
+            continue
         if all(_stood(one, done) for one in questions):
             yield f"{done.op} was given up ({result}), and nothing was lost", done.ended
+
+
+def _has_lost_its_own(case: Case, done: Done) -> bool:
+    """Whether a connection was lost, or refused, that came while an op was open: the op may have needed it
+    besides the one on which it has asked."""
+    for conn in case.conns.values():
+        marks = [conn.lost(), conn.turned_away[0] if conn.turned_away is not None else None]
+        over = min((mark for mark in marks if mark is not None), default=None)
+        if over is None or done.ended is None or conn.accepted < done.begun:
+            continue
+        if case.may_precede(over, done.ended):
+            return True
+    return False
 
 
 @invariant("fails-for-a-reason")
