@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,9 +11,11 @@ import pytest
 
 from conformance.adapter.messages import Error
 from conformance.adapter.result import Result
+from conformance.invariants.connections import handshake_first, one_loss_event, state_agrees
 from conformance.invariants.outcomes import ack_needs_confirm
 from conformance.invariants.recovery import one_subscription_each
-from conformance.invariants.requests import _turned_away, gives_up_for_a_reason
+from conformance.invariants.registry import May
+from conformance.invariants.requests import _turned_away, gives_up_for_a_reason, ok_needs_answer
 from conformance.invariants.settling import _may_be_unread
 from conformance.sweep.bases import Done
 from conformance.sweep.case import Case
@@ -21,8 +24,9 @@ from conformance.sweep.room import room_of
 from conformance.sweep.run import last_words
 from conformance.sweep.specs import Spec
 from conformance.sweep.tape import Moment, Row
-from conformance.sweep.told import Told
-from conformance.sweep.view import Conn, read_tape
+from conformance.sweep.told import Heard, Told
+from conformance.sweep.view import Conn, Seen, read_tape
+from fakebrokers.core.frames import Malformed
 from fakebrokers.rabbitmq_stream.frames import QueryPublisherSequence
 
 PROTOCOL = "rabbitmq-stream"
@@ -40,7 +44,7 @@ def op(name: str, begun: int, ended: int, result: Result, /, **args: Any) -> Don
 
 
 def ended(name: str, **how: Any) -> Result:
-    return Result(1, name, not how, 0, 0, **how)
+    return Result(1, name, not how.keys() & {"error", "hang"}, 0, 0, **how)
 
 
 def failed(name: str, kind: str) -> Result:
@@ -115,6 +119,27 @@ def test_nobody_can_say_what_is_answered_behind_what_cannot_be_read(
     case.facts.written = [Written(conn, at(3), ("S", "", 1), b"a")]
     case.__dict__["told"] = [Told(done, "acked", None, ("S", "", 1), at(6), b"a")]
     assert bool(list(ack_needs_confirm(case))) is blamed
+
+
+@pytest.mark.parametrize("rule", [handshake_first, ok_needs_answer, one_loss_event, state_agrees])
+@pytest.mark.parametrize("odd", [True, False])
+def test_a_handshake_of_which_something_cannot_be_read_may_be_done(
+    rule: Callable[[Case], Iterator[Any]], odd: bool
+) -> None:
+    """For a client that reads odd frames; elsewhere it is blamed."""
+    conn = Conn("c1", at(0))
+    asked = QueryPublisherSequence(correlation_id=1, reference="q", stream="S")
+    conn.frames = [Seen(at(2), "out", Malformed(data=b"", problem=""), 0)] if odd else []
+    conn.frames.append(Seen(at(4), "in", asked, 0))
+    case = case_of(conn)
+    case.ops = [
+        op("connect", 1, 3, ended("connect")),
+        op("state", 5, 6, ended("state", value={"open": True})),
+    ]
+    case.events = [Heard(SimpleNamespace(event="session", n=1, fields={"what": "connection_lost"}))]  # type: ignore[arg-type]
+    case.events[0].at = at(7)
+    [(found, *_)] = list(rule(case))
+    assert (isinstance(found, May) and found.word == "reads_odd") is odd
 
 
 @pytest.mark.parametrize(("stderr", "words"), [
