@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from conformance.invariants.registry import May, Violation, invariant
@@ -264,15 +264,26 @@ def subscriptions(case: Case) -> list[tuple[Any, list[Window]]]:
     return found
 
 
+def _ends(case: Case, subscribes: Iterable[Any]) -> dict[Any, list[Moment]]:
+    """When subscriptions were ended, by name. Whoever ends one for which the client still asks ends nothing:
+    it may come yet."""
+    asked = {done.args["sub"]: done for done in subscribes}
+    ends: dict[Any, list[Moment]] = defaultdict(list)
+    for done in case.done("unsubscribe"):
+        of = asked.get(done.args.get("sub"))
+        is_open = of is not None and of.result.hang and (of.ended is None or done.begun < of.ended)
+        if not (is_open and done.result is not None and not done.result.ok):
+            ends[done.args.get("sub")].append(done.begun)
+    return ends
+
+
 def _subscriptions(case: Case) -> Iterator[tuple[Any, list[Window]]]:
     ops = [done for done in case.done("subscribe") if done.result is not None]
     names = Counter(done.args["sub"] for done in ops)
     by_target: dict[Any, list[Any]] = defaultdict(list)
     for done in ops:
         by_target[done.args["target"]].append(done)
-    ends: dict[Any, list[Moment]] = defaultdict(list)
-    for done in case.done("unsubscribe"):
-        ends[done.args.get("sub")].append(done.begun)
+    ends = _ends(case, ops)
     for done in ops:
         target, sub = done.args["target"], done.args["sub"]
         if names[sub] > 1:

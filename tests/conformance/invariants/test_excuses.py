@@ -13,7 +13,7 @@ from conformance.adapter.messages import Error
 from conformance.adapter.result import Result
 from conformance.invariants.connections import handshake_first, one_loss_event, state_agrees
 from conformance.invariants.outcomes import ack_needs_confirm
-from conformance.invariants.recovery import one_subscription_each
+from conformance.invariants.recovery import one_subscription_each, subscriptions
 from conformance.invariants.registry import May
 from conformance.invariants.requests import _turned_away, gives_up_for_a_reason, ok_needs_answer
 from conformance.invariants.settling import _may_be_unread
@@ -106,6 +106,21 @@ def test_a_subscription_whose_op_is_still_open_may_be_there(how: str, blamed: bo
     case.marks["subscribed"] = at(9)
     case.facts.windows = [Window(conn, "S", 0, {}, at(4), opened=at(5))]
     assert bool(list(one_subscription_each(case))) is blamed
+
+
+@pytest.mark.parametrize(("hangs", "told"), [(True, []), (False, ["b"])])
+def test_a_subscription_that_may_come_yet_is_not_over(hangs: bool, told: list[str]) -> None:
+    """Whose a window of the same target is, nobody can tell then."""
+    conn = Conn("c1", at(0))
+    case = case_of(conn)
+    case.ops = [
+        op("subscribe", 1, 9, ended("subscribe", hang=True), sub="a", target="S")
+        if hangs
+        else op("subscribe", 1, 2, ended("subscribe"), sub="a", target="S"),
+        op("unsubscribe", 3, 4, failed("unsubscribe", "closed"), sub="a"),
+        op("subscribe", 5, 6, ended("subscribe"), sub="b", target="S"),
+    ]
+    assert [done.args["sub"] for done, _ in subscriptions(case) if done.args["sub"] == "b"] == told
 
 
 @pytest.mark.parametrize(("garbage", "blamed"), [(2, False), (4, True), (None, True)])
