@@ -56,7 +56,8 @@ def state_agrees(case: Case) -> Iterator[Violation]:
         ]
         if done.result.value["open"]:
             if not standing and not case.model.connects_late:
-                yield "the session is called open without a connection", ended
+                text = "the session is called open without a connection"
+                yield May("reads_odd", text) if _is_odd(case, begun) else text, ended
         elif closing is None or begun < closing:
             good = [
                 conn
@@ -67,6 +68,11 @@ def state_agrees(case: Case) -> Iterator[Violation]:
             if good:
                 text = f"the session is not called open, and {good[0].name} works"
                 yield May("many_connections", text), ended
+
+
+def _is_odd(case: Case, until: Moment) -> bool:
+    """Whether there was a connection whose handshake was done, if what cannot be read was a part of it."""
+    return any(conn.ready is None and case.is_unread(conn, until) for conn in case.conns.values())
 
 
 @invariant("one-loss-event")
@@ -95,7 +101,7 @@ def one_loss_event(case: Case) -> Iterator[Violation]:
     is_new = bool(told) and told[-1].at.t + case.slack_s > case.ended_s  # the broker need not know of it
     if len(told) - is_new * bool(case.slack_s) > len(lost) + len(closing_too):
         text = f"{len(told)} losses were told, there were {len(lost)}"
-        yield May("many_connections", text), told[-1].at
+        yield May("reads_odd" if _is_odd(case, told[-1].at) else "many_connections", text), told[-1].at
     sure = [
         conn
         for conn in lost
@@ -244,7 +250,8 @@ def handshake_first(case: Case) -> Iterator[Violation]:
             beats = role is Role.HEARTBEAT and conn.agreed.at is not None and conn.agreed.at < seen.at
             if role in (Role.HANDSHAKE, Role.CLOSE, Role.MALFORMED) or beats or type(seen.frame) in answers:
                 continue
-            yield May("pipelines", f"{kind_of(seen.frame)} before the handshake was done"), seen.at
+            word = "reads_odd" if case.is_unread(conn, seen.at) else "pipelines"
+            yield May(word, f"{kind_of(seen.frame)} before the handshake was done"), seen.at
 
 
 @invariant("silent-behind-its-goodbye")

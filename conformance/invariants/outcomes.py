@@ -54,7 +54,7 @@ def ack_needs_confirm(case: Case) -> Iterator[Violation]:
     """A message is acknowledged to the application only behind its confirm."""
     settled = _settled(case)
     for told in case.told:
-        if told.word != "acked" or told.place is None or told.at is None:
+        if told.word != "acked" or told.place is None or told.at is None or _is_unheard(case, told):
             continue
         places = {told.place}
         if told.done.args.get("subentry"):  # the messages of a batch have one id on the wire
@@ -62,6 +62,15 @@ def ack_needs_confirm(case: Case) -> Iterator[Violation]:
         confirms = [one for place in places for one in settled.get(place, ())]
         if not any(one.stored and case.may_precede(one.at, told.at) for one in confirms):
             yield f"{told}, and no confirm for {told.place} had come", told.at
+
+
+def _is_unheard(case: Case, told: Told) -> bool:
+    """Whether its message was written where nobody can say any more what the server answers: behind what
+    cannot be read."""
+    return any(
+        one.place == told.place and one.conn.garbage is not None and one.conn.garbage < one.at
+        for one in case.facts.written
+    )
 
 
 @invariant("acked-not-stored")

@@ -82,7 +82,8 @@ def ok_needs_answer(case: Case) -> Iterator[Violation]:
         if done.result is None or not done.result.ok or done.ended is None:
             continue
         if not any(conn.ready and case.may_precede(conn.ready, done.ended) for conn in case.conns.values()):
-            yield "connect was ok before a handshake was done", done.ended
+            text = "connect was ok before a handshake was done"
+            yield May("reads_odd", text) if case.has_unread(done) else text, done.ended
 
 
 @invariant("refused-needs-answer")
@@ -300,8 +301,23 @@ def gives_up_for_a_reason(case: Case) -> Iterator[Violation]:
             continue  # whoever was to answer may be gone
         if any(case.model.is_silent(case, one, done.ended) for one in questions):
             continue
+        if _has_lost_its_own(case, done):
+            continue
         if all(_stood(one, done) for one in questions):
             yield f"{done.op} was given up ({result}), and nothing was lost", done.ended
+
+
+def _has_lost_its_own(case: Case, done: Done) -> bool:
+    """Whether a connection was lost, or refused, that came while an op was open: the op may have needed it
+    besides the one on which it has asked."""
+    for conn in case.conns.values():
+        marks = [conn.lost(), conn.turned_away[0] if conn.turned_away is not None else None]
+        over = min((mark for mark in marks if mark is not None), default=None)
+        if over is None or done.ended is None or conn.accepted < done.begun:
+            continue
+        if case.may_precede(over, done.ended):
+            return True
+    return False
 
 
 @invariant("fails-for-a-reason")

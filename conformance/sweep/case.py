@@ -131,6 +131,11 @@ class Case:
         strange = [seen.at for seen in frames if isinstance(seen.frame, Malformed)]
         return any(done.begun < at and (done.ended is None or at < done.ended) for at in strange)
 
+    def is_unread(self, conn: Conn, until: Moment) -> bool:
+        """Whether something came on a connection that the model's decoder cannot read: what a client that
+        makes sense of it takes the connection for, is not known here."""
+        return any(isinstance(seen.frame, Malformed) and seen.at < until for seen in conn.of("out"))
+
     @cached_property
     def published_besides(self) -> set[bytes]:
         """The bodies that callbacks publish, with every message that comes, and ops without outcome."""

@@ -34,6 +34,7 @@ STUCK_S = 8.0  #: of the processor, after which a run is given up
 COSTLY_STUCK_S = 30.0
 LINE_MAX = 200  #: characters of a client's last words
 LONGEST_S = 4000.0  #: virtual seconds that a base may take
+ENOUGH_S = 60.0  #: real seconds after which a base begins nothing more but its end
 
 
 class Taped(InProcessAdapter):
@@ -117,6 +118,8 @@ async def play(
         counts = not (room.model.unseen_connections or room.model.connects_late)
         pace = Pace() if in_memory else RealPace(tape, touched, counts, lambda: adapter.alive, pause_s)
         stage = Stage(broker, adapter, tape, spec.changes, spec.ops, pace, spec.asides)
+        if not in_memory:
+            stage.until_s = asyncio.get_running_loop().time() + ENOUGH_S
         stage.lasts = any(bend.connection == EVERY for bend in spec.bends)
         for bend in spec.bends:
             broker.faults.add(fault_of(bend, room, touched))
@@ -157,16 +160,18 @@ async def _through(base: Base, stage: Stage) -> None:
         await stage.cut(cut.turns)
 
 
-#: How runtimes begin the line that tells why they end.
+#: How runtimes begin the line that tells why they end; Rust tells of a panic in two.
 FATAL = re.compile(
-    r"^(?:Uncaught |fatal )?\w*(?:[Ee]rror|Exception|panic|ASSERT\w*|Assertion)\b.*", re.MULTILINE
+    r"^(?:(?:Uncaught |fatal )?\w*(?:[Ee]rror|Exception|panic|ASSERT\w*|Assertion)\b.*"
+    r"|thread '.*panicked at .*\n.*|memory allocation of .*)",
+    re.MULTILINE,
 )
 
 
 def last_words(stderr: str) -> str:
-    """The line of a client's stderr that tells why it has ended; "" if there is none."""
+    """What a client's stderr tells of why it has ended, in one line; "" if it tells nothing."""
     found = FATAL.findall(stderr)
-    return found[-1].strip()[:LINE_MAX] if found else ""
+    return " ".join(found[-1].split())[:LINE_MAX] if found else ""
 
 
 def place_on_tape(case: Case, ops: list[Done]) -> None:
