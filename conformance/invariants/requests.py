@@ -145,6 +145,8 @@ def _agree(got: Any, said: Any) -> bool:
             said, got = sorted(said, key=_name), sorted(got, key=_name)  # rows with names have no order
         pairs = list(zip(got, said, strict=False)) if isinstance(got, list) else []
         return isinstance(got, list) and len(got) == len(said) and all(_agree(*pair) for pair in pairs)
+    if all(isinstance(one, int | float) and not isinstance(one, bool) for one in (got, said)):
+        return bool(got == said)  # 1 and 1.0 are one number
     return str(got) == str(said)
 
 

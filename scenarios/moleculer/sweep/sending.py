@@ -165,12 +165,14 @@ def wrong_request(
         return f"{frame.action} was asked on {to}, the bus is to balance"
     if not balances and (command != "REQ" or rest not in able):
         return f"{frame.action} was asked on {to}, {sorted(able)} can answer"
-    marks, meta = frame.headers, frame.meta
+    marks = frame.headers
+    meta = {} if frame.meta is UNSET else frame.meta  # that it is missing is told by `legal`
     if not isinstance(marks, Mapping):  # version 4 has no headers: the mark stands in meta
         marks, meta = meta, {name: value for name, value in meta.items() if name != OBJECTS}
     if meta != (args.get("meta") or {}):
         return f"{frame.action} was asked with meta {frame.meta}, given was {args.get('meta')}"
-    root = (frame.level, frame.parentID, frame.requestID, frame.caller)
+    parent, caller = (None if one is UNSET else one for one in (frame.parentID, frame.caller))
+    root = (frame.level, parent, frame.requestID, caller)
     if root != (1, None, frame.id, None):
         return f"{frame.action} was asked as if something else had called: {root}"
     wanted = "stream" in args or "objects" in args

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from conformance.invariants.requests import _turned_away
+from conformance.invariants.requests import _agree, _turned_away
 from conformance.invariants.settling import _may_be_unread
 from conformance.sweep.case import Case
 from conformance.sweep.facts import Facts, Handed
@@ -46,3 +46,17 @@ def test_what_a_reset_may_have_cost(how: str, at_s: float, slack_s: float, unrea
     conn = read_tape(rows, room_of(PROTOCOL).model)["c1"]
     handed = Handed(conn, Moment(1, 0, at_s), b"k")
     assert _may_be_unread(case_of(conn, slack_s=slack_s), handed) is unread
+
+
+@pytest.mark.parametrize(
+    ("got", "said", "same"),
+    [
+        (1.0, 1, True),
+        (2**53, 2**53 + 1, False),
+        (float(2**53), 2**53 + 1, False),
+        (True, 1, False),
+        ("7", 7, True),
+    ],
+)
+def test_the_same_number_written_otherwise_is_the_same(got: Any, said: Any, same: bool) -> None:
+    assert _agree({"data": {"n": got}}, {"data": {"n": said}}) is same
