@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable
 from typing import Any
 
 from msgspec import UNSET
@@ -28,7 +28,14 @@ from fakebrokers.moleculer.packets import (
 )
 from fakebrokers.moleculer.redis.frames import Subscribe as Channels
 from fakebrokers.moleculer.topics import topic_of
-from scenarios.moleculer.sweep.contents import announced_by, bytes_of, code_in, code_of, topic_in
+from scenarios.moleculer.sweep.contents import (
+    announced_by,
+    broken_by,
+    bytes_of,
+    code_in,
+    code_of,
+    topic_in,
+)
 from scenarios.moleculer.sweep.legal import problem
 from scenarios.moleculer.sweep.serving import wrong_answer
 
@@ -247,9 +254,7 @@ class Tracking:
             flow.has_two_ends = True
         elif frame.seq > 0 and flow.last is None and frame.seq not in flow.pieces:
             flow.last = frame.seq
-            error = getattr(frame, "error", UNSET)
-            flags = frame.headers if isinstance(frame.headers, Mapping) else {}
-            flow.error = flags.get("$streamError") or (error if error is not UNSET else None)
+            flow.error = broken_by(frame)
             if getattr(frame, "success", True) is False:
                 flow.error = flow.error or {}
             flow.code = code_in(flow.error)

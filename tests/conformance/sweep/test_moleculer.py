@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -24,11 +25,12 @@ from conformance.sweep.universe import universe
 from fakebrokers.core.frames import Malformed, kind_of
 from fakebrokers.moleculer.packets import Event, Info, Packet, Pong, Request, Response
 from scenarios.moleculer.sweep import legal
-from scenarios.moleculer.sweep.contents import announced_by
+from scenarios.moleculer.sweep.contents import OBJECTS, STREAM_ERROR, announced_by, broken_by
 from scenarios.moleculer.sweep.model import MODEL
 from scenarios.moleculer.sweep.reading import ReadingCodec
-from scenarios.moleculer.sweep.sending import OBJECTS, wrong_request
+from scenarios.moleculer.sweep.sending import _is_alike_without_params, wrong_request
 from scenarios.moleculer.sweep.serving import wrong_answer
+from scenarios.moleculer.sweep.streaming import marked
 
 PROTOCOL = "moleculer"
 SPECS = 200
@@ -299,3 +301,29 @@ def test_where_the_mark_of_a_stream_of_objects_stands(more: dict[str, Any], is_r
 def test_what_a_request_leaves_out_is_nothing(absent: dict[str, Any], is_right: bool) -> None:
     frame = Request(action="p.echo", id="1", requestID="1", level=1, stream=False, sender="n", **absent)
     assert (wrong_request({"action": "p.echo"}, frame, "REQ.peer", {"peer"}, {}) == "") is is_right
+
+
+@pytest.mark.parametrize(("ver", "where"), [("4", "meta"), ("5", "headers")])
+def test_what_a_stream_says_besides_stands_where_the_client_looks(ver: str, where: str) -> None:
+    node: Any = SimpleNamespace(peers={"client": SimpleNamespace(version=ver)})
+    assert marked(node, **{STREAM_ERROR: {"code": 1}})[where] == {STREAM_ERROR: {"code": 1}}
+    frame = Request(ver=ver, stream=False, seq=2, **marked(node, **{STREAM_ERROR: {"code": 1}}))
+    assert broken_by(frame) == {"code": 1}
+    other = {"4": "5", "5": "4"}[ver]
+    assert broken_by(Request(ver=other, stream=False, seq=2, **marked(node, **{STREAM_ERROR: 1}))) is None
+
+
+def test_streams_in_the_place_of_the_parameters_cannot_be_told_apart() -> None:
+    fits = MODEL.ops["mol.call"].fits
+    bare = Request(action="p.up", params=None)
+    assert fits({"action": "p.up", "params": {"n": 1}, "objects": [1]}, bare)
+    assert fits({"action": "p.up", "params": {"n": 1}, "stream": {}}, bare)
+    assert not fits({"action": "p.up", "params": {"n": 1}}, bare)
+
+    def call(begun: int, ended: int, **args: Any) -> Any:
+        return SimpleNamespace(begun=begun, ended=ended, args={"action": "p.up", **args})
+
+    done = call(1, 5, params={"n": 1}, stream={})
+    assert _is_alike_without_params(done, call(2, 6, params={"n": 2}, objects=[1]))
+    assert not _is_alike_without_params(done, call(2, 6, params={"n": 2}))
+    assert not _is_alike_without_params(done, call(6, 7, params={"n": 2}, stream={}))
