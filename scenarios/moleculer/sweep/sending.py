@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from msgspec import UNSET
@@ -36,12 +36,24 @@ def options_of(case: Case, session: str) -> Mapping[str, Any]:
 def wrong_sending(case: Case, done: Done) -> str:
     """What is wrong with what was sent for a call or an event; "" if nothing is, or it cannot be said."""
     problem = _wrong_at(case, done, done.begun)
-    if not problem:
-        return ""
-    row = done.begun.row  # in the same instant, nobody can say who was told of what first
-    while row + 1 < len(case.rows) and case.rows[row + 1].t <= done.begun.t + SAME_S:
-        row += 1
-    return problem if _wrong_at(case, done, Moment(row, 1_000, case.rows[row].t)) else ""
+    if problem and all(_wrong_at(case, done, moment) for moment in _about(case, done.begun)):
+        return problem
+    return ""
+
+
+def _about(case: Case, begun: Moment) -> Iterator[Moment]:
+    """Moments about then, one for each thing that the client was told: in the same instant, nobody can say
+    what it was told of first."""
+    first = last = begun.row
+    while first > 0 and case.rows[first - 1].t >= begun.t - case.slack_s and case.slack_s:
+        first -= 1
+    while last + 1 < len(case.rows) and case.rows[last + 1].t <= begun.t + SAME_S + case.slack_s:
+        last += 1
+    for row in range(first, last + 1):
+        if case.rows[row].what == "out":
+            yield Moment(row, -1, case.rows[row].t)
+            yield Moment(row, 1_000, case.rows[row].t)
+    yield Moment(last, 1_000, case.rows[last].t)
 
 
 def _wrong_at(case: Case, done: Done, at: Moment) -> str:
@@ -218,10 +230,7 @@ def _wrong_event(
 ) -> str:
     assert done.ended is not None and done.result is not None
     event, only = done.args["event"], done.args.get("groups")
-    sent = [
-        one for one in case.facts.sent
-        if isinstance(one.frame, Event) and one.frame.event == event and done.begun < one.at < done.ended
-    ]  # fmt: skip
+    sent = _events_of(case, done)
     if not done.result.ok:
         return ""
     for one in sent:
@@ -238,6 +247,26 @@ def _wrong_event(
             "" if all(got[to] == wanted[to] for to in wanted) else f"{event} was sent to {got}, not {wanted}"
         )
     return _wrong_emit(event, sent, chosen, set(local))
+
+
+def _events_of(case: Case, done: Done) -> list[Sent]:
+    """What was sent for an emit or a broadcast: while it was open, and where time is real, a little later.
+
+    Where another one of that name is so near that what was sent may be its, the data tell whose it is.
+    """
+    assert done.ended is not None
+    event, until_s = done.args["event"], done.ended.t + case.slack_s
+    near = [
+        one for one in case.done("mol.emit", "mol.broadcast")
+        if one is not done and one.args["event"] == event and one.begun.t <= until_s
+        if one.ended is None or one.ended.t >= done.begun.t - case.slack_s
+    ]  # fmt: skip
+    return [
+        one for one in case.facts.sent
+        if isinstance(one.frame, Event) and one.frame.event == event
+        and done.begun < one.at and case.may_precede(one.at, done.ended)
+        and (not near or not case.slack_s or one.frame.data == done.args.get("data"))
+    ]  # fmt: skip
 
 
 def _wrong_broadcast(event: str, sent: list[Sent], nodes: set[str], own: set[str]) -> str:

@@ -17,18 +17,28 @@ from conformance.reference.moleculer.post import Post
 from conformance.reference.moleculer.registry import Registry
 from conformance.reference.registry import without_sockets
 from conformance.sweep.acts.inside import opened
+from conformance.sweep.case import Case
+from conformance.sweep.facts import Facts, Sent
 from conformance.sweep.order import Order
+from conformance.sweep.room import room_of
 from conformance.sweep.run import run, runner
 from conformance.sweep.specs import EVERY, Aside, Bend, Spec
 from conformance.sweep.sweep import Sweep
+from conformance.sweep.tape import Moment, Row
 from conformance.sweep.universe import universe
+from conformance.sweep.view import Conn
 from fakebrokers.core.frames import Malformed, kind_of
 from fakebrokers.moleculer.packets import Event, Info, Packet, Pong, Request, Response
 from scenarios.moleculer.sweep import legal
 from scenarios.moleculer.sweep.contents import OBJECTS, STREAM_ERROR, announced_by, broken_by
 from scenarios.moleculer.sweep.model import MODEL
 from scenarios.moleculer.sweep.reading import ReadingCodec
-from scenarios.moleculer.sweep.sending import _is_alike_without_params, wrong_request
+from scenarios.moleculer.sweep.sending import (
+    _about,
+    _events_of,
+    _is_alike_without_params,
+    wrong_request,
+)
 from scenarios.moleculer.sweep.serving import wrong_answer
 from scenarios.moleculer.sweep.streaming import marked
 
@@ -327,3 +337,37 @@ def test_streams_in_the_place_of_the_parameters_cannot_be_told_apart() -> None:
     assert _is_alike_without_params(done, call(2, 6, params={"n": 2}, objects=[1]))
     assert not _is_alike_without_params(done, call(2, 6, params={"n": 2}))
     assert not _is_alike_without_params(done, call(6, 7, params={"n": 2}, stream={}))
+
+
+def tape_of(slack_s: float, *rows: Row) -> Case:
+    case = Case(Spec(PROTOCOL, "events"), room_of(PROTOCOL), list(rows), [], [])
+    case.slack_s = slack_s
+    return case
+
+
+def emitted(number: int, begun_s: float, ended_s: float) -> Any:
+    begun, ended = (Moment(round(1000 * t), 0, t) for t in (begun_s, ended_s))
+    return SimpleNamespace(
+        op="mol.emit", args={"event": "news.a", "data": number}, begun=begun, ended=ended, result=None
+    )
+
+
+@pytest.mark.parametrize(
+    ("slack_s", "second_s", "owners"),
+    [(0.0, 1.5, []), (0.25, 1.15, [1]), (0.25, 1.5, [1]), (0.25, 1.02, [1])],
+    ids=["time is not real", "two are near", "they are not", "it comes in the other one"],
+)
+def test_an_event_may_come_a_little_behind_its_op(slack_s: float, second_s: float, owners: list[int]) -> None:
+    case = tape_of(slack_s)
+    case.ops = [emitted(1, 1.0, 1.01), emitted(2, second_s, second_s + 0.3)]
+    frame = Event(id="1", event="news.a", data=1)
+    sent = Sent(Conn("c1", Moment(0, 0, 0.0)), Moment(1100, 0, 1.1), "EVENT.peer", frame)
+    case.__dict__["_read"] = ({}, Facts(sent=[sent]))
+    assert [done.args["data"] for done in case.ops if _events_of(case, done)] == owners
+
+
+def test_what_came_just_before_an_op_need_not_have_been_read() -> None:
+    rows = [Row(t, "out", "c1", b"") for t in (0.5, 0.9, 1.1, 2.0)] + [Row(2.0, "op", "", "mol.call")]
+    begun = Moment(2, 0, 1.0)
+    assert {moment.t for moment in _about(tape_of(0.25, *rows), begun)} == {0.9, 1.1}
+    assert {moment.t for moment in _about(tape_of(0.0, *rows), begun)} == {1.1}
