@@ -295,14 +295,15 @@ class Tracking:
 
     def _answer_back(self, key: Hashable, answer: Any, at: Moment, only: bool = True) -> Question | None:
         """The client answers; what nobody has asked is noted, unless `only` is False."""
-        for question in self.facts.asked_back:
-            if question.key == key and question.answer is None:
-                question.answer, question.answered = answer, at
-                question.accepted = True
-                wrong = wrong_answer(question.frame, answer, at.t - question.asked.t)
-                if wrong:
-                    self.facts.wrong.append((at, wrong))
-                return question
+        open_ = [one for one in self.facts.asked_back if one.key == key and one.answer is None]
+        here = [one for one in open_ if one.conn is self.conn]  # what was asked on a lost one may stay open
+        for question in (here or open_)[:1]:
+            question.answer, question.answered = answer, at
+            question.accepted = True
+            wrong = wrong_answer(question.frame, answer, at.t - question.asked.t)
+            if wrong:
+                self.facts.wrong.append((at, wrong))
+            return question
         if only and self.conn.ready is not None:
             self.facts.misused.append((at, f"{kind_of(answer)} {key} answers nothing that was asked"))
         return None

@@ -28,7 +28,7 @@ from conformance.sweep.tape import Moment, Row
 from conformance.sweep.universe import universe
 from conformance.sweep.view import Conn
 from fakebrokers.core.frames import Malformed, kind_of
-from fakebrokers.moleculer.packets import Event, Info, Packet, Pong, Request, Response
+from fakebrokers.moleculer.packets import Discover, Event, Info, Packet, Pong, Request, Response
 from scenarios.moleculer.sweep import legal
 from scenarios.moleculer.sweep.contents import OBJECTS, STREAM_ERROR, announced_by, broken_by
 from scenarios.moleculer.sweep.model import MODEL
@@ -41,6 +41,7 @@ from scenarios.moleculer.sweep.sending import (
 )
 from scenarios.moleculer.sweep.serving import wrong_answer
 from scenarios.moleculer.sweep.streaming import marked
+from scenarios.moleculer.sweep.tracking import Tracking
 
 PROTOCOL = "moleculer"
 SPECS = 200
@@ -371,3 +372,16 @@ def test_what_came_just_before_an_op_need_not_have_been_read() -> None:
     begun = Moment(2, 0, 1.0)
     assert {moment.t for moment in _about(tape_of(0.25, *rows), begun)} == {0.9, 1.1}
     assert {moment.t for moment in _about(tape_of(0.0, *rows), begun)} == {1.1}
+
+
+def test_an_answer_is_for_who_has_asked_on_its_connection() -> None:
+    facts = Facts()
+    first, second = (Tracking(Conn(name, Moment(0, 0, 0.0)), facts) for name in ("c1", "c2"))
+    key = ("DISCOVER", "peer")
+    for row, one in enumerate((first, second), 1):
+        one._asked_back(Discover(sender="peer"), key, Moment(row, 0, float(row)))
+    answer = Info(sender="client")
+    second._answer_back(key, answer, Moment(3, 0, 3.0))
+    assert [one.answer for one in facts.asked_back] == [None, answer]
+    second._answer_back(key, answer, Moment(4, 0, 4.0))
+    assert [one.answer for one in facts.asked_back] == [answer, answer]
