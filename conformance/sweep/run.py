@@ -185,9 +185,10 @@ async def _through(base: Base, stage: Stage) -> None:
         await stage.cut(cut.turns)
 
 
-#: How runtimes begin the line that tells why they end.
+#: How runtimes begin the line that tells why they end, and how loggers mark it.
 FATAL = re.compile(
-    r"^(?:Uncaught |fatal )?\w*(?:[Ee]rror|Exception|panic|ASSERT\w*|Assertion)\b.*", re.MULTILINE
+    r"^(?:(?:Uncaught |fatal )?\w*(?:[Ee]rror|Exception|panic|ASSERT\w*|Assertion)\b|.*\bFATAL\b).*",
+    re.MULTILINE,
 )
 
 

@@ -199,10 +199,10 @@ def wrong_request(
     root = (frame.level, parent, frame.requestID, caller)
     if root != (1, None, frame.id, None):
         return f"{frame.action} was asked as if something else had called: {root}"
-    wanted = gives_stream(args)
+    wanted, said = gives_stream(args), False if frame.stream is UNSET else frame.stream
     if bool(marks.get(OBJECTS)) is not ("objects" in args):
         return f"{frame.action} was asked with {dict(marks)}, and objects {args.get('objects')}"
-    return "" if frame.stream is wanted else f"{frame.action} was asked with stream {frame.stream}"
+    return "" if said is wanted else f"{frame.action} was asked with stream {frame.stream}"
 
 
 # events

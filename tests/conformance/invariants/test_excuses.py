@@ -7,20 +7,25 @@ from typing import Any
 
 import pytest
 
+from conformance.invariants.connections import silent_behind_goodbye
 from conformance.invariants.requests import _agree, _turned_away
 from conformance.invariants.settling import _may_be_unread
 from conformance.sweep.case import Case
 from conformance.sweep.facts import Facts, Handed
 from conformance.sweep.room import room_of
+from conformance.sweep.run import last_words
 from conformance.sweep.specs import Spec
 from conformance.sweep.tape import Moment, Row
-from conformance.sweep.view import Conn, read_tape
+from conformance.sweep.view import Conn, Seen, read_tape
+from fakebrokers.core.frames import Frame
+from fakebrokers.moleculer.nats.frames import Sub, Unsub
+from fakebrokers.rabbitmq_stream.frames_messages import Unsubscribe
 
 PROTOCOL = "rabbitmq-stream"
 
 
-def case_of(*conns: Conn, slack_s: float = 0.0) -> Case:
-    case = Case(Spec(PROTOCOL, "publish"), room_of(PROTOCOL), [], [], [])
+def case_of(*conns: Conn, slack_s: float = 0.0, protocol: str = PROTOCOL) -> Case:
+    case = Case(Spec(protocol, "publish"), room_of(protocol), [], [], [])
     case.slack_s = slack_s
     case.__dict__["_read"] = ({conn.name: conn for conn in conns}, Facts())
     return case
@@ -60,3 +65,32 @@ def test_what_a_reset_may_have_cost(how: str, at_s: float, slack_s: float, unrea
 )
 def test_the_same_number_written_otherwise_is_the_same(got: Any, said: Any, same: bool) -> None:
     assert _agree({"data": {"n": got}}, {"data": {"n": said}}) is same
+
+
+@pytest.mark.parametrize(
+    ("protocol", "frame", "is_silent"),
+    [
+        ("moleculer", Unsub("1"), True),
+        ("moleculer", Sub("MOL.PING", "1"), False),
+        ("rabbitmq-stream", Unsubscribe(correlation_id=1, subscription_id=1), False),
+    ],
+    ids=["the server is told too", "something is begun", "the server has been told"],
+)
+def test_a_goodbye_to_others_is_none_to_the_server(protocol: str, frame: Frame, is_silent: bool) -> None:
+    conn = Conn("c1", Moment(0, 0, 0.0))
+    conn.parting = Moment(1, 0, 1.0)
+    conn.frames = [Seen(Moment(2, 0, 1.1), "in", frame, 10)]
+    case = case_of(conn, protocol=protocol)
+    assert (not list(silent_behind_goodbye(case))) is is_silent
+
+
+@pytest.mark.parametrize(
+    ("stderr", "words"),
+    [
+        ("[t] WARN a/B: no\n[t] FATAL a/B: two of one name\n", "[t] FATAL a/B: two of one name"),
+        ("at x\nTypeError: no\n", "TypeError: no"),
+        ("[t] ERROR a/B: FATALLY late\n", ""),
+    ],
+)
+def test_what_a_client_says_at_its_end(stderr: str, words: str) -> None:
+    assert last_words(stderr) == words

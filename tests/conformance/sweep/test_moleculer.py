@@ -307,10 +307,11 @@ def test_where_the_mark_of_a_stream_of_objects_stands(more: dict[str, Any], is_r
 
 
 @pytest.mark.parametrize(
-    ("absent", "is_right"), [({}, True), ({"parentID": "2"}, False), ({"meta": {"a": 1}}, False)]
+    ("given", "is_right"),
+    [({}, True), ({"stream": True}, False), ({"parentID": "2"}, False), ({"meta": {"a": 1}}, False)],
 )
-def test_what_a_request_leaves_out_is_nothing(absent: dict[str, Any], is_right: bool) -> None:
-    frame = Request(action="p.echo", id="1", requestID="1", level=1, stream=False, sender="n", **absent)
+def test_what_a_request_leaves_out_is_nothing(given: dict[str, Any], is_right: bool) -> None:
+    frame = Request(action="p.echo", id="1", requestID="1", level=1, sender="n", **given)
     assert (wrong_request({"action": "p.echo"}, frame, "REQ.peer", {"peer"}, {}) == "") is is_right
 
 
