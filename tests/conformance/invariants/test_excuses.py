@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from conformance.invariants.connections import silent_behind_goodbye
-from conformance.invariants.requests import _agree, _turned_away
+from conformance.invariants.requests import _agree, _has_lost, _stood, _turned_away
 from conformance.invariants.settling import _may_be_unread
 from conformance.sweep.case import Case
-from conformance.sweep.facts import Facts, Handed
+from conformance.sweep.facts import Facts, Handed, Question
 from conformance.sweep.room import room_of
 from conformance.sweep.run import last_words
 from conformance.sweep.specs import Spec
@@ -94,3 +94,14 @@ def test_a_goodbye_to_others_is_none_to_the_server(protocol: str, frame: Frame, 
 )
 def test_what_a_client_says_at_its_end(stderr: str, words: str) -> None:
     assert last_words(stderr) == words
+
+
+@pytest.mark.parametrize(("slack_s", "stood"), [(0.25, False), (0.0, True)])
+def test_in_real_time_a_loss_may_be_noted_a_little_behind_what_it_ends(slack_s: float, stood: bool) -> None:
+    conn = Conn("c1", Moment(0, 0, 0.0))
+    conn.ended, conn.ended_by = Moment(5, 0, 1.1), "broker"
+    question = Question(conn, Unsub("1"), 1, Moment(2, 0, 0.5))
+    done: Any = SimpleNamespace(begun=Moment(1, 0, 0.5), ended=Moment(4, 0, 1.0))
+    case = case_of(conn, slack_s=slack_s)
+    assert _stood(case, question, done) is stood
+    assert _has_lost(case, done) is not stood
