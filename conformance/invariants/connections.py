@@ -261,7 +261,10 @@ def silent_behind_goodbye(case: Case) -> Iterator[Violation]:
         if conn.parting is None or conn.parting == conn.ended:
             continue
         for seen in conn.of("in"):
-            role = type(seen.frame).spec.role_in("in")
+            kind = type(seen.frame)
+            role = kind.spec.role_in("in")
+            if role is Role.SHUT and kind in case.model.set_up:
+                continue  # the goodbye is for other clients; so the server is told
             if seen.at > conn.parting and role not in PARTING_ROLES:
                 yield f"{kind_of(seen.frame)} behind its goodbye on {conn.name}", conn.parting, seen.at
                 break

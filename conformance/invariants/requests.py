@@ -146,6 +146,8 @@ def _agree(got: Any, said: Any) -> bool:
             said, got = sorted(said, key=_name), sorted(got, key=_name)  # rows with names have no order
         pairs = list(zip(got, said, strict=False)) if isinstance(got, list) else []
         return isinstance(got, list) and len(got) == len(said) and all(_agree(*pair) for pair in pairs)
+    if all(isinstance(one, int | float) and not isinstance(one, bool) for one in (got, said)):
+        return bool(got == said)  # 1 and 1.0 are one number
     return str(got) == str(said)
 
 
@@ -303,7 +305,7 @@ def gives_up_for_a_reason(case: Case) -> Iterator[Violation]:
             continue
         if _has_lost_its_own(case, done):
             continue
-        if all(_stood(one, done) for one in questions):
+        if all(_stood(case, one, done) for one in questions):
             yield f"{done.op} was given up ({result}), and nothing was lost", done.ended
 
 
@@ -336,8 +338,18 @@ def no_connection_for_a_reason(case: Case) -> Iterator[Violation]:
         standing = sum(conn.stands(done.begun) for conn in case.conns.values())
         if standing < case.notes.get("sessions", 1):
             continue  # whose connection it is that stands, nobody can tell
+        if case.model.unseen_connections and _has_lost(case, done):
+            continue  # what it had of its own may have been lost with them, before it was on the tape
         if sound(case, done.begun, done.ended):
             yield f"{done.op} failed: {result}, and all connections stand", done.begun, done.ended
+
+
+def _has_lost(case: Case, done: Done) -> bool:
+    """Whether the broker has ended a connection about when an op was open."""
+    assert done.ended is not None
+    since_s, until_s = done.begun.t - case.slack_s, done.ended.t + case.slack_s
+    ends = [conn.ended for conn in case.conns.values() if conn.ended_by == "broker"]
+    return any(end is not None and since_s <= end.t <= until_s for end in ends)
 
 
 @invariant("fails-for-a-reason")
@@ -370,11 +382,11 @@ def sound(case: Case, begun: Moment, ended: Moment) -> bool:
     return since is not None and all(conn.ended is not None and conn.ended < since for conn in gone)
 
 
-def _stood(question: Question, done: Done) -> bool:
+def _stood(case: Case, question: Question, done: Done) -> bool:
     """Whether a question's connection was sound until its op ended."""
     conn = question.conn
     marks = (conn.ended, conn.goodbye, conn.garbage, conn.parting, conn.deaf)
-    return all(mark is None or (done.ended is not None and mark > done.ended) for mark in marks)
+    return done.ended is None or not any(mark and case.may_precede(mark, done.ended) for mark in marks)
 
 
 def _has_rival(case: Case, done: Done) -> bool:

@@ -160,9 +160,9 @@ async def _through(base: Base, stage: Stage) -> None:
         await stage.cut(cut.turns)
 
 
-#: How runtimes begin the line that tells why they end; Rust tells of a panic in two.
+#: How runtimes begin the line that tells why they end, and how loggers mark it; Rust tells of a panic in two.
 FATAL = re.compile(
-    r"^(?:(?:Uncaught |fatal )?\w*(?:[Ee]rror|Exception|panic|ASSERT\w*|Assertion)\b.*"
+    r"^(?:(?:(?:Uncaught |fatal )?\w*(?:[Ee]rror|Exception|panic|ASSERT\w*|Assertion)\b|.*\bFATAL\b).*"
     r"|thread '.*panicked at .*\n.*|memory allocation of .*)",
     re.MULTILINE,
 )

@@ -76,6 +76,19 @@ async def joined(broker: Moleculer, client: Client, session: str = "s1", **optio
     await client.connected(session, **joining(broker, client, **options))
 
 
+def introduce(broker: Moleculer, *nodes: Node) -> None:
+    """Peers tell the client again who they are, where what it was told when it asked reached nobody.
+
+    Over Redis a client asks on one connection, and listens on another: the server may read the first one
+    before the second (docs/protocols/moleculer.md, 2).
+    """
+    told = {packet.sender for record, packet in broker.packets("Info") if record.tap & Tap.SENT}
+    if broker.packets("Discover"):
+        for node in nodes:
+            if node.id not in told:
+                node.send_info(NODE)
+
+
 def joining(broker: Moleculer, client: Client, **options: Any) -> dict[str, Any]:
     """The arguments of ``connect``. Raises `Unsupported` for a transporter that the client does not have."""
     offered = client.hello.transporters

@@ -18,6 +18,7 @@ from scenarios.moleculer._steps import (
     SERVICE,
     asked,
     begin_call,
+    introduce,
     joined,
     limit,
     met,
@@ -52,6 +53,7 @@ async def disconnect_of_a_peer(broker: Moleculer, client: Client, expect: Expect
     gone = peer(broker, services=OFFER)
     other = peer(broker, "other", {"q": {"wait": withheld}})
     await joined(broker, client)
+    introduce(broker, gone, other)
     pending = [begin_call(client, "p.wait", {"n": n}, 30.0) for n in range(3)]
     kept = begin_call(client, "q.wait", timeout_s=30.0)
     await asked(gone, 3)

@@ -22,6 +22,7 @@ from scenarios.moleculer._steps import (
     TCP,
     asked,
     begin_call,
+    introduce,
     is_answered,
     joined,
     limit,
@@ -54,6 +55,7 @@ async def ready(broker: Moleculer, client: Client, **options: Any) -> Node:
     """A peer that offers actions, and the client with ``s.echo`` and ``s.read``, which reads a stream."""
     node = peer(broker, services=OFFER, **options)
     await joined(broker, client)
+    introduce(broker, node)
     if client.has_role("service"):
         await serve(client, {"echo": "echo", "read": {"read_stream": True}})
     await reachable(broker, node)

@@ -2,7 +2,7 @@
 
 import { createHash } from "node:crypto"
 import { Readable } from "node:stream"
-import { bodyBytes, reportBody } from "../_node/kit.mjs"
+import { Failure, bodyBytes, reportBody } from "../_node/kit.mjs"
 
 const PIECE = 64 * 1024 // of a source of zeros, which is never held as a whole
 const INLINE_BYTES_MAX = 4096
@@ -36,6 +36,15 @@ export function outgoing({ stream, chunk, every_ms: everyMs = 0, objects }, note
   })
 }
 
+/** The pieces. Whoever sends them may be gone: then the library ends the stream with a bare Error, without a code. */
+async function* unbroken(found) {
+  try {
+    yield* found
+  } catch (error) {
+    throw error.constructor === Error && !error.code ? new Failure("connection", error.message) : error
+  }
+}
+
 /** What came as a stream: `{stream: body, chunks: n}`, or `{objects: [...]}`; anything else is left as it is. */
 export async function taken(found, note) {
   if (typeof found?.pipe !== "function") return found
@@ -44,7 +53,7 @@ export async function taken(found, note) {
   const objects = []
   let len = 0
   let chunks = 0
-  for await (const piece of found) {
+  for await (const piece of unbroken(found)) {
     chunks++
     if (!Buffer.isBuffer(piece)) objects.push(piece)
     else {

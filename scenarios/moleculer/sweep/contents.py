@@ -14,6 +14,15 @@ from fakebrokers.moleculer.nats.frames import Msg, Pub
 from fakebrokers.moleculer.packets import Info, Response
 from fakebrokers.moleculer.redis import frames as redis
 
+OLD = ("3", "4")  #: versions without headers: what they hold stands in meta
+OBJECTS = "$streamObjectMode"  #: tells that the pieces of a stream are objects
+STREAM_ERROR = "$streamError"  #: tells why a stream breaks off
+
+
+def gives_stream(args: Mapping[str, Any]) -> bool:
+    """Whether the application gives a stream with a call."""
+    return "stream" in args or "objects" in args
+
 
 def topic_in(frame: Frame) -> str:
     """Where a message of any transporter goes, or comes from; "" for what is none."""
@@ -47,6 +56,14 @@ def bytes_of(payload: Any) -> bytes:
         except (TypeError, ValueError):
             return b""
     return json.dumps(None if payload is UNSET else payload, default=repr).encode()
+
+
+def broken_by(frame: Any) -> Any:
+    """The error with which the last packet of a stream says that it breaks off; None for a proper end."""
+    error = getattr(frame, "error", UNSET)
+    marks = frame.meta if frame.ver in OLD else frame.headers
+    told = marks.get(STREAM_ERROR) if isinstance(marks, Mapping) else None
+    return told or (error if error is not UNSET else None)
 
 
 def code_of(answer: Response) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from msgspec import UNSET
@@ -14,12 +14,12 @@ from conformance.sweep.facts import Sent
 from conformance.sweep.tape import Moment
 from fakebrokers.moleculer.packets import Event, Info, Request
 from fakebrokers.moleculer.services import matches
+from scenarios.moleculer.sweep.contents import OBJECTS, gives_stream
 from scenarios.moleculer.sweep.roster import DEFAULT_TIMEOUT_S, members
 from scenarios.moleculer.sweep.tracking import VERSION
 
 SAME_S = 0.002
 ENOUGH_CALLS = 8  #: for each node; chance leaves none of three out in as many, but once in five thousand
-OBJECTS = "$streamObjectMode"  #: tells that the pieces of a stream are objects
 SETTLED_S = 1.0  #: behind a change of the own services, nobody can say what the client knows of itself
 Groups = dict[str, set[str]]
 
@@ -36,12 +36,24 @@ def options_of(case: Case, session: str) -> Mapping[str, Any]:
 def wrong_sending(case: Case, done: Done) -> str:
     """What is wrong with what was sent for a call or an event; "" if nothing is, or it cannot be said."""
     problem = _wrong_at(case, done, done.begun)
-    if not problem:
-        return ""
-    row = done.begun.row  # in the same instant, nobody can say who was told of what first
-    while row + 1 < len(case.rows) and case.rows[row + 1].t <= done.begun.t + SAME_S:
-        row += 1
-    return problem if _wrong_at(case, done, Moment(row, 1_000, case.rows[row].t)) else ""
+    if problem and all(_wrong_at(case, done, moment) for moment in _about(case, done.begun)):
+        return problem
+    return ""
+
+
+def _about(case: Case, begun: Moment) -> Iterator[Moment]:
+    """Moments about then, one for each thing that the client was told: in the same instant, nobody can say
+    what it was told of first."""
+    first = last = begun.row
+    while first > 0 and case.rows[first - 1].t >= begun.t - case.slack_s and case.slack_s:
+        first -= 1
+    while last + 1 < len(case.rows) and case.rows[last + 1].t <= begun.t + SAME_S + case.slack_s:
+        last += 1
+    for row in range(first, last + 1):
+        if case.rows[row].what == "out":
+            yield Moment(row, -1, case.rows[row].t)
+            yield Moment(row, 1_000, case.rows[row].t)
+    yield Moment(last, 1_000, case.rows[last].t)
 
 
 def _wrong_at(case: Case, done: Done, at: Moment) -> str:
@@ -133,6 +145,9 @@ def _wrong_call(case: Case, done: Done, options: Mapping[str, Any], there: Mappi
         and (one.frame.params == params or _is_in_its_place(done, one.frame))
         and done.begun < one.at < done.ended
     ]  # fmt: skip
+    is_in_place = any(_is_in_its_place(done, one.frame) for one in asked)  # type: ignore[arg-type]
+    if is_in_place and any(_is_alike_without_params(done, one) for one in case.done("mol.call")):
+        return ""
     able = {name for name, services in there.items() if _offers(services, action)}
     if node:
         able &= {node}
@@ -143,16 +158,25 @@ def _wrong_call(case: Case, done: Done, options: Mapping[str, Any], there: Mappi
 
 def _is_in_its_place(done: Done, frame: Request) -> bool:
     """Before version 5 a stream stands in the place of the parameters."""
-    return frame.params is None and "stream" in done.args and frame.ver != VERSION
+    return frame.params is None and frame.ver != VERSION and gives_stream(done.args)
 
 
 def _is_alike(done: Done, other: Done) -> bool:
     """Whether the requests of another call could be those of this one."""
     if other is done:
         return False
-    is_meanwhile = other.begun < (done.ended or other.begun) and (not other.ended or done.begun < other.ended)
     is_same = all(done.args.get(name) == other.args.get(name) for name in ("action", "params"))
-    return other.args == done.args or (is_meanwhile and is_same)
+    return other.args == done.args or (_is_meanwhile(done, other) and is_same)
+
+
+def _is_alike_without_params(done: Done, other: Done) -> bool:
+    """The same, where streams stand in the place of the parameters."""
+    is_same = gives_stream(other.args) and other.args.get("action") == done.args.get("action")
+    return other is not done and is_same and _is_meanwhile(done, other)
+
+
+def _is_meanwhile(done: Done, other: Done) -> bool:
+    return other.begun < (done.ended or other.begun) and (not other.ended or done.begun < other.ended)
 
 
 def wrong_request(
@@ -165,18 +189,20 @@ def wrong_request(
         return f"{frame.action} was asked on {to}, the bus is to balance"
     if not balances and (command != "REQ" or rest not in able):
         return f"{frame.action} was asked on {to}, {sorted(able)} can answer"
-    marks, meta = frame.headers, frame.meta
+    marks = frame.headers
+    meta = {} if frame.meta is UNSET else frame.meta  # that it is missing is told by `legal`
     if not isinstance(marks, Mapping):  # version 4 has no headers: the mark stands in meta
         marks, meta = meta, {name: value for name, value in meta.items() if name != OBJECTS}
     if meta != (args.get("meta") or {}):
         return f"{frame.action} was asked with meta {frame.meta}, given was {args.get('meta')}"
-    root = (frame.level, frame.parentID, frame.requestID, frame.caller)
+    parent, caller = (None if one is UNSET else one for one in (frame.parentID, frame.caller))
+    root = (frame.level, parent, frame.requestID, caller)
     if root != (1, None, frame.id, None):
         return f"{frame.action} was asked as if something else had called: {root}"
-    wanted = "stream" in args or "objects" in args
+    wanted, said = gives_stream(args), False if frame.stream is UNSET else frame.stream
     if bool(marks.get(OBJECTS)) is not ("objects" in args):
         return f"{frame.action} was asked with {dict(marks)}, and objects {args.get('objects')}"
-    return "" if frame.stream is wanted else f"{frame.action} was asked with stream {frame.stream}"
+    return "" if said is wanted else f"{frame.action} was asked with stream {frame.stream}"
 
 
 # events
@@ -204,10 +230,7 @@ def _wrong_event(
 ) -> str:
     assert done.ended is not None and done.result is not None
     event, only = done.args["event"], done.args.get("groups")
-    sent = [
-        one for one in case.facts.sent
-        if isinstance(one.frame, Event) and one.frame.event == event and done.begun < one.at < done.ended
-    ]  # fmt: skip
+    sent = _events_of(case, done)
     if not done.result.ok:
         return ""
     for one in sent:
@@ -224,6 +247,26 @@ def _wrong_event(
             "" if all(got[to] == wanted[to] for to in wanted) else f"{event} was sent to {got}, not {wanted}"
         )
     return _wrong_emit(event, sent, chosen, set(local))
+
+
+def _events_of(case: Case, done: Done) -> list[Sent]:
+    """What was sent for an emit or a broadcast: while it was open, and where time is real, a little later.
+
+    Where another one of that name is so near that what was sent may be its, the data tell whose it is.
+    """
+    assert done.ended is not None
+    event, until_s = done.args["event"], done.ended.t + case.slack_s
+    near = [
+        one for one in case.done("mol.emit", "mol.broadcast")
+        if one is not done and one.args["event"] == event and one.begun.t <= until_s
+        if one.ended is None or one.ended.t >= done.begun.t - case.slack_s
+    ]  # fmt: skip
+    return [
+        one for one in case.facts.sent
+        if isinstance(one.frame, Event) and one.frame.event == event
+        and done.begun < one.at and case.may_precede(one.at, done.ended)
+        and (not near or not case.slack_s or one.frame.data == done.args.get("data"))
+    ]  # fmt: skip
 
 
 def _wrong_broadcast(event: str, sent: list[Sent], nodes: set[str], own: set[str]) -> str:

@@ -9,6 +9,7 @@ from conformance.sweep.bases import Stage, base
 from fakebrokers.faults import stall
 from fakebrokers.moleculer.node import Node
 from scenarios.moleculer.sweep._shared import NODE, begin, joined, peer, probed
+from scenarios.moleculer.sweep.contents import OBJECTS, OLD, STREAM_ERROR
 from scenarios.moleculer.sweep.serving import ACTIONS
 
 ERROR = {"name": "Error", "message": "broken off", "code": 507, "type": "E", "nodeID": "peer"}
@@ -31,6 +32,13 @@ def answer(node: Node, number: int, *order: int, **changed: Any) -> None:
     for seq in order:
         more = changed if seq == order[-1] else {}
         node.send("RES", NODE, id=id, **{**packet(seq), **more})
+
+
+def marked(node: Node, **marks: Any) -> dict[str, Any]:
+    """Fields that say more about a stream for the client: in version 4 they stand in its meta."""
+    client = node.peers.get(NODE)
+    where = "meta" if client is not None and client.version in OLD else "headers"
+    return {"meta": {}, "headers": {}} | {where: marks}
 
 
 async def asked(stage: Stage, count: int, timeout: float = 2.0) -> list[Call]:
@@ -58,8 +66,8 @@ async def downloads(stage: Stage) -> None:
     answer(node, -2, 0, 4, seq=1)  # a stream of nothing
     id = node.requests[-1].id if node.requests else ""
     for seq, data in enumerate((None, {"a": 1}, [2], "three", None)):
-        flags = {"headers": {"$streamObjectMode": True}, "meta": {}, "stream": seq < 4, "seq": seq}
-        node.send("RES", NODE, id=id, success=True, data=data, **flags)
+        marks = marked(node, **{OBJECTS: True})
+        node.send("RES", NODE, id=id, success=True, data=data, stream=seq < 4, seq=seq, **marks)
     await stage.ended(calls)
     await probed(stage)
 
@@ -161,13 +169,13 @@ async def sent_to(stage: Stage) -> None:
     reading = {"read": {"read_stream": True}, "down": {"stream": {"text": "abcdef"}, "chunk": 2}}
     await stage.op("mol.serve", service="s", actions={**ACTIONS, **reading})
     await stage.sleep(0.5)
-    usual = {"action": "s.read", "timeout": 0, "meta": {}, "params": None}
+    usual = {"action": "s.read", "timeout": 0, "params": None}
     for number in range(2):
-        for seq, flags in ((0, {}), (1, {}), (2, {"$streamError": ERROR})):
+        for seq, marks in ((0, {}), (1, {}), (2, {STREAM_ERROR: ERROR})):
             chunk = {"type": "Buffer", "data": [seq]} if seq == 1 else None
-            fields = {**usual, "params": chunk, "headers": flags, "stream": seq < 2, "seq": seq}
+            fields = {**usual, **marked(node, **marks), "params": chunk, "stream": seq < 2, "seq": seq}
             node.send("REQ", NODE, id=f"broken-{number}", **fields)
-        node.send("REQ", NODE, id=f"endless-{number}", **usual, headers={}, stream=True, seq=0)
+        node.send("REQ", NODE, id=f"endless-{number}", **usual, **marked(node), stream=True, seq=0)
         node.start_call("s.down", {"n": number}, target=NODE, timeout=5.0)
         node.start_call("s.echo", {"n": number}, target=NODE, timeout=5.0)
         await stage.sleep(0.5)

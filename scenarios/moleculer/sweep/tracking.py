@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable
 from typing import Any
 
 from msgspec import UNSET
@@ -28,7 +28,14 @@ from fakebrokers.moleculer.packets import (
 )
 from fakebrokers.moleculer.redis.frames import Subscribe as Channels
 from fakebrokers.moleculer.topics import topic_of
-from scenarios.moleculer.sweep.contents import announced_by, bytes_of, code_in, code_of, topic_in
+from scenarios.moleculer.sweep.contents import (
+    announced_by,
+    broken_by,
+    bytes_of,
+    code_in,
+    code_of,
+    topic_in,
+)
 from scenarios.moleculer.sweep.legal import problem
 from scenarios.moleculer.sweep.serving import wrong_answer
 
@@ -247,9 +254,7 @@ class Tracking:
             flow.has_two_ends = True
         elif frame.seq > 0 and flow.last is None and frame.seq not in flow.pieces:
             flow.last = frame.seq
-            error = getattr(frame, "error", UNSET)
-            flags = frame.headers if isinstance(frame.headers, Mapping) else {}
-            flow.error = flags.get("$streamError") or (error if error is not UNSET else None)
+            flow.error = broken_by(frame)
             if getattr(frame, "success", True) is False:
                 flow.error = flow.error or {}
             flow.code = code_in(flow.error)
@@ -290,14 +295,15 @@ class Tracking:
 
     def _answer_back(self, key: Hashable, answer: Any, at: Moment, only: bool = True) -> Question | None:
         """The client answers; what nobody has asked is noted, unless `only` is False."""
-        for question in self.facts.asked_back:
-            if question.key == key and question.answer is None:
-                question.answer, question.answered = answer, at
-                question.accepted = True
-                wrong = wrong_answer(question.frame, answer, at.t - question.asked.t)
-                if wrong:
-                    self.facts.wrong.append((at, wrong))
-                return question
+        open_ = [one for one in self.facts.asked_back if one.key == key and one.answer is None]
+        here = [one for one in open_ if one.conn is self.conn]  # what was asked on a lost one may stay open
+        for question in (here or open_)[:1]:
+            question.answer, question.answered = answer, at
+            question.accepted = True
+            wrong = wrong_answer(question.frame, answer, at.t - question.asked.t)
+            if wrong:
+                self.facts.wrong.append((at, wrong))
+            return question
         if only and self.conn.ready is not None:
             self.facts.misused.append((at, f"{kind_of(answer)} {key} answers nothing that was asked"))
         return None

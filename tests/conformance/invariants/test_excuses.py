@@ -11,11 +11,23 @@ import pytest
 
 from conformance.adapter.messages import Error
 from conformance.adapter.result import Result
-from conformance.invariants.connections import handshake_first, one_loss_event, state_agrees
+from conformance.invariants.connections import (
+    handshake_first,
+    one_loss_event,
+    silent_behind_goodbye,
+    state_agrees,
+)
 from conformance.invariants.outcomes import ack_needs_confirm
 from conformance.invariants.recovery import one_subscription_each, subscriptions
 from conformance.invariants.registry import May
-from conformance.invariants.requests import _turned_away, gives_up_for_a_reason, ok_needs_answer
+from conformance.invariants.requests import (
+    _agree,
+    _has_lost,
+    _stood,
+    _turned_away,
+    gives_up_for_a_reason,
+    ok_needs_answer,
+)
 from conformance.invariants.settling import _may_be_unread
 from conformance.sweep.bases import Done
 from conformance.sweep.case import Case
@@ -26,8 +38,10 @@ from conformance.sweep.specs import Spec
 from conformance.sweep.tape import Moment, Row
 from conformance.sweep.told import Heard, Told
 from conformance.sweep.view import Conn, Seen, read_tape
-from fakebrokers.core.frames import Malformed
+from fakebrokers.core.frames import Frame, Malformed
+from fakebrokers.moleculer.nats.frames import Sub, Unsub
 from fakebrokers.rabbitmq_stream.frames import QueryPublisherSequence
+from fakebrokers.rabbitmq_stream.frames_messages import Unsubscribe
 
 PROTOCOL = "rabbitmq-stream"
 
@@ -51,8 +65,8 @@ def failed(name: str, kind: str) -> Result:
     return ended(name, error=msgspec.convert({"kind": kind, "text": "", "definite": False}, Error))
 
 
-def case_of(*conns: Conn, slack_s: float = 0.0) -> Case:
-    case = Case(Spec(PROTOCOL, "publish"), room_of(PROTOCOL), [], [], [])
+def case_of(*conns: Conn, slack_s: float = 0.0, protocol: str = PROTOCOL) -> Case:
+    case = Case(Spec(protocol, "publish"), room_of(protocol), [], [], [])
     case.slack_s = slack_s
     case.__dict__["_read"] = ({conn.name: conn for conn in conns}, Facts())
     return case
@@ -164,3 +178,57 @@ def test_a_handshake_of_which_something_cannot_be_read_may_be_done(
 ])  # fmt: skip
 def test_what_a_client_says_last(stderr: str, words: str) -> None:
     assert last_words(stderr).endswith(words) and bool(words) is bool(last_words(stderr))
+
+
+@pytest.mark.parametrize(
+    ("got", "said", "same"),
+    [
+        (1.0, 1, True),
+        (2**53, 2**53 + 1, False),
+        (float(2**53), 2**53 + 1, False),
+        (True, 1, False),
+        ("7", 7, True),
+    ],
+)
+def test_the_same_number_written_otherwise_is_the_same(got: Any, said: Any, same: bool) -> None:
+    assert _agree({"data": {"n": got}}, {"data": {"n": said}}) is same
+
+
+@pytest.mark.parametrize(
+    ("protocol", "frame", "is_silent"),
+    [
+        ("moleculer", Unsub("1"), True),
+        ("moleculer", Sub("MOL.PING", "1"), False),
+        ("rabbitmq-stream", Unsubscribe(correlation_id=1, subscription_id=1), False),
+    ],
+    ids=["the server is told too", "something is begun", "the server has been told"],
+)
+def test_a_goodbye_to_others_is_none_to_the_server(protocol: str, frame: Frame, is_silent: bool) -> None:
+    conn = Conn("c1", Moment(0, 0, 0.0))
+    conn.parting = Moment(1, 0, 1.0)
+    conn.frames = [Seen(Moment(2, 0, 1.1), "in", frame, 10)]
+    case = case_of(conn, protocol=protocol)
+    assert (not list(silent_behind_goodbye(case))) is is_silent
+
+
+@pytest.mark.parametrize(
+    ("stderr", "words"),
+    [
+        ("[t] WARN a/B: no\n[t] FATAL a/B: two of one name\n", "[t] FATAL a/B: two of one name"),
+        ("at x\nTypeError: no\n", "TypeError: no"),
+        ("[t] ERROR a/B: FATALLY late\n", ""),
+    ],
+)
+def test_what_a_client_says_at_its_end(stderr: str, words: str) -> None:
+    assert last_words(stderr) == words
+
+
+@pytest.mark.parametrize(("slack_s", "stood"), [(0.25, False), (0.0, True)])
+def test_in_real_time_a_loss_may_be_noted_a_little_behind_what_it_ends(slack_s: float, stood: bool) -> None:
+    conn = Conn("c1", Moment(0, 0, 0.0))
+    conn.ended, conn.ended_by = Moment(5, 0, 1.1), "broker"
+    question = Question(conn, Unsub("1"), 1, Moment(2, 0, 0.5))
+    done: Any = SimpleNamespace(begun=Moment(1, 0, 0.5), ended=Moment(4, 0, 1.0))
+    case = case_of(conn, slack_s=slack_s)
+    assert _stood(case, question, done) is stood
+    assert _has_lost(case, done) is not stood

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -16,19 +17,31 @@ from conformance.reference.moleculer.post import Post
 from conformance.reference.moleculer.registry import Registry
 from conformance.reference.registry import without_sockets
 from conformance.sweep.acts.inside import opened
+from conformance.sweep.case import Case
+from conformance.sweep.facts import Facts, Sent
 from conformance.sweep.order import Order
+from conformance.sweep.room import room_of
 from conformance.sweep.run import run, runner
 from conformance.sweep.specs import EVERY, Aside, Bend, Spec
 from conformance.sweep.sweep import Sweep
+from conformance.sweep.tape import Moment, Row
 from conformance.sweep.universe import universe
+from conformance.sweep.view import Conn
 from fakebrokers.core.frames import Malformed, kind_of
-from fakebrokers.moleculer.packets import Event, Info, Packet, Pong, Request, Response
+from fakebrokers.moleculer.packets import Discover, Event, Info, Packet, Pong, Request, Response
 from scenarios.moleculer.sweep import legal
-from scenarios.moleculer.sweep.contents import announced_by
+from scenarios.moleculer.sweep.contents import OBJECTS, STREAM_ERROR, announced_by, broken_by
 from scenarios.moleculer.sweep.model import MODEL
 from scenarios.moleculer.sweep.reading import ReadingCodec
-from scenarios.moleculer.sweep.sending import OBJECTS, wrong_request
+from scenarios.moleculer.sweep.sending import (
+    _about,
+    _events_of,
+    _is_alike_without_params,
+    wrong_request,
+)
 from scenarios.moleculer.sweep.serving import wrong_answer
+from scenarios.moleculer.sweep.streaming import marked
+from scenarios.moleculer.sweep.tracking import Tracking
 
 PROTOCOL = "moleculer"
 SPECS = 200
@@ -291,3 +304,85 @@ def test_where_the_mark_of_a_stream_of_objects_stands(more: dict[str, Any], is_r
     frame = Request(action="p.echo", stream=True, sender="n", **asked, **more)
     wrong = wrong_request({"action": "p.echo", "objects": [1]}, frame, "REQ.peer", {"peer"}, {})
     assert (wrong == "") is is_right
+
+
+@pytest.mark.parametrize(
+    ("given", "is_right"),
+    [({}, True), ({"stream": True}, False), ({"parentID": "2"}, False), ({"meta": {"a": 1}}, False)],
+)
+def test_what_a_request_leaves_out_is_nothing(given: dict[str, Any], is_right: bool) -> None:
+    frame = Request(action="p.echo", id="1", requestID="1", level=1, sender="n", **given)
+    assert (wrong_request({"action": "p.echo"}, frame, "REQ.peer", {"peer"}, {}) == "") is is_right
+
+
+@pytest.mark.parametrize(("ver", "where"), [("4", "meta"), ("5", "headers")])
+def test_what_a_stream_says_besides_stands_where_the_client_looks(ver: str, where: str) -> None:
+    node: Any = SimpleNamespace(peers={"client": SimpleNamespace(version=ver)})
+    assert marked(node, **{STREAM_ERROR: {"code": 1}})[where] == {STREAM_ERROR: {"code": 1}}
+    frame = Request(ver=ver, stream=False, seq=2, **marked(node, **{STREAM_ERROR: {"code": 1}}))
+    assert broken_by(frame) == {"code": 1}
+    other = {"4": "5", "5": "4"}[ver]
+    assert broken_by(Request(ver=other, stream=False, seq=2, **marked(node, **{STREAM_ERROR: 1}))) is None
+
+
+def test_streams_in_the_place_of_the_parameters_cannot_be_told_apart() -> None:
+    fits = MODEL.ops["mol.call"].fits
+    bare = Request(action="p.up", params=None)
+    assert fits({"action": "p.up", "params": {"n": 1}, "objects": [1]}, bare)
+    assert fits({"action": "p.up", "params": {"n": 1}, "stream": {}}, bare)
+    assert not fits({"action": "p.up", "params": {"n": 1}}, bare)
+
+    def call(begun: int, ended: int, **args: Any) -> Any:
+        return SimpleNamespace(begun=begun, ended=ended, args={"action": "p.up", **args})
+
+    done = call(1, 5, params={"n": 1}, stream={})
+    assert _is_alike_without_params(done, call(2, 6, params={"n": 2}, objects=[1]))
+    assert not _is_alike_without_params(done, call(2, 6, params={"n": 2}))
+    assert not _is_alike_without_params(done, call(6, 7, params={"n": 2}, stream={}))
+
+
+def tape_of(slack_s: float, *rows: Row) -> Case:
+    case = Case(Spec(PROTOCOL, "events"), room_of(PROTOCOL), list(rows), [], [])
+    case.slack_s = slack_s
+    return case
+
+
+def emitted(number: int, begun_s: float, ended_s: float) -> Any:
+    begun, ended = (Moment(round(1000 * t), 0, t) for t in (begun_s, ended_s))
+    return SimpleNamespace(
+        op="mol.emit", args={"event": "news.a", "data": number}, begun=begun, ended=ended, result=None
+    )
+
+
+@pytest.mark.parametrize(
+    ("slack_s", "second_s", "owners"),
+    [(0.0, 1.5, []), (0.25, 1.15, [1]), (0.25, 1.5, [1]), (0.25, 1.02, [1])],
+    ids=["time is not real", "two are near", "they are not", "it comes in the other one"],
+)
+def test_an_event_may_come_a_little_behind_its_op(slack_s: float, second_s: float, owners: list[int]) -> None:
+    case = tape_of(slack_s)
+    case.ops = [emitted(1, 1.0, 1.01), emitted(2, second_s, second_s + 0.3)]
+    frame = Event(id="1", event="news.a", data=1)
+    sent = Sent(Conn("c1", Moment(0, 0, 0.0)), Moment(1100, 0, 1.1), "EVENT.peer", frame)
+    case.__dict__["_read"] = ({}, Facts(sent=[sent]))
+    assert [done.args["data"] for done in case.ops if _events_of(case, done)] == owners
+
+
+def test_what_came_just_before_an_op_need_not_have_been_read() -> None:
+    rows = [Row(t, "out", "c1", b"") for t in (0.5, 0.9, 1.1, 2.0)] + [Row(2.0, "op", "", "mol.call")]
+    begun = Moment(2, 0, 1.0)
+    assert {moment.t for moment in _about(tape_of(0.25, *rows), begun)} == {0.9, 1.1}
+    assert {moment.t for moment in _about(tape_of(0.0, *rows), begun)} == {1.1}
+
+
+def test_an_answer_is_for_who_has_asked_on_its_connection() -> None:
+    facts = Facts()
+    first, second = (Tracking(Conn(name, Moment(0, 0, 0.0)), facts) for name in ("c1", "c2"))
+    key = ("DISCOVER", "peer")
+    for row, one in enumerate((first, second), 1):
+        one._asked_back(Discover(sender="peer"), key, Moment(row, 0, float(row)))
+    answer = Info(sender="client")
+    second._answer_back(key, answer, Moment(3, 0, 3.0))
+    assert [one.answer for one in facts.asked_back] == [None, answer]
+    second._answer_back(key, answer, Moment(4, 0, 4.0))
+    assert [one.answer for one in facts.asked_back] == [answer, answer]

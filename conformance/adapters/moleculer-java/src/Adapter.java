@@ -17,6 +17,8 @@ import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Function;
 import services.moleculer.ServiceBroker;
@@ -40,6 +42,7 @@ public final class Adapter {
   private static final Map<String, Session> sessions = new ConcurrentHashMap<>();
   private static final AtomicInteger listeners = new AtomicInteger();
   private static final Kit kit = new Kit(facts());
+  private static final long HAND_OVER_MS = 500;
 
   private Adapter() {}
 
@@ -75,6 +78,15 @@ public final class Adapter {
 
     Linked transporter() {
       return (Linked) broker.getConfig().getTransporter();
+    }
+
+    /** Waits until all that was asked for so far is with the library, but no longer where that blocks. */
+    void handOver() throws Exception {
+      try {
+        turns.submit(() -> {}).get(HAND_OVER_MS, TimeUnit.MILLISECONDS);
+      } catch (TimeoutException blocked) {
+        return;
+      }
     }
 
     void changed(boolean now) {
@@ -202,9 +214,10 @@ public final class Adapter {
     return state;
   }
 
-  private static Object close(Call call) {
+  private static Object close(Call call) throws Exception {
     Session session = session(call);
     session.closing = true;
+    session.handOver();
     session.broker.stop();
     sessions.remove(session.name, session);
     return null;
