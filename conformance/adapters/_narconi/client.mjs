@@ -161,11 +161,14 @@ export class Narconi {
     return consumer
   }
 
-  /** End one subscription. */
-  async endConsumer(consumer, drain) {
-    if (drain && consumer.socket.readyState === 1) await consumer.drain()
-    consumer.closing = true
-    await closed(consumer.socket)
+  /** End one subscription; in time, whatever the application and the server do. */
+  async endConsumer(consumer, drain, ms) {
+    try {
+      await within(ms, consumer.end(drain))
+    } catch (error) {
+      consumer.giveUp()
+      throw error
+    }
   }
 
   /** Wait for confirms for half of the time, then close everything. */

@@ -226,6 +226,19 @@ export class Consumer {
     while (waits() && this.socket.readyState === 1) await sleep(20)
     await this.#queue
   }
+
+  /** Close, maybe by the graceful end. */
+  async end(drain) {
+    if (drain && this.socket.readyState === 1) await this.drain()
+    this.closing = true
+    await closed(this.socket)
+  }
+
+  /** What waits for its acknowledgement goes back to the queue. */
+  giveUp() {
+    this.closing = true
+    ended(this.socket)
+  }
 }
 
 /** Let go of a WebSocket; a page has to say goodbye. */

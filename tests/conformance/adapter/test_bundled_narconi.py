@@ -124,3 +124,17 @@ def test_many_at_once_keep_their_order(socket_client: Client) -> None:
         assert [message.payload.decode() for message in broker.messages("gold", "orders")] == bodies
 
     drive(socket_client, script)
+
+
+def test_a_graceful_end_that_nobody_helps_ends_in_time(socket_client: Client) -> None:
+    async def script(broker: Narconi, adapter: ProcessAdapter, go: Go) -> None:
+        broker.put("gold", "orders", b"left alone")
+        started = await go("subscribe", session="s", sub="c", target="orders", options={"ack": True})
+        assert started.ok, str(started)
+        await broker.wait_for_async(kind="WsDeliver")
+        ending = await adapter.call("unsubscribe", {"sub": "c", "drain": True}, 700)
+        assert ending.kind is Kind.TIMEOUT, str(ending)
+        await broker.wait_for_async(kind="closed")
+        assert broker.unacked("gold", "orders") == 0
+
+    drive(socket_client, script)
