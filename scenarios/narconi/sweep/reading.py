@@ -9,6 +9,7 @@ import binascii
 from base64 import b64decode
 from collections import deque
 from collections.abc import Iterator
+from string import digits, hexdigits
 from typing import Any
 
 import msgspec
@@ -196,7 +197,7 @@ def _chunks(data: bytes) -> tuple[bytes, int] | None:
         end = data.find(b"\r\n", at)
         if end < 0:
             return None
-        size = _number(data[at:end].partition(b";")[0].decode("latin-1"), 16)
+        size = _number(data[at:end].partition(b";")[0].decode("latin-1").rstrip(" \t"), 16)
         at = end + 2
         if len(data) < at + size + 2:
             return None
@@ -207,10 +208,9 @@ def _chunks(data: bytes) -> tuple[bytes, int] | None:
 
 
 def _number(text: str, base: int) -> int:
-    try:
-        return int(text, base)
-    except ValueError:
-        raise _Bad(f"expected a length, got {text[:40]!r}") from None
+    if not text or not set(text) <= set(hexdigits if base == 16 else digits):
+        raise _Bad(f"expected a length, got {text[:40]!r}")
+    return int(text, base)
 
 
 class _ServerReader(MessageReader):
