@@ -328,10 +328,12 @@ def protocol_errors_for_a_reason(case: Case) -> Iterator[Violation]:
     """An answer is called unreadable only where something has come that is, or that nobody has asked for."""
     if not case.model.answers_in_order or not case.is_truthful:
         return  # elsewhere it may be another answer, and what ends the connection is looked at by itself
-    for done, _, questions in asked_by_ops(case):
+    for done, asks, questions in asked_by_ops(case):
         if done.result is None or done.result.word != "protocol" or len(questions) != 1 or done.ended is None:
             continue
-        conn = questions[0].conn
+        conn, answer = questions[0].conn, questions[0].answer
+        if answer is not None and asks.apt and not asks.apt(done.args, answer):
+            continue
         came = [seen for seen in conn.of("out") if seen.at < done.ended]
         asked = [seen for seen in conn.of("in") if seen.at < done.ended]
         is_odd = conn.garbage is not None or any(isinstance(seen.frame, Malformed) for seen in came)

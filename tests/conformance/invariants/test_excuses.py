@@ -7,14 +7,19 @@ from typing import Any
 
 import pytest
 
-from conformance.invariants.requests import _turned_away
+from conformance.adapter.messages import Event
+from conformance.invariants.connections import one_loss_event
+from conformance.invariants.requests import _turned_away, protocol_errors_for_a_reason
 from conformance.invariants.settling import _may_be_unread
 from conformance.sweep.case import Case
-from conformance.sweep.facts import Facts, Handed
+from conformance.sweep.facts import Facts, Handed, Question
+from conformance.sweep.model import Asks
 from conformance.sweep.room import room_of
 from conformance.sweep.specs import Spec
 from conformance.sweep.tape import Moment, Row
-from conformance.sweep.view import Conn, read_tape
+from conformance.sweep.told import Heard
+from conformance.sweep.view import Conn, Seen, read_tape
+from fakebrokers.core.frames import Frame, Malformed
 
 PROTOCOL = "rabbitmq-stream"
 
@@ -46,3 +51,47 @@ def test_what_a_reset_may_have_cost(how: str, at_s: float, slack_s: float, unrea
     conn = read_tape(rows, room_of(PROTOCOL).model)["c1"]
     handed = Handed(conn, Moment(1, 0, at_s), b"k")
     assert _may_be_unread(case_of(conn, slack_s=slack_s), handed) is unread
+
+
+@pytest.mark.parametrize(
+    ("row", "at_s", "slack_s", "unread"),
+    [(3, 3.0, 0.0, True), (9, 6.1, 0.25, True), (9, 6.1, 0.0, False), (9, 7.0, 0.25, False)],
+)
+def test_what_an_op_may_have_come_upon(row: int, at_s: float, slack_s: float, unread: bool) -> None:
+    conn = Conn("c1", Moment(0, 0, 0.0))
+    conn.frames.append(Seen(Moment(row, 0, at_s), "out", Malformed(b"", "", ""), 1))
+    done: Any = SimpleNamespace(begun=Moment(2, 0, 2.0), ended=Moment(6, 0, 6.0))
+    assert case_of(conn, slack_s=slack_s).has_unread(done) is unread
+
+
+@pytest.mark.parametrize(
+    ("garbage", "told", "found"), [(3, 1, 0), (None, 1, 1), (5, 1, 1), (3, 2, 1)],
+    ids=["behind what cannot be read", "for nothing", "before it", "twice"],
+)  # fmt: skip
+def test_a_goodbye_to_what_cannot_be_read_is_a_loss(garbage: int | None, told: int, found: int) -> None:
+    conn = Conn("c1", Moment(0, 0, 0.0))
+    conn.ready, conn.parting, conn.ended = Moment(1, 0, 1.0), Moment(4, 0, 4.0), Moment(6, 0, 6.0)
+    conn.garbage = None if garbage is None else Moment(garbage, 0, float(garbage))
+    case = case_of(conn)
+    event = Event(event="session", t=0.0, n=1, fields={"what": "connection_lost"})
+    case.events = [Heard(event) for _ in range(told)]
+    for heard in case.events:
+        heard.at = Moment(7, 0, 7.0)
+    assert len(list(one_loss_event(case))) == found
+
+
+@pytest.mark.parametrize("apt", [False, True])
+def test_an_answer_that_may_be_read_may_be_called_unreadable(apt: bool) -> None:
+    conn = Conn("c1", Moment(0, 0, 0.0))
+    conn.ended, conn.ended_by = Moment(5, 0, 5.0), "client"
+    asked, answer = Frame(), Frame()
+    conn.frames += [Seen(Moment(2, 0, 2.0), "in", asked, 1), Seen(Moment(3, 0, 3.0), "out", answer, 1)]
+    question = Question(conn, asked, None, Moment(2, 0, 2.0))
+    question.answer = answer
+    done: Any = SimpleNamespace(op="ask", args={}, begun=Moment(1, 0, 1.0), ended=Moment(4, 0, 4.0))
+    done.result = SimpleNamespace(word="protocol")
+    case = case_of(conn)
+    case.room = room_of("narconi")
+    asks = Asks(Frame, lambda args, frame: True, apt=lambda args, frame: apt)
+    case.shared["asked"] = [(done, asks, [question])]
+    assert bool(list(protocol_errors_for_a_reason(case))) is apt
