@@ -7,6 +7,7 @@ import fakebrokers.kit.Failure;
 import fakebrokers.kit.Kit;
 import java.io.IOException;
 import java.io.InputStream;
+import java.net.ProtocolException;
 import java.net.http.HttpClient;
 import java.net.http.HttpResponse;
 import java.net.http.HttpTimeoutException;
@@ -164,7 +165,10 @@ public final class Adapter {
     if (error instanceof IllegalArgumentException) {
       return new Failure("invalid", error.toString());
     }
-    // what it could not read has no type of its own, and neither has a connection that ended before the answer
+    if (error instanceof ProtocolException) {
+      return new Failure("protocol", error.toString());
+    }
+    // most of what it could not read has no type of its own, and neither has a connection that ended before the answer
     if (error.getClass() == IOException.class) {
       boolean isUnread = READING.matcher(String.valueOf(error.getMessage())).find();
       return new Failure(isUnread ? "protocol" : "connection", error.toString());
