@@ -299,6 +299,8 @@ def gives_up_for_a_reason(case: Case) -> Iterator[Violation]:
             continue  # whoever was to answer may be gone
         if any(case.model.is_silent(case, one, done.ended) for one in questions):
             continue
+        if case.model.answers_in_order and any(_is_odd(one, done.ended) for one in questions):
+            continue
         if all(_stood(one, done) for one in questions):
             yield f"{done.op} was given up ({result}), and nothing was lost", done.ended
 
@@ -360,6 +362,12 @@ def _stood(question: Question, done: Done) -> bool:
     conn = question.conn
     marks = (conn.ended, conn.goodbye, conn.garbage, conn.parting, conn.deaf)
     return all(mark is None or (done.ended is not None and mark > done.ended) for mark in marks)
+
+
+def _is_odd(question: Question, until: Moment) -> bool:
+    """Whether something that cannot be read has come instead of an answer."""
+    seen = question.conn.of("out")
+    return any(isinstance(one.frame, Malformed) and question.asked < one.at < until for one in seen)
 
 
 def _has_rival(case: Case, done: Done) -> bool:

@@ -9,15 +9,20 @@ import pytest
 
 from conformance.adapter.messages import Event
 from conformance.invariants.connections import one_loss_event
-from conformance.invariants.requests import _turned_away, protocol_errors_for_a_reason
+from conformance.invariants.outcomes import failed_yet_stored, nack_needs_error
+from conformance.invariants.requests import (
+    _turned_away,
+    gives_up_for_a_reason,
+    protocol_errors_for_a_reason,
+)
 from conformance.invariants.settling import _may_be_unread
 from conformance.sweep.case import Case
-from conformance.sweep.facts import Facts, Handed, Question
+from conformance.sweep.facts import Complaint, Facts, Handed, Question, Written
 from conformance.sweep.model import Asks
 from conformance.sweep.room import room_of
 from conformance.sweep.specs import Spec
 from conformance.sweep.tape import Moment, Row
-from conformance.sweep.told import Heard
+from conformance.sweep.told import Heard, Told
 from conformance.sweep.view import Conn, Seen, read_tape
 from fakebrokers.core.frames import Frame, Malformed
 
@@ -95,3 +100,40 @@ def test_an_answer_that_may_be_read_may_be_called_unreadable(apt: bool) -> None:
     asks = Asks(Frame, lambda args, frame: True, apt=lambda args, frame: apt)
     case.shared["asked"] = [(done, asks, [question])]
     assert bool(list(protocol_errors_for_a_reason(case))) is apt
+
+
+@pytest.mark.parametrize(
+    ("said_s", "slack_s", "code", "found"),
+    [(5.9, 0.25, 500, 0), (5.9, 0.0, 500, 1), (5.0, 0.25, 500, 1), (5.9, 0.25, 404, 1), (6.6, 0.25, 500, 1)],
+    ids=["crossed", "in memory", "long before", "another code", "later"],
+)
+def test_an_error_about_nothing_may_be_about_the_message_that_it_crossed(
+    said_s: float, slack_s: float, code: int, found: int
+) -> None:
+    conn = Conn("c1", Moment(0, 0, 0.0))
+    case = case_of(conn, slack_s=slack_s)
+    place = ("q", "", 1)
+    case.facts.written.append(Written(conn, Moment(6, 0, 6.0), place, b"a"))
+    case.facts.complaints.append(Complaint(conn, Moment(5 if said_s < 6 else 9, 0, said_s), 500))
+    done: Any = SimpleNamespace(result=None, op="publish", args={"target": "q"}, begun=Moment(1, 0, 1.0))
+    case.__dict__["told"] = [Told(done, "nacked", code, place, Moment(7, 0, 6.1), b"a")]
+    case.stored = {"q": [(1, b"a")]}
+    assert len(list(nack_needs_error(case))) == found
+    assert len(list(failed_yet_stored(case))) == found
+
+
+@pytest.mark.parametrize(
+    ("row", "protocol", "found"), [(3, "narconi", 0), (1, "narconi", 1), (5, "narconi", 1), (3, PROTOCOL, 1)]
+)
+def test_who_has_got_an_answer_that_cannot_be_read_need_not_wait_for_more(
+    row: int, protocol: str, found: int
+) -> None:
+    conn = Conn("c1", Moment(0, 0, 0.0))
+    conn.frames.append(Seen(Moment(row, 0, float(row)), "out", Malformed(b"", "", ""), 1))
+    question = Question(conn, Frame(), None, Moment(2, 0, 2.0))
+    done: Any = SimpleNamespace(op="ask", args={}, begun=Moment(1, 0, 1.0), ended=Moment(4, 0, 4.0))
+    done.timeout_s, done.result = 9.0, SimpleNamespace(ok=False, word="connection")
+    case = case_of(conn)
+    case.room = room_of(protocol)
+    case.shared["asked"] = [(done, Asks(Frame, lambda args, frame: True), [question])]
+    assert len(list(gives_up_for_a_reason(case))) == found
