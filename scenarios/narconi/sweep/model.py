@@ -12,13 +12,13 @@ from conformance.adapter.messages import body_bytes
 from conformance.sweep.facts import Facts
 from conformance.sweep.model import Args, Asks, Model, OneOf
 from conformance.sweep.view import Agreed, Conn
-from fakebrokers.core.frames import Frame
+from fakebrokers.core.frames import Frame, Malformed
 from fakebrokers.core.session import Codec
 from fakebrokers.narconi import frames as f
 from fakebrokers.narconi.codec import NarconiCodec
 from fakebrokers.narconi.websocket import CLOSE, CONTINUATION, PING, TEXT, encode_frame
 from scenarios.narconi.sweep.legal import is_by_the_letter
-from scenarios.narconi.sweep.reading import ANSWERS, Answers, Requests
+from scenarios.narconi.sweep.reading import ANSWERS, ODD, Answers, Requests
 from scenarios.narconi.sweep.spelling import spellings
 from scenarios.narconi.sweep.tracking import Tracking
 
@@ -91,7 +91,8 @@ def text_of(value: Any) -> str:
 
 
 def _is_apt(args: Args, answer: f.HttpResponse) -> bool:
-    return is_by_the_letter(answer)
+    """No request but an upgrade may be answered by a change of the protocol (RFC 9110, 15.2.2)."""
+    return answer.status != 101 and is_by_the_letter(answer)
 
 
 OPS = {
@@ -187,6 +188,9 @@ class NarconiModel(Model):
     def codecs(self, socket: str = "") -> tuple[Codec, Codec]:
         requests = Requests()
         return Answers(requests), requests
+
+    def is_garbage(self, frame: Malformed) -> bool:
+        return frame.code != ODD
 
     def said_by_server(self) -> Sequence[type[Frame]]:
         return [*SPECIMENS, f.WsConfirm, f.WsPing, f.WsPong]

@@ -30,6 +30,7 @@ from fakebrokers.narconi.websocket import (
     MessageReader,
     accept_key,
 )
+from scenarios.narconi.sweep.legal import is_by_the_letter
 
 LARGEST = 16 << 20  #: bytes of a message that a correct client lets in
 HUGE = 1 << 31  #: bytes of a message that no client lets in
@@ -39,6 +40,7 @@ SHORTEST = {126: 126, LONG_SIZE: 1 << 16}  #: and the shortest that needs them
 HEAD_END = b"\r\n\r\n"
 BEGINNING = b"HTTP/1."
 CHUNKED = -1
+ODD = "odd"  #: `Malformed.code` of what a client may read, or take for an error
 SWITCHING, NO_CONTENT, NOT_MODIFIED = 101, 204, 304
 SHOWN = 256
 
@@ -99,6 +101,7 @@ class Answers(NarconiCodec):
         self._bytes = bytearray()
         self._frames: Frames | None = None
         self._is_dead = False
+        self._has_odd_head = False
 
     @property
     def partial(self) -> int:
@@ -144,9 +147,10 @@ class Answers(NarconiCodec):
             return f.Continue(status, headers, reason=reason), len(head) + len(end)
         found = _body(request.method, status, headers, rest)
         if found is None:
-            return None
+            return self._odd(head, status, headers, reason)
         body, used = found
         self._asked.open.popleft()
+        self._has_odd_head = False
         self._bytes = bytearray(rest[used:])
         answer = ANSWERS[type(request)](status, headers, body, request.number, reason)
         if isinstance(request, f.WsUpgrade):
@@ -155,6 +159,13 @@ class Answers(NarconiCodec):
             else:
                 self._is_dead = True
         return answer, len(head) + len(end) + used
+
+    def _odd(self, head: bytes, status: int, headers: f.Headers, reason: str) -> _Pair | None:
+        """Told once: a head whose body is not there yet, and that a client need not wait for."""
+        if self._has_odd_head or is_by_the_letter(f.HttpResponse(status, headers, reason=reason)):
+            return None
+        self._has_odd_head = True
+        return Malformed(head[:SHOWN], "expected a head by the letter", ODD), 0
 
 
 def is_accepted(request: f.HttpRequest, answer: f.HttpResponse) -> bool:

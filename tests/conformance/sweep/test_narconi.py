@@ -351,6 +351,7 @@ def test_which_answers_every_client_has_to_read_alike(
     assert legal.is_by_the_letter(answer) is is_plain
     apt = MODEL.ops["narc.take"].apt
     assert apt is not None and apt({}, answer) is is_plain
+    assert not apt({}, f.HttpDeliver(status=101, headers=headers, body=b"", reason=reason))
 
 
 @pytest.mark.parametrize("length", [b"-1", b"+1", b" 1", b"1_0", b"", b"g"])
@@ -368,3 +369,13 @@ def test_the_body_of_an_answer_is_where_it_is_said_to_be(headers: f.Headers) -> 
     start = MODEL.payload_at(answer)
     assert start is not None
     assert NarconiCodec().encode(answer)[start : start + 3] == b"0\r\n"
+
+
+def test_a_head_against_the_letter_is_told_before_its_body() -> None:
+    post = b"POST /v2/test/queues/q/messages HTTP/1.1\r\nHost: h\r\nContent-Length: 0\r\n\r\n"
+    head = b"HTTP/1.1 201 Created\r\n\xff: 1\r\nContent-Length: 2\r\n\r\n"
+    odd, answer = read(post, head, b"a", b"b")
+    assert (type(odd), type(answer)) == (Malformed, f.HttpConfirm)
+    assert not MODEL.is_garbage(odd)
+    assert MODEL.is_garbage(Malformed(b"", "", "http"))
+    assert read(post, b"HTTP/1.1 201 Created\r\nContent-Length: 2\r\n\r\n") == []
