@@ -39,6 +39,7 @@ export class Narconi {
   #publishers = new Map()
   #consumers = []
   #opening = new Set()
+  #closing = new AbortController()
   closed = false
 
   constructor({ base, project, WebSocket, onEnd, keepaliveS }) {
@@ -63,12 +64,14 @@ export class Narconi {
   async #request(method, url, wanted, ms, { body, headers = {} } = {}) {
     this.#checkOpen()
     let response, bytes
-    const signal = ms ? AbortSignal.timeout(ms) : undefined
+    const overdue = ms ? AbortSignal.timeout(ms) : undefined
+    const signal = overdue ? AbortSignal.any([overdue, this.#closing.signal]) : this.#closing.signal
     try {
       response = await fetch(url, { method, body, headers, signal, redirect: "manual", cache: "no-store" })
       bytes = new Uint8Array(await response.arrayBuffer())
     } catch (error) {
-      if (signal?.aborted) throw new NarconiError("timeout", `not done after ${ms} ms`, { definite: false })
+      if (this.closed) throw new NarconiError("closed", "the session was closed", { definite: false })
+      if (overdue?.aborted) throw new NarconiError("timeout", `not done after ${ms} ms`, { definite: false })
       if (/header|ByteString|Headers/.test(error.message)) throw new NarconiError("invalid", error.message)
       const text = error.cause?.message ?? error.message
       throw new NarconiError("connection", text, { definite: error.cause?.code === "ECONNREFUSED" })
@@ -176,6 +179,7 @@ export class Narconi {
     const until = performance.now() + ms / 2
     while (this.pending && performance.now() < until) await sleep(10)
     this.closed = true
+    this.#closing.abort() // ends what is asked over HTTP
     const publishers = [...this.#publishers.values()].map(({ made }) => made).filter(Boolean)
     const all = [...publishers, ...this.#consumers]
     for (const one of all) one.closing = true

@@ -75,6 +75,18 @@ def test_http(client: Client) -> None:
     drive(client, script)
 
 
+def test_a_close_ends_what_is_asked_over_http(client: Client) -> None:
+    async def script(broker: Narconi, adapter: ProcessAdapter, go: Go) -> None:
+        broker.faults.add(drop(kind="HttpEmpty", direction="out", nth=1, scope="run"))
+        taking = adapter.begin("narc.take", {"session": "s", "target": "orders"}, 5000)
+        await broker.wait_for_async(kind="HttpConsume")
+        assert (await go("close", session="s")).ok
+        taken = await asyncio.wait_for(taking, 2)
+        assert taken.kind in (Kind.CLOSED, Kind.CONNECTION), str(taken)
+
+    drive(client, script)
+
+
 def test_publish_consume_settle_and_drain(socket_client: Client) -> None:
     async def script(broker: Narconi, adapter: ProcessAdapter, go: Go) -> None:
         for body in (ALL_BYTES, LARGE):
