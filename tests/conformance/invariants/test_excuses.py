@@ -85,6 +85,24 @@ def test_a_goodbye_to_what_cannot_be_read_is_a_loss(garbage: int | None, told: i
     assert len(list(one_loss_event(case))) == found
 
 
+@pytest.mark.parametrize(
+    ("late_s", "protocol", "found"), [(0.0, "narconi", 0), (0.5, "narconi", 1), (0.0, PROTOCOL, 1)]
+)
+def test_a_goodbye_for_want_of_an_answer_is_a_loss(late_s: float, protocol: str, found: int) -> None:
+    conn = Conn("c1", Moment(0, 0, 0.0))
+    conn.ready, conn.parting, conn.ended = Moment(1, 0, 1.0), Moment(4, 0, 4.0), Moment(6, 0, 6.0)
+    case = case_of(conn)
+    case.room = room_of(protocol)
+    overdue: Any = SimpleNamespace(op="publish", ended=Moment(4, 0, 4.0 + late_s), args={})
+    overdue.result = SimpleNamespace(ok=False, word="timeout")
+    case.ops = [overdue]
+    case.__dict__["told"] = []
+    heard = Heard(Event(event="session", t=0.0, n=1, fields={"what": "connection_lost"}))
+    heard.at = Moment(7, 0, 7.0)
+    case.events = [heard]
+    assert len(list(one_loss_event(case))) == found
+
+
 @pytest.mark.parametrize("apt", [False, True])
 def test_an_answer_that_may_be_read_may_be_called_unreadable(apt: bool) -> None:
     conn = Conn("c1", Moment(0, 0, 0.0))
