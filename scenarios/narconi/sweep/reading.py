@@ -37,7 +37,8 @@ HUGE = 1 << 31  #: bytes of a message that no client lets in
 LONG_HEAD, LONG_SIZE, TOO_LARGE = 10, 127, 1009
 LENGTHS = {126: 2, LONG_SIZE: 8}  #: bytes of a length behind the head, by what stands in the head
 SHORTEST = {126: 126, LONG_SIZE: 1 << 16}  #: and the shortest that needs them
-HEAD_END = b"\r\n\r\n"
+LINE_END = b"\r\n"
+HEAD_END = 2 * LINE_END
 BEGINNING = b"HTTP/1."
 CHUNKED = -1
 ODD = "odd"  #: `Malformed.code` of what a client may read, or take for an error
@@ -169,10 +170,12 @@ class Answers(NarconiCodec):
 
 
 def is_accepted(request: f.HttpRequest, answer: f.HttpResponse) -> bool:
-    """Whether an upgrade has worked."""
+    """Whether an upgrade has worked (RFC 6455, 4.1)."""
     headers = {name.lower(): value for name, value in reversed(answer.headers)}
     return (
         answer.status == SWITCHING
+        and headers.get("upgrade", "").lower() == "websocket"
+        and "upgrade" in [option.strip() for option in headers.get("connection", "").lower().split(",")]
         and headers.get("sec-websocket-accept") == accept_key(request.header("sec-websocket-key") or "")
         and headers.get("sec-websocket-protocol") == request.header("sec-websocket-protocol")
     )
@@ -210,12 +213,14 @@ def _chunks(data: bytes) -> tuple[bytes, int] | None:
             return None
         size = _number(data[at:end].partition(b";")[0].decode("latin-1").rstrip(" \t"), 16)
         at = end + 2
-        if len(data) < at + size + 2:
+        if len(data) < at + size + len(LINE_END):
             return None
         body += data[at : at + size]
-        at += size + 2
+        at += size + len(LINE_END)
+        if data[at - len(LINE_END) : at] != LINE_END:
+            raise _Bad(f"expected the end of a chunk, got {data[at - len(LINE_END) : at]!r}")
         if size == 0:
-            return body, at
+            return body, at  # the fake sends no trailers
 
 
 def _number(text: str, base: int) -> int:

@@ -18,7 +18,7 @@ from conformance.sweep.specs import EVERY, Aside, Bend, Change, Spec
 from fakebrokers.core.frames import Malformed
 from fakebrokers.narconi import frames as f
 from fakebrokers.narconi.codec import NarconiCodec
-from fakebrokers.narconi.websocket import BINARY, CLOSE, TEXT, accept_key, encode_frame
+from fakebrokers.narconi.websocket import BINARY, CLOSE, PING, TEXT, accept_key, encode_frame
 from scenarios.narconi.sweep import legal
 from scenarios.narconi.sweep.model import EMPTY, MODEL, carries, taken
 from scenarios.narconi.sweep.reading import Answers, Requests
@@ -379,3 +379,29 @@ def test_a_head_against_the_letter_is_told_before_its_body() -> None:
     assert not MODEL.is_garbage(odd)
     assert MODEL.is_garbage(Malformed(b"", "", "http"))
     assert read(post, b"HTTP/1.1 201 Created\r\nContent-Length: 2\r\n\r\n") == []
+
+
+@pytest.mark.parametrize("end", [b"\r\x0b", b"ab"])
+@pytest.mark.parametrize("chunks", [b"1\r\na%s0\r\n\r\n", b"1\r\na\r\n0\r\n%s"])
+def test_a_chunk_ends_where_it_is_said_to_end(chunks: bytes, end: bytes) -> None:
+    post = b"POST /v2/test/queues/q/messages HTTP/1.1\r\nHost: h\r\nContent-Length: 0\r\n\r\n"
+    said = b"HTTP/1.1 201 Created\r\nTransfer-Encoding: chunked\r\n\r\n" + chunks % end
+    assert [type(frame) for frame in read(post, said)] == [Malformed]
+    with pytest.raises(ClientError, match="a chunk"):
+        ResponseReader("POST").feed(said)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "is_accepted"),
+    [
+        (b"Connection: Upgrade", b"Connection: keep-alive, upgrade", True),
+        (b"Connection: Upgrade", b"Connection: keep-alive", False),
+        (b"Upgrade: websocket", b"Upgrade: WebSocket", True),
+        (b"Upgrade: websocket", b"Upgrade: h2c", False),
+        (b"Upgrade: websocket\r\n", b"", False),
+    ],
+)
+def test_an_upgrade_is_one_to_a_websocket(before: bytes, after: bytes, is_accepted: bool) -> None:
+    asked, accepted = upgrade("publish")
+    found = read(asked, accepted.replace(before, after) + encode_frame(PING, b"a"))
+    assert [type(frame) for frame in found] == [f.WsAccept, f.WsPing][: 1 + is_accepted]
