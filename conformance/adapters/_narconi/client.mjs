@@ -106,7 +106,9 @@ export class Narconi {
     headers["Content-Type"] = response.headers.get("content-type")
     const flag = response.headers.get("x-msg-redelivered")
     const time = response.headers.get("x-msg-timestamp")
-    return { body: bytes, headers, redelivered: flag && flag === "true", timestamp: time && Number(time), ackId: null }
+    const redelivered = flag === null ? null : flag === "true"
+    const timestamp = /^\d+$/.test(time ?? "") ? Number(time) : null
+    return { body: bytes, headers, redelivered, timestamp, ackId: null }
   }
 
   // WebSocket

@@ -6,12 +6,14 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+import pytest
+
 from conformance.adapter.messages import Kind, same_body
 from conformance.adapter.process import ProcessAdapter
 from conformance.adapter.result import Result
 from conformance.adapters.registry import Client
 from fakebrokers import Narconi
-from fakebrokers.faults import drop
+from fakebrokers.faults import drop, rewrite
 from tests.conformance.adapter.bundled_clients import client_fixture, passes_the_self_test
 
 Go = Callable[..., Awaitable[Result]]
@@ -71,6 +73,21 @@ def test_http(client: Client) -> None:
         missing = await go("narc.take", session="s", target="elsewhere")
         assert (missing.kind, missing.code) == (Kind.REFUSED, 404)
         assert (await go("narc.delete_queue", session="s", target="orders")).ok
+
+    drive(client, script)
+
+
+@pytest.mark.parametrize("value", ["", "soon"])
+def test_what_the_server_leaves_empty_is_not_left_out(client: Client, value: str) -> None:
+    async def script(broker: Narconi, adapter: ProcessAdapter, go: Go) -> None:
+        broker.put("gold", "orders", b"m")
+        told = tuple((name, value) for name in ("x-msg-redelivered", "x-msg-timestamp"))
+        more = (("Content-Type", "text/plain"), ("Content-Length", "1"))
+        broker.faults.add(rewrite({"headers": (*told, *more)}, kind="HttpDeliver", nth=1, scope="run"))
+        taken = await go("narc.take", session="s", target="orders")
+        assert taken.ok, str(taken)
+        assert taken.value["message"]["redelivered"] is False
+        assert taken.value["message"]["ts"] is None
 
     drive(client, script)
 
