@@ -103,11 +103,11 @@ def nack_needs_error(case: Case) -> Iterator[Violation]:
             for one in settled.get(told.place, ())
             if not one.stored and case.may_precede(one.at, told.at)
         ]
-        if told.code not in codes and not _may_be_about(case, told):
+        if told.code not in codes and not may_be_about(case, told):
             yield f"{told}, and no such refusal of {told.place} had come", told.at
 
 
-def _may_be_about(case: Case, told: Told) -> bool:
+def may_be_about(case: Case, told: Told) -> bool:
     """Whether an error with this code, of which the server says not what it is about, met the message on its
     way: a client that cannot know which of the two was first takes it for the answer."""
     written = [one for one in case.facts.written if one.place == told.place]
@@ -149,7 +149,7 @@ def answer_counts(case: Case) -> Iterator[Violation]:
         if _was_called_off(case, told, first.at):
             continue
         wanted = "acked" if first.stored else "nacked"
-        if told.word not in (wanted, "sent") and not _may_be_about(case, told):
+        if told.word not in (wanted, "sent") and not may_be_about(case, told):
             yield f"{told}, and the broker had said {wanted} of {told.place}", first.at, told.at
 
 
@@ -167,7 +167,7 @@ def failed_yet_stored(case: Case) -> Iterator[Violation]:
             continue  # which of them is stored, nobody can tell
         refused = told.place is not None and any(not one.stored for one in settled.get(told.place, ()))
         there = stored.get(told.done.args["target"], Counter())[told.body]
-        if there and not refused and not told_well[told.body] and not _may_be_about(case, told):
+        if there and not refused and not told_well[told.body] and not may_be_about(case, told):
             yield f"{told}, and it is stored", told.at
 
 

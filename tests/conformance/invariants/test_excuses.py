@@ -9,6 +9,7 @@ import pytest
 
 from conformance.adapter.messages import Event
 from conformance.invariants.connections import one_loss_event
+from conformance.invariants.life import complaints_are_told
 from conformance.invariants.outcomes import failed_yet_stored, nack_needs_error
 from conformance.invariants.requests import (
     _turned_away,
@@ -138,6 +139,9 @@ def test_an_error_about_nothing_may_be_about_the_message_that_it_crossed(
     case.stored = {"q": [(1, b"a")]}
     assert len(list(nack_needs_error(case))) == found
     assert len(list(failed_yet_stored(case))) == found
+    conn.ready = Moment(1, 0, 1.0)
+    case.ended_s = 9.0
+    assert len(list(complaints_are_told(case))) == found
 
 
 @pytest.mark.parametrize(
