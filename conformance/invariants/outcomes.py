@@ -60,8 +60,22 @@ def ack_needs_confirm(case: Case) -> Iterator[Violation]:
         if told.done.args.get("subentry"):  # the messages of a batch have one id on the wire
             places |= {other.place for other in case.told if other.done is told.done and other.place}
         confirms = [one for place in places for one in settled.get(place, ())]
-        if not any(one.stored and case.may_precede(one.at, told.at) for one in confirms):
+        if any(one.stored and case.may_precede(one.at, told.at) for one in confirms):
+            continue
+        if not _was_met(case, told):
             yield f"{told}, and no confirm for {told.place} had come", told.at
+
+
+def _was_met(case: Case, told: Told) -> bool:
+    """Whether something that nobody had asked for met the message on its way: where answers are told apart by
+    their order alone, a client that cannot know which of the two was first takes it for the answer."""
+    written = [one for one in case.facts.written if one.place == told.place]
+    return case.model.answers_in_order and any(
+        one.conn.garbage is not None
+        and one.conn.garbage < one.at
+        and not case.before(one.conn.garbage, one.at)
+        for one in written
+    )
 
 
 @invariant("acked-not-stored")

@@ -10,7 +10,7 @@ import pytest
 from conformance.adapter.messages import Event
 from conformance.invariants.connections import one_loss_event
 from conformance.invariants.life import complaints_are_told
-from conformance.invariants.outcomes import failed_yet_stored, nack_needs_error
+from conformance.invariants.outcomes import ack_needs_confirm, failed_yet_stored, nack_needs_error
 from conformance.invariants.requests import (
     _turned_away,
     gives_up_for_a_reason,
@@ -159,3 +159,22 @@ def test_who_has_got_an_answer_that_cannot_be_read_need_not_wait_for_more(
     case.room = room_of(protocol)
     case.shared["asked"] = [(done, Asks(Frame, lambda args, frame: True), [question])]
     assert len(list(gives_up_for_a_reason(case))) == found
+
+
+@pytest.mark.parametrize(
+    ("came_s", "slack_s", "protocol", "found"),
+    [(5.9, 0.25, "narconi", 0), (5.9, 0.0, "narconi", 1), (5.0, 0.25, "narconi", 1),
+     (6.05, 0.25, "narconi", 1), (5.9, 0.25, PROTOCOL, 1)],
+    ids=["crossed", "in memory", "long before", "later", "answers have keys"],
+)  # fmt: skip
+def test_what_a_message_meets_on_its_way_may_look_like_its_confirm(
+    came_s: float, slack_s: float, protocol: str, found: int
+) -> None:
+    conn = Conn("c1", Moment(0, 0, 0.0))
+    conn.garbage = Moment(5 if came_s < 6 else 7, 0, came_s)
+    case = case_of(conn, slack_s=slack_s)
+    case.room = room_of(protocol)
+    case.facts.written.append(Written(conn, Moment(6, 0, 6.0), ("q", "", 1), b"a"))
+    done: Any = SimpleNamespace(result=None, op="publish", args={"target": "q"}, begun=Moment(1, 0, 1.0))
+    case.__dict__["told"] = [Told(done, "acked", None, ("q", "", 1), Moment(8, 0, 6.1), b"a")]
+    assert len(list(ack_needs_confirm(case))) == found
