@@ -90,7 +90,7 @@ def one_loss_event(case: Case) -> Iterator[Violation]:
         and conn.ended is not None
         and (closing is None or conn.ended < closing)
     ]
-    lost = [conn for conn in ended if conn.parting is None]
+    lost = [conn for conn in ended if conn.parting is None or _was_hopeless(case, conn)]
     lost += [conn for conn in case.conns.values() if conn.deaf is not None and conn not in lost]
     closing_too = [
         conn for conn in case.conns.values()
@@ -105,12 +105,21 @@ def one_loss_event(case: Case) -> Iterator[Violation]:
     sure = [
         conn
         for conn in lost
-        if conn.ended and conn.lost() and _works(conn, conn.ended)
+        if conn.ended and conn.parting is None and conn.lost() and _works(conn, conn.ended)
         and (not case.slack_s or conn.ended.t + TELLS_S + case.slack_s < case.ended_s)
     ]  # fmt: skip
     if len(told) < len(sure):
         text = f"{len(told)} losses were told, there were {len(sure)}"
         yield May("many_connections", text), sure[-1].ended
+
+
+def _was_hopeless(case: Case, conn: Conn) -> bool:
+    """Whether the client has said goodbye because it could not read on, or the answer did not come: that is a
+    loss too."""
+    if conn.parting is None or conn.goodbye is not None:
+        return False
+    was_garbage = conn.garbage is not None and conn.garbage < conn.parting
+    return was_garbage or (case.model.answers_in_order and _an_op_ended(case, conn.parting))
 
 
 def _was_given_up(case: Case, at: Moment) -> bool:

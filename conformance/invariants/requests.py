@@ -303,7 +303,8 @@ def gives_up_for_a_reason(case: Case) -> Iterator[Violation]:
             continue  # whoever was to answer may be gone
         if any(case.model.is_silent(case, one, done.ended) for one in questions):
             continue
-        if _has_lost_its_own(case, done):
+        is_odd = case.model.answers_in_order and any(_is_odd(one, done.ended) for one in questions)
+        if is_odd or _has_lost_its_own(case, done):
             continue
         if all(_stood(case, one, done) for one in questions):
             yield f"{done.op} was given up ({result}), and nothing was lost", done.ended
@@ -357,10 +358,12 @@ def protocol_errors_for_a_reason(case: Case) -> Iterator[Violation]:
     """An answer is called unreadable only where something has come that is, or that nobody has asked for."""
     if not case.model.answers_in_order or not case.is_truthful:
         return  # elsewhere it may be another answer, and what ends the connection is looked at by itself
-    for done, _, questions in asked_by_ops(case):
+    for done, asks, questions in asked_by_ops(case):
         if done.result is None or done.result.word != "protocol" or len(questions) != 1 or done.ended is None:
             continue
-        conn = questions[0].conn
+        conn, answer = questions[0].conn, questions[0].answer
+        if answer is not None and asks.apt and not asks.apt(done.args, answer):
+            continue
         came = [seen for seen in conn.of("out") if seen.at < done.ended]
         asked = [seen for seen in conn.of("in") if seen.at < done.ended]
         is_odd = conn.garbage is not None or any(isinstance(seen.frame, Malformed) for seen in came)
@@ -387,6 +390,12 @@ def _stood(case: Case, question: Question, done: Done) -> bool:
     conn = question.conn
     marks = (conn.ended, conn.goodbye, conn.garbage, conn.parting, conn.deaf)
     return done.ended is None or not any(mark and case.may_precede(mark, done.ended) for mark in marks)
+
+
+def _is_odd(question: Question, until: Moment) -> bool:
+    """Whether something that cannot be read has come instead of an answer."""
+    seen = question.conn.of("out")
+    return any(isinstance(one.frame, Malformed) and question.asked < one.at < until for one in seen)
 
 
 def _has_rival(case: Case, done: Done) -> bool:

@@ -40,7 +40,8 @@ class Asks(NamedTuple):
         fits: Whether a frame is what this op asks, from the op's arguments.
         value: What the op has to return for an answer, to be compared key by key; None: nothing.
         also: The same where it depends on the op's arguments too; added to `value`.
-        apt: Whether an answer says anything about what this op asks; None: all do.
+        apt: Whether an answer says anything about what this op asks, and every client has to make
+            the same of it; None: all do.
         parts: Of an op that asks several questions, from its arguments: the kinds that each of them may have.
             All have to be accepted before it is done. None: any question will do.
         none: Whether what the op returned says that no answer came.
