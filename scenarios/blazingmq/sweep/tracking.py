@@ -73,15 +73,15 @@ class Tracking:
         self._ids: dict[tuple[int, int], IdUse] = {}
         self._spoiled = False  #: something else came where the answer to the negotiation was due
         self._introduced = False
-        self._steps: dict[type, Callable[[Any, Moment], None]] = {
-            Ack: self._ack,
-            CloseQueue: self._close,
-            ConfigureQueueStream: self._configure,
-            ConfigureStream: self._configure,
-            Confirm: self._confirm,
-            OpenQueue: self._open,
-            Push: self._push,
-            Put: self._put,
+        self._steps: dict[tuple[str, type], Callable[[Any, Moment], None]] = {
+            ("out", Ack): self._ack,
+            ("in", CloseQueue): self._close,
+            ("in", ConfigureQueueStream): self._configure,
+            ("in", ConfigureStream): self._configure,
+            ("in", Confirm): self._confirm,
+            ("in", OpenQueue): self._open,
+            ("out", Push): self._push,
+            ("in", Put): self._put,
         }
 
     def run(self) -> None:
@@ -95,8 +95,9 @@ class Tracking:
             question = self._pairing.see(seen)
             if question is not None and question.answer is frame and seen.direction == "out":
                 self._answered(question, seen.at)
-            if type(frame) in self._steps:
-                self._steps[type(frame)](frame, seen.at)
+            step = self._steps.get((seen.direction, type(frame)))
+            if step is not None:
+                step(frame, seen.at)
         for handle in self._asked.values():
             if handle.window is not None:
                 handle.window.closed = handle.window.closed or self.conn.ended
@@ -280,8 +281,10 @@ class Tracking:
                 hurt = False
 
     def _readers(self, message: PushMessage) -> list[Handle]:
-        """Those that a delivery is for: where several apps share a queue, those whose numbers it bears."""
-        found = [one for one in self._of(message.queue_id) if one.window is not None and not one.is_over]
+        """Those that a delivery is for: where several apps share a queue, those whose numbers it bears. Nobody,
+        as long as none of them has asked for deliveries."""
+        found = [one for one in self._of(message.queue_id) if one.subscriptions and not one.is_over]
+        found = [one for one in found if one.window is not None]
         if len(self._of(message.queue_id)) < 2:
             return found
         try:

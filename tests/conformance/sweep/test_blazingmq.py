@@ -13,7 +13,7 @@ from conformance.reference.kit import ClientError, adapter_of
 from conformance.reference.registry import without_sockets
 from conformance.sweep.facts import Facts
 from conformance.sweep.run import run, runner
-from conformance.sweep.specs import Bend, Spec
+from conformance.sweep.specs import Aside, Bend, Spec
 from conformance.sweep.tape import Moment
 from conformance.sweep.view import Conn, Seen
 from fakebrokers.blazingmq.codec import BlazingCodec, event_bytes
@@ -80,6 +80,26 @@ def test_limits_that_nobody_has_ordered_are_found(part: type, base: str, bends: 
 def test_a_confirm_in_the_instant_of_a_close_is_none_too_many() -> None:
     spec = Spec(PROTOCOL, "closing", (Bend("c1", "out", 13, "swap"),))
     assert judge(runner(PROTOCOL)(spec)) == []
+
+
+@pytest.mark.parametrize(
+    ("base", "bends", "asides"),
+    [
+        ("read-first", (), (Aside(2, "close", 1),)),  # a close while a reader waits to be configured
+        ("queues", (Bend("c1", "out", 4, "number", [6, 2, 32703]),), ()),  # a refusal in no known encoding
+        (
+            "read-first",
+            (Bend("c1", "out", 2, "unasked", ["PUSH beyond limits", "named"]),),
+            (),
+        ),  # nobody reads
+        ("cancelled", (Bend("c1", "out", 7, "number", [14, 2, {"add": 1}]),), ()),  # a question of clients
+    ],
+    ids=["close", "encoding", "too early", "by the server"],
+)
+def test_what_the_whole_sweep_has_shown(
+    base: str, bends: tuple[Bend, ...], asides: tuple[Aside, ...]
+) -> None:
+    assert judge(runner(PROTOCOL)(Spec(PROTOCOL, base, bends, asides=asides))) == []
 
 
 @pytest.mark.parametrize(("name", "kind"), [("ü".encode(), CloseQueueResponse), (b"\xff\xfe", Malformed)])
