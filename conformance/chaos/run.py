@@ -141,7 +141,7 @@ async def play(
         rows = len(tape.rows)
         await adapter.kill()
         del tape.rows[rows:]
-    case.harness = _trouble_of(broker)
+    case.harness = _trouble_of(broker) or scene.trouble
     write_history(journal, schedule, adapter, broker, contract)
     journal.close()
     case.log = journal.log() if folder is None else read_run(folder, journal.run)

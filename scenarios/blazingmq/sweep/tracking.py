@@ -281,8 +281,8 @@ class Tracking:
                 hurt = False
 
     def _readers(self, message: PushMessage) -> list[Handle]:
-        """Those that a delivery is for: where several apps share a queue, those whose numbers it bears. Nobody,
-        as long as none of them has asked for deliveries."""
+        """Those that a delivery is for: where several apps share a queue, those whose numbers it bears;
+        none that has not asked for deliveries."""
         found = [one for one in self._of(message.queue_id) if one.subscriptions and not one.is_over]
         found = [one for one in found if one.window is not None]
         if len(self._of(message.queue_id)) < 2:
