@@ -265,7 +265,7 @@ def handshake_first(case: Case) -> Iterator[Violation]:
 
 @invariant("silent-behind-its-goodbye")
 def silent_behind_goodbye(case: Case) -> Iterator[Violation]:
-    """Behind its goodbye the client says nothing on a connection but what ends it."""
+    """Behind its goodbye the client says nothing on a connection but what ends it, and answers."""
     for conn in case.conns.values():
         if conn.parting is None or conn.parting == conn.ended:
             continue
@@ -274,6 +274,8 @@ def silent_behind_goodbye(case: Case) -> Iterator[Violation]:
             role = kind.spec.role_in("in")
             if role is Role.SHUT and kind in case.model.set_up:
                 continue  # the goodbye is for other clients; so the server is told
+            if kind in case.model.questions.values():
+                continue
             if seen.at > conn.parting and role not in PARTING_ROLES:
                 yield f"{kind_of(seen.frame)} behind its goodbye on {conn.name}", conn.parting, seen.at
                 break

@@ -329,16 +329,21 @@ def gone_for_a_reason(case: Case) -> Iterator[Violation]:
 def goes_no_further(case: Case) -> Iterator[Violation]:
     """Nothing is opened on a target of which the server has just said that it cannot be used."""
     said: dict[Any, list[tuple[Moment, bool]]] = defaultdict(list)
+    alone = len(list(case.done("connect"))) < 2  # what one session was told another one need not know
+
+    def place(question: Question, target: Any) -> Any:
+        return target if alone else (question.conn.name, target)
+
     for question in case.facts.questions:
         if question.answer is not None and question.answered is not None:
             for name, is_good in case.model.located(question.answer).items():
-                said[name].append((question.answered, is_good))
+                said[place(question, name)].append((question.answered, is_good))
     for rows in said.values():
         rows.sort()
     for question in case.facts.questions:
         target = getattr(question.frame, "stream", None)
         if not case.model.is_opening(question.frame):
             continue
-        last = [row for row in said.get(target, ()) if row[0] < question.asked]
+        last = [row for row in said.get(place(question, target), ()) if row[0] < question.asked]
         if last and not last[-1][1] and case.before(last[-1][0], question.asked):
             yield f"{kind_of(question.frame)} of {target}, which cannot be used", last[-1][0], question.asked
