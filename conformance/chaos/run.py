@@ -6,6 +6,7 @@ import asyncio
 import io
 import math
 import traceback
+from collections import Counter
 from collections.abc import Callable
 from contextlib import redirect_stderr
 from functools import partial
@@ -30,8 +31,9 @@ from conformance.sweep.stuck import Stuck, run_or_stuck
 from conformance.sweep.tape import Tape
 from conformance.sweep.told import Heard
 from fakebrokers.core import memory
+from fakebrokers.core.frames import Role, kind_of
 from fakebrokers.journal.reader import read_run
-from fakebrokers.journal.record import State
+from fakebrokers.journal.record import State, Tap
 from fakebrokers.protocol import find_protocol
 from fakebrokers.proxy import Proxy
 
@@ -187,10 +189,23 @@ async def _through(scene: Scene, room: Room, case: ChaosCase) -> None:
         case.error = "".join(traceback.format_exception(error)[-3:])
     if any(scene.broker.journal.select(kind=kind) for kind in UNREACHABLE):
         scene.notes["unreachable"] = True
+    if _was_unheard(scene.broker.journal, case):
+        scene.notes["unheard"] = True
     case.ops, case.notes, case.bands = scene.ops, scene.notes, scene.bands
     case.touched = frozenset(scene.killed.union(_met(case)))
     case.hits = len(scene.bands)
     case.stored = {} if scene.is_remote else case.model.stored(scene.broker)
+
+
+def _was_unheard(journal: Any, case: ChaosCase) -> bool:
+    """Whether the broker was kept from hearing what the client has opened on a connection that went on, and
+    no answer would have told."""
+    waiting: Counter[tuple[str, str]] = Counter()
+    told = {kind_of(kind) for kind in case.model.answers}
+    for record in journal.select(role=Role.OPEN):
+        if record.fault and record.kind not in told and record.tap is not Tap.IN:
+            waiting[record.connection, record.kind] += 1 if record.tap is Tap.RECEIVED else -1
+    return any(count > 0 for count in waiting.values())
 
 
 def _met(case: ChaosCase) -> set[str]:

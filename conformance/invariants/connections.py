@@ -162,6 +162,12 @@ def _needs_it_no_more(case: Case, conn: Conn, ended: Moment) -> bool:
             return True  # and there is nobody to say goodbye to
         if _is_over(case, conn, ended):
             return True
+    if any(
+        done.result is not None and done.result.word == "timeout" and done.ended is not None
+        and done.begun < conn.accepted and abs(done.ended.t - ended.t) <= case.slack_s
+        for done in case.done("connect")
+    ):  # fmt: skip
+        return True
     return _was_cancelled(case, conn) or (case.model.answers_in_order and _an_op_ended(case, ended))
 
 

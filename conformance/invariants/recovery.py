@@ -43,7 +43,7 @@ def _was_refused(case: Case) -> bool:
 @invariant("comes-back")
 def comes_back(case: Case) -> Iterator[Violation]:
     """Once nothing disturbs it any more, a session that reconnects works again."""
-    if not case.reconnects or not case.is_clear or _has_given_up(case):
+    if not case.reconnects or not case.is_clear or _has_given_up(case) or "unheard" in case.notes:
         return
     for done in reversed(case.ops):
         if done.phase == "probe" and done.op != "state" and done.result is not None:

@@ -439,7 +439,7 @@ def connect_answer_counts(case: Case) -> Iterator[Violation]:
             continue
         if any(done.begun < end.begun < done.ended for end in case.done("close", "abort")):
             continue
-        deadline_s = done.begun.t + done.timeout_s - SLACK_S - case.slack_s
+        deadline_s = done.begun.t + done.timeout_s - case.model.settles_s - SLACK_S - case.slack_s
         for conn in case.conns.values():
             if not done.begun < conn.accepted < done.ended or conn.ready is None or conn.ready > done.ended:
                 continue

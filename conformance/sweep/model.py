@@ -93,6 +93,7 @@ class Model(ABC):
         redelivers: Whether a message comes again until it is settled, and clients know those that were.
         other_parts: What may stand in place of a part of a message, besides what any protocol can have there.
         connects_late: Whether a session is open without a connection; ops make those that they need.
+        settles_s: How long a connect goes on behind the handshake, to hear from others.
         set_up: Frames that belong to the set-up of a connection, besides those of that role.
         answers_move: Whether an answer finds its way over a later connection, so that a loss ends no
             question.
@@ -138,6 +139,7 @@ class Model(ABC):
     redelivers: ClassVar[bool] = False
     other_parts: ClassVar[Mapping[str, bytes]] = {}
     connects_late: ClassVar[bool] = False
+    settles_s: ClassVar[float] = 0.0
     set_up: ClassVar[tuple[type[Frame], ...]] = ()
     answers_move: ClassVar[bool] = False
     rosters: ClassVar[tuple[str, ...]] = ()

@@ -164,3 +164,21 @@ def test_who_has_not_heard_that_a_node_left_may_wait_for_it() -> None:
     [call] = [done for done in case.done("mol.call") if done.result is not None and not done.result.ok]
     assert {one.conn.name for one in case.facts.dropped if one.at < call.ended} == {"c2"}  # not the caller
     assert verdict_on(case).word is Word.PASS, verdict_on(case)
+
+
+def test_who_listens_and_was_not_heard_cannot_know() -> None:
+    """NATS answers no SUB: the INFO that a node asks for never comes."""
+    lost = {"match": {"direction": "in", "role": "open", "nth": 5}, "effect": {"type": "drop"}}
+    step = Step("fault", 0.0, 0.01, lost, "step1")
+    case = runner("moleculer")(Schedule("moleculer", "script", {"script": "call", "nodes": 1}, (step,)))
+    assert case.hits
+    assert verdict_on(case).word is Word.PASS, verdict_on(case)
+
+
+def test_a_connect_may_run_out_of_time_while_it_hears_from_others() -> None:
+    steps = Step("crash", 0.0, 2.0, {"how": "rst"}, "step1"), Step("partition", 1.74, 4.0, {}, "step2")
+    params = {"script": "peers", "nodes": 1}
+    case = runner("moleculer")(Schedule("moleculer", "script", params, steps, seed="1318"))
+    first = next(iter(case.done("connect")))
+    assert first.result is not None and first.result.word == "timeout"
+    assert verdict_on(case).word is Word.PASS, verdict_on(case)
