@@ -130,7 +130,7 @@ def test_a_list_that_cannot_be_run_is_refused(tmp_path: Path, text: str, problem
 
 
 #: No list of these has been put together: those for Narconi speak HTTP alone, and the base scripts do not.
-UNLISTED = {"moleculer-java", "narconi-go", "narconi-java", "pzq-go", "rabbitmq-stream-rust"}
+UNLISTED = {"moleculer-java", "narconi-go", "narconi-java", "pzq-go"}
 
 
 @pytest.mark.parametrize(
