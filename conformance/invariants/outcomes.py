@@ -67,11 +67,16 @@ def ack_needs_confirm(case: Case) -> Iterator[Violation]:
 
 def _is_unheard(case: Case, told: Told) -> bool:
     """Whether its message was written where nobody can say any more what the server answers: behind what
-    cannot be read."""
-    return any(
-        one.place == told.place and one.conn.garbage is not None and one.conn.garbage < one.at
-        for one in case.facts.written
-    )
+    cannot be read, or is not whole."""
+    for one in case.facts.written:
+        if one.place != told.place:
+            continue
+        conn = one.conn
+        if (conn.garbage is not None and conn.garbage < one.at) or (
+            conn.partial and conn.partial_since_s < one.at.t
+        ):
+            return True
+    return False
 
 
 @invariant("acked-not-stored")

@@ -13,6 +13,7 @@ from conformance.sweep.case import Case
 from conformance.sweep.facts import Question
 from conformance.sweep.model import AnyOrder, Asks, OneOf, Whole
 from conformance.sweep.tape import Moment
+from conformance.sweep.view import Conn
 from fakebrokers.core.frames import Malformed, Role
 
 SLACK_S = 0.005
@@ -376,6 +377,7 @@ def sound(case: Case, begun: Moment, ended: Moment) -> bool:
     """Whether each connection that there was stands all the time, or was replaced before."""
     conns = [conn for conn in case.conns.values() if conn.accepted < ended]
     serving = [conn for conn in conns if conn.serves(begun) and conn.serves(ended)]
+    serving = [conn for conn in serving if not _ends_with(case, conn, ended)]
     since = max((conn.ready for conn in serving if conn.ready is not None), default=None)
     gone = [conn for conn in conns if conn not in serving]
     if gone and not case.reconnects:
@@ -383,6 +385,11 @@ def sound(case: Case, begun: Moment, ended: Moment) -> bool:
     if len(serving) < case.notes.get("sessions", 1):
         return False  # it may be another session's connection that stands
     return since is not None and all(conn.ended is not None and conn.ended < since for conn in gone)
+
+
+def _ends_with(case: Case, conn: Conn, ended: Moment) -> bool:
+    """Whether the broker sees the end of a connection so soon behind an op that the client was first."""
+    return conn.ended is not None and ended < conn.ended and conn.ended.t < ended.t + case.slack_s
 
 
 def _stood(case: Case, question: Question, done: Done) -> bool:

@@ -35,6 +35,7 @@ PROBE_S = 400.0  #: for the op that has to work again once nothing disturbs it: 
 SETTLE_S = 0.5
 AFTER_PROBE_S = 60.0
 AFTER_CLOSE_S = 10.0
+LAST_PHASES = ("subscribed", "calm", "probe", "close", "closed")
 RETRIES = 3
 RETRY_S = 6.0
 LASTS_S = 25.0
@@ -180,7 +181,7 @@ class Stage:
             Enough: The spec wants no more of the base, or there is no time for more.
             Cut: The spec wants the session to be closed now.
         """
-        if not self.phase and self._is_enough():
+        if self._is_enough():
             raise Enough
         if op not in WITHOUT_SESSION:
             args = {"session": "s1", **args}
@@ -195,9 +196,9 @@ class Stage:
         return done.call
 
     def _is_enough(self) -> bool:
-        if self._most is not None and len(self.ops) >= self._most:
+        if self._most is not None and len(self.ops) >= self._most and not self.phase:
             return True
-        return bool(self.ops) and self.now >= self.until_s
+        return bool(self.ops) and self.now >= self.until_s and self.phase not in LAST_PHASES
 
     def take(self, op: str, args: Mapping[str, Any], timeout: float) -> Done:
         """Begin an op with exactly these arguments."""

@@ -34,7 +34,7 @@ STUCK_S = 8.0  #: of the processor, after which a run is given up
 COSTLY_STUCK_S = 30.0
 LINE_MAX = 200  #: characters of a client's last words
 LONGEST_S = 4000.0  #: virtual seconds that a base may take
-ENOUGH_S = 60.0  #: real seconds after which a base begins nothing more but its end
+ENOUGH_S = 40.0  #: real seconds after which a base begins nothing more but its end, which takes as long
 
 
 class Taped(InProcessAdapter):

@@ -6,7 +6,7 @@ from typing import Any
 
 from conformance.sweep.bases import Base, Stage, base, text
 from fakebrokers.faults import latency, stall
-from scenarios.rabbitmq_stream.sweep._shared import PROBE, PUBLISH
+from scenarios.rabbitmq_stream.sweep._shared import PROBE, PUBLISH, put
 
 
 async def publishing(stage: Stage, name: str | None) -> None:
@@ -176,7 +176,7 @@ async def numbers(stage: Stage) -> None:
         await stage.op("rmqs.declare_publisher", target="S", name="r")
         if number < 249:
             await stage.op("rmqs.delete_publisher", target="S", name="r")
-    stage.broker.publish("S", [b"for all of them"])
+    put(stage, "for all of them")
     for _ in range(270):
         options = {"offset": {"type": "first"}, "credit": 1}
         await stage.op("subscribe", sub="c", target="S", options=options, on_message={"mode": "event"})

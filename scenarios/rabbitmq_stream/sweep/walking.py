@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from conformance.sweep.asides import pass_turns
 from conformance.sweep.walks import Walk, walks
-from scenarios.rabbitmq_stream.sweep._shared import PROBE, watched
+from scenarios.rabbitmq_stream.sweep._shared import PROBE, record, watched
 from scenarios.rabbitmq_stream.sweep.model import UNASKED
 
 STREAMS = ("S", "S2")
@@ -18,7 +18,7 @@ async def begin(walk: Walk) -> None:
     for name in (*STREAMS, *READ):
         stage.broker.create_stream(name)
     for name in READ:
-        stage.broker.publish(name, [f"{name}-{i}".encode() for i in range(4)])
+        stage.broker.publish(name, [record(stage, f"{name}-{i}") for i in range(4)])
     stage.broker.store_offset("S", "r", 7)
     walk.state["subs"] = {}
     await stage.connect()
@@ -85,7 +85,7 @@ async def unsubscribe(walk: Walk) -> None:
 
 async def put(walk: Walk) -> None:
     """Messages of somebody else."""
-    bodies = [f"m{walk.number}".encode() for _ in range(walk.pick(1, 2, MOST_READ))]
+    bodies = [record(walk.stage, f"m{walk.number}") for _ in range(walk.pick(1, 2, MOST_READ))]
     walk.stage.broker.publish(walk.pick(*READ), bodies)
 
 

@@ -27,6 +27,7 @@ from conformance.invariants.requests import (
     _turned_away,
     gives_up_for_a_reason,
     ok_needs_answer,
+    sound,
 )
 from conformance.invariants.settling import _may_be_unread
 from conformance.sweep.bases import Done
@@ -108,6 +109,13 @@ def test_an_op_may_need_a_connection_besides_the_one_on_which_it_has_asked(
     case.ops = [op("rmqs.query_sequence", 2, 6, failed("rmqs.query_sequence", "connection"), **args)]
     case.facts.questions = [Question(asked_on, frame, None, at(5))]
     assert bool(list(gives_up_for_a_reason(case))) is blamed
+
+
+@pytest.mark.parametrize(("over", "slack_s", "stands"), [(6, 2.0, False), (6, 0.0, True), (9, 2.0, True)])
+def test_the_broker_may_see_the_end_of_a_connection_later(over: int, slack_s: float, stands: bool) -> None:
+    conn = Conn("c1", at(0))
+    conn.ready, conn.ended, conn.ended_by = at(1), at(over), "client"
+    assert sound(case_of(conn, slack_s=slack_s), at(2), at(5)) is stands
 
 
 @pytest.mark.parametrize(("how", "blamed"), [("hang", False), ("timeout", True)])

@@ -129,13 +129,7 @@ def test_a_list_that_cannot_be_run_is_refused(tmp_path: Path, text: str, problem
         load_specs(path, PROTOCOL)
 
 
-#: No list of these has been put together.
-UNLISTED = {"rabbitmq-stream-rust"}
-
-
-@pytest.mark.parametrize(
-    "client", [each for each in STOCK if each.name not in UNLISTED], ids=lambda each: each.name
-)
+@pytest.mark.parametrize("client", STOCK, ids=lambda each: each.name)
 def test_the_list_of_each_bundled_client_can_be_run(client: Client) -> None:
     assert load_specs(LISTS / f"{client.name}{SPECS}", client.protocols[0])
     path = LISTS / f"{client.name}{EXPECTED}"
