@@ -8,10 +8,9 @@ from typing import Any
 import pytest
 
 from conformance.invariants.connections import silent_behind_goodbye
-from conformance.invariants.requests import _agree, _has_lost, _stood, _turned_away
-from conformance.invariants.settling import _may_be_unread
+from conformance.invariants.requests import _agree, _has_lost, _is_unread, _stood, _turned_away
 from conformance.sweep.case import Case
-from conformance.sweep.facts import Facts, Handed, Question
+from conformance.sweep.facts import Facts, Question
 from conformance.sweep.room import room_of
 from conformance.sweep.run import last_words
 from conformance.sweep.specs import Spec
@@ -49,8 +48,10 @@ def test_a_refused_handshake_counts_for_the_op_that_was_open(
 def test_what_a_reset_may_have_cost(how: str, at_s: float, slack_s: float, unread: bool) -> None:
     rows = [Row(0.0, "accept", "c1", ""), Row(2.0, "end", "c1", ("broker", how))]
     conn = read_tape(rows, room_of(PROTOCOL).model)["c1"]
-    handed = Handed(conn, Moment(1, 0, at_s), b"k")
-    assert _may_be_unread(case_of(conn, slack_s=slack_s), handed) is unread
+    case = case_of(conn, slack_s=slack_s)
+    assert case.may_be_unread(conn, Moment(1, 0, at_s)) is unread
+    question = Question(conn, Unsub("1"), 1, Moment(0, 0, 0.0), Unsub("1"), Moment(1, 0, at_s))
+    assert _is_unread(case, question) is unread
 
 
 @pytest.mark.parametrize(
