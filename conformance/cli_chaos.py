@@ -7,16 +7,15 @@ import json
 import re
 import shlex
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from conformance.interrupts import interruptible
+from conformance.progress import Shown
 from fakebrokers.commands import ExitCode
 from fakebrokers.errors import UsageError
 from fakebrokers.protocol import protocol_names
@@ -24,12 +23,10 @@ from fakebrokers.protocol import protocol_names
 if TYPE_CHECKING:
     from conformance.chaos.campaign import Campaign
     from conformance.chaos.draw import Setting
-    from conformance.chaos.runs import Outcome
     from conformance.chaos.subject import Subject
 
 CONTRACTS = ("at-most-once", "at-least-once", "exactly-once", "ordered")
 RUNS = 100  #: without --seeds and --minutes
-EVERY_S = 10.0  #: between two lines of progress where there is no terminal
 
 
 @click.command("chaos")
@@ -121,9 +118,13 @@ def chaos_command(
         try:
             if not no_canary and not _canary(setting.protocol, console):
                 return ExitCode.HARNESS
-            with _Shown(console, count, minutes) as shown:
-                chosen_seeds = sharded(wanted, _shard(shard))
-                campaign.go(chosen_seeds, minutes and minutes * 60, shown.advance, shown.shrinking)
+            with Shown(console, "chaos", count, minutes and minutes * 60) as shown:
+                campaign.go(
+                    sharded(wanted, _shard(shard)),
+                    minutes and minutes * 60,
+                    lambda so_far, _: shown.advance(so_far.runs, so_far.words.get("fail", 0)),
+                    lambda failures, limit_s: shown.say(_shrinking(failures, limit_s)),
+                )
         except KeyboardInterrupt:
             _print(campaign, as_json)
             raise SystemExit(told.exit_code) from None
@@ -229,47 +230,10 @@ def _canary(protocol: str, console: Console) -> bool:
     return False
 
 
-class _Shown:
-    """A bar with an estimate on a terminal, a line now and then elsewhere. Use it as a context manager."""
-
-    def __init__(self, console: Console, total: int | None, minutes: float | None) -> None:
-        columns = (TextColumn("chaos"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-        self._console = console
-        self._total = total
-        self._seconds = minutes and minutes * 60
-        self._bar = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
-        self._task = self._bar.add_task("chaos", total=total or self._seconds)
-        self._begun = self._told = time.monotonic()
-        self._done = 0
-
-    def __enter__(self) -> _Shown:
-        self._bar.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._bar.stop()
-
-    def advance(self, campaign: Campaign, outcome: Outcome) -> None:
-        """A run has ended."""
-        self._done += 1
-        now = time.monotonic()
-        so_far = now - self._begun
-        self._bar.update(self._task, completed=self._done if self._total else so_far)
-        if self._console.is_terminal or now - self._told < EVERY_S:
-            return
-        self._told = now
-        left_s = (self._seconds or 0.0) - so_far
-        if self._total:
-            left_s = (self._total - self._done) * so_far / self._done
-        failed = campaign.words.get("fail", 0)
-        of = f" of {self._total}" if self._total else ""
-        self._console.print(f"{self._done}{of} runs, {failed} failed, about {max(0.0, left_s):.0f} s to go")
-
-    def shrinking(self, failures: int, limit_s: float) -> None:
-        """All runs have ended; what failed is made smaller, which nobody would expect to take minutes."""
-        self._bar.stop()
-        what = f"{failures} failure{'s' * (failures != 1)}"
-        self._console.print(f"shrinking {what} in real time: up to about {limit_s / 60:.0f} minutes")
+def _shrinking(failures: int, limit_s: float) -> str:
+    """All runs have ended; what failed is made smaller, which nobody would expect to take minutes."""
+    what = f"{failures} failure{'s' * (failures != 1)}"
+    return f"shrinking {what} in real time: up to about {limit_s / 60:.0f} minutes"
 
 
 def replay_chaos(

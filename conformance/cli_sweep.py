@@ -11,6 +11,8 @@ import click
 from rich.console import Console
 
 from conformance.completion import client_names
+from conformance.interrupts import interruptible
+from conformance.progress import Shown
 from fakebrokers.commands import ExitCode
 from fakebrokers.errors import UsageError
 from fakebrokers.protocol import protocol_names
@@ -48,6 +50,12 @@ if TYPE_CHECKING:
 )
 @click.option("--again", is_flag=True, help="Begin anew instead of where the last sweep has stopped.")
 @click.option(
+    "-n",
+    "processes",
+    type=click.IntRange(1, 64),
+    help="Runs at once; one of a reference client unless given, ten of others.",
+)
+@click.option(
     "--report",
     type=click.Path(file_okay=False, path_type=Path),
     metavar="DIR",
@@ -65,6 +73,7 @@ def sweep_command(
     specs: Path | None,
     write_specs: Path | None,
     again: bool,
+    processes: int | None,
     report: Path | None,
     as_json: bool,
 ) -> int:
@@ -81,14 +90,22 @@ def sweep_command(
     subject = _subject(client, adapter, protocol, mutant)
     known = load_expected(expect) if expect is not None else None
     listed = load_specs(specs, subject.protocol) if specs is not None else []
-    campaign = Campaign(subject, report, expected=known, seed=seed, again=again, specs=listed)
-    campaign.go(minutes * 60)
+    campaign = Campaign(
+        subject, report, expected=known, seed=seed, again=again, specs=listed, processes=processes or 0
+    )
+    console = Console(stderr=True, highlight=False, soft_wrap=True)
+    with interruptible() as told:
+        try:
+            with Shown(console, "sweep", None, minutes * 60) as shown:
+                campaign.go(
+                    minutes * 60, lambda now: shown.advance(now.runs, now.kinds, now.runs + now.left or None)
+                )
+        except KeyboardInterrupt:
+            _print(campaign, as_json)
+            raise SystemExit(told.exit_code) from None
     if write_specs is not None:
         save_specs(write_specs, campaign.chosen())
-    if as_json:
-        click.echo(json.dumps(campaign.document(), indent=1))
-    else:
-        _show(campaign)
+    _print(campaign, as_json)
     return ExitCode.FAILED if campaign.failures else 0
 
 
@@ -176,7 +193,10 @@ def shrink_command(path: Path) -> int:
     return 0
 
 
-def _show(campaign: Campaign) -> None:
+def _print(campaign: Campaign, as_json: bool) -> None:
+    if as_json:
+        click.echo(json.dumps(campaign.document(), indent=1))
+        return
     console = Console(highlight=False, soft_wrap=True)
     for failure in campaign.failures:
         console.print(failure.replay.about, markup=False)
@@ -186,3 +206,9 @@ def _show(campaign: Campaign) -> None:
     rate = campaign.runs / campaign.seconds if campaign.seconds else 0.0
     kinds = len(campaign.failures)
     console.print(f"{campaign.runs} runs in {campaign.seconds:.0f} s ({rate:.0f} a second), {kinds} failures")
+    if campaign.specs:
+        return
+    if campaign.left:
+        console.print(f"{campaign.left} specs are left: the next sweep goes on with them")
+    else:
+        console.print("every spec has been run: --again begins anew")

@@ -50,6 +50,8 @@ class Protocol:
         effects: Effects that exist here only, on any wire; those of one wire stand with the wire.
         default_port: TCP port of a real installation; that of the first wire if not given.
         ordered: Whether its logs have an order, and positions are offsets in it.
+        answers_in_order: Whether answers are told apart by their order alone: where one is lost, the next one
+            stands for it.
         control: Where it is written down what its fakes can be told from outside the process, and with
             which options they are made: ``module:NAME`` of a `fakebrokers.control.describe.Control`. Without
             one they can be told what all fakes can.
@@ -63,6 +65,7 @@ class Protocol:
     effects: Sequence[type[Effect]] = ()
     default_port: int = 0
     ordered: bool = False
+    answers_in_order: bool = False
     control: str = ""
 
     @property

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
+from threading import get_ident
 from typing import Any
 
 import msgspec
@@ -26,11 +27,12 @@ class InProcessAdapter(Adapter):
 
     async def _open(self) -> None:
         self._adapter = self._make()
-        loop = asyncio.get_running_loop()
+        loop, ours = asyncio.get_running_loop(), get_ident()
 
         def write(line: Mapping[str, Any]) -> None:
             self._written(line)
-            loop.call_soon_threadsafe(self._receive, line)
+            soon = loop.call_soon if get_ident() == ours else loop.call_soon_threadsafe
+            soon(self._receive, line)
 
         self._adapter.start(write)
 

@@ -285,17 +285,17 @@ class NodeFlap(Nemesis):
 
 
 class RollingNodes(RollingRestart):
-    """One node after the other, where there are several."""
+    """One node after the other, where there are several, and they are ours."""
 
     def down(self, scene: Scene, number: int, step: Step) -> None:
-        nodes = scene.schedule.params.get("nodes", 1)
+        nodes = _nodes(scene)
         if nodes < 2:
             super().down(scene, number, step)
         else:
             scene.broker.stop_node(number % nodes + 1)
 
     def up(self, scene: Scene, number: int, step: Step) -> None:
-        nodes = scene.schedule.params.get("nodes", 1)
+        nodes = _nodes(scene)
         if nodes < 2:
             super().up(scene, number, step)
         else:
@@ -303,9 +303,14 @@ class RollingNodes(RollingRestart):
 
     def heal(self, scene: Scene, step: Step) -> None:
         super().heal(scene, step)
-        nodes = scene.schedule.params.get("nodes", 1)
+        nodes = _nodes(scene)
         for node in range(1, nodes + 1) if nodes > 1 else ():
             scene.broker.start_node(node)
+
+
+def _nodes(scene: Scene) -> int:
+    """How many there are to stop; a proxy is one."""
+    return 1 if scene.is_remote else int(scene.schedule.params.get("nodes", 1))
 
 
 class CrashForget(Crash):

@@ -6,6 +6,7 @@ import asyncio
 import io
 import math
 import traceback
+from collections import Counter
 from collections.abc import Callable
 from contextlib import redirect_stderr
 from functools import partial
@@ -25,16 +26,18 @@ from conformance.chaos.schedule import Schedule
 from conformance.chaos.toxics import TOXIC, Toxics
 from conformance.chaos.workload import find_workload
 from conformance.sweep.pace import Pace, RealPace
-from conformance.sweep.run import Stuck, Taped, alarm_after, client_of, last_words, place_on_tape
+from conformance.sweep.run import Taped, client_of, last_words, place_on_tape
+from conformance.sweep.stuck import Stuck, run_or_stuck
 from conformance.sweep.tape import Tape
 from conformance.sweep.told import Heard
-from fakebrokers.core import memory, virtual
+from fakebrokers.core import memory
+from fakebrokers.core.frames import Role, kind_of
 from fakebrokers.journal.reader import read_run
-from fakebrokers.journal.record import State
+from fakebrokers.journal.record import State, Tap
 from fakebrokers.protocol import find_protocol
 from fakebrokers.proxy import Proxy
 
-STUCK_S = 60.0  #: real seconds after which a run is given up: a client in an endless loop
+STUCK_S = 60.0  #: of the processor, after which a run is given up
 UNREACHABLE = (State.REFUSING, State.BLACK_HOLE, State.CRASH)
 LONGEST_S = 20_000.0  #: virtual seconds that a run may take
 
@@ -68,8 +71,8 @@ def run(
 
     memory.count_from_the_first()
     try:
-        with alarm_after(STUCK_S), redirect_stderr(complaints), repeatable(schedule.seed):
-            virtual.run(work())
+        with redirect_stderr(complaints), repeatable(schedule.seed):
+            run_or_stuck(work(), STUCK_S)
     except Stuck as problem:
         case = ChaosCase(schedule, tape.rows)
         case.error = str(problem)
@@ -140,7 +143,7 @@ async def play(
         rows = len(tape.rows)
         await adapter.kill()
         del tape.rows[rows:]
-    case.harness = _trouble_of(broker)
+    case.harness = _trouble_of(broker) or scene.trouble
     write_history(journal, schedule, adapter, broker, contract)
     journal.close()
     case.log = journal.log() if folder is None else read_run(folder, journal.run)
@@ -186,10 +189,23 @@ async def _through(scene: Scene, room: Room, case: ChaosCase) -> None:
         case.error = "".join(traceback.format_exception(error)[-3:])
     if any(scene.broker.journal.select(kind=kind) for kind in UNREACHABLE):
         scene.notes["unreachable"] = True
+    if _was_unheard(scene.broker.journal, case):
+        scene.notes["unheard"] = True
     case.ops, case.notes, case.bands = scene.ops, scene.notes, scene.bands
     case.touched = frozenset(scene.killed.union(_met(case)))
     case.hits = len(scene.bands)
     case.stored = {} if scene.is_remote else case.model.stored(scene.broker)
+
+
+def _was_unheard(journal: Any, case: ChaosCase) -> bool:
+    """Whether the broker was kept from hearing what the client has opened on a connection that went on, and
+    no answer would have told."""
+    waiting: Counter[tuple[str, str]] = Counter()
+    told = {kind_of(kind) for kind in case.model.answers}
+    for record in journal.select(role=Role.OPEN):
+        if record.fault and record.kind not in told and record.tap is not Tap.IN:
+            waiting[record.connection, record.kind] += 1 if record.tap is Tap.RECEIVED else -1
+    return any(count > 0 for count in waiting.values())
 
 
 def _met(case: ChaosCase) -> set[str]:

@@ -5,13 +5,9 @@ from __future__ import annotations
 import asyncio
 import gc
 import itertools
-import os
 import time
-from collections import deque
 from collections.abc import Iterator
-from concurrent.futures import Future, ProcessPoolExecutor
-from functools import cache
-from multiprocessing import active_children, get_context
+from functools import cache, partial
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Event, Thread
@@ -22,9 +18,9 @@ import msgspec
 from conformance.chaos.draw import Setting, draw
 from conformance.chaos.subject import Subject
 from conformance.chaos.verdict import Verdict, verdict_on
+from conformance.pool import in_order
 
 COLLECT_EVERY = 50  #: runs between two collections of garbage
-AHEAD = 4  #: runs that wait for each process of the pool
 LOOK_S = 0.2
 
 
@@ -112,45 +108,15 @@ def _subject(protocol: str, name: str, mutant: str) -> Subject:
     return Subject(protocol, name, mutant)
 
 
-def _begin(parent: int) -> None:
-    """In a process of the pool, once."""
-    Thread(target=_end_with, args=(parent,), daemon=True).start()
-
-
-def _end_with(parent: int) -> None:
-    """A process of the pool does not outlive the one that started it."""
-    while os.getppid() == parent:
-        time.sleep(1.0)
-    os._exit(1)
-
-
 def _work(name: str, mutant: str, wanted: Wanted, seed: str) -> bytes:
     return msgspec.msgpack.encode(wanted.run(_subject(wanted.setting.protocol, name, mutant), seed))
 
 
 def _pooled(subject: Subject, seeds: Iterator[str], wanted: Wanted) -> Iterator[Outcome]:
     """In the order of the seeds, so that a campaign tells the same whatever the number of processes."""
-    context = get_context("spawn")
-    with ProcessPoolExecutor(wanted.processes, context, _begin, (os.getpid(),)) as pool:
-        waiting: deque[Future[bytes]] = deque()
-        try:
-            for seed in seeds:
-                if wanted.is_over:
-                    break
-                waiting.append(pool.submit(_work, subject.name, subject.mutant, wanted, seed))
-                if len(waiting) >= AHEAD * wanted.processes:
-                    yield _outcome(waiting.popleft())
-            while waiting:
-                yield _outcome(waiting.popleft())
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            for worker in active_children():
-                worker.kill()
-            raise
-
-
-def _outcome(future: Future[bytes]) -> Outcome:
-    return msgspec.msgpack.decode(future.result(), type=Outcome)
+    work = partial(_work, subject.name, subject.mutant, wanted)
+    for found in in_order(work, seeds, wanted.processes, lambda: wanted.is_over):
+        yield msgspec.msgpack.decode(found, type=Outcome)
 
 
 # clients in processes of their own

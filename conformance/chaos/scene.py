@@ -47,6 +47,7 @@ class Scene(Stage):
         toxics: The proxy of a Toxiproxy that the nemeses act on, where there is one; see `toxics.Toxics`.
         memo: What the actions of a protocol remember of this run.
         bands: The steps that took place, with the times on the loop's clock at which they began and ended.
+        trouble: What has kept a step from taking place, which is no client's fault; "" if nothing has.
     """
 
     def __init__(
@@ -66,6 +67,7 @@ class Scene(Stage):
         self.schedule = schedule
         self.random = Random(f"{schedule.seed}/workload")
         self.bands: list[Band] = []
+        self.trouble = ""
         self.memo: dict[Any, Any] = {}
         self._nemeses = nemeses
         self._steps: list[asyncio.Task[None]] = []
@@ -139,9 +141,10 @@ class Scene(Stage):
         if not self._is_healed:
             self._end_steps()
             self.mark("calm")
-        for outcome in await asyncio.gather(*self._steps, return_exceptions=True):
+        outcomes = await asyncio.gather(*self._steps, return_exceptions=True)
+        for step, outcome in zip(self.schedule.steps, outcomes, strict=True):
             if isinstance(outcome, Exception):
-                raise outcome
+                self.trouble = self.trouble or f"{step}: {outcome!r}"
 
     def calm(self) -> None:
         """The same, as the scripts of the sweep say it."""
@@ -153,8 +156,11 @@ class Scene(Stage):
         self._is_healed = True
         for task in self._steps:
             task.cancel()
-        for name in list(self._standing):
-            self._undo(name)
+        for name, (step, _) in list(self._standing.items()):
+            try:
+                self._undo(name)
+            except Exception as error:
+                self.trouble = self.trouble or f"the end of {step}: {error!r}"
         self.broker.faults.clear()
         self.broker.restart()
 

@@ -56,7 +56,8 @@ def state_agrees(case: Case) -> Iterator[Violation]:
         ]
         if done.result.value["open"]:
             if not standing and not case.model.connects_late:
-                yield "the session is called open without a connection", ended
+                text = "the session is called open without a connection"
+                yield May("reads_odd", text) if _is_odd(case, begun) else text, ended
         elif closing is None or begun < closing:
             good = [
                 conn
@@ -67,6 +68,11 @@ def state_agrees(case: Case) -> Iterator[Violation]:
             if good:
                 text = f"the session is not called open, and {good[0].name} works"
                 yield May("many_connections", text), ended
+
+
+def _is_odd(case: Case, until: Moment) -> bool:
+    """Whether there was a connection whose handshake was done, if what cannot be read was a part of it."""
+    return any(conn.ready is None and case.is_unread(conn, until) for conn in case.conns.values())
 
 
 @invariant("one-loss-event")
@@ -84,7 +90,7 @@ def one_loss_event(case: Case) -> Iterator[Violation]:
         and conn.ended is not None
         and (closing is None or conn.ended < closing)
     ]
-    lost = [conn for conn in ended if conn.parting is None]
+    lost = [conn for conn in ended if conn.parting is None or _was_hopeless(case, conn)]
     lost += [conn for conn in case.conns.values() if conn.deaf is not None and conn not in lost]
     closing_too = [
         conn for conn in case.conns.values()
@@ -95,16 +101,25 @@ def one_loss_event(case: Case) -> Iterator[Violation]:
     is_new = bool(told) and told[-1].at.t + case.slack_s > case.ended_s  # the broker need not know of it
     if len(told) - is_new * bool(case.slack_s) > len(lost) + len(closing_too):
         text = f"{len(told)} losses were told, there were {len(lost)}"
-        yield May("many_connections", text), told[-1].at
+        yield May("reads_odd" if _is_odd(case, told[-1].at) else "many_connections", text), told[-1].at
     sure = [
         conn
         for conn in lost
-        if conn.ended and conn.lost() and _works(conn, conn.ended)
+        if conn.ended and conn.parting is None and conn.lost() and _works(conn, conn.ended)
         and (not case.slack_s or conn.ended.t + TELLS_S + case.slack_s < case.ended_s)
     ]  # fmt: skip
     if len(told) < len(sure):
         text = f"{len(told)} losses were told, there were {len(sure)}"
         yield May("many_connections", text), sure[-1].ended
+
+
+def _was_hopeless(case: Case, conn: Conn) -> bool:
+    """Whether the client has said goodbye because it could not read on, or the answer did not come: that is a
+    loss too."""
+    if conn.parting is None or conn.goodbye is not None:
+        return False
+    was_garbage = conn.garbage is not None and conn.garbage < conn.parting
+    return was_garbage or (case.model.answers_in_order and _an_op_ended(case, conn.parting))
 
 
 def _was_given_up(case: Case, at: Moment) -> bool:
@@ -147,6 +162,12 @@ def _needs_it_no_more(case: Case, conn: Conn, ended: Moment) -> bool:
             return True  # and there is nobody to say goodbye to
         if _is_over(case, conn, ended):
             return True
+    if any(
+        done.result is not None and done.result.word == "timeout" and done.ended is not None
+        and done.begun < conn.accepted and abs(done.ended.t - ended.t) <= case.slack_s
+        for done in case.done("connect")
+    ):  # fmt: skip
+        return True
     return _was_cancelled(case, conn) or (case.model.answers_in_order and _an_op_ended(case, ended))
 
 
@@ -244,12 +265,13 @@ def handshake_first(case: Case) -> Iterator[Violation]:
             beats = role is Role.HEARTBEAT and conn.agreed.at is not None and conn.agreed.at < seen.at
             if role in (Role.HANDSHAKE, Role.CLOSE, Role.MALFORMED) or beats or type(seen.frame) in answers:
                 continue
-            yield May("pipelines", f"{kind_of(seen.frame)} before the handshake was done"), seen.at
+            word = "reads_odd" if case.is_unread(conn, seen.at) else "pipelines"
+            yield May(word, f"{kind_of(seen.frame)} before the handshake was done"), seen.at
 
 
 @invariant("silent-behind-its-goodbye")
 def silent_behind_goodbye(case: Case) -> Iterator[Violation]:
-    """Behind its goodbye the client says nothing on a connection but what ends it."""
+    """Behind its goodbye the client says nothing on a connection but what ends it, and answers."""
     for conn in case.conns.values():
         if conn.parting is None or conn.parting == conn.ended:
             continue
@@ -258,6 +280,8 @@ def silent_behind_goodbye(case: Case) -> Iterator[Violation]:
             role = kind.spec.role_in("in")
             if role is Role.SHUT and kind in case.model.set_up:
                 continue  # the goodbye is for other clients; so the server is told
+            if kind in case.model.questions.values():
+                continue
             if seen.at > conn.parting and role not in PARTING_ROLES:
                 yield f"{kind_of(seen.frame)} behind its goodbye on {conn.name}", conn.parting, seen.at
                 break

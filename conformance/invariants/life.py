@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from itertools import pairwise
 
+from conformance.invariants.outcomes import may_be_about
 from conformance.invariants.registry import May, Violation, invariant
 from conformance.sweep.case import Case
 from conformance.sweep.tape import Moment
@@ -140,6 +141,7 @@ def complaints_are_told(case: Case) -> Iterator[Violation]:
             continue
         told = [heard["error"].get("code") for heard in case.heard("error") if heard.at > one.at]
         told += [heard.event.fields.get("code") for heard in case.heard("session") if heard.at > one.at]
+        told += [each.code for each in case.told if may_be_about(case, each)]
         if one.code not in told:
             yield f"the server has told of an error {one.code}, and the application was not", one.at
 

@@ -54,14 +54,24 @@ def ack_needs_confirm(case: Case) -> Iterator[Violation]:
     """A message is acknowledged to the application only behind its confirm."""
     settled = _settled(case)
     for told in case.told:
-        if told.word != "acked" or told.place is None or told.at is None:
+        if told.word != "acked" or told.place is None or told.at is None or _is_unheard(case, told):
             continue
         places = {told.place}
         if told.done.args.get("subentry"):  # the messages of a batch have one id on the wire
             places |= {other.place for other in case.told if other.done is told.done and other.place}
         confirms = [one for place in places for one in settled.get(place, ())]
-        if not any(one.stored and case.may_precede(one.at, told.at) for one in confirms):
-            yield f"{told}, and no confirm for {told.place} had come", told.at
+        if any(one.stored and case.may_precede(one.at, told.at) for one in confirms):
+            continue
+        yield f"{told}, and no confirm for {told.place} had come", told.at
+
+
+def _is_unheard(case: Case, told: Told) -> bool:
+    """Whether its message was written where nobody can say any more what the server answers: behind what
+    cannot be read."""
+    return any(
+        one.place == told.place and one.conn.garbage is not None and one.conn.garbage < one.at
+        for one in case.facts.written
+    )
 
 
 @invariant("acked-not-stored")
@@ -103,8 +113,22 @@ def nack_needs_error(case: Case) -> Iterator[Violation]:
             for one in settled.get(told.place, ())
             if not one.stored and case.may_precede(one.at, told.at)
         ]
-        if told.code not in codes:
+        if told.code not in codes and not may_be_about(case, told):
             yield f"{told}, and no such refusal of {told.place} had come", told.at
+
+
+def may_be_about(case: Case, told: Told) -> bool:
+    """Whether an error with this code, of which the server says not what it is about, met the message on its
+    way: a client that cannot know which of the two was first takes it for the answer."""
+    written = [one for one in case.facts.written if one.place == told.place]
+    return told.at is not None and any(
+        said.conn is one.conn
+        and said.code == told.code
+        and not case.before(said.at, one.at)
+        and case.may_precede(said.at, told.at)
+        for one in written
+        for said in case.facts.complaints
+    )
 
 
 @invariant("answer-counts")
@@ -135,7 +159,7 @@ def answer_counts(case: Case) -> Iterator[Violation]:
         if _was_called_off(case, told, first.at):
             continue
         wanted = "acked" if first.stored else "nacked"
-        if told.word not in (wanted, "sent"):
+        if told.word not in (wanted, "sent") and not may_be_about(case, told):
             yield f"{told}, and the broker had said {wanted} of {told.place}", first.at, told.at
 
 
@@ -153,7 +177,7 @@ def failed_yet_stored(case: Case) -> Iterator[Violation]:
             continue  # which of them is stored, nobody can tell
         refused = told.place is not None and any(not one.stored for one in settled.get(told.place, ()))
         there = stored.get(told.done.args["target"], Counter())[told.body]
-        if there and not refused and not told_well[told.body]:
+        if there and not refused and not told_well[told.body] and not may_be_about(case, told):
             yield f"{told}, and it is stored", told.at
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from conformance.invariants.registry import May, Violation, invariant
@@ -43,7 +43,7 @@ def _was_refused(case: Case) -> bool:
 @invariant("comes-back")
 def comes_back(case: Case) -> Iterator[Violation]:
     """Once nothing disturbs it any more, a session that reconnects works again."""
-    if not case.reconnects or not case.is_clear or _has_given_up(case):
+    if not case.reconnects or not case.is_clear or _has_given_up(case) or "unheard" in case.notes:
         return
     for done in reversed(case.ops):
         if done.phase == "probe" and done.op != "state" and done.result is not None:
@@ -102,8 +102,12 @@ def _alive(case: Case) -> list[Window] | None:
     ]
 
 
-def _wanted(case: Case) -> Counter[str]:
-    """How many subscriptions of each target the application has at that time."""
+def _wanted(case: Case, *, or_asked: bool = False) -> Counter[str]:
+    """How many subscriptions of each target the application has at that time.
+
+    Args:
+        or_asked: With those for which it still waits: their op has not told yet what has become of them.
+    """
     at = case.mark("subscribed")
     assert at is not None
     ended = {done.args["sub"] for done in case.done("unsubscribe") if done.begun < at}
@@ -111,7 +115,7 @@ def _wanted(case: Case) -> Counter[str]:
     found: Counter[str] = Counter()
     for done in case.done("subscribe"):
         shut = any(done.begun < d.begun < at for d in closes if d.args["target"] == done.args["target"])
-        if shut or done.result is None or not done.result.ok:
+        if shut or done.result is None or not (done.result.ok or (or_asked and done.result.hang)):
             continue
         if done.begun < at and done.args["sub"] not in ended:
             found[done.args["target"]] += 1
@@ -130,7 +134,7 @@ def one_subscription_each(case: Case) -> Iterator[Violation]:
     alive = _alive(case)
     if alive is None or not case.is_clear:
         return
-    wanted, there = _wanted(case), Counter(window.target for window in alive)
+    wanted, there = _wanted(case, or_asked=True), Counter(window.target for window in alive)
     for target, count in there.items():
         if count > wanted[target] and not _was_told_gone(case, target) and not _is_kept(case, target):
             yield (
@@ -260,15 +264,26 @@ def subscriptions(case: Case) -> list[tuple[Any, list[Window]]]:
     return found
 
 
+def _ends(case: Case, subscribes: Iterable[Any]) -> dict[Any, list[Moment]]:
+    """When subscriptions were ended, by name. Whoever ends one for which the client still asks ends nothing:
+    it may come yet."""
+    asked = {done.args["sub"]: done for done in subscribes}
+    ends: dict[Any, list[Moment]] = defaultdict(list)
+    for done in case.done("unsubscribe"):
+        of = asked.get(done.args.get("sub"))
+        is_open = of is not None and of.result.hang and (of.ended is None or done.begun < of.ended)
+        if not (is_open and done.result is not None and not done.result.ok):
+            ends[done.args.get("sub")].append(done.begun)
+    return ends
+
+
 def _subscriptions(case: Case) -> Iterator[tuple[Any, list[Window]]]:
     ops = [done for done in case.done("subscribe") if done.result is not None]
     names = Counter(done.args["sub"] for done in ops)
     by_target: dict[Any, list[Any]] = defaultdict(list)
     for done in ops:
         by_target[done.args["target"]].append(done)
-    ends: dict[Any, list[Moment]] = defaultdict(list)
-    for done in case.done("unsubscribe"):
-        ends[done.args.get("sub")].append(done.begun)
+    ends = _ends(case, ops)
     for done in ops:
         target, sub = done.args["target"], done.args["sub"]
         if names[sub] > 1:
@@ -314,16 +329,21 @@ def gone_for_a_reason(case: Case) -> Iterator[Violation]:
 def goes_no_further(case: Case) -> Iterator[Violation]:
     """Nothing is opened on a target of which the server has just said that it cannot be used."""
     said: dict[Any, list[tuple[Moment, bool]]] = defaultdict(list)
+    alone = len(list(case.done("connect"))) < 2  # what one session was told another one need not know
+
+    def place(question: Question, target: Any) -> Any:
+        return target if alone else (question.conn.name, target)
+
     for question in case.facts.questions:
         if question.answer is not None and question.answered is not None:
             for name, is_good in case.model.located(question.answer).items():
-                said[name].append((question.answered, is_good))
+                said[place(question, name)].append((question.answered, is_good))
     for rows in said.values():
         rows.sort()
     for question in case.facts.questions:
         target = getattr(question.frame, "stream", None)
         if not case.model.is_opening(question.frame):
             continue
-        last = [row for row in said.get(target, ()) if row[0] < question.asked]
+        last = [row for row in said.get(place(question, target), ()) if row[0] < question.asked]
         if last and not last[-1][1] and case.before(last[-1][0], question.asked):
             yield f"{kind_of(question.frame)} of {target}, which cannot be used", last[-1][0], question.asked

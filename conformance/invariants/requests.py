@@ -87,7 +87,8 @@ def ok_needs_answer(case: Case) -> Iterator[Violation]:
         if done.result is None or not done.result.ok or done.ended is None:
             continue
         if not any(conn.ready and case.may_precede(conn.ready, done.ended) for conn in case.conns.values()):
-            yield "connect was ok before a handshake was done", done.ended
+            text = "connect was ok before a handshake was done"
+            yield May("reads_odd", text) if case.has_unread(done) else text, done.ended
 
 
 @invariant("refused-needs-answer")
@@ -188,8 +189,8 @@ def request_answer_counts(case: Case) -> Iterator[Violation]:
 
 def has_twin(case: Case, done: Done) -> bool:
     """Whether another op asked the same while this one was open: which question is whose cannot be told."""
-    for other in case.ops:
-        if other is done or other.op != done.op:
+    for other in case.done(done.op):
+        if other is done:
             continue
         ended = other.ended
         meets = other.begun < (done.ended or other.begun) and (ended is None or ended > done.begun)
@@ -226,6 +227,7 @@ def leaving_ends_requests(case: Case) -> Iterator[Violation]:
             dropped.at
             for dropped in case.facts.dropped
             if dropped.target == one.to and dropped.at > one.asked
+            if dropped.conn is one.conn or len(list(case.done("connect"))) == 1  # others may not know
             if dropped.conn.goodbye is None or dropped.at < dropped.conn.goodbye  # else nobody reads it
         ]
         flows = [flow for flow in case.facts.flows if flow.question is one and flow.direction == "out"]
@@ -307,8 +309,24 @@ def gives_up_for_a_reason(case: Case) -> Iterator[Violation]:
             continue  # whoever was to answer may be gone
         if any(case.model.is_silent(case, one, done.ended) for one in questions):
             continue
+        is_odd = case.model.answers_in_order and any(_is_odd(one, done.ended) for one in questions)
+        if is_odd or _has_lost_its_own(case, done):
+            continue
         if all(_stood(case, one, done) for one in questions):
             yield f"{done.op} was given up ({result}), and nothing was lost", done.ended
+
+
+def _has_lost_its_own(case: Case, done: Done) -> bool:
+    """Whether a connection was lost, or refused, that came while an op was open: the op may have needed it
+    besides the one on which it has asked."""
+    for conn in case.conns.values():
+        marks = [conn.lost(), conn.turned_away[0] if conn.turned_away is not None else None]
+        over = min((mark for mark in marks if mark is not None), default=None)
+        if over is None or done.ended is None or conn.accepted < done.begun:
+            continue
+        if case.may_precede(over, done.ended):
+            return True
+    return False
 
 
 @invariant("fails-for-a-reason")
@@ -346,10 +364,12 @@ def protocol_errors_for_a_reason(case: Case) -> Iterator[Violation]:
     """An answer is called unreadable only where something has come that is, or that nobody has asked for."""
     if not case.model.answers_in_order or not case.is_truthful:
         return  # elsewhere it may be another answer, and what ends the connection is looked at by itself
-    for done, _, questions in asked_by_ops(case):
+    for done, asks, questions in asked_by_ops(case):
         if done.result is None or done.result.word != "protocol" or len(questions) != 1 or done.ended is None:
             continue
-        conn = questions[0].conn
+        conn, answer = questions[0].conn, questions[0].answer
+        if answer is not None and asks.apt and not asks.apt(done.args, answer):
+            continue
         came = [seen for seen in conn.of("out") if seen.at < done.ended]
         asked = [seen for seen in conn.of("in") if seen.at < done.ended]
         is_odd = conn.garbage is not None or any(isinstance(seen.frame, Malformed) for seen in came)
@@ -376,6 +396,12 @@ def _stood(case: Case, question: Question, done: Done) -> bool:
     conn = question.conn
     marks = (conn.ended, conn.goodbye, conn.garbage, conn.parting, conn.deaf)
     return done.ended is None or not any(mark and case.may_precede(mark, done.ended) for mark in marks)
+
+
+def _is_odd(question: Question, until: Moment) -> bool:
+    """Whether something that cannot be read has come instead of an answer."""
+    seen = question.conn.of("out")
+    return any(isinstance(one.frame, Malformed) and question.asked < one.at < until for one in seen)
 
 
 def _has_rival(case: Case, done: Done) -> bool:
@@ -419,7 +445,7 @@ def connect_answer_counts(case: Case) -> Iterator[Violation]:
             continue
         if any(done.begun < end.begun < done.ended for end in case.done("close", "abort")):
             continue
-        deadline_s = done.begun.t + done.timeout_s - SLACK_S - case.slack_s
+        deadline_s = done.begun.t + done.timeout_s - case.model.settles_s - SLACK_S - case.slack_s
         for conn in case.conns.values():
             if not done.begun < conn.accepted < done.ended or conn.ready is None or conn.ready > done.ended:
                 continue

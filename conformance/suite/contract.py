@@ -64,6 +64,8 @@ def contract(item: Judged, journal: Journal, *, resumed: bool = False) -> str:
         words |= ELSEWHERE
     if any(record.fault for record in records):
         words |= _of_faults(records)
+        if find_protocol(item.protocol).answers_in_order and _moves_answers(records):
+            words.add("false-answers")
     closing: set[str] = set()
     answers = {record.kind for record in records if record.role in ANSWERS}
     for record in records:
@@ -89,7 +91,7 @@ def _of_state(record: Record, answers: set[str], *, resumed: bool, asked: bool) 
     if record.kind == State.BYTES and record.fault == BY_HAND:
         return {"by-hand", "false-answers", "at-most-once"}
     if record.kind == State.BYTES and record.note.rpartition(" in place of ")[2] in answers:
-        return {"by-hand"}  # an answer whose bytes a fault has changed: what it says now is unknown
+        return {"by-hand", "false-answers"}  # an answer of other bytes: whatever it says, nobody meant it
     if means & Meaning.ELSEWHERE:
         return ELSEWHERE
     if means & Meaning.LOSS or (record.kind == State.CRASH and record.note == STATE_LOST):
@@ -124,3 +126,21 @@ def _of_faults(records: Sequence[Record]) -> set[str]:
         if record.fault == BY_HAND and record.role != Role.DELIVER:
             words.add("by-hand")
     return words if before == after else words | {"at-most-once"}
+
+
+def _moves_answers(records: Sequence[Record]) -> bool:
+    """Whether something that can be taken for an answer came in place of one that a fault has lost or kept
+    back: with answers that are told apart by their order alone, a client cannot know.
+    """
+    owed: dict[str, list[object]] = defaultdict(list)
+    for record in records:
+        if record.role not in ANSWERS and record.role != Role.EVENT:
+            continue
+        what, waiting = (record.kind, record.status), owed[record.connection]
+        if record.tap is Tap.SAID and record.role in ANSWERS:
+            waiting.append(what)
+        elif record.tap is Tap.SENT and what in waiting[:1]:
+            waiting.pop(0)
+        elif record.tap in (Tap.SENT, Tap.OUT) and waiting:
+            return True
+    return False

@@ -17,6 +17,7 @@ Ops never raise for what the client does. What the base does not wait for is wai
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -138,6 +139,8 @@ class Stage:
         notes: Facts for invariants, by name.
         killed: Connections that the base itself has ended.
         lasts: Whether the faults go on for a while when the base wants calm.
+        until_s: When the base has to come to its end, seconds on the loop's clock, whatever it still wants:
+            where time is real, a client that answers nothing could make it last for minutes.
     """
 
     def __init__(
@@ -159,6 +162,7 @@ class Stage:
         self.notes: dict[str, Any] = {}
         self.killed: set[str] = set()
         self.lasts = False
+        self.until_s = math.inf
         self._most = most
         self._pace = pace or Pace()
         self._changes: dict[int, list[Change]] = {}
@@ -173,10 +177,10 @@ class Stage:
         """Begin an op; `session` is ``s1`` if it takes one and the script names none.
 
         Raises:
-            Enough: The spec wants no more of the base.
+            Enough: The spec wants no more of the base, or there is no time for more.
             Cut: The spec wants the session to be closed now.
         """
-        if self._most is not None and len(self.ops) >= self._most and not self.phase:
+        if not self.phase and self._is_enough():
             raise Enough
         if op not in WITHOUT_SESSION:
             args = {"session": "s1", **args}
@@ -189,6 +193,11 @@ class Stage:
         if aside is not None and aside.what in ASIDES:
             ASIDES[aside.what](self, done, aside.turns)
         return done.call
+
+    def _is_enough(self) -> bool:
+        if self._most is not None and len(self.ops) >= self._most:
+            return True
+        return bool(self.ops) and self.now >= self.until_s
 
     def take(self, op: str, args: Mapping[str, Any], timeout: float) -> Done:
         """Begin an op with exactly these arguments."""

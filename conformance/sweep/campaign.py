@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -107,6 +108,12 @@ class Campaign:
         seed: Of the order in which specs are drawn.
         again: Begin anew instead of where the last sweep has stopped.
         specs: Run these, instead of drawing any.
+        processes: How many runs at once; 0: one of a client in this process, `SIDE_BY_SIDE` of others.
+
+    Attributes:
+        runs: How many so far.
+        kinds: Of failures, so far.
+        left: Specs that were not run, of all that there are.
     """
 
     def __init__(
@@ -118,8 +125,10 @@ class Campaign:
         seed: int = 0,
         again: bool = False,
         specs: Sequence[Spec] = (),
+        processes: int = 0,
     ) -> None:
         self.subject = subject
+        self.processes = processes
         parts = (subject.name or "adapter", subject.protocol, subject.mutant)
         self.folder = folder or FOLDER / "-".join(part for part in parts if part)
         self.expected = expected or Expected(version=1, client=subject.name)
@@ -128,36 +137,70 @@ class Campaign:
         self.specs = specs
         self.clean: list[Spec] = []  #: of a child process: what has shown no news, and quickly
         self.runs = 0
+        self.kinds = 0
+        self.left = 0
         self.seconds = 0.0
         self.failures: list[Failed] = []
+        self._on_run: Callable[[Campaign], None] = lambda _: None
 
-    def go(self, seconds: float) -> None:
-        """Sweep for so long, then shrink what failed."""
+    def go(self, seconds: float, on_run: Callable[[Campaign], None] = lambda _: None) -> None:
+        """Sweep for so long, then shrink what failed.
+
+        An interrupt (Ctrl-C) ends the runs; what they have found is written down all the same, as it is.
+        """
         self.folder.mkdir(parents=True, exist_ok=True)
+        self._on_run = on_run
         begun = time.monotonic()
         sweep = Sweep(self.subject.run, self.expected)
-        if self.subject.made is not None:
-            self._in_memory(sweep, seconds)
-        else:
-            asyncio.run(self._side_by_side(sweep, seconds))
-        self.runs = sweep.runs
-        self.seconds = time.monotonic() - begun
+        try:
+            if self.subject.made is not None:
+                self._in_memory(sweep, seconds)
+            else:
+                asyncio.run(self._side_by_side(sweep, seconds))
+        finally:
+            self.runs = sweep.runs
+            self.seconds = time.monotonic() - begun
+
+    def _ran(self, sweep: Sweep, order: Order | None) -> None:
+        """One more run has ended."""
+        self.runs, self.kinds = sweep.runs, len(sweep.failures)
+        if order is not None:
+            order.ran()
+            self.left = order.left
+        self._on_run(self)
 
     def _in_memory(self, sweep: Sweep, seconds: float) -> None:
-        if self.specs:
-            sweep.go(self.specs, seconds)
-        else:
+        order = None
+        if not self.specs:
             items = universe(self.subject.protocol)
-            ledger = self._ledger(len(items))
-            sweep.go(Order(items, self.seed, ledger), seconds)
-            ledger.save(self.folder / LEDGER)
+            order = Order(items, self.seed, self._ledger(len(items)))
+            self.left = order.left
+        interrupt: KeyboardInterrupt | None = None
+        try:
+            sweep.go(
+                order or self.specs,
+                seconds,
+                on_run=lambda _: self._ran(sweep, order),
+                **self._pool() if self.processes > 1 else {},
+            )
+        except KeyboardInterrupt as error:
+            interrupt = error
+        if order is not None:
+            order.ledger.save(self.folder / LEDGER)
         for number, ((name, _), failure) in enumerate(sweep.failures.items()):
             smallest = failure.spec
-            if number < SHRUNK_MAX:
+            if number < SHRUNK_MAX and interrupt is None:
                 search = Shrinking(lambda one, name=name: name in self._names(self.subject.run(one)))  # type: ignore[misc]
                 smallest = search.smallest(failure.spec)
             again = [self.subject.run(smallest) for _ in range(AGAIN)]
             self._write_down(name, failure, again)
+        if interrupt is not None:
+            raise interrupt
+
+    def _pool(self) -> dict[str, Any]:
+        from conformance.sweep.pool import suspects
+
+        return {"suspects": partial(suspects, self.subject.protocol, self.subject.mutant, self.processes)}
 
     async def _side_by_side(self, sweep: Sweep, seconds: float) -> None:
         """First the bases without faults, which tell what there is to disturb; then as many faults as fit."""
@@ -168,17 +211,27 @@ class Campaign:
             is_quick = bool(case.rows) and case.ended_s - case.rows[0].t < QUICK_S
             if is_quick and not self.expected.news(findings, case.spec):
                 self.clean.append(case.spec)
-            return sweep.take(case, findings)
+            news = sweep.take(case, findings)
+            self._ran(sweep, order)
+            return news
 
         begun = time.monotonic()
-        if self.specs:
-            await child.run_all(self.specs, seconds, take)
-        else:
-            items = await child.universe(seconds * LOOK_SHARE, take)
-            ledger = self._ledger(len(items))
-            left = seconds - (time.monotonic() - begun)
-            await child.run_all(Order(best_first(items), self.seed, ledger, by_name=True), left, take)
-            ledger.save(self.folder / LEDGER)
+        child.lanes = self.processes or SIDE_BY_SIDE
+        order: Order | None = None
+        try:
+            if self.specs:
+                await child.run_all(self.specs, seconds, take)
+            else:
+                items = await child.universe(seconds * LOOK_SHARE, take)
+                order = Order(best_first(items), self.seed, self._ledger(len(items)), by_name=True)
+                await child.run_all(order, seconds - (time.monotonic() - begun), take)
+        except asyncio.CancelledError:  # Ctrl-C
+            for (name, _), failure in sweep.failures.items():
+                self._write_down(name, failure, [])
+            raise
+        finally:
+            if order is not None:
+                order.ledger.save(self.folder / LEDGER)
         await self.settle(sweep, seconds * SHRINK_SHARE)
 
     async def settle(self, sweep: Sweep, seconds: float) -> None:
@@ -186,7 +239,7 @@ class Campaign:
         child = self.subject.child
         assert child is not None
         until_s = asyncio.get_running_loop().time() + seconds
-        free = asyncio.Semaphore(SIDE_BY_SIDE)
+        free = asyncio.Semaphore(child.lanes)
 
         async def one(name: str, failure: Failure) -> None:
             async with free:
@@ -252,7 +305,7 @@ class Campaign:
             }
             for failure in self.failures
         ]
-        return {"runs": self.runs, "failed": rows, "seconds": round(self.seconds, 1)}
+        return {"runs": self.runs, "failed": rows, "seconds": round(self.seconds, 1), "left": self.left}
 
 
 def shrunk(found: Replay) -> tuple[Replay | None, int]:

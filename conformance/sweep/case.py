@@ -134,7 +134,14 @@ class Case:
         """Whether something came while an op was open that the model's decoder cannot read."""
         frames = (seen for conn in self.conns.values() for seen in conn.of("out"))
         strange = [seen.at for seen in frames if isinstance(seen.frame, Malformed)]
-        return any(done.begun < at and (done.ended is None or at < done.ended) for at in strange)
+        return any(
+            done.begun < at and (done.ended is None or self.may_precede(at, done.ended)) for at in strange
+        )
+
+    def is_unread(self, conn: Conn, until: Moment) -> bool:
+        """Whether something came on a connection that the model's decoder cannot read: what a client that
+        makes sense of it takes the connection for, is not known here."""
+        return any(isinstance(seen.frame, Malformed) and seen.at < until for seen in conn.of("out"))
 
     @cached_property
     def published_besides(self) -> set[bytes]:

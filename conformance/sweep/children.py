@@ -80,7 +80,12 @@ class Child:
     Args:
         make: Makes an adapter, not started, that notes on a tape.
         pause_s: What a pause of a base takes at most.
+
+    Attributes:
+        lanes: How many runs go on at once.
     """
+
+    lanes = SIDE_BY_SIDE
 
     def __init__(self, protocol: str, make: Callable[[Tape], TapedProcess], pause_s: float = PAUSE_S) -> None:
         self.protocol = protocol
@@ -130,7 +135,7 @@ class Child:
                 case = await self.run(spec)
                 on_case(case, judge(case))
 
-        await asyncio.gather(*(worker() for _ in range(SIDE_BY_SIDE)))
+        await asyncio.gather(*(worker() for _ in range(self.lanes)))
 
     async def bases(self) -> list[Base]:
         """The base scripts for what the client says that it can. Raises `AdapterFailed`."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from functools import cached_property
 from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple
 
@@ -14,6 +15,7 @@ from conformance.sweep.tape import Moment
 from conformance.sweep.view import Conn, Seen
 from fakebrokers.core.frames import Frame, Malformed, Role
 from fakebrokers.core.session import Codec
+from fakebrokers.protocol import find_protocol
 
 Args = Mapping[str, Any]
 
@@ -38,7 +40,8 @@ class Asks(NamedTuple):
         fits: Whether a frame is what this op asks, from the op's arguments.
         value: What the op has to return for an answer, to be compared key by key; None: nothing.
         also: The same where it depends on the op's arguments too; added to `value`.
-        apt: Whether an answer says anything about what this op asks; None: all do.
+        apt: Whether an answer says anything about what this op asks, and every client has to make
+            the same of it; None: all do.
         parts: Of an op that asks several questions, from its arguments: the kinds that each of them may have.
             All have to be accepted before it is done. None: any question will do.
         none: Whether what the op returned says that no answer came.
@@ -90,8 +93,7 @@ class Model(ABC):
         redelivers: Whether a message comes again until it is settled, and clients know those that were.
         other_parts: What may stand in place of a part of a message, besides what any protocol can have there.
         connects_late: Whether a session is open without a connection; ops make those that they need.
-        answers_in_order: Whether answers are told apart by their order alone, so that a connection is given
-            up with a question that nobody waits for any more.
+        settles_s: How long a connect goes on behind the handshake, to hear from others.
         set_up: Frames that belong to the set-up of a connection, besides those of that role.
         answers_move: Whether an answer finds its way over a later connection, so that a loss ends no
             question.
@@ -137,7 +139,7 @@ class Model(ABC):
     redelivers: ClassVar[bool] = False
     other_parts: ClassVar[Mapping[str, bytes]] = {}
     connects_late: ClassVar[bool] = False
-    answers_in_order: ClassVar[bool] = False
+    settles_s: ClassVar[float] = 0.0
     set_up: ClassVar[tuple[type[Frame], ...]] = ()
     answers_move: ClassVar[bool] = False
     rosters: ClassVar[tuple[str, ...]] = ()
@@ -149,6 +151,12 @@ class Model(ABC):
     troubles: ClassVar[Sequence[tuple[str, Any]]] = ()
     refuses_by_itself: ClassVar[tuple[Any, ...]] = ()
     asides: ClassVar[tuple[str, ...]] = ("close", "cancel", "twice", "loss", "hurried")
+
+    @cached_property
+    def answers_in_order(self) -> bool:
+        """Whether answers are told apart by their order alone, so that a connection is given up with a
+        question that nobody waits for any more."""
+        return find_protocol(self.protocol).answers_in_order
 
     @abstractmethod
     def codec(self, side: str) -> Codec:

@@ -52,7 +52,7 @@ class Order:
 
     Args:
         seed: For the order of the groups, and of the specs in them.
-        ledger: Notes what is drawn; what it knows already is skipped.
+        ledger: Notes what was run; what it knows already is skipped.
         by_name: The groups come in the order of their names, not in one that the seed has drawn.
     """
 
@@ -69,7 +69,10 @@ class Order:
         self._by_name = by_name
         self._bases: Counter[str] = Counter()
         self._groups: dict[tuple[str, ...], dict[str, deque[Spec]]] = {}
+        self._drawn: deque[str] = deque()  # the groups of specs that were not run yet
+        self.left = 0  #: specs that were not run
         for group, spec in items:
+            self.left += 1
             self._groups.setdefault(group, {}).setdefault(spec.base, deque()).append(spec)
         for by_base in self._groups.values():
             for specs in by_base.values():
@@ -77,6 +80,13 @@ class Order:
                 self._random.shuffle(mixed)
                 specs.clear()
                 specs.extend(mixed)
+        self.left = max(0, self.left - sum(self.ledger.drawn.values()))
+
+    def ran(self) -> None:
+        """The next one of the specs that were drawn has been run."""
+        group = self._drawn.popleft()
+        self.ledger.drawn[group] = self.ledger.drawn.get(group, 0) + 1
+        self.left -= 1
 
     def __iter__(self) -> Iterator[Spec]:
         """All specs, each once; those that the ledger has are left out."""
@@ -89,7 +99,7 @@ class Order:
             if skip[name] > 0:
                 skip[name] -= 1
                 continue
-            self.ledger.drawn[_words(name)] = self.ledger.drawn.get(_words(name), 0) + 1
+            self._drawn.append(_words(name))
             yield spec
 
     def _names(self, names: list[tuple[str, ...]]) -> Iterator[tuple[str, ...]]:

@@ -5,15 +5,12 @@ from __future__ import annotations
 import asyncio
 import io
 import math
-import os
 import re
-import signal
 import traceback
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, redirect_stderr
+from collections.abc import Callable, Mapping
+from contextlib import redirect_stderr
 from functools import cache, partial
-from types import FrameType
-from typing import Any, NoReturn
+from typing import Any
 
 from conformance.adapter.base import Adapter
 from conformance.adapter.contract import Contract
@@ -26,22 +23,18 @@ from conformance.sweep.case import Case
 from conformance.sweep.pace import Pace, RealPace
 from conformance.sweep.room import Room, room_of
 from conformance.sweep.specs import EVERY, Bend, Spec
+from conformance.sweep.stuck import Stuck, run_or_stuck
 from conformance.sweep.tape import Tape
 from conformance.sweep.told import Heard
-from fakebrokers.core import virtual
 from fakebrokers.faults.match import Match
 from fakebrokers.faults.plan import Fault
 from fakebrokers.protocol import find_protocol
 
-STUCK_S = 8.0  #: real seconds after which a run is given up: a client in an endless loop
+STUCK_S = 8.0  #: of the processor, after which a run is given up
 COSTLY_STUCK_S = 30.0
 LINE_MAX = 200  #: characters of a client's last words
 LONGEST_S = 4000.0  #: virtual seconds that a base may take
-
-
-class Stuck(KeyboardInterrupt):
-    """A run took too much real time, or its client is gone. A KeyboardInterrupt, because asyncio keeps all
-    others to itself."""
+ENOUGH_S = 60.0  #: real seconds after which a base begins nothing more but its end
 
 
 class Taped(InProcessAdapter):
@@ -83,8 +76,8 @@ def run(client: type[AdapterBase], spec: Spec) -> Case:
 
     limit = COSTLY_STUCK_S if base.costly else STUCK_S
     try:
-        with alarm_after(limit), redirect_stderr(complaints):
-            virtual.run(work())
+        with redirect_stderr(complaints):
+            run_or_stuck(work(), limit)
     except Stuck as problem:
         case = Case(spec, room, tape.rows, [], [])
         case.error = str(problem)
@@ -95,28 +88,8 @@ def run(client: type[AdapterBase], spec: Spec) -> Case:
 
 
 def _complain(to: io.StringIO, message: str, error: object) -> None:
-    to.write(f"{message}: {error!r}\n")
-
-
-@contextmanager
-def alarm_after(seconds: float) -> Iterator[None]:
-    """Raises `Stuck` in what takes longer, real seconds, or ends the process, which is ours."""
-
-    def ring(_: int, __: FrameType | None) -> None:
-        raise Stuck(f"not done after {seconds:g} s of real time")
-
-    def leave(status: int) -> NoReturn:
-        raise Stuck(f"the client has ended its process with status {status}")
-
-    former, leaves = signal.signal(signal.SIGALRM, ring), os._exit
-    os._exit = leave
-    signal.setitimer(signal.ITIMER_REAL, seconds)
-    try:
-        yield
-    finally:
-        os._exit = leaves
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, former)
+    if not to.closed:  # what is left of a run that was cut off may complain for long
+        to.write(f"{message}: {error!r}\n")
 
 
 async def play(
@@ -145,6 +118,8 @@ async def play(
         counts = not (room.model.unseen_connections or room.model.connects_late)
         pace = Pace() if in_memory else RealPace(tape, touched, counts, lambda: adapter.alive, pause_s)
         stage = Stage(broker, adapter, tape, spec.changes, spec.ops, pace, spec.asides)
+        if not in_memory:
+            stage.until_s = asyncio.get_running_loop().time() + ENOUGH_S
         stage.lasts = any(bend.connection == EVERY for bend in spec.bends)
         for bend in spec.bends:
             broker.faults.add(fault_of(bend, room, touched))
@@ -185,17 +160,18 @@ async def _through(base: Base, stage: Stage) -> None:
         await stage.cut(cut.turns)
 
 
-#: How runtimes begin the line that tells why they end, and how loggers mark it.
+#: How runtimes begin the line that tells why they end, and how loggers mark it; Rust tells of a panic in two.
 FATAL = re.compile(
-    r"^(?:(?:Uncaught |fatal )?\w*(?:[Ee]rror|Exception|panic|ASSERT\w*|Assertion)\b|.*\bFATAL\b).*",
+    r"^(?:(?:(?:Uncaught |fatal )?\w*(?:[Ee]rror|Exception|panic|ASSERT\w*|Assertion)\b|.*\bFATAL\b).*"
+    r"|thread '.*panicked at .*\n.*|memory allocation of .*)",
     re.MULTILINE,
 )
 
 
 def last_words(stderr: str) -> str:
-    """The line of a client's stderr that tells why it has ended; "" if there is none."""
+    """What a client's stderr tells of why it has ended, in one line; "" if it tells nothing."""
     found = FATAL.findall(stderr)
-    return found[-1].strip()[:LINE_MAX] if found else ""
+    return " ".join(found[-1].split())[:LINE_MAX] if found else ""
 
 
 def place_on_tape(case: Case, ops: list[Done]) -> None:

@@ -22,6 +22,8 @@ class _Jumping(selectors.SelectSelector):
         self.elapsed += seconds
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        if timeout == 0:
+            return []  # something is ready: whatever other threads want is heard before time passes
         ready = super().select(0)
         if ready:
             return ready

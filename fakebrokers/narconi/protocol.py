@@ -16,5 +16,6 @@ PROTOCOL = Protocol(
     server="fakebrokers.narconi.server:Narconi",
     control="fakebrokers.narconi.operations:CONTROL",
     wires=(WIRE,),
+    answers_in_order=True,
     effects=(*faults.EFFECTS, *forging.EFFECTS),
 )

@@ -39,6 +39,7 @@ export class Narconi {
   #publishers = new Map()
   #consumers = []
   #opening = new Set()
+  #closing = new AbortController()
   closed = false
 
   constructor({ base, project, WebSocket, onEnd, keepaliveS }) {
@@ -63,12 +64,14 @@ export class Narconi {
   async #request(method, url, wanted, ms, { body, headers = {} } = {}) {
     this.#checkOpen()
     let response, bytes
-    const signal = ms ? AbortSignal.timeout(ms) : undefined
+    const overdue = ms ? AbortSignal.timeout(ms) : undefined
+    const signal = overdue ? AbortSignal.any([overdue, this.#closing.signal]) : this.#closing.signal
     try {
       response = await fetch(url, { method, body, headers, signal, redirect: "manual", cache: "no-store" })
       bytes = new Uint8Array(await response.arrayBuffer())
     } catch (error) {
-      if (signal?.aborted) throw new NarconiError("timeout", `not done after ${ms} ms`, { definite: false })
+      if (this.closed) throw new NarconiError("closed", "the session was closed", { definite: false })
+      if (overdue?.aborted) throw new NarconiError("timeout", `not done after ${ms} ms`, { definite: false })
       if (/header|ByteString|Headers/.test(error.message)) throw new NarconiError("invalid", error.message)
       const text = error.cause?.message ?? error.message
       throw new NarconiError("connection", text, { definite: error.cause?.code === "ECONNREFUSED" })
@@ -103,7 +106,9 @@ export class Narconi {
     headers["Content-Type"] = response.headers.get("content-type")
     const flag = response.headers.get("x-msg-redelivered")
     const time = response.headers.get("x-msg-timestamp")
-    return { body: bytes, headers, redelivered: flag && flag === "true", timestamp: time && Number(time), ackId: null }
+    const redelivered = flag === null ? null : flag === "true"
+    const timestamp = /^\d+$/.test(time ?? "") ? Number(time) : null
+    return { body: bytes, headers, redelivered, timestamp, ackId: null }
   }
 
   // WebSocket
@@ -161,11 +166,14 @@ export class Narconi {
     return consumer
   }
 
-  /** End one subscription. */
-  async endConsumer(consumer, drain) {
-    if (drain && consumer.socket.readyState === 1) await consumer.drain()
-    consumer.closing = true
-    await closed(consumer.socket)
+  /** End one subscription; in time, whatever the application and the server do. */
+  async endConsumer(consumer, drain, ms) {
+    try {
+      await within(ms, consumer.end(drain))
+    } catch (error) {
+      consumer.giveUp()
+      throw error
+    }
   }
 
   /** Wait for confirms for half of the time, then close everything. */
@@ -173,6 +181,7 @@ export class Narconi {
     const until = performance.now() + ms / 2
     while (this.pending && performance.now() < until) await sleep(10)
     this.closed = true
+    this.#closing.abort() // ends what is asked over HTTP
     const publishers = [...this.#publishers.values()].map(({ made }) => made).filter(Boolean)
     const all = [...publishers, ...this.#consumers]
     for (const one of all) one.closing = true

@@ -82,6 +82,7 @@ export class Publisher {
   waiting = []
   unsent = []
   usable = false
+  isOver = false
   closing = false
 
   constructor(onEnd) {
@@ -131,9 +132,11 @@ export class Publisher {
   }
 
   #message(socket, data) {
-    if (data.byteLength === 0 || data === "") return this.#confirmed()
+    if (this.isOver) return socket.close() // nothing comes behind an error but the end
+    if ((data.byteLength === 0 || data === "") && this.waiting.length) return this.#confirmed()
     const error = typeof data === "string" ? errorOf(data) : undefined
     this.usable = false // the server closes behind an error
+    this.isOver = true
     if (error === undefined) {
       const problem = new NarconiError("protocol", "neither a confirm nor an error", { definite: false })
       for (const { reject } of this.waiting.splice(0)) reject(problem)
@@ -162,6 +165,7 @@ export class Consumer {
   #begin
   #queue = new Promise((resolve) => (this.#begin = resolve)) // the first callback may acknowledge, so it needs a socket
   #last = 0
+  isOver = false
   closing = false
 
   constructor(encoding, callback, onEnd) {
@@ -180,6 +184,7 @@ export class Consumer {
   }
 
   #message(socket, data) {
+    if (this.isOver) return // what is a body, and what is metadata, cannot be told any more
     this.#last = performance.now()
     if (this.#metadata !== undefined) {
       const metadata = this.#metadata
@@ -190,6 +195,7 @@ export class Consumer {
     const error = typeof data === "string" ? errorOf(data) : undefined
     if (error !== undefined) return this.onEnd("error", error)
     if (!isObject(metadata)) {
+      this.isOver = true
       this.onEnd("error", new NarconiError("protocol", "no metadata", { definite: false }))
       return socket.close()
     }
@@ -225,6 +231,19 @@ export class Consumer {
     const waits = () => performance.now() < this.#last + DRAIN_QUIET_MS || this.openAcks.length
     while (waits() && this.socket.readyState === 1) await sleep(20)
     await this.#queue
+  }
+
+  /** Close, maybe by the graceful end. */
+  async end(drain) {
+    if (drain && this.socket.readyState === 1) await this.drain()
+    this.closing = true
+    await closed(this.socket)
+  }
+
+  /** What waits for its acknowledgement goes back to the queue. */
+  giveUp() {
+    this.closing = true
+    ended(this.socket)
   }
 }
 

@@ -163,7 +163,7 @@ export class Session {
       this.#queues.set(id, queue)
       if (read) await this.#configure(queue, [options], end - Date.now())
     } catch (error) {
-      if (this.#queues.delete(id) && this.open) this.#giveBack(queue)
+      if (this.#queues.delete(id) && this.open) this.#takeBack(queue)
       throw error
     } finally {
       this.#opening.delete(uri)
@@ -206,6 +206,12 @@ export class Session {
   #giveBack(queue) {
     const request = { closeQueue: { handleParameters: queue.handle, isFinal: true } }
     this.#request(request, "closeQueueResponse", 5000).catch(() => {})
+  }
+
+  /** A queue that may have been configured already: it is drained first, if that works. */
+  async #takeBack(queue) {
+    if (queue.read) await this.#configure(queue, [], 5000).catch(() => {})
+    if (this.open) this.#giveBack(queue)
   }
 
   #configure(queue, consumers, timeoutMs) {

@@ -239,8 +239,8 @@ class Adapter(kit.AdapterBase):
         await self.call(subscription.handle, "ack", sub=sub, ackId=ack_id, upTo=how == "ack_to")
 
     @kit.op("unsubscribe")
-    async def unsubscribe(self, sub: str, drain: bool = False) -> None:
-        await self.call(self.subscription(sub).handle, "end", sub=sub, drain=drain)
+    async def unsubscribe(self, sub: str, drain: bool = False, timeout_ms: float | None = None) -> None:
+        await self.call(self.subscription(sub).handle, "end", sub=sub, drain=drain, ms=timeout_ms)
 
 
 if __name__ == "__main__":

@@ -42,7 +42,7 @@ const calls = {
     consumers.set(sub, await narconi.consume(queue, callback, options, ms))
   },
   ack: ({ sub, ackId, upTo }) => consumers.get(sub).ack(ackId, upTo),
-  end: ({ narconi, sub, drain }) => narconi.endConsumer(consumers.get(sub), drain),
+  end: ({ narconi, sub, drain, ms }) => narconi.endConsumer(consumers.get(sub), drain, ms),
   close: ({ narconi, ms }) => narconi.close(ms),
   state: ({ narconi }) => ({ open: !narconi.closed, pending: narconi.pending }),
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -16,6 +17,10 @@ import (
 )
 
 const custom = "x-msg-x-" // names that the server keeps; everything else it drops in silence
+
+// unread fits what net/http says of an answer that it cannot read; these errors have no type of their own.
+var unread = regexp.MustCompile("malformed|bad Content-Length|invalid Content-Length|headers exceeded|" +
+	"chunk|transfer encoding")
 
 // narconi is one project on one server, over a connection pool of its own.
 type narconi struct {
@@ -72,8 +77,7 @@ func (n *narconi) told(err error) error {
 		return kit.Fail("closed", err.Error())
 	case strings.Contains(err.Error(), "invalid header field"):
 		return kit.Fail("invalid", err.Error())
-	case strings.Contains(err.Error(), "malformed HTTP"), strings.Contains(err.Error(), "bad Content-Length"),
-		strings.Contains(err.Error(), "headers exceeded"):
+	case unread.MatchString(err.Error()):
 		return kit.Fail("protocol", err.Error())
 	}
 	return err // kit.Classify knows those of the network

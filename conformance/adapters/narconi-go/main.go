@@ -130,16 +130,16 @@ func take(n *narconi, c *kit.Call) (any, error) {
 			headers[lower] = strings.Join(values, ", ")
 		}
 	}
-	if kind := response.Header.Get("Content-Type"); kind != "" {
-		headers["Content-Type"] = kind
+	if kinds := response.Header.Values("Content-Type"); len(kinds) > 0 {
+		headers["Content-Type"] = kinds[0]
 	}
 	mutex.Lock()
 	defer mutex.Unlock()
 	taken++
 	message := kit.Fields{"ref": "taken#" + strconv.Itoa(taken), "sub": "", "target": c.Args.Target, "body": kit.Body{body},
 		"headers": headers, "redelivered": nil, "ts": nil, "position": nil, "meta": kit.Fields{}}
-	if flag := response.Header.Get("x-msg-redelivered"); flag != "" {
-		message["redelivered"] = flag == "true"
+	if flags := response.Header.Values("x-msg-redelivered"); len(flags) > 0 {
+		message["redelivered"] = flags[0] == "true"
 	}
 	if ms, err := strconv.ParseInt(response.Header.Get("x-msg-timestamp"), 10, 64); err == nil {
 		message["ts"] = ms

@@ -92,9 +92,9 @@ class Adapter extends AdapterBase {
       handle.ack(native.get(ref), how === "ack_to")
     },
 
-    unsubscribe: async ({ sub, drain }) => {
+    unsubscribe: async ({ sub, drain }, { timeoutMs }) => {
       const { handle, session } = this.subscription(sub)
-      await this.session(session).endConsumer(handle, drain)
+      await this.session(session).endConsumer(handle, drain, timeoutMs)
     },
   }
 

@@ -100,8 +100,11 @@ class Socket:
         return self._socket is not None and not self._socket.closed and not self._closing
 
     def begin(self, socket: aiohttp.ClientWebSocketResponse) -> None:
-        """The server has accepted."""
+        """The server has accepted. Raises `ClientError` (closed) where nobody wants it any more."""
         self._socket = socket
+        if self._closing:
+            self.abort()
+            raise ClientError("closed", "the session was closed", definite=True)
         self._runtime.tasks.spawn(self._read(socket))
 
     def send(self, opcode: int, payload: bytes) -> None:
@@ -171,6 +174,7 @@ class Socket:
         self._closing = True
         self._out.abort()
         if self._socket is not None and not self._socket.closed:
+            self._lost(ClientError("closed", "closed", definite=False))  # nothing more is heard of it
             self._closer = asyncio.get_running_loop().create_task(self._socket.close())
 
 

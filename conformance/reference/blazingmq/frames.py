@@ -41,8 +41,8 @@ class FutureCodec(BlazingCodec):
         frame = super().decode(event)
         if isinstance(frame, Malformed) and frame.code == "control":
             with suppress(WireError, ValueError):  # then something else is wrong with it
-                body = unpadded(event[HEADER_SIZE:])
-                return (_json if event[6] >> 5 == Encoding.JSON else _ber)(body) or frame
+                read = _json if Encoding(event[6] >> 5) is Encoding.JSON else _ber
+                return read(unpadded(event[HEADER_SIZE:])) or frame
         return frame
 
 

@@ -121,6 +121,8 @@ class Queues:
         self.opening.add(uri)
         try:
             await self.ask_open(queue, timeout)
+            if self.client.runtime.is_closed:  # its goodbye may be out already
+                raise ClientError("closed", "the client was closed", definite=False)
             self.by_name[name] = queue
             await self.begin(queue, deadline)
         except BaseException:  # of one who does not wait any more, too

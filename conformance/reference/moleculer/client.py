@@ -22,6 +22,7 @@ from conformance.reference.moleculer.registry import Registry
 from conformance.reference.moleculer.serving import Server, Service
 from conformance.reference.moleculer.settings import (
     JOIN_S,
+    LOOK_AGAIN_S,
     NAME_MAX,
     QUIET_S,
     START_S,
@@ -54,6 +55,7 @@ class MoleculerClient:
         self.seq = 1
         self._announcing: asyncio.Task[None] | None = None
         self._joined_at = -inf
+        self._early: list[tuple[str, bytes]] | None = None  #: heard before it has joined
         self._between = runtime.backoff(0.2, 2.0)  #: connections that end as soon as they are there
         self._handlers: dict[str, Callable[[Json], None]] = {
             "DISCOVER": self.discovered,
@@ -105,6 +107,7 @@ class MoleculerClient:
     async def join(self) -> None:
         """Connect, listen, ask who is there. Raises `ClientError`."""
         bus = self.new_bus()
+        self._early = []
         try:
             async with asyncio.timeout(JOIN_S):
                 await bus.open()
@@ -121,6 +124,9 @@ class MoleculerClient:
         self._joined_at = self.runtime.clock.now()
         self.post.send("DISCOVER", "", {})
         bus.is_joined = True
+        early, self._early = self._early, None
+        for topic, payload in early or ():
+            self.hear(topic, payload)
 
     def new_bus(self) -> Bus | Mesh:
         """A connection to the server, or to the other nodes where there is none."""
@@ -268,15 +274,20 @@ class MoleculerClient:
 
     async def sweeps(self) -> None:
         """Nodes that are silent for too long are gone."""
+        timeout_s = self.settings.heartbeat_timeout_s
         while True:
-            await asyncio.sleep(min(1.0, self.settings.heartbeat_timeout_s / 2))
-            for peer in self.registry.silent(self.runtime.clock.now() - self.settings.heartbeat_timeout_s):
+            now = self.runtime.clock.now()
+            for peer in self.registry.silent(now - timeout_s):
                 self.gone(peer)
+            await asyncio.sleep(self.registry.heard_since(now) + timeout_s - now + LOOK_AGAIN_S)
 
     # what it hears
 
     def hear(self, topic: str, payload: bytes) -> None:
         """A message came; whatever is in it, the node lives on."""
+        if self._early is not None:
+            self._early.append((topic, payload))
+            return
         try:
             command, packet = self.post.read(topic, payload)
             if not self.counts(command, packet):

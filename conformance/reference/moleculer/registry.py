@@ -102,6 +102,10 @@ class Registry:
         """Nodes without a sign of life since then."""
         return [p.id for p in self if p.available and p.id != self.own and p.heard_at < since]
 
+    def heard_since(self, now: float) -> float:
+        """When the node that is silent for the longest time was heard; now, if there is none."""
+        return min((p.heard_at for p in self if p.available and p.id != self.own), default=now)
+
     # whom to ask
 
     def choose(self, action: str) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from string import digits, hexdigits
 from typing import NamedTuple
 
 from conformance.reference.kit import ClientError
@@ -98,10 +99,10 @@ class ResponseReader:
         return None if length is None else self._number(length, 10)
 
     def _number(self, text: str, base: int) -> int:
-        try:
-            return int(text, base)
-        except ValueError:
-            raise ClientError("protocol", f"no length: {text!r:.40}") from None
+        """A length, of digits alone: `int` takes signs, spaces and underlines too."""
+        if not text or not set(text) <= set(hexdigits if base == 16 else digits):
+            raise ClientError("protocol", f"no length: {text!r:.40}")
+        return int(text, base)
 
     def _read_head(self) -> bool:
         while True:
@@ -130,11 +131,13 @@ class ResponseReader:
                 line, end, rest = bytes(self._buffer).partition(b"\r\n")
                 if not end:
                     return None
-                self._chunk = self._number(line.partition(b";")[0].decode("latin-1"), 16)
+                self._chunk = self._number(line.partition(b";")[0].decode("latin-1").rstrip(" \t"), 16)
                 self._buffer = bytearray(rest)
             if len(self._buffer) < self._chunk + 2:
                 return None
             self._body += self._buffer[: self._chunk]
+            if self._buffer[self._chunk : self._chunk + 2] != b"\r\n":
+                raise ClientError("protocol", "a chunk goes on behind its end")
             del self._buffer[: self._chunk + 2]
             is_last, self._chunk = self._chunk == 0, None
             if is_last:

@@ -219,6 +219,9 @@ class Socket(asyncio.Protocol):
             kind = "auth" if response.status == 401 else "refused"
             text = f"the upgrade was refused with status {response.status}"
             raise ClientError(kind, text, code=response.status)
+        options = [option.strip() for option in (response.header("connection") or "").lower().split(",")]
+        if (response.header("upgrade") or "").lower() != "websocket" or "upgrade" not in options:
+            raise ClientError("protocol", "the server has switched to no WebSocket", definite=True)
         if response.header("sec-websocket-accept") != accept_key(self._key):
             raise ClientError("protocol", "Sec-WebSocket-Accept is wrong", definite=True)
         if response.header("sec-websocket-protocol") != self.protocol:

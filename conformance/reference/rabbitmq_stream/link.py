@@ -114,6 +114,8 @@ class Link(asyncio.Protocol):
         """
         if not self.is_open:
             raise ClientError("connection", "the connection is gone", definite=True)
+        if self.core.closing and kind is not Close:
+            raise ClientError("closed", "the client was closed", definite=True)
         answer: asyncio.Future[Any] = self._loop.create_future()
 
         def done(result: Any) -> None:

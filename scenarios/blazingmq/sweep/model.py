@@ -55,9 +55,10 @@ from fakebrokers.blazingmq.schema import (
 from fakebrokers.core.frames import Frame, Malformed
 from fakebrokers.core.session import Codec
 from fakebrokers.errors import WireError
+from scenarios.blazingmq.sweep.handles import options_of, uri_of
 from scenarios.blazingmq.sweep.ordering import other_settings
 from scenarios.blazingmq.sweep.spelling import spellings
-from scenarios.blazingmq.sweep.tracking import Tracking, options_of, uri_of
+from scenarios.blazingmq.sweep.tracking import Tracking
 
 PUSH_HEAD = HEADER_SIZE + 32  #: bytes of a PUSH event in front of the options of its first message
 NOBODY = 77  #: a number that no queue has

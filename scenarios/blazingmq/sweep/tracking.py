@@ -36,70 +36,24 @@ from fakebrokers.blazingmq.frames import (
     HeartbeatResponse,
     OpenQueue,
     Push,
+    PushMessage,
     Put,
 )
-from fakebrokers.blazingmq.schema import HandleParameters
-from fakebrokers.core.frames import Frame
+from fakebrokers.blazingmq.options import read_options
+from fakebrokers.errors import WireError
+from scenarios.blazingmq.sweep.handles import (
+    Handle,
+    app_of,
+    are_of_one_queue,
+    options_of,
+    subscriptions_of,
+    uri_of,
+)
 from scenarios.blazingmq.sweep.records import content_of, properties_of, record_of
 
 QUEUE = "queue"
 CONFIRM = "a confirm"
 LONG_S = 5.0  #: without an answer for so long a queue may be given up, as if it were refused
-
-
-class Handle:
-    """A queue on one connection.
-
-    Attributes:
-        window: Its life as a reader, if it is one.
-        opened: When the broker said yes.
-        is_over: The broker has closed it, or never opened it.
-        over_s: Since when, seconds; a callback that ends in this instant may not know it.
-        closing: The client has asked to close it.
-        drained: The client has taken back its configuration, or tried to.
-    """
-
-    def __init__(self, parameters: HandleParameters, window: Window | None) -> None:
-        self.parameters = parameters
-        self.uri = uri_of(parameters)
-        self.window = window
-        self.opened: Moment | None = None
-        self.is_over = False
-        self.over_s = 0.0
-        self.closing = False
-        self.drained = False
-
-    @property
-    def writes(self) -> bool:
-        """Whether messages may be put into it."""
-        return bool(self.parameters.flags & QueueFlag.WRITE)
-
-
-def uri_of(parameters: HandleParameters) -> str:
-    """The URI as the application gave it; some clients write it whole, and the id of a fanout besides."""
-    info = parameters.sub_id_info
-    if info is None or "?id=" in parameters.uri:
-        return parameters.uri
-    return f"{parameters.uri}?id={info.app_id}"
-
-
-def options_of(frame: Frame) -> dict[str, int] | None:
-    """Limits and priority that a reader is configured with; None: it takes nothing."""
-    if not isinstance(frame, ConfigureStream | ConfigureQueueStream):
-        return None
-    asked: Any = frame.stream_parameters
-    if isinstance(frame, ConfigureStream):
-        consumers = [each for one in asked.subscriptions for each in one.consumers]
-        if not consumers:
-            return None
-        asked = consumers[0]
-    elif not asked.consumer_priority_count:
-        return None
-    return {
-        "max_unconfirmed_messages": asked.max_unconfirmed_messages,
-        "max_unconfirmed_bytes": asked.max_unconfirmed_bytes,
-        "consumer_priority": asked.consumer_priority,
-    }
 
 
 def _number_or_guid(guid: bytes, number: int) -> int | bytes:
@@ -114,20 +68,20 @@ class Tracking:
         self.conn = conn
         self.facts = facts
         self._pairing = Pairing(model, conn, facts)
-        self._handles: dict[int, Handle] = {}
+        self._handles: dict[tuple[int, int], Handle] = {}  #: by the numbers of queue and app
         self._asked: dict[int, Handle] = {}  #: by request
-        self._ids: dict[int, IdUse] = {}
+        self._ids: dict[tuple[int, int], IdUse] = {}
         self._spoiled = False  #: something else came where the answer to the negotiation was due
         self._introduced = False
-        self._steps: dict[type, Callable[[Any, Moment], None]] = {
-            Ack: self._ack,
-            CloseQueue: self._close,
-            ConfigureQueueStream: self._configure,
-            ConfigureStream: self._configure,
-            Confirm: self._confirm,
-            OpenQueue: self._open,
-            Push: self._push,
-            Put: self._put,
+        self._steps: dict[tuple[str, type], Callable[[Any, Moment], None]] = {
+            ("out", Ack): self._ack,
+            ("in", CloseQueue): self._close,
+            ("in", ConfigureQueueStream): self._configure,
+            ("in", ConfigureStream): self._configure,
+            ("in", Confirm): self._confirm,
+            ("in", OpenQueue): self._open,
+            ("out", Push): self._push,
+            ("in", Put): self._put,
         }
 
     def run(self) -> None:
@@ -141,8 +95,9 @@ class Tracking:
             question = self._pairing.see(seen)
             if question is not None and question.answer is frame and seen.direction == "out":
                 self._answered(question, seen.at)
-            if type(frame) in self._steps:
-                self._steps[type(frame)](frame, seen.at)
+            step = self._steps.get((seen.direction, type(frame)))
+            if step is not None:
+                step(frame, seen.at)
         for handle in self._asked.values():
             if handle.window is not None:
                 handle.window.closed = handle.window.closed or self.conn.ended
@@ -196,9 +151,9 @@ class Tracking:
         handle.is_over, handle.over_s = True, at.t
         if handle.window is not None:
             handle.window.closed = handle.window.closed or at
-        number = handle.parameters.q_id
-        if self._handles.get(number) is handle and self._ids[number].freed is None:
-            self._ids[number].freed = at
+        place = handle.parameters.q_id, handle.sub_id
+        if self._handles.get(place) is handle and self._ids[place].freed is None:
+            self._ids[place].freed = at
 
     def _unanswered(self) -> None:
         """A question about a queue that has no answer for long is a reason to give the queue up."""
@@ -219,11 +174,22 @@ class Tracking:
         if asked.flags & QueueFlag.READ:
             window = Window(self.conn, uri_of(asked), asked.q_id, None, at)
             self.facts.windows.append(window)
-        handle = self._handles[asked.q_id] = Handle(asked, window)
+        handle = Handle(asked, window)
+        is_shared = any(are_of_one_queue(handle, one) for one in self._of(asked.q_id) if not one.is_over)
+        self._handles = {
+            place: one for place, one in self._handles.items() if place[0] != asked.q_id or not one.is_over
+        }
+        place = asked.q_id, handle.sub_id
+        self._handles[place] = handle
         if frame.r_id is not None:
             self._asked[frame.r_id] = handle
-        use = self._ids[asked.q_id] = IdUse(self.conn, QUEUE, asked.q_id, at, handle.uri)
+        number = place if is_shared else asked.q_id
+        use = self._ids[place] = IdUse(self.conn, QUEUE, number, at, handle.uri)
         self.facts.ids.append(use)
+
+    def _of(self, number: int) -> list[Handle]:
+        """The handles of a queue: one for each app that shares its number, or only one."""
+        return [handle for (queue, _), handle in self._handles.items() if queue == number & 0xFFFFFFFF]
 
     def _not_twice(self, uri: str, at: Moment) -> None:
         """A queue has one handle for each connection."""
@@ -231,8 +197,11 @@ class Tracking:
             if handle.uri == uri and handle.opened is not None and not handle.is_over and not handle.closing:
                 self.facts.misused.append((at, f"openQueue of {uri}, which is open"))
 
-    def _find(self, number: int, what: str, at: Moment) -> Handle | None:
-        handle = self._handles.get(number & 0xFFFFFFFF)
+    def _find(self, number: int, what: str, at: Moment, *, app: str = "", sub_id: int = 0) -> Handle | None:
+        """A queue by its number; the app tells which one, where several share the number."""
+        found = self._of(number)
+        apt = [one for one in found if one.app_id == app or (sub_id and one.sub_id == sub_id)]
+        handle = next(iter((apt if len(found) > 1 else []) or found), None)
         is_at_once = what == CONFIRM and handle is not None and handle.over_s == at.t
         if handle is None or (handle.is_over and not is_at_once):
             self.facts.misused.append((at, f"{what} of queue {number}, which is not there"))
@@ -240,13 +209,14 @@ class Tracking:
         return handle
 
     def _configure(self, frame: ConfigureStream | ConfigureQueueStream, at: Moment) -> None:
-        handle = self._find(frame.q_id, type(frame).__name__, at)
+        handle = self._find(frame.q_id, type(frame).__name__, at, app=app_of(frame))
         if handle is None:
             return
         if frame.r_id is not None:
             self._asked[frame.r_id] = handle
         options = options_of(frame)
         handle.drained = options is None
+        handle.subscriptions |= subscriptions_of(frame, handle)
         if options is not None:
             self.facts.configured.append(Configured(at, handle.uri, options))
         if handle.window is None:
@@ -254,7 +224,8 @@ class Tracking:
 
     def _close(self, frame: CloseQueue, at: Moment) -> None:
         asked = frame.handle_parameters
-        handle = self._find(asked.q_id, "closeQueue", at)
+        info = asked.sub_id_info
+        handle = self._find(asked.q_id, "closeQueue", at, sub_id=info.sub_id if info is not None else 0)
         if handle is None:
             return
         if frame.r_id is not None:
@@ -287,7 +258,7 @@ class Tracking:
 
     def _ack(self, frame: Ack, at: Moment) -> None:
         for message in frame.messages:
-            handle = self._handles.get(message.queue_id & 0xFFFFFFFF)
+            handle = next(iter(self._of(message.queue_id)), None)
             if handle is None:
                 continue
             known = message.status in set(AckStatus)
@@ -302,21 +273,32 @@ class Tracking:
     def _push(self, frame: Push, at: Moment) -> None:
         hurt = bool(frame.rest)
         for message in frame.messages:
-            handle = self._handles.get(message.queue_id & 0xFFFFFFFF)
-            if handle is None or handle.window is None or handle.is_over:
-                continue
-            record = record_of(message)
-            records = () if record is None else (record,)
-            handle.window.arrivals.append(Arrival(at, records, damaged=record is None or hurt))
-            hurt = False
+            for handle in self._readers(message):
+                assert handle.window is not None
+                record = record_of(message)
+                records = () if record is None else (record,)
+                handle.window.arrivals.append(Arrival(at, records, damaged=record is None or hurt))
+                hurt = False
+
+    def _readers(self, message: PushMessage) -> list[Handle]:
+        """Those that a delivery is for: where several apps share a queue, those whose numbers it bears;
+        none that has not asked for deliveries."""
+        found = [one for one in self._of(message.queue_id) if one.subscriptions and not one.is_over]
+        found = [one for one in found if one.window is not None]
+        if len(self._of(message.queue_id)) < 2:
+            return found
+        try:
+            numbers = {info.number for info in read_options(message.options)}
+        except WireError:
+            return []
+        return [one for one in found if one.subscriptions & numbers]
 
     def _confirm(self, frame: Confirm, at: Moment) -> None:
         for message in frame.messages:
-            handle = self._find(message.queue_id, CONFIRM, at)
+            handle = self._find(message.queue_id, CONFIRM, at, sub_id=message.sub_id)
             if handle is None:
                 continue
-            info = handle.parameters.sub_id_info
-            if message.sub_id != (info.sub_id if info is not None else 0):
+            if message.sub_id != handle.sub_id:
                 self.facts.broken.append((at, f"a confirm for stream {message.sub_id} of {handle.uri}"))
             key = message.guid.hex().upper()
             self.facts.confirmed.append(Confirmed(self.conn, at, handle.uri, key))

@@ -162,6 +162,7 @@ class MoleculerModel(Model):
     set_up = (Sub, Unsub, NatsPing, NatsPong, Channels, Topics)
     answer_within_s = 3.0
     answers_move = True
+    settles_s = 0.5  # docs/protocols/moleculer.md, 3: a fixed wait for the INFO of others
     greetings = (Discover,)
     troubles = (
         *(("rst", None), ("fin", None), ("rst-before", None), ("lost", None), ("cut-fin", 5), ("bit", 0)),

@@ -6,6 +6,7 @@ line begins.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 
 import msgspec
@@ -25,6 +26,7 @@ LINE_MAX = 64 * 1024  #: bytes of a line
 PAYLOAD_MAX = 64 << 20  #: bytes of a payload
 DIGITS_MAX = 10
 GARBAGE = "garbage"
+CONTROL = re.compile(rb"[\r\n\v\f]")
 
 
 def wrapped(frame: Frame) -> Frame | None:
@@ -86,6 +88,7 @@ class ReadingCodec(Codec):
         self._side: Side = side
         self._buffer = bytearray()
         self._is_lost = False
+        self._reader = NatsCodec(side, 0)
         self._writer = NatsCodec(side, 0)
         self._writer.wrap = wrapped
 
@@ -114,14 +117,15 @@ class ReadingCodec(Codec):
             return self._lost("a line without an end") if len(self._buffer) > LINE_MAX else None
         size = end + len(CRLF)
         line = bytes(self._buffer[:end])
-        if any(byte in line for byte in b"\r\n\v\f"):  # the end of a line is two bytes
+        if CONTROL.search(line) is not None:  # the end of a line is two bytes
             del self._buffer[:size]
             return Malformed(line[:256], "a control character in a line"), size
         words = line.split()
-        if line[:4].upper() in ALONE and words[0].upper() not in ALONE:
+        verb = words[0].upper() if words else b""
+        if line[:4].upper() in ALONE and verb not in ALONE:
             del self._buffer[:size]
             return Malformed(line[:256], "a word that goes on"), size
-        if words and words[0].upper() in WITH_PAYLOAD:
+        if verb in WITH_PAYLOAD:
             if not words[-1].isdigit() or len(words[-1]) > DIGITS_MAX:
                 return self._lost("a size that is no number")
             size += int(words[-1]) + len(CRLF)
@@ -133,9 +137,10 @@ class ReadingCodec(Codec):
                 return self._lost("a payload of another size")
         data = bytes(self._buffer[:size])
         del self._buffer[:size]
-        found = [frame for frame, _ in NatsCodec(self._side, 0).feed(data)]
-        frame = found[0] if found else Malformed(data[:256], "no frame")
-        return frame, size
+        found = next(self._reader.feed(data), None)
+        if found is None or isinstance(found[0], Malformed):
+            self._reader = NatsCodec(self._side, 0)  # this one may have given up
+        return (found[0] if found else Malformed(data[:256], "no frame")), size
 
     def _lost(self, problem: str) -> tuple[Frame, int]:
         self._is_lost = True

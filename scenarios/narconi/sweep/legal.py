@@ -1,7 +1,8 @@
-"""What every request of a client has to have (RFC 9110, 7.2; RFC 6455, 4.1)."""
+"""What every request of a client has to have (RFC 9110, 7.2; RFC 6455, 4.1), and every answer."""
 
 from __future__ import annotations
 
+import re
 from base64 import b64decode
 from binascii import Error
 
@@ -9,6 +10,24 @@ from fakebrokers.narconi import frames as f
 
 KEY_BYTES = 16
 SUB_PROTOCOLS = ("publish", "consume")
+TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
+
+
+def is_by_the_letter(answer: f.HttpResponse) -> bool:
+    """Whether every client has to make the same of an answer's head, and of where its body ends.
+
+    RFC 9110, 5.1, 5.5 and 15, and RFC 9112, 6.3. Anything else may be read, or be an error.
+    """
+    named: dict[str, set[str]] = {}
+    for name, value in answer.headers:
+        if not TOKEN.fullmatch(name) or CONTROL.search(value):
+            return False
+        named.setdefault(name.lower(), set()).add(value)
+    lengths, codings = named.get("content-length", set()), named.get("transfer-encoding", set())
+    if len(lengths) + len(codings) > 1 or any(coding.lower() != "chunked" for coding in codings):
+        return False
+    return 100 <= answer.status <= 999 and not CONTROL.search(answer.reason)
 
 
 def problem(request: f.HttpRequest, keys: set[str]) -> str:

@@ -12,17 +12,19 @@ from conformance.adapter.messages import body_bytes
 from conformance.sweep.facts import Facts
 from conformance.sweep.model import Args, Asks, Model, OneOf
 from conformance.sweep.view import Agreed, Conn
-from fakebrokers.core.frames import Frame
+from fakebrokers.core.frames import Frame, Malformed
 from fakebrokers.core.session import Codec
 from fakebrokers.narconi import frames as f
 from fakebrokers.narconi.codec import NarconiCodec
 from fakebrokers.narconi.websocket import CLOSE, CONTINUATION, PING, TEXT, encode_frame
-from scenarios.narconi.sweep.reading import ANSWERS, Answers, Requests
+from scenarios.narconi.sweep.legal import is_by_the_letter
+from scenarios.narconi.sweep.reading import ANSWERS, ODD, Answers, Requests
 from scenarios.narconi.sweep.spelling import spellings
 from scenarios.narconi.sweep.tracking import Tracking
 
 PROJECT = "test"  #: what clients use where no option says otherwise
 EMPTY = (("Content-Length", "0"),)
+LAST_CHUNK = b"\r\n0\r\n\r\n"  #: behind a body that is one chunk
 PREFIX = "x-msg-x-"
 METADATA = ("x-msg-", "content-type")
 #: What an answer with a yes looks like.
@@ -88,11 +90,18 @@ def text_of(value: Any) -> str:
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
+def _is_apt(args: Args, answer: f.HttpResponse) -> bool:
+    """No request but an upgrade may be answered by a change of the protocol (RFC 9110, 15.2.2)."""
+    return answer.status != 101 and is_by_the_letter(answer)
+
+
 OPS = {
-    "narc.ensure_queue": Asks(f.EnsureQueue, _of),
-    "narc.delete_queue": Asks(f.DeleteQueue, _of),
-    "narc.post": Asks(f.HttpPublish, lambda args, frame: _of(args, frame) and carries(args, frame)),
-    "narc.take": Asks(f.HttpConsume, _of, taken),
+    "narc.ensure_queue": Asks(f.EnsureQueue, _of, apt=_is_apt),
+    "narc.delete_queue": Asks(f.DeleteQueue, _of, apt=_is_apt),
+    "narc.post": Asks(
+        f.HttpPublish, lambda args, frame: _of(args, frame) and carries(args, frame), apt=_is_apt
+    ),
+    "narc.take": Asks(f.HttpConsume, _of, taken, apt=_is_apt),
 }
 
 SPECIMENS: Mapping[type[Frame], Frame] = {
@@ -171,7 +180,6 @@ class NarconiModel(Model):
         *(("contradict", ["instead", None]), ("contradict", ["instead", 503]), ("shape", "shorter")),
         *(("latency", 3.0), ("goodbye", "stays")),
     )
-    answers_in_order = True
 
     def codec(self, side: str) -> Codec:
         return NarconiCodec()
@@ -179,6 +187,9 @@ class NarconiModel(Model):
     def codecs(self, socket: str = "") -> tuple[Codec, Codec]:
         requests = Requests()
         return Answers(requests), requests
+
+    def is_garbage(self, frame: Malformed) -> bool:
+        return frame.code != ODD
 
     def said_by_server(self) -> Sequence[type[Frame]]:
         return [*SPECIMENS, f.WsConfirm, f.WsPing, f.WsPong]
@@ -216,7 +227,9 @@ class NarconiModel(Model):
 
     def payload_at(self, frame: Frame) -> int | None:
         if isinstance(frame, f.HttpResponse):
-            return None if not frame.body else len(NarconiCodec().encode(frame)) - len(frame.body)
+            tail = LAST_CHUNK if ("Transfer-Encoding", "chunked") in frame.headers else b""
+            end = len(NarconiCodec().encode(frame)) - len(tail)
+            return end - len(frame.body) if frame.body else None
         if not isinstance(frame, f.WsDeliver) or frame.encoding is not None or not frame.payload:
             return None
         return len(NarconiCodec().encode(frame)) - len(frame.payload)

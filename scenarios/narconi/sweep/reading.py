@@ -9,6 +9,7 @@ import binascii
 from base64 import b64decode
 from collections import deque
 from collections.abc import Iterator
+from string import digits, hexdigits
 from typing import Any
 
 import msgspec
@@ -29,15 +30,18 @@ from fakebrokers.narconi.websocket import (
     MessageReader,
     accept_key,
 )
+from scenarios.narconi.sweep.legal import is_by_the_letter
 
 LARGEST = 16 << 20  #: bytes of a message that a correct client lets in
 HUGE = 1 << 31  #: bytes of a message that no client lets in
 LONG_HEAD, LONG_SIZE, TOO_LARGE = 10, 127, 1009
 LENGTHS = {126: 2, LONG_SIZE: 8}  #: bytes of a length behind the head, by what stands in the head
 SHORTEST = {126: 126, LONG_SIZE: 1 << 16}  #: and the shortest that needs them
-HEAD_END = b"\r\n\r\n"
+LINE_END = b"\r\n"
+HEAD_END = 2 * LINE_END
 BEGINNING = b"HTTP/1."
 CHUNKED = -1
+ODD = "odd"  #: `Malformed.code` of what a client may read, or take for an error
 SWITCHING, NO_CONTENT, NOT_MODIFIED = 101, 204, 304
 SHOWN = 256
 
@@ -98,6 +102,7 @@ class Answers(NarconiCodec):
         self._bytes = bytearray()
         self._frames: Frames | None = None
         self._is_dead = False
+        self._has_odd_head = False
 
     @property
     def partial(self) -> int:
@@ -143,9 +148,10 @@ class Answers(NarconiCodec):
             return f.Continue(status, headers, reason=reason), len(head) + len(end)
         found = _body(request.method, status, headers, rest)
         if found is None:
-            return None
+            return self._odd(head, status, headers, reason)
         body, used = found
         self._asked.open.popleft()
+        self._has_odd_head = False
         self._bytes = bytearray(rest[used:])
         answer = ANSWERS[type(request)](status, headers, body, request.number, reason)
         if isinstance(request, f.WsUpgrade):
@@ -155,12 +161,21 @@ class Answers(NarconiCodec):
                 self._is_dead = True
         return answer, len(head) + len(end) + used
 
+    def _odd(self, head: bytes, status: int, headers: f.Headers, reason: str) -> _Pair | None:
+        """Told once: a head whose body is not there yet, and that a client need not wait for."""
+        if self._has_odd_head or is_by_the_letter(f.HttpResponse(status, headers, reason=reason)):
+            return None
+        self._has_odd_head = True
+        return Malformed(head[:SHOWN], "expected a head by the letter", ODD), 0
+
 
 def is_accepted(request: f.HttpRequest, answer: f.HttpResponse) -> bool:
-    """Whether an upgrade has worked."""
+    """Whether an upgrade has worked (RFC 6455, 4.1)."""
     headers = {name.lower(): value for name, value in reversed(answer.headers)}
     return (
         answer.status == SWITCHING
+        and headers.get("upgrade", "").lower() == "websocket"
+        and "upgrade" in [option.strip() for option in headers.get("connection", "").lower().split(",")]
         and headers.get("sec-websocket-accept") == accept_key(request.header("sec-websocket-key") or "")
         and headers.get("sec-websocket-protocol") == request.header("sec-websocket-protocol")
     )
@@ -196,21 +211,22 @@ def _chunks(data: bytes) -> tuple[bytes, int] | None:
         end = data.find(b"\r\n", at)
         if end < 0:
             return None
-        size = _number(data[at:end].partition(b";")[0].decode("latin-1"), 16)
+        size = _number(data[at:end].partition(b";")[0].decode("latin-1").rstrip(" \t"), 16)
         at = end + 2
-        if len(data) < at + size + 2:
+        if len(data) < at + size + len(LINE_END):
             return None
         body += data[at : at + size]
-        at += size + 2
+        at += size + len(LINE_END)
+        if data[at - len(LINE_END) : at] != LINE_END:
+            raise _Bad(f"expected the end of a chunk, got {data[at - len(LINE_END) : at]!r}")
         if size == 0:
-            return body, at
+            return body, at  # the fake sends no trailers
 
 
 def _number(text: str, base: int) -> int:
-    try:
-        return int(text, base)
-    except ValueError:
-        raise _Bad(f"expected a length, got {text[:40]!r}") from None
+    if not text or not set(text) <= set(hexdigits if base == 16 else digits):
+        raise _Bad(f"expected a length, got {text[:40]!r}")
+    return int(text, base)
 
 
 class _ServerReader(MessageReader):

@@ -6,12 +6,14 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+import pytest
+
 from conformance.adapter.messages import Kind, same_body
 from conformance.adapter.process import ProcessAdapter
 from conformance.adapter.result import Result
 from conformance.adapters.registry import Client
 from fakebrokers import Narconi
-from fakebrokers.faults import drop
+from fakebrokers.faults import drop, rewrite
 from tests.conformance.adapter.bundled_clients import client_fixture, passes_the_self_test
 
 Go = Callable[..., Awaitable[Result]]
@@ -75,6 +77,33 @@ def test_http(client: Client) -> None:
     drive(client, script)
 
 
+@pytest.mark.parametrize("value", ["", "soon"])
+def test_what_the_server_leaves_empty_is_not_left_out(client: Client, value: str) -> None:
+    async def script(broker: Narconi, adapter: ProcessAdapter, go: Go) -> None:
+        broker.put("gold", "orders", b"m")
+        told = tuple((name, value) for name in ("x-msg-redelivered", "x-msg-timestamp"))
+        more = (("Content-Type", "text/plain"), ("Content-Length", "1"))
+        broker.faults.add(rewrite({"headers": (*told, *more)}, kind="HttpDeliver", nth=1, scope="run"))
+        taken = await go("narc.take", session="s", target="orders")
+        assert taken.ok, str(taken)
+        assert taken.value["message"]["redelivered"] is False
+        assert taken.value["message"]["ts"] is None
+
+    drive(client, script)
+
+
+def test_a_close_ends_what_is_asked_over_http(client: Client) -> None:
+    async def script(broker: Narconi, adapter: ProcessAdapter, go: Go) -> None:
+        broker.faults.add(drop(kind="HttpEmpty", direction="out", nth=1, scope="run"))
+        taking = adapter.begin("narc.take", {"session": "s", "target": "orders"}, 5000)
+        await broker.wait_for_async(kind="HttpConsume")
+        assert (await go("close", session="s")).ok
+        taken = await asyncio.wait_for(taking, 2)
+        assert taken.kind in (Kind.CLOSED, Kind.CONNECTION), str(taken)
+
+    drive(client, script)
+
+
 def test_publish_consume_settle_and_drain(socket_client: Client) -> None:
     async def script(broker: Narconi, adapter: ProcessAdapter, go: Go) -> None:
         for body in (ALL_BYTES, LARGE):
@@ -122,5 +151,19 @@ def test_many_at_once_keep_their_order(socket_client: Client) -> None:
         results = await asyncio.gather(*calls)
         assert {result.outcome for result in results} == {"acked"}
         assert [message.payload.decode() for message in broker.messages("gold", "orders")] == bodies
+
+    drive(socket_client, script)
+
+
+def test_a_graceful_end_that_nobody_helps_ends_in_time(socket_client: Client) -> None:
+    async def script(broker: Narconi, adapter: ProcessAdapter, go: Go) -> None:
+        broker.put("gold", "orders", b"left alone")
+        started = await go("subscribe", session="s", sub="c", target="orders", options={"ack": True})
+        assert started.ok, str(started)
+        await broker.wait_for_async(kind="WsDeliver")
+        ending = await adapter.call("unsubscribe", {"sub": "c", "drain": True}, 700)
+        assert ending.kind is Kind.TIMEOUT, str(ending)
+        await broker.wait_for_async(kind="closed")
+        assert broker.unacked("gold", "orders") == 0
 
     drive(socket_client, script)

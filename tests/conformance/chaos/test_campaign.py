@@ -19,8 +19,9 @@ from conformance.chaos.runs import sharded
 from conformance.chaos.subject import Subject
 from conformance.checkers import check
 from conformance.cli_analyze import analyze_journals
-from conformance.cli_chaos import _Shown
+from conformance.cli_chaos import _shrinking
 from conformance.mutants.registry import find_mutant
+from conformance.progress import Shown
 from fakebrokers.cli import main
 from fakebrokers.journal.reader import read_run, runs_in
 from fakebrokers.protocol import protocol_names
@@ -239,6 +240,6 @@ def test_shrinking_in_real_time_is_told_before_it_begins(
 
 
 def test_the_time_of_shrinking_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
-    with _Shown(Console(width=100), None, 1.0) as shown:
-        shown.shrinking(2, 240.0)
+    with Shown(Console(width=100), "chaos", None, 1.0) as shown:
+        shown.say(_shrinking(2, 240.0))
     assert capsys.readouterr().out == "shrinking 2 failures in real time: up to about 4 minutes\n"

@@ -137,3 +137,48 @@ def test_the_order_of_replicas_says_nothing() -> None:
     row = {"name": "S", "exists": True, "code": 1, "leader": "h:0", "replicas": ["h:1", "h:2"]}
     assert _agree({"streams": [row]}, said)
     assert not _agree({"streams": [{**row, "replicas": ["h:1", "h:1"]}]}, said)
+
+
+def test_a_node_answers_what_comes_with_the_word_that_it_listens() -> None:
+    params = {
+        "sessions": 2, "targets": 1, "rate": 100.0, "size": 0, "requests": 1, "serves": False, "peers": 2,
+    }  # fmt: skip
+    slow = Step("slow-link", 0.0, 5.0, {"delay_s": 0.4, "jitter_s": 0.2, "bytes_per_s": 20_000}, "step5")
+    cut = Step("cut", 1.43, 0.01, {"how": "rst", "times": 4}, "step4")
+    schedule = Schedule(
+        "moleculer", "request", params, (slow, cut), seconds=5.0, seed="2202", realism="illegal"
+    )
+    case = runner("moleculer")(schedule)
+    assert verdict_on(case).word is Word.PASS, verdict_on(case)
+
+
+def test_who_has_not_heard_that_a_node_left_may_wait_for_it() -> None:
+    params = {
+        "sessions": 2, "targets": 1, "rate": 100.0, "size": 0, "requests": 1, "serves": True, "peers": 1,
+    }  # fmt: skip
+    deaf = Step("bus-partition", 0.0, 0.01, {"deaf": "client"}, "step1")
+    flap = Step("node-flap", 0.01, 0.01, {"times": 1, "politely": True}, "step2")
+    case = runner("moleculer")(
+        Schedule("moleculer", "request", params, (deaf, flap), seconds=1.0, seed="3255")
+    )
+    [call] = [done for done in case.done("mol.call") if done.result is not None and not done.result.ok]
+    assert {one.conn.name for one in case.facts.dropped if one.at < call.ended} == {"c2"}  # not the caller
+    assert verdict_on(case).word is Word.PASS, verdict_on(case)
+
+
+def test_who_listens_and_was_not_heard_cannot_know() -> None:
+    """NATS answers no SUB: the INFO that a node asks for never comes."""
+    lost = {"match": {"direction": "in", "role": "open", "nth": 5}, "effect": {"type": "drop"}}
+    step = Step("fault", 0.0, 0.01, lost, "step1")
+    case = runner("moleculer")(Schedule("moleculer", "script", {"script": "call", "nodes": 1}, (step,)))
+    assert case.hits
+    assert verdict_on(case).word is Word.PASS, verdict_on(case)
+
+
+def test_a_connect_may_run_out_of_time_while_it_hears_from_others() -> None:
+    steps = Step("crash", 0.0, 2.0, {"how": "rst"}, "step1"), Step("partition", 1.74, 4.0, {}, "step2")
+    params = {"script": "peers", "nodes": 1}
+    case = runner("moleculer")(Schedule("moleculer", "script", params, steps, seed="1318"))
+    first = next(iter(case.done("connect")))
+    assert first.result is not None and first.result.word == "timeout"
+    assert verdict_on(case).word is Word.PASS, verdict_on(case)

@@ -74,6 +74,23 @@ def test_the_document_says_that_it_was_a_proxy(tmp_path: Path) -> None:
 
 
 @pytest.mark.waits
+@pytest.mark.parametrize("name", ["rolling-restart", "crash", "partition"])
+def test_what_fakes_do_to_their_nodes_a_proxy_does_to_itself(name: str, tmp_path: Path) -> None:
+    params = {**PARAMS, "nodes": 3, "messages": 3}
+    nemesis = room_of("rabbitmq-stream").nemeses[name]
+    args = nemesis.draw(Random(1), params, find_protocol("rabbitmq-stream").wires[0])
+    assert args is not None
+    schedule = Schedule(
+        "rabbitmq-stream", "publish", params, (Step(name, 0.1, 0.3, args, "step1"),), seconds=0.5
+    )
+    with find_protocol("rabbitmq-stream").load()() as server:
+        subject = Subject("rabbitmq-stream", "reference", target=f"127.0.0.1:{server.port}")
+        case = subject.run(schedule, "", tmp_path)
+    assert [band["kind"] for band in case.bands] == [name]
+    assert verdict_on(case).word is Word.PASS, verdict_on(case)
+
+
+@pytest.mark.waits
 @pytest.mark.parametrize("toxiproxy", TOXIPROXIES)
 @pytest.mark.parametrize("name", list(TOXIC))
 def test_a_toxic_takes_place_and_is_taken_out(name: str, toxiproxy: str, tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from conformance.chaos.draw import Setting, available, draw
 from conformance.chaos.nemesis import Nemesis
 from conformance.chaos.room import room_of
 from conformance.chaos.run import runner
+from conformance.chaos.scene import Scene
 from conformance.chaos.schedule import Schedule, Step
 from conformance.chaos.verdict import Word, verdict_on
 from conformance.chaos.workload import SCRIPT
@@ -163,3 +164,34 @@ def test_the_names_of_effects_are_told_apart_from_nemeses() -> None:
     for protocol in PROTOCOLS:
         names = available(Setting(protocol, Realism.ILLEGAL), room_of(protocol))
         assert len(names) == len(set(names))
+
+
+class Fails(Nemesis):
+    """Cannot do what it is for."""
+
+    name = "fails"
+    about = "Nothing."
+
+    def __init__(self, how: str) -> None:
+        self.how = how
+
+    async def act(self, scene: Scene, step: Step) -> None:
+        if self.how == "act":
+            raise LookupError("no such node")
+
+    def heal(self, scene: Scene, step: Step) -> None:
+        if self.how == "heal":
+            raise LookupError("no such node")
+
+
+@pytest.mark.parametrize("how", ["act", "heal"])
+@pytest.mark.parametrize("for_s", [0.1, 90.0])
+def test_a_nemesis_that_fails_is_no_defect_of_the_client(
+    how: str, for_s: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    room = room_of("pzq")
+    monkeypatch.setitem(room.nemeses, "fails", Fails(how))
+    step = Step("fails", 0.1, for_s, {}, "step1")
+    verdict = verdict_on(runner("pzq")(Schedule("pzq", "publish", SMALL, (step,), seconds=1.0)))
+    assert verdict.word is Word.HARNESS_ERROR
+    assert "no such node" in verdict.reason

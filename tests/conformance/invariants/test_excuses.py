@@ -2,25 +2,67 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 from typing import Any
 
+import msgspec
 import pytest
 
-from conformance.invariants.connections import silent_behind_goodbye
-from conformance.invariants.requests import _agree, _has_lost, _is_unread, _stood, _turned_away
+from conformance.adapter.messages import Error
+from conformance.adapter.result import Result
+from conformance.invariants.connections import (
+    handshake_first,
+    one_loss_event,
+    silent_behind_goodbye,
+    state_agrees,
+)
+from conformance.invariants.outcomes import ack_needs_confirm
+from conformance.invariants.recovery import one_subscription_each, subscriptions
+from conformance.invariants.registry import May
+from conformance.invariants.requests import (
+    _agree,
+    _has_lost,
+    _is_unread,
+    _stood,
+    _turned_away,
+    gives_up_for_a_reason,
+    ok_needs_answer,
+)
+from conformance.sweep.bases import Done
 from conformance.sweep.case import Case
-from conformance.sweep.facts import Facts, Question
+from conformance.sweep.facts import Facts, Question, Window, Written
 from conformance.sweep.room import room_of
 from conformance.sweep.run import last_words
 from conformance.sweep.specs import Spec
 from conformance.sweep.tape import Moment, Row
+from conformance.sweep.told import Heard, Told
 from conformance.sweep.view import Conn, Seen, read_tape
-from fakebrokers.core.frames import Frame
+from fakebrokers.core.frames import Frame, Malformed
 from fakebrokers.moleculer.nats.frames import Sub, Unsub
+from fakebrokers.rabbitmq_stream.frames import QueryPublisherSequence
 from fakebrokers.rabbitmq_stream.frames_messages import Unsubscribe
 
 PROTOCOL = "rabbitmq-stream"
+
+
+def at(row: int) -> Moment:
+    return Moment(row, 0, float(row))
+
+
+def op(name: str, begun: int, ended: int, result: Result, /, **args: Any) -> Done:
+    call: Any = SimpleNamespace(op=name, id=begun)
+    done = Done(call, {"session": "s1", **args}, 9.0, at(begun), "")
+    done.ended, done.result = at(ended), result
+    return done
+
+
+def ended(name: str, **how: Any) -> Result:
+    return Result(1, name, not how.keys() & {"error", "hang"}, 0, 0, **how)
+
+
+def failed(name: str, kind: str) -> Result:
+    return ended(name, error=msgspec.convert({"kind": kind, "text": "", "definite": False}, Error))
 
 
 def case_of(*conns: Conn, slack_s: float = 0.0, protocol: str = PROTOCOL) -> Case:
@@ -52,6 +94,92 @@ def test_what_a_reset_may_have_cost(how: str, at_s: float, slack_s: float, unrea
     assert case.may_be_unread(conn, Moment(1, 0, at_s)) is unread
     question = Question(conn, Unsub("1"), 1, Moment(0, 0, 0.0), Unsub("1"), Moment(1, 0, at_s))
     assert _is_unread(case, question) is unread
+
+
+@pytest.mark.parametrize(
+    ("accepted", "lost", "blamed"), [(3, 4, False), (1, 4, True), (3, 7, True), (3, None, True)]
+)
+def test_an_op_may_need_a_connection_besides_the_one_on_which_it_has_asked(
+    accepted: int, lost: int | None, blamed: bool
+) -> None:
+    asked_on, besides = Conn("c1", at(0)), Conn("c2", at(accepted))
+    besides.ended, besides.ended_by = None if lost is None else at(lost), "broker"
+    case = case_of(asked_on, besides)
+    args = {"target": "S", "name": "q"}
+    frame = QueryPublisherSequence(correlation_id=1, reference="q", stream="S")
+    case.ops = [op("rmqs.query_sequence", 2, 6, failed("rmqs.query_sequence", "connection"), **args)]
+    case.facts.questions = [Question(asked_on, frame, None, at(5))]
+    assert bool(list(gives_up_for_a_reason(case))) is blamed
+
+
+@pytest.mark.parametrize(("how", "blamed"), [("hang", False), ("timeout", True)])
+def test_a_subscription_whose_op_is_still_open_may_be_there(how: str, blamed: bool) -> None:
+    """What was told to have failed may not."""
+    conn = Conn("c1", at(0))
+    case = case_of(conn)
+    result = ended("subscribe", hang=True) if how == "hang" else failed("subscribe", how)
+    case.ops = [op("subscribe", 1, 3, result, sub="a", target="S")]
+    case.marks["subscribed"] = at(9)
+    case.facts.windows = [Window(conn, "S", 0, {}, at(4), opened=at(5))]
+    assert bool(list(one_subscription_each(case))) is blamed
+
+
+@pytest.mark.parametrize(("hangs", "told"), [(True, []), (False, ["b"])])
+def test_a_subscription_that_may_come_yet_is_not_over(hangs: bool, told: list[str]) -> None:
+    """Whose a window of the same target is, nobody can tell then."""
+    conn = Conn("c1", at(0))
+    case = case_of(conn)
+    case.ops = [
+        op("subscribe", 1, 9, ended("subscribe", hang=True), sub="a", target="S")
+        if hangs
+        else op("subscribe", 1, 2, ended("subscribe"), sub="a", target="S"),
+        op("unsubscribe", 3, 4, failed("unsubscribe", "closed"), sub="a"),
+        op("subscribe", 5, 6, ended("subscribe"), sub="b", target="S"),
+    ]
+    assert [done.args["sub"] for done, _ in subscriptions(case) if done.args["sub"] == "b"] == told
+
+
+@pytest.mark.parametrize(("garbage", "blamed"), [(2, False), (4, True), (None, True)])
+def test_nobody_can_say_what_is_answered_behind_what_cannot_be_read(
+    garbage: int | None, blamed: bool
+) -> None:
+    conn = Conn("c1", at(0))
+    conn.garbage = None if garbage is None else at(garbage)
+    case = case_of(conn)
+    done = op("publish", 1, 6, ended("publish"), target="S")
+    case.facts.written = [Written(conn, at(3), ("S", "", 1), b"a")]
+    case.__dict__["told"] = [Told(done, "acked", None, ("S", "", 1), at(6), b"a")]
+    assert bool(list(ack_needs_confirm(case))) is blamed
+
+
+@pytest.mark.parametrize("rule", [handshake_first, ok_needs_answer, one_loss_event, state_agrees])
+@pytest.mark.parametrize("odd", [True, False])
+def test_a_handshake_of_which_something_cannot_be_read_may_be_done(
+    rule: Callable[[Case], Iterator[Any]], odd: bool
+) -> None:
+    """For a client that reads odd frames; elsewhere it is blamed."""
+    conn = Conn("c1", at(0))
+    asked = QueryPublisherSequence(correlation_id=1, reference="q", stream="S")
+    conn.frames = [Seen(at(2), "out", Malformed(data=b"", problem=""), 0)] if odd else []
+    conn.frames.append(Seen(at(4), "in", asked, 0))
+    case = case_of(conn)
+    case.ops = [
+        op("connect", 1, 3, ended("connect")),
+        op("state", 5, 6, ended("state", value={"open": True})),
+    ]
+    case.events = [Heard(SimpleNamespace(event="session", n=1, fields={"what": "connection_lost"}))]  # type: ignore[arg-type]
+    case.events[0].at = at(7)
+    [(found, *_)] = list(rule(case))
+    assert (isinstance(found, May) and found.word == "reads_odd") is odd
+
+
+@pytest.mark.parametrize(("stderr", "words"), [
+    ("thread 'w' (8) panicked at a.rs:2:5:\ncapacity overflow\nstack backtrace:\n", "capacity overflow"),
+    ("memory allocation of 12884901888 bytes failed\n", "memory allocation of 12884901888 bytes failed"),
+    ("a warning\n", ""),
+])  # fmt: skip
+def test_what_a_client_says_last(stderr: str, words: str) -> None:
+    assert last_words(stderr).endswith(words) and bool(words) is bool(last_words(stderr))
 
 
 @pytest.mark.parametrize(

@@ -68,7 +68,13 @@ FRAMES: FrameTable = {
 }
 
 
-def of(*entries: tuple[Any, ...], resumed: bool = False, limit: int = 100, **more: Any) -> str:
+def of(
+    *entries: tuple[Any, ...],
+    resumed: bool = False,
+    limit: int = 100,
+    protocol: str = "rabbitmq-stream",
+    **more: Any,
+) -> str:
     """The contract of a run with these records: (tap, frame, fault) or (state, note, fault)."""
     journal = Journal(FRAMES, limit=limit)
     for number, (what, frame, *fault) in enumerate(entries):
@@ -76,7 +82,7 @@ def of(*entries: tuple[Any, ...], resumed: bool = False, limit: int = 100, **mor
             journal.state(float(number), "c1", what, frame, *fault)
         else:
             journal.add(float(number), "c1", what, frame, 10, *fault)
-    item = Scenario(requirement=requirement("RMQS-3.06"), protocol="rabbitmq-stream", script=nothing, **more)
+    item = Scenario(requirement=requirement("RMQS-3.06"), protocol=protocol, script=nothing, **more)
     return contract(item, journal, resumed=resumed)
 
 
@@ -155,7 +161,25 @@ def test_what_is_sent_by_hand_may_be_a_confirm() -> None:
 def test_an_answer_with_other_bytes_may_be_any_confirm() -> None:
     changed = of((Tap.SAID, Confirm(1), "f"), ("bytes", "9 B in place of Confirm", "f"))
     assert "phantom-confirm" in allowed_names(changed)
+    assert {"G1a", "lost-write"} <= allowed_names(changed)
     assert "phantom-confirm" not in allowed_names(of((Tap.SAID, Confirm(1), "f")))
+
+
+@pytest.mark.parametrize(
+    ("behind", "lies"),
+    [
+        pytest.param([(Tap.OUT, Piece())], True, id="an error"),
+        pytest.param([(Tap.OUT, Confirm(2)), (Tap.SENT, Confirm(1), "f")], True, id="overtaken"),
+        pytest.param([(Tap.SENT, Confirm(1), "f"), (Tap.OUT, Piece())], False, id="late"),
+        pytest.param([(Tap.OUT, Beat()), ("fin", "")], False, id="nothing"),
+    ],
+)
+def test_answers_told_apart_by_order_move_up_behind_a_lost_one(
+    behind: list[tuple[Any, ...]], lies: bool
+) -> None:
+    lost = (Tap.SAID, Confirm(1), "f")
+    assert ("false-answers" in of(lost, *behind, protocol="narconi")) == lies
+    assert "false-answers" not in of(lost, *behind)
 
 
 def test_what_nobody_saw_excuses() -> None:

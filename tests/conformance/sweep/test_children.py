@@ -53,6 +53,17 @@ def test_the_tape_has_what_went_over_the_sockets(child: Child) -> None:
     assert {told.word for told in case.told} >= {"acked", "unknown"}
 
 
+def test_a_base_that_takes_too_long_is_brought_to_its_end_and_judged(
+    child: Child, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A client that answers nothing is no reason for a run without a verdict."""
+    monkeypatch.setattr("conformance.sweep.run.ENOUGH_S", 0.0)
+    case = asyncio.run(child.run(Spec(PROTOCOL, "publish")))
+    assert [done.op for done in case.ops if not done.phase] == ["connect"]
+    assert [done.op for done in case.ops][-3:] == ["close", "state", "stats"]
+    assert not case.harness
+
+
 def test_an_adapter_that_does_not_start_is_no_finding_about_the_client() -> None:
     case = asyncio.run(
         Child.of(PROTOCOL, [sys.executable, "-c", "raise SystemExit(1)"]).run(Spec(PROTOCOL, "ask"))

@@ -129,8 +129,8 @@ def test_a_list_that_cannot_be_run_is_refused(tmp_path: Path, text: str, problem
         load_specs(path, PROTOCOL)
 
 
-#: No list of these has been put together: those for Narconi speak HTTP alone, and the base scripts do not.
-UNLISTED = {"narconi-go", "narconi-java", "rabbitmq-stream-rust"}
+#: No list of these has been put together.
+UNLISTED = {"rabbitmq-stream-rust"}
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 from conformance.invariants import judge
 from conformance.reference.kit import ClientError, adapter_of
 from conformance.reference.narconi.connection import HttpConnection
-from conformance.reference.narconi.http import Response
+from conformance.reference.narconi.http import Response, ResponseReader
 from conformance.reference.narconi.ops import REFERENCE
 from conformance.reference.narconi.websockets import WebSockets
 from conformance.reference.registry import without_sockets
@@ -17,9 +17,10 @@ from conformance.sweep.run import run, runner
 from conformance.sweep.specs import EVERY, Aside, Bend, Change, Spec
 from fakebrokers.core.frames import Malformed
 from fakebrokers.narconi import frames as f
-from fakebrokers.narconi.websocket import BINARY, CLOSE, TEXT, accept_key, encode_frame
+from fakebrokers.narconi.codec import NarconiCodec
+from fakebrokers.narconi.websocket import BINARY, CLOSE, PING, TEXT, accept_key, encode_frame
 from scenarios.narconi.sweep import legal
-from scenarios.narconi.sweep.model import carries, taken
+from scenarios.narconi.sweep.model import EMPTY, MODEL, carries, taken
 from scenarios.narconi.sweep.reading import Answers, Requests
 
 PROTOCOL = "narconi"
@@ -324,3 +325,83 @@ def test_a_header_beyond_ascii_has_two_readings() -> None:
         "x-msg-x-a": ("\u00c3\u00a4", "\u00e4"),
         "x-msg-x-b": ("b", "b"),
     }
+
+
+@pytest.mark.parametrize(
+    ("status", "headers", "reason", "is_plain"),
+    [
+        (200, (("Content-Length", "2"),), "OK", True),
+        (200, (("content-length", "2"), ("Content-Length", "2")), "OK", True),
+        (299, (("x-msg-x-a", "\u00e4\tb"),), "", True),
+        (77, (), "OK", False),
+        (2147483648, (), "OK", False),
+        (200, (("", "1"),), "OK", False),
+        (200, (("\u00ff", "1"),), "OK", False),
+        (200, (("x-a", "\x00"),), "OK", False),
+        (200, (), "O\x01K", False),
+        (200, (("Content-Length", "2"), ("content-length", "3")), "OK", False),
+        (200, (("Content-Length", "2"), ("Transfer-Encoding", "chunked")), "OK", False),
+        (200, (("Transfer-Encoding", "gzip"),), "OK", False),
+    ],
+)
+def test_which_answers_every_client_has_to_read_alike(
+    status: int, headers: f.Headers, reason: str, is_plain: bool
+) -> None:
+    answer = f.HttpDeliver(status=status, headers=headers, body=b"ab", reason=reason)
+    assert legal.is_by_the_letter(answer) is is_plain
+    apt = MODEL.ops["narc.take"].apt
+    assert apt is not None and apt({}, answer) is is_plain
+    assert not apt({}, f.HttpDeliver(status=101, headers=headers, body=b"", reason=reason))
+
+
+@pytest.mark.parametrize("length", [b"-1", b"+1", b" 1", b"1_0", b"", b"g"])
+def test_a_length_has_digits_alone(length: bytes) -> None:
+    post = b"POST /v2/test/queues/q/messages HTTP/1.1\r\nHost: h\r\nContent-Length: 0\r\n\r\n"
+    said = b"HTTP/1.1 201 Created\r\nTransfer-Encoding: chunked\r\n\r\n" + length + b"\r\na\r\n0\r\n\r\n"
+    assert [type(frame) for frame in read(post, said)] == [Malformed]
+    with pytest.raises(ClientError, match="no length"):
+        ResponseReader("POST").feed(said)
+
+
+@pytest.mark.parametrize("headers", [EMPTY, (("Transfer-Encoding", "chunked"),)])
+def test_the_body_of_an_answer_is_where_it_is_said_to_be(headers: f.Headers) -> None:
+    answer = f.HttpDeliver(status=200, headers=headers, body=b"0\r\n")
+    start = MODEL.payload_at(answer)
+    assert start is not None
+    assert NarconiCodec().encode(answer)[start : start + 3] == b"0\r\n"
+
+
+def test_a_head_against_the_letter_is_told_before_its_body() -> None:
+    post = b"POST /v2/test/queues/q/messages HTTP/1.1\r\nHost: h\r\nContent-Length: 0\r\n\r\n"
+    head = b"HTTP/1.1 201 Created\r\n\xff: 1\r\nContent-Length: 2\r\n\r\n"
+    odd, answer = read(post, head, b"a", b"b")
+    assert (type(odd), type(answer)) == (Malformed, f.HttpConfirm)
+    assert not MODEL.is_garbage(odd)
+    assert MODEL.is_garbage(Malformed(b"", "", "http"))
+    assert read(post, b"HTTP/1.1 201 Created\r\nContent-Length: 2\r\n\r\n") == []
+
+
+@pytest.mark.parametrize("end", [b"\r\x0b", b"ab"])
+@pytest.mark.parametrize("chunks", [b"1\r\na%s0\r\n\r\n", b"1\r\na\r\n0\r\n%s"])
+def test_a_chunk_ends_where_it_is_said_to_end(chunks: bytes, end: bytes) -> None:
+    post = b"POST /v2/test/queues/q/messages HTTP/1.1\r\nHost: h\r\nContent-Length: 0\r\n\r\n"
+    said = b"HTTP/1.1 201 Created\r\nTransfer-Encoding: chunked\r\n\r\n" + chunks % end
+    assert [type(frame) for frame in read(post, said)] == [Malformed]
+    with pytest.raises(ClientError, match="a chunk"):
+        ResponseReader("POST").feed(said)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "is_accepted"),
+    [
+        (b"Connection: Upgrade", b"Connection: keep-alive, upgrade", True),
+        (b"Connection: Upgrade", b"Connection: keep-alive", False),
+        (b"Upgrade: websocket", b"Upgrade: WebSocket", True),
+        (b"Upgrade: websocket", b"Upgrade: h2c", False),
+        (b"Upgrade: websocket\r\n", b"", False),
+    ],
+)
+def test_an_upgrade_is_one_to_a_websocket(before: bytes, after: bytes, is_accepted: bool) -> None:
+    asked, accepted = upgrade("publish")
+    found = read(asked, accepted.replace(before, after) + encode_frame(PING, b"a"))
+    assert [type(frame) for frame in found] == [f.WsAccept, f.WsPing][: 1 + is_accepted]

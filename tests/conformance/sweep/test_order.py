@@ -58,7 +58,11 @@ def test_what_comes_behind_a_loss_is_drawn_more_often() -> None:
 def test_a_sweep_goes_on_where_the_last_one_has_stopped(tmp_path: Path) -> None:
     universe = items()
     ledger = Ledger({}, len(universe))
-    first = list(itertools.islice(Order(universe, 1, ledger), 30))
+    order = Order(universe, 1, ledger)
+    first = list(itertools.islice(order, 40))[:30]
+    for _ in first:
+        order.ran()
+    assert order.left == len(universe) - 30  # ten were drawn, and never run
     ledger.save(tmp_path / "ledger.json")
     rest = list(Order(universe, 1, Ledger.load(tmp_path / "ledger.json", len(universe))))
     assert len(first) + len(rest) == len(universe)

@@ -6,8 +6,10 @@ import itertools
 
 import pytest
 
+from conformance.invariants import judge
 from conformance.sweep.order import Order
 from conformance.sweep.run import runner
+from conformance.sweep.specs import Aside, Bend, Spec
 from conformance.sweep.sweep import Sweep
 from conformance.sweep.universe import universe
 
@@ -36,3 +38,20 @@ def test_a_defect_is_found_by_the_rule_that_it_breaks(mutant: str, invariant: st
         Order(universe(protocol)), 30.0, until=lambda findings: invariant in [one.name for one in findings]
     )
     assert invariant in {name for name, _ in sweep.failures}
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        Spec("rabbitmq-stream", "closing", (Bend("c1", "out", 12, "unasked", ["ConsumerUpdate", None]),)),
+        Spec("rabbitmq-stream", "single-active", ops=2, asides=(Aside(2, "close", 2),)),
+        Spec("rabbitmq-stream", "closing", ops=6, asides=(Aside(6, "twice", 2),)),
+        Spec(
+            "rabbitmq-stream", "two-sessions",
+            (Bend("c2", "out", 7, "field", [["streams", 0, 1], {"add": 5}]),),
+        ),
+    ],
+    ids=["asked behind its goodbye", "made active", "an op amid the close", "told another"],
+)  # fmt: skip
+def test_what_the_whole_sweep_has_shown(spec: Spec) -> None:
+    assert judge(runner(spec.protocol)(spec)) == []

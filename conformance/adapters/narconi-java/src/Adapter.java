@@ -7,6 +7,7 @@ import fakebrokers.kit.Failure;
 import fakebrokers.kit.Kit;
 import java.io.IOException;
 import java.io.InputStream;
+import java.net.ProtocolException;
 import java.net.http.HttpClient;
 import java.net.http.HttpResponse;
 import java.net.http.HttpTimeoutException;
@@ -20,6 +21,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.Predicate;
 import java.util.regex.Pattern;
 import javax.net.ssl.SSLContext;
 import javax.net.ssl.TrustManagerFactory;
@@ -31,6 +33,7 @@ import javax.net.ssl.TrustManagerFactory;
 public final class Adapter {
   private static final Map<String, Narconi> sessions = new ConcurrentHashMap<>();
   private static final Pattern READING = Pattern.compile("^parsing |[Ii]nvalid|unexpected|exceeded");
+  private static final Predicate<String> NUMBER = Pattern.compile("\\d{1,18}").asMatchPredicate();
   private static final AtomicLong taken = new AtomicLong();
   private static final Kit kit = new Kit(facts());
 
@@ -144,7 +147,7 @@ public final class Adapter {
     message.put("body", Body.report(response.body()));
     message.put("headers", headers);
     message.put("redelivered", response.headers().firstValue("x-msg-redelivered").map("true"::equals).orElse(null));
-    message.put("ts", response.headers().firstValue("x-msg-timestamp").map(Long::valueOf).orElse(null));
+    message.put("ts", response.headers().firstValue("x-msg-timestamp").filter(NUMBER).map(Long::valueOf).orElse(null));
     message.put("position", null);
     message.put("meta", Map.of());
     return message;
@@ -164,7 +167,10 @@ public final class Adapter {
     if (error instanceof IllegalArgumentException) {
       return new Failure("invalid", error.toString());
     }
-    // what it could not read has no type of its own, and neither has a connection that ended before the answer
+    if (error instanceof ProtocolException) {
+      return new Failure("protocol", error.toString());
+    }
+    // most of what it could not read has no type of its own, and neither has a connection that ended before the answer
     if (error.getClass() == IOException.class) {
       boolean isUnread = READING.matcher(String.valueOf(error.getMessage())).find();
       return new Failure(isUnread ? "protocol" : "connection", error.toString());

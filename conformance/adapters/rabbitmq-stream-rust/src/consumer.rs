@@ -1,5 +1,6 @@
 //! Consumers, each read by a task of its own, as the library's examples do it.
 
+use std::collections::HashMap;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -40,7 +41,17 @@ pub async fn subscribe(call: Call) -> Answer {
     let start = offset(call.option("offset"));
     let properties = call.option("properties");
     let name = call.option("name").as_str().or_else(|| properties["name"].as_str()).map(str::to_owned);
-    let mut builder = session.environment.consumer().offset(start.clone()).name_optional(name);
+    let mut ordered: HashMap<String, String> = properties
+        .as_object()
+        .into_iter()
+        .flatten()
+        .map(|(key, value)| (key.clone(), value.as_str().map_or_else(|| value.to_string(), str::to_owned)))
+        .collect();
+    if let Some(name) = &name {
+        ordered.entry("name".to_owned()).or_insert_with(|| name.clone());
+    }
+    let mut builder =
+        session.environment.consumer().offset(start.clone()).name_optional(name).properties(ordered);
     if properties["single-active-consumer"] == "true" {
         builder = builder.enable_single_active_consumer(true).consumer_update(move |_, _| {
             let start = start.clone();

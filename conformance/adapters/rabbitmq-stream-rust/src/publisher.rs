@@ -22,9 +22,11 @@ enum Line {
 }
 
 /// A Producer that is declared by whoever needs it first; the mutex lets the ops in by their order.
+#[derive(Default)]
 pub struct Publisher {
     line: Mutex<Option<Line>>,
     over: watch::Sender<bool>, // nothing will be told any more of what is open
+    closing: watch::Sender<bool>, // nobody waits any more until it is declared
 }
 
 struct Closed {
@@ -53,7 +55,7 @@ impl Session {
         let mut publishers = self.publishers.lock().unwrap();
         publishers
             .entry((call.text("target").to_owned(), call.text("name").to_owned()))
-            .or_insert_with(|| Arc::new(Publisher { line: Mutex::new(None), over: watch::Sender::new(false) }))
+            .or_insert_with(Arc::<Publisher>::default)
             .clone()
     }
 
@@ -65,8 +67,22 @@ impl Session {
 }
 
 impl Publisher {
-    /// The Producer, in turn.
+    /// The Producer, in turn; until it is declared, unless it is closed meanwhile: the declaring has no time-out, so
+    /// whoever closes drops it.
     async fn line(
+        &self,
+        session: &Arc<Session>,
+        call: &Call,
+    ) -> Result<tokio::sync::MutexGuard<'_, Option<Line>>, Failure> {
+        let mut closing = self.closing.subscribe();
+        tokio::select! {
+            biased;
+            _ = closing.wait_for(|closing| *closing) => Err(Failure::new("closed", "the publisher was closed").surely()),
+            line = self.declared(session, call) => line,
+        }
+    }
+
+    async fn declared(
         &self,
         session: &Arc<Session>,
         call: &Call,
@@ -96,6 +112,7 @@ impl Publisher {
     }
 
     pub async fn close(&self) -> Result<(), Failure> {
+        self.closing.send_replace(true);
         let line = self.line.lock().await.take();
         self.over.send_replace(true);
         match line {

@@ -1,0 +1,64 @@
+"""Runs in this process that do not end: a client in an endless loop, or one that ends its process, ours."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Coroutine, Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any, NoReturn
+
+from fakebrokers.core import virtual
+
+PATIENCE = 5  #: times as long on the clock as on the processor, which may have others to serve
+
+
+class Stuck(KeyboardInterrupt):
+    """A run took too much time, or its client is gone. A KeyboardInterrupt, because asyncio keeps all others
+    to itself."""
+
+
+@contextmanager
+def alarm_after(seconds: float) -> Iterator[list[str]]:
+    """Raises `Stuck` in what takes more of the processor, or `PATIENCE` times as long, or ends the process.
+
+    Again and again, as there are clients that catch everything. Yields what it has said. Main thread only.
+    """
+    said: list[str] = []
+
+    def ring(number: int, _: FrameType | None) -> None:
+        of_what = f"{seconds:g} s of processor time"
+        give_up(f"not done after {of_what if number == signal.SIGPROF else f'{PATIENCE * seconds:g} s'}")
+
+    def leave(status: int) -> NoReturn:
+        give_up(f"the client has ended its process with status {status}")
+
+    def give_up(why: str) -> NoReturn:
+        said.append(why)
+        raise Stuck(why)
+
+    former = {number: signal.signal(number, ring) for number in (signal.SIGPROF, signal.SIGALRM)}
+    leaves, os._exit = os._exit, leave
+    signal.setitimer(signal.ITIMER_PROF, seconds, seconds)
+    signal.setitimer(signal.ITIMER_REAL, PATIENCE * seconds, PATIENCE * seconds)
+    try:
+        yield said
+    finally:
+        os._exit = leaves
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        for number, handler in former.items():
+            signal.signal(number, handler)
+
+
+def run_or_stuck(work: Coroutine[Any, Any, None], seconds: float) -> None:
+    """Run work on virtual time. Raises `Stuck`; see `alarm_after`."""
+    with alarm_after(seconds) as said:
+        try:
+            virtual.run(work)
+        except BaseException:  # cut off amid a step, a loop may end with any error, or as if all were well
+            if not said:
+                raise
+    if said:
+        raise Stuck(said[0])
