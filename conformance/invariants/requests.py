@@ -58,6 +58,11 @@ def _come(case: Case, done: Done, questions: Sequence[Question]) -> list[Questio
     return [one for one in questions if one.answered and ended and case.may_precede(one.answered, ended)]
 
 
+def _is_unread(case: Case, question: Question) -> bool:
+    """Whether the client may have lost the answer with its connection."""
+    return question.answered is not None and case.may_be_unread(question.conn, question.answered)
+
+
 @invariant("ok-needs-answer")
 def ok_needs_answer(case: Case) -> Iterator[Violation]:
     """An op that asks the broker works out only behind an answer that says yes."""
@@ -125,6 +130,7 @@ def answer_value(case: Case) -> Iterator[Violation]:
         come = [one for one in _come(case, done, questions) if one.accepted]
         if asks.apt is not None and not all(asks.apt(done.args, one.answer) for one in come):
             continue
+        come = [one for one in come if not _is_unread(case, one)]
         more = asks.also or (lambda args, answer: {})
         wanted = [{**asks.value(one.answer), **more(done.args, one.answer)} for one in come]
         got = done.result.value
@@ -164,7 +170,7 @@ def request_answer_counts(case: Case) -> Iterator[Violation]:
         if len(questions) != 1 or done.ended is None or done.result.word in ("cancelled", "hang"):
             continue
         [one] = questions
-        if one.answered is None or not one.conn.serves(one.answered):
+        if one.answered is None or not one.conn.serves(one.answered) or _is_unread(case, one):
             continue
         if asks.apt is not None and not asks.apt(done.args, one.answer):
             continue

@@ -175,7 +175,7 @@ def surfaces_all_that_came(case: Case) -> Iterator[Violation]:
         before = settled.get(one.key)
         if (before is not None and before.t <= until_s) or _is_over(case, one.at, until_s):
             continue
-        if _may_be_unread(case, one):
+        if case.may_be_unread(one.conn, one.at):
             continue
         if sum(1 for at in got[one.key] if at.t <= until_s) < due[one.key]:
             yield f"{one.key!r} came to the client and was not surfaced", one.at
@@ -186,12 +186,6 @@ def _stays_fresh(case: Case, one: Handed, until_s: float) -> bool:
     if one.stale_from_s is None or case.slack_s or any(case.done("set_clock")):
         return False
     return one.stale_from_s > WALL_ON_VIRTUAL_TIME + until_s + EARLY_S
-
-
-def _may_be_unread(case: Case, one: Handed) -> bool:
-    """Whether the connection was reset so soon that the system may have thrown away what had come."""
-    ended = one.conn.ended
-    return ended is not None and one.conn.was_reset and ended.t - one.at.t < case.slack_s
 
 
 @invariant("surfaced-in-order")

@@ -77,6 +77,8 @@ def _is_told(got: Mapping[str, Any] | None, flow: Flow) -> bool:
 
 def _in_time(case: Case, done: Done, flow: Flow) -> bool:
     assert flow.whole is not None
+    if flow.question is not None and case.may_be_unread(flow.question.conn, flow.whole):
+        return False
     if any(done.begun < end.begun < flow.whole for end in case.done("close", "abort", "cancel")):
         return False
     return flow.whole.t < done.begun.t + done.timeout_s - SLACK_S - case.slack_s

@@ -77,6 +77,11 @@ class Case:
         """Whether the client has certainly seen the first when it did the second."""
         return first < second and (not self.slack_s or second.t - first.t > self.slack_s)
 
+    def may_be_unread(self, conn: Conn, at: Moment) -> bool:
+        """Whether a connection was reset so soon behind what had come that the system may have thrown that
+        away."""
+        return conn.ended is not None and conn.was_reset and conn.ended.t - at.t < self.slack_s
+
     @property
     def model(self) -> Model:
         """The protocol's part."""

@@ -161,6 +161,7 @@ class DealerListener(ZmqListener):
     def drop(self) -> None:
         super().drop()
         self._backlog.clear()
+        self._is_told = False
         connection, self._connection = self._connection, None
         if connection is not None:
             if self.driver.watcher is not None:
@@ -184,8 +185,11 @@ class DealerListener(ZmqListener):
         self._room = room and not self._backlog
 
     def _hand_over(self, unit: Parts) -> int:
-        """Send a message; 0, or why that cannot be. The watcher is told before, and of each once."""
+        """Send a message; 0, or why that cannot be. The watcher is told before, and of each once: where there
+        is room, as what waits for a peer may never leave."""
         if self.driver.watcher is not None and self._connection is not None and not self._is_told:
+            if not self._events() & POLLOUT:
+                return int(zmq.EAGAIN)
             self._is_told = True
             self.driver.watcher.handed_over(self._connection.name, unit)
         return self._send(*unit)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import time
+from types import SimpleNamespace
 from typing import Any
 
 import zmq
 
 from fakebrokers.core.watch import End
 from fakebrokers.pzq.server import PZQ
+from fakebrokers.pzq.sockets import POLLOUT, DealerListener
 
 
 class Onlooker:
@@ -60,3 +62,44 @@ def test_everything_that_passes_is_told_and_who_ends_it() -> None:
         ("receive", "broker"),
         ("send", "broker"),
     }
+
+
+class Peerless(DealerListener):
+    """A socket without sockets: it takes as many messages as it has room for."""
+
+    def __init__(self, onlooker: Onlooker, room: int) -> None:
+        engine = SimpleNamespace(lost=lambda *_: None)
+        driver: Any = SimpleNamespace(watcher=onlooker, engine=engine, loop=SimpleNamespace(time=lambda: 0.0))
+        wire: Any = None
+        make: Any = None
+        super().__init__(driver, wire, "tcp://127.0.0.1:1", 1, make)
+        self.left = room
+        self.replace()
+
+    def replace(self) -> None:
+        """The connection that comes next."""
+        connection: Any = SimpleNamespace(name="c1")
+        self._connection = connection
+
+    def _events(self) -> int:
+        return POLLOUT if self.left else 0
+
+    def _send(self, *parts: bytes) -> int:
+        self.left -= 1
+        return 0
+
+
+def test_what_waits_for_a_peer_is_not_told_as_handed_over() -> None:
+    onlooker = Onlooker()
+    onlooker.sockets["c1"] = "send"
+    listener = Peerless(onlooker, room=1)
+    listener.write([(b"first",), (b"waits",)])
+    assert onlooker.told == [("handed over", "send", (b"first",))]
+    listener.drop()
+    listener.replace()
+    listener.left = 2
+    listener.write([(b"next",)])
+    assert [row for row in onlooker.told if row[0] == "handed over"] == [
+        ("handed over", "send", (b"first",)),
+        ("handed over", "send", (b"next",)),
+    ]

@@ -103,7 +103,7 @@ func (l *line) send(parts [][]byte, done func(error)) {
 // library is making the next one by then.
 func (l *line) read(take func(parts [][]byte)) {
 	for l.life.Err() == nil {
-		if message, err := l.socket.Recv(); err == nil {
+		if message, err := l.socket.Recv(); err == nil && l.life.Err() == nil { // Recv has both to choose from
 			take(message.Frames)
 		}
 	}

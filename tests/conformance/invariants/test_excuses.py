@@ -23,16 +23,16 @@ from conformance.invariants.registry import May
 from conformance.invariants.requests import (
     _agree,
     _has_lost,
+    _is_unread,
     _stood,
     _turned_away,
     gives_up_for_a_reason,
     ok_needs_answer,
     sound,
 )
-from conformance.invariants.settling import _may_be_unread
 from conformance.sweep.bases import Done
 from conformance.sweep.case import Case
-from conformance.sweep.facts import Facts, Handed, Question, Window, Written
+from conformance.sweep.facts import Facts, Question, Window, Written
 from conformance.sweep.room import room_of
 from conformance.sweep.run import last_words
 from conformance.sweep.specs import Spec
@@ -91,8 +91,10 @@ def test_a_refused_handshake_counts_for_the_op_that_was_open(
 def test_what_a_reset_may_have_cost(how: str, at_s: float, slack_s: float, unread: bool) -> None:
     rows = [Row(0.0, "accept", "c1", ""), Row(2.0, "end", "c1", ("broker", how))]
     conn = read_tape(rows, room_of(PROTOCOL).model)["c1"]
-    handed = Handed(conn, Moment(1, 0, at_s), b"k")
-    assert _may_be_unread(case_of(conn, slack_s=slack_s), handed) is unread
+    case = case_of(conn, slack_s=slack_s)
+    assert case.may_be_unread(conn, Moment(1, 0, at_s)) is unread
+    question = Question(conn, Unsub("1"), 1, Moment(0, 0, 0.0), Unsub("1"), Moment(1, 0, at_s))
+    assert _is_unread(case, question) is unread
 
 
 @pytest.mark.parametrize(

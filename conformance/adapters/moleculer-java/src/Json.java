@@ -58,9 +58,10 @@ final class Json {
     return tree == null ? JsonNull.INSTANCE : GSON.toJsonTree(tree.asObject());
   }
 
+  /** Nothing where what came as meta is no map. */
   static JsonElement meta(Tree tree) {
     Tree found = tree == null ? null : tree.getMeta(false);
-    return found == null ? new JsonObject() : shown(found);
+    return found != null && found.isMap() ? shown(found) : new JsonObject();
   }
 
   static byte[] bytes(Tree tree) {
