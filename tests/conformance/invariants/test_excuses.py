@@ -15,6 +15,7 @@ from conformance.invariants.requests import (
     _turned_away,
     gives_up_for_a_reason,
     protocol_errors_for_a_reason,
+    request_answer_counts,
 )
 from conformance.invariants.settling import _may_be_unread
 from conformance.sweep.case import Case
@@ -178,3 +179,18 @@ def test_what_a_message_meets_on_its_way_may_look_like_its_confirm(
     done: Any = SimpleNamespace(result=None, op="publish", args={"target": "q"}, begun=Moment(1, 0, 1.0))
     case.__dict__["told"] = [Told(done, "acked", None, ("q", "", 1), Moment(8, 0, 6.1), b"a")]
     assert len(list(ack_needs_confirm(case))) == found
+
+
+@pytest.mark.parametrize(
+    ("ended_s", "slack_s", "found"), [(3.4, 0.0, 1), (3.2, 0.0, 0), (4.4, 0.25, 0), (4.6, 0.25, 1)]
+)
+def test_how_long_an_op_may_go_on_behind_its_answer(ended_s: float, slack_s: float, found: int) -> None:
+    conn = Conn("c1", Moment(0, 0, 0.0))
+    conn.ready = Moment(1, 0, 1.0)
+    question = Question(conn, Frame(), None, Moment(2, 0, 2.0))
+    question.answer, question.answered, question.accepted = Frame(), Moment(3, 0, 3.0), True
+    done: Any = SimpleNamespace(op="ask", args={}, begun=Moment(1, 0, 1.5), ended=Moment(4, 0, ended_s))
+    done.timeout_s, done.result = 9.0, SimpleNamespace(ok=True, word="ok")
+    case = case_of(conn, slack_s=slack_s)
+    case.shared["asked"] = [(done, Asks(Frame, lambda args, frame: True), [question])]
+    assert len(list(request_answer_counts(case))) == found
