@@ -88,11 +88,16 @@ def test_a_goodbye_to_what_cannot_be_read_is_a_loss(garbage: int | None, told: i
 
 
 @pytest.mark.parametrize(
-    ("late_s", "protocol", "found"), [(0.0, "narconi", 0), (0.5, "narconi", 1), (0.0, PROTOCOL, 1)]
+    ("late_s", "answered", "protocol", "found"),
+    [(0.0, 5, "narconi", 0), (0.5, 5, "narconi", 1), (0.0, 3, "narconi", 1), (0.0, 5, PROTOCOL, 1)],
+    ids=["overdue", "for nothing", "an answer to the server's goodbye", "answers have keys"],
 )
-def test_a_goodbye_for_want_of_an_answer_is_a_loss(late_s: float, protocol: str, found: int) -> None:
+def test_a_goodbye_for_want_of_an_answer_is_a_loss(
+    late_s: float, answered: int, protocol: str, found: int
+) -> None:
     conn = Conn("c1", Moment(0, 0, 0.0))
     conn.ready, conn.parting, conn.ended = Moment(1, 0, 1.0), Moment(4, 0, 4.0), Moment(6, 0, 6.0)
+    conn.goodbye = Moment(answered, 0, float(answered))
     case = case_of(conn)
     case.room = room_of(protocol)
     overdue: Any = SimpleNamespace(op="publish", ended=Moment(4, 0, 4.0 + late_s), args={})
