@@ -116,7 +116,7 @@ def one_loss_event(case: Case) -> Iterator[Violation]:
 def _was_hopeless(case: Case, conn: Conn) -> bool:
     """Whether the client has said goodbye because it could not read on, or the answer did not come: that is a
     loss too."""
-    if conn.parting is None or conn.goodbye is not None:
+    if conn.parting is None or (conn.goodbye is not None and conn.goodbye < conn.parting):
         return False
     was_garbage = conn.garbage is not None and conn.garbage < conn.parting
     return was_garbage or (case.model.answers_in_order and _an_op_ended(case, conn.parting))

@@ -29,7 +29,8 @@ export function parsed(text) {
 function errorOf(text) {
   const value = parsed(text)
   if (!isObject(value) || !Number.isInteger(value.code)) return undefined
-  return new NarconiError("refused", String(value.error ?? ""), { code: value.code })
+  const code = Number.isSafeInteger(value.code) ? value.code : String(value.code)
+  return new NarconiError("refused", String(value.error ?? ""), { code })
 }
 
 /** The bytes of base64 text. */

@@ -14,6 +14,7 @@ from conformance.invariants.outcomes import failed_yet_stored, nack_needs_error
 from conformance.invariants.requests import (
     gives_up_for_a_reason,
     protocol_errors_for_a_reason,
+    request_answer_counts,
 )
 from conformance.sweep.case import Case
 from conformance.sweep.facts import Complaint, Facts, Question, Written
@@ -63,11 +64,16 @@ def test_a_goodbye_to_what_cannot_be_read_is_a_loss(garbage: int | None, told: i
 
 
 @pytest.mark.parametrize(
-    ("late_s", "protocol", "found"), [(0.0, "narconi", 0), (0.5, "narconi", 1), (0.0, PROTOCOL, 1)]
+    ("late_s", "answered", "protocol", "found"),
+    [(0.0, 5, "narconi", 0), (0.5, 5, "narconi", 1), (0.0, 3, "narconi", 1), (0.0, 5, PROTOCOL, 1)],
+    ids=["overdue", "for nothing", "an answer to the server's goodbye", "answers have keys"],
 )
-def test_a_goodbye_for_want_of_an_answer_is_a_loss(late_s: float, protocol: str, found: int) -> None:
+def test_a_goodbye_for_want_of_an_answer_is_a_loss(
+    late_s: float, answered: int, protocol: str, found: int
+) -> None:
     conn = Conn("c1", Moment(0, 0, 0.0))
     conn.ready, conn.parting, conn.ended = Moment(1, 0, 1.0), Moment(4, 0, 4.0), Moment(6, 0, 6.0)
+    conn.goodbye = Moment(answered, 0, float(answered))
     case = case_of(conn)
     case.room = room_of(protocol)
     overdue: Any = SimpleNamespace(op="publish", ended=Moment(4, 0, 4.0 + late_s), args={})
@@ -135,3 +141,18 @@ def test_who_has_got_an_answer_that_cannot_be_read_need_not_wait_for_more(
     case.room = room_of(protocol)
     case.shared["asked"] = [(done, Asks(Frame, lambda args, frame: True), [question])]
     assert len(list(gives_up_for_a_reason(case))) == found
+
+
+@pytest.mark.parametrize(
+    ("ended_s", "slack_s", "found"), [(3.4, 0.0, 1), (3.2, 0.0, 0), (4.4, 0.25, 0), (4.6, 0.25, 1)]
+)
+def test_how_long_an_op_may_go_on_behind_its_answer(ended_s: float, slack_s: float, found: int) -> None:
+    conn = Conn("c1", Moment(0, 0, 0.0))
+    conn.ready = Moment(1, 0, 1.0)
+    question = Question(conn, Frame(), None, Moment(2, 0, 2.0))
+    question.answer, question.answered, question.accepted = Frame(), Moment(3, 0, 3.0), True
+    done: Any = SimpleNamespace(op="ask", args={}, begun=Moment(1, 0, 1.5), ended=Moment(4, 0, ended_s))
+    done.timeout_s, done.result = 9.0, SimpleNamespace(ok=True, word="ok")
+    case = case_of(conn, slack_s=slack_s)
+    case.shared["asked"] = [(done, Asks(Frame, lambda args, frame: True), [question])]
+    assert len(list(request_answer_counts(case))) == found
