@@ -106,11 +106,24 @@ def refused_needs_answer(case: Case) -> Iterator[Violation]:
             codes = [one.code for one in _come(case, done, questions)]
             codes += [flow.code for flow in case.facts.flows if flow.question in questions]
             codes += _turned_away(case, done)
+            codes += [] if questions else _refused_besides(case, done)
             if not questions and done.result.code in case.model.refuses_by_itself:
                 continue
             if done.result.code not in codes:
                 text = f"{done.op} was refused with {done.result.code}; what came was {codes}"
                 yield May("reads_odd", text) if case.has_unread(done) else text, done.ended
+
+
+def _refused_besides(case: Case, done: Done) -> list[Any]:
+    """The codes with which other questions about the op's target were refused that were asked while it was
+    open: it may need what they ask for."""
+    return [
+        one.code
+        for one in case.facts.questions
+        if one.asked > done.begun and one.accepted is False and case.model.is_opening(one.frame)
+        if getattr(one.frame, "stream", None) == done.args.get("target")
+        if one.answered and done.ended and case.may_precede(one.answered, done.ended)
+    ]
 
 
 def _turned_away(case: Case, done: Done) -> list[Any]:

@@ -28,6 +28,7 @@ from conformance.invariants.requests import (
     _turned_away,
     gives_up_for_a_reason,
     ok_needs_answer,
+    refused_needs_answer,
     sound,
 )
 from conformance.sweep.bases import Done
@@ -41,10 +42,15 @@ from conformance.sweep.told import Heard, Told
 from conformance.sweep.view import Conn, Seen, read_tape
 from fakebrokers.core.frames import Frame, Malformed
 from fakebrokers.moleculer.nats.frames import Sub, Unsub
-from fakebrokers.rabbitmq_stream.frames import QueryPublisherSequence
+from fakebrokers.rabbitmq_stream.frames import (
+    DeclarePublisher,
+    DeclarePublisherResponse,
+    QueryPublisherSequence,
+)
 from fakebrokers.rabbitmq_stream.frames_messages import Unsubscribe
 
 PROTOCOL = "rabbitmq-stream"
+REFUSED = {"kind": "refused", "text": "", "definite": True}
 
 
 def at(row: int) -> Moment:
@@ -118,6 +124,22 @@ def test_the_broker_may_see_the_end_of_a_connection_later(over: int, slack_s: fl
     conn = Conn("c1", at(0))
     conn.ready, conn.ended, conn.ended_by = at(1), at(over), "client"
     assert sound(case_of(conn, slack_s=slack_s), at(2), at(5)) is stands
+
+
+@pytest.mark.parametrize(
+    ("stream", "asked", "code", "blamed"),
+    [("S", 3, 17, False), ("S", 3, 2, True), ("T", 3, 17, True), ("S", 1, 17, True)],
+)
+def test_what_an_op_needs_may_be_refused(stream: str, asked: int, code: int, blamed: bool) -> None:
+    """Its own question is not asked then."""
+    conn = Conn("c1", at(0))
+    case = case_of(conn)
+    frame = DeclarePublisher(correlation_id=1, publisher_id=1, reference="q", stream=stream)
+    answer = DeclarePublisherResponse(correlation_id=1, code=code)
+    case.facts.questions = [Question(conn, frame, 1, at(asked), answer, at(4), False, code)]
+    refused = ended("rmqs.query_sequence", error=msgspec.convert({**REFUSED, "code": 17}, Error))
+    case.ops = [op("rmqs.query_sequence", 2, 5, refused, target="S", name="q")]
+    assert bool(list(refused_needs_answer(case))) is blamed
 
 
 @pytest.mark.parametrize(("how", "blamed"), [("hang", False), ("timeout", True)])
