@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -13,8 +12,7 @@ from conformance.sweep.case import Case
 from conformance.sweep.facts import Question
 from conformance.sweep.model import AnyOrder, Asks, OneOf, Whole
 from conformance.sweep.tape import Moment
-from conformance.sweep.view import Conn
-from fakebrokers.core.frames import Malformed, Role
+from fakebrokers.core.frames import Role
 
 SLACK_S = 0.005
 AT_ONCE_S = 0.3
@@ -214,218 +212,7 @@ def has_twin(case: Case, done: Done) -> bool:
     return False
 
 
-@invariant("loss-ends-requests")
-def loss_ends_requests(case: Case) -> Iterator[Violation]:
-    """The end of a connection ends at once what was asked on it, unless the answer can come over another."""
-    if case.model.unseen_connections or case.model.answers_move:
-        return
-    for done, _, questions in asked_by_ops(case):
-        if len(questions) != 1 or done.ended is None or has_twin(case, done):
-            continue
-        [one] = questions
-        lost = one.conn.ended
-        if lost is None or lost < one.asked or (one.answered is not None and one.answered < lost):
-            continue
-        if done.ended.t > lost.t + AT_ONCE_S + case.slack_s:
-            text = f"{done.op} ended {done.ended.t - lost.t:.1f} s behind its connection"
-            yield May("waits", text), lost, done.ended
-
-
-@invariant("loss-ends-requests")
-def leaving_ends_requests(case: Case) -> Iterator[Violation]:
-    """Whoever was asked and leaves ends at once what the client has asked of him, streams too."""
-    for done, _, questions in asked_by_ops(case):
-        if len(questions) != 1 or done.ended is None or has_twin(case, done) or questions[0].to is None:
-            continue
-        [one] = questions
-        left = [
-            dropped.at
-            for dropped in case.facts.dropped
-            if dropped.target == one.to and dropped.at > one.asked
-            if dropped.conn is one.conn or len(list(case.done("connect"))) == 1  # others may not know
-            if dropped.conn.goodbye is None or dropped.at < dropped.conn.goodbye  # else nobody reads it
-        ]
-        flows = [flow for flow in case.facts.flows if flow.question is one and flow.direction == "out"]
-        over = flows[0].whole if flows else one.answered
-        if not left or (over is not None and over < left[0]):
-            continue
-        if done.ended.t > left[0].t + AT_ONCE_S + case.slack_s:
-            yield (
-                f"{done.op} went on for {done.ended.t - left[0].t:.1f} s behind {one.to}",
-                left[0],
-                done.ended,
-            )
-
-
-@invariant("loss-ends-requests")
-def loss_ends_handshakes(case: Case) -> Iterator[Violation]:
-    """What waits for its very first connection ends at once with that connection."""
-    if not case.model.connects_late:
-        return
-    first: dict[Any, Question] = {}
-    for question in case.facts.questions:
-        if type(question.frame).spec.role_in("in") is Role.HANDSHAKE and question.to is not None:
-            first.setdefault(question.to, question)
-    for done in case.done("publish", "subscribe"):
-        asked = first.get(done.args["target"])
-        if asked is None or done.ended is None or not done.begun < asked.asked < done.ended:
-            continue
-        lost = asked.conn.ended
-        if lost is None or asked.answered is not None:
-            continue
-        if done.ended.t > lost.t + AT_ONCE_S + case.slack_s and done.args.get("wait", True):
-            yield (
-                f"{done.op} went on for {done.ended.t - lost.t:.1f} s behind its connection",
-                lost,
-                done.ended,
-            )
-
-
-@invariant("fails-fast")
-def fails_fast(case: Case) -> Iterator[Violation]:
-    """Without a connection, and with nobody who makes one, an op fails at once."""
-    if case.reconnects or case.model.connects_late:
-        return
-    needy = {*case.model.ops, "publish", "publish_many", "subscribe"}
-    for done in case.ops:
-        if done.op not in needy or done.ended is None or done.result is None or done.result.hang:
-            continue
-        if any(conn.stands(done.begun) for conn in case.conns.values()):
-            continue
-        if done.ended.t - done.begun.t > AT_ONCE_S + case.slack_s:
-            text = f"{done.op} took {done.ended.t - done.begun.t:.1f} s without a connection"
-            yield May("waits", text), done.begun
-
-
-@invariant("fails-for-a-reason")
-def gives_up_for_a_reason(case: Case) -> Iterator[Violation]:
-    """A question is given up before its deadline only if its connection is lost, or it was called off."""
-    closes = [done.begun for done in case.done("close", "abort", "connect")]
-    for done, asks, questions in asked_by_ops(case):
-        result = done.result
-        if result is None or done.ended is None or result.ok or not questions:
-            continue
-        if result.word in ("refused", "auth", "invalid", "cancelled", "hang", "crashed"):
-            continue
-        own_s = (done.args.get("timeout_ms") or math.inf) / 1000  # what the application has given it
-        if done.ended.t >= done.begun.t + min(own_s, done.timeout_s) - SLACK_S - case.slack_s:
-            continue
-        if any(done.begun < close < done.ended for close in closes):
-            continue
-        if any(
-            one.answer is not None and asks.apt and not asks.apt(done.args, one.answer) for one in questions
-        ):
-            continue
-        if done.op in case.model.closing and has_twin(case, done):
-            continue  # the other one has closed it
-        if "silent" in case.notes:
-            continue  # who has to answer is taken for dead
-        if any(done.begun < dropped.at < done.ended for dropped in case.facts.dropped):
-            continue  # whoever was to answer may be gone
-        if any(case.model.is_silent(case, one, done.ended) for one in questions):
-            continue
-        is_odd = case.model.answers_in_order and any(_is_odd(one, done.ended) for one in questions)
-        if is_odd or _has_lost_its_own(case, done):
-            continue
-        if all(_stood(case, one, done) for one in questions):
-            yield f"{done.op} was given up ({result}), and nothing was lost", done.ended
-
-
-def _has_lost_its_own(case: Case, done: Done) -> bool:
-    """Whether a connection was lost, or refused, that came while an op was open: the op may have needed it
-    besides the one on which it has asked."""
-    for conn in case.conns.values():
-        marks = [conn.lost(), conn.turned_away[0] if conn.turned_away is not None else None]
-        over = min((mark for mark in marks if mark is not None), default=None)
-        if over is None or done.ended is None or conn.accepted < done.begun:
-            continue
-        if case.may_precede(over, done.ended):
-            return True
-    return False
-
-
-@invariant("fails-for-a-reason")
-def no_connection_for_a_reason(case: Case) -> Iterator[Violation]:
-    """An op says that there is no connection only where one was lost, or there is none yet."""
-    if case.facts.dropped or case.facts.refused or case.model.answers_move or not case.is_truthful:
-        return  # whoever was to answer may be gone, or is not where the client was told
-    if "unreachable" in case.notes:
-        return  # an op that needs a connection of its own gets none, while the others stand
-    for done in case.ops:
-        result = done.result
-        if result is None or result.word != "connection" or done.ended is None or done.op == "connect":
-            continue
-        if any(done.begun < end.begun < done.ended for end in case.done("close", "abort")):
-            continue
-        standing = sum(conn.stands(done.begun) for conn in case.conns.values())
-        if standing < case.notes.get("sessions", 1):
-            continue  # whose connection it is that stands, nobody can tell
-        if case.model.unseen_connections and _has_lost(case, done):
-            continue  # what it had of its own may have been lost with them, before it was on the tape
-        if sound(case, done.begun, done.ended):
-            yield f"{done.op} failed: {result}, and all connections stand", done.begun, done.ended
-
-
-def _has_lost(case: Case, done: Done) -> bool:
-    """Whether the broker has ended a connection about when an op was open."""
-    assert done.ended is not None
-    since_s, until_s = done.begun.t - case.slack_s, done.ended.t + case.slack_s
-    ends = [conn.ended for conn in case.conns.values() if conn.ended_by == "broker"]
-    return any(end is not None and since_s <= end.t <= until_s for end in ends)
-
-
-@invariant("fails-for-a-reason")
-def protocol_errors_for_a_reason(case: Case) -> Iterator[Violation]:
-    """An answer is called unreadable only where something has come that is, or that nobody has asked for."""
-    if not case.model.answers_in_order or not case.is_truthful:
-        return  # elsewhere it may be another answer, and what ends the connection is looked at by itself
-    for done, asks, questions in asked_by_ops(case):
-        if done.result is None or done.result.word != "protocol" or len(questions) != 1 or done.ended is None:
-            continue
-        conn, answer = questions[0].conn, questions[0].answer
-        if answer is not None and asks.apt and not asks.apt(done.args, answer):
-            continue
-        came = [seen for seen in conn.of("out") if seen.at < done.ended]
-        asked = [seen for seen in conn.of("in") if seen.at < done.ended]
-        is_odd = conn.garbage is not None or any(isinstance(seen.frame, Malformed) for seen in came)
-        if is_odd or len(came) > len(asked) or conn.ended is None or conn.ended_by == "broker":
-            continue
-        yield f"{done.op} ended {done.result}, and all that came can be read", questions[0].asked, done.ended
-
-
-def sound(case: Case, begun: Moment, ended: Moment) -> bool:
-    """Whether each connection that there was stands all the time, or was replaced before."""
-    conns = [conn for conn in case.conns.values() if conn.accepted < ended]
-    serving = [conn for conn in conns if conn.serves(begun) and conn.serves(ended)]
-    serving = [conn for conn in serving if not _ends_with(case, conn, ended)]
-    since = max((conn.ready for conn in serving if conn.ready is not None), default=None)
-    gone = [conn for conn in conns if conn not in serving]
-    if gone and not case.reconnects:
-        return False
-    if len(serving) < case.notes.get("sessions", 1):
-        return False  # it may be another session's connection that stands
-    return since is not None and all(conn.ended is not None and conn.ended < since for conn in gone)
-
-
-def _ends_with(case: Case, conn: Conn, ended: Moment) -> bool:
-    """Whether the broker sees the end of a connection so soon behind an op that the client was first."""
-    return conn.ended is not None and ended < conn.ended and conn.ended.t < ended.t + case.slack_s
-
-
-def _stood(case: Case, question: Question, done: Done) -> bool:
-    """Whether a question's connection was sound until its op ended."""
-    conn = question.conn
-    marks = (conn.ended, conn.goodbye, conn.garbage, conn.parting, conn.deaf)
-    return done.ended is None or not any(mark and case.may_precede(mark, done.ended) for mark in marks)
-
-
-def _is_odd(question: Question, until: Moment) -> bool:
-    """Whether something that cannot be read has come instead of an answer."""
-    seen = question.conn.of("out")
-    return any(isinstance(one.frame, Malformed) and question.asked < one.at < until for one in seen)
-
-
-def _has_rival(case: Case, done: Done) -> bool:
+def has_rival(case: Case, done: Done) -> bool:
     """Whether another session was there, or came, while this one connected: whose connection is whose
     cannot be told."""
     return any(
@@ -436,31 +223,11 @@ def _has_rival(case: Case, done: Done) -> bool:
     )
 
 
-@invariant("loss-ends-requests")
-def loss_ends_connect(case: Case) -> Iterator[Violation]:
-    """A connect whose only connection is over, or was turned away, ends at once."""
-    if "unreachable" in case.notes:
-        return  # further attempts leave no trace
-    for done in case.done("connect"):
-        if _has_rival(case, done):
-            continue
-        if done.ended is None or len(done.args["endpoints"]) != 1 or done.result is None or done.result.ok:
-            continue
-        conns = [conn for conn in case.conns.values() if done.begun < conn.accepted < done.ended]
-        if len(conns) != 1:
-            continue
-        turned = conns[0].turned_away[0] if conns[0].turned_away is not None else None
-        over = min((mark for mark in (conns[0].lost(), turned) if mark is not None), default=None)
-        if over is not None and done.ended.t > over.t + AT_ONCE_S + case.slack_s:
-            text = f"connect went on for {done.ended.t - over.t:.1f} s behind its connection"
-            yield May("reads_on" if over == conns[0].garbage else "waits", text), over, done.ended
-
-
 @invariant("answer-counts")
 def connect_answer_counts(case: Case) -> Iterator[Violation]:
     """A connect whose handshake was done in time, on a connection that stands, works."""
     for done in case.done("connect"):
-        if _has_rival(case, done):
+        if has_rival(case, done):
             continue
         if done.ended is None or done.result is None or done.result.ok or done.result.word == "cancelled":
             continue

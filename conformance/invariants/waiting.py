@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from conformance.invariants.giving_up import sound
 from conformance.invariants.registry import Violation, invariant
-from conformance.invariants.requests import asked_by_ops, sound
+from conformance.invariants.requests import asked_by_ops
 from conformance.sweep.case import Case
 from conformance.sweep.facts import Question
 from conformance.sweep.tape import Moment

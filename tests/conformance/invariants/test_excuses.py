@@ -17,19 +17,16 @@ from conformance.invariants.connections import (
     silent_behind_goodbye,
     state_agrees,
 )
+from conformance.invariants.giving_up import _has_lost, _stood, gives_up_for_a_reason, sound
 from conformance.invariants.outcomes import ack_needs_confirm
 from conformance.invariants.recovery import one_subscription_each, subscriptions
 from conformance.invariants.registry import May
 from conformance.invariants.requests import (
     _agree,
-    _has_lost,
     _is_unread,
-    _stood,
     _turned_away,
-    gives_up_for_a_reason,
     ok_needs_answer,
     refused_needs_answer,
-    sound,
 )
 from conformance.sweep.bases import Done
 from conformance.sweep.case import Case

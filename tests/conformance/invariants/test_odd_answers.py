@@ -9,13 +9,10 @@ import pytest
 
 from conformance.adapter.messages import Event
 from conformance.invariants.connections import one_loss_event
+from conformance.invariants.giving_up import gives_up_for_a_reason, protocol_errors_for_a_reason
 from conformance.invariants.life import complaints_are_told
 from conformance.invariants.outcomes import failed_yet_stored, nack_needs_error
-from conformance.invariants.requests import (
-    gives_up_for_a_reason,
-    protocol_errors_for_a_reason,
-    request_answer_counts,
-)
+from conformance.invariants.requests import request_answer_counts
 from conformance.sweep.case import Case
 from conformance.sweep.facts import Complaint, Facts, Question, Written
 from conformance.sweep.model import Asks
