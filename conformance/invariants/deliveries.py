@@ -84,6 +84,13 @@ class _Log:
                 continue
             if (
                 not _same(heard, record)
+                and self._may_repeat
+                and int(heard["position"]) < (self.position or 0)
+            ):
+                self.next += 1  # what came again, or out of order, and was passed over here
+                continue
+            if (
+                not _same(heard, record)
                 or not self.case.may_precede(at, heard.at)
                 or self._is_over(heard.at, until)
             ):

@@ -17,6 +17,7 @@ from conformance.invariants.connections import (
     silent_behind_goodbye,
     state_agrees,
 )
+from conformance.invariants.deliveries import delivers_what_came
 from conformance.invariants.giving_up import _has_lost, _stood, gives_up_for_a_reason, sound
 from conformance.invariants.outcomes import ack_needs_confirm
 from conformance.invariants.recovery import one_subscription_each, subscriptions
@@ -30,7 +31,7 @@ from conformance.invariants.requests import (
 )
 from conformance.sweep.bases import Done
 from conformance.sweep.case import Case
-from conformance.sweep.facts import Facts, Question, Window, Written
+from conformance.sweep.facts import Arrival, Facts, Question, Record, Window, Written
 from conformance.sweep.room import room_of
 from conformance.sweep.run import last_words
 from conformance.sweep.specs import Spec
@@ -47,6 +48,7 @@ from fakebrokers.rabbitmq_stream.frames import (
 from fakebrokers.rabbitmq_stream.frames_messages import Unsubscribe
 
 PROTOCOL = "rabbitmq-stream"
+BODY = {"b64": "YQ=="}
 REFUSED = {"kind": "refused", "text": "", "definite": True}
 
 
@@ -261,3 +263,36 @@ def test_in_real_time_a_loss_may_be_noted_a_little_behind_what_it_ends(slack_s: 
     case = case_of(conn, slack_s=slack_s)
     assert _stood(case, question, done) is stood
     assert _has_lost(case, done) is not stood
+
+
+@pytest.mark.parametrize(
+    ("again", "got", "found"),
+    [
+        (True, [0, 2, 1, 3], []),
+        (False, [0, 2, 1, 3], ["3 came", "1 was surfaced"]),
+        (True, [0, 2, 1], ["3 came"]),
+        (True, [0, 2, 9, 3], ["3 came", "9 was surfaced"]),
+    ],
+    ids=["may surface again", "may not", "one is missing", "never came"],
+)
+def test_what_is_surfaced_again_hides_nothing(again: bool, got: list[int], found: list[str]) -> None:
+    """A position below what has come already is stale."""
+    conn = Conn("c1", at(0))
+    case = case_of(conn)
+    case.ended_s = 99.0
+    case.contract = SimpleNamespace(allows=lambda word: again)  # type: ignore[assignment]
+    case.ops = [op("subscribe", 1, 4, ended("subscribe"), sub="a", target="S")]
+    window = Window(conn, "S", 0, {"type": "first"}, at(2), opened=at(3))
+    for row, position in enumerate((0, 2, 1, 3), 5):
+        record = Record(position, b"a")
+        window.arrivals.append(Arrival(at(row), (record,), behind=position + 1))
+    case.facts.windows = [window]
+    heard = []
+    for number, position in enumerate(got):
+        fields = {"sub": "a", "position": str(position), "body": BODY, "ts": None}
+        heard.append(Heard(SimpleNamespace(event="message", n=number, fields=fields)))  # type: ignore[arg-type]
+        heard[-1].at = at(10 + number)
+    case.events = heard
+    said = [str(violation[0]) for violation in delivers_what_came(case)]
+    assert [any(text.startswith(start) for text in said) for start in found] == [True] * len(found)
+    assert len(said) == len(found), said
