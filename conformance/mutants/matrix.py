@@ -193,7 +193,9 @@ def run(
             (virtual.run if how is Mode.MEMORY else asyncio.run)(work())
         found[0].stderr += complaints.getvalue()
         return found[0]
-    except Stuck:
+    except (Stuck, RuntimeError) as error:
+        if not isinstance(error, Stuck) and not isinstance(error.__context__, Stuck):
+            raise  # cut off amid a step, a loop may not get to its end
         return Judgement(scenario, Verdict.HARNESS_ERROR, reason=f"not done after {STUCK_S} s of real time")
     except AdapterFailed as error:
         return Judgement(scenario, Verdict.HARNESS_ERROR, reason=str(error))

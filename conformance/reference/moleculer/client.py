@@ -24,6 +24,7 @@ from conformance.reference.moleculer.settings import (
     JOIN_S,
     LOOK_AGAIN_S,
     NAME_MAX,
+    OVERDUE_S,
     QUIET_S,
     START_S,
     STEADY_S,
@@ -279,7 +280,8 @@ class MoleculerClient:
             now = self.runtime.clock.now()
             for peer in self.registry.silent(now - timeout_s):
                 self.gone(peer)
-            await asyncio.sleep(self.registry.heard_since(now) + timeout_s - now + LOOK_AGAIN_S)
+            due_s = self.registry.heard_since(now) + timeout_s - now
+            await asyncio.sleep(due_s + LOOK_AGAIN_S if due_s >= 0 else OVERDUE_S)
 
     # what it hears
 
