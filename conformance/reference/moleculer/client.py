@@ -35,6 +35,8 @@ from conformance.reference.moleculer.streams import Incoming
 
 Json = dict[str, Any]
 
+QUESTIONS = ("DISCOVER", "PING", "HEARTBEAT")  #: what a node answers, or asks about
+
 
 class MoleculerClient:
     """A node. It connects again by itself; calls that wait meanwhile go on to wait."""
@@ -56,7 +58,7 @@ class MoleculerClient:
         self.seq = 1
         self._announcing: asyncio.Task[None] | None = None
         self._joined_at = -inf
-        self._early: list[tuple[str, bytes]] | None = None  #: heard before it has joined
+        self._early: list[tuple[str, bytes]] | None = None  #: questions heard before it has joined
         self._between = runtime.backoff(0.2, 2.0)  #: connections that end as soon as they are there
         self._handlers: dict[str, Callable[[Json], None]] = {
             "DISCOVER": self.discovered,
@@ -287,12 +289,12 @@ class MoleculerClient:
 
     def hear(self, topic: str, payload: bytes) -> None:
         """A message came; whatever is in it, the node lives on."""
-        if self._early is not None:
-            self._early.append((topic, payload))
-            return
         try:
             command, packet = self.post.read(topic, payload)
             if not self.counts(command, packet):
+                return
+            if self._early is not None and command in QUESTIONS:
+                self._early.append((topic, payload))
                 return
             handler = self._handlers.get(command)
             if handler is not None:

@@ -85,6 +85,7 @@ def test_the_correct_client_violates_nothing() -> None:
         ("joining", [Bend("c1", "out", 6, "stays", ["Heartbeat", 1, "fin", None])]),  # an INFO is no beat
         ("cancelled", [Bend("c1", "out", 11, "goodbye", "stays")]),  # a question behind the server's goodbye
         ("peers", [Bend("c1", "out", 14, "goodbye", "stays")]),  # a node that leaves behind it
+        ("again", [Bend("c3", "out", 3, "lost")]),  # an event for a node that never gets to join
     ],
     ids=lambda value: value if isinstance(value, str) else value[-1].act,
 )
