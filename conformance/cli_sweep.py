@@ -98,7 +98,8 @@ def sweep_command(
         try:
             with Shown(console, "sweep", None, minutes * 60) as shown:
                 campaign.go(
-                    minutes * 60, lambda now: shown.advance(now.runs, now.kinds, now.runs + now.left or None)
+                    minutes * 60,
+                    lambda now: shown.advance(now.runs, now.kinds, now.left and now.runs + now.left),
                 )
         except KeyboardInterrupt:
             _print(campaign, as_json)
@@ -206,9 +207,7 @@ def _print(campaign: Campaign, as_json: bool) -> None:
     rate = campaign.runs / campaign.seconds if campaign.seconds else 0.0
     kinds = len(campaign.failures)
     console.print(f"{campaign.runs} runs in {campaign.seconds:.0f} s ({rate:.0f} a second), {kinds} failures")
-    if campaign.specs:
-        return
     if campaign.left:
         console.print(f"{campaign.left} specs are left: the next sweep goes on with them")
-    else:
+    elif campaign.left == 0:
         console.print("every spec has been run: --again begins anew")

@@ -162,13 +162,11 @@ def _needs_it_no_more(case: Case, conn: Conn, ended: Moment) -> bool:
             return True  # and there is nobody to say goodbye to
         if _is_over(case, conn, ended):
             return True
-    if any(
-        done.result is not None and done.result.word == "timeout" and done.ended is not None
-        and done.begun < conn.accepted and abs(done.ended.t - ended.t) <= case.slack_s
-        for done in case.done("connect")
-    ):  # fmt: skip
-        return True
-    return _was_cancelled(case, conn) or (case.model.answers_in_order and _an_op_ended(case, ended))
+    return (
+        _was_cancelled(case, conn)
+        or _came_too_late(case, conn, ended)
+        or (case.model.answers_in_order and _an_op_ended(case, ended))
+    )
 
 
 def was_quiet(case: Case, conn: Conn, ended: Moment) -> bool:
@@ -213,6 +211,15 @@ def _was_cancelled(case: Case, conn: Conn) -> bool:
     connects = [done for done in case.done("connect") if done.begun < conn.accepted]
     last = connects[-1].result if connects else None
     return last is not None and last.word == "cancelled"
+
+
+def _came_too_late(case: Case, conn: Conn, ended: Moment) -> bool:
+    """Whether it ends with the connect that has made it and has run out of time."""
+    return any(
+        done.result is not None and done.result.word == "timeout" and done.ended is not None
+        and done.begun < conn.accepted and abs(done.ended.t - ended.t) <= case.slack_s
+        for done in case.done("connect")
+    )  # fmt: skip
 
 
 def _is_over(case: Case, conn: Conn, ended: Moment) -> bool:

@@ -44,7 +44,7 @@ def leaving_ends_requests(case: Case) -> Iterator[Violation]:
             dropped.at
             for dropped in case.facts.dropped
             if dropped.target == one.to and dropped.at > one.asked
-            if dropped.conn is one.conn or len(list(case.done("connect"))) == 1  # others may not know
+            if dropped.conn is one.conn or case.is_one_session
             if dropped.conn.goodbye is None or dropped.at < dropped.conn.goodbye  # else nobody reads it
         ]
         flows = [flow for flow in case.facts.flows if flow.question is one and flow.direction == "out"]

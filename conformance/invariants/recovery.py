@@ -329,10 +329,9 @@ def gone_for_a_reason(case: Case) -> Iterator[Violation]:
 def goes_no_further(case: Case) -> Iterator[Violation]:
     """Nothing is opened on a target of which the server has just said that it cannot be used."""
     said: dict[Any, list[tuple[Moment, bool]]] = defaultdict(list)
-    alone = len(list(case.done("connect"))) < 2  # what one session was told another one need not know
 
     def place(question: Question, target: Any) -> Any:
-        return target if alone else (question.conn.name, target)
+        return target if case.is_one_session else (question.conn.name, target)
 
     for question in case.facts.questions:
         if question.answer is not None and question.answered is not None:

@@ -113,7 +113,7 @@ class Campaign:
     Attributes:
         runs: How many so far.
         kinds: Of failures, so far.
-        left: Specs that were not run, of all that there are.
+        left: Specs that were not run, of all that there are; None as long as nobody knows.
     """
 
     def __init__(
@@ -138,7 +138,7 @@ class Campaign:
         self.clean: list[Spec] = []  #: of a child process: what has shown no news, and quickly
         self.runs = 0
         self.kinds = 0
-        self.left = 0
+        self.left: int | None = None
         self.seconds = 0.0
         self.failures: list[Failed] = []
         self._on_run: Callable[[Campaign], None] = lambda _: None
@@ -224,6 +224,7 @@ class Campaign:
             else:
                 items = await child.universe(seconds * LOOK_SHARE, take)
                 order = Order(best_first(items), self.seed, self._ledger(len(items)), by_name=True)
+                self.left = order.left
                 await child.run_all(order, seconds - (time.monotonic() - begun), take)
         except asyncio.CancelledError:  # Ctrl-C
             for (name, _), failure in sweep.failures.items():

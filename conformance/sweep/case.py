@@ -77,6 +77,11 @@ class Case:
         """Whether the client has certainly seen the first when it did the second."""
         return first < second and (not self.slack_s or second.t - first.t > self.slack_s)
 
+    @property
+    def is_one_session(self) -> bool:
+        """Whether the application has connected but once: what one session is told others need not know."""
+        return len(self._ops_by_name["connect"]) < 2
+
     def may_be_unread(self, conn: Conn, at: Moment) -> bool:
         """Whether a connection was reset so soon behind what had come that the system may have thrown that
         away."""
