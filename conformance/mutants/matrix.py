@@ -19,7 +19,6 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import redirect_stderr
 from enum import StrEnum
 from multiprocessing import active_children, get_context
-from types import FrameType
 from typing import Any
 
 import msgspec
@@ -37,12 +36,13 @@ from conformance.suite.brokers import fake_for
 from conformance.suite.judge import Judgement, judge, unfit
 from conformance.suite.load import all_scenarios
 from conformance.suite.scenario import Key, Scenario
+from conformance.sweep.stuck import Stuck, run_or_stuck
 from fakebrokers.core import virtual
 from fakebrokers.journal import RunJournal
 
 GOOD = (Verdict.PASS, Verdict.NON_STRICT)
 PR_SET_PDEATHSIG = 1  #: <sys/prctl.h>
-STUCK_S = 30  #: real seconds after which a run is given up: a client in an endless loop
+STUCK_S = 30.0  #: of the processor, after which a run is given up: a client in an endless loop
 
 
 class Mode(StrEnum):
@@ -140,10 +140,6 @@ def _once(ids: Iterator[str]) -> list[str]:
     return list(dict.fromkeys(ids))
 
 
-class Stuck(KeyboardInterrupt):
-    """A run took too much real time. A KeyboardInterrupt, because asyncio keeps all others to itself."""
-
-
 # one run
 
 
@@ -186,26 +182,19 @@ def run(
         adapter = _adapter(scenario.protocol, mutant, how)
         found.append(await _judged(scenario, adapter, how, note, invariants=invariants))
 
-    former = signal.signal(signal.SIGALRM, _alarm)
-    signal.setitimer(signal.ITIMER_REAL, STUCK_S + (scenario.timeout_s if how is not Mode.MEMORY else 0))
+    in_memory = how is Mode.MEMORY
     try:
         with redirect_stderr(complaints):
-            (virtual.run if how is Mode.MEMORY else asyncio.run)(work())
+            run_or_stuck(
+                work(),
+                STUCK_S,
+                waits_s=0.0 if in_memory else scenario.timeout_s,
+                run=virtual.run if in_memory else asyncio.run,
+            )
         found[0].stderr += complaints.getvalue()
         return found[0]
-    except (Stuck, RuntimeError) as error:
-        if not isinstance(error, Stuck) and not isinstance(error.__context__, Stuck):
-            raise  # cut off amid a step, a loop may not get to its end
-        return Judgement(scenario, Verdict.HARNESS_ERROR, reason=f"not done after {STUCK_S} s of real time")
-    except AdapterFailed as error:
+    except (Stuck, AdapterFailed) as error:
         return Judgement(scenario, Verdict.HARNESS_ERROR, reason=str(error))
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, former)
-
-
-def _alarm(number: int, frame: FrameType | None) -> None:
-    raise Stuck
 
 
 def _adapter(protocol: str, mutant: Mutant | None, mode: Mode) -> Adapter:

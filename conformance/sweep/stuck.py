@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from types import FrameType
 from typing import Any, NoReturn
@@ -20,16 +20,21 @@ class Stuck(KeyboardInterrupt):
 
 
 @contextmanager
-def alarm_after(seconds: float) -> Iterator[list[str]]:
+def alarm_after(seconds: float, waits_s: float = 0.0) -> Iterator[list[str]]:
     """Raises `Stuck` in what takes more of the processor, or `PATIENCE` times as long, or ends the process.
 
     Again and again, as there are clients that catch everything. Yields what it has said. Main thread only.
+
+    Args:
+        seconds: Of processor time.
+        waits_s: How long the work may wait besides, in real time.
     """
     said: list[str] = []
+    longest_s = PATIENCE * seconds + waits_s
 
     def ring(number: int, _: FrameType | None) -> None:
         of_what = f"{seconds:g} s of processor time"
-        give_up(f"not done after {of_what if number == signal.SIGPROF else f'{PATIENCE * seconds:g} s'}")
+        give_up(f"not done after {of_what if number == signal.SIGPROF else f'{longest_s:g} s'}")
 
     def leave(status: int) -> NoReturn:
         give_up(f"the client has ended its process with status {status}")
@@ -41,7 +46,7 @@ def alarm_after(seconds: float) -> Iterator[list[str]]:
     former = {number: signal.signal(number, ring) for number in (signal.SIGPROF, signal.SIGALRM)}
     leaves, os._exit = os._exit, leave
     signal.setitimer(signal.ITIMER_PROF, seconds, seconds)
-    signal.setitimer(signal.ITIMER_REAL, PATIENCE * seconds, PATIENCE * seconds)
+    signal.setitimer(signal.ITIMER_REAL, longest_s, longest_s)
     try:
         yield said
     finally:
@@ -52,11 +57,16 @@ def alarm_after(seconds: float) -> Iterator[list[str]]:
             signal.signal(number, handler)
 
 
-def run_or_stuck(work: Coroutine[Any, Any, None], seconds: float) -> None:
-    """Run work on virtual time. Raises `Stuck`; see `alarm_after`."""
-    with alarm_after(seconds) as said:
+def run_or_stuck(
+    work: Coroutine[Any, Any, None],
+    seconds: float,
+    waits_s: float = 0.0,
+    run: Callable[[Coroutine[Any, Any, None]], None] = virtual.run,
+) -> None:
+    """Run work, on virtual time unless `run` says otherwise. Raises `Stuck`; see `alarm_after`."""
+    with alarm_after(seconds, waits_s) as said:
         try:
-            virtual.run(work)
+            run(work)
         except BaseException:  # cut off amid a step, a loop may end with any error, or as if all were well
             if not said:
                 raise

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import msgspec
@@ -97,7 +98,22 @@ def test_a_client_in_an_endless_loop_is_given_up(monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr(matrix, "STUCK_S", 0.2)
     monkeypatch.setattr(matrix, "judge", judged)
-    assert run(_scenario("RMQS-3.09")).verdict is Verdict.HARNESS_ERROR
+    given_up = run(_scenario("RMQS-3.09"))
+    assert given_up.verdict is Verdict.HARNESS_ERROR
+    assert given_up.reason == "not done after 0.2 s of processor time"
+
+
+def test_who_waits_for_the_processor_is_not_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A busy machine says nothing about a client: only processor time counts."""
+    scenario = _scenario("RMQS-3.09")
+
+    async def judged(*_: Any, **__: Any) -> matrix.Judgement:
+        time.sleep(0.3)  # takes none
+        return matrix.Judgement(scenario, Verdict.PASS)
+
+    monkeypatch.setattr(matrix, "STUCK_S", 0.2)
+    monkeypatch.setattr(matrix, "judge", judged)
+    assert run(scenario).verdict is Verdict.PASS
 
 
 def test_what_a_mutant_complains_of_is_kept_and_not_shown(capfd: pytest.CaptureFixture[str]) -> None:
