@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.mutants.kills import known_kills, write_kills
+from conformance.mutants.kills import cover, known_kills, write_kills
 from conformance.mutants.matrix import Row, candidates
 from conformance.reference.registry import protocols
 from conformance.suite.load import all_scenarios
@@ -41,3 +41,21 @@ def test_only_proven_rows_replace_older_ones(tmp_path: Path) -> None:
         **{name: getattr(again, name) for name in ("id", "protocol", "variant")},
         "killed_by": ["b", "c"],
     }
+
+
+def test_a_cover_has_as_many_mutants_as_there_can_be() -> None:
+    """Greedy choice would give `a` to the first and leave nothing new for the second."""
+    first, second, third = (("X-1.01", "pzq", ""), ("X-1.02", "pzq", ""), ("X-1.03", "pzq", ""))
+    assert cover({first: ("a", "b"), second: ("a",), third: ("b", "a")}) == {
+        first: "b",
+        second: "a",
+        third: "b",  # taken: its own first
+    }
+    other = ("X-1.01", "narconi", "")
+    assert cover({first: ("a",), other: ("a",)}) == {first: "a", other: "a"}, "another protocol's `a`"
+
+
+def test_the_cover_proves_each_scenario_by_a_mutant_of_its_own_row() -> None:
+    chosen = cover(known_kills())
+    assert chosen.keys() == known_kills().keys()
+    assert all(name in known_kills()[key] for key, name in chosen.items())
