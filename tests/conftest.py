@@ -4,6 +4,7 @@ programs that tests start can be interrupted.
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 from collections.abc import Generator
@@ -11,14 +12,30 @@ from collections.abc import Generator
 import pytest
 from hypothesis import settings
 
-# How long one example takes says nothing on a busy machine; pytest-timeout catches what hangs.
-settings.register_profile("fakebrokers", deadline=None)
+from fakebrokers.server import FakeServer
+from tests.eventually import PATIENCE_S
+
+# How long one example takes says nothing on a busy machine; pytest-timeout catches what hangs. A push tries
+# few examples of each property, other ones each time; the night tries many (ci/nightly sets the variable).
+EXAMPLES = int(os.environ.get("FAKEBROKERS_EXAMPLES", "30"))
+settings.register_profile("fakebrokers", deadline=None, max_examples=EXAMPLES)
 settings.load_profile("fakebrokers")
+
+# Tests of ours wait longer for a record than users want to: it comes late on a busy machine.
+for wait in (FakeServer.wait_for, FakeServer.wait_for_async):
+    wait.__kwdefaults__["timeout"] = PATIENCE_S
 
 # A shell ignores SIGINT in what it starts in the background, and programs inherit that: without this a test
 # run in the background would send Ctrl-C to programs that cannot hear it.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_finish() -> None:
+    """What was imported and collected stays: no garbage collection has to walk through it again."""
+    gc.collect()
+    gc.freeze()
+
 
 #: A test that needs something which can be installed skips with a reason that starts like this.
 MISSING = "missing:"

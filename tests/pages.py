@@ -25,6 +25,8 @@ from typing import NamedTuple
 
 import pytest
 
+from tests.eventually import PATIENCE_S
+
 TOP = Path(__file__).parents[1]
 DOCS = TOP / "docs"
 
@@ -188,7 +190,7 @@ class _ended:
 
     def __exit__(self, kind: object, *error: object) -> None:
         self.process.send_signal(signal.SIGTERM)
-        code = self.process.wait(10)
+        code = self.process.wait(PATIENCE_S)
         assert self.process.stdout is not None
         self.process.stdout.close()
         assert kind is not None or code == 0

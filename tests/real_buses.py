@@ -6,15 +6,15 @@ import shutil
 import socket
 import subprocess
 import tempfile
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+from tests.eventually import PATIENCE_S, eventually
+
 HOST = "127.0.0.1"
-START_S = 20.0
 
 PROGRAMS = {"nats": "nats-server", "redis": "redis-server", "mqtt": "mosquitto"}
 
@@ -67,11 +67,14 @@ def free_port() -> int:
 
 
 def wait_for(port: int, program: str) -> None:
-    deadline = time.monotonic() + START_S
-    while True:
-        try:
-            socket.create_connection((HOST, port)).close()
-            return
-        except OSError:
-            assert time.monotonic() < deadline, f"{program} does not listen"
-            time.sleep(0.05)
+    """Until it listens."""
+    eventually(lambda: listens(port), f"{program} does not listen")
+
+
+def listens(port: int) -> bool:
+    """Whether somebody takes connections there."""
+    try:
+        socket.create_connection((HOST, port), PATIENCE_S).close()
+    except OSError:
+        return False
+    return True

@@ -21,6 +21,7 @@ from fakebrokers.commands import ExitCode
 from fakebrokers.core.wire import Wire
 from fakebrokers.protocol import _REGISTERED as protocol_table
 from fakebrokers.protocol import Protocol, protocols
+from tests.eventually import PATIENCE_S
 
 COMMAND = [sys.executable, "-m", "fakebrokers"]
 #: What ships; in another process nothing else is registered.
@@ -30,7 +31,7 @@ Start = Callable[..., subprocess.Popen[str]]
 
 
 def fakebrokers(*args: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([*COMMAND, *args], capture_output=True, text=True, check=False, timeout=30)
+    return subprocess.run([*COMMAND, *args], capture_output=True, text=True, check=False, timeout=PATIENCE_S)
 
 
 @pytest.fixture
@@ -59,7 +60,7 @@ def ready(process: subprocess.Popen[str]) -> list[str]:
 def end(process: subprocess.Popen[str], how: signal.Signals) -> tuple[str, str, int]:
     """What was printed after the READY line, and the exit code."""
     process.send_signal(how)
-    out, err = process.communicate(timeout=10)
+    out, err = process.communicate(timeout=PATIENCE_S)
     return out, err, process.returncode
 
 
@@ -73,16 +74,16 @@ def test_serve_says_ready_and_ends_cleanly(start: Start, info: Protocol) -> None
     assert (word, protocol) == ("READY", info.name)
     assert all("=" in pair for pair in extra)
     address = ("127.0.0.1", int(url.rpartition(":")[2].partition("/")[0]))
-    socket.create_connection(address, timeout=5).close()
+    socket.create_connection(address, timeout=PATIENCE_S).close()
     assert end(process, signal.SIGTERM) == ("", "", ExitCode.OK)
     with pytest.raises(ConnectionRefusedError):
-        socket.create_connection(address, timeout=5)
+        socket.create_connection(address, timeout=PATIENCE_S)
 
 
 def test_serve_ends_cleanly_with_a_client_on_the_line(start: Start) -> None:
     process = start("rabbitmq-stream")
     port = int(ready(process)[2].rpartition(":")[2])
-    with socket.create_connection(("127.0.0.1", port), timeout=5):
+    with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_S):
         assert end(process, signal.SIGINT) == ("", "", ExitCode.OK)
 
 
@@ -91,7 +92,7 @@ def test_serve_with_faults(start: Start, tmp_path: Path) -> None:
     plan.write_text('[[faults]]\nmatch = { on = "accept" }\neffect = { type = "fin" }\n')
     process = start("rabbitmq-stream", "--faults", str(plan))
     port = int(ready(process)[2].rpartition(":")[2])
-    with socket.create_connection(("127.0.0.1", port), timeout=5) as connection:
+    with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_S) as connection:
         assert connection.recv(1) == b""
     assert end(process, signal.SIGTERM) == ("", "", ExitCode.OK)
 
@@ -99,7 +100,7 @@ def test_serve_with_faults(start: Start, tmp_path: Path) -> None:
 def test_serve_with_a_journal(start: Start, tmp_path: Path) -> None:
     process = start("rabbitmq-stream", "--journal", str(tmp_path / "journal"))
     port = int(ready(process)[2].rpartition(":")[2])
-    socket.create_connection(("127.0.0.1", port), timeout=5).close()
+    socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_S).close()
     assert end(process, signal.SIGTERM) == ("", "", ExitCode.OK)
     assert any(path.stat().st_size for path in (tmp_path / "journal").rglob("*"))
 
@@ -127,7 +128,7 @@ def control_of(words: list[str]) -> str:
 
 def asked(url: str, data: str | None = None) -> object:
     body = None if data is None else data.encode()
-    with urllib.request.urlopen(url, data=body, timeout=5) as answer:
+    with urllib.request.urlopen(url, data=body, timeout=PATIENCE_S) as answer:
         return json.loads(answer.read() or b"null")
 
 
@@ -158,7 +159,7 @@ def test_serve_with_what_a_stock_client_needs(start: Start) -> None:
     assert Path(urls["ca"].removeprefix("file://")).read_text().startswith("-----BEGIN CERTIFICATE")
     login = {"Authorization": "Basic " + base64.b64encode(b"bob:secret").decode()}
     request = urllib.request.Request(urls["management"] + "/api/nodes", headers=login)
-    with urllib.request.urlopen(request, timeout=5) as answer:
+    with urllib.request.urlopen(request, timeout=PATIENCE_S) as answer:
         assert [node["name"] for node in json.loads(answer.read())] == [
             "rabbit@localhost",
             "rabbit2@localhost",

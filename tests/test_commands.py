@@ -12,6 +12,7 @@ import pytest
 from fakebrokers import commands
 from fakebrokers.commands import ExitCode, extra_commands, own_package
 from fakebrokers.errors import UsageError
+from tests.eventually import PATIENCE_S
 
 ROOT = Path(commands.__file__).parent.parent
 
@@ -41,7 +42,9 @@ commands = [greet]
 def run(folder: Path, *args: str) -> subprocess.CompletedProcess[str]:
     """Run the command line in a folder, whose modules come before all others."""
     command = [sys.executable, "-m", "fakebrokers", *args]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=30)
+    return subprocess.run(
+        command, cwd=folder, capture_output=True, text=True, check=False, timeout=PATIENCE_S
+    )
 
 
 def test_a_command_of_another_package(tmp_path: Path) -> None:
@@ -99,7 +102,12 @@ def test_own_packages_come_from_beside_this_one(tmp_path: Path, name: str) -> No
     (tmp_path / name / "__init__.py").write_text("raise AssertionError('the foreign package was loaded')")
     code = f"from fakebrokers.commands import own_package; print(own_package({name!r}).__file__)"
     done = subprocess.run(
-        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True, timeout=30
+        [sys.executable, "-c", code],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=PATIENCE_S,
     )
     assert Path(done.stdout.strip()) == ROOT / name / "__init__.py"
 

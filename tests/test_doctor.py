@@ -13,6 +13,7 @@ import pytest
 from fakebrokers import doctor
 from fakebrokers.cli import main
 from fakebrokers.commands import ExitCode
+from tests.eventually import PATIENCE_S
 
 
 class About(dict[str, list[str]]):
@@ -125,7 +126,7 @@ def test_json_is_one_document() -> None:
         capture_output=True,
         text=True,
         check=True,
-        timeout=30,
+        timeout=PATIENCE_S,
     )
     found = json.loads(done.stdout)
     assert found["healthy"] is True

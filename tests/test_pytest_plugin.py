@@ -12,6 +12,7 @@ import pytest
 
 from fakebrokers import protocol as registry
 from fakebrokers.protocol import Protocol, protocols
+from tests.eventually import PATIENCE_S
 from tests.toy import Toy
 
 LOAD = Protocol.load
@@ -365,7 +366,7 @@ def test_importing_the_plugin_is_cheap() -> None:
     seconds = []
     for _ in range(3):
         done = subprocess.run(
-            [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=30
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=PATIENCE_S
         )
         elapsed, *modules = done.stdout.split()
         seconds.append(float(elapsed))

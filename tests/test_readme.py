@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from fakebrokers.commands import ExitCode
+from tests.eventually import PATIENCE_S
 
 README = Path(__file__).parents[1] / "README.md"
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", README.read_text(), re.MULTILINE | re.DOTALL)
@@ -56,7 +57,9 @@ def test_pytest_examples(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("code", PYTHON[2:], ids=lambda code: code.strip().splitlines()[-1][:20])
 def test_other_python_examples(code: str) -> None:
-    subprocess.run([sys.executable, "-W", "error", "-c", code], check=True, timeout=30, capture_output=True)
+    subprocess.run(
+        [sys.executable, "-W", "error", "-c", code], check=True, timeout=PATIENCE_S, capture_output=True
+    )
 
 
 def test_curl_examples() -> None:
@@ -75,11 +78,11 @@ def test_curl_examples() -> None:
             )
             script = script.replace("http://127.0.0.1:9090", url)
             done = subprocess.run(
-                ["sh", "-c", script], capture_output=True, text=True, check=True, timeout=30
+                ["sh", "-c", script], capture_output=True, text=True, check=True, timeout=PATIENCE_S
             )
         finally:
             served.send_signal(signal.SIGTERM)
-        assert (served.wait(10), done.stderr) == (0, "")
+        assert (served.wait(PATIENCE_S), done.stderr) == (0, "")
     printed = [part.strip() for part in done.stdout.split("$\n")[1:]]
     for part, told in zip(block.split("$ ")[1:], printed, strict=True):
         command, _, promised = part.partition("\n")

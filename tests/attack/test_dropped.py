@@ -5,15 +5,14 @@ from __future__ import annotations
 import gc
 import os
 import socket
-import time
 import weakref
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from fakebrokers.protocol import find_protocol
+from tests.eventually import PATIENCE_S, eventually
 from tests.toy import Toy
 
 FAKES = [
@@ -32,12 +31,9 @@ def descriptors() -> int:
     return len(os.listdir("/proc/self/fd"))
 
 
-def within(seconds: float, condition: Callable[[], bool]) -> bool:
-    end = time.monotonic() + seconds
-    while not condition() and time.monotonic() < end:
-        gc.collect()
-        time.sleep(0.005)
-    return condition()
+def is_gone(reference: weakref.ref[Any]) -> bool:
+    gc.collect()
+    return reference() is None
 
 
 @pytest.mark.serial
@@ -57,7 +53,7 @@ def test_a_fake_that_was_dropped_warns_and_frees_its_listeners(
     assert descriptors() > before
     with pytest.warns(ResourceWarning, match=f"a {protocol} fake was dropped while it ran") as warned:
         del fake
-        assert within(5, lambda: gone() is None and descriptors() <= before)
+        eventually(lambda: is_gone(gone) and descriptors() <= before)
     assert len([each for each in warned if "was dropped" in str(each.message)]) == 1
     socket.create_server(("127.0.0.1", port)).close()
     assert folder is None or not Path(folder).exists()
@@ -67,7 +63,7 @@ def test_a_fake_that_goes_on_serving_is_not_dropped() -> None:
     with Toy() as toy:
         port = toy.port
         gc.collect()
-        with socket.create_connection(("127.0.0.1", port), timeout=5) as sock:
+        with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_S) as sock:
             sock.sendall(b"hello me\n")
             assert sock.recv(100)
 
@@ -75,7 +71,7 @@ def test_a_fake_that_goes_on_serving_is_not_dropped() -> None:
 def test_a_connection_keeps_its_fake_until_it_ends() -> None:
     toy = Toy().start()
     port, gone = toy.port, weakref.ref(toy)
-    with socket.create_connection(("127.0.0.1", port), timeout=5) as sock:
+    with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_S) as sock:
         sock.sendall(b"hello me\n")
         assert sock.recv(100)
         del toy
@@ -84,7 +80,7 @@ def test_a_connection_keeps_its_fake_until_it_ends() -> None:
         with sock.makefile("rb") as lines:
             assert b"value a\n" in lines  # beats may stand before it
     with pytest.warns(ResourceWarning, match="a toy fake was dropped"):
-        assert within(5, lambda: gone() is None)
+        eventually(lambda: is_gone(gone))
 
 
 def test_a_timer_does_not_keep_a_fake() -> None:
@@ -93,7 +89,7 @@ def test_a_timer_does_not_keep_a_fake() -> None:
     gone = weakref.ref(toy)
     with pytest.warns(ResourceWarning, match="a toy fake was dropped"):
         del toy
-        assert within(5, lambda: gone() is None)
+        eventually(lambda: is_gone(gone))
 
 
 def test_one_that_was_stopped_or_never_started_says_nothing(recwarn: pytest.WarningsRecorder) -> None:

@@ -12,40 +12,43 @@ import pytest
 
 from fakebrokers.journal.reader import read_run, runs_in
 from fakebrokers.journal.segment import is_being_written
+from tests.eventually import PATIENCE_S
 
 if not hasattr(os, "fork"):
     pytest.skip("this platform has no fork", allow_module_level=True)
 
 #: What each program begins with.
 HEAD = """
-import os, socket, sys, time
+import os, signal, socket, sys
 from pathlib import Path
 import fakebrokers
 from fakebrokers.errors import UsageError
+from tests.eventually import eventually
 
 def lives(port):
-    with socket.create_connection(("127.0.0.1", port), timeout=5) as sock:
+    with socket.create_connection(("127.0.0.1", port)) as sock:
         sock.sendall(bytes.fromhex("0000000c 0011 0001 00000001 00000000"))
         return sock.recv(4) != b""
 
 def reaped(pid):
     "Its exit code; killed if it does not end."
-    end = time.monotonic() + 10
-    while time.monotonic() < end:
-        ended, status = os.waitpid(pid, os.WNOHANG)
-        if ended:
-            return os.waitstatus_to_exitcode(status)
-        time.sleep(0.01)
-    os.kill(pid, 9)
-    os.waitpid(pid, 0)
-    return "it hung"
+    try:
+        ended = eventually(lambda: (found := os.waitpid(pid, os.WNOHANG))[0] and found, "the child ends")
+    except BaseException:
+        os.kill(pid, signal.SIGKILL)
+        raise
+    return os.waitstatus_to_exitcode(ended[1])
+
+def wait_for_a_signal():
+    signal.alarm(100)
+    signal.pause()
 """
 
 
 def run(program: str) -> str:
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", HEAD + program],
-        capture_output=True, text=True, check=False, timeout=50, start_new_session=True,
+        capture_output=True, text=True, check=False, timeout=PATIENCE_S, start_new_session=True,
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (0, ""), done.stderr
     return done.stdout.strip()
@@ -62,7 +65,7 @@ with fakebrokers.{kind} as broker:
     if pid == 0:
         sys.exit(7)  # through the end of the block, and of the interpreter
     print(reaped(pid), broker.runs, folder is None or folder.exists())
-    socket.create_connection(("127.0.0.1", broker.port), timeout=5).close()
+    socket.create_connection(("127.0.0.1", broker.port)).close()
 print(folder is None or not folder.exists())
 """
     assert run(program).split() == ["7", "True", "True", "True"]
@@ -169,9 +172,7 @@ pid = os.fork()
 if pid == 0:
     print(os.getpid(), flush=True)
     os.close(1)
-    time.sleep(30)
-    os._exit(0)
-time.sleep(30)
+wait_for_a_signal()
 """
     with subprocess.Popen(
         [sys.executable, "-c", HEAD + program], stdout=subprocess.PIPE, text=True
@@ -182,7 +183,7 @@ time.sleep(30)
             (wire,) = tmp_path.glob("*.wire")
             assert is_being_written(wire)
             parent.kill()
-            parent.wait(10)
+            parent.wait(PATIENCE_S)
             os.kill(child, 0)  # it is there
             assert not is_being_written(wire)
         finally:
@@ -195,18 +196,17 @@ broker = fakebrokers.RabbitMQStream().start()
 pid = os.fork()
 if pid == 0:
     os.close(1)
-    time.sleep(30)
-    os._exit(0)
+    wait_for_a_signal()
 broker.stop()
-end = time.monotonic() + 5
-while True:
+
+def is_free():
     try:
         socket.create_server(("127.0.0.1", broker.port)).close()
-        break
     except OSError:  # the child has not come so far yet
-        if time.monotonic() > end:
-            raise
-        time.sleep(0.01)
+        return False
+    return True
+
+eventually(is_free)
 os.kill(pid, 9)
 print(reaped(pid))
 """

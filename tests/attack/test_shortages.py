@@ -17,6 +17,7 @@ import pytest
 from fakebrokers import PZQ, RabbitMQStream
 from fakebrokers.errors import ResourceError, shortage
 from tests.benchmarks.stream_load import Connection
+from tests.eventually import PATIENCE_S, eventually
 
 ENOUGH = 40  #: descriptors that a process needs to come up
 
@@ -35,7 +36,7 @@ def served(*words: str, files: int = 1024) -> Iterator[subprocess.Popen[str]]:
 
 def end(process: subprocess.Popen[str]) -> tuple[int, str]:
     process.terminate()
-    _, errors = process.communicate(timeout=40)
+    _, errors = process.communicate(timeout=PATIENCE_S)
     return process.returncode, errors
 
 
@@ -44,7 +45,7 @@ def test_more_clients_than_descriptors() -> None:
     with served("rabbitmq-stream", files=ENOUGH) as process:
         assert process.stdout is not None
         port = int(process.stdout.readline().rsplit(":", 1)[1])
-        clients = [socket.create_connection(("127.0.0.1", port), 5) for _ in range(ENOUGH + 20)]
+        clients = [socket.create_connection(("127.0.0.1", port), PATIENCE_S) for _ in range(ENOUGH + 20)]
         time.sleep(1.2)  # it tries again ten times a second
         for client in clients:
             client.close()
@@ -63,9 +64,7 @@ def test_in_a_test_it_is_an_error_of_its_own() -> None:
             resource.setrlimit(resource.RLIMIT_NOFILE, (client.fileno() + 1, hard))
             try:
                 client.connect((broker.host, broker.port))
-                deadline = time.monotonic() + 20
-                while not broker.engine.errors and time.monotonic() < deadline:
-                    time.sleep(0.01)
+                eventually(lambda: broker.engine.errors)
             finally:
                 resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
             with pytest.raises(ResourceError, match="ulimit -n"):
@@ -79,7 +78,7 @@ def test_too_few_descriptors_to_start(protocol: str) -> None:
             assert process.stdout is not None
             if process.stdout.readline():
                 break
-            _, errors = process.communicate(timeout=40)
+            _, errors = process.communicate(timeout=PATIENCE_S)
             assert process.returncode in (1, 3)
             if "Traceback" not in errors:  # with fewer Python itself cannot import
                 assert "ulimit -n" in errors and "--port 0" not in errors and "defect" not in errors
@@ -98,14 +97,14 @@ def test_the_port_that_is_taken_is_named(flag: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         with served("rabbitmq-stream", flag, port) as process:
-            _, errors = process.communicate(timeout=40)
+            _, errors = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 3
     assert port in errors and f"{flag} 0 takes any free port" in errors
 
 
 def test_a_host_that_is_not_here() -> None:
     with served("rabbitmq-stream", "--host", "192.0.2.1") as process:
-        _, errors = process.communicate(timeout=40)
+        _, errors = process.communicate(timeout=PATIENCE_S)
     assert "--host has to be an address of this machine" in errors and "--port 0" not in errors
 
 

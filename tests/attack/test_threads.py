@@ -11,6 +11,7 @@ import pytest
 from fakebrokers.errors import UsageError
 from fakebrokers.protocol import find_protocol
 from fakebrokers.server import FakeServer
+from tests.eventually import PATIENCE_S
 from tests.toy import Toy
 
 
@@ -30,7 +31,7 @@ def hammer(fake: FakeServer, rounds: int, threads: int = 4) -> list[BaseExceptio
     for worker in workers:
         worker.start()
     for worker in workers:
-        worker.join(30)
+        worker.join(PATIENCE_S)
     assert not any(worker.is_alive() for worker in workers)
     return errors
 
@@ -51,7 +52,7 @@ def test_four_threads_stop_and_start_one_fake(protocol: str, options: dict[str, 
     assert {type(error) for error in errors} <= {UsageError}
     assert {str(error).partition(",")[0] for error in errors} <= {f"this {protocol} fake runs already"}
     if fake.runs:
-        socket.create_connection(("127.0.0.1", fake.port), timeout=5).close()
+        socket.create_connection(("127.0.0.1", fake.port), timeout=PATIENCE_S).close()
     fake.stop()
     fake.check()
     assert not fake.runs
@@ -65,7 +66,7 @@ def test_every_call_either_starts_it_or_says_that_it_runs() -> None:
         barrier = threading.Barrier(4)
 
         def start(toy: Toy = toy, said: list[str] = said, barrier: threading.Barrier = barrier) -> None:
-            barrier.wait(10)
+            barrier.wait(PATIENCE_S)
             try:
                 toy.start()
                 said.append("started")
@@ -76,7 +77,7 @@ def test_every_call_either_starts_it_or_says_that_it_runs() -> None:
         for worker in workers:
             worker.start()
         for worker in workers:
-            worker.join(10)
+            worker.join(PATIENCE_S)
         assert sorted(said) == ["started", *["this toy fake runs already"] * 3]
         toy.stop()
 
@@ -93,7 +94,7 @@ def test_a_fake_may_be_stopped_on_its_own_thread_while_another_thread_does_so() 
 
     done = threading.Thread(target=toy.call, args=(stop_here,), daemon=True)
     done.start()
-    done.join(10)
-    other.join(10)
+    done.join(PATIENCE_S)
+    other.join(PATIENCE_S)
     assert not (done.is_alive() or other.is_alive() or toy.runs)
     socket.create_server(("127.0.0.1", toy.port)).close()

@@ -12,6 +12,7 @@ from fakebrokers.blazingmq.schema import StreamParameters
 from fakebrokers.blazingmq.server import BlazingMQ
 from fakebrokers.core.frames import Frame
 from tests.blazingmq.bench import CPP, parameters, put, subscription
+from tests.eventually import PATIENCE_S
 
 
 class Peer:
@@ -20,7 +21,7 @@ class Peer:
     _open: ClassVar[list[Peer]] = []
 
     def __init__(self, broker: BlazingMQ, identity: ClientIdentity = CPP, port: int = 0) -> None:
-        self.socket = socket.create_connection((broker.host, port or broker.port), timeout=5)
+        self.socket = socket.create_connection((broker.host, port or broker.port), timeout=PATIENCE_S)
         self.codec = BlazingCodec(Encoding.BER if "BER" in identity.features else Encoding.JSON)
         self._buffer = b""
         self._open.append(self)

@@ -46,6 +46,7 @@ from fakebrokers.faults.effects import Inject
 from fakebrokers.faults.plan import Fault, load_plan
 from tests.blazingmq.bench import CPP, JAVA, Q, guid, parameters, put
 from tests.blazingmq.peer import Peer
+from tests.eventually import PATIENCE_S
 
 
 @pytest.fixture
@@ -250,7 +251,7 @@ def test_answers_and_deliveries_in_one_segment(broker: BlazingMQ) -> None:
     peer.socket.setblocking(False)
     with pytest.raises(BlockingIOError):
         peer.socket.recv(1)
-    peer.socket.settimeout(5)
+    peer.socket.settimeout(PATIENCE_S)
     peer.post(2, ack=False)
     segment = peer.socket.recv(1 << 16)
     assert [type(frame) for frame, _ in BlazingCodec().feed(segment)] == [Ack, Push, Push]

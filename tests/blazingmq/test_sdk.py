@@ -16,6 +16,7 @@ from fakebrokers.core.frames import Role
 from fakebrokers.faults import drop, fault
 from tests.blazingmq.bench import BROADCAST, FANOUT, Q
 from tests.blazingmq.sdk import finish, let_go_on, need_sdk, run, run_program, start, told
+from tests.eventually import PATIENCE_S
 
 need_sdk()
 pytestmark = pytest.mark.timeout(120)
@@ -401,20 +402,20 @@ def test_documented_producers_and_consumer(broker: BlazingMQ, program: str) -> N
     consumer = run_program(broker, "consumer.py", Q, "2")
     assert consumer.stdout is not None
     assert consumer.stdout.readline() == "ready\n"
-    out, errors = run_program(broker, program, Q, "hello", "world").communicate(timeout=40)
+    out, errors = run_program(broker, program, Q, "hello", "world").communicate(timeout=PATIENCE_S)
     assert out.splitlines() == ([] if program == "producer.py" else ["hello: SUCCESS", "world: SUCCESS"]), (
         errors
     )
-    printed, errors = consumer.communicate(timeout=40)
+    printed, errors = consumer.communicate(timeout=PATIENCE_S)
     assert (consumer.returncode, printed.splitlines()) == (0, ["hello {}", "world {}"]), errors
     assert broker.messages(Q) == []
 
 
 def test_documented_programs_with_properties(broker: BlazingMQ) -> None:
     producer = run_program(broker, "producer_with_acks.py", Q, "--properties", "hello", "world")
-    out, errors = producer.communicate(timeout=40)
+    out, errors = producer.communicate(timeout=PATIENCE_S)
     assert out.splitlines() == ["hello: SUCCESS", "world: SUCCESS"], errors
-    printed, errors = run_program(broker, "consumer.py", Q, "2").communicate(timeout=40)
+    printed, errors = run_program(broker, "consumer.py", Q, "2").communicate(timeout=PATIENCE_S)
     # messages may come before openQueue returns
     assert [line for line in printed.splitlines() if line != "ready"] == [
         "hello {'last': False, 'number': 0, 'word': 'hello'}",

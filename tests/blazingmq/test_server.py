@@ -30,6 +30,7 @@ from fakebrokers.protocol import find_protocol
 from tests.blazingmq.bench import ADMIN, FANOUT, Q, guid, parameters
 from tests.blazingmq.golden import events
 from tests.blazingmq.peer import Peer
+from tests.eventually import PATIENCE_S
 
 
 @pytest.fixture(autouse=True)
@@ -193,7 +194,7 @@ def test_recordings_with_other_bytes_do_not_kill_the_broker(seed: int) -> None:
             data = bytearray(chance.choice(identities)) + chance.choice(conversations)
             for _ in range(chance.randrange(1, 12)):
                 data[chance.randrange(len(data))] = chance.randrange(256)
-            client = socket.create_connection((broker.host, broker.port), timeout=5)
+            client = socket.create_connection((broker.host, broker.port), timeout=PATIENCE_S)
             reader = threading.Thread(target=_drain, args=(client,))
             reader.start()
             try:

@@ -11,13 +11,14 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+
+from tests.eventually import eventually
 
 pytestmark = [pytest.mark.nightly, pytest.mark.slow, pytest.mark.timeout(1800)]
 
@@ -34,10 +35,7 @@ def ip(*words: str) -> None:
 
 def wait_until(is_so: Callable[[], object], otherwise: Callable[[], object]) -> None:
     """Wait for it; fails with what `otherwise` says when that takes too long."""
-    deadline = time.monotonic() + PATIENCE_S
-    while not is_so():
-        assert time.monotonic() < deadline, otherwise()
-        time.sleep(0.05)
+    eventually(is_so, otherwise, patience_s=PATIENCE_S)
 
 
 class Cluster:

@@ -12,6 +12,7 @@ from urllib.parse import quote
 import msgspec
 
 from fakebrokers.control.values import Body
+from tests.eventually import PATIENCE_S
 
 DEEP = b"[" * 100_000
 DEEP_OBJECT = b'{"a":' * 100_000
@@ -141,7 +142,7 @@ def ask(
     connection: http.client.HTTPConnection | None = None
     for _ in range(count):
         asked = make(random)
-        connection = connection or http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+        connection = connection or http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE_S)
         try:
             connection.request(asked.method, asked.path, asked.body, headers or {})
             answer = connection.getresponse()

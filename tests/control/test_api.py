@@ -14,6 +14,7 @@ import pytest
 
 from fakebrokers.control.api import ControlApi
 from fakebrokers.control.brokers import Brokers
+from tests.eventually import PATIENCE_S
 from tests.proxy.control import Api
 
 NARCONI = "/brokers/narconi"
@@ -27,7 +28,7 @@ def start(control: Api, protocol: str = "narconi", **options: Any) -> dict[str, 
 
 
 def connect(row: dict[str, Any]) -> socket.socket:
-    return socket.create_connection((row["host"], row["port"]), 5)
+    return socket.create_connection((row["host"], row["port"]), PATIENCE_S)
 
 
 def say(client: socket.socket, request: bytes = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n") -> bytes:
@@ -171,7 +172,7 @@ def test_hold_and_release(control: Api) -> None:
         with pytest.raises(TimeoutError):
             say(client)
         assert control("POST", f"{NARCONI}/faults/later/release", {})[0] == 204
-        client.settimeout(5)
+        client.settimeout(PATIENCE_S)
         assert client.recv(100).startswith(b"HTTP/1.1 ")
     assert (
         control("POST", f"{NARCONI}/hold", {"match": {"nth": 0}})[1]["problem"]
@@ -257,7 +258,7 @@ def test_wait_for(control: Api) -> None:
     waiting = threading.Thread(target=wait)
     waiting.start()
     with connect(row), connect(row):
-        waiting.join(5)
+        waiting.join(PATIENCE_S)
     ((status, records, _),) = answers
     assert (status, [record["connection"] for record in records]) == (200, ["c1", "c2"])
     since = records[-1]["seq"]
@@ -269,7 +270,7 @@ def test_wait_for(control: Api) -> None:
 
 
 def lines(url: str) -> list[dict[str, Any]]:
-    with urllib.request.urlopen(url, timeout=5) as answer:
+    with urllib.request.urlopen(url, timeout=PATIENCE_S) as answer:
         return [json.loads(line) for line in answer]
 
 
@@ -296,7 +297,9 @@ def test_the_journal_as_json_lines(api: ControlApi, control: Api) -> None:
 
 def test_the_journal_goes_on(api: ControlApi, control: Api) -> None:
     row = start(control)
-    with urllib.request.urlopen(f"{api.url}{NARCONI}/journal?follow=1&kind=accepted", timeout=5) as answer:
+    with urllib.request.urlopen(
+        f"{api.url}{NARCONI}/journal?follow=1&kind=accepted", timeout=PATIENCE_S
+    ) as answer:
         for number in (1, 2):
             connect(row).close()
             assert json.loads(answer.readline())["connection"] == f"c{number}"
@@ -307,7 +310,7 @@ def test_the_journal_goes_on(api: ControlApi, control: Api) -> None:
 def test_the_journal_goes_on_behind_a_record_that_is_still_to_come(api: ControlApi, control: Api) -> None:
     row = start(control)
     query = "follow=1&kind=accepted&since=6"  # each connection makes two records
-    with urllib.request.urlopen(f"{api.url}{NARCONI}/journal?{query}", timeout=5) as answer:
+    with urllib.request.urlopen(f"{api.url}{NARCONI}/journal?{query}", timeout=PATIENCE_S) as answer:
         for number in range(1, 5):
             connect(row).close()
             control("POST", f"{NARCONI}/wait_for", {"kind": "closed", "count": number})
@@ -318,7 +321,7 @@ def test_the_journal_goes_on_behind_a_record_that_is_still_to_come(api: ControlA
 def test_stopping_the_api_cuts_its_streams(brokers: Brokers) -> None:
     with ControlApi(brokers) as api:
         brokers.add("narconi", "narconi", {})
-        answer = urllib.request.urlopen(f"{api.url}{NARCONI}/journal?follow=1", timeout=5)
+        answer = urllib.request.urlopen(f"{api.url}{NARCONI}/journal?follow=1", timeout=PATIENCE_S)
     with answer, pytest.raises(IncompleteRead):
         answer.read()
 

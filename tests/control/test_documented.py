@@ -16,6 +16,7 @@ from fakebrokers.cli import cli
 from fakebrokers.control.api import ControlApi
 from fakebrokers.control.brokers import Brokers
 from fakebrokers.rabbitmq_stream.ctl import rabbitmq
+from tests.eventually import PATIENCE_S
 
 PAGE = (Path(__file__).parents[2] / "docs" / "control.md").read_text()
 BLOCKS = re.findall(r"^```console\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
@@ -29,7 +30,9 @@ def test_the_management_api() -> None:
         lines = [line[2:] for line in block.splitlines() if "connections/" not in line]  # it has another name
         script = "set -e\n" + "\n".join(line.replace("curl ", "curl -sSf ", 1) for line in lines)
         script = script.replace("http://guest:guest@127.0.0.1:15672", broker.management_url)
-        done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=False, timeout=30)
+        done = subprocess.run(
+            ["sh", "-c", script], capture_output=True, text=True, check=False, timeout=PATIENCE_S
+        )
         assert (done.returncode, done.stderr) == (0, "")
         assert broker.stream_names == ["orders"]
         assert broker.broker.access.users["bob"].may("read", "test", "orders")

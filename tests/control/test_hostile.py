@@ -25,6 +25,7 @@ from fakebrokers.rabbitmq_stream.management.api import ROUTES as MANAGEMENT_ROUT
 from fakebrokers.rabbitmq_stream.superstreams import SuperStream
 from fakebrokers.server import FakeServer
 from tests.control.hostile import METHODS, Asked, ask, body, broken, defects, fields, name, value
+from tests.eventually import PATIENCE_S
 
 GUEST = {"Authorization": "Basic Z3Vlc3Q6Z3Vlc3Q="}
 SHIPPED = [each for each in protocols() if each.server.startswith("fakebrokers.")]
@@ -296,7 +297,7 @@ def test_bytes_that_are_no_http(api: ControlApi, brokers: Brokers) -> None:
         for _ in range(random.choice((1, 2, 8))):
             place = random.randrange(len(data))
             data[place : place + random.randrange(4)] = random.randbytes(random.randrange(4))
-        with socket.create_connection(("127.0.0.1", api.port), timeout=5) as client:
+        with socket.create_connection(("127.0.0.1", api.port), timeout=PATIENCE_S) as client:
             client.sendall(bytes(data))
             client.shutdown(socket.SHUT_WR)
             while part := client.recv(10_000):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import socket
-import time
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from fakebrokers.protocol import Protocol, find_protocol, protocols
 from fakebrokers.server import FakeServer
 from tests.benchmarks.stream_load import Connection
 from tests.echo import protocol as echo
+from tests.eventually import PATIENCE_S, eventually
 from tests.proxy.control import Api
 
 SHIPPED = [each for each in protocols() if each.server.startswith("fakebrokers.")]
@@ -106,7 +106,7 @@ def test_a_protocol_without_a_description_has_what_all_have(
     broker = Broker(control, "echo")
     assert find_protocol("echo").control == ""
     assert {"kill", "crash", "reset"} <= set(broker.row["operations"])
-    with socket.create_connection(("127.0.0.1", broker.row["port"]), 5) as client:
+    with socket.create_connection(("127.0.0.1", broker.row["port"]), PATIENCE_S) as client:
         client.sendall(b"Put a\n")
         assert client.recv(100) == b"Stored a 0\n"
         broker("say", connection="c1", kind="Stored", fields={"names": ["z"], "codes": [9]})
@@ -210,7 +210,7 @@ def test_certificates(control: Api) -> None:
 
     def shown() -> str:
         context = ssl.create_default_context(cafile=broker.row["ca_file"])
-        with socket.create_connection(("127.0.0.1", port), 5) as raw:
+        with socket.create_connection(("127.0.0.1", port), PATIENCE_S) as raw:
             try:
                 with context.wrap_socket(raw, server_hostname="localhost"):
                     return "good"
@@ -310,9 +310,7 @@ def test_moleculer(control: Api) -> None:
     services = [{"name": "math", "actions": actions, "events": ["order.*"]}]
     made = broker("node", id="shop", services=services)
     assert made["services"] == ["math"]
-    deadline = time.monotonic() + 5
-    while not any("shop" in row["peers"] for row in broker("nodes")) and time.monotonic() < deadline:
-        time.sleep(0.01)
+    eventually(lambda: any("shop" in row["peers"] for row in broker("nodes")))
     assert broker("node_call", node="fake-1", action="math.echo", params={"a": [1]}) == {"a": [1]}
     assert broker("node_call", node="fake-1", action="math.five") == 5
     assert broker.refused("node_call", node="fake-1", action="math.fails").endswith("MoleculerError: no")

@@ -9,6 +9,7 @@ import pytest
 
 from fakebrokers.core.listeners import Endpoint
 from fakebrokers.core.tcp import TcpDialler
+from tests.eventually import PATIENCE_S
 from tests.toy import WIRE, Toy
 
 
@@ -21,16 +22,16 @@ def dial(toy: Toy, port: int, timeout: float = 5.0) -> None:
     asyncio.run_coroutine_threadsafe(
         dialler(toy).dial("127.0.0.1", port, timeout),
         toy._driver.loop,  # type: ignore[union-attr]
-    ).result(10)
+    ).result(PATIENCE_S)
 
 
 def test_the_fake_dials_out_and_speaks() -> None:
     with Toy() as toy, socket.create_server(("127.0.0.1", 0)) as server:
-        server.settimeout(5)
+        server.settimeout(PATIENCE_S)
         dial(toy, server.getsockname()[1])
         node, _ = server.accept()
         with node:
-            node.settimeout(5)
+            node.settimeout(PATIENCE_S)
             node.sendall(b"hello me\n")
             assert node.recv(100) == b"welcome\n"
             assert [c["name"] for c in toy.connections] == ["d1"]
@@ -51,7 +52,7 @@ def test_incoming_and_dialled_connections_count_for_themselves() -> None:
     with (
         Toy() as toy,
         socket.create_server(("127.0.0.1", 0)) as server,
-        socket.create_connection(("127.0.0.1", toy.port), timeout=5) as client,
+        socket.create_connection(("127.0.0.1", toy.port), timeout=PATIENCE_S) as client,
     ):
         client.sendall(b"hello me\n")
         assert client.recv(100) == b"welcome\n"

@@ -12,6 +12,7 @@ import pytest
 from fakebrokers.errors import UnmetExpectation, UsageError
 from fakebrokers.faults import drop, duplicate, latency
 from fakebrokers.journal import Tap
+from tests.eventually import PATIENCE_S
 from tests.toy import Toy
 
 
@@ -20,7 +21,7 @@ class Client:
 
     def __init__(self, toy: Toy) -> None:
         self.toy = toy
-        self.socket = socket.create_connection((toy.host, toy.port), timeout=5)
+        self.socket = socket.create_connection((toy.host, toy.port), timeout=PATIENCE_S)
         self.said = 0
         self.say("hello me")
 
@@ -93,11 +94,11 @@ def test_check_waits_for_what_is_missing_and_no_longer(toy: Toy, client: Client)
     client.say("put a")
     timer = threading.Timer(0.05, client.socket.sendall, [b"put b\n"])
     timer.start()
-    toy.check(timeout=5)
+    toy.check(timeout=PATIENCE_S)
     timer.join()
     toy.expect(role="publish", count=1)  # too many will not become fewer
     with pytest.raises(UnmetExpectation):
-        toy.check(timeout=30)
+        toy.check(timeout=PATIENCE_S)
 
 
 def test_several_are_told_together_and_once(toy: Toy) -> None:

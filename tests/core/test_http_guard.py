@@ -11,6 +11,7 @@ import pytest
 from aiohttp import web
 
 from fakebrokers.core.http_guard import refuse_foreign, runner_of
+from tests.eventually import PATIENCE_S
 
 
 def answer_to(data: bytes, *, leaves: bool = False) -> bytes:
@@ -35,7 +36,7 @@ def answer_to(data: bytes, *, leaves: bool = False) -> bytes:
             await runner.cleanup()
 
     def ask(port: int) -> bytes:
-        with socket.create_connection(("127.0.0.1", port), timeout=10) as client:
+        with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_S) as client:
             client.sendall(data)
             if leaves:
                 client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # RST

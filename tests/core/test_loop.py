@@ -14,6 +14,7 @@ import pytest
 
 from fakebrokers.core.loop import InsideLoop, loop_thread
 from fakebrokers.server import FakeServer
+from tests.eventually import PATIENCE_S
 from tests.toy import Toy
 
 
@@ -41,7 +42,7 @@ def test_results_and_errors_come_back() -> None:
     assert home.run(twice(4)) == 8
     done = threading.Event()
     home.post(done.set)
-    assert done.wait(5)
+    assert done.wait(PATIENCE_S)
 
 
 def test_the_loop_thread_cannot_wait_for_itself() -> None:
@@ -91,8 +92,8 @@ def in_child(work: Callable[[], None]) -> int:
 
 
 def ask(server: FakeServer, line: bytes = b"put a\n") -> bytes:
-    with socket.create_connection((server.host, server.port), 5) as client:
-        client.settimeout(5)
+    with socket.create_connection((server.host, server.port), PATIENCE_S) as client:
+        client.settimeout(PATIENCE_S)
         client.sendall(line)
         return client.recv(100)
 
@@ -115,7 +116,7 @@ def test_a_forked_child_starts_its_own() -> None:
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 def test_a_forked_child_keeps_no_port_and_no_connection_open() -> None:
     with Toy() as toy:
-        client = socket.create_connection((toy.host, toy.port), 5)
+        client = socket.create_connection((toy.host, toy.port), PATIENCE_S)
         client.sendall(b"put a\n")
         assert client.recv(100) == b"stored a\n"
         told, tell = os.pipe()
@@ -125,12 +126,12 @@ def test_a_forked_child_keeps_no_port_and_no_connection_open() -> None:
             os._exit(0)
         try:
             toy.kill("c1")
-            client.settimeout(5)
+            client.settimeout(PATIENCE_S)
             assert client.recv(100) == b""  # the end arrives although the child lives
             port = toy.port
             toy.stop()
             with pytest.raises(ConnectionRefusedError):
-                socket.create_connection((toy.host, port), 5)
+                socket.create_connection((toy.host, port), PATIENCE_S)
         finally:
             client.close()
             os.write(tell, b"x")
@@ -144,6 +145,10 @@ def test_python_ends_although_a_fake_runs() -> None:
 
     code = "from tests.toy import Toy; Toy().start(); print('done')"
     done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, timeout=30, check=True
+        [sys.executable, "-W", "error", "-c", code],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        check=True,
     )
     assert (done.stdout, done.stderr) == ("done\n", "")

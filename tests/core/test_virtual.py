@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 
 import pytest
 
@@ -15,9 +14,7 @@ def test_hours_take_no_time() -> None:
         await asyncio.sleep(3600)
         return asyncio.get_running_loop().time()
 
-    started = time.monotonic()
-    assert run(work()) == pytest.approx(3600)
-    assert time.monotonic() - started < 1
+    assert run(work()) == pytest.approx(3600)  # more than the patience of pytest-timeout
 
 
 def test_who_stands_still_finds_all_timers_due() -> None:

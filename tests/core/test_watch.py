@@ -3,38 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
 
 import pytest
 
 from conformance.reference.kit import Memory, Network, Runtime
 from conformance.reference.rabbitmq_stream.client import StreamClient
 from fakebrokers import RabbitMQStream
-from fakebrokers.core.watch import End
 from fakebrokers.faults import truncate
-
-
-class Onlooker:
-    def __init__(self) -> None:
-        self.rows: list[tuple[str, Any]] = []
-
-    def accepted(self, connection: str, socket: str = "") -> None:
-        self.rows.append(("accepted", connection))
-
-    def written(self, connection: str, data: Any) -> None:
-        self.rows.append(("written", data))
-
-    def handed_over(self, connection: str, data: Any) -> None:
-        self.rows.append(("handed over", data))
-
-    def reads(self, connection: str, goes_on: bool) -> None:
-        self.rows.append(("reads", goes_on))
-
-    def ended(self, connection: str, by: End, how: str) -> None:
-        self.rows.append(("ended", by))
-
-    def of(self, what: str) -> list[Any]:
-        return [data for word, data in self.rows if word == what]
+from tests.onlooker import Onlooker
 
 
 @pytest.mark.parametrize("in_memory", [True, False])

@@ -14,12 +14,13 @@ from fakebrokers.faults import drop, fault, inject, load_plan, rewrite
 from fakebrokers.journal import RunJournal
 from fakebrokers.protocol import find_protocol
 from tests.echo.protocol import COUNTED, FULL, LINES, Echo, FillUp
+from tests.eventually import PATIENCE_S
 
 
 def talk(echo: Echo, *lines: bytes, wire: int = 0) -> bytes:
     """Say lines on one of the wires; returns what comes until the fake ends the connection, or is silent."""
     heard = b""
-    with socket.create_connection(("127.0.0.1", echo.listeners[wire].port), timeout=5) as client:
+    with socket.create_connection(("127.0.0.1", echo.listeners[wire].port), timeout=PATIENCE_S) as client:
         for line in lines:
             client.sendall(line + b"\n" if wire == 0 else bytes([len(line)]) + line)
             heard += client.recv(1000)

@@ -34,6 +34,7 @@ from fakebrokers.faults.effects import Inject, Silent
 from fakebrokers.faults.match import fields_fit
 from fakebrokers.journal import Tap
 from tests.core.talk import Talk
+from tests.eventually import PATIENCE_S
 from tests.toy import Put, Refused
 
 PUTS = [b"put %d" % number for number in range(1, 13)]
@@ -373,7 +374,7 @@ def test_chance_does_not_depend_on_the_hash_seed() -> None:
             capture_output=True,
             text=True,
             check=True,
-            timeout=30,
+            timeout=PATIENCE_S,
         ).stdout
         for seed in (1, 2)
     }

@@ -17,6 +17,7 @@ from fakebrokers.narconi.faults import BreakBackend
 from fakebrokers.protocol import protocols
 from fakebrokers.pzq.faults import refuse_message
 from tests.core.talk import Talk
+from tests.eventually import PATIENCE_S
 
 BREAK_BACKEND = {"faults": [{"match": {"on": "accept"}, "effect": {"type": "break-backend", "down_s": 0.1}}]}
 
@@ -30,7 +31,7 @@ def test_a_plan_that_a_fake_printed_is_read_by_a_fresh_process(tmp_path: Path) -
         f"from fakebrokers import PZQ\nwith PZQ(faults={str(plan)!r}) as pzq: print(pzq.faults.names, end='')"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=30
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=PATIENCE_S
     )
     assert done.stdout == "('full',)"
 

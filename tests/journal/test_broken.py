@@ -10,7 +10,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ from fakebrokers.errors import JournalError
 from fakebrokers.journal import Journal, RunJournal, Tap
 from fakebrokers.journal.reader import RunLog, read_run, runs_in
 from fakebrokers.journal.segment import Segment, is_being_written
+from tests.eventually import PATIENCE_S, eventually
 from tests.toy import FRAMES, Get, Toy
 
 ROOT = Path(__file__).parents[2]
@@ -197,7 +197,7 @@ def test_serve_says_that_its_journal_broke_off_goes_on_and_ends_with_an_error(tm
     )
     assert served.stdout is not None
     address = served.stdout.readline().split()[2].partition("//")[2]
-    client = http.client.HTTPConnection(address.rstrip("/"), timeout=30)
+    client = http.client.HTTPConnection(address.rstrip("/"), timeout=PATIENCE_S)
     for _ in range(1500):
         client.request("GET", "/nothing")
         client.getresponse().read()
@@ -265,10 +265,8 @@ def test_a_forked_child_neither_holds_the_files_nor_writes_to_them(tmp_path: Pat
         parent.stdin.flush()
         parent.wait(60)
         os.kill(child, 0)
-        deadline = time.monotonic() + 30
-        while any(map(is_being_written, files)):  # the child may not have run yet since the fork
-            assert time.monotonic() < deadline
-            time.sleep(0.01)
+        # the child may not have run yet since the fork
+        eventually(lambda: not any(map(is_being_written, files)))
     finally:
         os.kill(child, signal.SIGKILL)
         parent.stdout.close()

@@ -15,6 +15,7 @@ from fakebrokers.journal.secrets import without_secrets
 from fakebrokers.proxy import Proxy
 from fakebrokers.rabbitmq_stream import frames
 from fakebrokers.rabbitmq_stream.codec import StreamCodec
+from tests.eventually import PATIENCE_S
 from tests.toy import Toy
 
 SECRET = "S3CRETpw91"
@@ -42,7 +43,7 @@ def told(journal: Any) -> str:
 def test_headers_and_query_of_http(headers: dict[str, str], query: str) -> None:
     with Narconi() as broker:
         broker.ensure("p", "q")
-        client = http.client.HTTPConnection("127.0.0.1", broker.port, timeout=5)
+        client = http.client.HTTPConnection("127.0.0.1", broker.port, timeout=PATIENCE_S)
         client.request("POST", f"/v2/p/queues/q/messages{query}", b"x", {"X-Plain": "seen", **headers})
         assert client.getresponse().status == 201
         client.close()
@@ -69,7 +70,7 @@ def test_a_journal_on_disk_with_whole_frames(tmp_path: Path) -> None:
         broker.ensure("p", "q")
         written = RunJournal(tmp_path, "run", protocol="narconi", frames=True)
         broker.call(lambda: setattr(broker.journal, "sink", written))
-        client = http.client.HTTPConnection("127.0.0.1", broker.port, timeout=5)
+        client = http.client.HTTPConnection("127.0.0.1", broker.port, timeout=PATIENCE_S)
         client.request("POST", f"/v2/p/queues/q/messages?token={SECRET}", b"x", {"X-Api-Key": SECRET})
         client.getresponse().read()
         client.close()
@@ -83,7 +84,7 @@ def test_a_journal_on_disk_with_whole_frames(tmp_path: Path) -> None:
 def test_a_proxy_can_keep_no_bytes() -> None:
     """It does not know what they mean."""
     with Toy() as toy, Proxy(f"127.0.0.1:{toy.port}", body_limit=0) as proxy:
-        with socket.create_connection(("127.0.0.1", proxy.port), timeout=5) as sock:
+        with socket.create_connection(("127.0.0.1", proxy.port), timeout=PATIENCE_S) as sock:
             sock.sendall(f"hello {SECRET}\n".encode())
             assert sock.recv(100)
         assert len(proxy.journal.select(kind="ClientBytes")) == 1

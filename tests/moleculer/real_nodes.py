@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from tests.eventually import PATIENCE_S
+
 HERE = Path(__file__).parent
 PACKAGES = Path(__file__).parents[2] / "conformance" / "adapters" / "moleculer-node" / "node_modules"
 
@@ -42,7 +44,7 @@ class RealNode:
         """The next line that it says."""
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
-        assert line, f"the node ended with {self.process.wait(10)}"
+        assert line, f"the node ended with {self.process.wait(PATIENCE_S)}"
         return json.loads(line)
 
     def do(self, what: str, *arguments: Any) -> Any:

@@ -16,6 +16,7 @@ import pytest
 
 from fakebrokers import Moleculer
 from fakebrokers.errors import UsageError
+from tests.eventually import PATIENCE_S
 from tests.moleculer.real_nodes import require, run_script
 
 nats = pytest.importorskip("nats", reason="nats-py is missing")
@@ -83,9 +84,9 @@ def test_redis_py(moleculer: Moleculer, protocol: int) -> None:
     with client.pubsub() as ears:
         ears.subscribe("news")
         ears.psubscribe("n*")
-        assert [ears.get_message(timeout=10)["type"] for _ in range(2)] == ["subscribe", "psubscribe"]
+        assert [ears.get_message(timeout=PATIENCE_S)["type"] for _ in range(2)] == ["subscribe", "psubscribe"]
         assert client.publish("news", "hello") == 2
-        heard = [ears.get_message(timeout=10) for _ in range(2)]
+        heard = [ears.get_message(timeout=PATIENCE_S) for _ in range(2)]
         assert [(each["type"], each["data"]) for each in heard] == [
             ("message", b"hello"),
             ("pmessage", b"hello"),
@@ -109,10 +110,10 @@ def test_paho(moleculer: Moleculer) -> None:
     client.connect(moleculer.mqtt.host, moleculer.mqtt.port)
     client.loop_start()
     client.subscribe("a/#", qos=1)
-    assert ready.wait(10)
+    assert ready.wait(PATIENCE_S)
     for qos in range(3):
         client.publish(f"a/{qos}", b"x", qos=qos).wait_for_publish(10)
-    assert done.wait(10)
+    assert done.wait(PATIENCE_S)
     client.disconnect()
     client.loop_stop()
     assert sorted(heard) == [("a/0", b"x", 0), ("a/1", b"x", 1), ("a/2", b"x", 1)]

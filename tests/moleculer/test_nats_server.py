@@ -7,21 +7,16 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 
-from tests.real_buses import free_port
+from tests.eventually import PATIENCE_S
+from tests.real_buses import free_port, wait_for
 
 
 def greeting(port: int) -> tuple[socket.socket, bytes]:
     """A connection, and what the server says first."""
-    deadline = time.monotonic() + 30
-    while True:
-        try:
-            client = socket.create_connection(("127.0.0.1", port))
-            return client, client.recv(4096)
-        except OSError:
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
+    wait_for(port, "the program")
+    client = socket.create_connection(("127.0.0.1", port), PATIENCE_S)
+    return client, client.recv(4096)
 
 
 def test_it_serves_and_retires() -> None:
@@ -46,7 +41,7 @@ def test_it_serves_and_retires() -> None:
             os.kill(process.pid, signal.SIGUSR2)
             assert b'"ldm":true' in client.recv(4096)
             process.terminate()
-        assert process.wait(30) == 0
+        assert process.wait(PATIENCE_S) == 0
 
 
 def test_other_options_end_it() -> None:

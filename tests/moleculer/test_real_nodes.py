@@ -13,6 +13,7 @@ from fakebrokers.moleculer.faults import lose_heartbeats
 from fakebrokers.moleculer.node import Node
 from fakebrokers.moleculer.serializers import SERIALIZERS
 from fakebrokers.moleculer.services import Context, MoleculerError, Service, Stream
+from tests.eventually import PATIENCE_S
 from tests.moleculer.real_nodes import RealNode, real_node, require
 
 VERSIONS = ("moleculer-0.14", "moleculer-0.15")
@@ -49,7 +50,7 @@ def meet(moleculer: Moleculer, node: Node, *real: str) -> None:
         peers = {peer.id: peer for peer in node.core.peers}
         return all(id in peers and f"{id}.add" in peers[id].actions() for id in real)
 
-    moleculer.wait_for(known, timeout=30)
+    moleculer.wait_for(known, timeout=PATIENCE_S)
 
 
 def talk(moleculer: Moleculer, node: Node, real: RealNode, heard: list[Any]) -> None:
@@ -89,8 +90,8 @@ def test_a_real_and_a_fake_node(package: str, transporter: str) -> None:
             assert {each["peer"] for each in moleculer.connections} == {"real-1"}
             real.do("stop")
             if transporter != "tcp":
-                moleculer.wait_for(lambda _: moleculer.packets("Disconnect"), timeout=30)
-                moleculer.wait_for(lambda _: not node.peers["real-1"].available, timeout=30)
+                moleculer.wait_for(lambda _: moleculer.packets("Disconnect"), timeout=PATIENCE_S)
+                moleculer.wait_for(lambda _: not node.peers["real-1"].available, timeout=PATIENCE_S)
 
 
 @pytest.mark.parametrize(
@@ -137,7 +138,7 @@ def test_the_balancer_can_be_left_to_the_bus(package: str) -> None:
             topic = (
                 "MOL.REQB.real-1.add"  # an INFO may tell of the action before the node has subscribed to it
             )
-            moleculer.wait_for(lambda record: record.frame.subject == topic, kind="Sub", timeout=30)  # type: ignore[union-attr]
+            moleculer.wait_for(lambda record: record.frame.subject == topic, kind="Sub", timeout=PATIENCE_S)  # type: ignore[union-attr]
             assert node.call("real-1.add", {"a": 1, "b": 2}, timeout=30) == 3
             real.do("emit", "shop.x", 1)
             assert node.ping("real-1").sender == "real-1"
@@ -161,7 +162,7 @@ def test_faults_reach_real_nodes(package: str) -> None:
             assert moleculer.faults.fired(name) == 1
             lost = moleculer.faults.add(lose_heartbeats(peer="real-1"))
             moleculer.wait_for(
-                kind="Pub", role=None, condition=lambda record: lost in record.fault, timeout=20
+                kind="Pub", role=None, condition=lambda record: lost in record.fault, timeout=PATIENCE_S
             )
             moleculer.impersonate("real-1")
-            assert real.process.wait(20) == 1  # it has met another instance of itself
+            assert real.process.wait(PATIENCE_S) == 1  # it has met another instance of itself

@@ -19,6 +19,7 @@ import pytest
 
 from fakebrokers import Moleculer
 from fakebrokers.moleculer.node import Node
+from tests.eventually import PATIENCE_S
 
 pytestmark = pytest.mark.nightly  # the build of all crates takes minutes
 
@@ -51,7 +52,7 @@ def rust(bus: Moleculer, python: Node) -> Iterator[Process]:
     pipe = subprocess.PIPE
     with subprocess.Popen([PROGRAM, bus.url], stdin=pipe, stdout=pipe, text=True) as process:
         try:
-            bus.wait_for(kind="Info", count=4, timeout=10)  # its own, and python-1's, in and out
+            bus.wait_for(kind="Info", count=4, timeout=PATIENCE_S)  # its own, and python-1's, in and out
             yield process
         finally:
             process.kill()

@@ -16,6 +16,7 @@ from fakebrokers.faults import drop, latency, reply, rewrite
 from fakebrokers.narconi import frames as f
 from fakebrokers.narconi.relay import NarconiRelay, ServerCodec
 from fakebrokers.proxy import Proxy
+from tests.eventually import PATIENCE_S
 from tests.proxy.test_half_closed import server
 
 QUEUE = "/v2/gold/queues/orders"
@@ -47,7 +48,7 @@ def ask(connection: http.client.HTTPConnection, method: str, path: str, body: by
 
 
 def test_http(narconi: Narconi, proxy: Proxy) -> None:
-    connection = http.client.HTTPConnection(proxy.host, proxy.port, timeout=5)
+    connection = http.client.HTTPConnection(proxy.host, proxy.port, timeout=PATIENCE_S)
     requests = [
         ("DELETE", MESSAGES, None),
         ("PUT", QUEUE, None),
@@ -76,17 +77,17 @@ def test_websocket(narconi: Narconi, proxy: Proxy) -> None:
         publisher.send(json.dumps({"message": "two", "x-a": "b"}))
         publisher.send(json.dumps({"Content-Type": "text/plain"}))
         publisher.send("three")
-        assert [publisher.recv(timeout=5) for _ in range(3)] == ["", "", ""]
+        assert [publisher.recv(timeout=PATIENCE_S) for _ in range(3)] == ["", "", ""]
         publisher.send("no JSON")
-        assert "error" in str(publisher.recv(timeout=5))
+        assert "error" in str(publisher.recv(timeout=PATIENCE_S))
     with connect(f"{url}?ack=true", subprotocols=["consume"]) as consumer:  # type: ignore[list-item]
         payloads = []
         for _ in range(3):
-            metadata = json.loads(consumer.recv(timeout=5))
-            payloads.append(consumer.recv(timeout=5))
+            metadata = json.loads(consumer.recv(timeout=PATIENCE_S))
+            payloads.append(consumer.recv(timeout=PATIENCE_S))
             consumer.send(json.dumps({"ackId": metadata["ackId"]}))
         assert payloads == [b"one", b"two", b"three"]
-        consumer.ping().wait(5)
+        consumer.ping().wait(PATIENCE_S)
     proxy.wait_for(kind="closed", count=2)
     narconi.wait_for(kind="closed", count=2)
     # a server that has hung up does not read the client's last Close any more
@@ -112,7 +113,7 @@ def test_faults_by_role_and_field(narconi: Narconi, proxy: Proxy) -> None:
     with connect(url, subprotocols=["publish"]) as publisher:  # type: ignore[list-item]
         for body in (b"one", b"two", b"three"):
             publisher.send(body)
-        assert [publisher.recv(timeout=5) for _ in range(2)] == ["", ""]
+        assert [publisher.recv(timeout=PATIENCE_S) for _ in range(2)] == ["", ""]
         with pytest.raises(TimeoutError):
             publisher.recv(timeout=0.1)
     assert len(narconi.messages("gold", "orders")) == 3
@@ -123,7 +124,7 @@ def test_what_a_fault_changed_is_masked(narconi: Narconi, proxy: Proxy) -> None:
     proxy.faults.add(rewrite({"payload": "changed"}, kind="WsPublish"))
     with connect(f"ws://{proxy.host}:{proxy.port}{MESSAGES}", subprotocols=["publish"]) as publisher:  # type: ignore[list-item]
         publisher.send(b"one")
-        assert publisher.recv(timeout=5) == ""
+        assert publisher.recv(timeout=PATIENCE_S) == ""
     (message,) = narconi.messages("gold", "orders")
     assert message.payload == b"changed"
     pair = f.WsPublish(1, b"payload", {"x-a": "b"}, "pair")
@@ -135,8 +136,8 @@ def test_what_a_fault_changed_is_masked(narconi: Narconi, proxy: Proxy) -> None:
 def test_a_request_that_is_lost_takes_no_answer(narconi: Narconi, proxy: Proxy) -> None:
     """The answers that come belong to the requests that reached the server."""
     proxy.faults.add(drop(kind="OtherRequest"), latency(0.01, direction="in"))
-    with socket.create_connection((proxy.host, proxy.port), 5) as sock:
-        sock.settimeout(5)
+    with socket.create_connection((proxy.host, proxy.port), PATIENCE_S) as sock:
+        sock.settimeout(PATIENCE_S)
         sock.sendall(
             b"GET /lost HTTP/1.1\r\nHost: h\r\n\r\nPUT %b HTTP/1.1\r\nHost: h\r\n\r\n" % QUEUE.encode()
         )
@@ -147,8 +148,8 @@ def test_a_request_that_is_lost_takes_no_answer(narconi: Narconi, proxy: Proxy) 
 def test_a_client_that_waits_for_continue_gets_it(narconi: Narconi, proxy: Proxy) -> None:
     narconi.ensure("gold", "orders")
     head = f"POST {MESSAGES} HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n"
-    with socket.create_connection((proxy.host, proxy.port), 5) as sock:
-        sock.settimeout(5)
+    with socket.create_connection((proxy.host, proxy.port), PATIENCE_S) as sock:
+        sock.settimeout(PATIENCE_S)
         sock.sendall(head.encode())
         assert sock.recv(65536).startswith(b"HTTP/1.1 100 ")
         sock.sendall(b"hello")
@@ -182,7 +183,7 @@ def test_what_is_no_response(data: bytes) -> None:
 def test_a_refusal_by_the_proxy(narconi: Narconi, proxy: Proxy) -> None:
     """There is none: only the server knows how it would say it. The request passes."""
     proxy.faults.add(reply(500, kind="EnsureQueue"))
-    connection = http.client.HTTPConnection(proxy.host, proxy.port, timeout=5)
+    connection = http.client.HTTPConnection(proxy.host, proxy.port, timeout=PATIENCE_S)
     assert ask(connection, "PUT", QUEUE) == 201
     connection.close()
 
@@ -201,7 +202,7 @@ def test_what_cannot_be_read_waits_for_nothing() -> None:
     with (
         server(listen) as address,
         Proxy(address, protocol="narconi") as proxy,
-        socket.create_connection((proxy.host, proxy.port), 5) as sock,
+        socket.create_connection((proxy.host, proxy.port), PATIENCE_S) as sock,
     ):
         sock.sendall(data)
         proxy.wait_for(kind="Malformed")

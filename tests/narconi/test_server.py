@@ -19,6 +19,7 @@ from fakebrokers.faults import fault
 from fakebrokers.narconi.config import Config
 from fakebrokers.narconi.faults import BreakBackend
 from fakebrokers.narconi.server import Narconi
+from tests.eventually import eventually
 
 
 @pytest.fixture
@@ -40,13 +41,14 @@ def request(method: str, url: str, body: bytes | None = None, **headers: str) ->
 
 def test_http_with_urllib(broker: Narconi) -> None:
     assert request("PUT", broker.queue_url("gold", "other")) == (201, b"")
+    before = int(time.time() * 1000)
     assert request("POST", broker.messages_url("gold", "q"), b"hello", **{"Content-Type": "a/b"}) == (
         201,
         b"",
     )
     (message,) = broker.messages("gold", "q")
     assert (message.payload, message.content_type) == (b"hello", "a/b")
-    assert abs(message.timestamp / 1000 - time.time()) < 5
+    assert before <= message.timestamp <= time.time() * 1000
     assert request("DELETE", broker.messages_url("gold", "q")) == (200, b"hello")
     assert request("DELETE", broker.messages_url("gold", "q")) == (204, b"")
     assert broker.queues == ["gold_q", "gold_other"]
@@ -141,9 +143,7 @@ def test_the_backend_by_fault(broker: Narconi) -> None:
     broker.faults.add(fault(BreakBackend(down_s=0.1), kind="EnsureQueue", nth=1, scope="run"))
     status, body = request("PUT", url)
     assert (status, json.loads(body)["message"]) == (500, "Cannot connect to the AMQP backend.")
-    deadline = time.monotonic() + 5
-    while request("PUT", url)[0] != 201:
-        assert time.monotonic() < deadline
+    eventually(lambda: request("PUT", url)[0] == 201)
 
 
 def test_inspectors(broker: Narconi) -> None:
@@ -166,13 +166,13 @@ def test_options_from_the_environment() -> None:
     assert Narconi.options_from_environ({"PORT": "9000"})["port"] == 9000
 
 
-def test_starts_in_less_than_5_ms() -> None:
+def test_starts_for_less_than_5_ms_of_the_processor() -> None:
     Narconi().start().stop()  # the loop thread is there now
     times = []
     for _ in range(10):
-        before = time.perf_counter()
+        before = time.process_time()
         narconi = Narconi().start()
-        times.append(time.perf_counter() - before)
+        times.append(time.process_time() - before)
         narconi.stop()
     assert min(times) < 0.005
 

@@ -8,6 +8,8 @@ import urllib.error
 import urllib.request
 from typing import Any
 
+from tests.eventually import PATIENCE_S
+
 Answer = tuple[int, Any, dict[str, str]]
 
 
@@ -21,7 +23,7 @@ class Api:
         data = body if isinstance(body, bytes) else None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(self.url + path, data, headers, method=method)
         try:
-            with urllib.request.urlopen(request, timeout=5) as answer:
+            with urllib.request.urlopen(request, timeout=PATIENCE_S) as answer:
                 text, status, got = answer.read(), answer.status, answer.headers
         except urllib.error.HTTPError as error:
             with error:
@@ -34,8 +36,8 @@ class Api:
 
 def connect(proxy: dict[str, Any]) -> socket.socket:
     host, _, port = proxy["listen"].rpartition(":")
-    sock = socket.create_connection((host, int(port)), 5)
-    sock.settimeout(5)
+    sock = socket.create_connection((host, int(port)), PATIENCE_S)
+    sock.settimeout(PATIENCE_S)
     return sock
 
 

@@ -18,6 +18,7 @@ from fakebrokers.rabbitmq_stream.frames import (
     Tune,
 )
 from fakebrokers.rabbitmq_stream.publishing import publish
+from tests.eventually import PATIENCE_S
 from tests.rabbitmq_stream.bench import HANDSHAKE
 
 F = TypeVar("F", bound=Frame)
@@ -32,8 +33,8 @@ class StreamClient:
     """
 
     def __init__(self, port: int, *, ids: int = 1, publisher: int = 1) -> None:
-        self.socket = socket.create_connection(("127.0.0.1", port), 5)
-        self.socket.settimeout(5)
+        self.socket = socket.create_connection(("127.0.0.1", port), PATIENCE_S)
+        self.socket.settimeout(PATIENCE_S)
         self.publisher = publisher
         self.next_id = ids
         self._codec = StreamCodec("client")
@@ -83,18 +84,13 @@ class StreamClient:
         self.say(publish(self.publisher, zip(ids, bodies, strict=True)))
         return ids
 
-    def confirmed(self, count: int, timeout: float = 5.0) -> list[int]:
-        """The ids of the confirms that come, until there are `count` or nothing comes for that long."""
-        self.socket.settimeout(timeout)
+    def confirmed(self, count: int) -> list[int]:
+        """The ids of the confirms that come, until there are `count`."""
         found: list[int] = []
-        try:
-            while len(found) < count:
-                frame = self.wait(PublishConfirm)
-                found += [
-                    int.from_bytes(frame.publishing_ids[at : at + 8], "big")
-                    for at in range(0, len(frame.publishing_ids), 8)
-                ]
-        except TimeoutError:
-            pass
-        self.socket.settimeout(5)
+        while len(found) < count:
+            frame = self.wait(PublishConfirm)
+            found += [
+                int.from_bytes(frame.publishing_ids[at : at + 8], "big")
+                for at in range(0, len(frame.publishing_ids), 8)
+            ]
         return found

@@ -8,7 +8,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -18,6 +17,7 @@ import pytest
 
 from fakebrokers import RabbitMQStream
 from fakebrokers.commands import ExitCode
+from tests.eventually import PATIENCE_S, takes_at_least
 from tests.proxy.stream_client import StreamClient
 from tests.toy import Toy
 
@@ -38,7 +38,7 @@ class Running:
         assert process.stdout is not None
         line = process.stdout.readline()
         if not line:
-            _, complaint = process.communicate(timeout=10)
+            _, complaint = process.communicate(timeout=PATIENCE_S)
             raise AssertionError(complaint)
         self.words = line.split()
         self.url = self.words[2]
@@ -51,7 +51,7 @@ class Running:
     def end(self) -> tuple[str, int]:
         """What was complained about, and the exit code."""
         self.process.send_signal(signal.SIGTERM)
-        _, complaint = self.process.communicate(timeout=10)
+        _, complaint = self.process.communicate(timeout=PATIENCE_S)
         return complaint, self.process.returncode
 
 
@@ -82,14 +82,14 @@ def broker() -> Iterator[RabbitMQStream]:
 
 
 def ask(port: int) -> bytes:
-    with socket.create_connection(("127.0.0.1", port), 5) as sock:
-        sock.settimeout(5)
+    with socket.create_connection(("127.0.0.1", port), PATIENCE_S) as sock:
+        sock.settimeout(PATIENCE_S)
         sock.sendall(b"put a\n")
         return sock.recv(100)
 
 
 def fetch(url: str) -> Any:
-    with urllib.request.urlopen(url, timeout=5) as answer:
+    with urllib.request.urlopen(url, timeout=PATIENCE_S) as answer:
         return json.load(answer)
 
 
@@ -103,16 +103,17 @@ def test_a_plan_in_front_of_a_server(start: Start, broker: RabbitMQStream, tmp_p
     with StreamClient(proxy.port) as client:
         client.create("orders")
         client.publish(b"a")
+        broker.wait_for(kind="PublishConfirm")
         client.publish(b"b")
-        assert client.confirmed(2, timeout=0.3) == [4]
+        assert client.confirmed(1) == [4]
     made = json.dumps({"name": "second", "upstream": broker.url}).encode()
-    with urllib.request.urlopen(f"{proxy.urls['api']}/proxies", made, timeout=5) as answer:
+    with urllib.request.urlopen(f"{proxy.urls['api']}/proxies", made, timeout=PATIENCE_S) as answer:
         port = json.load(answer)["listen"].rpartition(":")[2]
     with StreamClient(int(port)) as client:  # reads frames, too, or it would tell the server's port
         assert (client.opened.properties or {})["advertised_port"] == port
     control = f"{proxy.urls['control']}/brokers/proxy"
     assert fetch(f"{control}/faults/lost")["fired"] == 1
-    with urllib.request.urlopen(f"{control}/journal?kind=Publish", timeout=5) as answer:
+    with urllib.request.urlopen(f"{control}/journal?kind=Publish", timeout=PATIENCE_S) as answer:
         assert len(answer.read().splitlines()) == 2
     assert proxy.end() == ("", ExitCode.OK)
     assert list((tmp_path / "journal").iterdir())
@@ -149,9 +150,8 @@ def test_toxiproxys_python_client_drives_it(start: Start) -> None:
         driver.update_api_consumer("127.0.0.1", int(proxy.urls["api"].rpartition(":")[2]))
         shop = driver.get_proxy("shop")
         shop.add_toxic(type="latency", attributes={"latency": 100, "jitter": 0})
-        started = time.monotonic()
-        assert ask(proxy.port) == b"stored a\n"
-        assert time.monotonic() - started >= 0.1
+        with takes_at_least(0.1):
+            assert ask(proxy.port) == b"stored a\n"
         with shop.down(), pytest.raises(ConnectionRefusedError):
             ask(proxy.port)
         assert ask(proxy.port) == b"stored a\n"
@@ -171,7 +171,7 @@ def test_toxiproxys_own_command_line_drives_it(start: Start) -> None:
                 capture_output=True,
                 text=True,
                 check=True,
-                timeout=20,
+                timeout=PATIENCE_S,
             )
             return done.stdout
 
@@ -185,9 +185,8 @@ def test_toxiproxys_own_command_line_drives_it(start: Start) -> None:
         run("toxic", "add", "--type", "latency", "--attribute", "latency=100", "shop")
         run("toxic", "update", "--toxicName", "latency_downstream", "--attribute", "latency=200", "shop")
         assert "latency=200" in run("inspect", "shop")
-        started = time.monotonic()
-        assert ask(proxy.port) == b"stored a\n"
-        assert time.monotonic() - started >= 0.2
+        with takes_at_least(0.2):
+            assert ask(proxy.port) == b"stored a\n"
         run("toxic", "remove", "--toxicName", "latency_downstream", "shop")
         run("toggle", "shop")
         with pytest.raises(ConnectionRefusedError):
@@ -218,7 +217,9 @@ def test_what_makes_no_sense_is_refused(tmp_path: Path, words: list[str], proble
     file = tmp_path / "empty.jsonl"
     file.touch()
     filled = [word.replace("{file}", str(file)) for word in words]
-    done = subprocess.run([*COMMAND, *filled], capture_output=True, text=True, check=False, timeout=30)
+    done = subprocess.run(
+        [*COMMAND, *filled], capture_output=True, text=True, check=False, timeout=PATIENCE_S
+    )
     assert problem in done.stderr
     assert (done.returncode, done.stdout) == (code, "")
 
@@ -228,6 +229,8 @@ def test_a_port_in_use_is_told(flag: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         words = ["proxy", "127.0.0.1:1", flag, port, *(["--api", "0"] if flag == "--port" else [])]
-        done = subprocess.run([*COMMAND, *words], capture_output=True, text=True, check=False, timeout=30)
+        done = subprocess.run(
+            [*COMMAND, *words], capture_output=True, text=True, check=False, timeout=PATIENCE_S
+        )
     assert done.returncode == ExitCode.HARNESS
     assert f"{flag} 0 takes any free port" in done.stderr

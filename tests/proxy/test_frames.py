@@ -35,6 +35,7 @@ from fakebrokers.rabbitmq_stream.frames import (
     PublishConfirm,
     PublishError,
 )
+from tests.eventually import PATIENCE_S
 from tests.proxy.stream_client import StreamClient
 from tests.proxy.test_half_closed import read_all, server
 
@@ -73,9 +74,10 @@ def test_a_plan_by_role_loses_the_third_confirm() -> None:
     with stream_proxy(drop(role="confirm", nth=3, name="lost")) as (broker, proxy):
         with StreamClient(proxy.port, ids=10) as client:
             client.create("orders")
-            for body in (b"a", b"b", b"c", b"d"):
+            for count, body in enumerate((b"a", b"b", b"c", b"d"), 1):
                 client.publish(body)
-            assert client.confirmed(4, timeout=0.3) == [12, 13, 15]
+                broker.wait_for(kind="PublishConfirm", count=count)
+            assert client.confirmed(3) == [12, 13, 15]
         assert bodies(broker) == [b"a", b"b", b"c", b"d"]
         assert proxy.faults.fired("lost") == 1
 
@@ -85,7 +87,7 @@ def test_a_single_item_of_a_batch() -> None:
         with StreamClient(proxy.port, ids=10) as client:
             client.create("orders")
             client.publish(b"a", b"b", b"c")
-            assert client.confirmed(3, timeout=0.3) == [12, 14]
+            assert client.confirmed(2) == [12, 14]
         assert bodies(broker) == [b"a", b"c"]
 
 
@@ -111,7 +113,7 @@ def test_what_waits_in_the_proxy_reaches_the_server_as_it_came(disturbance: Faul
         Proxy(address, protocol="moleculer", wire="nats") as proxy,
     ):
         proxy.faults.add(disturbance)
-        with socket.create_connection((proxy.host, proxy.port), 5) as sock:
+        with socket.create_connection((proxy.host, proxy.port), PATIENCE_S) as sock:
             sock.sendall(b"".join(LINES))
             sock.shutdown(socket.SHUT_WR)
             assert read_all(sock) == b""
@@ -196,8 +198,11 @@ def test_faults_on_what_a_broker_keeps_are_refused() -> None:
 
 
 def test_what_is_no_frame_passes_as_it_came() -> None:
-    with stream_proxy() as (broker, proxy), socket.create_connection((proxy.host, proxy.port), 5) as sock:
-        sock.settimeout(5)
+    with (
+        stream_proxy() as (broker, proxy),
+        socket.create_connection((proxy.host, proxy.port), PATIENCE_S) as sock,
+    ):
+        sock.settimeout(PATIENCE_S)
         sock.sendall(b"\0\0\0\x04\x7f\xff\0\1")
         assert sock.recv(100) == b""  # the server ends it
         broker.wait_for(kind="Malformed")
@@ -209,10 +214,10 @@ def test_a_plan_for_the_packets_on_a_bus() -> None:
     with (
         Moleculer(transporter="nats") as bus,
         Proxy(bus.url, protocol="moleculer", wire="nats") as proxy,
-        socket.create_connection((proxy.host, proxy.port), 5) as sock,
+        socket.create_connection((proxy.host, proxy.port), PATIENCE_S) as sock,
     ):
         proxy.faults.add(drop(kind="Info", direction="out", nth=1, name="lost"))
-        sock.settimeout(5)
+        sock.settimeout(PATIENCE_S)
         stream = sock.makefile("rb")
         assert stream.readline().startswith(b"INFO ")
         sock.sendall(b'CONNECT {"verbose":false}\r\nSUB MOL.INFO 1\r\nPING\r\n')
@@ -234,8 +239,8 @@ def test_the_beginning_of_a_frame_passes_with_the_end() -> None:
         sock.sendall(b"\0\0\0\x09\x80\x01")
 
     with server(cut_short) as address, Proxy(address, protocol="rabbitmq-stream") as proxy:
-        with socket.create_connection((proxy.host, proxy.port), 5) as sock:
-            sock.settimeout(5)
+        with socket.create_connection((proxy.host, proxy.port), PATIENCE_S) as sock:
+            sock.settimeout(PATIENCE_S)
             sock.sendall(b"\0\0\0\x08\0\x17")
             sock.shutdown(socket.SHUT_WR)
             assert read_all(sock) == b"\0\0\0\x09\x80\x01"

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from fakebrokers import RabbitMQStream
+from tests.eventually import PATIENCE_S
 from tests.proxy.stream_client import StreamClient
 
 PAGE = (Path(__file__).parents[2] / "docs" / "proxy.md").read_text(encoding="utf-8")
@@ -45,7 +46,7 @@ def started(block: str, folder: Path, upstream: int) -> Iterator[tuple[int, dict
             yield int(url.rpartition(":")[2]), dict(word.split("=", 1) for word in further)
         finally:
             process.send_signal(signal.SIGTERM)
-        assert process.wait(10) == 0
+        assert process.wait(PATIENCE_S) == 0
 
 
 def run_curl(block: str, **addresses: str) -> None:
@@ -57,7 +58,9 @@ def run_curl(block: str, **addresses: str) -> None:
     script = "\n".join([f"{command}; echo; echo '--'" for command in commands])
     for name, url in addresses.items():
         script = script.replace(name, url)
-    done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=True, timeout=30)
+    done = subprocess.run(
+        ["sh", "-c", script], capture_output=True, text=True, check=True, timeout=PATIENCE_S
+    )
     assert done.stderr == ""
     for part, printed in zip(parts, done.stdout.split("--\n"), strict=False):
         command, _, promised = part.partition("\n")
@@ -73,14 +76,17 @@ def server() -> Iterator[RabbitMQStream]:
         yield server
 
 
-def confirmed(port: int, ids: int = 1) -> list[int]:
-    """Which of four messages of a client is confirmed, from 1."""
+def confirmed(server: RabbitMQStream, port: int, ids: int = 1, lost: int = 0) -> list[int]:
+    """Which of four messages of a client are confirmed, from 1, where one may be lost."""
+    found = []
     with StreamClient(port, ids=ids) as client:
         client.create("orders")
-        found = []
-        for body in (b"a", b"b", b"c", b"d"):
+        for number, body in enumerate((b"a", b"b", b"c", b"d"), 1):
             client.publish(body)
-            found += client.confirmed(1, timeout=0.3)
+            if number == lost:
+                server.wait_for(kind="PublishConfirm", count=number)
+            else:
+                found += client.confirmed(1)
     return [each - ids - 1 for each in found]
 
 
@@ -89,22 +95,24 @@ def test_frames(server: RabbitMQStream, tmp_path: Path) -> None:
     (tmp_path / "plan.toml").write_text(plan)
     with started(STARTS[0], tmp_path, server.port) as (port, urls):
         run_curl(FRAMES, **{"http://127.0.0.1:9090": urls["control"]})
-        assert confirmed(port) == [1, 2, 4]
+        assert confirmed(server, port, lost=3) == [1, 2, 4]
 
 
 def test_a_session_to_keep(server: RabbitMQStream, tmp_path: Path) -> None:
     with started(STARTS[1], tmp_path, server.port) as (port, _):
-        assert confirmed(port) == [1, 2, 3, 4]
+        assert confirmed(server, port) == [1, 2, 3, 4]
     with started(STARTS[2], tmp_path, 0) as (port, _):
-        assert confirmed(port, ids=300) == [1, 2, 3, 4]
+        assert confirmed(server, port, ids=300) == [1, 2, 3, 4]
 
 
 def test_toxiproxy(server: RabbitMQStream, tmp_path: Path) -> None:
     with started(STARTS[3], tmp_path, server.port) as (port, urls):
         run_curl(TOXIPROXY, **{"http://127.0.0.1:8474": urls["api"]})
-        assert confirmed(port) == [1, 2, 3, 4]
+        assert confirmed(server, port) == [1, 2, 3, 4]
 
 
 @pytest.mark.parametrize("code", PYTHON)
 def test_python_examples(code: str) -> None:
-    subprocess.run([sys.executable, "-W", "error", "-c", code], check=True, timeout=30, capture_output=True)
+    subprocess.run(
+        [sys.executable, "-W", "error", "-c", code], check=True, timeout=PATIENCE_S, capture_output=True
+    )

@@ -15,6 +15,7 @@ import pytest
 from fakebrokers import Moleculer, RabbitMQStream
 from fakebrokers.errors import UsageError
 from fakebrokers.faults import drop
+from fakebrokers.journal import Tap
 from fakebrokers.moleculer.mqtt.codec import MqttCodec
 from fakebrokers.moleculer.mqtt.frames import Connect
 from fakebrokers.moleculer.nats.frames import NatsPing, NatsPong
@@ -32,6 +33,7 @@ from fakebrokers.rabbitmq_stream.frames import (
     StreamStats,
     StreamStatsResponse,
 )
+from tests.eventually import PATIENCE_S
 from tests.proxy.stream_client import StreamClient
 from tests.proxy.test_half_closed import read_all, server
 from tests.rabbitmq_stream.bench import subscribe
@@ -95,8 +97,8 @@ def test_credentials_are_left_out_and_what_cannot_be_read_is_not(tmp_path: Path)
 
 def begin(port: int, size: int = 100) -> bytes:
     """What a server says first."""
-    with socket.create_connection(("127.0.0.1", port), 5) as sock:
-        sock.settimeout(5)
+    with socket.create_connection(("127.0.0.1", port), PATIENCE_S) as sock:
+        sock.settimeout(PATIENCE_S)
         got = b""
         while len(got) < size and not got.endswith(b"strange"):
             got += sock.recv(size)
@@ -150,8 +152,9 @@ def test_faults_act_on_what_is_played(tmp_path: Path) -> None:
         replay.faults.add(drop(role="confirm", nth=1))
         client.create("orders")
         client.publish(b"a")
+        replay.wait_for(kind="PublishConfirm", tap=Tap.SAID)
         client.publish(b"b")
-        assert client.confirmed(2, timeout=0.2) == [4]
+        assert client.confirmed(1) == [4]
 
 
 def test_requests_in_another_order_get_their_own_answers(tmp_path: Path) -> None:
@@ -215,8 +218,8 @@ def test_each_client_gets_a_connection_of_the_recording(tmp_path: Path) -> None:
 
 def ask_nats(port: int, subject: bytes) -> bytes:
     """What the server says to a client that hears its own message; with the server's INFO in front."""
-    with socket.create_connection(("127.0.0.1", port), 5) as sock:
-        sock.settimeout(5)
+    with socket.create_connection(("127.0.0.1", port), PATIENCE_S) as sock:
+        sock.settimeout(PATIENCE_S)
         sock.sendall(b"CONNECT {}\r\nSUB %b 1\r\nPUB %b 2\r\n{}\r\nPING\r\n" % (subject, subject))
         got = b""
         while not got.endswith(b"PONG\r\n"):
@@ -236,8 +239,8 @@ def test_the_end_that_the_server_made(tmp_path: Path) -> None:
 
 def end_of(port: int) -> bytes:
     """What a server says to the wrong beginning; nothing: it hangs up."""
-    with socket.create_connection(("127.0.0.1", port), 5) as sock:
-        sock.settimeout(5)
+    with socket.create_connection(("127.0.0.1", port), PATIENCE_S) as sock:
+        sock.settimeout(PATIENCE_S)
         sock.sendall(b"\0\0\0\x08\0\x17\0\1\0\0\0\0")
         return sock.recv(100)
 

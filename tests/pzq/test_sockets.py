@@ -22,18 +22,19 @@ from fakebrokers.faults.build import crash, fault, slice_
 from fakebrokers.pzq.faults import ChangeIdentity
 from fakebrokers.pzq.frames import ProduceAck
 from fakebrokers.pzq.server import PZQ, StoredMessage
+from tests.eventually import PATIENCE_S, QUIET_S, eventually, settles
 
 Connect = Callable[..., Any]
 
 
 @pytest.fixture
 def connect() -> Iterator[Connect]:
-    """Makes client sockets: `connect(zmq.DEALER, url)`; 5 s to receive."""
+    """Makes client sockets: `connect(zmq.DEALER, url)`."""
     context = zmq.Context()
 
     def make(kind: int, url: str, **options: Any) -> Any:
         socket = context.socket(kind)
-        socket.linger, socket.rcvtimeo, socket.reconnect_ivl = 0, 5000, 20
+        socket.linger, socket.rcvtimeo, socket.reconnect_ivl = 0, int(PATIENCE_S * 1000), 20
         for name, value in options.items():
             setattr(socket, name, value)
         socket.connect(url)
@@ -47,11 +48,9 @@ def connect() -> Iterator[Connect]:
     context.term()
 
 
-def eventually(condition: Callable[[], object], seconds: float = 5.0) -> None:
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "it did not happen"
-        time.sleep(0.002)
+def silent(socket: Any) -> bool:
+    """Nothing is there to be received, and nothing comes for a moment."""
+    return not socket.poll(QUIET_S * 1000)
 
 
 def produce(producer: Any, *bodies: bytes) -> None:
@@ -62,26 +61,23 @@ def produce(producer: Any, *bodies: bytes) -> None:
 
 def resend(producer: Any, body: bytes) -> None:
     """Send until it is acknowledged: what was on its way when a connection ended is lost."""
-    producer.rcvtimeo = 100
-    for _ in range(50):
+
+    def is_acknowledged() -> bool:
         producer.send_multipart([b"id", b"", body])
-        try:
-            assert producer.recv_multipart() == [b"id", b"1", b""]
-            break
-        except zmq.Again:
-            pass
-    else:
-        raise AssertionError("never acknowledged")
+        return not silent(producer) and producer.recv_multipart() == [b"id", b"1", b""]
+
+    eventually(is_acknowledged)
 
 
 def test_one_message_through(connect: Connect) -> None:
     with PZQ() as pzq:
         producer, consumer = connect(zmq.DEALER, pzq.url), connect(zmq.ROUTER, pzq.send_url)
+        before = time.time()
         produce(producer, b"hello")
         assert [m.body for m in pzq.messages] == [(b"hello",)]
         routing, key, sent, timeout, empty, body = consumer.recv_multipart()
         assert (timeout, empty, body) == (b"5000000", b"", b"hello")
-        assert abs(int(sent) / 1e6 - time.time()) < 5
+        assert int(before * 1e6) <= int(sent) <= time.time() * 1e6
         monitor = connect(zmq.REQ, pzq.monitor_url)
         monitor.send(b"MONITOR")
         assert monitor.recv().startswith(b"messages: 1\nmessages_inflight: 1\n")
@@ -110,16 +106,12 @@ def test_a_pipelining_producer_loses_acknowledgements_but_no_message(connect: Co
         producer = connect(zmq.DEALER, pzq.url, sndhwm=0, rcvhwm=1)
         for number in range(3000):
             producer.send_multipart([b"%d" % number, b"", b"x"])
-        eventually(lambda: pzq.statistics["messages"] == 3000, 20)
-        time.sleep(0.1)  # nobody reads: acknowledgements pile up until the pipes are full
-        producer.rcvtimeo = 300
-        got = []
-        with pytest.raises(zmq.Again):
-            while True:
-                got.append(int(producer.recv_multipart()[0]))
-        assert got == sorted(set(got))
+        # Nobody reads: acknowledgements pile up until the pipes are full.
+        eventually(lambda: pzq.statistics["messages"] == 3000)
         lost = pzq.journal.select(kind="lost")
-        assert len(got) + len(lost) == 3000
+        got = [int(producer.recv_multipart()[0]) for _ in range(3000 - len(lost))]
+        assert got == sorted(set(got))
+        assert silent(producer)
         assert pzq.lost_acknowledgements == len(lost)
         produce(producer, b"and on")
 
@@ -141,12 +133,25 @@ def test_larger_pipes_on_request(connect: Connect) -> None:
 
 def test_libzmq_deals_out_to_several_consumers(connect: Connect) -> None:
     with PZQ() as pzq:
+        monitor = pzq.call(pzq.listeners[1]._socket.get_monitor_socket, zmq.EVENT_HANDSHAKE_SUCCEEDED)
         consumers = [connect(zmq.ROUTER, pzq.send_url) for _ in range(2)]
+        for _ in consumers:
+            assert monitor.poll(PATIENCE_S * 1000)
+            monitor.recv_multipart()
+        pzq.call(pzq.listeners[1]._socket.disable_monitor)
+        monitor.close()
         producer = connect(zmq.DEALER, pzq.url)
-        time.sleep(0.2)
         produce(producer, *[b"%d" % number for number in range(6)])
         bodies = [[c.recv_multipart()[-1] for _ in range(3)] for c in consumers]
         assert sorted(bodies) == [[b"0", b"2", b"4"], [b"1", b"3", b"5"]]
+
+
+def in_flight_to_one_that_does_not_read(pzq: PZQ) -> int:
+    def in_flight() -> int:
+        return int(pzq.statistics["messages_inflight"])
+
+    eventually(lambda: in_flight() > 1)
+    return settles(in_flight, lambda: pzq.call(lambda: None))
 
 
 def test_a_consumer_that_does_not_read_gets_what_the_pipes_hold(connect: Connect) -> None:
@@ -155,32 +160,38 @@ def test_a_consumer_that_does_not_read_gets_what_the_pipes_hold(connect: Connect
         for _ in range(2000):
             pzq.put(b"x" * 10_000)
         first = connect(zmq.ROUTER, pzq.send_url, rcvhwm=1, rcvbuf=8192)
-        time.sleep(0.2)
-        assert 1 < pzq.statistics["messages_inflight"] < 2000
+        assert 1 < in_flight_to_one_that_does_not_read(pzq) < 2000
         assert not pzq.listeners[1]._backlog  # what is in flight has left
         first.close()
     with PZQ() as pzq:
         connect(zmq.ROUTER, pzq.send_url, rcvhwm=1)
         for _ in range(400):
             pzq.put(b"x" * 200_000)
-        time.sleep(0.2)
-        assert 1 < pzq.statistics["messages_inflight"] < 400
+        assert 1 < in_flight_to_one_that_does_not_read(pzq) < 400
         late = connect(zmq.ROUTER, pzq.send_url)
         while pzq.statistics["messages_inflight"] < 400:  # the pipes of the first may still take a few
-            late.recv_multipart()
+            if not silent(late):
+                late.recv_multipart()
 
 
-def test_negative_ack_and_timeout(connect: Connect) -> None:
-    with PZQ(ack_timeout=100_000, reaper_frequency=0) as pzq:
+def test_a_negative_ack_brings_it_again_at_once(connect: Connect) -> None:
+    """Long before the time-out does."""
+    with PZQ(ack_timeout=int(2 * PATIENCE_S * 1e6)) as pzq:
         consumer = connect(zmq.ROUTER, pzq.send_url)
         key = pzq.put(b"x")
         first = consumer.recv_multipart()
         consumer.send_multipart([first[0], key, b"0"])
         second = consumer.recv_multipart()
-        third = consumer.recv_multipart()
-        assert {first[1], second[1], third[1]} == {key}
-        assert int(second[2]) - int(first[2]) < 100_000
-        assert 100_000 < int(third[2]) - int(second[2]) < 200_000
+        assert (first[1], second[1]) == (key, key)
+
+
+def test_the_timeout_brings_it_again(connect: Connect) -> None:
+    with PZQ(ack_timeout=100_000, reaper_frequency=0) as pzq:
+        consumer = connect(zmq.ROUTER, pzq.send_url)
+        key = pzq.put(b"x")
+        first, second = consumer.recv_multipart(), consumer.recv_multipart()
+        assert (first[1], second[1]) == (key, key)
+        assert int(second[2]) - int(first[2]) > 100_000
 
 
 def test_an_ack_that_comes_while_the_loop_is_busy_is_read(connect: Connect) -> None:
@@ -196,7 +207,7 @@ def test_an_ack_that_comes_while_the_loop_is_busy_is_read(connect: Connect) -> N
             pzq.put(b"b")
 
         pzq.call(busy)
-        eventually(lambda: [m.body for m in pzq.messages] == [(b"b",)], 2)
+        eventually(lambda: [m.body for m in pzq.messages] == [(b"b",)])
 
 
 def test_a_message_that_comes_while_the_loop_is_busy_is_read(connect: Connect) -> None:
@@ -248,10 +259,15 @@ def test_other_kinds_of_consumers(connect: Connect) -> None:
     with PZQ(ack_timeout=300_000, reaper_frequency=0) as pzq:  # the one that leaves may be given a message
         dealer = connect(zmq.DEALER, pzq.send_url)
         pzq.put(b"x")
-        key, *_, body = dealer.recv_multipart()
-        assert body == b"x"
-        dealer.send_multipart([key, b"1"])
-        eventually(lambda: not pzq.messages)
+
+        def is_taken() -> bool:
+            if not silent(dealer):
+                key, *_, body = dealer.recv_multipart()
+                assert body == b"x"
+                dealer.send_multipart([key, b"1"])
+            return not pzq.messages
+
+        eventually(is_taken)
         dealer.close()
         answering = connect(zmq.REP, pzq.send_url)
         pzq.put(b"y")
@@ -263,13 +279,12 @@ def test_other_kinds_of_consumers(connect: Connect) -> None:
 
 def test_unknown_monitor_command_and_a_dealer(connect: Connect) -> None:
     with PZQ() as pzq:
-        monitor = connect(zmq.DEALER, pzq.monitor_url, rcvtimeo=150)
-        monitor.send(b"STATUS")
-        with pytest.raises(zmq.Again):
-            monitor.recv_multipart()
+        monitor = connect(zmq.DEALER, pzq.monitor_url)
+        monitor.send(b"STATUS")  # is not answered
         monitor.send_multipart([b"r1", b"", b"x", b"MONITOR"])
         empty, text = monitor.recv_multipart()
         assert empty == b""
+        assert silent(monitor)
         assert text.startswith(b"messages: 0\n")
 
 
@@ -307,13 +322,13 @@ def test_crash_and_restart(connect: Connect) -> None:
 def test_a_crash_set_off_by_an_acknowledgement(connect: Connect, pass_frame: bool) -> None:
     with PZQ() as pzq:
         pzq.faults.add(crash(restart_s=None, pass_frame=pass_frame, role="confirm"))
-        producer = connect(zmq.DEALER, pzq.url, rcvtimeo=5000 if pass_frame else 200)
+        producer = connect(zmq.DEALER, pzq.url)
         producer.send_multipart([b"id", b"", b"x"])
         if pass_frame:
             assert producer.recv_multipart() == [b"id", b"1", b""]
         else:
-            with pytest.raises(zmq.Again):
-                producer.recv_multipart()
+            pzq.wait_for(kind="crash")
+            assert silent(producer)
         assert pzq.connections == []
         pzq.faults.clear()
         pzq.restart()
@@ -350,12 +365,10 @@ def test_refused_and_hanging_connects(connect: Connect) -> None:
         produce(old, b"a")
         for shut in (pzq.refuse, pzq.black_hole):
             shut()
-            new = connect(zmq.DEALER, pzq.url, rcvtimeo=100)
+            new = connect(zmq.DEALER, pzq.url)
             new.send_multipart([b"id", b"", b"x"])
-            with pytest.raises(zmq.Again):
-                new.recv_multipart()
+            assert silent(new)
             pzq.restart()
-            new.rcvtimeo = 5000
             assert new.recv_multipart() == [b"id", b"1", b""]
             resend(old, b"b")
 
@@ -372,13 +385,8 @@ def test_faults_at_the_level_of_messages(connect: Connect) -> None:
         ]
     }
     with PZQ(faults=plan) as pzq:
-        producer, consumer = (
-            connect(zmq.DEALER, pzq.url, rcvtimeo=100),
-            connect(zmq.ROUTER, pzq.send_url),
-        )
-        producer.send_multipart([b"1", b"", b"x"])
-        with pytest.raises(zmq.Again):
-            producer.recv_multipart()
+        producer, consumer = connect(zmq.DEALER, pzq.url), connect(zmq.ROUTER, pzq.send_url)
+        producer.send_multipart([b"1", b"", b"x"])  # its acknowledgement is lost
         first, copy = consumer.recv_multipart(), consumer.recv_multipart()
         assert first == copy
         producer.send_multipart([b"2", b"", b"y"])
@@ -406,13 +414,11 @@ def test_a_dropped_delivery_does_not_stop_the_others(connect: Connect) -> None:
 def test_a_fake_that_stops_reading(connect: Connect) -> None:
     plan = {"faults": [{"name": "stall", "match": {"role": "publish"}, "effect": {"type": "stall"}}]}
     with PZQ(faults=plan) as pzq:
-        producer = connect(zmq.DEALER, pzq.url, rcvtimeo=100)
+        producer = connect(zmq.DEALER, pzq.url)
         produce(producer, b"a")
         producer.send_multipart([b"id", b"", b"b"])
-        with pytest.raises(zmq.Again):
-            producer.recv_multipart()
+        assert silent(producer)
         pzq.faults.remove("stall")
-        producer.rcvtimeo = 5000
         assert producer.recv_multipart() == [b"id", b"1", b""]
 
 
@@ -505,17 +511,17 @@ def test_async() -> None:
     asyncio.run(conversation())
 
 
-def test_start_is_quick_and_stop_leaves_nothing() -> None:
+def test_start_costs_little_and_stop_leaves_nothing() -> None:
     with PZQ():
         pass  # imports, and libzmq's threads
     threads, descriptors = threading.active_count(), len(os.listdir("/proc/self/fd"))
     times = []
     for _ in range(20):
-        start = time.perf_counter()
+        before = time.process_time()
         pzq = PZQ().start()
-        times.append(time.perf_counter() - start)
+        times.append(time.process_time() - before)
         pzq.stop()
-    assert min(times) < 0.005
+    assert min(times) < 0.005  # of the processor
     assert threading.active_count() == threads
     eventually(lambda: len(os.listdir("/proc/self/fd")) <= descriptors)
 
@@ -585,7 +591,7 @@ def test_an_error_in_a_callback_is_kept_and_the_socket_goes_on(
         produce(good, b"a")
         receive = pzq.listeners[0]
         monkeypatch.setattr(receive, what, Fails(getattr(receive, what)))
-        stranger = connect(zmq.DEALER, pzq.url, rcvtimeo=100)
+        stranger = connect(zmq.DEALER, pzq.url)
         stranger.send_multipart([b"id", *[b"header"] * 30, b"", b"x"])
         eventually(lambda: pzq.engine.errors)
         produce(good, b"b", b"c")

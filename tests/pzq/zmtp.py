@@ -8,6 +8,8 @@ from __future__ import annotations
 import socket
 from random import Random
 
+from tests.eventually import PATIENCE_S
+
 #: A 3.x greeting: signature, version 3.0, mechanism NULL, as a client.
 GREETING = b"\xff" + bytes(8) + b"\x7f" + b"\x03\x00" + b"NULL".ljust(20, b"\0") + bytes(32)
 
@@ -60,9 +62,9 @@ def _u64(number: int) -> bytes:
 
 
 def dial(url: str) -> socket.socket:
-    """A TCP connection to ``tcp://host:port``; 5 s for everything."""
+    """A TCP connection to ``tcp://host:port``."""
     host, _, port = url.partition("//")[2].rpartition(":")
-    return socket.create_connection((host, int(port)), 5)
+    return socket.create_connection((host, int(port)), PATIENCE_S)
 
 
 class RawPeer:
@@ -88,7 +90,7 @@ class RawPeer:
         self.socket.sendall(message(self._version, *parts))
 
     def receive(self) -> list[bytes]:
-        """The parts of the next message; 5 s.
+        """The parts of the next message.
 
         Raises:
             TimeoutError, EOFError: None came.

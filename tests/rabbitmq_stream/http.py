@@ -9,6 +9,7 @@ from typing import Any
 from urllib.error import HTTPError
 
 from fakebrokers import RabbitMQStream
+from tests.eventually import PATIENCE_S
 
 
 def login(user: str, password: str) -> str:
@@ -24,7 +25,7 @@ def request(
     wanted = {"Authorization": login("guest", "guest"), **headers}
     asked = urllib.request.Request(broker.urls["management"] + path, method=method, data=data, headers=wanted)
     try:
-        with urllib.request.urlopen(asked, timeout=5) as answer:
+        with urllib.request.urlopen(asked, timeout=PATIENCE_S) as answer:
             return answer.status, _value(answer.read())
     except HTTPError as error:
         with error:

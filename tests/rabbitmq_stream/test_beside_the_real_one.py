@@ -29,6 +29,7 @@ from fakebrokers.rabbitmq_stream.frames import (
     Tune,
 )
 from fakebrokers.rabbitmq_stream.publishing import publish
+from tests.eventually import PATIENCE_S
 from tests.rabbitmq_stream.bench import HANDSHAKE
 from tests.rabbitmq_stream.test_measured import ANSWERS
 from tests.real_rabbitmq import RealRabbit, real_rabbitmq, required
@@ -92,7 +93,7 @@ class Talk:
     """A client that sends a frame and hears everything up to the answer to a question behind it."""
 
     def __init__(self, address: tuple[str, int]) -> None:
-        self._socket = socket.create_connection(address, timeout=10)
+        self._socket = socket.create_connection(address, timeout=PATIENCE_S)
         self._codec = StreamCodec("client")
         self.heard: list[str] = []
         self.ended = False

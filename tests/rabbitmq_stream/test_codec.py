@@ -379,16 +379,3 @@ class TestEncode:
 
         with pytest.raises(WireError, match="Foreign"):
             StreamCodec().encode(Foreign())
-
-
-@pytest.mark.benchmark
-def test_speed_of_publish() -> None:
-    """500 messages of 100 bytes in one frame: at most half a microsecond each."""
-    wire = StreamCodec().encode(publish(1, [(n, bytes(100)) for n in range(500)]))
-    codec = StreamCodec()
-    best = 1.0
-    for _ in range(50):
-        started = time.perf_counter()
-        list(codec.feed(wire))
-        best = min(best, time.perf_counter() - started)
-    assert best < 250e-6

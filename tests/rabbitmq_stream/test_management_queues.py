@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from fakebrokers import RabbitMQStream
+from tests.eventually import PATIENCE_S
 from tests.rabbitmq_stream.http import login, reason, request
 
 STREAM = {"arguments": {"x-queue-type": "stream"}}
@@ -150,7 +151,7 @@ def test_the_place_of_a_binding_is_told(broker: RabbitMQStream) -> None:
         data=b'{"routing_key": "a/b c"}',
         headers={"Authorization": login("guest", "guest")},
     )
-    with urllib.request.urlopen(asked, timeout=5) as answer:
+    with urllib.request.urlopen(asked, timeout=PATIENCE_S) as answer:
         place = answer.headers["Location"]
     assert place == "orders/a%252Fb%2Bc"
     assert request(broker, "DELETE", f"/api/bindings/%2F/e/all/q/{place}") == (204, None)

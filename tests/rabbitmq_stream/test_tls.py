@@ -24,6 +24,7 @@ from fakebrokers.rabbitmq_stream.frames import (
     SaslHandshakeResponse,
     Tune,
 )
+from tests.eventually import PATIENCE_S
 
 
 @pytest.fixture
@@ -40,7 +41,7 @@ class Client:
         context = ssl.create_default_context(cafile=str(broker.tls.ca_file))
         if certificate is not None:
             context.load_cert_chain(*certificate)
-        self._plain = socket.create_connection((broker.host, broker.tls_port), timeout=5)
+        self._plain = socket.create_connection((broker.host, broker.tls_port), timeout=PATIENCE_S)
         try:
             self._socket = context.wrap_socket(self._plain, server_hostname=broker.host)
         except BaseException:
@@ -116,7 +117,7 @@ def test_records_that_come_together_are_read_whole(broker: RabbitMQStream) -> No
     coming, going = ssl.MemoryBIO(), ssl.MemoryBIO()
     context = ssl.create_default_context(cafile=str(broker.tls.ca_file))
     secure = context.wrap_bio(coming, going, server_hostname=broker.host)
-    with socket.create_connection((broker.host, broker.tls_port), timeout=5) as plain:
+    with socket.create_connection((broker.host, broker.tls_port), timeout=PATIENCE_S) as plain:
         while True:
             try:
                 secure.do_handshake()
@@ -129,7 +130,7 @@ def test_records_that_come_together_are_read_whole(broker: RabbitMQStream) -> No
         for byte in range(0, len(whole), 20):
             secure.write(whole[byte : byte + 20])
         plain.sendall(going.read())  # many records in one segment
-        broker.wait_for(kind="PeerProperties", timeout=5)
+        broker.wait_for(kind="PeerProperties", timeout=PATIENCE_S)
     (seen,) = broker.journal.select(kind="PeerProperties")
     assert seen.frame == asked
 

@@ -6,12 +6,12 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
 from tests.conformance.entry.toys import ALL, CHILD, QUICK, ROOT, apart, is_running, line, starts, write
+from tests.eventually import PATIENCE_S, eventually
 
 
 def test_a_client_is_kept_until_it_fails(run, project: Path) -> None:
@@ -39,18 +39,13 @@ def test_ctrl_c_leaves_no_client(project: Path, workers: tuple[str, ...]) -> Non
     with subprocess.Popen(
         command, cwd=project, env=env, stdout=subprocess.PIPE, start_new_session=True
     ) as child:
-        deadline = time.monotonic() + 30
-        while not (project / "waiting").exists() and time.monotonic() < deadline:
-            time.sleep(0.02)
+        eventually((project / "waiting").exists)
         pids = starts(project)
         assert any(map(is_running, pids))
         os.killpg(child.pid, signal.SIGINT)  # as a terminal does: to every process of the job
-        child.communicate(timeout=20)
+        child.communicate(timeout=PATIENCE_S)
     assert child.returncode == 2
-    deadline = time.monotonic() + 5
-    while any(map(is_running, pids)) and time.monotonic() < deadline:
-        time.sleep(0.02)
-    assert not any(map(is_running, pids))
+    eventually(lambda: not any(map(is_running, pids)), "no client is left")
 
 
 def test_a_client_that_cannot_start_is_an_error_and_is_not_tried_again(run, project: Path) -> None:

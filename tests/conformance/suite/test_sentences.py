@@ -8,6 +8,7 @@ import inspect
 import pytest
 
 from conformance.suite.catalogue import Requirement, requirement
+from conformance.suite.scenario import Script
 from conformance.suite.sentences import WIDTH, docstrings, rewritten, sentences
 
 ITEM = Requirement(
@@ -36,10 +37,11 @@ async def other() -> None:
 '''
 
 
-@pytest.mark.parametrize("script", docstrings(), ids=lambda script: script.__name__)
-def test_the_sentences_of_the_catalogue_stand_with_the_script(script) -> None:  # type: ignore[no-untyped-def]
-    told = inspect.getdoc(script)
-    assert told == docstrings()[script], "run `python -m conformance.suite.sentences`"
+@pytest.mark.parametrize(
+    ("script", "wanted"), [pytest.param(*each, id=each[0].__name__) for each in docstrings().items()]
+)
+def test_the_sentences_of_the_catalogue_stand_with_the_script(script: Script, wanted: str) -> None:
+    assert inspect.getdoc(script) == wanted, "run `python -m conformance.suite.sentences`"
 
 
 def test_a_docstring_is_written_and_written_again() -> None:

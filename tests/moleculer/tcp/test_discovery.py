@@ -9,6 +9,7 @@ import pytest
 
 from fakebrokers import Moleculer
 from fakebrokers.moleculer.tcp.discovery import Discovery, parse
+from tests.eventually import PATIENCE_S
 from tests.moleculer.golden import rows
 from tests.moleculer.real_nodes import real_node, require
 
@@ -55,7 +56,7 @@ def test_fake_nodes_find_each_other(udp_port: int) -> None:
             peer = second.core.peers.get("a")
             return peer is not None and "s.x" in peer.actions()
 
-        two.wait_for(knows, timeout=30)
+        two.wait_for(knows, timeout=PATIENCE_S)
         assert second.call("s.x") == "found"
         one.wait_for(kind="GossipRequest")
         assert set(first.core.carrier.gossip.known) == {"b"}  # type: ignore[attr-defined]

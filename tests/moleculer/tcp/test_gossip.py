@@ -15,6 +15,7 @@ from fakebrokers.moleculer.node import Node
 from fakebrokers.moleculer.packets import Packet, Request, Response
 from fakebrokers.moleculer.tcp.codec import TcpCodec
 from fakebrokers.moleculer.tcp.frames import GossipHello, GossipRequest, GossipResponse
+from tests.eventually import PATIENCE_S
 
 SIGNED = {"ver": "4", "sender": "real"}
 INFO = {
@@ -47,7 +48,7 @@ class Real:
 
     def __init__(self, moleculer: Moleculer) -> None:
         self.listener = socket.create_server(("127.0.0.1", 0))
-        self.listener.settimeout(10)
+        self.listener.settimeout(PATIENCE_S)
         self.out = socket.create_connection(("127.0.0.1", moleculer.port))
         self.codec = TcpCodec()
         self.accepted: socket.socket | None = None
@@ -62,7 +63,7 @@ class Real:
         """The next packet of a kind on the connection that the fake has opened."""
         if self.accepted is None:
             self.accepted, _ = self.listener.accept()
-            self.accepted.settimeout(10)
+            self.accepted.settimeout(PATIENCE_S)
         while True:
             while self.frames:
                 frame = self.frames.pop(0)
@@ -107,7 +108,7 @@ def test_a_node_calls_what_gossip_tells_it_of(moleculer: Moleculer, fake: Node, 
     request = real.next(Request)
     assert (request.action, request.params) == ("shop.buy", {"n": 1})
     real.say(Response(id=request.id, success=True, data="ok", **SIGNED))
-    assert future.result(10) == "ok"
+    assert future.result(PATIENCE_S) == "ok"
     assert {each["peer"] for each in moleculer.connections} == {"real"}
 
 
@@ -127,13 +128,13 @@ def test_a_node_that_hangs_up_is_gone(moleculer: Moleculer, fake: Node, real: Re
     assert real.accepted is not None
     real.accepted.close()
     with pytest.raises(Exception, match="RequestRejectedError"):
-        future.result(10)
+        future.result(PATIENCE_S)
     assert not fake.peers["real"].available
 
 
 def test_bytes_that_are_no_frame_end_the_connection(real: Real) -> None:
     real.out.sendall(b"\x00" * 6)
-    real.out.settimeout(10)
+    real.out.settimeout(PATIENCE_S)
     with pytest.raises(ConnectionResetError):
         real.out.recv(1)
 

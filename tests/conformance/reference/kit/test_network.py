@@ -56,6 +56,7 @@ def test_the_wall_clock_is_that_of_the_same_world() -> None:
         await asyncio.sleep(5.0)
         return Memory().wall(), Network().wall()
 
+    before = time.time()
     memory, network = virtual.run(work())
     assert memory == pytest.approx(WALL_ON_VIRTUAL_TIME + 5.0)
-    assert network == pytest.approx(time.time(), abs=5.0)
+    assert before <= network <= time.time()
