@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -38,15 +38,19 @@ def eventually(condition: Callable[[], T], what: Any = "it", *, patience_s: floa
     return found
 
 
-async def eventually_async(condition: Callable[[], T], what: Any = "it") -> T:
+async def eventually_async(condition: Callable[[], T | Awaitable[T]], what: Any = "it") -> T:
     """`eventually`, for async code; where time is virtual, so are these seconds."""
     loop = asyncio.get_running_loop()
     end = loop.time() + PATIENCE_S
-    while not (found := condition()):
+    while True:
+        found = condition()
+        if isinstance(found, Awaitable):
+            found = await found
+        if found:
+            return found
         if loop.time() > end:
             pytest.fail(f"did not happen: {what() if callable(what) else what}")
         await asyncio.sleep(0.005)
-    return found
 
 
 def settles(value: Callable[[], T], turn: Callable[[], object], turns: int = 50) -> T:

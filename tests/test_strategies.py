@@ -11,6 +11,7 @@ import pytest
 from hypothesis import find, given, settings
 from hypothesis import strategies as st
 
+from fakebrokers.core import virtual
 from fakebrokers.core.frames import Role
 from fakebrokers.errors import PlanError, UsageError
 from fakebrokers.faults import Fault, Plan, Realism, drop, load_plan
@@ -141,7 +142,7 @@ def test_a_client_that_tries_again_always_gets_there(plan: Plan) -> None:
                     return True
             return False
 
-    assert asyncio.run(work())
+    assert virtual.run(work())
 
 
 def test_without_hypothesis_it_says_what_to_install() -> None:

@@ -21,6 +21,7 @@ from typing import NamedTuple
 import pytest
 
 from fakebrokers import BlazingMQ
+from tests.blazingmq.sdk import need_sdk, run
 
 pytestmark = [pytest.mark.benchmark, pytest.mark.timeout(300)]
 
@@ -119,3 +120,23 @@ def test_start_up() -> None:
         broker.stop()
     print(f"start: median {statistics.median(times) * 1e3:.2f} ms")
     assert statistics.median(times) < 0.001
+
+
+def test_large_messages_do_not_wait_for_the_kernel() -> None:
+    """Its send buffer is so small that the broker's delayed acknowledgements would stop it: 17 a second."""
+    need_sdk()
+    with BlazingMQ() as broker:
+        done = run(
+            broker,
+            """
+            client.open(Q, write=True)
+            begun = time.monotonic()
+            for _ in range(80):
+                client.post(Q, bytes(65536))
+            client.wait(acks=80)
+            seconds = time.monotonic() - begun
+            client.stop()
+            tell(seconds=seconds)
+            """,
+        )
+    assert done.told["seconds"] < 2.0

@@ -22,11 +22,14 @@ import pytest
 
 from fakebrokers.blazingmq.server import BlazingMQ
 from fakebrokers.server import FakeServer
+from tests.eventually import PATIENCE_S
 
 MISSING = "missing: the C++ SDK (pip install blazingmq==1.2.2)"
 PROGRAMS = Path(__file__).with_name("programs")
 
-PRELUDE = """
+PRELUDE = (
+    f"PATIENCE_S = {PATIENCE_S}"
+    + """
 import json, sys, time
 import blazingmq
 from blazingmq import BasicHealthMonitor, CompressionAlgorithmType, PropertyType, QueueOptions, Timeouts
@@ -38,7 +41,7 @@ class Client:
     def __init__(self, confirm=True, **options):
         self.acks, self.messages, self.handles, self.events = [], [], [], []
         self._confirm = confirm
-        options.setdefault("timeout", 5.0)
+        options.setdefault("timeout", PATIENCE_S)
         self.session = blazingmq.Session(self._on_event, self._on_message, **options)
         self.open = self.session.open_queue
         self.close = self.session.close_queue
@@ -58,8 +61,8 @@ class Client:
         on_ack = (lambda answer: self.acks.append(answer.status.name)) if ack else None
         self.session.post(uri, data, properties=properties or None, on_ack=on_ack)
 
-    def wait(self, acks=0, messages=0, event=None, seconds=15):
-        end = time.monotonic() + seconds
+    def wait(self, acks=0, messages=0, event=None):
+        end = time.monotonic() + PATIENCE_S
         while time.monotonic() < end:
             if len(self.acks) >= acks and len(self.messages) >= messages and event in (None, *self.events):
                 return
@@ -72,6 +75,7 @@ def tell(**found):
 def go_on():
     sys.stdin.readline()
 """
+)
 
 
 class Done(NamedTuple):
@@ -116,7 +120,7 @@ def let_go_on(process: subprocess.Popen[str]) -> None:
     process.stdin.flush()
 
 
-def finish(process: subprocess.Popen[str], timeout: float = 40) -> Done:
+def finish(process: subprocess.Popen[str], timeout: float = 2 * PATIENCE_S) -> Done:
     """Wait for a program's end."""
     try:
         out, errors = process.communicate(timeout=timeout)

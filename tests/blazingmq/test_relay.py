@@ -58,7 +58,6 @@ def test_a_lost_confirm_and_a_changed_control_message(broker: BlazingMQ) -> None
             client.open(Q, write=True)
             for number in range(3):
                 client.post(Q, b"%d" % number)
-                time.sleep(0.1)
             client.wait(acks=2)
             tell(acks=client.acks)
             """,

@@ -5,8 +5,10 @@ from __future__ import annotations
 import random
 import socket
 import threading
+from asyncio.trsock import TransportSocket
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,15 +24,16 @@ from fakebrokers.blazingmq.frames import (
     DisconnectResponse,
     OpenQueue,
     OpenQueueResponse,
+    Put,
 )
 from fakebrokers.blazingmq.properties import Property, PropertyType
 from fakebrokers.blazingmq.server import BlazingMQ
 from fakebrokers.errors import UsageError
 from fakebrokers.protocol import find_protocol
-from tests.blazingmq.bench import ADMIN, FANOUT, Q, guid, parameters
+from tests.blazingmq.bench import ADMIN, FANOUT, Q, guid, parameters, put
 from tests.blazingmq.golden import events
 from tests.blazingmq.peer import Peer
-from tests.eventually import PATIENCE_S
+from tests.eventually import PATIENCE_S, eventually
 
 
 @pytest.fixture(autouse=True)
@@ -213,3 +216,25 @@ def _drain(client: socket.socket) -> None:
             pass
     except OSError:
         pass
+
+
+@pytest.mark.skipif(not hasattr(socket, "TCP_QUICKACK"), reason="only Linux acknowledges at once on request")
+def test_what_is_read_and_not_answered_is_acknowledged_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The C++ SDK's send buffer is so small that delayed acknowledgements would stop a large message."""
+    asked: list[tuple[Any, ...]] = []
+    real = TransportSocket.setsockopt
+
+    def spy(self: TransportSocket, *args: Any) -> None:
+        asked.append(args)
+        real(self, *args)
+
+    monkeypatch.setattr(TransportSocket, "setsockopt", spy)
+    with BlazingMQ() as broker:
+        peer = Peer(broker).open()
+        event = peer.codec.encode(Put((put(bytes(5000)),)))
+        asked.clear()
+        peer.socket.sendall(event[:2500])
+        eventually(lambda: asked == [(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 1)])
+        peer.socket.sendall(event[2500:])
+        assert len(peer.acks()) == 1
+        assert len(asked) == 1  # the answer acknowledges, too

@@ -68,7 +68,7 @@ def test_numbers(toy: Toy, client: Client, expected: dict[str, Any], problem: st
     toy.expect(expected.pop("condition", None), **expected)
     client.say("put a", "put b", "put c,d")
     if not problem:
-        toy.check(timeout=1)
+        toy.check(timeout=PATIENCE_S)
         return
     with pytest.raises(UnmetExpectation) as caught:
         toy.check()
@@ -86,7 +86,7 @@ def test_what_goes_over_the_wire_counts_behind_all_faults(toy: Toy, client: Clie
     toy.wait_for(role="confirm", tap=Tap.SENT, count=3)
     toy.expect(role="confirm", count=3)  # none, one, two
     toy.expect(role="confirm", count=3, tap=Tap.SAID)
-    toy.check(timeout=2)
+    toy.check(timeout=PATIENCE_S)
 
 
 def test_check_waits_for_what_is_missing_and_no_longer(toy: Toy, client: Client) -> None:

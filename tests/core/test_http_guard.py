@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import socket
 import struct
-import time
+import threading
+from typing import Any
 
 import pytest
 from aiohttp import web
 
 from fakebrokers.core.http_guard import refuse_foreign, runner_of
-from tests.eventually import PATIENCE_S
+from tests.eventually import PATIENCE_S, eventually
 
 
 def answer_to(data: bytes, *, leaves: bool = False) -> bytes:
@@ -21,9 +22,13 @@ def answer_to(data: bytes, *, leaves: bool = False) -> bytes:
         raise ValueError("a defect")
 
     async def read(request: web.Request) -> web.Response:
+        reading.set()
         return web.Response(body=await request.read())
 
+    reading = threading.Event()
+
     async def serve() -> bytes:
+        nonlocal runner
         application = web.Application(middlewares=[refuse_foreign])
         application.router.add_get("/broken", broken)
         application.router.add_post("/read", read)
@@ -35,14 +40,17 @@ def answer_to(data: bytes, *, leaves: bool = False) -> bytes:
         finally:
             await runner.cleanup()
 
+    runner: Any = None
+
     def ask(port: int) -> bytes:
         with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_S) as client:
             client.sendall(data)
-            if leaves:
-                client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # RST
-                time.sleep(0.1)
-                return b""
-            return client.recv(10_000)
+            if not leaves:
+                return client.recv(10_000)
+            assert reading.wait(PATIENCE_S)
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # RST
+        eventually(lambda: not runner.server.connections)
+        return b""
 
     return asyncio.run(serve())
 

@@ -58,19 +58,19 @@ def rust(bus: Moleculer, python: Node) -> Iterator[Process]:
             process.kill()
 
 
-def said(process: Process, action: str, params: str, seconds: float = 5.0) -> str | None:
+def said(process: Process, action: str, params: str, timeout: float = PATIENCE_S) -> str | None:
     """What the node says of a call; nothing if it says nothing within the time."""
     assert process.stdin is not None and process.stdout is not None
     print(action, params, file=process.stdin, flush=True)
-    ready, _, _ = select.select([process.stdout], [], [], seconds)
+    ready, _, _ = select.select([process.stdout], [], [], timeout)
     return process.stdout.readline() if ready else None
 
 
 def test_it_joins_answers_and_calls(python: Node, rust: Process) -> None:
     assert said(rust, "hello.say", '{"to": "rust"}') == 'Ok(String("hi rust"))\n'
-    assert python.call("math.add", {"a": 2, "b": 3}, timeout=5) == 5
+    assert python.call("math.add", {"a": 2, "b": 3}, timeout=PATIENCE_S) == 5
 
 
 def test_a_call_that_fails_has_no_end(rust: Process) -> None:
     """Its errors have codes of eight bits (messages.rs ``MoleculerError``), and one of 500 is not told."""
-    assert said(rust, "hello.fail", "{}", seconds=1.5) is None, "the node says now what became of a call"
+    assert said(rust, "hello.fail", "{}", timeout=1.5) is None, "the node says now what became of a call"

@@ -16,7 +16,7 @@ from fakebrokers.faults import drop, latency, reply, rewrite
 from fakebrokers.narconi import frames as f
 from fakebrokers.narconi.relay import NarconiRelay, ServerCodec
 from fakebrokers.proxy import Proxy
-from tests.eventually import PATIENCE_S
+from tests.eventually import PATIENCE_S, QUIET_S
 from tests.proxy.test_half_closed import server
 
 QUEUE = "/v2/gold/queues/orders"
@@ -115,7 +115,7 @@ def test_faults_by_role_and_field(narconi: Narconi, proxy: Proxy) -> None:
             publisher.send(body)
         assert [publisher.recv(timeout=PATIENCE_S) for _ in range(2)] == ["", ""]
         with pytest.raises(TimeoutError):
-            publisher.recv(timeout=0.1)
+            publisher.recv(timeout=QUIET_S)
     assert len(narconi.messages("gold", "orders")) == 3
 
 

@@ -14,6 +14,7 @@ from conformance.adapter.result import Result
 from conformance.adapters.registry import Client, bundled
 from fakebrokers import RabbitMQStream
 from tests.conformance.adapter.bundled_clients import client_fixture, passes_the_self_test
+from tests.eventually import PATIENCE_S, eventually_async
 
 CLIENTS = bundled("rabbitmq-stream")
 LARGE = {"gen": "rand", "seed": 1, "len": 9000}
@@ -37,7 +38,7 @@ def drive(client: Client, script: Callable[[ProcessAdapter, Go], Awaitable[None]
             adapter = ProcessAdapter(client.command, "rabbitmq-stream", env=client.env)
             await adapter.start()
 
-            async def go(op: str, timeout_ms: float = 5000, **args: Any) -> Result:
+            async def go(op: str, timeout_ms: float = PATIENCE_S * 1000, **args: Any) -> Result:
                 return await adapter.call(op, args, timeout_ms)
 
             try:
@@ -70,13 +71,13 @@ def test_publish_and_consume(client: Client) -> None:
         await go(
             "subscribe", session="s", sub="c", target="orders", options=wish, on_message={"mode": "event"}
         )
-        first = await adapter.wait_messages("c", 2, timeout_s=5)
+        first = await adapter.wait_messages("c", 2, timeout_s=PATIENCE_S)
         assert contents(first) == [("1", b"\x00\xff")]
         assert same_body(first[1].body, body_bytes(LARGE))
         many = [{"body": {"text": text}} for text in "xyz"]
         result = await go("publish_many", session="s", target="orders", messages=many)
         assert [end["outcome"] for end in result.value["outcomes"]] == ["acked"] * 3
-        later = await adapter.wait_messages("c", 5, timeout_s=5)
+        later = await adapter.wait_messages("c", 5, timeout_s=PATIENCE_S)
         assert contents(later[2:]) == [("3", b"x"), ("4", b"y"), ("5", b"z")]
         assert (await go("unsubscribe", sub="c")).ok
         assert (await go("state", session="s")).value["open"] is True
@@ -90,7 +91,7 @@ def test_an_outcome_that_nobody_waits_for_comes_as_an_event(client: Client) -> N
     async def script(adapter: ProcessAdapter, go: Go) -> None:
         sent = await go("publish", session="s", target="orders", body={"text": "a"}, wait=False)
         assert sent.value["outcome"] == "sent"
-        event = await adapter.event("outcome", timeout_s=5, id=sent.id)
+        event = await adapter.event("outcome", timeout_s=PATIENCE_S, id=sent.id)
         assert event is not None
         assert event["outcome"] == "acked"
 
@@ -121,7 +122,7 @@ def test_messages_wait_in_the_buffer(client: Client) -> None:
     async def script(adapter: ProcessAdapter, go: Go) -> None:
         await go("publish", session="s", target="orders", body={"text": "a"})
         await go("subscribe", session="s", sub="c", target="orders", options={"offset": {"type": "first"}})
-        result = await go("next", sub="c", max=10, wait_ms=5000)
+        result = await go("next", sub="c", max=10, wait_ms=PATIENCE_S * 1000)
         assert [message["position"] for message in result.value["messages"]] == ["0"]
         assert contents(adapter.messages("c")) == [("0", b"a")]
 
@@ -136,9 +137,7 @@ def test_the_end_of_a_callback_that_takes_time_is_told(client: Client) -> None:
         assert (
             await go("subscribe", session="s", sub="c", target="orders", options=start, on_message=plan)
         ).ok
-        async with asyncio.timeout(30):
-            while not any(event.event == "returned" for event in adapter.events):
-                await asyncio.sleep(0.02)
+        await eventually_async(lambda: any(event.event == "returned" for event in adapter.events))
         (message,) = adapter.messages("c")
         (returned,) = (event.fields for event in adapter.events if event.event == "returned")
         assert (returned["sub"], returned["ref"], returned["raised"]) == ("c", message.ref, False)
@@ -150,6 +149,10 @@ def test_ops_of_the_protocol_that_it_declares(client: Client) -> None:
     async def script(adapter: ProcessAdapter, go: Go) -> None:
         whose = {"session": "s", "target": "orders", "name": "app"}
         ops = set(adapter.hello.ops)
+
+        async def stored() -> bool:
+            return (await go("rmqs.query_offset", **whose)).value == {"offset": 3}
+
         if "rmqs.metadata" in ops:
             result = await go("rmqs.metadata", session="s", targets=["orders", "nope"])
             assert {s["name"]: s["exists"] for s in result.value["streams"]} == {
@@ -162,8 +165,7 @@ def test_ops_of_the_protocol_that_it_declares(client: Client) -> None:
         if "rmqs.query_offset" in ops:
             await go("subscribe", **whose, sub="c", options={"name": "app"})
             assert (await go("rmqs.store_offset", **whose, offset=3)).ok
-            await asyncio.sleep(0.1)
-            assert (await go("rmqs.query_offset", **whose)).value == {"offset": 3}
+            await eventually_async(stored)
             nothing = await go("rmqs.query_offset", **{**whose, "name": "nobody"})
             assert (nothing.kind, nothing.code, nothing.history) == (Kind.REFUSED, 19, "fail")
         if "rmqs.declare_publisher" in ops:

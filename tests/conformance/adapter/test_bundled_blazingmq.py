@@ -17,6 +17,7 @@ from fakebrokers.blazingmq.codes import AckStatus, Category
 from fakebrokers.blazingmq.faults import refuse_open, refuse_put
 from fakebrokers.core.session import HangUp
 from tests.conformance.adapter.bundled_clients import client_fixture, passes_the_self_test
+from tests.eventually import PATIENCE_S
 
 Go = Callable[..., Awaitable[Result]]
 Q = "bmq://bmq.test.mem.priority/orders"
@@ -47,7 +48,7 @@ def drive(
             adapter = ProcessAdapter(client.command, "blazingmq", env=client.env)
             await adapter.start()
 
-            async def go(op: str, timeout_ms: float = 5000, **args: Any) -> Result:
+            async def go(op: str, timeout_ms: float = PATIENCE_S * 1000, **args: Any) -> Result:
                 return await adapter.call(op, args, timeout_ms)
 
             try:
@@ -76,7 +77,7 @@ def test_post_consume_and_confirm(client: Client, compression: str) -> None:
             more: Any = {"properties": PROPERTIES, "compression": compression}
             posted = await go("publish", session="s", target="q", body=body, **more)
             assert (posted.ok, posted.value["outcome"]) == (True, "acked"), str(posted)
-        first, second = await adapter.wait_messages("c", 2, timeout_s=5)
+        first, second = await adapter.wait_messages("c", 2, timeout_s=PATIENCE_S)
         assert same_body(first.body, body_bytes(ALL_BYTES))
         assert same_body(second.body, body_bytes(LARGE))
         assert first.position == broker.messages(Q)[0].guid.hex().upper()
@@ -115,7 +116,7 @@ def test_the_loss_of_the_connection_is_an_event(client: Client) -> None:
     async def script(broker: BlazingMQ, adapter: ProcessAdapter, go: Go) -> None:
         broker.refuse()
         broker.kill(how=HangUp.FIN)
-        event = await adapter.event("session", timeout_s=5, what="connection_lost")
+        event = await adapter.event("session", timeout_s=PATIENCE_S, what="connection_lost")
         assert event is not None
         assert (await go("state", session="s")).value["open"] is False
 
@@ -130,7 +131,7 @@ def test_what_comes_before_the_subscription_is_kept_for_it(client: Client) -> No
         await broker.wait_for_async(kind="PUSH")
         await asyncio.sleep(0.1)
         assert (await go("subscribe", session="s", sub="d", target="r")).ok
-        taken = await go("next", sub="d", max=5, wait_ms=2000)
+        taken = await go("next", sub="d", max=5, wait_ms=PATIENCE_S * 1000)
         assert [body_bytes(m["body"]) for m in taken.value["messages"]] == [b"early"]
 
     drive(client, script)
@@ -151,7 +152,7 @@ def test_a_session_callback_may_raise(client: Client) -> None:
         assert (await go("raise_next", callback="session")).value == {"armed": True}
         broker.refuse()
         broker.kill(how=HangUp.RST)
-        assert await adapter.event("session", timeout_s=5, what="connection_lost")
+        assert await adapter.event("session", timeout_s=PATIENCE_S, what="connection_lost")
         assert (await go("state", session="s")).value["open"] is False
 
     drive(client, script)

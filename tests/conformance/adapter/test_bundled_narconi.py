@@ -15,6 +15,7 @@ from conformance.adapters.registry import Client
 from fakebrokers import Narconi
 from fakebrokers.faults import drop, rewrite
 from tests.conformance.adapter.bundled_clients import client_fixture, passes_the_self_test
+from tests.eventually import PATIENCE_S, eventually_async
 
 Go = Callable[..., Awaitable[Result]]
 ALL_BYTES = {"b64": "AP8BAgMEBQYHCAkKCwwNDg+A"}
@@ -39,7 +40,7 @@ def drive(client: Client, script: Callable[[Narconi, ProcessAdapter, Go], Awaita
             await adapter.start()
 
             async def go(op: str, **args: Any) -> Result:
-                return await adapter.call(op, args, 5000)
+                return await adapter.call(op, args, PATIENCE_S * 1000)
 
             try:
                 endpoint = f"{broker.host}:{broker.port}"
@@ -95,10 +96,10 @@ def test_what_the_server_leaves_empty_is_not_left_out(client: Client, value: str
 def test_a_close_ends_what_is_asked_over_http(client: Client) -> None:
     async def script(broker: Narconi, adapter: ProcessAdapter, go: Go) -> None:
         broker.faults.add(drop(kind="HttpEmpty", direction="out", nth=1, scope="run"))
-        taking = adapter.begin("narc.take", {"session": "s", "target": "orders"}, 5000)
+        taking = adapter.begin("narc.take", {"session": "s", "target": "orders"}, 2 * PATIENCE_S * 1000)
         await broker.wait_for_async(kind="HttpConsume")
         assert (await go("close", session="s")).ok
-        taken = await asyncio.wait_for(taking, 2)
+        taken = await asyncio.wait_for(taking, PATIENCE_S)
         assert taken.kind in (Kind.CLOSED, Kind.CONNECTION), str(taken)
 
     drive(client, script)
@@ -112,10 +113,12 @@ def test_publish_consume_settle_and_drain(socket_client: Client) -> None:
         options = {"ack": True, "limit": 2}
         started = await go("subscribe", session="s", sub="c", target="orders", options=options)
         assert started.ok, str(started)
-        for _ in range(50):
+
+        async def both_came() -> bool:
             await go("next", sub="c", max=10, wait_ms=100)
-            if len(adapter.messages("c")) == 2:
-                break
+            return len(adapter.messages("c")) == 2
+
+        await eventually_async(both_came)
         first, second = adapter.messages("c")
         assert same_body(first.body, bytes([0, 255, *range(1, 16), 128]))
         assert (first.position, first.headers["x-msg-x-n"]) == ("1", "1")

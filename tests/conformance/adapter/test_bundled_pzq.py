@@ -11,6 +11,7 @@ from conformance.adapters.registry import Client
 from fakebrokers import PZQ
 from fakebrokers.pzq.faults import silent_monitor
 from tests.conformance.adapter.bundled_clients import client_fixture, passes_the_self_test
+from tests.eventually import PATIENCE_S, eventually_async
 
 client = client_fixture("pzq")
 
@@ -36,7 +37,7 @@ def test_produce_consume_settle_and_ask(client: Client) -> None:
 
 async def _script(adapter: ProcessAdapter, broker: PZQ) -> None:
     async def go(op: str, **args: object) -> dict[str, object]:
-        result = await adapter.call(op, args, 5000)
+        result = await adapter.call(op, args, PATIENCE_S * 1000)
         assert result.ok, f"{result}{adapter.stderr_tail()}"
         return result.value or {}
 
@@ -46,32 +47,31 @@ async def _script(adapter: ProcessAdapter, broker: PZQ) -> None:
     sent = await go("publish", session="s", target="", body=body, key=key)
     assert (sent["outcome"], sent["key"]) == ("acked", key)
     await go("publish", session="s", target="", body={"text": "one part"}, wait=False)
-    outcome = await adapter.event("outcome", timeout_s=3.0)
+    outcome = await adapter.event("outcome", timeout_s=PATIENCE_S)
     assert outcome is not None
     assert outcome["outcome"] == "acked"
     assert [message.body for message in broker.messages] == [(b"", b"\0\xff", bytes(5000)), (b"one part",)]
     await go("subscribe", session="s", sub="c", target="", on_message={"mode": "event"})
-    first, second = await adapter.wait_messages("c", 2, 3.0)
+    first, second = await adapter.wait_messages("c", 2, PATIENCE_S)
     assert [first.position.encode(), second.position.encode()] == [m.key for m in broker.messages]
     assert [body_bytes(part) for part in first.body[:2]] == [b"", b"\0\xff"]
     assert first.body[2]["len"] == 5000
     assert first.meta["timeout_us"] == 5_000_000
     assert first.meta["expired"] is False
     await go("settle", sub="c", ref=second.ref, how="nack")
-    again = (await adapter.wait_messages("c", 3, 3.0))[2]
+    again = (await adapter.wait_messages("c", 3, PATIENCE_S))[2]
     assert again.position == second.position
     for message in (first, again):
         await go("settle", sub="c", ref=message.ref, how="ack")
-    values = {}
-    for _ in range(20):
+
+    async def monitor_tells_that_none_is_left() -> bool:
         values = (await go("pzq.monitor", session="s"))["values"]
-        if values == broker.statistics and not values["messages"]:
-            break
-        await asyncio.sleep(0.05)
-    assert values == broker.statistics
+        return values == broker.statistics and not values["messages"]
+
+    await eventually_async(monitor_tells_that_none_is_left)
     await go("unsubscribe", sub="c")
     broker.faults.add(silent_monitor())
-    asking = adapter.begin("pzq.monitor", {"session": "s"}, 5000)
+    asking = adapter.begin("pzq.monitor", {"session": "s"}, PATIENCE_S * 1000)
     await broker.wait_for_async(kind="MonitorRequest", count=2)
     await go("close", session="s")
     assert (await asking).kind == "closed"

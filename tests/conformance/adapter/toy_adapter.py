@@ -6,6 +6,7 @@ import asyncio
 import os
 import subprocess
 import sys
+import threading
 import time
 from typing import Any, ClassVar
 
@@ -18,6 +19,7 @@ class Toy(AdapterBase):
     protocols = ("rabbitmq-stream",)
     roles = ("publisher", "consumer")
     caps = "callback_raise cancel"
+    meeting, met = threading.Condition(), 0
 
     @op("connect")
     async def connect(self, session: str) -> None:
@@ -53,9 +55,13 @@ class Toy(AdapterBase):
     async def unsubscribe(self, sub: str) -> None:
         self.subs.pop(self.subscription(sub).sub)
 
-    @op("toy.blocking")
-    def blocking(self, seconds: float) -> dict[str, Any]:
-        time.sleep(seconds)
+    @op("toy.meet")
+    def meet(self, count: int) -> dict[str, Any]:
+        """Ends when so many are in here at once."""
+        with self.meeting:
+            self.met += 1
+            self.meeting.notify_all()
+            self.meeting.wait_for(lambda: self.met >= count)
         return {"thread": True}
 
     @op("toy.exit")

@@ -11,6 +11,7 @@ from conformance.chaos.live import Shrunk, shrink_all
 from conformance.chaos.schedule import Schedule, Step, to_json
 from conformance.chaos.verdict import Verdict, Word
 from conformance.invariants import Finding
+from fakebrokers.core import virtual
 
 STEPS = tuple(
     Step("cut", float(number), 1.0, {"how": "rst", "times": 1}, f"step{number}") for number in range(4)
@@ -78,7 +79,7 @@ def test_runs_that_wait_for_a_lane_are_not_begun_behind_the_end() -> None:
         return ChaosCase(schedule, []), FAILS
 
     # the first two runs end at 0.1 s, the third begins before the end, and all others of its batch behind it
-    [found] = asyncio.run(shrink_all([(LONG, "lives")], run, 1, 0.12))
+    [found] = virtual.run(shrink_all([(LONG, "lives")], run, 1, 0.12))
     assert found is not None
     assert found.case.schedule == LONG and found.steady
     assert 2 + 2 <= len(begun) <= 2 + 1 + 2  # the last two tell whether what is left fails again
