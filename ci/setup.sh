@@ -1,7 +1,26 @@
-# Setting a machine up, for ci/test and ci/conform. Read it with `source`, in the project's root.
-# Everything is installed once: a second run starts at once.
+# Setting a machine up. Read it with `source`, in the project's root, and call what the job needs:
+#
+#   setup_python      what lint, types and most tests need: Python packages, none of which is compiled here
+#   setup_spark       PySpark, and Java for it
+#   setup_servers     the real RabbitMQ, NATS, Redis and Mosquitto
+#   setup_browser     Chromium and Playwright
+#   setup_clients     the bundled clients in JavaScript, Go and Java, and rbfly; those in Rust with --rust
+#   setup_helpers     what the packages for other languages are tested with, and Toxiproxy
+#   setup_all         all of these but Rust, the documentation's packages too
+#
+# Each says what it installs and why, and does it once: a second run starts at once. Only setup_python has to
+# succeed. What the others cannot have here they say; the tests that need it are left out, and the rest goes on.
 
 say() { printf '\n== %s\n' "$*"; }
+
+# Programs that fetch something give up soon where nobody answers.
+export npm_config_fetch_retries=1 npm_config_fetch_retry_mintimeout=1000 npm_config_fetch_timeout=60000
+export CARGO_NET_RETRY=1
+readonly quick_maven=(-Dmaven.wagon.http.retryHandler.count=1 -Daether.connector.http.retryHandler.count=1
+    -Daether.connector.connectTimeout=10000)
+
+# What cannot be had here, and what is left out without it.
+give_up() { echo "cannot install $1 here; left out: $2"; }
 
 # Install Debian packages; fails quietly where that cannot be done.
 apt_install() {
@@ -11,7 +30,8 @@ apt_install() {
         sudo -n true 2>/dev/null || return 1
         root=(sudo)
     fi
-    "${root[@]}" apt-get update -qq || return 1
+    [ -n "${apt_updated:-}" ] || "${root[@]}" apt-get update -qq || return 1
+    apt_updated=yes
     # With RUNLEVEL=1 a package does not start its service: the tests start their own.
     "${root[@]}" env RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive apt-get install -y -qq "$@" >/dev/null
 }
@@ -24,7 +44,7 @@ want() {
     fi
     say "installing $packages: $purpose"
     # shellcheck disable=SC2086 # several packages
-    apt_install $packages || echo "cannot install $packages here; left out: $purpose"
+    apt_install $packages || give_up "$packages" "$purpose"
 }
 
 find_python() {
@@ -47,15 +67,76 @@ make_venv() {
     "$python" -m venv .venv || { apt_install python3-venv && "$python" -m venv --clear .venv; }
 }
 
-install_python_packages() {
-    # A copy of pyproject.toml marks a finished installation, so a second run starts at once.
-    if cmp -s pyproject.toml .venv/installed.toml; then
+# What pyproject.toml says about packages, and not about tools.
+python_packages() { sed '/^\[tool\.pytest/,$d' pyproject.toml; }
+
+# Make sure of one of its extras; a copy marks a finished installation.
+install_extra() {
+    local extra=$1 purpose=$2
+    if python_packages | cmp -s - ".venv/installed-$extra.toml"; then
         return
     fi
-    say "Python packages"
-    [ -x .venv/bin/python ] || make_venv
-    .venv/bin/python -m pip install --quiet --editable '.[dev]'
-    cp pyproject.toml .venv/installed.toml
+    say "installing Python packages ($extra): $purpose"
+    [ -x .venv/bin/python ] || make_venv || return
+    pip_install --editable ".[$extra]" || return
+    python_packages >".venv/installed-$extra.toml"
+}
+
+# uv takes a third of pip's processor time, but does not know where pip looks for packages.
+pip_install() {
+    [ -x .venv/bin/uv ] || .venv/bin/python -m pip install --quiet --no-compile uv || return
+    .venv/bin/uv pip install --quiet --python .venv/bin/python "$@" ||
+        .venv/bin/python -m pip install --quiet --no-compile "$@"
+}
+
+setup_python() { install_extra test "lint, types and tests"; }
+
+setup_spark() {
+    install_extra spark "analysis on Spark (400 MB)" || give_up "PySpark" "analysis on Spark"
+    want java openjdk-17-jre-headless "Spark"
+}
+
+setup_servers() {
+    want rabbitmq-server rabbitmq-server "comparison with the real RabbitMQ"
+    want nats-server nats-server "comparison with the real NATS server"
+    want redis-server redis-server "comparison with the real Redis"
+    want mosquitto mosquitto "comparison with the real Mosquitto"
+}
+
+setup_browser() {
+    install_extra browser "the report and clients in Chromium" || give_up "Playwright" "the report in Chromium"
+    want chromium chromium "the report and the browser client of Narconi"
+}
+
+setup_clients() {
+    install_extra compiled "rbfly, a client of RabbitMQ Stream; it takes a compiler" || give_up rbfly "the client rbfly"
+    want npm "nodejs npm" "JavaScript clients"
+    want go golang "Go clients"
+    want mvn "default-jdk-headless maven" "Java clients"
+    install_npm_packages
+    build_go_adapters
+    build_java_adapters
+    [ "${1:-}" != --rust ] || build_rust_programs conformance/adapters tests
+}
+
+setup_helpers() {
+    want go golang "the packages for Go and Toxiproxy"
+    fetch_go_modules
+}
+
+setup_all() {
+    setup_servers
+    setup_spark
+    setup_browser
+    setup_clients "$@"
+    setup_helpers
+    install_extra docs "the documentation" || give_up "MkDocs" "the documentation"
+}
+
+# What a campaign of the bundled clients needs in Python.
+install_python_packages() {
+    setup_python && setup_spark && setup_browser || return
+    install_extra compiled "rbfly, a client of RabbitMQ Stream; it takes a compiler" || give_up rbfly "the client rbfly"
 }
 
 install_npm_packages() {
