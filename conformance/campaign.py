@@ -23,7 +23,7 @@ from conformance.adapter.process import ProcessAdapter
 from conformance.adapters.registry import Client, bundled
 from conformance.cli_analyze import analyze_journals, tally
 from conformance.findings import write_findings
-from conformance.interrupts import interruptible
+from conformance.interrupts import Interrupts, interruptible
 from conformance.mutants.matrix import matrix
 from conformance.pipeline.comparison import load_baseline
 from conformance.printing import console_for_all, plain
@@ -31,9 +31,9 @@ from conformance.reference.registry import protocols
 from conformance.report import write_report
 from conformance.results import Results, Verdict, with_found
 from conformance.stages import EXPECTATIONS, STAGES, run_stage
-from conformance.suite.conform import CutShort, Order, conform
+from conformance.suite.conform import Order, conform_all
 from conformance.suite.folder import keep_in, write_folder
-from conformance.suite.load import all_scenarios
+from conformance.suite.load import all_scenarios, select
 from conformance.sweep.fixed import Swept
 from fakebrokers.commands import ExitCode
 from fakebrokers.errors import FakeBrokerError, UsageError
@@ -62,21 +62,33 @@ class Campaign:
         self.left_out += [f"{name}: takes minutes, so it is judged with --full only" for name in late]
         return [client for client in clients if not client.nightly]
 
-    def run(self, clients: Sequence[Client]) -> None:
-        """Judge all clients, one after the other; each by the scenarios of each protocol it speaks."""
+    def run(self, clients: Sequence[Client], told: Interrupts) -> None:
+        """Judge all clients side by side; each by the scenarios of each protocol it speaks."""
         standing = {item.protocol for item in all_scenarios()}
+        orders = []
         for client in clients:
             for protocol in (p for p in client.protocols if p in standing):
                 if client.runnable:
-                    self.judge(client, protocol)
+                    orders.append(self._order(client, protocol))
                 else:
                     self.left_out.append(f"{client.name} ({protocol}): {'; '.join(client.missing)}")
+        self.console.print(f"[bold]scenarios[/]: {len(orders)} clients side by side", highlight=False)
+        orders.sort(key=lambda order: -_waits_s(order))  # what ends first fills the gaps of the others
+        try:
+            conform_all(
+                orders,
+                self.console,
+                told,
+                parallel=self.parallel,
+                on_done=lambda order, results: self._keep(results, order.protocol),
+                on_refused=self._refuse,
+            )
+        finally:
+            self.done.sort(key=lambda results: results.client)
 
-    def judge(self, client: Client, protocol: str) -> None:
-        """One client on one protocol."""
-        self.console.print(f"[bold]{client.name}[/] {client.version or ''} · {protocol}", highlight=False)
+    def _order(self, client: Client, protocol: str) -> Order:
         known = EXPECTATIONS / f"{client.name}.toml"
-        order = Order(
+        return Order(
             client=client.name,
             protocol=protocol,
             make_adapter=lambda: ProcessAdapter(client.command, protocol, env=client.env),
@@ -87,21 +99,16 @@ class Campaign:
             keep=keep_in(self.report / f"{client.name}-{protocol}"),
             parallel=self.parallel,
         )
-        try:
-            results, _ = conform(order, self.console)
-        except FakeBrokerError as error:
-            self.is_refused |= isinstance(error, UsageError)  # such as an expectation file of another version
-            self.left_out.append(f"{client.name} ({protocol}): {error}")
-            return
-        except CutShort as cut:
-            self._keep(cut.results, protocol)
-            raise
-        self._keep(results, protocol)
+
+    def _refuse(self, order: Order, error: FakeBrokerError) -> None:
+        self.is_refused |= isinstance(error, UsageError)  # such as an expectation file of another version
+        self.left_out.append(f"{order.client} ({order.protocol}): {error}")
 
     def _keep(self, results: Results, protocol: str) -> None:
         self.done.append(results)
         write_folder(results, self.report / f"{results.client}-{protocol}")
-        self.console.print("   " + _sentence(results), highlight=False)
+        name = f"{results.client} {results.client_version} · {protocol}"
+        self.console.print(f"   {name}: {_sentence(results)}", highlight=False)
 
     def run_stages(self, clients: Sequence[Client]) -> None:
         """The fixed lists of sweep and chaos, see `conformance.stages`."""
@@ -189,6 +196,12 @@ class Campaign:
         return next((code for code in order if code in codes), otherwise)
 
 
+def _waits_s(order: Order) -> float:
+    """How long the scenarios of an order may take in all."""
+    chosen = select(all_scenarios(), protocol=order.protocol, which=order.which)
+    return sum(item.timeout_s for item in chosen)
+
+
 def _sentence(results: Results) -> str:
     counts = ", ".join(f"{count} {verdict}" for verdict, count in results.summary.items())
     known = sum("expected" in row.tags for row in results.results)
@@ -267,12 +280,12 @@ def main(
     cut_by = 0
     with interruptible() as told:
         try:
-            campaign.run(clients)
+            campaign.run(clients, told)
             campaign.run_stages(clients)
             analysis = campaign.analyze(master, baseline, before)
             mutants = campaign.prove(clients) if full else None
-        except KeyboardInterrupt as cut:
-            cut_by = cut.results.exit_code if isinstance(cut, CutShort) else told.exit_code
+        except KeyboardInterrupt:
+            cut_by = told.exit_code
             note = "This run was cut short; the report holds what was done until then."
             console.print(f"\n{note}")
     path = campaign.finish(analysis, mutants, note)

@@ -114,7 +114,12 @@ def _of_protocols(item: Requirement, what: str) -> list[str]:
 @click.option("--protocol", type=PROTOCOL, help="Needed only if the client speaks several.")
 @click.option("--variant", metavar="V", help="Only this transporter, profile or server version.")
 @click.option(
-    "--set", "which", type=click.Choice(SETS), default="gate", show_default=True, help="Which scenarios."
+    "--set",
+    "which",
+    type=click.Choice(SETS),
+    default="gate",
+    show_default=True,
+    help="Which scenarios: the 15 of a protocol that find most, all MUST, all, or only those that take long.",
 )
 @click.option(
     "--target", metavar="URL", help="Run against this real broker; scenarios without broker-side faults."
@@ -210,7 +215,7 @@ def _run(
         journal=None if report is None else report / "journal",
         keep=None if report is None else keep_in(report),
     )
-    return conform(order, console)[0]
+    return conform(order, console)
 
 
 def _who(client: str | None, adapter: str | None, protocol: str | None) -> Judged:

@@ -58,7 +58,8 @@ def scenarios(
         protocol: Needed only where the client does not say, or speaks several.
         variant: Only this transporter, profile or server version.
         level: Only ``MUST``, ``SHOULD`` or ``MAY``, of `which` or, if that is left out, of all.
-        which: ``smoke``, ``gate`` (all MUST), ``full`` or ``soak``, if no ids are given.
+        which: ``smoke`` (the 15 that find most), ``gate`` (all MUST), ``full`` or ``soak``, if no ids are
+            given.
         expect: A file of known failures: they are ``xfail``, and a failure if they pass.
         folders: Scenarios of your own besides, see ``docs/own-scenarios.md``.
         seed: Of the fakes' random decisions.
@@ -79,7 +80,7 @@ def scenarios(
         ) from None
     station = Station(
         judged,
-        expected=known.failures(),
+        foresee=known.foresee,
         greeted=lambda hello: known.check_client(Path(expect or ""), judged.name, hello),
         seed=seed,
     )

@@ -2,7 +2,7 @@
 
 There is such a project in each language, with an adapter, a file of known failures and a baseline.
 The commands are those of the examples, word for word; only the installation of fakebrokers is left out, and
-one scenario instead of all is run.
+one scenario instead of all is run. The smoke test is run whole once.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def test_both_services_run_the_same(names: tuple[str, str]) -> None:
     assert [line.replace(" --junitxml junit.xml", "") for line in gitlab] == github
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("name", FIXTURE)
 def test_the_fixture_in_a_project(name: str, tmp_path: Path) -> None:
     (tmp_path / "test_client.py").write_text(
@@ -129,13 +129,16 @@ def project(folder: Path, *client: str, known: str = "") -> None:
     (place / "known-failures.toml").write_text(f"version = 1\n{known}")
 
 
-def judge(name: str, folder: Path, **more: str) -> subprocess.CompletedProcess[str]:
+def judge(
+    name: str, folder: Path, smoke_ids: str = " RMQS-1.01", **more: str
+) -> subprocess.CompletedProcess[str]:
     """Run the example's commands on one scenario; how the gate ended."""
-    *before, conform, gate = commands(name)
-    for command in before:
+    *before, smoke, conform, gate = commands(name)
+    assert conform.startswith("fakebrokers conform ") and gate.startswith("fakebrokers gate ")
+    assert smoke.startswith(conform.partition(" --expect")[0] + " --set smoke ")
+    for command in (*before, smoke + smoke_ids):
         done = run(command, folder)
         assert done.returncode == 0, done.stdout + done.stderr
-    assert conform.startswith("fakebrokers conform ") and gate.startswith("fakebrokers gate ")
     done = run(conform.replace(" --report", " RMQS-3.02 --report"), folder)
     assert done.returncode == 0, done.stdout + done.stderr
     if not (folder / "conformance" / "baseline.json").exists():
@@ -143,18 +146,18 @@ def judge(name: str, folder: Path, **more: str) -> subprocess.CompletedProcess[s
     return run(gate, folder, **more)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("name", GATE)
 def test_the_gate_in_a_project(name: str, tmp_path: Path) -> None:
     project(tmp_path, "conformance.reference", "rabbitmq-stream")
-    done = judge(name, tmp_path)
+    done = judge(name, tmp_path, smoke_ids="")
     assert done.returncode == 0, done.stdout + done.stderr
     assert uploaded(name) and all((tmp_path / path).exists() for path in uploaded(name))
     (suite,) = ElementTree.parse(tmp_path / "report" / "junit.xml").getroot()
     assert (suite.get("tests"), suite.get("failures")) == ("1", "0")
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_the_gate_stops_a_new_failure_and_lets_a_known_one_pass(tmp_path: Path) -> None:
     defective = ("conformance.mutants", "rabbitmq-stream", "confirm-by-position")
     project(tmp_path, *defective)
@@ -206,7 +209,7 @@ test("a shop that reaches its broker", async () => {
 """
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("name", FIXTURE_NODE)
 def test_the_fixture_in_a_node_project(name: str, tmp_path: Path) -> None:
     node_project(tmp_path)
@@ -224,7 +227,7 @@ def test_the_fixture_in_a_node_project(name: str, tmp_path: Path) -> None:
     assert all((tmp_path / path).exists() for path in (uploaded(name) if "gitlab" in name else ()))
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("name", GATE_NODE)
 def test_the_gate_in_a_node_project(name: str, tmp_path: Path) -> None:
     """The adapter is that of a stock client, copied out of the tree with what it imports."""
@@ -286,7 +289,7 @@ def built_project(language: str, folder: Path) -> None:
     (place / "known-failures.toml").write_text("version = 1\n")
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.timeout(400)  # of all crates, on a busy machine
 @pytest.mark.parametrize(
     "language", [pytest.param(each, marks=pytest.mark.nightly) if each == "rust" else each for each in BUILT]

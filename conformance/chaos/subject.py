@@ -130,7 +130,7 @@ class Subject:
             target=self.target,
             toxiproxy=self.toxiproxy,
         )
-        async with LagMeter() as meter:
+        async with LagMeter(adapter) as meter:
             try:
                 case = await asyncio.wait_for(work, LONGEST_S)
                 by_its_clock(case, adapter.said)
@@ -139,5 +139,6 @@ class Subject:
                 case.harness = f"the adapter: {error!r}"
         case.slack_s = SLACK_S
         case.lag_s = meter.worst_s
+        case.is_starved = meter.is_starved
         case.digest = ""
         return case

@@ -1,11 +1,12 @@
-"""One conformance run of one client, from the selection to the report folder."""
+"""Conformance runs, of one client or of several side by side: from the selection to the results."""
 
 from __future__ import annotations
 
 import asyncio
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from rich.console import Console
 from conformance.adapter.base import Adapter
 from conformance.adapter.messages import Hello
 from conformance.adapter.profile import missing_ops
-from conformance.interrupts import interruptible
+from conformance.interrupts import Interrupts, interruptible
 from conformance.results import Result, Results, summarize
 from conformance.suite import expectations
 from conformance.suite.bench import Bench
@@ -27,7 +28,7 @@ from conformance.suite.judge import Judgement
 from conformance.suite.load import all_scenarios, select
 from conformance.suite.op_journal import open_run
 from conformance.suite.present import to_result, without_password
-from conformance.suite.runner import Runner
+from conformance.suite.runner import Runner, run_together
 from conformance.suite.scenario import Key, Scenario
 from conformance.suite.verdicts import judged
 from fakebrokers import __version__
@@ -90,7 +91,7 @@ class NothingExecuted(FakeBrokerError):
     """Nobody was judged: the run says nothing about the client."""
 
 
-def conform(order: Order, console: Console) -> tuple[Results, list[Judgement]]:
+def conform(order: Order, console: Console) -> Results:
     """Run it, with progress on a terminal.
 
     Raises:
@@ -98,45 +99,113 @@ def conform(order: Order, console: Console) -> tuple[Results, list[Judgement]]:
         JournalError: The folder of the journal cannot be written.
         NothingExecuted: There is no scenario to run, or nothing at the other end.
     """
-    return _Run(order, console).work()
+    run = _Run(order)
+    with interruptible() as told:
+        try:
+            _judge([run], console, order.parallel)
+        except KeyboardInterrupt:
+            raise CutShort(run.results(told.exit_code), len(run.chosen)) from None
+    if run.runner.refused is not None:
+        raise run.runner.refused
+    return run.results()
+
+
+def conform_all(
+    orders: Sequence[Order],
+    console: Console,
+    told: Interrupts,
+    *,
+    parallel: int | None,
+    on_done: Callable[[Order, Results], None],
+    on_refused: Callable[[Order, FakeBrokerError], None],
+) -> None:
+    """Judge several clients side by side, within one limit.
+
+    Args:
+        told: What ends the command.
+        parallel: How many scenarios at once, of all clients.
+        on_done: Gets the results of each client as soon as they are complete; when all is cut short, also
+            what there is of the others. On a thread of its own.
+        on_refused: Is told of a client that cannot be judged.
+
+    Raises:
+        KeyboardInterrupt: Ctrl-C or SIGTERM.
+    """
+    runs = []
+    for order in orders:
+        try:
+            runs.append(_Run(order))
+        except FakeBrokerError as error:
+            on_refused(order, error)
+    try:
+        _judge(runs, console, parallel, lambda run: on_done(run.order, run.results()))
+    except KeyboardInterrupt:
+        for run in runs:
+            if run.has_begun and not run.is_done:
+                on_done(run.order, run.results(told.exit_code))
+        raise
+    for run in runs:
+        if run.runner.refused is not None:
+            on_refused(run.order, run.runner.refused)
+
+
+def _judge(
+    runs: Sequence[_Run],
+    console: Console,
+    parallel: int | None,
+    on_done: Callable[[_Run], None] = lambda _: None,
+) -> None:
+    """Run them all; what they have to say of each scenario is made beside, on one thread."""
+    total = sum(len(run.chosen) for run in runs)
+    with RunProgress(console, total) as progress, ThreadPoolExecutor(1) as beside:
+        by_runner = {run.open(progress, beside, is_named=len(runs) > 1): run for run in runs}
+        told: list[Future[None]] = []
+
+        def done(runner: Runner) -> None:
+            if runner.refused is None:
+                by_runner[runner].is_done = True
+                told.append(beside.submit(on_done, by_runner[runner]))
+
+        work = {runner: run.chosen for runner, run in by_runner.items()}
+        asyncio.run(run_together(work, parallel, done))
+        for each in told:
+            each.result()
 
 
 class _Run:
-    """One run, from the selection to the results."""
+    """One client, from the selection to the results.
 
-    def __init__(self, order: Order, console: Console) -> None:
-        self._order = order
-        self._console = console
+    Attributes:
+        chosen: The scenarios.
+        is_done: Whether all of them have ended.
+    """
+
+    runner: Runner
+
+    def __init__(self, order: Order) -> None:
+        self.order = order
         self._known = expectations.load(order.expect) if order.expect else expectations.Expectations()
         self._started = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
-        self._begun = time.monotonic()
+        self._begun_s = self._ended_s = 0.0
         self._hello: list[Hello] = []
-        self._progress: list[RunProgress] = []
-        self._ended: list[Judgement] = []
-        self._chosen = 0
-        self._kept = 0.0
-
-    def work(self) -> tuple[Results, list[Judgement]]:
-        """See `conform`."""
-        if self._order.journal is not None:
-            ensure_writable(self._order.journal)
-        if self._order.target:
-            _reach(self._order.target)
+        self._bare: list[Result] = []
+        self._rows: dict[Key, Future[Result]] = {}
+        self._kept_s = 0.0
+        self.is_done = False
+        if order.journal is not None:
+            ensure_writable(order.journal)
+        if order.target:
+            _reach(order.target)
         self._keep()
-        with interruptible() as told:
-            try:
-                chosen = self._choose()
-                judgements = asyncio.run(self._make_runner().run(chosen))
-            except KeyboardInterrupt:
-                rows = [self._row(judgement) for judgement in self._ended]
-                raise CutShort(self._results(rows, ended_by=told.exit_code), self._chosen) from None
-            finally:
-                for bar in self._progress:
-                    bar.__exit__()
-        return self._results([self._row(judgement) for judgement in judgements]), judgements
+        self.chosen = self._choose()
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether the client has been started."""
+        return bool(self._hello)
 
     def _choose(self) -> list[Scenario]:
-        order = self._order
+        order = self.order
         chosen = select(
             all_scenarios(),
             protocol=order.protocol,
@@ -151,60 +220,82 @@ class _Run:
             raise NothingExecuted(
                 f"there is no scenario to run{where}: `fakebrokers list` shows what there is"
             )
-        self._chosen = len(chosen)
-        self._progress.append(RunProgress(self._console, len(chosen)))
-        self._progress[0].__enter__()
         return chosen
 
-    def _make_runner(self) -> Runner:
+    def open(self, progress: RunProgress, beside: Executor, *, is_named: bool) -> Runner:
+        """The runner.
+
+        Args:
+            beside: Where rows of results are made.
+            is_named: Whether progress tells whose scenario it is.
+        """
+        who = self.order.client if is_named else ""
+
+        def begin(item: Scenario) -> None:
+            self._begun_s = self._begun_s or time.monotonic()
+            progress.begin(item, who)
+
         def end(judgement: Judgement) -> None:
-            self._ended.append(judgement)
-            self._progress[0].end(judgement)
-            if time.monotonic() - self._kept > KEEP_EVERY_S:
+            self._ended_s = time.monotonic()
+            self._bare.append(_bare(judgement))
+            self._rows[judgement.scenario.key] = beside.submit(self._row, judgement)
+            progress.end(judgement, who)
+            if time.monotonic() - self._kept_s > KEEP_EVERY_S:
                 self._keep()
 
         def greeted(hello: Hello) -> None:
-            self._known.check_client(self._order.expect, self._order.client, hello)
+            self._known.check_client(self.order.expect, self.order.client, hello)
             self._hello.append(hello)
 
-        bench = _NotedBench(self._order.make_adapter, greeted)
-        return _runner(self._order, bench, self._hello, self._progress[0].begin, end, self._known.failures())
+        bench = _NotedBench(self.order.make_adapter, greeted)
+        options: dict[str, Any] = {
+            "foresee": self._known.foresee,
+            "on_begin": begin,
+            "on_again": lambda item: progress.again(item, who),
+            "on_end": end,
+        }
+        self.runner = _runner(self.order, bench, self._hello, options)
+        return self.runner
 
     def _keep(self) -> None:
         """What is known so far, without pictures: all that is left of the run if it is killed."""
-        self._kept = time.monotonic()
-        if self._order.keep is not None:
-            rows = [_bare(judgement) for judgement in self._ended]
-            self._order.keep(self._results(rows, ended_by=ExitCode.INCONCLUSIVE))
+        self._kept_s = time.monotonic()
+        if self.order.keep is not None:
+            self.order.keep(self._results(self._bare, ended_by=ExitCode.INCONCLUSIVE))
 
     def _row(self, judgement: Judgement) -> Result:
         about = self._hello[0] if self._hello else None
-        order = self._order
+        order = self.order
         row = to_result(
             judgement, client=_name(order, about), seed=order.seed, who=order.who, target=order.target
         )
         return msgspec.structs.replace(row, criterion=judgement.criterion_id)
 
-    def _results(self, rows: list[Result], ended_by: int | None = None) -> Results:
-        """The results; `ended_by` is the exit code of a run that is not complete."""
+    def results(self, ended_by: int | None = None) -> Results:
+        """The results, in the order of the catalogue; `ended_by` is the exit code of a run that is not
+        complete."""
+        rows = [self._rows[item.key].result() for item in self.chosen if item.key in self._rows]
+        return self._results(rows, ended_by)
+
+    def _results(self, rows: list[Result], ended_by: int | None) -> Results:
         about = self._hello[0] if self._hello else None
         rows = expectations.apply(rows, self._known)
         lacking = bool(about and lacks(about))
-        code, reasons = judged(rows, strict=self._order.strict, incomplete=lacking)
+        code, reasons = judged(rows, strict=self.order.strict, incomplete=lacking)
         return Results(
-            client=_name(self._order, about),
+            client=_name(self.order, about),
             client_version=about.library_version if about else "",
             suite_version=__version__,
-            seed=self._order.seed,
+            seed=self.order.seed,
             started=self._started,
-            seconds=round(time.monotonic() - self._begun, 2),
+            seconds=round(self._ended_s - self._begun_s, 2),
             results=tuple(rows),
             summary=summarize(rows),
             exit_code=int(code if ended_by is None else ended_by),
             complete=ended_by is None,
             reasons=tuple([*([CUT_SHORT] if ended_by is not None else []), *reasons]),
-            target=without_password(self._order.target or ""),
-            expected=self._order.expect.name if self._order.expect else "",
+            target=without_password(self.order.target or ""),
+            expected=self.order.expect.name if self.order.expect else "",
         )
 
 
@@ -268,20 +359,8 @@ class _NotedBench(Bench):
         return found
 
 
-def _runner(
-    order: Order,
-    bench: Bench,
-    noted: list[Hello],
-    begin: Callable[[Scenario], None],
-    end: Callable[[Judgement], None],
-    expected: set[Key],
-) -> Runner:
-    options: dict[str, Any] = {
-        "parallel": order.parallel,
-        "expected": expected,
-        "on_begin": begin,
-        "on_end": end,
-    }
+def _runner(order: Order, bench: Bench, noted: list[Hello], options: Mapping[str, Any]) -> Runner:
+    options = {**options, "parallel": order.parallel}
     if order.journal is not None:
         folder = order.journal
 

@@ -46,7 +46,7 @@ class RunProgress:
         self._total = total
         self._period_s = period_s
         self._begun_at = time.monotonic()
-        self._running: dict[Key, tuple[str, float]] = {}
+        self._running: dict[tuple[str, Key], tuple[str, float]] = {}
         self._counts: Counter[Verdict] = Counter()
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._tell, name="progress", daemon=True)
@@ -74,14 +74,20 @@ class RunProgress:
             self._thread.join()
         self._bar.stop()
 
-    def begin(self, item: Scenario) -> None:
-        """A scenario starts."""
-        self._running[item.key] = (item.label, time.monotonic())  # variants share a label
+    def begin(self, item: Scenario, client: str = "") -> None:
+        """A scenario starts; `client` is its name, where there are several."""
+        label = f"{client} {item.label}".lstrip()
+        self._running[client, item.key] = (label, time.monotonic())  # variants share a label
         self._show()
 
-    def end(self, judgement: Judgement) -> None:
+    def again(self, item: Scenario, client: str = "") -> None:
+        """A scenario will start once more, later."""
+        self._running.pop((client, item.key), None)
+        self._show()
+
+    def end(self, judgement: Judgement, client: str = "") -> None:
         """A scenario has its verdict."""
-        self._running.pop(judgement.scenario.key, None)
+        self._running.pop((client, judgement.scenario.key), None)
         self._counts[judgement.verdict] += 1
         self._bar.advance(self._task)
         self._show()

@@ -32,9 +32,12 @@ from conformance.adapter.messages import Hello
 from conformance.invariants import INVARIANTS
 from conformance.results import Result, Verdict
 from conformance.suite.criteria import criteria_of
+from conformance.suite.judge import Judgement
 from conformance.suite.load import all_scenarios
 from conformance.suite.scenario import Key
 from fakebrokers.errors import UsageError
+
+PASSED = (Verdict.PASS, Verdict.NON_STRICT)
 
 
 class Known(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -75,9 +78,14 @@ class Known(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         """The cause, and what more there is to say."""
         return "; ".join(part for part in (self.cause, self.reason) if part)
 
-    def fits(self, row: Result) -> bool:
+    def fits(self, verdict: Verdict, criterion: str) -> bool:
         """Whether this is the failure that is known."""
-        return row.verdict is self.verdict and (not self.criteria or row.criterion in self.criteria)
+        return verdict is self.verdict and (not self.criteria or criterion in self.criteria)
+
+    @property
+    def is_steady(self) -> bool:
+        """Whether a pass is a surprise."""
+        return not self.sometimes and self.verdict is not Verdict.NON_STRICT
 
 
 class Expectations(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -93,9 +101,13 @@ class Expectations(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     client_version: str = ""
     known: tuple[Known, ...] = ()
 
-    def failures(self) -> set[Key]:
-        """What is expected to fail, every time or sometimes."""
-        return {known.key for known in self.known if known.verdict is Verdict.FAIL}
+    def foresee(self, judgement: Judgement) -> bool | None:
+        """Whether the file says so: True; False: a pass of what fails; None: it says nothing of this."""
+        entries = [known for known in self.known if known.key == judgement.scenario.key]
+        if any(known.fits(judgement.verdict, judgement.criterion_id) for known in entries):
+            return True
+        passed = judgement.verdict in PASSED and any(known.is_steady for known in entries)
+        return False if passed else None
 
     def check_client(self, path: Path | None, name: str, hello: Hello) -> None:
         """Raise `UsageError` unless the file is about this client in this version."""
@@ -164,12 +176,12 @@ def apply(results: Iterable[Result], expectations: Expectations) -> list[Result]
 
 def _marked(row: Result, entries: list[Known]) -> Result:
     for entry in entries:
-        if entry.fits(row):
+        if entry.fits(row.verdict, row.criterion):
             reason = f"{row.reason} [known: {entry.why}]"
             cause = entry.cause or entry.reason
             return msgspec.structs.replace(row, tags=(*row.tags, "expected"), reason=reason, cause=cause)
-    if row.verdict in (Verdict.PASS, Verdict.NON_STRICT):
-        if any(not entry.sometimes and entry.verdict is not Verdict.NON_STRICT for entry in entries):
+    if row.verdict in PASSED:
+        if any(entry.is_steady for entry in entries):
             return msgspec.structs.replace(row, tags=(*row.tags, "unexpected pass"))
     elif any(entry.verdict is row.verdict for entry in entries):
         known = ", ".join(sorted({name for entry in entries for name in entry.criteria}))

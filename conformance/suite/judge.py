@@ -44,6 +44,9 @@ class Judgement(msgspec.Struct):
         adapter: What went wrong in the adapter itself; see `evidence.trouble_of`.
         began_at: Seconds since the epoch.
         lag_s: The longest time for which the runner's loop stood still.
+        timing: Only a time limit was missed.
+        waited_s: How long client and harness have waited for a processor.
+        is_starved: Whether that is so long that it may be the reason; see `lag`.
         findings: What the rules for all runs have found, what the client's contract allows among it.
     """
 
@@ -68,6 +71,8 @@ class Judgement(msgspec.Struct):
     stderr: str = ""
     lag_s: float = 0.0
     timing: bool = False
+    waited_s: float = 0.0
+    is_starved: bool = False
     findings: tuple[Finding, ...] = ()
 
     @property
@@ -83,7 +88,21 @@ class Judgement(msgspec.Struct):
     @property
     def is_late(self) -> bool:
         """Whether only a time limit was missed, perhaps because so much else ran on this machine."""
-        return self.timing and self.verdict in (Verdict.FAIL, Verdict.INCONCLUSIVE)
+        late = (Verdict.FAIL, Verdict.INCONCLUSIVE, Verdict.HARNESS_ERROR)
+        return self.timing and self.verdict in late
+
+    @property
+    def is_in_doubt(self) -> bool:
+        """Whether the machine may have made this verdict: it kept a client waiting that lives."""
+        return self.is_starved and not {"crashed", ADAPTER}.intersection(self.tags)
+
+    def undecided(self) -> Judgement:
+        """What is left of a verdict that the machine may have made."""
+        reason = (
+            f"{self.verdict}{f': {self.reason}' * bool(self.reason)}; but client and harness waited "
+            f"{self.waited_s:.2f} s of {self.seconds:.2f} s for a processor"
+        )
+        return msgspec.structs.replace(self, verdict=Verdict.INCONCLUSIVE, reason=reason, timing=True)
 
     @property
     def kills(self) -> bool:
@@ -144,7 +163,7 @@ async def judge(
     broker = make_broker(scenario)
     deeds = Deeds(broker, loop.time)
     taped = _taken_down(adapter, broker, note, invariants)
-    lag = LagMeter()
+    lag = LagMeter(adapter)
     error: Exception | None = None
     try:
         async with lag:
@@ -207,6 +226,8 @@ def _judged(
         proxy_plan=plan_of(proxy_of(broker)),
         transcript=tuple(adapter.transcript.dump()),
         lag_s=lag.worst_s,
+        waited_s=lag.waited_s,
+        is_starved=lag.is_starved,
         **details,
     )
 

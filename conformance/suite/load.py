@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import pkgutil
 from collections.abc import Iterable, Sequence
 from functools import cache
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 from conformance.suite import outside, outside_catalogue
 from conformance.suite.catalogue import families
@@ -15,6 +17,7 @@ from fakebrokers.commands import own_package
 from fakebrokers.errors import UsageError
 from fakebrokers.protocol import instead_of
 
+SMOKE = Path(__file__).with_name("smoke.json")
 SETS = ("smoke", "gate", "full", "soak")
 
 
@@ -68,8 +71,9 @@ def select(
     """The scenarios of a run, in the order of the catalogue.
 
     Args:
-        which: ``smoke`` (the first two of every section), ``gate`` (all MUST), ``full`` (all but the
-            long ones) or ``soak`` (only the long ones). Ids given by name are taken whatever the set.
+        which: ``smoke`` (the 15 of each protocol that find most, see `smoke`), ``gate`` (all MUST), ``full``
+            (all but the long ones) or ``soak`` (only the long ones). Ids given by name are taken whatever the
+            set.
         ids: Ids or sections (``RMQS-3``) or families (``NET``).
 
     Raises:
@@ -88,14 +92,21 @@ def select(
     if which == "gate":
         return [s for s in pool if s.level == "MUST"]
     if which == "smoke":
-        first = {
-            each.id
-            for family in families().values()
-            for section in family.sections
-            for each in [r for r in family.scenarios if r.section == section.id][:2]
-        }
-        return [s for s in pool if s.id in first]
+        rows = written()["rows"]
+        return [s for s in pool if joined(s.id, s.variant) in rows.get(joined(s.protocol, variant), ())]
     return pool
+
+
+@cache
+def written() -> dict[str, Any]:
+    """What `conformance.suite.smoke` has written."""
+    found: dict[str, Any] = json.loads(SMOKE.read_text(encoding="utf-8"))
+    return found
+
+
+def joined(*parts: str | None) -> str:
+    """How that file calls its rows and their groups: an id or a protocol, and the variant if there is one."""
+    return "/".join(part for part in parts if part)
 
 
 def _named(pool: list[Scenario], ids: Sequence[str]) -> list[Scenario]:

@@ -9,6 +9,8 @@ from __future__ import annotations
 import asyncio
 import os
 from contextlib import suppress
+from heapq import heappop, heappush
+from itertools import count
 from types import TracebackType
 
 from conformance.suite.lag import PROBE_S
@@ -45,7 +47,8 @@ class Room:
         self.width = min(width, most)
         self.inside = 0
         self._follows_lag = follows_lag
-        self._changed = asyncio.Event()
+        self._waiting: list[tuple[int, int, asyncio.Future[None]]] = []
+        self._numbers = count()
         self._task: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Room:
@@ -61,17 +64,29 @@ class Room:
             with suppress(asyncio.CancelledError):
                 await self._task
 
-    async def enter(self) -> None:
-        """Wait until there is room."""
-        while self.inside >= self.width:
-            self._changed.clear()
-            await self._changed.wait()
-        self.inside += 1
+    async def enter(self, rank: int = 0) -> None:
+        """Wait until there is room; those of a lower rank come first, and of one rank who came first."""
+        mine = asyncio.get_running_loop().create_future()
+        heappush(self._waiting, (rank, next(self._numbers), mine))
+        self._let_in()
+        try:
+            await mine
+        except asyncio.CancelledError:
+            if not mine.cancelled():
+                self.leave()
+            raise
 
     def leave(self) -> None:
         """There is room for one more."""
         self.inside -= 1
-        self._changed.set()
+        self._let_in()
+
+    def _let_in(self) -> None:
+        while self._waiting and self.inside < self.width:
+            _, _, waiting = heappop(self._waiting)
+            if not waiting.done():
+                waiting.set_result(None)
+                self.inside += 1
 
     def adapt(self, lag_s: float) -> None:
         """Fewer after a long lag, more after none, if that many were wanted."""
@@ -79,7 +94,7 @@ class Room:
             self.width = max(min(LEAST, self.most), self.width * 3 // 4)
         elif lag_s < EARLY_S and self.inside >= self.width:
             self.width = min(self.most, self.width + 2)
-            self._changed.set()
+            self._let_in()
 
     async def _watch(self) -> None:
         loop = asyncio.get_running_loop()

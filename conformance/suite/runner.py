@@ -1,9 +1,14 @@
-"""Runs many scenarios on one client: in parallel, longest first, with second opinions on failures."""
+"""Runs many scenarios on one client or on several: in parallel, longest first, with second opinions.
+
+What surprises gets a second opinion, if needed a third: a failure that nobody knows, a pass of what is known
+to fail. It is worth nothing where the machine kept client and harness waiting for a processor (`lag`): such
+a scenario is judged again beside few others, then alone. What is in doubt even then is inconclusive.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -14,15 +19,17 @@ from conformance.suite.bench import Bench
 from conformance.suite.judge import Judgement, judge, unfit
 from conformance.suite.room import MOST, Room, width_here
 from conformance.suite.scenario import Key, Scenario
-from fakebrokers.errors import JournalError
+from fakebrokers.errors import FakeBrokerError, JournalError
 from fakebrokers.journal import RunJournal
 
 GOOD = (Verdict.PASS, Verdict.NON_STRICT)
 FEW = 4  #: run at once when a client is judged for being late
+#: Says of a judgement whether it is as known (True), against what is known (False), or neither (None).
+Foresee = Callable[[Judgement], bool | None]
 
 
 class Runner:
-    """See the module's text.
+    """One client.
 
     Args:
         bench: Where the clients come from.
@@ -30,8 +37,12 @@ class Runner:
         open_run: Opens the journal on disk for a run; None writes none.
         parallel: How many scenarios at once; None: as many as the machine carries (`room`). The adapter's
             limit ``processes`` may be lower.
-        expected: What is known to fail; such a failure needs no second opinion.
-        on_begin, on_end: For progress and reports; called on the runner's loop.
+        foresee: What is as known needs no second opinion, a pass against it does.
+        on_begin, on_again, on_end: For progress and reports; called on the runner's loop. Where a scenario is
+            judged again later, the second of them ends the first.
+
+    Attributes:
+        refused: Why the client cannot be judged.
     """
 
     def __init__(
@@ -44,8 +55,9 @@ class Runner:
         connect_options: dict[str, Any] | None = None,
         target: bool = False,
         open_run: Callable[[Scenario], RunJournal] | None = None,
-        expected: Collection[Key] = (),
+        foresee: Foresee = lambda _: None,
         on_begin: Callable[[Scenario], None] = lambda _: None,
+        on_again: Callable[[Scenario], None] = lambda _: None,
         on_end: Callable[[Judgement], None] = lambda _: None,
     ) -> None:
         self._bench = bench
@@ -55,90 +67,143 @@ class Runner:
         self._connect_options = connect_options
         self._target = target
         self._open_run = open_run
-        self._expected = frozenset(expected)
+        self._foresee = foresee
         self._on_begin = on_begin
+        self._on_again = on_again
         self._on_end = on_end
+        self.refused: FakeBrokerError | None = None
+        self._found: dict[Key, Judgement] = {}
+        self._crowd: list[Scenario] = []
+        self._few: list[Scenario] = []
+        self._alone: list[Scenario] = []
+        self._most = MOST
 
     async def run(self, scenarios: Sequence[Scenario]) -> list[Judgement]:
         """Run them all; the judgements come in the order of `scenarios`.
 
-        Whatever is cut short (Ctrl-C) ends the client processes too.
+        Raises:
+            FakeBrokerError: The client cannot be judged.
         """
-        found: dict[Any, Judgement] = {}
+        await run_together({self: scenarios}, self._parallel)
+        if self.refused is not None:
+            raise self.refused
+        return [self._found[item.key] for item in scenarios if item.key in self._found]
+
+    async def greet(self, scenarios: Sequence[Scenario]) -> None:
+        """Start the client, and sort the scenarios by what it says about itself."""
         try:
             hello = await self._bench.hello()
-            fit = []
-            for item in scenarios:
-                refused = unfit(item, hello, target=self._target)
-                if refused is None:
-                    fit.append(item)
-                else:
-                    found[item.key] = refused
-                    self._on_end(refused)
-            fit.sort(key=lambda s: -s.timeout_s)
-            most = int(min(self._parallel or MOST, hello.limits.get("processes", MOST)))
-            crowd = Room(self._parallel or width_here(), most, follows_lag=self._parallel is None)
-            late = await self._together([s for s in fit if not s.alone], crowd, found)
-            few = Room(FEW, min(FEW, most), follows_lag=False)
-            await self._together(late, few, found, apart=True)
-            one = Room(1, 1, follows_lag=False)
-            await self._together([s for s in fit if s.alone], one, found, apart=True)
-        finally:
-            await self._bench.close()
-        return [found[item.key] for item in scenarios if item.key in found]
+        except FakeBrokerError as error:
+            self.refused = error
+            return
+        for item in sorted(scenarios, key=lambda s: -s.timeout_s):
+            unfitting = unfit(item, hello, target=self._target)
+            if unfitting is not None:
+                self._end(unfitting)
+            else:
+                (self._alone if item.alone else self._crowd).append(item)
+        self._most = int(min(self._parallel or MOST, hello.limits.get("processes", MOST)))
+
+    async def crowd(self, room: Room, rank: int) -> None:
+        """Run what may run beside others; clients of a lower `rank` go first."""
+        is_alone = min(room.most, self._most) == 1
+        self._few = await self._together(self._crowd, room, rank, apart=is_alone, final=is_alone)
+        self._crowd = []
+
+    async def few(self, room: Room, rank: int) -> None:
+        """Run again what was late, or was kept waiting, in the crowd."""
+        self._alone = await self._together(self._few, room, rank, apart=True) + self._alone
+        self._few = []
+
+    async def alone(self, room: Room, rank: int) -> None:
+        """Run what nothing may run beside."""
+        await self._together(self._alone, room, rank, apart=True, final=True)
+        self._alone = []
+
+    @property
+    def is_done(self) -> bool:
+        """Whether there is nothing left to run."""
+        return not (self._crowd or self._few or self._alone)
+
+    async def rest(self) -> None:
+        """End the client's processes; what is run next starts others."""
+        await self._bench.close()
 
     async def _together(
-        self, items: list[Scenario], room: Room, found: dict[Any, Judgement], *, apart: bool = False
+        self, items: Sequence[Scenario], room: Room, rank: int, *, apart: bool, final: bool = False
     ) -> list[Scenario]:
         """Run them, as many at once as there is room for.
 
         Returns:
-            Those that were only late and are to be judged again, apart from the others.
+            Those that are to be judged again, apart from the others.
         """
-        late: list[Scenario] = []
+        again: list[Scenario] = []
+        processes = asyncio.Semaphore(self._most)
 
         async def one(item: Scenario) -> None:
             try:
                 self._on_begin(item)
-                judgement = await self.settle(item, apart=apart or room.most == 1)
+                judgement = await self.settle(item, apart=apart, final=final)
                 if judgement is None:
-                    late.append(item)
-                    return
-                found[item.key] = judgement
-                self._on_end(judgement)
+                    again.append(item)
+                    self._on_again(item)
+                else:
+                    self._end(judgement)
             finally:
                 room.leave()
+                processes.release()
 
-        async with room, asyncio.TaskGroup() as group:
+        async with asyncio.TaskGroup() as group:
             for item in items:
-                await room.enter()
+                await processes.acquire()
+                await room.enter(rank)
                 group.create_task(one(item))
-        return late
+        return again
 
-    async def settle(self, item: Scenario, *, apart: bool) -> Judgement | None:
-        """The verdict on one scenario, second opinions included.
+    def _end(self, judgement: Judgement) -> None:
+        self._found[judgement.scenario.key] = judgement
+        self._on_end(judgement)
 
-        A failure is repeated in a fresh process. Where the two differ, a third run decides, and it is tagged
-        ``flaky``.
+    async def settle(self, item: Scenario, *, apart: bool, final: bool) -> Judgement | None:
+        """The verdict on one scenario, second opinions included, which come from fresh processes.
+
+        Where two differ, a third run decides, and the verdict is tagged ``flaky``.
 
         Args:
-            apart: Few others run beside it. Where they do not, a client that was only late is not judged:
-                that gives None.
+            apart: Few others run beside it. Where they do not, a client that was only late is not judged.
+            final: It is not run again: what is in doubt is inconclusive.
+
+        Returns:
+            None, if it is to be judged again where fewer others run.
         """
-        first = await self.once(item)
-        if item.key in self._expected:
-            return first
-        if not apart and first.is_late:
-            return None
-        if first.verdict is not Verdict.FAIL:
-            return first
-        second = await self.once(item, fresh=True)
-        if second.verdict is Verdict.FAIL:
-            return second
-        third = await self.once(item, fresh=True)
-        agreed = third if third.verdict in (Verdict.FAIL, second.verdict) else second
-        kept = first if agreed.verdict is Verdict.FAIL else agreed
-        return msgspec.structs.replace(kept, tags=(*kept.tags, "flaky"))
+        runs: list[Judgement] = []
+        while True:
+            latest = await self.once(item, fresh=bool(runs))
+            if self._is_news(latest):
+                if latest.is_late and not apart:
+                    return None
+                if latest.is_in_doubt and not final:
+                    return None
+                if latest.is_in_doubt and latest.verdict is not Verdict.NON_STRICT:
+                    return latest.undecided()
+            runs.append(latest)
+            if len(runs) == 1 and not self._needs_another(latest):
+                return latest
+            if len(runs) == 2 and _are_alike(*runs):
+                return latest
+            if len(runs) == 3:
+                return _majority(*runs)
+
+    def _is_news(self, judgement: Judgement) -> bool:
+        """Whether it says anything against the client, or against what is known of it."""
+        foreseen = self._foresee(judgement)
+        quiet = (Verdict.PASS, Verdict.UNSUPPORTED, Verdict.PROFILE)
+        return foreseen is False or (foreseen is None and judgement.verdict not in quiet)
+
+    def _needs_another(self, judgement: Judgement) -> bool:
+        """Whether a second opinion has to agree with it."""
+        foreseen = self._foresee(judgement)
+        return foreseen is False or (foreseen is None and judgement.verdict is Verdict.FAIL)
 
     async def once(self, item: Scenario, *, fresh: bool = False) -> Judgement:
         """One run of one scenario."""
@@ -155,9 +220,71 @@ class Runner:
                 note=self._open_run(item) if self._open_run else None,
             )
         except (AdapterFailed, JournalError) as error:
-            judgement = Judgement(item, Verdict.HARNESS_ERROR, reason=str(error))
+            is_late = isinstance(error, AdapterFailed) and error.answer is not None and error.answer.hang
+            judgement = Judgement(item, Verdict.HARNESS_ERROR, reason=str(error), timing=is_late)
         finally:
             if adapter is not None:
                 healthy = judgement is not None and judgement.verdict in GOOD
                 await self._bench.give_back(adapter, healthy=healthy)
         return judgement
+
+
+def _are_alike(first: Judgement, second: Judgement) -> bool:
+    return first.verdict is second.verdict or (first.verdict in GOOD and second.verdict in GOOD)
+
+
+def _majority(first: Judgement, second: Judgement, third: Judgement) -> Judgement:
+    """The verdict of three runs of which the first two differ."""
+    kept = first if _are_alike(first, third) else third if _are_alike(second, third) else second
+    return msgspec.structs.replace(kept, tags=(*kept.tags, "flaky"))
+
+
+async def run_together(
+    clients: Mapping[Runner, Sequence[Scenario]],
+    parallel: int | None,
+    on_done: Callable[[Runner], None] = lambda _: None,
+) -> None:
+    """Judge several clients within one limit: when one runs out of scenarios, the next one's fill the room.
+
+    There are three rounds over all clients: many scenarios at once; a few, of those that were late or kept
+    waiting; and what has to be alone on the machine.
+
+    Args:
+        clients: Each with its scenarios; the first ones go first.
+        parallel: How many scenarios at once; None: as many as the machine carries.
+        on_done: Told of each client when nothing is left to run of it.
+    """
+    most = parallel or MOST
+    crowd = Room(parallel or width_here(), most, follows_lag=parallel is None)
+    few, one = (Room(width, width, follows_lag=False) for width in (min(FEW, most), 1))
+
+    async def begin(runner: Runner, rank: int) -> None:
+        await crowd.enter(rank)
+        try:
+            await runner.greet(clients[runner])
+        finally:
+            crowd.leave()
+        await runner.crowd(crowd, rank)
+
+    async def round_of(room: Room, step: Callable[[Runner, int], Awaitable[None]]) -> None:
+        async def work(runner: Runner, rank: int) -> None:
+            await step(runner, rank)
+            if len(clients) > 1:  # its processes would stay for the next round
+                await runner.rest()
+            if runner.is_done and runner not in done:
+                done.add(runner)
+                on_done(runner)
+
+        async with room, asyncio.TaskGroup() as group:
+            for rank, runner in enumerate(clients):
+                if runner not in done:
+                    group.create_task(work(runner, rank))
+
+    done: set[Runner] = set()
+    try:
+        await round_of(crowd, begin)
+        await round_of(few, lambda runner, rank: runner.few(few, rank))
+        await round_of(one, lambda runner, rank: runner.alone(one, rank))
+    finally:
+        for runner in clients:
+            await runner.rest()

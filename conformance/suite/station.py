@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 
 from conformance.adapter.base import AdapterFailed
 from conformance.adapter.messages import Hello
@@ -12,8 +12,8 @@ from conformance.suite.bench import Bench
 from conformance.suite.brokers import fake_for
 from conformance.suite.clients import Judged
 from conformance.suite.judge import Judgement, unfit
-from conformance.suite.runner import Runner
-from conformance.suite.scenario import Key, Scenario
+from conformance.suite.runner import Foresee, Runner
+from conformance.suite.scenario import Scenario
 from fakebrokers.errors import UsageError
 
 
@@ -23,7 +23,7 @@ class Station:
     Its loop runs only inside `judge`, on the thread that calls.
 
     Args:
-        expected: What is known to fail, and needs no second opinion.
+        foresee: What is known of the client; see `Runner`.
         greeted: Told once what the client says about itself; a `UsageError` from it ends all judging.
         seed: Of the fakes' random decisions.
     """
@@ -32,14 +32,14 @@ class Station:
         self,
         client: Judged,
         *,
-        expected: Collection[Key] = (),
+        foresee: Foresee = lambda _: None,
         greeted: Callable[[Hello], None] = lambda _: None,
         seed: int = 0,
     ) -> None:
         self._client = client
         self._greeted = greeted
         self._bench = Bench(client.make)
-        self._runner = Runner(self._bench, fake_for(seed=seed), expected=expected)
+        self._runner = Runner(self._bench, fake_for(seed=seed), foresee=foresee)
         self._loop: asyncio.Runner | None = None
         self._hello: Hello | None = None
         self._refused = ""
@@ -81,9 +81,9 @@ class Station:
         refused = unfit(item, hello, in_process=self._client.in_process)
         if refused is not None:
             return refused
-        judgement = await self._runner.settle(item, apart=False)
+        judgement = await self._runner.settle(item, apart=False, final=False)
         if judgement is None:  # it was only late, perhaps because of other tests
-            judgement = await self._runner.settle(item, apart=True)
+            judgement = await self._runner.settle(item, apart=True, final=True)
         assert judgement is not None
         return judgement
 

@@ -42,6 +42,7 @@ class Case:
         lies: The client was told, or the broker heard, what the other did not say.
         rest: What ``stats`` told before anything began.
         ended_s: When the run ended, seconds.
+        is_starved: The machine kept client or harness waiting for so long that it may be the reason.
         slack_s: What may lie between the moment at which a client is handed something and that at which it
             has it, and between its word and the row of it: 0 in memory.
     """
@@ -68,6 +69,7 @@ class Case:
         self.rest: dict[str, Any] = {}
         self.ended_s = 0.0
         self.slack_s = 0.0
+        self.is_starved = False
 
     def may_precede(self, first: Moment, second: Moment) -> bool:
         """Whether the client may have had the first when it did the second."""

@@ -19,6 +19,7 @@ from conformance.adapter.base import AdapterFailed
 from conformance.adapter.messages import Hello
 from conformance.adapter.process import ProcessAdapter
 from conformance.invariants import Finding, judge
+from conformance.suite.lag import LagMeter
 from conformance.sweep.bases import Base
 from conformance.sweep.case import Case
 from conformance.sweep.pace import PAUSE_S
@@ -102,13 +103,15 @@ class Child:
         tape = Tape(asyncio.get_running_loop().time)
         adapter = self._make(tape)
         work = play(adapter, spec, tape, in_memory=False, pause_s=self._pause_s)
-        try:
-            case = await asyncio.wait_for(work, LONGEST_S)
-            by_its_clock(case, adapter.said)
-        except (AdapterFailed, TimeoutError) as error:
-            case = Case(spec, room_of(spec.protocol), tape.rows, [], ())
-            case.harness = f"the adapter: {error!r}"
+        async with LagMeter(adapter) as meter:
+            try:
+                case = await asyncio.wait_for(work, LONGEST_S)
+                by_its_clock(case, adapter.said)
+            except (AdapterFailed, TimeoutError) as error:
+                case = Case(spec, room_of(spec.protocol), tape.rows, [], ())
+                case.harness = f"the adapter: {error!r}"
         case.slack_s = SLACK_S
+        case.is_starved = meter.is_starved
         return case
 
     async def mostly(self, spec: Spec, holds: Holds) -> bool:

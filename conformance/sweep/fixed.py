@@ -33,6 +33,7 @@ from conformance.sweep.specs import Spec, from_json, to_json
 from fakebrokers.errors import UsageError
 
 LANES = 20  #: runs side by side, of all clients; they wait most of the time
+FEW = 4  #: and of those that are run again because the machine kept them waiting
 LONGEST_S = 240.0  #: no further run is begun behind that
 SPECS, EXPECTED = ".specs", ".toml"
 
@@ -171,16 +172,31 @@ class Fixed(ABC, Generic[S, C]):
     def page(self, case: C, finding: Finding, news: list[Finding], folder: Path) -> Path:
         """Write the page of a finding into a folder of the report."""
 
-    async def run(self, spec: S) -> None:
-        """Run a spec; again if it violates what nobody knows."""
+    async def run(self, spec: S, *, final: bool = True) -> bool:
+        """Run a spec; again if it violates what nobody knows.
+
+        Args:
+            final: It is not run again: where the machine kept the client waiting, there is no verdict.
+
+        Returns:
+            Whether that is all; False: it is to be run again where fewer others run.
+        """
         first, findings = await self.judged(spec)
-        news = self._sort(findings, spec)
+        news = self.expected.news(findings, spec)
+        if news and first.is_starved and not final:
+            return False
+        self._keep_known(findings, spec)
         seen = Counter(finding.name for finding in news)
-        runs = 1
-        while news and runs < TRIES and 2 * max(seen.values()) <= TRIES:
-            _, findings = await self.judged(spec)
-            seen.update(finding.name for finding in self.expected.news(findings, spec))
+        runs, is_starved = 1, bool(news) and first.is_starved
+        while news and not is_starved and runs < TRIES and 2 * max(seen.values()) <= TRIES:
+            case, findings = await self.judged(spec)
+            again = self.expected.news(findings, spec)
+            is_starved = bool(again) and case.is_starved
+            seen.update(finding.name for finding in again)
             runs += 1
+        if is_starved:
+            self.found.unclear += 1
+            return True
         for finding in news:
             row = Row(
                 invariant=finding.name,
@@ -191,18 +207,14 @@ class Fixed(ABC, Generic[S, C]):
                 page=str(self.page(first, finding, news, self._out).relative_to(self._out)),
             )
             self.found.rows.append(row)
+        return True
 
-    def _sort(self, findings: Sequence[Finding], spec: S) -> list[Finding]:
-        """Keep what is known; returns the rest."""
-        news = []
+    def _keep_known(self, findings: Sequence[Finding], spec: S) -> None:
         for finding in findings:
             cause = self.expected.cause_of(finding, spec)
             if cause:
                 row = Row(invariant=finding.name, detail=finding.detail, spec=str(spec), cause=cause)
                 self.found.rows.append(row)
-            else:
-                news.append(finding)
-        return news
 
 
 class Listed(Fixed[Spec, Case]):
@@ -231,18 +243,25 @@ class Listed(Fixed[Spec, Case]):
 
 
 async def run_lists(clients: Sequence[Fixed[S, C]], lanes: int = LANES, longest_s: float = LONGEST_S) -> None:
-    """Run the lists of all clients, a spec of each in turn."""
+    """Run the lists of all clients, a spec of each in turn; then, few at once, what was kept waiting."""
     end_s = time.monotonic() + longest_s
     waiting = _in_turn(clients)
+    again: list[tuple[Fixed[S, C], S]] = []
 
     async def worker() -> None:
         for client, spec in waiting:
             if time.monotonic() > end_s:
                 client.found.left_out += 1
-            else:
-                await client.run(spec)
+            elif not await client.run(spec, final=False):
+                again.append((client, spec))
+
+    async def last() -> None:
+        while again:
+            client, spec = again.pop()
+            await client.run(spec)
 
     await asyncio.gather(*(worker() for _ in range(lanes)))
+    await asyncio.gather(*(last() for _ in range(FEW)))
 
 
 def _in_turn(clients: Sequence[Fixed[S, C]]) -> Iterator[tuple[Fixed[S, C], S]]:

@@ -45,7 +45,8 @@ RUST = ADAPTERS / "rabbitmq-stream-rust" / "build" / "starting-point"
 
 #: The build of all crates takes minutes.
 IN_RUST = (pytest.mark.timeout(400), pytest.mark.nightly)
-EACH = [pytest.param(name, marks=IN_RUST) if name == "rust" else name for name in LANGUAGES]
+MARKS = {"python": (), "rust": IN_RUST}
+EACH = [pytest.param(name, marks=MARKS.get(name, pytest.mark.full)) for name in LANGUAGES]
 
 
 def make_new(language: str, folder: Path, protocol: str) -> list[str]:
@@ -80,7 +81,7 @@ def test_it_passes_as_it_is(language: str, tmp_path: Path) -> None:
     check_new(language, tmp_path / "deep" / "folder", "rabbitmq-stream")
 
 
-@pytest.mark.waits
+@pytest.mark.full
 @pytest.mark.parametrize("language", EACH)
 def test_untouched_it_gets_verdicts(language: str, tmp_path: Path) -> None:
     """It publishes to nobody: that is for the scenarios to say, and no failure of the harness."""
@@ -92,12 +93,13 @@ def test_untouched_it_gets_verdicts(language: str, tmp_path: Path) -> None:
         ids=("RMQS-1.01", "RMQS-3.01", "RMQS-4.01"),
         parallel=3,
     )
-    results, _ = conform(order, Console(quiet=True))
+    results = conform(order, Console(quiet=True))
     verdicts = {row.verdict for row in results.results}
     assert len(results.results) == 3
     assert verdicts <= {Verdict.FAIL, Verdict.INCONCLUSIVE}, [str(row) for row in results.results]
 
 
+@pytest.mark.full
 @pytest.mark.skipif(shutil.which("gofmt") is None, reason="missing: go")
 def test_what_is_written_in_go_is_formatted(tmp_path: Path) -> None:
     new("go", tmp_path, "rabbitmq-stream")
@@ -106,7 +108,7 @@ def test_what_is_written_in_go_is_formatted(tmp_path: Path) -> None:
     assert badly.stdout == ""
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("protocol", [name for name in profiles() if name != "rabbitmq-stream"])
 @pytest.mark.parametrize("language", ["python", "node", "go"])  # Maven and Cargo take their time
 def test_it_passes_for_every_protocol(language: str, protocol: str, tmp_path: Path) -> None:

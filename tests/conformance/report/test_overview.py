@@ -122,7 +122,7 @@ def test_the_page_of_a_pass_tells_which_code_the_client_was_sent(tmp_path: Path)
     order = Order(
         client=who.name, who=who.options, protocol=who.protocol, make_adapter=who.make, ids=("RMQS-3.05",)
     )
-    results, _ = conform(order, console_for_all(stderr=True))
+    results = conform(order, console_for_all(stderr=True))
     assert [each.verdict for each in results.results] == [Verdict.PASS]
     text = write_report(tmp_path, [results]).read_text(encoding="utf-8")
     (packed,) = re.findall(r'data-packed="([^"]+)"', text)

@@ -49,9 +49,7 @@ def test_sections_and_families_can_be_named() -> None:
 def test_the_sets() -> None:
     gate = select(all_scenarios(), which="gate")
     assert gate and all(item.level == "MUST" and not item.soak for item in gate)
-    smoke = {item.id for item in select(all_scenarios(), which="smoke")}
-    assert {"RMQS-1.01", "RMQS-1.02"} <= smoke
-    assert "RMQS-1.03" not in smoke
+    assert 0 < len(select(gate, which="smoke")) < len(gate) / 4
     assert all(item.soak for item in select(all_scenarios(), which="soak"))
 
 

@@ -20,7 +20,8 @@ from conformance.suite.bench import Bench
 from conformance.suite.catalogue import requirement
 from conformance.suite.expect import Unsupported
 from conformance.suite.judge import Judgement, judge, unfit
-from conformance.suite.runner import Runner
+from conformance.suite.lag import LagMeter
+from conformance.suite.runner import Foresee, Runner
 from conformance.suite.scenario import Scenario
 from fakebrokers.core import virtual
 from fakebrokers.errors import UsageError
@@ -291,13 +292,18 @@ class Sequel:
         end = self._ends.pop(0)
         if end == "late":
             expect.within(2.0, 1.0, "in time")
+        if end == "lax":
+            expect.tolerate(False, "it is strict")
+            return
+        if end == "dead":
+            await client.adapter.kill()
         expect.that(end == "good", "it works", end)
 
 
-def settle(sequel: Sequel) -> Judgement:
+def settle(sequel: Sequel, foresee: Foresee = lambda _: None) -> Judgement:
     async def work() -> Judgement:
         bench = Bench(lambda: InProcessAdapter(Puppet, "rabbitmq-stream"))
-        runner = Runner(bench, lambda _: Toy(memory=True), endpoint=lambda _: "m:1")
+        runner = Runner(bench, lambda _: Toy(memory=True), endpoint=lambda _: "m:1", foresee=foresee)
         (found,) = await runner.run([row(sequel)])
         return found
 
@@ -322,6 +328,46 @@ def test_a_failure_gets_a_second_opinion(ends: list[str], verdict: Verdict, flak
     assert found.verdict is verdict
     assert ("flaky" in found.tags) is flaky
     assert sequel.runs == runs
+
+
+@pytest.mark.parametrize(
+    ("ends", "starved", "known", "verdict", "runs"),
+    [
+        (["good"], [True], False, Verdict.PASS, 1),  # a pass is a pass, however slow the machine is
+        (["bad", "good"], [True, False], False, Verdict.PASS, 2),  # kept waiting in the crowd only
+        (["bad", "bad", "bad"], [True, False, False], False, Verdict.FAIL, 3),
+        (["bad", "bad", "bad", "bad"], [True, True, False, False], False, Verdict.FAIL, 4),  # not when alone
+        (["bad", "bad", "bad"], [True, True, True], False, Verdict.INCONCLUSIVE, 3),
+        (["late", "late", "late"], [True, True, True], False, Verdict.INCONCLUSIVE, 3),
+        (["bad", "bad", "bad", "bad"], [True, False, True, True], False, Verdict.INCONCLUSIVE, 4),
+        (["dead", "dead"], [True, True], False, Verdict.FAIL, 2),  # nobody dies of waiting
+        (["lax", "good"], [True, False], False, Verdict.PASS, 2),
+        (["lax", "lax", "lax"], [True, True, True], False, Verdict.NON_STRICT, 3),  # stops nobody
+        (["bad"], [True], True, Verdict.FAIL, 1),  # as known
+        (["good", "good"], [False, False], True, Verdict.PASS, 2),  # a surprise, twice
+        (["good", "bad", "bad"], [False, False, False], True, Verdict.FAIL, 3),
+        (["good", "good", "good"], [True, True, True], True, Verdict.INCONCLUSIVE, 3),
+    ],
+)
+def test_what_surprises_where_the_machine_kept_the_client_waiting(
+    ends: list[str],
+    starved: list[bool],
+    known: bool,
+    verdict: Verdict,
+    runs: int,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    waits = iter(starved)
+    monkeypatch.setattr(LagMeter, "is_starved", property(lambda _: next(waits)))
+
+    def foresee(judgement: Judgement) -> bool | None:
+        return judgement.verdict is Verdict.FAIL if known else None
+
+    sequel = Sequel(*ends)
+    found = settle(sequel, foresee)
+    assert (found.verdict, sequel.runs) == (verdict, runs)
+    if verdict is Verdict.INCONCLUSIVE:
+        assert "for a processor" in found.reason and found.timing
 
 
 def test_a_fresh_client_after_anything_but_a_pass() -> None:

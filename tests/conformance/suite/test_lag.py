@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from conformance.adapter.call import Facts
 from conformance.checkers.anomaly import LAG, STEAL
 from conformance.suite import lag
 from conformance.suite.lag import LagMeter
+from fakebrokers.core import virtual
 from tests.conformance.telltale import log_of, the
+from tests.eventually import eventually
 
 
 def measured(block: float) -> LagMeter:
@@ -56,6 +63,79 @@ def test_the_share_of_cpu_time_that_others_took(
 def test_a_system_that_does_not_tell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lag, "_STAT", tmp_path / "nothing")
     assert measured(0).steal is None
+
+
+def process(facts: Facts | None) -> Any:
+    """An adapter, as far as the meter looks at it."""
+    return SimpleNamespace(facts=lambda: facts)
+
+
+@pytest.mark.parametrize(
+    ("waits", "waited_s", "is_starved"),
+    [
+        ([{1: 5_000_000_000}, {1: 5_000_000_000}], 0.0, False),
+        ([{1: 0}, {1: 140_000_000}], 0.14, False),  # less than any limit of a scenario
+        ([{1: 0}, {1: 100_000_000, 2: 60_000_000}], 0.16, True),  # the second thread is new
+        ([{1: 0}, {1: 100_000_000}, {2: 80_000_000}], 0.18, True),  # the first has ended meanwhile
+    ],
+)
+def test_what_the_threads_of_a_client_have_waited(
+    waits: list[dict[int, int]], waited_s: float, is_starved: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left = list(waits)
+    monkeypatch.setattr(lag, "waits_of", lambda pid: left.pop(0) if len(left) > 1 else left[0])
+    monkeypatch.setattr(lag, "_wait_of", lambda process, thread: 0)
+
+    async def scenario() -> LagMeter:
+        async with LagMeter(process(Facts(7))) as meter:
+            await asyncio.sleep(1.2 if len(waits) > 2 else 0.1)
+        return meter
+
+    meter = virtual.run(scenario())
+    assert (meter.waited_s, meter.is_starved) == (pytest.approx(waited_s), is_starved)
+
+
+def test_a_tenth_of_a_long_run_is_what_may_be_waited(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lag, "_wait_of", lambda process, thread: 0)
+
+    async def scenario(waited_s: float) -> bool:
+        waits = iter([{1: 0}])
+        monkeypatch.setattr(lag, "waits_of", lambda pid: next(waits, {1: int(waited_s * 1e9)}))
+        async with LagMeter(process(Facts(7))) as meter:
+            await asyncio.sleep(20.0)
+        return meter.is_starved
+
+    assert not virtual.run(scenario(1.9))
+    assert virtual.run(scenario(2.1))
+
+
+def test_a_client_in_this_process_is_never_kept_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scenario() -> LagMeter:
+        async with LagMeter(process(None)) as meter:
+            monkeypatch.setattr(lag, "_wait_of", lambda process, thread: 10**12)
+        return meter
+
+    meter = asyncio.run(scenario())
+    assert (meter.waited_s, meter.is_starved) == (0.0, False)
+
+
+@pytest.mark.skipif(not Path("/proc/self/schedstat").exists(), reason="missing: schedstat in /proc")
+def test_threads_that_share_a_processor_wait_for_it() -> None:
+    """Two busy processes on one processor, started by a third: both wait, and count as its own."""
+    busy = "while True: pass"
+    parent = (
+        "import os, subprocess, sys; os.sched_setaffinity(0, {min(os.sched_getaffinity(0))});"
+        f"two = [subprocess.Popen([sys.executable, '-c', {busy!r}]) for _ in range(2)]; sys.stdin.read();"
+        "[one.kill() for one in two]"
+    )
+    with subprocess.Popen([sys.executable, "-c", parent], stdin=subprocess.PIPE) as child:
+
+        def waiting() -> int:
+            return sum(wait > 200_000_000 for wait in lag.waits_of(child.pid).values())
+
+        eventually(lambda: waiting() >= 2, "two threads wait for 0.2 s each")
+        child.communicate()
+    assert lag.waits_of(child.pid) == {}
 
 
 def test_a_judged_run_has_both_in_its_journal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -48,6 +48,43 @@ def test_no_more_are_let_in_than_there_is_room_for() -> None:
     assert virtual.run(work()) == 3
 
 
+def test_who_comes_first_is_let_in_by_rank_and_who_has_left_the_queue_takes_no_place() -> None:
+    async def work() -> list[str]:
+        let_in: list[str] = []
+        async with Room(1, 1, follows_lag=False) as here:
+
+            async def come(name: str, rank: int) -> None:
+                await here.enter(rank)
+                let_in.append(name)
+                await asyncio.sleep(1.0)
+                here.leave()
+
+            tasks = []
+            for name, rank in (("inside", 9), ("second", 2), ("gone", 0), ("first", 1), ("third", 2)):
+                tasks.append(asyncio.create_task(come(name, rank)))
+                await asyncio.sleep(0.01)
+            tasks[2].cancel()
+            await asyncio.wait(tasks)
+            assert here.inside == 0
+        return let_in
+
+    assert virtual.run(work()) == ["inside", "first", "second", "third"]
+
+
+def test_who_is_cancelled_in_the_moment_of_being_let_in_takes_no_place() -> None:
+    async def work() -> int:
+        async with Room(1, 1, follows_lag=False) as here:
+            await here.enter()
+            waiting = asyncio.create_task(here.enter())
+            await asyncio.sleep(0.01)
+            here.leave()
+            waiting.cancel()
+            await asyncio.wait({waiting})
+            return here.inside
+
+    assert virtual.run(work()) == 0
+
+
 @pytest.mark.parametrize(
     ("cores", "load", "width"), [(4, 0.1, MOST), (2, 0.1, 16), (4, 9.0, MOST // 2), (1, 9.0, LEAST)]
 )

@@ -1,0 +1,102 @@
+"""The set ``smoke``: the 15 scenarios of each protocol that find most, for a first look at a client.
+
+What a scenario finds are the mutants that it fails (``kills.json``), the root causes that it shows in stock
+clients (``ci/expectations``), and the findings that name it (``docs/findings``). One after the other is taken
+that finds most of what none before it has found. All of them are MUST, so what they find the gate finds too.
+A scenario that keeps any client busy for more than a few seconds is not among them; how long they take stands
+in the report of ``ci/conform``.
+
+    python -m conformance.suite.smoke [REPORT]
+
+writes ``smoke.json`` anew. Without a report, what was slow stays what is slow.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from conformance.adapters.registry import bundled
+from conformance.findings import findings
+from conformance.mutants.kills import known_kills
+from conformance.results import Verdict, load
+from conformance.suite.expectations import load as load_expectations
+from conformance.suite.load import SMOKE, all_scenarios, joined, written
+from conformance.suite.scenario import Key, Scenario
+from fakebrokers.protocol import find_protocol
+
+EXPECTATIONS = Path(__file__).parents[2] / "ci" / "expectations"
+ROWS = 15
+SLOW_S = 4.0  #: of a whole smoke test's ten
+
+
+def finds(clients: Mapping[str, Sequence[str]]) -> dict[Key, set[tuple[str, ...]]]:
+    """What each scenario finds.
+
+    Args:
+        clients: The protocols of each bundled client.
+    """
+    found: dict[Key, set[tuple[str, ...]]] = defaultdict(set)
+    for key, mutants in known_kills().items():
+        found[key] |= {("mutant", name) for name in mutants}
+    for path in sorted(EXPECTATIONS.glob("*.toml")):
+        for known in load_expectations(path).known:
+            if known.verdict is Verdict.FAIL:
+                found[known.key].add(("cause", path.stem, known.why))
+    for finding in findings():
+        for key, seen in found.items():
+            if key[0] in finding.scenarios and key[1] in clients.get(finding.client, ()):
+                seen.add(("finding", finding.client, finding.title))
+    return found
+
+
+def cover(rows: Iterable[Key], found: Mapping[Key, set[tuple[str, ...]]], count: int = ROWS) -> list[Key]:
+    """So many rows that find most together: always the one that adds most, of equals the one that finds most
+    by itself, then the first."""
+    left, seen, chosen = list(rows), set[tuple[str, ...]](), list[Key]()
+    while left and len(chosen) < count:
+        best = max(left, key=lambda key: (len(found[key] - seen), len(found[key])))
+        left.remove(best)
+        chosen.append(best)
+        seen |= found[best]
+    return chosen
+
+
+def computed(scenarios: Sequence[Scenario], slow: Sequence[str]) -> dict[str, list[str]]:
+    """The rows of the file: by protocol, and by variant where there are any.
+
+    Where a client may be of one of several transporters, those of the first stand for all.
+    """
+    found = finds({client.name: client.protocols for client in bundled()})
+    fit = [
+        item.key
+        for item in scenarios
+        if item.level == "MUST" and not item.soak and not item.alone and joined(*item.key) not in slow
+    ]
+    rows = {}
+    for protocol, variant in sorted({(key[1], variant) for key in fit for variant in ("", key[2])}):
+        others = find_protocol(protocol).variants[1:] if not variant else ()
+        pool = [key for key in fit if key[1] == protocol and variant in ("", key[2]) and key[2] not in others]
+        chosen = cover(pool, found)
+        rows[joined(protocol, variant)] = [joined(key[0], key[2]) for key in pool if key in chosen]
+    return rows
+
+
+def slow_in(report: Path) -> list[str]:
+    """The scenarios that kept a client busy for long in a report."""
+    runs = [load(path) for path in sorted(report.glob("*/results.json"))]
+    return sorted({joined(*row.key) for run in runs for row in run.results if row.seconds > SLOW_S})
+
+
+def main(*report: str) -> None:
+    """Write the file."""
+    slow = slow_in(Path(report[0])) if report else written()["slow"]
+    document = {"slow": slow, "rows": computed(all_scenarios(), slow)}
+    SMOKE.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

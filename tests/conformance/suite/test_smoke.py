@@ -1,0 +1,80 @@
+"""The set ``smoke``: the scenarios of each protocol that find most."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from conformance import results
+from conformance.results import Result, Results, Verdict
+from conformance.suite import load, smoke
+from conformance.suite.load import all_scenarios, joined, select, written
+from conformance.suite.scenario import Key
+from fakebrokers.protocol import protocol_names
+
+#: Four rows; what they find, in words.
+FOUND = {
+    ("A-1", "p", ""): {"x", "y"},
+    ("A-2", "p", ""): {"x", "y", "z"},
+    ("A-3", "p", ""): {"u", "v"},
+    ("A-4", "p", ""): {"z"},
+    ("A-5", "p", ""): set[str](),
+}
+
+
+def test_the_file_is_what_the_program_writes() -> None:
+    assert written()["rows"] == smoke.computed(all_scenarios(), written()["slow"]), (
+        "write it anew: python -m conformance.suite.smoke"
+    )
+
+
+@pytest.mark.parametrize(("count", "ids"), [(1, "A-2"), (2, "A-2 A-3"), (3, "A-2 A-3 A-1"), (9, "all")])
+def test_each_row_adds_most_to_those_before_it(count: int, ids: str) -> None:
+    found = {key: {(word,) for word in words} for key, words in FOUND.items()}
+    rows = [key[0] for key in smoke.cover(FOUND, found, count)]
+    assert rows == (ids.split() if ids != "all" else ["A-2", "A-3", "A-1", "A-4", "A-5"])
+
+
+def test_a_row_finds_mutants_and_what_clients_get_wrong() -> None:
+    found = smoke.finds({"rbfly": ["rabbitmq-stream"]})
+    kinds = Counter(kind for kind, *_ in found["RMQS-3.18", "rabbitmq-stream", ""])
+    assert min(kinds["mutant"], kinds["cause"], kinds["finding"]) >= 1
+    assert not any(kind == "finding" for kind, *_ in found["NET-1.03", "pzq", ""])  # another protocol's
+
+
+def test_fifteen_of_each_protocol_none_of_them_slow_and_all_of_the_gate() -> None:
+    chosen = select(all_scenarios(), which="smoke")
+    assert Counter(item.protocol for item in chosen) == dict.fromkeys(protocol_names(), smoke.ROWS)
+    assert {item.key for item in chosen} < {item.key for item in select(all_scenarios(), which="gate")}
+    assert not {joined(*item.key) for item in chosen} & {*written()["slow"]}
+    assert not [item for item in chosen if item.soak or item.alone]
+
+
+def test_of_one_transporter_its_own_rows() -> None:
+    of_redis = select(all_scenarios(), protocol="moleculer", variant="redis", which="smoke")
+    assert {item.variant for item in of_redis} == {"redis"} and len(of_redis) > 5
+    of_all = select(all_scenarios(), protocol="moleculer", which="smoke")
+    assert {item.variant for item in of_all} <= {"", "nats"}  # which every client of Moleculer speaks
+
+
+def row(key: Key, seconds: float) -> Result:
+    return Result(*key, "MUST", Verdict.PASS, seconds=seconds)
+
+
+def test_what_was_slow_in_a_report_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first, second = select(all_scenarios(), protocol="pzq", which="smoke")[:2]
+    rows = (row(first.key, smoke.SLOW_S + 0.1), row(second.key, smoke.SLOW_S - 0.1))
+    folder = tmp_path / "some-client-pzq"
+    folder.mkdir()
+    judged = Results("some-client", "1", "1", 0, "2026-11-01T00:00:00Z", 9.0, rows)
+    (folder / "results.json").write_bytes(results.dump(judged))
+    place = tmp_path / "smoke.json"
+    for module in (load, smoke):
+        monkeypatch.setattr(module, "SMOKE", place)
+    smoke.main(str(tmp_path))
+    document = json.loads(place.read_text())
+    assert document["slow"] == [joined(*first.key)]
+    assert first.id not in document["rows"]["pzq"] and second.id in document["rows"]["pzq"]
