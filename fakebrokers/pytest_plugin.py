@@ -127,6 +127,8 @@ def pytest_runtest_makereport(
             unmet = item.stash.get(UNMET, {}).get(title, [])
             text = describe(server, settings.journal_lines, replay, unmet)
             report.sections.append((f"fakebrokers journal: {title}", text))
+    if call.when == "teardown":  # the last report: items live as long as the session, fakes need not
+        item.stash.setdefault(STARTED, []).clear()
     return report
 
 

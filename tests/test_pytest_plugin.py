@@ -105,6 +105,25 @@ def test_each_test_gets_a_fresh_broker_that_is_stopped_afterwards(run) -> None:
     passes(run(tests), 3)
 
 
+def test_a_fake_lives_no_longer_than_its_test(run) -> None:
+    """Items live as long as the session; thousands of fakes with their journals would fill the memory."""
+    result = run(
+        """
+    import gc, weakref
+
+    KNOWN = []
+
+    def test_it_is_used(rabbitmq_stream, pzq_factory):
+        KNOWN.extend(weakref.ref(each) for each in (rabbitmq_stream, pzq_factory()))
+
+    def test_it_is_gone():
+        gc.collect()
+        assert len(KNOWN) == 2 and not any(known() for known in KNOWN)
+    """
+    )
+    passes(result, 2)
+
+
 def test_async_code_needs_no_plugin(run) -> None:
     tests = """
     async def ask(broker):
