@@ -95,8 +95,7 @@ def shows(finding: Finding, command: list[str], folder: Path) -> None:
     assert "the process lives" not in printed
 
 
-@pytest.mark.waits
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize(
     "finding",

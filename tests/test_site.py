@@ -130,7 +130,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.timeout(300)
 def test_the_site_needs_no_network(site: Path) -> None:
     pages = list(site.rglob("*.html"))
@@ -143,7 +143,7 @@ def test_the_site_needs_no_network(site: Path) -> None:
     assert not re.findall(r"url\([\"']?(?:https?:)?//", styles)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.timeout(300)
 def test_search_works_without_a_server(site: Path) -> None:
     sync = pytest.importorskip("playwright.sync_api", reason="missing: playwright (pip install playwright)")
@@ -160,7 +160,7 @@ def test_search_works_without_a_server(site: Path) -> None:
     assert asked and all(url.startswith(("file:", "data:")) for url in asked)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.timeout(300)
 def test_every_page_is_on_the_site(site: Path) -> None:
     for page in DOCS.rglob("*.md"):

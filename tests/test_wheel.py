@@ -16,7 +16,7 @@ from conformance.mutants.kills import known_kills
 
 ROOT = Path(__file__).parents[1]
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.full, pytest.mark.timeout(300)]
 
 #: A project under test; nothing of it may get in our way, and we not in its.
 PROJECT = {

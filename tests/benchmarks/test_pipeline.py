@@ -15,7 +15,7 @@ import pytest
 
 pytestmark = [
     pytest.mark.benchmark,
-    pytest.mark.slow,
+    pytest.mark.full,
     pytest.mark.timeout(900),
     pytest.mark.filterwarnings("ignore"),
 ]

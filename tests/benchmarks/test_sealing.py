@@ -15,7 +15,7 @@ from fakebrokers.rabbitmq_stream.frames import FRAMES, Publish, PublishConfirm
 
 pytest.importorskip("pyarrow", reason="missing: pyarrow (pip install pyarrow)")
 
-pytestmark = [pytest.mark.benchmark, pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.benchmark, pytest.mark.full, pytest.mark.timeout(900)]
 
 ROOT = Path(__file__).parents[2]
 #: Seals in a process of its own, bound to one core; prints rows, CPU seconds and bytes at the most.

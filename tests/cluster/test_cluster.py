@@ -20,7 +20,7 @@ import pytest
 
 from tests.eventually import eventually
 
-pytestmark = [pytest.mark.nightly, pytest.mark.slow, pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.nightly, pytest.mark.full, pytest.mark.timeout(1800)]
 
 ROOT = Path(__file__).parents[2]
 COMMAND = "import sys; from conformance.cli_analyze import analyze; sys.exit(analyze(standalone_mode=False))"

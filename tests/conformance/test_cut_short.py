@@ -33,7 +33,7 @@ def interrupted(
     return subprocess.CompletedProcess(command, child.returncode, out)
 
 
-@pytest.mark.waits
+@pytest.mark.full
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_conform_reports_what_had_ended(tmp_path: Path, number: signal.Signals, code: int) -> None:
@@ -50,7 +50,7 @@ def test_conform_reports_what_had_ended(tmp_path: Path, number: signal.Signals, 
     assert not list(tmp_path.rglob("*.part"))
 
 
-@pytest.mark.waits
+@pytest.mark.full
 @pytest.mark.timeout(300)
 def test_a_run_that_is_killed_leaves_no_older_verdict(tmp_path: Path) -> None:
     for name in ("index.html", "junit.xml"):
@@ -62,7 +62,7 @@ def test_a_run_that_is_killed_leaves_no_older_verdict(tmp_path: Path) -> None:
     assert not (tmp_path / "index.html").exists() and not (tmp_path / "junit.xml").exists()
 
 
-@pytest.mark.waits
+@pytest.mark.full
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_the_main_job_reports_what_had_ended(tmp_path: Path, number: signal.Signals, code: int) -> None:

@@ -80,8 +80,7 @@ def test_at_least_fifteen_scenarios_can_run_there() -> None:
     assert len(scenarios()) >= 15
 
 
-@pytest.mark.waits
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.timeout(240)
 def test_the_verdicts_are_those_of_the_fake(broker: RealRabbit) -> None:
     found = asyncio.run(compared(broker))

@@ -119,6 +119,7 @@ def test_paho(moleculer: Moleculer) -> None:
     assert sorted(heard) == [("a/0", b"x", 0), ("a/1", b"x", 1), ("a/2", b"x", 1)]
 
 
+@pytest.mark.full
 def test_nats_js(moleculer: Moleculer) -> None:
     require("nats")
     script = """
@@ -138,6 +139,7 @@ const { connect, StringCodec } = require("nats");
     assert run_script(script % f"127.0.0.1:{moleculer.port}") == "[1]: world\n[2]: again\n"
 
 
+@pytest.mark.full
 def test_ioredis(moleculer: Moleculer) -> None:
     require("ioredis")
     script = """
@@ -154,6 +156,7 @@ sub.on("message", (channel, message) => { console.log(channel, message); sub.qui
     assert lines == ["news hello", "null 2", "to 1"]
 
 
+@pytest.mark.full
 def test_mqtt_js(moleculer: Moleculer) -> None:
     require("mqtt")
     script = """

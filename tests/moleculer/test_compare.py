@@ -19,7 +19,7 @@ from tests.real_buses import SERVERS, real_bus, required
 SEQUENCES = int(os.environ.get("FAKEBROKERS_SEQUENCES", "50"))
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.timeout(60 + 4 * SEQUENCES)
 @pytest.mark.parametrize("transporter", SERVERS)
 def test_beside_the_real_server(transporter: str) -> None:

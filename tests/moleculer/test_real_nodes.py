@@ -16,6 +16,8 @@ from fakebrokers.moleculer.services import Context, MoleculerError, Service, Str
 from tests.eventually import PATIENCE_S
 from tests.moleculer.real_nodes import RealNode, real_node, require
 
+pytestmark = pytest.mark.full
+
 VERSIONS = ("moleculer-0.14", "moleculer-0.15")
 CLIENTS = {"nats": ["nats"], "redis": ["ioredis"], "mqtt": ["mqtt"], "tcp": []}
 SCHEMAS = ("ProtoBuf", "Avro", "Thrift")

@@ -16,7 +16,7 @@ from tests.eventually import PATIENCE_S
 from tests.proxy.stream_client import StreamClient
 from tests.real_rabbitmq import RealRabbit, real_rabbitmq, required
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.full, pytest.mark.timeout(180)]
 
 
 @pytest.fixture(scope="module")
@@ -49,8 +49,9 @@ def test_a_stock_client_that_looks_for_the_leader_stays_on_the_proxy(rabbit: Rea
             await producer.create_stream("stock", exists_ok=True)
             for number in range(4):
                 try:
-                    limit_s = 1 if number == 2 else PATIENCE_S
-                    await producer.send_wait("stock", b"%d" % number, timeout=limit_s)
+                    await producer.send_wait(
+                        "stock", b"%d" % number, timeout=1 if number == 2 else PATIENCE_S
+                    )
                     confirmed.append(True)
                 except TimeoutError:
                     confirmed.append(False)

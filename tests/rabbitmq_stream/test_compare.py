@@ -37,7 +37,7 @@ SEQUENCES = int(os.environ.get("FAKEBROKERS_SEQUENCES", "50"))
 DIALECT = WIRE.load_dialect()
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.timeout(120 + 4 * SEQUENCES)
 def test_beside_the_real_server() -> None:
     required()

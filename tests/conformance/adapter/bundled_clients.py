@@ -13,10 +13,17 @@ from conformance.adapter.messages import Hello
 from conformance.adapters.registry import Client, bundled, find
 
 
+def marks_of(client: Client) -> pytest.MarkDecorator | tuple[()]:
+    """In which lane it is: those in Python need nothing else, and the crates of those in Rust take minutes."""
+    if client.language == "python":
+        return ()
+    return pytest.mark.nightly if client.language == "rust" else pytest.mark.full
+
+
 def client_fixture(protocol: str, name: str = "client", without: Collection[str] = ()) -> Any:
     """A fixture: each bundled client of the protocol in turn, but for those that lack what is tested."""
     names = [
-        pytest.param(client.name, marks=pytest.mark.nightly if client.language == "rust" else ())
+        pytest.param(client.name, marks=marks_of(client))
         for client in bundled(protocol)
         if client.name not in without
     ]

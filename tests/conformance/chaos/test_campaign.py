@@ -83,7 +83,7 @@ def test_two_shards_judged_together_give_the_anomalies_of_one_run(parted: list[l
     assert _anomalies(*parts) == _anomalies(*whole)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.timeout(300)
 @pytest.mark.filterwarnings("ignore")  # PySpark leaves sockets to the garbage collector
 @pytest.mark.parametrize("engine", ["local", "spark"])

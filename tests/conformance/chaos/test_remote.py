@@ -35,7 +35,7 @@ def _brief(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(workload, "LIVE_DRAIN_S", 0.4)
 
 
-@pytest.mark.waits
+@pytest.mark.full
 @pytest.mark.parametrize("protocol", ["rabbitmq-stream", "narconi"])
 def test_a_cut_goes_through_the_proxy_and_the_history_is_judged(protocol: str, tmp_path: Path) -> None:
     cut = Step("cut", 0.1, 0.5, {"how": "rst", "times": 1}, "step1")
@@ -73,7 +73,7 @@ def test_the_document_says_that_it_was_a_proxy(tmp_path: Path) -> None:
     assert Campaign(subject, setting, tmp_path).document()["engine"] == "proxy"
 
 
-@pytest.mark.waits
+@pytest.mark.full
 @pytest.mark.parametrize("name", ["rolling-restart", "crash", "partition"])
 def test_what_fakes_do_to_their_nodes_a_proxy_does_to_itself(name: str, tmp_path: Path) -> None:
     params = {**PARAMS, "nodes": 3, "messages": 3}
@@ -90,7 +90,7 @@ def test_what_fakes_do_to_their_nodes_a_proxy_does_to_itself(name: str, tmp_path
     assert verdict_on(case).word is Word.PASS, verdict_on(case)
 
 
-@pytest.mark.waits
+@pytest.mark.full
 @pytest.mark.parametrize("toxiproxy", TOXIPROXIES)
 @pytest.mark.parametrize("name", list(TOXIC))
 def test_a_toxic_takes_place_and_is_taken_out(name: str, toxiproxy: str, tmp_path: Path) -> None:

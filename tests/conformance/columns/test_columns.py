@@ -211,7 +211,7 @@ def test_odd_histories_are_judged_alike(judged: Any) -> None:
     )
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_a_mutant_gives_itself_away_by_columns_too(judged: Any, tmp_path: Path) -> None:
     logs = logs_of(tmp_path)
     found = counted(judged(logs))

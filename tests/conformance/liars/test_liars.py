@@ -151,8 +151,7 @@ def test_a_liar_passes_nothing_that_it_has_not_done(kind: str, protocol: str) ->
     assert not stale, f"take these out of the list: {sorted(stale)}"
 
 
-@pytest.mark.waits
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.timeout(240)
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 @pytest.mark.parametrize("kind", ["absent", "greeter"])

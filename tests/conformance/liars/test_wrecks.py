@@ -116,8 +116,7 @@ def test_who_breaks_is_blamed_in_bounded_memory_and_leaves_nothing(protocol: str
         assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 - before < MEMORY
 
 
-@pytest.mark.waits
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize(
     ("protocol", "section"), [("rabbitmq-stream", "RMQS-3"), ("narconi", "NARC-2"), ("pzq", "PZQ-1")]

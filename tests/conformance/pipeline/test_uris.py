@@ -120,7 +120,7 @@ def test_places_that_nobody_can_open_are_told(tmp_path: Path, store: Store, plac
     assert "secret" not in str(told.value)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.timeout(300)
 @pytest.mark.filterwarnings("ignore")  # PySpark leaves sockets to the garbage collector
 def test_spark(tmp_path: Path, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,7 @@ playwright = pytest.importorskip("playwright.sync_api", reason="missing: playwri
 
 from conformance.report import write_report  # noqa: E402
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(120), pytest.mark.filterwarnings("ignore")]
+pytestmark = [pytest.mark.full, pytest.mark.timeout(120), pytest.mark.filterwarnings("ignore")]
 
 _spec = importlib.util.spec_from_file_location("browser_sample", Path(__file__).parent / "sample.py")
 assert _spec is not None and _spec.loader is not None

@@ -38,7 +38,7 @@ def verdicts(seed: int, parallel: int) -> dict[str, str]:
     return {judgement.scenario.id: str(judgement.verdict) for judgement in found}
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.timeout(120)
 def test_two_random_orders_give_the_same_verdicts() -> None:
     one_by_one, together = verdicts(1, 1), verdicts(2, 6)

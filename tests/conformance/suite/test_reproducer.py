@@ -147,7 +147,7 @@ def test_a_mutants_file_fails_as_told_and_a_correct_client_passes_it(
     assert "1 failed, 1 passed" in said
 
 
-@pytest.mark.waits
+@pytest.mark.full
 @pytest.mark.parametrize(("name", "scenario_id"), LIBRARIES)
 def test_a_librarys_file_needs_nothing_of_the_suite(tmp_path: Path, name: str, scenario_id: str) -> None:
     client = find(name)

@@ -63,6 +63,7 @@ def test_fake_nodes_find_each_other(udp_port: int) -> None:
         assert stranger.peers == {}
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("package", ["moleculer-0.14", "moleculer-0.15"])
 def test_a_real_node_finds_a_fake_one(package: str, udp_port: int) -> None:
     require(package)
