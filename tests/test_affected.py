@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.affected import PROOFS, READ_BY, TOP, changed_files, find_users, main, reasons
+from tests.affected import LEFT_OUT, PROOFS, READ_BY, TOP, changed_files, find_users, main, reasons
 
 #: A core, two protocols, and tests that mirror them.
 TREE = {
@@ -105,7 +105,9 @@ def test_every_kind_of_import() -> None:
     assert users["fakebrokers/core/loop.py"] == {"fakebrokers/pzq/codec.py", "fakebrokers/narconi/codec.py"}
 
 
-def test_what_is_named_by_hand_is_there() -> None:
+def test_what_is_named_by_hand_is_there(pytestconfig: pytest.Config) -> None:
+    marks = {line.partition(":")[0] for line in pytestconfig.getini("markers")}
+    assert marks >= set(LEFT_OUT)
     named = [PROOFS, *READ_BY, *(test for tests in READ_BY.values() for test in tests)]
     assert [each for each in named if not (TOP / each).exists()] == []
 
