@@ -14,6 +14,7 @@ from hypothesis import settings
 
 from fakebrokers.server import FakeServer
 from tests.eventually import PATIENCE_S
+from tests.real_time import guard
 
 # How long one example takes says nothing on a busy machine; pytest-timeout catches what hangs. A push tries
 # few examples of each property, other ones each time; the night tries many (ci/nightly sets the variable).
@@ -24,6 +25,8 @@ settings.load_profile("fakebrokers")
 # Tests of ours wait longer for a record than users want to: it comes late on a busy machine.
 for wait in (FakeServer.wait_for, FakeServer.wait_for_async):
     wait.__kwdefaults__["timeout"] = PATIENCE_S
+
+guard()
 
 # A shell ignores SIGINT in what it starts in the background, and programs inherit that: without this a test
 # run in the background would send Ctrl-C to programs that cannot hear it.

@@ -51,9 +51,12 @@ def test_the_loop_thread_cannot_wait_for_itself() -> None:
     async def at_once() -> int:
         return 7
 
+    async def waits() -> None:
+        await asyncio.Event().wait()
+
     assert home.call(lambda: home.run(at_once())) == 7
     with pytest.raises(RuntimeError, match="would wait on the loop that it runs on"):
-        home.call(lambda: home.run(asyncio.sleep(1)))
+        home.call(lambda: home.run(waits()))
 
 
 def test_inside_a_loop_of_the_caller() -> None:
@@ -65,7 +68,7 @@ def test_inside_a_loop_of_the_caller() -> None:
             return 6
 
         async def waits() -> None:
-            await asyncio.sleep(1)
+            await asyncio.Event().wait()
 
         assert home.run(at_once()) == 6
         with pytest.raises(RuntimeError, match="would wait"):

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from conformance.sweep.shrink import EVALUATIONS_MAX, Shrinking, smallest_of
 from conformance.sweep.specs import Bend, Change, Spec
+from fakebrokers.core import virtual
 
 MANY = tuple(Bend("c1", "out", number, "latency", 30.0) for number in range(20, 30))
 
@@ -79,5 +80,5 @@ def test_a_search_where_runs_take_real_time_finds_the_same_and_ends_in_time() ->
     async def found(seconds: float) -> Spec:
         return await smallest_of(spec, fails, EVALUATIONS_MAX, asyncio.get_running_loop().time() + seconds)
 
-    assert asyncio.run(found(5.0)).bends == smallest(lambda one: bool(asyncio.run(fails(one))), spec)[0].bends
-    assert asyncio.run(found(-1.0)) == spec
+    assert virtual.run(found(5.0)).bends == smallest(lambda one: bool(asyncio.run(fails(one))), spec)[0].bends
+    assert virtual.run(found(-1.0)) == spec

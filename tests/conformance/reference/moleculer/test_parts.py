@@ -11,6 +11,7 @@ from conformance.reference.kit import ClientError
 from conformance.reference.moleculer.registry import Registry, fits
 from conformance.reference.moleculer.settings import addresses
 from conformance.reference.moleculer.streams import Incoming, cut, limit_of, remote
+from fakebrokers.core import virtual
 
 Json = dict[str, Any]
 
@@ -31,13 +32,13 @@ def read(*packets: Json) -> list[Any] | str:
 
     async def main() -> list[Any] | str:
         try:
-            return await asyncio.wait_for(all_of(), 0.05)
+            return await asyncio.wait_for(all_of(), 1.0)
         except TimeoutError:
             return "open"
         except ClientError as error:
             return str(error)
 
-    return asyncio.run(main())
+    return virtual.run(main())
 
 
 def test_a_stream_in_any_order() -> None:
