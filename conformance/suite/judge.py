@@ -187,7 +187,9 @@ async def judge(
         adapter=trouble_of(adapter, mark),
         stderr=adapter.stderr(mark),
     )
-    if taped is not None:
+    if taped is not None and adapter.facts() is not None:
+        judged = await asyncio.to_thread(_weighed, judged, taped, broker)  # others run beside it
+    elif taped is not None:
         judged = _weighed(judged, taped, broker)
     if note is not None:
         if taped is not None:

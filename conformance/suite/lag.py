@@ -24,7 +24,7 @@ LOOK_EVERY_S = 1.0  #: at the threads of the client: some end before the run doe
 #: Of the time of a run, what its threads may wait for a processor: half of what an op may take beyond its
 #: deadline (`deadline.patience_ms`).
 STARVED_SHARE = 0.1
-STARVED_S = 0.15  #: and that much in any case: no time limit of a scenario is as short
+STARVED_S = 0.05  #: and that much in any case
 _STAT = Path("/proc/stat")
 _STEAL = 7  # user nice system idle iowait irq softirq steal
 

@@ -15,7 +15,7 @@ import msgspec
 
 from conformance.adapter.base import Adapter, Call
 from conformance.adapter.contract import Contract
-from conformance.adapter.messages import Hello
+from conformance.adapter.messages import Event, Hello
 from conformance.suite.evidence import proxy_of
 from conformance.suite.scenario import Scenario
 from conformance.sweep.bases import Done
@@ -48,6 +48,7 @@ class TapedRun:
         self.tape = Tape(asyncio.get_running_loop().time)
         self.ops: list[Done] = []
         self._adapter = adapter
+        self._events: tuple[Event, ...] = ()
         self._is_anew = False
         self._ended_s = 0.0
         self._stopped_s = 0.0
@@ -70,6 +71,7 @@ class TapedRun:
         """The script is over. What comes from here on is not the client's doing."""
         self._adapter.onlooker = None
         self._ended_s = self.tape.clock()
+        self._events = tuple(self._adapter.events)
         self.tape = self.tape.cut()
         for done in self.ops:
             done.result = done.call.result
@@ -113,7 +115,7 @@ class TapedRun:
             lag_s: How long the harness stood still.
         """
         spec = Spec(scenario.protocol, scenario.id)
-        events = [Heard(event) for event in self._adapter.events]
+        events = [Heard(event) for event in self._events]
         _rename(self.ops, events, room_of(scenario.protocol).model)
         case = Case(spec, room_of(scenario.protocol), self.tape.rows, self.ops, events)
         case.contract = Contract(self._adapter.hello)

@@ -234,7 +234,7 @@ class Listed(Fixed[Spec, Case]):
 
     async def judged(self, spec: Spec) -> tuple[Case, list[Finding]]:
         case = await self.child.run(spec)
-        return case, judge(case)
+        return case, await asyncio.to_thread(judge, case)  # the other runs go on
 
     def page(self, case: Case, finding: Finding, news: list[Finding], folder: Path) -> Path:
         findings = sorted(news, key=lambda one: one.name != finding.name)

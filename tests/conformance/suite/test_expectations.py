@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -10,6 +11,8 @@ import pytest
 from conformance.adapter.messages import Hello
 from conformance.results import Result, Verdict
 from conformance.suite.expectations import Expectations, Known, apply, causes, load, refreshed
+from conformance.suite.judge import Judgement
+from conformance.suite.load import all_scenarios
 from fakebrokers.errors import UsageError
 
 CRITERION = "the-reader-is-alive"
@@ -84,6 +87,27 @@ def test_rows_of_one_cause_are_one_defect() -> None:
 def test_a_pass_that_was_expected_to_fail_is_reported() -> None:
     assert apply([result(Verdict.PASS)], known())[0].tags == ("unexpected pass",)
     assert apply([result(Verdict.PASS)], known(sometimes=True))[0].tags == ()
+
+
+@pytest.mark.parametrize(
+    ("verdict", "criterion", "more", "said"),
+    [
+        (Verdict.FAIL, CRITERION, {}, True),
+        (Verdict.FAIL, "in-time", {"criterion": CRITERION}, None),
+        (Verdict.PASS, "", {}, False),
+        (Verdict.NON_STRICT, "", {}, False),
+        (Verdict.PASS, "", {"sometimes": True}, None),
+        (Verdict.PASS, "", {"variant": "nats"}, None),
+        (Verdict.INCONCLUSIVE, "", {}, None),
+    ],
+)
+def test_what_the_file_foresees(
+    verdict: Verdict, criterion: str, more: dict[str, Any], said: bool | None
+) -> None:
+    file = known(**more)
+    protocol = file.known[0].protocol
+    [item] = [each for each in all_scenarios() if (each.id, each.protocol) == (file.known[0].id, protocol)]
+    assert file.foresee(Judgement(item, verdict, criterion_id=criterion)) is said
 
 
 def test_another_verdict_than_the_expected_one_is_no_known_failure() -> None:

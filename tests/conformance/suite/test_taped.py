@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from types import SimpleNamespace
 from typing import Any
 
 import msgspec
@@ -14,7 +16,7 @@ from conformance.mutants.registry import find_mutant
 from conformance.results import Verdict
 from conformance.suite.load import all_scenarios
 from conformance.suite.scenario import Scenario
-from conformance.suite.taped import _is_lie, _notes, _rename, touched
+from conformance.suite.taped import TapedRun, _is_lie, _notes, _rename, touched
 from conformance.sweep.bases import Done
 from conformance.sweep.case import Case
 from conformance.sweep.room import room_of
@@ -31,6 +33,17 @@ HELLO = Hello("a", "l", "1", "python", ["pzq"], [], [], caps={"auto_reconnect": 
 def the(scenario_id: str) -> Scenario:
     [item] = [each for each in all_scenarios() if scenario_id in (each.id, each.label)]
     return item
+
+
+def test_what_a_client_says_when_the_script_is_over_is_not_its_doing() -> None:
+    async def work() -> TapedRun:
+        adapter: Any = SimpleNamespace(events=[Event(1, 1.0, "a", {})], onlooker=None)
+        taped = TapedRun(adapter)
+        taped.end()
+        adapter.events.append(Event(2, 2.0, "connection_lost", {}))  # the fake was stopped
+        return taped
+
+    assert [event.event for event in asyncio.run(work())._events] == ["a"]
 
 
 # the verdict

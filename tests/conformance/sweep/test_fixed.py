@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from copy import copy
 from pathlib import Path
 
 import pytest
@@ -87,6 +88,30 @@ def test_what_is_violated_once_only_does_not_count(tmp_path: Path, client: Clien
     assert child.runs == fixed.TRIES
     assert found.found.new == []
     assert "ack-needs-confirm" in names(found.found.once)
+
+
+def starved(case: Case) -> Case:
+    """The same on a machine that kept the client waiting."""
+    kept_waiting = copy(case)
+    kept_waiting.is_starved = True
+    return kept_waiting
+
+
+@pytest.mark.parametrize(
+    ("cases", "runs", "new", "unclear"),
+    [
+        ([starved(BROKEN(LOST)), BROKEN(LOST)], 3, True, 0),  # again where few others run
+        ([starved(BROKEN(LOST)), CLEAN(LOST)], 2, False, 0),
+        ([starved(BROKEN(LOST))], 2, False, 1),
+        ([BROKEN(LOST), starved(BROKEN(LOST))], 2, False, 1),
+        ([starved(CLEAN(LOST))], 1, False, 0),
+    ],
+)
+def test_where_the_machine_kept_the_client_waiting_nothing_is_news(
+    cases: list[Case], runs: int, new: bool, unclear: int, tmp_path: Path, client: Client
+) -> None:
+    found, child = listed(tmp_path, client, cases)
+    assert (child.runs, bool(found.found.new), found.found.unclear) == (runs, new, unclear)
 
 
 def test_what_is_known_is_told_by_its_cause(tmp_path: Path, client: Client) -> None:
