@@ -4,9 +4,9 @@
 #   setup_spark       PySpark, and Java for it
 #   setup_servers     the real RabbitMQ, NATS, Redis and Mosquitto
 #   setup_browser     Chromium and Playwright
-#   setup_clients     the bundled clients in JavaScript, Go and Java, and rbfly; those in Rust with --rust
-#   setup_helpers     what the packages for other languages are tested with, and Toxiproxy
-#   setup_all         all of these but Rust, the documentation's packages too
+#   setup_clients     the bundled clients in JavaScript, Go and Java, and rbfly; with --rust that in Rust too
+#   setup_helpers     what the packages for other languages are tested with, and Toxiproxy; --rust as well
+#   setup_all         all of these, and the documentation's packages; --rust as well
 #
 # Each says what it installs and why, and does it once: a second run starts at once. Only setup_python has to
 # succeed. What the others cannot have here they say; the tests that need it are left out, and the rest goes on.
@@ -82,7 +82,8 @@ install_extra() {
     python_packages >".venv/installed-$extra.toml"
 }
 
-# uv takes a third of pip's processor time, but does not know where pip looks for packages.
+# uv takes half of pip's processor time or less, but does not read pip's settings: where pip finds packages elsewhere,
+# pip has to.
 pip_install() {
     [ -x .venv/bin/uv ] || .venv/bin/python -m pip install --quiet --no-compile uv || return
     .venv/bin/uv pip install --quiet --python .venv/bin/python "$@" ||
@@ -116,12 +117,13 @@ setup_clients() {
     install_npm_packages
     build_go_adapters
     build_java_adapters
-    [ "${1:-}" != --rust ] || build_rust_programs conformance/adapters tests
+    [ "${1:-}" != --rust ] || build_rust_programs conformance/adapters
 }
 
 setup_helpers() {
     want go golang "the packages for Go and Toxiproxy"
     fetch_go_modules
+    [ "${1:-}" != --rust ] || build_rust_programs tests
 }
 
 setup_all() {
@@ -129,7 +131,7 @@ setup_all() {
     setup_spark
     setup_browser
     setup_clients "$@"
-    setup_helpers
+    setup_helpers "$@"
     install_extra docs "the documentation" || give_up "MkDocs" "the documentation"
 }
 
@@ -146,13 +148,13 @@ install_npm_packages() {
         if cmp -s "$manifest" "$folder/node_modules/installed.json"; then
             continue
         fi
-        say "npm packages of $folder"
+        say "installing npm packages: JavaScript of $folder"
         command=install
         [ ! -f "$folder/package-lock.json" ] || command=ci
         if (cd "$folder" && npm "$command" --ignore-scripts --no-audit --no-fund --silent); then
             cp "$manifest" "$folder/node_modules/installed.json"
         else
-            echo "cannot install them here; the tests that need them are left out"
+            give_up "npm packages" "what needs $folder"
         fi
     done < <(find conformance tests -name package.json -not -path '*/node_modules/*')
 }
@@ -164,15 +166,16 @@ go_sources() { (cd "$1" && cat go.mod go.sum ./*.go "$OLDPWD"/conformance/adapte
 fetch_go_modules() {
     command -v go >/dev/null || return 0
     (cd conformance/helpers/go && go mod download) ||
-        echo "cannot fetch the modules of conformance/helpers/go; its tests are left out"
+        give_up "Go modules" "the tests of conformance/helpers/go"
     local program version
     for program in cli@v2.5.0 server@v2.12.0; do
         IFS=@ read -r program version <<<"$program"
         [ -x ".venv/bin/toxiproxy-$program" ] && continue
+        say "building toxiproxy-$program: comparison with the real Toxiproxy"
         if GOBIN="$PWD/.venv/bin" go install "github.com/Shopify/toxiproxy/v2/cmd/$program@$version"; then
             mv ".venv/bin/$program" ".venv/bin/toxiproxy-$program"
         else
-            echo "cannot build toxiproxy-$program here; the tests that need it are left out"
+            give_up "toxiproxy-$program" "comparison with the real Toxiproxy"
         fi
     done
 }
@@ -184,11 +187,11 @@ build_go_adapters() {
         if go_sources "$folder" | cmp -s - "$folder/build/built-from"; then
             continue
         fi
-        say "Go modules and program of $folder"
+        say "fetching Go modules, building a client: $folder"
         if (cd "$folder" && go build -buildvcs=false -o build/adapter .); then
             go_sources "$folder" >"$folder/build/built-from"
         else
-            echo "cannot build it here; the tests that need it are left out"
+            give_up "its packages" "what needs $folder"
         fi
     done < <(find conformance/adapters -name go.mod -exec dirname {} +)
 }
@@ -203,11 +206,11 @@ build_java_adapters() {
         if java_sources "$folder" | cmp -s - "$folder/build/built-from"; then
             continue
         fi
-        say "Maven packages and classes of $folder"
-        if (cd "$folder" && mvn --quiet --batch-mode compile); then
+        say "fetching Maven packages, compiling a client: $folder"
+        if (cd "$folder" && mvn --quiet --batch-mode "${quick_maven[@]}" compile); then
             java_sources "$folder" >"$folder/build/built-from"
         else
-            echo "cannot build it here; the tests that need it are left out"
+            give_up "its packages" "what needs $folder"
         fi
     done < <(find conformance/adapters -name pom.xml -exec dirname {} +)
 }
@@ -228,7 +231,7 @@ find_cargo() {
 # Below the folders that are named.
 build_rust_programs() {
     find_cargo || {
-        echo "no cargo 1.78 or newer here; left out: Rust clients"
+        give_up "cargo 1.78 or newer" "Rust clients"
         return 0
     }
     local folder
@@ -236,11 +239,11 @@ build_rust_programs() {
         if rust_sources "$folder" | cmp -s - "$folder/build/built-from"; then
             continue
         fi
-        say "crates and program of $folder"
+        say "fetching crates, building a client: $folder (minutes)"
         if (cd "$folder" && cargo build --quiet --locked --target-dir build); then
             rust_sources "$folder" >"$folder/build/built-from"
         else
-            echo "cannot build it here; the tests that need it are left out"
+            give_up "its packages" "what needs $folder"
         fi
     done < <(find "$@" -name Cargo.toml -not -path '*/build/*' -exec dirname {} +)
 }
