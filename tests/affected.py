@@ -23,7 +23,7 @@ TOP = Path(__file__).parents[1]
 #: The most files of tests, and the most steps from the change: beyond that `ci/test` is the better choice.
 MOST_FILES, MOST_STEPS = 40, 4
 #: Tests with these marks are left to the other lanes.
-LEFT_OUT = ("benchmark", "full", "nightly", "serial")
+LEFT_OUT = ("benchmark", "full", "nightly")
 
 PROTOCOLS = ("blazingmq", "moleculer", "narconi", "pzq", "rabbitmq_stream")
 PROOFS = "tests/scenarios/test_proofs.py"

@@ -43,3 +43,6 @@ def ours() -> Iterator[str]:
 
 #: By name; each gives the URL of an API.
 TOXIPROXIES: dict[str, Callable[[], AbstractContextManager[str]]] = {"ours": ours, "real": real}
+
+#: The same as parameters of a test.
+EACH = ["ours", pytest.param("real", marks=pytest.mark.full)]

@@ -377,23 +377,24 @@ def test_a_protocol_that_this_version_lacks(run, monkeypatch: pytest.MonkeyPatch
 
 
 def test_importing_the_plugin_is_cheap() -> None:
-    """Under 20 ms of the processor on top of pytest, and nothing that is slow to import."""
+    """A small part of what pytest itself takes, and nothing that is slow to import."""
     code = (
-        "import pytest, sys, time; before = set(sys.modules); start = time.process_time();"
-        "import fakebrokers.pytest_plugin;"
-        "print(time.process_time() - start, *sorted(set(sys.modules) - before))"
+        "import sys, time; begun = time.process_time();"
+        "import pytest; before = set(sys.modules); between = time.process_time();"
+        "import fakebrokers.pytest_plugin; end = time.process_time();"
+        "print((end - between) / (between - begun), *sorted(set(sys.modules) - before))"
     )
-    seconds = []
+    parts = []
     for _ in range(3):
         done = subprocess.run(
             [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=PATIENCE_S
         )
-        elapsed, *modules = done.stdout.split()
-        seconds.append(float(elapsed))
+        part, *modules = done.stdout.split()
+        parts.append(float(part))
     assert {name.partition(".")[0] for name in modules} == {"fakebrokers"}
     assert not [
         name
         for name in modules
         if name in ("fakebrokers.server", "fakebrokers.core.frames", "fakebrokers.faults")
     ]
-    assert statistics.median(seconds) < 0.020
+    assert statistics.median(parts) < 0.15

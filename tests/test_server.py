@@ -316,7 +316,6 @@ def test_a_crash_that_comes_back_by_itself() -> None:
 # leaving nothing behind
 
 
-@pytest.mark.serial
 def test_ten_thousand_starts_and_stops_leave_nothing_behind() -> None:
     def descriptors() -> int:
         return len(os.listdir("/proc/self/fd"))
@@ -341,7 +340,6 @@ def test_ten_thousand_starts_and_stops_leave_nothing_behind() -> None:
     assert each < 0.002, f"{each * 1e3:.2f} ms of processor time for a start and a stop"
 
 
-@pytest.mark.serial
 def test_a_fresh_fake_accepts_a_connection_for_a_millisecond_of_the_processor() -> None:
     """tests/benchmarks/test_start.py has it on the clock."""
     times = []

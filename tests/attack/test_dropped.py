@@ -36,7 +36,6 @@ def is_gone(reference: weakref.ref[Any]) -> bool:
     return reference() is None
 
 
-@pytest.mark.serial
 @pytest.mark.parametrize(("protocol", "options"), FAKES, ids=str)
 def test_a_fake_that_was_dropped_warns_and_frees_its_listeners(
     protocol: str, options: dict[str, Any]

@@ -158,6 +158,7 @@ def test_toxiproxys_python_client_drives_it(start: Start) -> None:
         assert proxy.end() == ("", ExitCode.OK)
 
 
+@pytest.mark.full
 def test_toxiproxys_own_command_line_drives_it(start: Start) -> None:
     cli = shutil.which("toxiproxy-cli") or shutil.which("toxiproxy-cli", path=Path(sys.executable).parent)
     if cli is None:

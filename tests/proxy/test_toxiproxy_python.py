@@ -14,11 +14,11 @@ toxiproxy = pytest.importorskip(
 )
 
 from tests.eventually import PATIENCE_S, takes_at_least  # noqa: E402
-from tests.real_toxiproxy import TOXIPROXIES  # noqa: E402
+from tests.real_toxiproxy import EACH, TOXIPROXIES  # noqa: E402
 from tests.toy import Toy  # noqa: E402
 
 
-@pytest.fixture(params=TOXIPROXIES)
+@pytest.fixture(params=EACH)
 def driver(request: pytest.FixtureRequest) -> Iterator[Any]:
     with TOXIPROXIES[request.param]() as url:
         driver = toxiproxy.Toxiproxy()

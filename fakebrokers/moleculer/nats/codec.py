@@ -150,7 +150,7 @@ class NatsCodec(Codec):
         """The payload that ends at `last` has no end of line behind it, or none yet."""
         if unit[last:] not in (b"", b"\r"):
             raise _Bad("expected CR LF behind a payload", "unknown")
-        self._keep(unit, at, last + 2 - at)
+        self._keep(unit, at, last + 1 - at)  # the byte behind it already says whether the end is right
 
     def _keep(self, unit: bytes, at: int, needed: int) -> None:
         self._rest += unit[at:]
