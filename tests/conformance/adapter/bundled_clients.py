@@ -14,7 +14,7 @@ from conformance.adapters.registry import Client, bundled, find
 
 
 def marks_of(client: Client) -> pytest.MarkDecorator | tuple[()]:
-    """In which lane it is: those in Python need nothing else, and the crates of those in Rust take minutes."""
+    """In which lane it is: one in Python needs nothing else, and the crates of one in Rust take minutes."""
     if client.language == "python":
         return ()
     return pytest.mark.nightly if client.language == "rust" else pytest.mark.full
