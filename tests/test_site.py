@@ -20,6 +20,7 @@ from fakebrokers.cli import cli
 from fakebrokers.commands import ExitCode
 from fakebrokers.faults.registry import COMMON
 from fakebrokers.protocol import protocols
+from tests.eventually import PATIENCE_S
 from tests.pages import DOCS, TOP
 
 
@@ -151,11 +152,14 @@ def test_search_works_without_a_server(site: Path) -> None:
         pytest.skip("missing: chromium (apt-get install chromium)")
     asked: list[str] = []
     with sync.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=browser_path, args=["--no-sandbox"])
+        browser = playwright.chromium.launch(
+            executable_path=browser_path, args=["--no-sandbox"], timeout=2 * PATIENCE_S * 1000
+        )
         page = browser.new_page()
+        page.set_default_timeout(2 * PATIENCE_S * 1000)
         page.on("request", lambda request: asked.append(request.url))
         page.goto(f"{(site / 'reference' / 'effects.html').as_uri()}?q=heartbeat")
-        page.wait_for_selector(".md-search-result__item", state="attached", timeout=20_000)
+        page.wait_for_selector(".md-search-result__item", state="attached")
         browser.close()
     assert asked and all(url.startswith(("file:", "data:")) for url in asked)
 

@@ -16,8 +16,9 @@ pytest.importorskip("jinja2", reason="missing: jinja2 (pip install jinja2)")
 playwright = pytest.importorskip("playwright.sync_api", reason="missing: playwright (pip install playwright)")
 
 from conformance.report import write_report  # noqa: E402
+from tests.eventually import PATIENCE_S  # noqa: E402
 
-pytestmark = [pytest.mark.full, pytest.mark.timeout(120), pytest.mark.filterwarnings("ignore")]
+pytestmark = [pytest.mark.full, pytest.mark.timeout(300), pytest.mark.filterwarnings("ignore")]
 
 _spec = importlib.util.spec_from_file_location("browser_sample", Path(__file__).parent / "sample.py")
 assert _spec is not None and _spec.loader is not None
@@ -25,6 +26,7 @@ sample: Any = importlib.util.module_from_spec(_spec)
 sys.modules[_spec.name] = sample
 _spec.loader.exec_module(sample)
 
+PATIENCE_MS = 2 * PATIENCE_S * 1000  #: a browser has several processes that want a processor
 FLAGS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -43,7 +45,7 @@ def browser() -> Iterator[Any]:
     if path is None:
         pytest.skip("missing: chromium (apt-get install chromium)")
     with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=path, args=FLAGS)
+        browser = driver.chromium.launch(executable_path=path, args=FLAGS, timeout=PATIENCE_MS)
         yield browser
         browser.close()
 
@@ -60,6 +62,7 @@ def page(browser: Any, url: str, request: pytest.FixtureRequest) -> Iterator[Any
     context = browser.new_context(
         viewport={"width": width, "height": height}, color_scheme="dark", offline=True
     )
+    context.set_default_timeout(PATIENCE_MS)
     page = context.new_page()
     problems: list[str] = []
     page.on("pageerror", lambda error: problems.append(str(error)))
@@ -227,21 +230,31 @@ def test_a_table_that_is_drawn_moves_nothing_below_it(page: Any) -> None:
     assert page.evaluate(place) == before
 
 
-def test_eight_clients_are_on_the_screen_in_a_second(browser: Any, tmp_path: Path) -> None:
-    """CPU seconds of the page's own process until it has loaded, whatever else the machine does."""
-    runs = [sample.client(f"client-{number}", "1.0", 420, number) for number in range(8)]
+def loaded(browser: Any, folder: Path, clients: int) -> dict[str, float]:
+    """What Chromium says of a page with so many clients once it has loaded: counts, and its CPU seconds."""
+    runs = [sample.client(f"client-{number}", "1.0", 420, number) for number in range(clients)]
     analysis = {**sample.analysis(), "faults": sample.faults() * 40}
-    url = write_report(tmp_path, runs, analysis=analysis).as_uri()
-    taken = []
+    url = write_report(folder / str(clients), runs, analysis=analysis).as_uri()
+    found = []
     for _ in range(3):
         page = browser.new_page(offline=True)
+        page.set_default_timeout(PATIENCE_MS)
         devtools = page.context.new_cdp_session(page)
         devtools.send("Performance.enable")
         page.goto(url)
-        found = {each["name"]: each["value"] for each in devtools.send("Performance.getMetrics")["metrics"]}
-        taken.append(found["ProcessTime"])
+        metrics = devtools.send("Performance.getMetrics")["metrics"]
+        found.append({each["name"]: each["value"] for each in metrics})
         page.close()
-    assert 0 < min(taken) < 1, taken
+    return {name: min(each[name] for each in found) for name in found[0]}
+
+
+def test_eight_clients_are_no_more_than_what_is_on_the_screen_in_a_second(
+    browser: Any, tmp_path: Path
+) -> None:
+    """An idle processor takes 0.8 s for so much (tests/benchmarks/test_report.py), a busy one more."""
+    one, eight = loaded(browser, tmp_path, 1), loaded(browser, tmp_path, 8)
+    assert 20_000 < eight["Nodes"] < 50_000 and 10_000 < eight["LayoutObjects"] < 32_000
+    assert 0 < eight["ProcessTime"] < 6 * one["ProcessTime"]
 
 
 #: Every text on the screen whose contrast with what lies behind it is less than WCAG's level AA asks for.
@@ -284,6 +297,7 @@ FAINT = """() => {
 def test_every_text_can_be_read(browser: Any, url: str, scheme: str) -> None:
     """As the browser paints it, on the overview and on the page of a scenario, with everything opened."""
     page = browser.new_page(offline=True, color_scheme=scheme)
+    page.set_default_timeout(PATIENCE_MS)
     page.goto(url)
     for table in page.locator(".packed-table").all():
         table.scroll_into_view_if_needed()
