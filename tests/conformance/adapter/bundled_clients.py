@@ -13,9 +13,13 @@ from conformance.adapter.messages import Hello
 from conformance.adapters.registry import Client, bundled, find
 
 
+#: It is in Python and has no wheel: a compiler is needed (the extra ``compiled``).
+COMPILED = "rbfly"
+
+
 def marks_of(client: Client) -> pytest.MarkDecorator | tuple[()]:
     """In which lane it is: one in Python needs nothing else, and the crates of one in Rust take minutes."""
-    if client.language == "python":
+    if client.language == "python" and client.name != COMPILED:
         return ()
     return pytest.mark.nightly if client.language == "rust" else pytest.mark.full
 
