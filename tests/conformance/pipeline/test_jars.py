@@ -27,6 +27,7 @@ def test_settings_of_an_installation_are_kept(tmp_path: Path) -> None:
     assert (home / "conf" / "spark-defaults.conf").read_text() == "spark.x y"
 
 
+@pytest.mark.full
 def test_a_spark_of_the_users_is_taken(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     pyspark = pytest.importorskip("pyspark", reason="missing: pyspark (pip install pyspark)")
     monkeypatch.delenv("SPARK_HOME", raising=False)

@@ -114,6 +114,7 @@ def test_most_runs_decide(outcomes: str, verdict: bool, runs: int) -> None:
     assert child.count == runs
 
 
+@pytest.mark.full
 def test_bases_are_those_that_the_client_has_the_role_and_the_capabilities_for() -> None:
     adapter = "conformance.adapters.rbfly"  # speaks no admin ops, and knows no sub-entries
     client = next((each for each in bundled() if each.name == "rbfly"), None)
