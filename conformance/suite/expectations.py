@@ -82,11 +82,6 @@ class Known(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         """Whether this is the failure that is known."""
         return verdict is self.verdict and (not self.criteria or criterion in self.criteria)
 
-    @property
-    def is_steady(self) -> bool:
-        """Whether a pass is a surprise."""
-        return not self.sometimes and self.verdict is not Verdict.NON_STRICT
-
 
 class Expectations(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A whole file.
@@ -102,11 +97,16 @@ class Expectations(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     known: tuple[Known, ...] = ()
 
     def foresee(self, judgement: Judgement) -> bool | None:
-        """Whether the file says so: True; False: a pass of what fails; None: it says nothing of this."""
+        """Whether the file says so: True.
+
+        False: it is a pass of what fails, or one of the two outcomes of what fails sometimes. None: the file
+        says nothing of this.
+        """
         entries = [known for known in self.known if known.key == judgement.scenario.key]
-        if any(known.fits(judgement.verdict, judgement.criterion_id) for known in entries):
-            return True
-        passed = judgement.verdict in PASSED and any(known.is_steady for known in entries)
+        fitting = [known for known in entries if known.fits(judgement.verdict, judgement.criterion_id)]
+        if fitting:
+            return not all(known.sometimes for known in fitting)
+        passed = judgement.verdict in PASSED and any(k.verdict is not Verdict.NON_STRICT for k in entries)
         return False if passed else None
 
     def check_client(self, path: Path | None, name: str, hello: Hello) -> None:
@@ -181,7 +181,7 @@ def _marked(row: Result, entries: list[Known]) -> Result:
             cause = entry.cause or entry.reason
             return msgspec.structs.replace(row, tags=(*row.tags, "expected"), reason=reason, cause=cause)
     if row.verdict in PASSED:
-        if any(entry.is_steady for entry in entries):
+        if any(not entry.sometimes and entry.verdict is not Verdict.NON_STRICT for entry in entries):
             return msgspec.structs.replace(row, tags=(*row.tags, "unexpected pass"))
     elif any(entry.verdict is row.verdict for entry in entries):
         known = ", ".join(sorted({name for entry in entries for name in entry.criteria}))

@@ -1,8 +1,9 @@
 """Runs many scenarios on one client or on several: in parallel, longest first, with second opinions.
 
 What surprises gets a second opinion, if needed a third: a failure that nobody knows, a pass of what is known
-to fail. It is worth nothing where the machine kept client and harness waiting for a processor (`lag`): such
-a scenario is judged again beside few others, then alone. What is in doubt even then is inconclusive.
+to fail; and so does what is known to fail sometimes. A verdict of these is worth nothing where the machine
+kept client and harness waiting for a processor (`lag`): such a scenario is judged again beside few others,
+then alone. What is in doubt even then is inconclusive.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ from fakebrokers.journal import RunJournal
 
 GOOD = (Verdict.PASS, Verdict.NON_STRICT)
 FEW = 4  #: run at once when a client is judged for being late
-#: Says of a judgement whether it is as known (True), against what is known (False), or neither (None).
+#: Says of a judgement whether it is as known (True), against that or only one of several outcomes that are
+#: known (False), or whether nothing is known (None).
 Foresee = Callable[[Judgement], bool | None]
 
 
@@ -37,7 +39,7 @@ class Runner:
         open_run: Opens the journal on disk for a run; None writes none.
         parallel: How many scenarios at once; None: as many as the machine carries (`room`). The adapter's
             limit ``processes`` may be lower.
-        foresee: What is as known needs no second opinion, a pass against it does.
+        foresee: What is known of the client. What is as known needs no second opinion.
         on_begin, on_again, on_end: For progress and reports; called on the runner's loop. Where a scenario is
             judged again later, the second of them ends the first.
 

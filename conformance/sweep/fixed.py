@@ -32,7 +32,7 @@ from conformance.sweep.room import room_of
 from conformance.sweep.specs import Spec, from_json, to_json
 from fakebrokers.errors import UsageError
 
-LANES = 20  #: runs side by side, of all clients; they wait most of the time
+LANES = 28  #: runs side by side, of all clients; they wait most of the time
 FEW = 4  #: and of those that are run again because the machine kept them waiting
 LONGEST_S = 240.0  #: no further run is begun behind that
 SPECS, EXPECTED = ".specs", ".toml"
