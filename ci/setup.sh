@@ -11,6 +11,9 @@
 # Each says what it installs and why, and does it once: a second run starts at once. Only setup_python has to
 # succeed. What the others cannot have here they say; the tests that need it are left out, and the rest goes on.
 
+# The lanes start thousands of short programs in Python, and each would compile everything anew.
+unset PYTHONDONTWRITEBYTECODE
+
 say() { printf '\n== %s\n' "$*"; }
 
 # Programs that fetch something give up soon where nobody answers.
@@ -133,12 +136,6 @@ setup_all() {
     setup_clients "$@"
     setup_helpers "$@"
     install_extra docs "the documentation" || give_up "MkDocs" "the documentation"
-}
-
-# What a campaign of the bundled clients needs in Python.
-install_python_packages() {
-    setup_python && setup_spark && setup_browser || return
-    install_extra compiled "rbfly, a client of RabbitMQ Stream; it takes a compiler" || give_up rbfly "the client rbfly"
 }
 
 install_npm_packages() {
