@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from typing import Any
 
 import pytest
@@ -11,7 +11,6 @@ import pytest
 from conformance.adapter.check import check
 from conformance.adapter.messages import Hello
 from conformance.adapters.registry import Client, bundled, find
-
 
 #: It is in Python and has no wheel: a compiler is needed (the extra ``compiled``).
 COMPILED = "rbfly"
@@ -24,15 +23,16 @@ def marks_of(client: Client) -> pytest.MarkDecorator | tuple[()]:
     return pytest.mark.nightly if client.language == "rust" else pytest.mark.full
 
 
+def in_their_lanes(clients: Iterable[Client]) -> list[Any]:
+    """The clients' names as parameters of a test."""
+    return [pytest.param(client.name, marks=marks_of(client)) for client in clients]
+
+
 def client_fixture(protocol: str, name: str = "client", without: Collection[str] = ()) -> Any:
     """A fixture: each bundled client of the protocol in turn, but for those that lack what is tested."""
-    names = [
-        pytest.param(client.name, marks=marks_of(client))
-        for client in bundled(protocol)
-        if client.name not in without
-    ]
+    fit = [client for client in bundled(protocol) if client.name not in without]
 
-    @pytest.fixture(name=name, params=names)
+    @pytest.fixture(name=name, params=in_their_lanes(fit))
     def each(request: pytest.FixtureRequest) -> Client:
         found = find(request.param)
         if not found.runnable:

@@ -11,14 +11,17 @@ import pytest
 from conformance.adapter.messages import Kind, Message, body_bytes, same_body
 from conformance.adapter.process import ProcessAdapter
 from conformance.adapter.result import Result
-from conformance.adapters.registry import Client, bundled
+from conformance.adapters.registry import Client, bundled, find
 from fakebrokers import RabbitMQStream
 from fakebrokers.faults import drop
-from tests.conformance.adapter.bundled_clients import client_fixture, passes_the_self_test
+from tests.conformance.adapter.bundled_clients import client_fixture, in_their_lanes, passes_the_self_test
 from tests.eventually import PATIENCE_S, eventually_async
 
 CLIENTS = bundled("rabbitmq-stream")
 LARGE = {"gen": "rand", "seed": 1, "len": 9000}
+
+#: Whose `publish_many` waits for confirms.
+WITH_WAITING = ("rabbitmq-stream-go", "rabbitmq-stream-java", "rabbitmq-stream-js", "rstream")
 
 Go = Callable[..., Awaitable[Result]]
 
@@ -105,9 +108,7 @@ def test_an_outcome_that_nobody_waits_for_comes_as_an_event(client: Client) -> N
     drive(client, script)
 
 
-@pytest.mark.parametrize(
-    "client", ["rabbitmq-stream-go", "rabbitmq-stream-java", "rabbitmq-stream-js", "rstream"], indirect=True
-)
+@pytest.mark.parametrize("client", in_their_lanes(map(find, WITH_WAITING)), indirect=True)
 def test_what_waits_for_a_confirm_ends_with_the_session(client: Client) -> None:
     async def script(adapter: ProcessAdapter, go: Go) -> None:
         if "rmqs.declare_publisher" in adapter.hello.ops:  # else the first message may wait for that

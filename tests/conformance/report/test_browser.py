@@ -12,11 +12,8 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("jinja2", reason="missing: jinja2 (pip install jinja2)")
-playwright = pytest.importorskip("playwright.sync_api", reason="missing: playwright (pip install playwright)")
-
-from conformance.report import write_report  # noqa: E402
-from tests.eventually import PATIENCE_S  # noqa: E402
+from conformance.report import write_report
+from tests.eventually import PATIENCE_S
 
 pytestmark = [pytest.mark.full, pytest.mark.timeout(300), pytest.mark.filterwarnings("ignore")]
 
@@ -41,6 +38,9 @@ NAMES = ("chromium", "chromium-browser", "google-chrome")
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
+    playwright = pytest.importorskip(
+        "playwright.sync_api", reason="missing: playwright (pip install playwright)"
+    )
     path = os.environ.get("FAKEBROKERS_CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
     if path is None:
         pytest.skip("missing: chromium (apt-get install chromium)")
