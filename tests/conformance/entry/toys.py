@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[3]
-#: pytester imports all plugins again for every run; these are slow to import, and not needed.
-QUICK = ("-p", "no:allure_pytest", "-p", "no:hypothesispytest")
+#: pytester imports all plugins again for every run; two are slow to import, and not needed.
+QUICK = ("-p", "no:allure_pytest", "-p", "no:hypothesispytest", "-p", "tests.conformance.entry.unhurried")
 
 ADAPTER = """
 import os
