@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 #: Seconds after which a test gives up what it waits for. Nobody waits that long where all is well: a busy
 #: machine makes a test slower, and only what hangs makes it fail.
-PATIENCE_S = 50.0
+PATIENCE_S = 120.0
 
 #: Seconds in which nothing may come. A slow machine only makes such a look less thorough.
 QUIET_S = 0.05
