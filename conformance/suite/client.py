@@ -216,7 +216,9 @@ class Client:
 
     async def wait_messages(self, count: int, sub: str = "c1", within_s: float = 5.0) -> list[Message]:
         """The messages as soon as there are `count`, or what there is then."""
-        return await self.adapter.wait_messages(sub, count, within_s)
+        found = await self.adapter.wait_messages(sub, count, within_s)
+        self._expect.lapsed |= len(found) < count
+        return found
 
     # events and facts
 
@@ -227,7 +229,9 @@ class Client:
 
     async def event(self, name: str, within_s: float, after: int = 0, **fields: Any) -> Event | None:
         """The first event that fits, or None."""
-        return await self.adapter.event(name, timeout_s=within_s, after=after, **fields)
+        found = await self.adapter.event(name, timeout_s=within_s, after=after, **fields)
+        self._expect.lapsed |= found is None
+        return found
 
     @property
     def alive(self) -> bool:

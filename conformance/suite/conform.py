@@ -3,74 +3,37 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
-from urllib.parse import unquote, urlsplit
 
 import msgspec
 from rich.console import Console
 
-from conformance.adapter.base import Adapter
 from conformance.adapter.messages import Hello
 from conformance.adapter.profile import missing_ops
 from conformance.interrupts import Interrupts, interruptible
 from conformance.results import Result, Results, summarize
 from conformance.suite import expectations
-from conformance.suite.bench import Bench
-from conformance.suite.brokers import RealBroker, fake_for
 from conformance.suite.console import RunProgress
 from conformance.suite.judge import Judgement
 from conformance.suite.load import all_scenarios, select
-from conformance.suite.op_journal import open_run
+from conformance.suite.order import NotedBench, NothingExecuted, Order, name_of, reach, runner_for
 from conformance.suite.present import to_result, without_password
 from conformance.suite.runner import Runner, run_together
 from conformance.suite.scenario import Key, Scenario
 from conformance.suite.verdicts import judged
 from fakebrokers import __version__
 from fakebrokers.commands import ExitCode
-from fakebrokers.errors import FakeBrokerError, UsageError
-from fakebrokers.journal import RunJournal
+from fakebrokers.errors import FakeBrokerError
 from fakebrokers.journal.run import ensure_writable
+
+__all__ = ["CutShort", "NothingExecuted", "Order", "conform", "conform_all"]
 
 CUT_SHORT = "the run was cut short"
 KEEP_EVERY_S = 3.0
-TARGET_S = 5.0  #: for the first connection to a real broker
-
-
-class Order(msgspec.Struct, kw_only=True):
-    """What is to be run.
-
-    Attributes:
-        client: The name for reports; "" takes what the adapter says.
-        who: The options that name the client on the command line.
-        make_adapter: Makes an adapter for a protocol, not started.
-        which: ``smoke``, ``gate``, ``full`` or ``soak``.
-        target: URL of a real broker instead of the fake.
-        journal: Folder in which every run is written down; None writes nothing.
-        keep: Called with what is known so far, at the beginning and every few seconds: a run that is killed
-            leaves that behind, marked as not complete.
-        parallel: How many scenarios at once; None: as many as the machine carries.
-    """
-
-    client: str
-    protocol: str
-    make_adapter: Callable[[], Adapter]
-    variant: str | None = None
-    which: str = "gate"
-    ids: tuple[str, ...] = ()
-    target: str | None = None
-    strict: bool = False
-    expect: Path | None = None
-    seed: int = 0
-    journal: Path | None = None
-    keep: Callable[[Results], None] | None = None
-    parallel: int | None = None
-    who: tuple[str, ...] = ()
 
 
 class CutShort(KeyboardInterrupt):
@@ -85,10 +48,6 @@ class CutShort(KeyboardInterrupt):
         super().__init__(f"cut short after {len(results.results)} of {chosen} scenarios")
         self.results = results
         self.chosen = chosen
-
-
-class NothingExecuted(FakeBrokerError):
-    """Nobody was judged: the run says nothing about the client."""
 
 
 def conform(order: Order, console: Console) -> Results:
@@ -195,7 +154,7 @@ class _Run:
         if order.journal is not None:
             ensure_writable(order.journal)
         if order.target:
-            _reach(order.target)
+            reach(order.target)
         self._keep()
         self.chosen = self._choose()
 
@@ -247,14 +206,14 @@ class _Run:
             self._known.check_client(self.order.expect, self.order.client, hello)
             self._hello.append(hello)
 
-        bench = _NotedBench(self.order.make_adapter, greeted)
+        bench = NotedBench(self.order.make_adapter, greeted)
         options: dict[str, Any] = {
             "foresee": self._known.foresee,
             "on_begin": begin,
             "on_again": lambda item: progress.again(item, who),
             "on_end": end,
         }
-        self.runner = _runner(self.order, bench, self._hello, options)
+        self.runner = runner_for(self.order, bench, self._hello, options)
         return self.runner
 
     def _keep(self) -> None:
@@ -267,7 +226,7 @@ class _Run:
         about = self._hello[0] if self._hello else None
         order = self.order
         row = to_result(
-            judgement, client=_name(order, about), seed=order.seed, who=order.who, target=order.target
+            judgement, client=name_of(order, about), seed=order.seed, who=order.who, target=order.target
         )
         return msgspec.structs.replace(row, criterion=judgement.criterion_id)
 
@@ -283,7 +242,7 @@ class _Run:
         lacking = bool(about and lacks(about))
         code, reasons = judged(rows, strict=self.order.strict, incomplete=lacking)
         return Results(
-            client=_name(self.order, about),
+            client=name_of(self.order, about),
             client_version=about.library_version if about else "",
             suite_version=__version__,
             seed=self.order.seed,
@@ -317,78 +276,6 @@ def _bare(judgement: Judgement) -> Result:
     )
 
 
-def _reach(target: str) -> None:
-    """Raise `NothingExecuted` unless something listens there."""
-    host, port = _place(target)
-    try:
-        socket.create_connection((host, port), timeout=TARGET_S).close()
-    except OSError as error:
-        raise NothingExecuted(f"nothing answers at {host}:{port} ({error}): start the broker first") from None
-
-
-def _place(target: str) -> tuple[str, int]:
-    url = urlsplit(target if "//" in target else f"//{target}")
-    try:
-        if url.hostname and url.port:
-            return url.hostname, url.port
-    except ValueError:
-        pass  # a port that is none
-    raise UsageError(f"expected --target like rabbitmq-stream://guest:guest@127.0.0.1:5552, got {target!r}")
-
-
-def _name(order: Order, about: Hello | None) -> str:
-    """The client's name: as ordered, else as its adapter says."""
-    return order.client or (about.library if about else "") or "client"
-
-
 def lacks(hello: Hello) -> list[str]:
     """Core ops of the declared roles that the adapter does not declare: then it is incomplete."""
     return sorted({op for protocol in hello.protocols for op in missing_ops(hello, protocol)})
-
-
-class _NotedBench(Bench):
-    """Tells what the client said about itself."""
-
-    def __init__(self, make: Callable[[], Adapter], greeted: Callable[[Hello], None]) -> None:
-        super().__init__(make)
-        self._greeted = greeted
-
-    async def hello(self) -> Hello:
-        found = await super().hello()
-        self._greeted(found)
-        return found
-
-
-def _runner(order: Order, bench: Bench, noted: list[Hello], options: Mapping[str, Any]) -> Runner:
-    options = {**options, "parallel": order.parallel}
-    if order.journal is not None:
-        folder = order.journal
-
-        def open_journal(item: Scenario) -> RunJournal:
-            about = noted[0] if noted else None
-            version = about.library_version if about else ""
-            profile = str(item.server.get("profile", "real"))
-            return open_run(
-                folder,
-                item,
-                client=_name(order, about),
-                client_version=version,
-                seed=order.seed,
-                profile=profile,
-            )
-
-        options["open_run"] = open_journal
-    if order.target is None:
-        return Runner(bench, fake_for(seed=order.seed), **options)
-    host, port = _place(order.target)
-    url = urlsplit(order.target if "//" in order.target else f"//{order.target}")
-    login = {"user": unquote(url.username or ""), "password": unquote(url.password or "")}
-    real = RealBroker(host, port, {})
-    return Runner(
-        bench,
-        lambda _: real,
-        endpoint=lambda broker: f"{broker.host}:{broker.port}",
-        connect_options={key: value for key, value in login.items() if value},
-        target=True,
-        **{**options, "parallel": 1},  # the scenarios share their streams' names
-    )

@@ -94,6 +94,7 @@ class Expect:
         self.met: list[str] = []
         self.unfired: dict[str, str] = {}
         self.may_die = ""
+        self.lapsed = False  #: something that was waited for did not come in time
 
     # criteria
 
@@ -154,20 +155,20 @@ class Expect:
             if result.kind is Kind.INVALID and result.error is not None:
                 raise Inconclusive(f"the client does not do what prepares it: {result}", id=found)
             criterion = f"{what or result.op} works (preparation)"
-            raise SetupFailed(criterion, str(result), tags=_tags(result), id=found)
+            raise SetupFailed(criterion, str(result), tags=self._tags(result), id=found)
         return result.value
 
     def ok(self, result: Result, criterion: str, *, id: str = "") -> Any:
         """The op ended well; returns its value."""
         if not result.ok:
-            raise Violated(criterion, str(result), tags=_tags(result), id=id)
+            raise Violated(criterion, str(result), tags=self._tags(result), id=id)
         self.met.append(criterion)
         return result.value
 
     def ended(self, result: Result, criterion: str, *, id: str = "") -> None:
         """The op ended in whatever way, by its deadline: no hang, no crash."""
         if result.hang or result.crashed:
-            raise Violated(criterion, str(result), tags=_tags(result), id=id)
+            raise Violated(criterion, str(result), tags=self._tags(result), id=id)
         self.met.append(criterion)
 
     def failed(
@@ -188,14 +189,14 @@ class Expect:
             and (definite is None or result.error.definite is definite)
         )
         if not fits:
-            raise Violated(criterion, str(result), tags=_tags(result), id=id)
+            raise Violated(criterion, str(result), tags=self._tags(result), id=id)
         self.met.append(criterion)
 
     def outcome(self, result: Result, wanted: str | Sequence[str], criterion: str, *, id: str = "") -> None:
         """A publish ended ``acked``, ``nacked`` or ``unknown``; a hang is none of them."""
         words = [wanted] if isinstance(wanted, str) else list(wanted)
         if result.hang or result.crashed or result.outcome not in words:
-            raise Violated(criterion, f"{result.outcome}: {result}", tags=_tags(result), id=id)
+            raise Violated(criterion, f"{result.outcome}: {result}", tags=self._tags(result), id=id)
         self.met.append(criterion)
 
     def within(self, seconds: float, limit_s: float, criterion: str, *, id: str = "") -> None:
@@ -229,6 +230,7 @@ class Expect:
         try:
             found = await broker.wait_for_async(where, count=count, timeout=within_s, **select)
         except WaitTimeout:
+            self.lapsed = True
             have = [r for r in broker.journal.select(**select) if where is None or where(r)]
             raise Violated(
                 criterion, f"{len(have)} of {count} within {within_s} s", late_s=0.0 if have else None, id=id
@@ -244,6 +246,7 @@ class Expect:
         deadline = loop.time() + within_s
         while broker.client_holds(connection):
             if loop.time() > deadline:
+                self.lapsed = True
                 actual = f"{connection} is still open on the client's side after {within_s} s"
                 raise Violated(criterion, actual, id=id)
             await asyncio.sleep(0.02)
@@ -263,11 +266,13 @@ class Expect:
         try:
             return await broker.wait_for_async(count=count, timeout=within_s, **select)
         except WaitTimeout:
+            self.lapsed = True
             raise Inconclusive(what, id=id) from None
 
-
-def _tags(result: Result) -> tuple[str, ...]:
-    return ("hang",) if result.hang else ("crashed",) if result.crashed else ()
+    def _tags(self, result: Result) -> tuple[str, ...]:
+        """The tags of a criterion that this result violates."""
+        self.lapsed |= result.kind is Kind.TIMEOUT
+        return ("hang",) if result.hang else ("crashed",) if result.crashed else ()
 
 
 def _text(value: object) -> str:

@@ -1,9 +1,9 @@
 """Runs many scenarios on one client or on several: in parallel, longest first, with second opinions.
 
 What surprises gets a second opinion, if needed a third: a failure that nobody knows, a pass of what is known
-to fail; and so does what is known to fail sometimes. A verdict of these is worth nothing where the machine
-kept client and harness waiting for a processor (`lag`): such a scenario is judged again beside few others,
-then alone. What is in doubt even then is inconclusive.
+to fail; and so does what is known to fail sometimes. Where the machine kept client and harness waiting for a
+processor (`lag`), nothing counts that may rest on time, nor what speaks against what is known: such a
+scenario is judged again beside few others, then alone. What is in doubt even then is inconclusive.
 """
 
 from __future__ import annotations
@@ -184,9 +184,10 @@ class Runner:
             if self._is_news(latest):
                 if latest.is_late and not apart:
                     return None
-                if latest.is_in_doubt and not final:
+                in_doubt = latest.is_in_doubt or (latest.is_starved and self._foresee(latest) is False)
+                if in_doubt and not final:
                     return None
-                if latest.is_in_doubt and latest.verdict is not Verdict.NON_STRICT:
+                if in_doubt and latest.verdict is not Verdict.NON_STRICT:
                     return latest.undecided()
             runs.append(latest)
             if len(runs) == 1 and not self._needs_another(latest):

@@ -292,7 +292,8 @@ class Sequel:
         end = self._ends.pop(0)
         if end == "late":
             expect.within(2.0, 1.0, "in time")
-        if end == "lax":
+        expect.lapsed = "slow" in end
+        if "lax" in end:
             expect.tolerate(False, "it is strict")
             return
         if end == "dead":
@@ -334,15 +335,17 @@ def test_a_failure_gets_a_second_opinion(ends: list[str], verdict: Verdict, flak
     ("ends", "starved", "known", "verdict", "runs"),
     [
         (["good"], [True], False, Verdict.PASS, 1),  # a pass is a pass, however slow the machine is
-        (["bad", "good"], [True, False], False, Verdict.PASS, 2),  # kept waiting in the crowd only
-        (["bad", "bad", "bad"], [True, False, False], False, Verdict.FAIL, 3),
-        (["bad", "bad", "bad", "bad"], [True, True, False, False], False, Verdict.FAIL, 4),  # not when alone
-        (["bad", "bad", "bad"], [True, True, True], False, Verdict.INCONCLUSIVE, 3),
+        (["bad", "bad"], [True, True], False, Verdict.FAIL, 2),  # nothing was waited for in vain
+        (["slow", "good"], [True, False], False, Verdict.PASS, 2),  # kept waiting in the crowd only
+        (["slow", "slow", "slow"], [True, False, False], False, Verdict.FAIL, 3),
+        (["slow", "slow", "slow", "slow"], [True, True, False, False], False, Verdict.FAIL, 4),  # alone
+        (["slow", "slow", "slow"], [True, True, True], False, Verdict.INCONCLUSIVE, 3),
         (["late", "late", "late"], [True, True, True], False, Verdict.INCONCLUSIVE, 3),
-        (["bad", "bad", "bad", "bad"], [True, False, True, True], False, Verdict.INCONCLUSIVE, 4),
+        (["slow", "slow", "slow", "slow"], [True, False, True, True], False, Verdict.INCONCLUSIVE, 4),
         (["dead", "dead"], [True, True], False, Verdict.FAIL, 2),  # nobody dies of waiting
-        (["lax", "good"], [True, False], False, Verdict.PASS, 2),
-        (["lax", "lax", "lax"], [True, True, True], False, Verdict.NON_STRICT, 3),  # stops nobody
+        (["lax"], [True], False, Verdict.NON_STRICT, 1),
+        (["slowly lax", "good"], [True, False], False, Verdict.PASS, 2),
+        (["slowly lax"] * 3, [True, True, True], False, Verdict.NON_STRICT, 3),  # stops nobody
         (["bad"], [True], True, Verdict.FAIL, 1),  # as known
         (["good", "good"], [False, False], True, Verdict.PASS, 2),  # a surprise, twice
         (["good", "bad", "bad"], [False, False, False], True, Verdict.FAIL, 3),
@@ -368,6 +371,43 @@ def test_what_surprises_where_the_machine_kept_the_client_waiting(
     assert (found.verdict, sequel.runs) == (verdict, runs)
     if verdict is Verdict.INCONCLUSIVE:
         assert "for a processor" in found.reason and found.timing
+
+
+async def no_event(broker: Any, client: Client, expect: Expect) -> None:
+    await client.event("never", 0.1)
+
+
+async def no_message(broker: Any, client: Client, expect: Expect) -> None:
+    await client.wait_messages(1, within_s=0.1)
+
+
+async def no_frame(broker: Any, client: Client, expect: Expect) -> None:
+    await expect.wire(broker, "a frame comes", within_s=0.1, kind="Frame")
+
+
+async def not_reached(broker: Any, client: Client, expect: Expect) -> None:
+    await expect.reached(broker, "a frame comes", within_s=0.1, kind="Frame")
+
+
+async def times_out(broker: Any, client: Client, expect: Expect) -> None:
+    await client.connected()
+    expect.ok(await client.publish("timeout"), "it is published")
+
+
+@pytest.mark.parametrize(
+    ("script", "lapsed"),
+    [
+        (no_event, True),
+        (no_message, True),
+        (no_frame, True),
+        (not_reached, True),
+        (times_out, True),
+        (violates, False),
+        (passes, False),
+    ],
+)
+def test_a_script_that_waits_in_vain_rests_on_time(script: Script, lapsed: bool) -> None:
+    assert run(script).lapsed is lapsed
 
 
 def test_a_fresh_client_after_anything_but_a_pass() -> None:

@@ -1,0 +1,137 @@
+"""What a conformance run of one client is asked for, and the runner that does it."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+import msgspec
+
+from conformance.adapter.base import Adapter
+from conformance.adapter.messages import Hello
+from conformance.results import Results
+from conformance.suite.bench import Bench
+from conformance.suite.brokers import RealBroker, fake_for
+from conformance.suite.op_journal import open_run
+from conformance.suite.runner import Runner
+from conformance.suite.scenario import Scenario
+from fakebrokers.errors import FakeBrokerError, UsageError
+from fakebrokers.journal import RunJournal
+
+TARGET_S = 5.0  #: for the first connection to a real broker
+
+
+class Order(msgspec.Struct, kw_only=True):
+    """What is to be run.
+
+    Attributes:
+        client: The name for reports; "" takes what the adapter says.
+        who: The options that name the client on the command line.
+        make_adapter: Makes an adapter for a protocol, not started.
+        which: ``smoke``, ``gate``, ``full`` or ``soak``.
+        target: URL of a real broker instead of the fake.
+        journal: Folder in which every run is written down; None writes nothing.
+        keep: Called with what is known so far, at the beginning and every few seconds: a run that is killed
+            leaves that behind, marked as not complete.
+        parallel: How many scenarios at once; None: as many as the machine carries.
+    """
+
+    client: str
+    protocol: str
+    make_adapter: Callable[[], Adapter]
+    variant: str | None = None
+    which: str = "gate"
+    ids: tuple[str, ...] = ()
+    target: str | None = None
+    strict: bool = False
+    expect: Path | None = None
+    seed: int = 0
+    journal: Path | None = None
+    keep: Callable[[Results], None] | None = None
+    parallel: int | None = None
+    who: tuple[str, ...] = ()
+
+
+class NothingExecuted(FakeBrokerError):
+    """Nobody was judged: the run says nothing about the client."""
+
+
+def reach(target: str) -> None:
+    """Raise `NothingExecuted` unless something listens there."""
+    host, port = _place(target)
+    try:
+        socket.create_connection((host, port), timeout=TARGET_S).close()
+    except OSError as error:
+        raise NothingExecuted(f"nothing answers at {host}:{port} ({error}): start the broker first") from None
+
+
+def _place(target: str) -> tuple[str, int]:
+    url = urlsplit(target if "//" in target else f"//{target}")
+    try:
+        if url.hostname and url.port:
+            return url.hostname, url.port
+    except ValueError:
+        pass  # a port that is none
+    raise UsageError(f"expected --target like rabbitmq-stream://guest:guest@127.0.0.1:5552, got {target!r}")
+
+
+def name_of(order: Order, about: Hello | None) -> str:
+    """The client's name: as ordered, else as its adapter says."""
+    return order.client or (about.library if about else "") or "client"
+
+
+class NotedBench(Bench):
+    """Tells what the client said about itself."""
+
+    def __init__(self, make: Callable[[], Adapter], greeted: Callable[[Hello], None]) -> None:
+        super().__init__(make)
+        self._greeted = greeted
+
+    async def hello(self) -> Hello:
+        found = await super().hello()
+        self._greeted(found)
+        return found
+
+
+def runner_for(order: Order, bench: Bench, noted: list[Hello], options: Mapping[str, Any]) -> Runner:
+    """The runner of an order.
+
+    Args:
+        noted: What the client says about itself, as soon as it has.
+        options: More of `Runner`.
+    """
+    options = {**options, "parallel": order.parallel}
+    if order.journal is not None:
+        folder = order.journal
+
+        def open_journal(item: Scenario) -> RunJournal:
+            about = noted[0] if noted else None
+            version = about.library_version if about else ""
+            profile = str(item.server.get("profile", "real"))
+            return open_run(
+                folder,
+                item,
+                client=name_of(order, about),
+                client_version=version,
+                seed=order.seed,
+                profile=profile,
+            )
+
+        options["open_run"] = open_journal
+    if order.target is None:
+        return Runner(bench, fake_for(seed=order.seed), **options)
+    host, port = _place(order.target)
+    url = urlsplit(order.target if "//" in order.target else f"//{order.target}")
+    login = {"user": unquote(url.username or ""), "password": unquote(url.password or "")}
+    real = RealBroker(host, port, {})
+    return Runner(
+        bench,
+        lambda _: real,
+        endpoint=lambda broker: f"{broker.host}:{broker.port}",
+        connect_options={key: value for key, value in login.items() if value},
+        target=True,
+        **{**options, "parallel": 1},  # the scenarios share their streams' names
+    )
