@@ -97,17 +97,15 @@ class Expectations(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     known: tuple[Known, ...] = ()
 
     def foresee(self, judgement: Judgement) -> bool | None:
-        """Whether the file says so: True.
+        """Whether the file says so: True; False: a pass of what always fails.
 
-        False: it is a pass of what fails, or one of the two outcomes of what fails sometimes. None: the file
-        says nothing of this.
+        None: it says nothing of this, or that it happens sometimes.
         """
-        entries = [known for known in self.known if known.key == judgement.scenario.key]
-        fitting = [known for known in entries if known.fits(judgement.verdict, judgement.criterion_id)]
-        if fitting:
-            return not all(known.sometimes for known in fitting)
-        passed = judgement.verdict in PASSED and any(k.verdict is not Verdict.NON_STRICT for k in entries)
-        return False if passed else None
+        entries = [each for each in self.known if each.key == judgement.scenario.key and not each.sometimes]
+        if any(known.fits(judgement.verdict, judgement.criterion_id) for known in entries):
+            return True
+        fails = any(known.verdict is not Verdict.NON_STRICT for known in entries)
+        return False if fails and judgement.verdict in PASSED else None
 
     def check_client(self, path: Path | None, name: str, hello: Hello) -> None:
         """Raise `UsageError` unless the file is about this client in this version."""

@@ -1,9 +1,9 @@
 """Runs many scenarios on one client or on several: in parallel, longest first, with second opinions.
 
-What surprises gets a second opinion, if needed a third: a failure that nobody knows, a pass of what is known
-to fail; and so does what is known to fail sometimes. Where the machine kept client and harness waiting for a
-processor (`lag`), nothing counts that may rest on time, nor what speaks against what is known: such a
-scenario is judged again beside few others, then alone. What is in doubt even then is inconclusive.
+What surprises gets a second opinion, if needed a third: a failure that is not known to come every time, a
+pass of what is known to fail. Where the machine kept client and harness waiting for a processor (`lag`),
+nothing counts that may rest on time, nor what speaks against what is known: such a scenario is judged again
+beside few others, then alone. What is in doubt even then is inconclusive.
 """
 
 from __future__ import annotations
@@ -25,8 +25,7 @@ from fakebrokers.journal import RunJournal
 
 GOOD = (Verdict.PASS, Verdict.NON_STRICT)
 FEW = 4  #: run at once when a client is judged for being late
-#: Says of a judgement whether it is as known (True), against that or only one of several outcomes that are
-#: known (False), or whether nothing is known (None).
+#: Says of a judgement whether it is as known (True), against what is known (False), or neither (None).
 Foresee = Callable[[Judgement], bool | None]
 
 
