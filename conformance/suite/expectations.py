@@ -97,15 +97,12 @@ class Expectations(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     known: tuple[Known, ...] = ()
 
     def foresee(self, judgement: Judgement) -> bool | None:
-        """Whether the file says so: True; False: a pass of what always fails.
-
-        None: it says nothing of this, or that it happens sometimes.
-        """
-        entries = [each for each in self.known if each.key == judgement.scenario.key and not each.sometimes]
+        """Whether the file says so (True), or this is a pass of what always fails (False); else None."""
+        entries = [known for known in self.known if known.key == judgement.scenario.key]
         if any(known.fits(judgement.verdict, judgement.criterion_id) for known in entries):
             return True
-        fails = any(known.verdict is not Verdict.NON_STRICT for known in entries)
-        return False if fails and judgement.verdict in PASSED else None
+        steady = [each for each in entries if not each.sometimes and each.verdict is not Verdict.NON_STRICT]
+        return False if steady and judgement.verdict in PASSED else None
 
     def check_client(self, path: Path | None, name: str, hello: Hello) -> None:
         """Raise `UsageError` unless the file is about this client in this version."""

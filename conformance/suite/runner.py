@@ -1,7 +1,7 @@
 """Runs many scenarios on one client or on several: in parallel, longest first, with second opinions.
 
-What surprises gets a second opinion, if needed a third: a failure that is not known to come every time, a
-pass of what is known to fail. Where the machine kept client and harness waiting for a processor (`lag`),
+What surprises gets a second opinion, if needed a third: a failure that nobody knows, a pass of what is known
+to fail. Where the machine kept client and harness waiting for a processor (`lag`),
 nothing counts that may rest on time, nor what speaks against what is known: such a scenario is judged again
 beside few others, then alone. What is in doubt even then is inconclusive.
 """
@@ -191,10 +191,11 @@ class Runner:
             runs.append(latest)
             if len(runs) == 1 and not self._needs_another(latest):
                 return latest
-            if len(runs) == 2 and _are_alike(*runs):
-                return latest
-            if len(runs) == 3:
-                return _majority(*runs)
+            if len(runs) == 3 or (len(runs) == 2 and _are_alike(*runs)):
+                kept = latest if len(runs) == 2 else _majority(*runs)
+                if kept.verdict is not Verdict.FAIL or _is_certain(runs):
+                    return kept
+                return kept.undecided() if final else None
 
     def _is_news(self, judgement: Judgement) -> bool:
         """Whether it says anything against the client, or against what is known of it."""
@@ -233,6 +234,11 @@ class Runner:
 
 def _are_alike(first: Judgement, second: Judgement) -> bool:
     return first.verdict is second.verdict or (first.verdict in GOOD and second.verdict in GOOD)
+
+
+def _is_certain(runs: Sequence[Judgement]) -> bool:
+    """Whether a failure is the client's own: on an idle machine, or the same each time."""
+    return len({run.criterion_id for run in runs}) == 1 or not any(run.is_starved for run in runs)
 
 
 def _majority(first: Judgement, second: Judgement, third: Judgement) -> Judgement:

@@ -298,7 +298,7 @@ class Sequel:
             return
         if end == "dead":
             await client.adapter.kill()
-        expect.that(end == "good", "it works", end)
+        expect.that(end == "good", "it works", end, id="worse" if end == "worse" else "")
 
 
 def settle(sequel: Sequel, foresee: Foresee = lambda _: None) -> Judgement:
@@ -336,6 +336,9 @@ def test_a_failure_gets_a_second_opinion(ends: list[str], verdict: Verdict, flak
     [
         (["good"], [True], False, Verdict.PASS, 1),  # a pass is a pass, however slow the machine is
         (["bad", "bad"], [True, True], False, Verdict.FAIL, 2),  # nothing was waited for in vain
+        (["bad", "worse", "bad", "bad"], [True, True, False, False], False, Verdict.FAIL, 4),
+        (["bad", "worse"] * 3, [True] * 6, False, Verdict.INCONCLUSIVE, 6),  # another way each time
+        (["bad", "good", "bad"] * 3, [True] * 9, False, Verdict.INCONCLUSIVE, 9),
         (["slow", "good"], [True, False], False, Verdict.PASS, 2),  # kept waiting in the crowd only
         (["slow", "slow", "slow"], [True, False, False], False, Verdict.FAIL, 3),
         (["slow", "slow", "slow", "slow"], [True, True, False, False], False, Verdict.FAIL, 4),  # alone

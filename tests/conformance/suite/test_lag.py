@@ -71,48 +71,66 @@ def process(facts: Facts | None) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("waits", "waited_s", "is_starved"),
+    ("times", "waited_s"),
     [
-        ([{1: 5_000_000_000}, {1: 5_000_000_000}], 0.0, False),
-        ([{1: 0}, {1: 40_000_000}], 0.04, False),  # not worth a word
-        ([{1: 0}, {1: 100_000_000, 2: 60_000_000}], 0.16, True),  # the second thread is new
-        ([{1: 0}, {1: 100_000_000}, {2: 80_000_000}], 0.18, True),  # the first has ended meanwhile
+        ([{1: (0, 5_000)}, {1: (0, 5_000)}], 0.0),
+        ([{1: (0, 1_000)}, {1: (0, 1_100), 2: (0, 300)}], 0.3),  # the longest wait; the second thread is new
+        ([{1: (0, 0)}, {1: (0, 200)}, {2: (0, 100)}], 0.2),  # the first has ended meanwhile
     ],
 )
 def test_what_the_threads_of_a_client_have_waited(
-    waits: list[dict[int, int]], waited_s: float, is_starved: bool, monkeypatch: pytest.MonkeyPatch
+    times: list[dict[int, tuple[int, int]]], waited_s: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    left = list(waits)
-    monkeypatch.setattr(lag, "waits_of", lambda pid: left.pop(0) if len(left) > 1 else left[0])
-    monkeypatch.setattr(lag, "_wait_of", lambda process, thread: 0)
+    left = [{thread: (ran, wait * 10**6) for thread, (ran, wait) in each.items()} for each in times]
+    monkeypatch.setattr(lag, "times_of", lambda pid: left.pop(0) if len(left) > 1 else left[0])
+    monkeypatch.setattr(lag, "_times", lambda process, thread: (0, 0))
 
     async def scenario() -> LagMeter:
         async with LagMeter(process(Facts(7))) as meter:
-            await asyncio.sleep(1.2 if len(waits) > 2 else 0.1)
+            await asyncio.sleep(1.2 if len(times) > 2 else 0.1)
         return meter
 
-    meter = virtual.run(scenario())
-    assert (meter.waited_s, meter.is_starved) == (pytest.approx(waited_s), is_starved)
+    assert virtual.run(scenario()).waited_s == pytest.approx(waited_s)
 
 
-def test_a_tenth_of_a_long_run_is_what_may_be_waited(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lag, "_wait_of", lambda process, thread: 0)
+@pytest.mark.parametrize(
+    ("seconds", "waited_s", "own_s", "busy_s", "is_starved"),
+    [
+        (20.0, 2.1, 1.0, 4.0, True),
+        (20.0, 1.9, 1.0, 4.0, False),  # less than a tenth
+        (20.0, 2.1, 3.0, 4.0, False),  # nobody else was there to wait for
+        (0.2, 0.06, 0.1, 0.2, True),
+        (0.2, 0.04, 0.1, 0.2, False),  # not worth a word
+    ],
+)
+def test_who_had_to_wait_for_others(
+    seconds: float,
+    waited_s: float,
+    own_s: float,
+    busy_s: float,
+    is_starved: bool,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    looks = iter([{1: (0, 0)}])
+    jiffies = iter([(0,) * 8, (int(busy_s * 100), 0, 0, 9999, 9999, 0, 0, 0)])
+    last = {1: (int(own_s * 1e9), int(waited_s * 1e9))}
+    monkeypatch.setattr(lag, "times_of", lambda pid: next(looks, last))
+    monkeypatch.setattr(lag, "_times", lambda process, thread: (0, 0))
+    monkeypatch.setattr(lag, "_jiffies", lambda: next(jiffies))
+    monkeypatch.setattr(lag.time, "process_time", lambda: 0.0)
 
-    async def scenario(waited_s: float) -> bool:
-        waits = iter([{1: 0}])
-        monkeypatch.setattr(lag, "waits_of", lambda pid: next(waits, {1: int(waited_s * 1e9)}))
+    async def scenario() -> bool:
         async with LagMeter(process(Facts(7))) as meter:
-            await asyncio.sleep(20.0)
+            await asyncio.sleep(seconds)
         return meter.is_starved
 
-    assert not virtual.run(scenario(1.9))
-    assert virtual.run(scenario(2.1))
+    assert virtual.run(scenario()) is is_starved
 
 
 def test_a_client_in_this_process_is_never_kept_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     async def scenario() -> LagMeter:
         async with LagMeter(process(None)) as meter:
-            monkeypatch.setattr(lag, "_wait_of", lambda process, thread: 10**12)
+            monkeypatch.setattr(lag, "_times", lambda process, thread: (0, 10**12))
         return meter
 
     meter = asyncio.run(scenario())
@@ -131,11 +149,11 @@ def test_threads_that_share_a_processor_wait_for_it() -> None:
     with subprocess.Popen([sys.executable, "-c", parent], stdin=subprocess.PIPE) as child:
 
         def waiting() -> int:
-            return sum(wait > 200_000_000 for wait in lag.waits_of(child.pid).values())
+            return sum(wait > 200_000_000 for _, wait in lag.times_of(child.pid).values())
 
         eventually(lambda: waiting() >= 2, "two threads wait for 0.2 s each")
         child.communicate()
-    assert lag.waits_of(child.pid) == {}
+    assert lag.times_of(child.pid) == {}
 
 
 def test_a_judged_run_has_both_in_its_journal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
