@@ -209,6 +209,15 @@ def test_the_judgement_of_a_client(tmp_path: Path, verdicts: list[Any], judgemen
     assert f">{judgement}</p>" in text
 
 
+def test_clients_that_were_judged_side_by_side_take_no_longer_than_the_last_of_them(tmp_path: Path) -> None:
+    runs = [
+        Results("a", "1", "0", 1, f"2026-01-01T00:0{minute}:00Z", seconds, ())
+        for minute, seconds in ((1, 30.0), (0, 100.0))
+    ]
+    assert "100 s" in written(tmp_path, runs=runs)
+    assert "130 s" in written(tmp_path, runs=[msgspec.structs.replace(run, started="once") for run in runs])
+
+
 # diagrams
 
 
