@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -17,6 +19,7 @@ from conformance.report.links import Links
 from conformance.results import Result, Results, Verdict
 from conformance.suite.catalogue import requirements
 from tests.cargo import missing_cargo
+from tests.eventually import PATIENCE_S
 from tests.pages import TOP, npm_package
 
 FINDINGS = findings()
@@ -67,7 +70,7 @@ def set_up(finding: Finding, folder: Path) -> list[str]:
     shutil.copy(HELPERS / "java" / "FakeBroker.java", folder)
     path = ["-cp", f"{JARS}{os.pathsep}."]
     sources = [path.name for path in folder.glob("*.java")]
-    subprocess.run([needed("javac"), *path, *sources], cwd=folder, check=True, timeout=60)
+    subprocess.run([needed("javac"), *path, *sources], cwd=folder, check=True, timeout=PATIENCE_S)
     return [needed("java"), *path, Path(finding.program).stem]
 
 
@@ -85,18 +88,28 @@ def javascript(finding: Finding, folder: Path) -> list[str]:
 def shows(finding: Finding, command: list[str], folder: Path) -> None:
     """Run the program, and compare what it prints, and how it ends, with the page."""
     env = os.environ | {"PYTHONPATH": str(TOP), "FAKEBROKERS": f"{sys.executable} -m fakebrokers"}
-    done = subprocess.run(
-        command, cwd=folder, env=env, capture_output=True, text=True, check=False, timeout=100
+    process = subprocess.Popen(
+        command,
+        cwd=folder,
+        env=env,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
     )
-    printed = done.stdout + done.stderr
-    assert done.returncode == finding.exit, printed
+    try:
+        printed, _ = process.communicate(timeout=PATIENCE_S)
+    finally:  # a client that takes its program down leaves the fake behind that the program has started
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    assert process.returncode == finding.exit, printed
     for line in finding.prints:
         assert line in printed, printed
     assert "the process lives" not in printed
 
 
 @pytest.mark.full
-@pytest.mark.timeout(120)
 @pytest.mark.parametrize(
     "finding",
     [each for each in FINDINGS if not each.program.endswith(".rs")],
