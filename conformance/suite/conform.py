@@ -85,7 +85,7 @@ def conform_all(
         parallel: How many scenarios at once, of all clients.
         on_done: Gets the results of each client as soon as they are complete; when all is cut short, also
             what there is of the others. On a thread of its own.
-        on_refused: Is told of a client that cannot be judged.
+        on_refused: Gets each client that cannot be judged, and why.
 
     Raises:
         KeyboardInterrupt: Ctrl-C or SIGTERM.
@@ -118,16 +118,16 @@ def _judge(
     total = sum(len(run.chosen) for run in runs)
     with RunProgress(console, total) as progress, ThreadPoolExecutor(1) as beside:
         by_runner = {run.open(progress, beside, is_named=len(runs) > 1): run for run in runs}
-        told: list[Future[None]] = []
+        reports: list[Future[None]] = []
 
         def done(runner: Runner) -> None:
             if runner.refused is None:
                 by_runner[runner].is_done = True
-                told.append(beside.submit(on_done, by_runner[runner]))
+                reports.append(beside.submit(on_done, by_runner[runner]))
 
         work = {runner: run.chosen for runner, run in by_runner.items()}
         asyncio.run(run_together(work, parallel, done))
-        for each in told:
+        for each in reports:
             each.result()
 
 
