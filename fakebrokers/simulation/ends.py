@@ -1,0 +1,230 @@
+"""The two ends of a simulated connection: what a kernel keeps for a TCP socket."""
+
+from __future__ import annotations
+
+import errno
+import os
+import socket
+import struct
+from collections import deque
+from collections.abc import Callable
+from contextvars import Context, copy_context
+from enum import Enum
+from typing import TYPE_CHECKING, Any
+
+from fakebrokers.simulation.hosts import Process
+
+if TYPE_CHECKING:
+    from asyncio import TimerHandle
+
+    from fakebrokers.simulation.network import Network
+
+#: Bytes that one end may have sent and the program at the other end not have read.
+CAPACITY = 256 * 1024
+#: Seconds after which a sender gives up whom nobody acknowledges anything: that of Linux.
+GIVE_UP_S = 924.6
+_NO_LINGER = struct.pack("ii", 1, 0)
+
+Address = tuple[str, int]
+
+
+class Sign(Enum):
+    """What passes a line besides bytes."""
+
+    FIN = "fin"
+    RST = "rst"
+
+
+class End:
+    """One end.
+
+    Attributes:
+        process: Whose it is.
+        local, remote: The addresses that the program sees.
+        peer: The other end.
+        inbox: What has arrived and was not read.
+        ended: Nothing more comes behind that.
+        error: The connection is broken.
+        is_open: The program has not closed it.
+        is_secret: TLS is spoken.
+        options: What the program has set, by level and option.
+        token: A socket of the operating system that stands for it and is never used.
+        at_close: Called when it is closed, by the program or because that was killed.
+    """
+
+    peer: End
+
+    def __init__(self, network: Network, process: Process, local: Address, remote: Address) -> None:
+        self.process = process
+        self.local = local
+        self.remote = remote
+        self.inbox = bytearray()
+        self.ended = False
+        self.error: OSError | None = None
+        self.is_open = True
+        self.options: dict[tuple[int, int], Any] = {}
+        self.is_secret = False
+        self.token: socket.socket | None = None
+        self.at_close: Callable[[], None] | None = None
+        self._network = network
+        self._line: deque[bytes | Sign] = deque()  #: what is on its way to the other end
+        self._under_way = 0
+        self._arrives_at = 0.0
+        self._giving_up: TimerHandle | None = None
+        self._finished = False
+        self._watcher: Callable[[], None] | None = None
+        self._context: Context = process.context
+        self._is_woken = False
+        process.hold(self)
+
+    # the program's side
+
+    def watch(self, watcher: Callable[[], None] | None) -> None:
+        """Tell the program, in its present context, when something has come or there is room again."""
+        self._watcher = watcher
+        self._context = copy_context()
+        if self.inbox or self.ended or self.error is not None:
+            self.wake()
+
+    def wake(self) -> None:
+        """Something has changed."""
+        if self._watcher is not None and not self._is_woken:
+            self._is_woken = True
+            self._network.loop.call_soon(self._tell, context=self._context)
+
+    def _tell(self) -> None:
+        self._is_woken = False
+        if self._watcher is not None:
+            self._watcher()
+
+    def send(self, data: bytes | bytearray | memoryview) -> int:
+        """Send as much as there is room for; how much.
+
+        Raises:
+            OSError: The connection is broken, or its own direction has ended.
+        """
+        if self.error is not None:
+            raise self.error
+        if self._finished or not self.is_open:
+            raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
+        size = max(0, min(len(data), CAPACITY - self._under_way - len(self.peer.inbox)))
+        if size:
+            self._under_way += size
+            self._put(bytes(data[:size]))
+        return size
+
+    def receive(self, size: int) -> bytes | None:
+        """Take what has arrived; b"" where nothing more comes, None if it may still come.
+
+        Raises:
+            OSError: The connection is broken.
+        """
+        if self.inbox:
+            data = bytes(self.inbox[:size])
+            del self.inbox[:size]
+            self.peer.wake()
+            return data
+        if self.error is not None:
+            raise self.error
+        return b"" if self.ended else None
+
+    def finish(self) -> None:
+        """Send FIN; go on reading."""
+        if not self._finished and self.is_open and self.error is None:
+            self._finished = True
+            self._put(Sign.FIN)
+
+    def close(self) -> None:
+        """Let go of it, as a kernel does: with RST where something was left unread, or was asked for."""
+        if not self.is_open:
+            return
+        lingers = self.options.get((socket.SOL_SOCKET, socket.SO_LINGER)) != _NO_LINGER
+        if lingers and not self.inbox:
+            self.finish()
+        elif self.error is None:
+            self._put(Sign.RST)
+        self.is_open = False
+        self._watcher = None
+        self.process.let_go(self)
+        if self.token is not None:
+            self.token.close()
+        if self.at_close is not None:
+            self.at_close()
+
+    # the line to the other end
+
+    def _put(self, what: bytes | Sign) -> None:
+        self._line.append(what)
+        if self._giving_up is None:
+            self._schedule()
+
+    def _schedule(self) -> None:
+        network = self._network
+        now = network.loop.time()
+        delay = network.delay(self.process.host, self.peer.process.host)
+        self._arrives_at = max(now + delay, self._arrives_at)
+        network.later(self._arrives_at - now, self._arrive)
+
+    def _arrive(self) -> None:
+        """The first thing on the line gets to the other end."""
+        if not self._line or self._giving_up is not None:
+            return
+        network = self._network
+        if network.is_cut(self.process.host, self.peer.process.host):
+            network.stuck(self)
+            at = network.loop.time() + GIVE_UP_S
+            self._giving_up = network.loop.call_at(at, self._give_up, context=network.outside.context)
+            return
+        what = self._line.popleft()
+        if isinstance(what, bytes):
+            self._under_way -= len(what)
+        self.peer._take(what)
+
+    def send_again(self) -> None:
+        """The way is free: everything that was kept back is sent."""
+        if self._giving_up is not None:
+            self._giving_up.cancel()
+            self._giving_up = None
+        for _ in self._line:
+            self._schedule()
+
+    def _give_up(self) -> None:
+        self._line.clear()
+        self._break(TimeoutError(errno.ETIMEDOUT, os.strerror(errno.ETIMEDOUT)))
+
+    def _take(self, what: bytes | Sign) -> None:
+        """Something has arrived here."""
+        if what is Sign.RST:
+            self._break(ConnectionResetError(errno.ECONNRESET, os.strerror(errno.ECONNRESET)))
+            return
+        if self.error is not None:
+            return
+        if isinstance(what, bytes):
+            if not (self.is_secret or self.peer.is_secret):  # ciphers never repeat
+                self._network.note(f"{_shown(self.remote)} > {_shown(self.local)}", what)
+            if not self.is_open:
+                self._put(Sign.RST)  # nobody is going to read it
+                return
+            self.inbox += what
+        else:
+            self.ended = True
+        self.wake()
+
+    def _break(self, error: OSError) -> None:
+        if self.error is None:
+            self.error = error
+            self.inbox.clear()
+            self.wake()
+
+
+def joined(
+    network: Network, client: Process, local: Address, server: Process, remote: Address
+) -> tuple[End, End]:
+    """Both ends of a new connection: the client's, and the server's."""
+    one, other = End(network, client, local, remote), End(network, server, remote, local)
+    one.peer, other.peer = other, one
+    return one, other
+
+
+def _shown(address: Address) -> str:
+    return f"{address[0]}:{address[1]}"

@@ -1,0 +1,209 @@
+"""The network of a simulation: names, latencies, partitions, and who connects to whom."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import errno
+import ipaddress
+import socket
+from collections.abc import Iterator
+from typing import Any
+
+from fakebrokers.errors import UsageError
+from fakebrokers.protocol import instead_of
+from fakebrokers.simulation.ends import End, joined
+from fakebrokers.simulation.hosts import PROCESS, Host, Process
+
+#: Pauses between the attempts of a connect that nobody answers, in seconds: those of Linux.
+CONNECT_PAUSES_S = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
+_OWN_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
+_ANY = frozenset({"", "0.0.0.0", "::"})
+
+
+class Network:
+    """All hosts, and what is between them.
+
+    Attributes:
+        loop: Carries everything.
+        outside: The process of code that was not started on a host: the test.
+        tape: What has arrived, if it is taken down: time, way and bytes.
+    """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.loop = loop
+        self.tape: list[tuple[float, str, bytes]] | None = None
+        self._hosts: dict[str, Host] = {}
+        self._by_address: dict[str, Host] = {}
+        self._latencies: dict[frozenset[str], float] = {}
+        self._cuts: set[frozenset[str]] = set()
+        self._stuck: dict[End, None] = {}
+        self.outside = Process(self.host("test"))
+
+    # hosts
+
+    def host(self, name: str) -> Host:
+        """The host of that name; a new one if there is none."""
+        if name not in self._hosts:
+            if not name or name in _OWN_NAMES | _ANY or _is_address(name):
+                raise UsageError(f"a host cannot be called {name!r}: expected a name such as 'shop'")
+            number = len(self._hosts) + 257  # within 127.0.1.0, which brokers take for their own machine
+            host = Host(name, f"127.{number >> 16 & 255}.{number >> 8 & 255}.{number & 255}")
+            self._hosts[name] = self._by_address[host.address] = host
+        return self._hosts[name]
+
+    def new_host(self, name: str) -> Host:
+        """A host that is not there yet; its name has a number if there is one of that name."""
+        names: Iterator[str] = (f"{name}-{number}" if number > 1 else name for number in range(1, 1 << 31))
+        return self.host(next(each for each in names if each not in self._hosts))
+
+    def known(self, name: str) -> Host:
+        """A host that is there.
+
+        Raises:
+            UsageError: There is none of that name; with those there are.
+        """
+        if name not in self._hosts:
+            raise UsageError(f"there is no host {name!r}{instead_of(name, list(self._hosts))}")
+        return self._hosts[name]
+
+    def here(self) -> Process:
+        """The process whose code is running."""
+        return PROCESS.get(self.outside)
+
+    def address_of(self, name: str, asker: Host) -> str:
+        """The address of a name, as a program of `asker` sees it.
+
+        Raises:
+            socket.gaierror: Nobody is called that.
+        """
+        if name in _OWN_NAMES:
+            return "127.0.0.1"
+        if name in self._hosts:
+            return self._hosts[name].address
+        if _is_address(name):
+            return name
+        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+
+    def at(self, address: str, asker: Host) -> Host | None:
+        """Who has an address, as a program of `asker` sees it."""
+        return asker if address in _OWN_NAMES | _ANY else self._by_address.get(address)
+
+    def own_address(self, wanted: str | None, host: Host) -> tuple[str, bool]:
+        """The address to show for one that a program listens on, and whether only its own host gets there.
+
+        Raises:
+            OSError: It is none of this host's.
+        """
+        if wanted is None or wanted in _ANY:
+            return host.address, False
+        address = self.address_of(wanted, host)
+        if self.at(address, host) is not host:
+            raise OSError(errno.EADDRNOTAVAIL, f"{wanted} is no address of the host {host.name}")
+        return address, address in _OWN_NAMES
+
+    # what is between them
+
+    def delay(self, a: Host, b: Host) -> float:
+        """Seconds that everything takes from one to the other."""
+        return self._latencies.get(frozenset((a.name, b.name)), 0.0)
+
+    def is_cut(self, a: Host, b: Host) -> bool:
+        """Whether nothing gets through."""
+        return frozenset((a.name, b.name)) in self._cuts
+
+    def set_delay(self, a: Host, b: Host, seconds: float) -> None:
+        """From now on everything between them takes so long, one way."""
+        if seconds < 0 or a is b:
+            raise UsageError(f"expected two hosts and 0 s or more, got {a.name}, {b.name} and {seconds} s")
+        self._latencies[frozenset((a.name, b.name))] = seconds
+
+    def cut(self, a: Host, b: Host) -> None:
+        """Let nothing through; what is sent meanwhile arrives after `heal`, or its sender gives up."""
+        if a is b:
+            raise UsageError(f"a host cannot be cut off from itself ({a.name})")
+        self._cuts.add(frozenset((a.name, b.name)))
+
+    def heal(self, a: Host | None = None, b: Host | None = None) -> None:
+        """Let everything through again: between these two, of this one, or everywhere."""
+        names = {each.name for each in (a, b) if each is not None}
+        self._cuts = {cut for cut in self._cuts if not names <= cut}
+        for end in tuple(self._stuck):
+            if not self.is_cut(end.process.host, end.peer.process.host):
+                del self._stuck[end]
+                end.send_again()
+
+    def stuck(self, end: End) -> None:
+        """What this end has sent does not get through."""
+        self._stuck[end] = None
+
+    # connections
+
+    async def connect(self, address: str, port: int, *, own_port: int = 0) -> End:
+        """Open a connection for the process that is running, as Linux does.
+
+        Raises:
+            OSError: Nobody accepts it.
+        """
+        process = self.here()
+        host = process.host
+        for pause in CONNECT_PAUSES_S:
+            target = self.at(address, host)
+            door = None if target is None else target.doors.get(port)
+            if target is None or self.is_cut(host, target) or (door is not None and door.state == "hole"):
+                await asyncio.sleep(pause)
+                continue
+            delay = self.delay(host, target)
+            await asyncio.sleep(delay)
+            door = target.doors.get(port)
+            if door is None or not door.lets_in(host):
+                await asyncio.sleep(delay)
+                raise ConnectionRefusedError(errno.ECONNREFUSED, f"Connect call failed {(address, port)}")
+            shown = "127.0.0.1" if target is host and address in _OWN_NAMES else host.address
+            end, other = joined(
+                self, process, (shown, own_port or host.free_port()), door.process, (address, port)
+            )
+            accepting = door.process.context.copy()
+            accepting.run(self.loop.call_soon, door.accept, other)
+            try:
+                await asyncio.sleep(delay)
+            except BaseException:
+                end.close()
+                raise
+            return end
+        raise TimeoutError(errno.ETIMEDOUT, f"Connect call failed {(address, port)}")
+
+    def send_datagram(self, source: tuple[str, int], target: tuple[str, int], data: bytes) -> None:
+        """A datagram on its way; it is lost where nobody takes it."""
+        host = self.here().host
+        to = self.at(target[0], host)
+        if to is None or self.is_cut(host, to):
+            return
+        shown = ("127.0.0.1" if to is host and target[0] in _OWN_NAMES else host.address, source[1])
+
+        def arrive() -> None:
+            box = to.boxes.get(target[1])
+            if box is not None and not self.is_cut(host, to):
+                self.note(f"{shown[0]}:{shown[1]} > {target[0]}:{target[1]} udp", data)
+                box.arrived(data, shown)
+
+        self.later(self.delay(host, to), arrive)
+
+    def later(self, delay: float, act: Any) -> None:
+        """Do something for the network, which outlives every process."""
+        if delay:
+            self.loop.call_at(self.loop.time() + delay, act, context=self.outside.context)
+        else:
+            self.loop.call_soon(act, context=self.outside.context)
+
+    def note(self, way: str, data: bytes) -> None:
+        """Take down what has arrived."""
+        if self.tape is not None:
+            self.tape.append((self.loop.time(), way, data))
+
+
+def _is_address(name: str) -> bool:
+    with contextlib.suppress(ValueError):
+        ipaddress.ip_address(name)
+        return True
+    return False

@@ -1,0 +1,64 @@
+"""Whether a seed gives the same run again, and where not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from itertools import zip_longest
+from typing import Any, NamedTuple
+
+from fakebrokers.errors import DoesNotRepeat
+from fakebrokers.simulation.simulation import Simulation
+
+
+class Line(NamedTuple):
+    """One thing that happened in a run."""
+
+    at: float
+    where: str
+    what: str
+
+    def __str__(self) -> str:
+        return f"at {self.at:.6f} s, {self.where}: {self.what}"
+
+
+def transcript(simulation: Simulation) -> list[Line]:
+    """What happened in a run: the journals of all brokers, and what has arrived where that was noted."""
+    lines = [Line(at, way, data.hex()) for at, way, data in simulation.network.tape or ()]
+    for name, broker in simulation.brokers.items():
+        start = broker.journal.started_at
+        lines += [Line(start + record.at, name, repr(record)) for record in broker.journal.records()]
+    return sorted(lines, key=lambda line: line.at)
+
+
+def check_repeats(
+    scenario: Callable[[Simulation], Coroutine[Any, Any, object]], seed: int = 0, **options: Any
+) -> list[Line]:
+    """Run a scenario twice from one seed; what happened in it.
+
+    Args:
+        scenario: Gets a fresh simulation, and runs in it.
+        options: Of `Simulation`.
+
+    Raises:
+        DoesNotRepeat: The runs differ; the text has the first difference.
+    """
+    one, other = (_run(scenario, seed, options) for _ in range(2))
+    for number, (first, second) in enumerate(zip_longest(one, other), start=1):
+        if first != second:
+            raise DoesNotRepeat(
+                f"seed {seed} does not repeat; line {number} of {len(one)} is the first that differs:\n"
+                f"  first run:  {first or 'it had ended'}\n"
+                f"  second run: {second or 'it had ended'}"
+            )
+    return one
+
+
+def _run(
+    scenario: Callable[[Simulation], Coroutine[Any, Any, object]], seed: int, options: dict[str, Any]
+) -> list[Line]:
+    with Simulation(seed, **options) as simulation:
+        simulation.network.tape = []
+        result = simulation.run(scenario(simulation))
+        end = Line(simulation.now, "the end", f"{result!r}")
+        lines = transcript(simulation)
+    return [*lines, end]

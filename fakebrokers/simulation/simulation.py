@@ -1,0 +1,275 @@
+"""A whole system in one process, on virtual time, from one seed.
+
+with Simulation(seed=7) as simulation:
+    broker = simulation.rabbitmq_stream(nodes=3)
+    app = simulation.start(shop.main, broker.url)
+
+    async def outage():
+        await asyncio.sleep(600)
+        broker.crash()
+        await asyncio.sleep(60)
+        broker.restart()
+        return await app.wait()
+
+    simulation.run(outage())
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import random
+from collections.abc import Callable, Coroutine
+from contextlib import nullcontext
+from contextvars import copy_context
+from functools import partial
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+
+from fakebrokers.core.loop import InsideLoop, LoopHandle
+from fakebrokers.errors import UsageError
+from fakebrokers.protocol import find_protocol, fixture_name, instead_of, protocol_names
+from fakebrokers.simulation.applications import Application
+from fakebrokers.simulation.chance import Chance
+from fakebrokers.simulation.hosts import PROCESS, Host, Process
+from fakebrokers.simulation.loop import SimulationLoop
+from fakebrokers.simulation.servers import SimulatedListener
+from fakebrokers.simulation.tasks import in_order
+from fakebrokers.simulation.turns import LONGEST_S
+
+if TYPE_CHECKING:
+    from fakebrokers.core.driver import Driver
+    from fakebrokers.core.listeners import Endpoint, Listener
+    from fakebrokers.server import FakeServer
+
+T = TypeVar("T")
+
+#: Virtual seconds that tasks have for ending when they are cancelled, as long as they are connected.
+LAST_WORDS_S = 60.0
+
+
+class Simulation:
+    """Virtual time, a network, and everything on it.
+
+    Each protocol has a method that is called like its fixture (``simulation.rabbitmq_stream(nodes=3)``) and
+    takes the keywords of its server class; what it gives is reached by ``url`` from inside.
+
+    Args:
+        seed: What is drawn depends on nothing else; also the seed of the brokers' faults.
+        shuffle: Draw the order of tasks that are ready at the same time.
+        patch: Let `time`, `datetime.now`, `random`, `uuid4` and `secrets` follow the simulation, for the code
+            that runs in it.
+        longest_s: Virtual seconds that everything may take together; more is an error.
+
+    Attributes:
+        loop: The event loop.
+        network: Hosts, and what is between them.
+        brokers: All that were made, by the name of their host.
+        applications: All that were started.
+    """
+
+    def __init__(
+        self, seed: int = 0, *, shuffle: bool = False, patch: bool = False, longest_s: float = LONGEST_S
+    ) -> None:
+        self.seed = seed
+        self._chance = Chance(seed) if patch else None
+        self.loop = SimulationLoop(random.Random(f"{seed} order") if shuffle else None, longest_s)
+        self.network = self.loop.network
+        self.brokers: dict[str, FakeServer] = {}
+        self.applications: list[Application[Any]] = []
+        #: Called with the name and the fake when a broker has started.
+        self.started: Callable[[str, FakeServer], None] = lambda name, broker: None
+
+    def __repr__(self) -> str:
+        return f"<Simulation, seed {self.seed}, at {self.loop.time():g} s>"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+        if error is None:
+            self.check()
+
+    # running
+
+    @property
+    def now(self) -> float:
+        """Virtual seconds since it began."""
+        return self.loop.time()
+
+    def run(self, main: Coroutine[Any, Any, T]) -> T:
+        """Run a coroutine to its end, and everything else meanwhile; it runs on the host ``test``."""
+        context = copy_context()
+        context.run(PROCESS.set, self.network.outside)
+        try:
+            return self._run(self.loop.create_task(main, name="test", context=context))
+        except BaseException as error:
+            for refusal in self.loop.refusals:
+                if refusal is not error:
+                    error.add_note(str(refusal))
+            raise
+
+    def _run(self, task: asyncio.Task[T]) -> T:
+        with self._chance.follows() if self._chance is not None else nullcontext():
+            return self.loop.run_until_complete(task)
+
+    def close(self) -> None:
+        """Cancel what still runs, and stop the brokers. Safe to call twice."""
+        if self.loop.is_closed():
+            return
+        try:
+            self.loop.longest_s = math.inf
+            context = self.network.outside.context.copy()
+            self._run(self.loop.create_task(self._end_all(), context=context))
+        finally:
+            for broker in self.brokers.values():
+                broker.stop()
+            self.loop.close()
+            for application in self.applications:
+                application.bury()
+
+    async def _end_all(self) -> None:
+        """Cancel all tasks, then cut what is still connected; what goes on all the same is left as it is."""
+        this = asyncio.current_task()
+        tasks = [each for each in in_order(asyncio.all_tasks()) if each.process.alive and each is not this]
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks, timeout=LAST_WORDS_S)
+        for transport in tuple(self.loop.transports):
+            transport.abort()
+        await asyncio.sleep(1)
+        await self.loop.shutdown_asyncgens()
+        for task in tasks:
+            task.forget()
+
+    def check(self) -> None:
+        """Raise what went wrong and nobody has seen: in applications, in brokers, and refused calls."""
+        errors: list[BaseException] = list(self.loop.refusals)
+        self.loop.refusals = []
+        failures = [each.failure for each in self.applications]
+        errors += [each for each in failures if each is not None and each not in errors]
+        for broker in self.brokers.values():
+            try:
+                broker.check()
+            except Exception as error:
+                errors.append(error)
+        if len(errors) == 1:
+            raise errors[0]
+        if errors:
+            raise BaseExceptionGroup(f"{len(errors)} errors in the simulation", errors)
+
+    # who takes part
+
+    def start(
+        self, main: Callable[..., Coroutine[Any, Any, T]], *arguments: Any, **options: Any
+    ) -> Application[T]:
+        """Start an application: an async function, on a host of its own that is called like it."""
+        name = getattr(main, "__name__", type(main).__name__).strip("_<>").replace("_", "-")
+        return self._start(self.network.new_host(name), main, arguments, options)
+
+    def start_on(
+        self, host: str, main: Callable[..., Coroutine[Any, Any, T]], *arguments: Any, **options: Any
+    ) -> Application[T]:
+        """Start an application on the host of that name, which may be there already."""
+        return self._start(self.network.host(host), main, arguments, options)
+
+    def _start(
+        self,
+        host: Host,
+        main: Callable[..., Coroutine[Any, Any, T]],
+        arguments: tuple[Any, ...],
+        options: dict[str, Any],
+    ) -> Application[T]:
+        application = Application(self.loop, host, partial(main, *arguments, **options))
+        self.applications.append(application)
+        return application
+
+    def broker(self, protocol: str, *, host: str | None = None, **options: Any) -> FakeServer:
+        """Start a fake broker; keywords as for its server class, and the name of its host."""
+        described = find_protocol(protocol)
+        if protocol == "pzq":
+            raise UsageError(
+                "PZQ's clients speak through libzmq, which has threads and sockets of its own: it cannot be "
+                "simulated; use the fixture pzq"
+            )
+        home = self.network.host(host) if host is not None else self.network.new_host(protocol)
+        if home.name in self.brokers:
+            raise UsageError(f"there is a broker on the host {home.name!r} already")
+        options.setdefault("seed", self.seed)
+        server = described.load()(host=home.name, memory=True, **options)
+        server._home = SimulatedHome(self.loop, Process(home), described.port)
+        server.start()
+        self.brokers[home.name] = server
+        self.started(home.name, server)
+        return server
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        by_method = {fixture_name(each): each for each in protocol_names()}
+        if name not in by_method:
+            raise AttributeError(f"a simulation has no {name!r}{instead_of(name, by_method)}")
+        return partial(self.broker, by_method[name])
+
+    # the network
+
+    def latency(self, one: Any, other: Any, seconds: float) -> None:
+        """From now on everything between these two takes so long, one way.
+
+        Args:
+            one, other: A broker, an application, or the name of a host; the test itself is on ``test``.
+        """
+        self.network.set_delay(self._host(one), self._host(other), seconds)
+
+    def partition(self, one: Any, other: Any) -> None:
+        """Let nothing through between these two until `heal`; their connections stay open."""
+        self.network.cut(self._host(one), self._host(other))
+
+    def heal(self, one: Any = None, other: Any = None) -> None:
+        """End the partition between these two, all partitions of this one, or all there are."""
+        hosts = [None if each is None else self._host(each) for each in (one, other)]
+        self.network.heal(*hosts)
+
+    def _host(self, place: Any) -> Host:
+        """The host of a broker, of an application, or of that name."""
+        if isinstance(place, Host):
+            return place
+        if isinstance(place, Application):
+            return place.host
+        return self.network.known(place if isinstance(place, str) else place.host)
+
+
+class SimulatedHome:
+    """Where a broker runs; implements `home.Home`.
+
+    Args:
+        port: The first port that it listens on; further ones are the next that are free.
+    """
+
+    def __init__(self, loop: SimulationLoop, process: Process, port: int) -> None:
+        self.loop: LoopHandle = _BrokerLoop(loop, process)
+        self._simulated = loop
+        self._process = process
+        self._port = port
+
+    def listener(self, driver: Driver, endpoint: Endpoint) -> Listener:
+        """What listens there."""
+        port = endpoint.port or self._port
+        self._port = max(self._port, port + 1)
+        return SimulatedListener(self._simulated, self._process, driver, endpoint, port)
+
+
+class _BrokerLoop(InsideLoop):
+    """The loop as a broker sees it: what the broker does belongs to no application that may be killed."""
+
+    def __init__(self, loop: SimulationLoop, process: Process) -> None:
+        super().__init__(loop)
+        self._process = process
+
+    def call(self, act: Callable[..., T], *arguments: Any) -> T:
+        return self._process.context.copy().run(act, *arguments)
+
+    def post(self, act: Callable[[], Any]) -> None:
+        self.loop.call_soon(act, context=self._process.context.copy())

@@ -1,0 +1,46 @@
+"""Tasks and futures whose hashes repeat, so that sets of them have the same order in each run."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from fakebrokers.simulation.hosts import Process
+
+T = TypeVar("T")
+
+
+class SimulatedFuture(asyncio.Future[T]):
+    """A future; `number` says how many tasks and futures of its loop came before."""
+
+    def __init__(self, number: int, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__(loop=loop)
+        self._number = number
+
+    def __hash__(self) -> int:
+        return self._number
+
+
+class SimulatedTask(asyncio.Task[T]):
+    """A task, of a process; `number` as that of futures."""
+
+    number = 0
+
+    def __init__(self, work: Coroutine[Any, Any, T], number: int, process: Process, **options: Any) -> None:
+        self.number = number  # before asyncio puts it into a set
+        self.process = process
+        super().__init__(work, **options)
+
+    def __hash__(self) -> int:
+        return self.number
+
+    def forget(self) -> None:
+        """It never ends, and that is no mistake."""
+        self._log_destroy_pending = False
+
+
+def in_order(tasks: set[asyncio.Task[Any]]) -> list[SimulatedTask[Any]]:
+    """Tasks in the order in which they were made."""
+    return sorted((each for each in tasks if isinstance(each, SimulatedTask)), key=lambda each: each.number)

@@ -1,0 +1,213 @@
+"""Turns of a loop on virtual time: what is ready, in which order, and when time passes."""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+import random
+import threading
+from asyncio import base_events
+from collections import deque
+from collections.abc import Callable, Coroutine
+from contextvars import Context
+from typing import Any, TypeVar
+
+from fakebrokers.core.virtual import VirtualTime
+from fakebrokers.errors import Deadlock
+from fakebrokers.simulation.hosts import PROCESS
+from fakebrokers.simulation.network import Network
+from fakebrokers.simulation.refusals import RealThings, refusing_to_wait, watch_for_real_things
+from fakebrokers.simulation.tasks import SimulatedFuture, SimulatedTask, in_order
+
+T = TypeVar("T")
+
+#: Virtual seconds after which a run is an error, unless it was told otherwise: a day.
+LONGEST_S = 86_400.0
+#: How likely a task that is ready waits for the next turn, where the order is drawn.
+HOLD_BACK = 0.25
+
+
+class TurningLoop(RealThings, VirtualTime, base_events.BaseEventLoop):
+    """A loop that waits for nothing real; nothing of a killed process is called.
+
+    Args:
+        random: Draws the order of ready tasks, if it is to be drawn.
+        longest_s: Virtual seconds that a run may take; see the attribute.
+
+    Attributes:
+        longest_s: The time after which nothing happens any more but an error.
+        network: What its connections go through.
+        refusals: What was asked for and is not simulated.
+    """
+
+    # of asyncio's base class, whose annotations leave them out
+    _ready: deque[Any]
+    _scheduled: list[Any]
+    _stopping: bool
+    _thread_id: int | None
+    _timer_cancelled_count: int
+
+    def __init__(self, random: random.Random | None = None, longest_s: float = LONGEST_S) -> None:
+        super().__init__()
+        watch_for_real_things()
+        self.refusals = []
+        self._now = 0.0
+        self._random = random
+        self.longest_s = longest_s
+        self._count = 0
+        self.network = Network(self)
+
+    # time
+
+    def time(self) -> float:
+        """Virtual seconds."""
+        return self._now
+
+    def run_forever(self) -> None:
+        """Run until it is stopped."""
+        with refusing_to_wait():
+            super().run_forever()
+
+    def _run_once(self) -> None:
+        """One turn: call everything that is ready; if nothing is, let time pass."""
+        self._drop_timers()
+        if not (self._ready or self._stopping):
+            self._let_time_pass()
+        while self._scheduled and self._scheduled[0]._when <= self._now:
+            timer = heapq.heappop(self._scheduled)
+            timer._scheduled = False
+            self._ready.append(timer)
+        held_back = [] if self._random is None else self._shuffle(self._random)
+        for _ in range(len(self._ready)):
+            handle = self._ready.popleft()
+            if not handle._cancelled and _is_alive(handle):
+                handle._run()
+        self._ready.extend(held_back)
+
+    def _drop_timers(self) -> None:
+        """Forget timers that nobody waits for any more."""
+        if self._timer_cancelled_count > max(100, len(self._scheduled) // 2):
+            for timer in self._scheduled:
+                timer._scheduled = not timer._cancelled
+            self._scheduled = [timer for timer in self._scheduled if not timer._cancelled]
+            heapq.heapify(self._scheduled)
+            self._timer_cancelled_count = 0
+        while self._scheduled and (self._scheduled[0]._cancelled or not _is_alive(self._scheduled[0])):
+            timer = heapq.heappop(self._scheduled)
+            timer._scheduled = False
+            self._timer_cancelled_count -= timer._cancelled
+
+    def _let_time_pass(self) -> None:
+        if not self._scheduled:
+            raise Deadlock(f"nothing is going to happen, and these wait:\n{self._waiting()}")
+        due = self._scheduled[0]._when
+        if due > self.longest_s:
+            passed = f"{self.longest_s:g} virtual seconds have passed (longest_s)"
+            raise Deadlock(f"{passed}, and these wait:\n{self._waiting()}")
+        self._now = max(self._now, due)
+
+    def _waiting(self) -> str:
+        lines = []
+        for task in in_order(asyncio.all_tasks(self)):
+            frames = task.get_stack(limit=1)
+            where = f"{frames[0].f_code.co_filename}:{frames[0].f_lineno}" if frames else "its end"
+            lines.append(f"  {task.process.host.name}: {task.get_name()} at {where}")
+        return "\n".join(lines)
+
+    def _shuffle(self, random: random.Random) -> list[Any]:
+        """Draw the order of the tasks that are ready, and which of them wait for the next turn.
+
+        Callbacks come in the order in which they were asked for: asyncio promises that.
+        """
+        ready = list(self._ready)
+        places = [place for place, handle in enumerate(ready) if _may_move(handle)]
+        moved = [ready[place] for place in places]
+        random.shuffle(moved)
+        for place, handle in zip(places, moved, strict=True):
+            ready[place] = handle
+        late = {place for place in places if random.random() < HOLD_BACK}
+        self._ready = deque(handle for place, handle in enumerate(ready) if place not in late)
+        return [ready[place] for place in places if place in late]
+
+    # tasks
+
+    def _number(self) -> int:
+        self._count += 1
+        return self._count
+
+    def create_future(self) -> asyncio.Future[Any]:
+        """A future whose hash repeats."""
+        return SimulatedFuture(self._number(), self)
+
+    def create_task(  # type: ignore[override] # older Pythons give no further options
+        self,
+        coro: Coroutine[Any, Any, T],
+        *,
+        name: object = None,
+        context: Context | None = None,
+        **options: Any,
+    ) -> asyncio.Task[T]:
+        """A task of the process that is running, or of that of `context`."""
+        number = self._number()
+        named = str(name) if name is not None else f"Task-{number}"
+        here = self.network.here() if context is None else context.get(PROCESS, self.network.outside)
+        return SimulatedTask(coro, number, here, loop=self, name=named, context=context, **options)
+
+    def run_in_executor(  # type: ignore[override] # its types are those of a function, not of a method
+        self, executor: Any, func: Callable[..., Any], *args: Any
+    ) -> asyncio.Future[Any]:
+        """Run it to its end, here, at the next turn: a thread that takes no time."""
+        if "ProcessPool" in type(executor).__name__:
+            raise self.refuse("a child process", "use the default executor")
+        work = _Work(self.create_future(), func, args)
+        self.call_soon(work.run)
+        return work.future
+
+    def call_soon_threadsafe(  # type: ignore[override] # likewise
+        self, callback: Callable[..., object], *args: Any, context: Context | None = None
+    ) -> asyncio.Handle:
+        """Call it at the next turn.
+
+        Raises:
+            NotSimulated: Another thread asks for it, whose time is real.
+        """
+        if self._thread_id not in (None, threading.get_ident()):
+            raise self.refuse("a call from a thread of its own", "run everything on the simulation's loop")
+        return self.call_soon(callback, *args, context=context)
+
+    def _write_to_self(self) -> None:
+        """It never waits in a selector."""
+
+
+class _Work:
+    """What would run in a thread."""
+
+    def __init__(
+        self, future: asyncio.Future[Any], act: Callable[..., Any], arguments: tuple[Any, ...]
+    ) -> None:
+        self.future = future
+        self._act = act
+        self._arguments = arguments
+
+    def run(self) -> None:
+        """Run it to its end."""
+        if self.future.cancelled():
+            return
+        try:
+            self.future.set_result(self._act(*self._arguments))
+        except (SystemExit, KeyboardInterrupt):
+            raise
+        except BaseException as error:
+            self.future.set_exception(error)
+
+
+def _is_alive(handle: asyncio.Handle) -> bool:
+    """Whether the process that a callback belongs to was not killed."""
+    process = handle._context.get(PROCESS)  # type: ignore[attr-defined] # typeshed leaves it out
+    return process is None or process.alive
+
+
+def _may_move(handle: asyncio.Handle) -> bool:
+    """Whether it is the next step of a task, or work that would run in a thread."""
+    callback: Any = handle._callback  # type: ignore[attr-defined] # typeshed leaves it out
+    return isinstance(getattr(callback, "__self__", None), SimulatedTask | _Work)
